@@ -1,0 +1,23 @@
+// Files that are whole or absent.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+// Writes `bytes` under a temporary name beside `path`, fsyncs, renames, and fsyncs the directory. On failure the temporary
+// file is removed, an older file at `path` stays, and Error names the path and the system's reason (disk full, quota, ...).
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
+void write_file_atomically(const std::filesystem::path& path, std::string_view text);
+
+// The whole file. Throws Error(usage) if it cannot be opened, naming path and reason; Error(bad_data) above `limit_bytes`.
+std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes);
+
+// The system's words for an errno value: "No space left on device".
+std::string system_words(int error_number);
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+// HDF5 identifiers that close themselves, and HDF5's reasons in words.
+#pragma once
+
+#include <hdf5.h>
+
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+
+// HDF5's error stack as one line, innermost last; empties the stack.
+std::string hdf5_words();
+
+// Returns `result` unless it is negative, HDF5's sign of failure; then throws Error(failure). `task` completes the sentence
+// "HDF5 could not ...". HDF5's own printing is off while a Hid exists or silence_hdf5() was called.
+template <typename Result>
+Result check_h5(Result result, std::string_view task, Failure failure = Failure::bad_data,
+                std::source_location at = std::source_location::current()) {
+  if (result >= 0) return result;
+  throw Error(failure, fmt::format("HDF5 could not {}: {} [{}:{}]", task, hdf5_words(), at.file_name(), at.line()));
+}
+
+// Stops HDF5 from printing its error stack to standard error. Call once at program start.
+void silence_hdf5();
+
+// Owns an HDF5 identifier. HDF5 closes every kind of object with its own function, so the function is part of the type and
+// a dataset cannot be closed as a file.
+template <herr_t (*close)(hid_t)>
+class Hid {
+ public:
+  Hid() = default;
+  explicit Hid(hid_t id) : id_(id) {}
+  Hid(Hid&& other) noexcept : id_(std::exchange(other.id_, H5I_INVALID_HID)) {}
+  Hid& operator=(Hid&& other) noexcept {
+    std::swap(id_, other.id_);
+    return *this;
+  }
+  ~Hid() {
+    if (id_ >= 0) close(id_);
+  }
+  operator hid_t() const { return id_; }
+
+ private:
+  hid_t id_ = H5I_INVALID_HID;
+};
+
+}  // namespace lockstep

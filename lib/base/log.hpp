@@ -1,0 +1,39 @@
+// The only place that prints. Every line of a log starts with [rank N, host]; on a terminal a progress line is redrawn in
+// place. Rank 0 alone speaks unless something is wrong.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+namespace lockstep::log {
+
+// Who speaks: set once, when the rank is known. Before that: rank 0 of this host.
+void set_speaker(int rank, std::string host);
+std::string prefix();  // "[rank 3, gpu07]"
+
+// Rank 0: one line on standard output. Other ranks: nothing.
+void info(std::string_view text);
+// Any rank: one line on standard error. `error` lines end the program; nothing prints after them.
+void warning(std::string_view text);
+void error(std::string_view text);
+// A result for people or scripts, without a prefix, on standard output (rank 0 only): tables, JSON lines.
+void plain(std::string_view text);
+
+template <typename... Args>
+void info(fmt::format_string<Args...> text, Args&&... args) {
+  info(std::string_view(fmt::format(text, std::forward<Args>(args)...)));
+}
+template <typename... Args>
+void warning(fmt::format_string<Args...> text, Args&&... args) {
+  warning(std::string_view(fmt::format(text, std::forward<Args>(args)...)));
+}
+
+// A live line on a terminal (rank 0): redrawn at most ten times a second, cut to the window's width, cleared before other
+// lines are printed. Where standard output is no terminal: nothing, use info() at intervals.
+void progress(std::string_view text);
+bool is_terminal();
+void end_progress();  // leaves the last text standing and ends its line
+
+}  // namespace lockstep::log

@@ -1,0 +1,23 @@
+# Everything Lockstep links to, found once, as imported targets.
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+
+set(MPI_CXX_SKIP_MPICXX ON)  # the C API only
+find_package(MPI REQUIRED COMPONENTS CXX)
+
+find_package(HDF5 REQUIRED COMPONENTS C)
+find_package(OneDNN REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+
+if(LOCKSTEP_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(LOCKSTEP_BENCH)
+  find_package(benchmark REQUIRED)
+endif()

@@ -1,0 +1,77 @@
+# Helper functions that state each target in a few words.
+
+# Warnings and sanitizers that every target of ours gets.
+add_library(lockstep_flags INTERFACE)
+target_compile_options(lockstep_flags INTERFACE -Wall -Wextra -Wshadow -Wpedantic)
+if(LOCKSTEP_SANITIZE)
+  target_compile_options(lockstep_flags INTERFACE -fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(lockstep_flags INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
+endif()
+
+# One folder of lib/ as a library, lockstep::<folder>.
+#
+#   lockstep_library(comm SOURCES a.cpp HEADERS a.hpp LINK lockstep::device MPI::MPI_CXX)
+#
+# LINK is public: a folder's headers show the types of the folders above it.
+function(lockstep_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;LINK")
+  if(NOT arg_SOURCES)
+    add_library(lockstep_${name} INTERFACE)
+    target_link_libraries(lockstep_${name} INTERFACE ${arg_LINK})
+    target_sources(lockstep_${name} INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/lib FILES ${arg_HEADERS})
+  else()
+    add_library(lockstep_${name} STATIC ${arg_SOURCES})
+    target_link_libraries(lockstep_${name} PUBLIC ${arg_LINK} PRIVATE lockstep_flags)
+    target_sources(lockstep_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/lib FILES ${arg_HEADERS})
+  endif()
+  add_library(lockstep::${name} ALIAS lockstep_${name})
+endfunction()
+
+# A program from one file, installed into bin/.
+function(lockstep_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LINK} lockstep_flags)
+  set_target_properties(${name} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS ${name})
+endfunction()
+
+# A GoogleTest program and its CTest entries.
+#
+#   lockstep_test(shard_test SOURCES shard_test.cpp LINK lockstep::dataset [RANKS 1 2 4] [LABELS unit] [TIMEOUT 120])
+#
+# Without RANKS: one process, label unit. With RANKS: one entry for each number of ranks under mpirun, label mpi, and
+# the program's main comes from tests/support/mpi_main.cpp. Exit code 77 counts as skipped.
+function(lockstep_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LINK;RANKS;LABELS")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LINK} lockstep_test_support lockstep_flags)
+  if(NOT arg_RANKS)
+    target_link_libraries(${name} PRIVATE lockstep_unit_main)
+    lockstep_ctest(${name} COMMAND ${name} TIMEOUT ${arg_TIMEOUT} LABELS unit ${arg_LABELS})
+    return()
+  endif()
+  target_link_libraries(${name} PRIVATE lockstep_mpi_main)
+  foreach(ranks IN LISTS arg_RANKS)
+    lockstep_ctest(${name}_${ranks}_ranks TIMEOUT ${arg_TIMEOUT} LABELS mpi ${arg_LABELS} PROCESSORS ${ranks}
+      COMMAND ${LOCKSTEP_MPIRUN} -n ${ranks} $<TARGET_FILE:${name}>)
+  endforeach()
+endfunction()
+
+# One CTest entry with this project's conventions: 77 is skipped, a timeout, labels, mpirun as root allowed.
+function(lockstep_ctest name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS" "COMMAND;LABELS;ENVIRONMENT")
+  if(NOT arg_PROCESSORS)
+    set(arg_PROCESSORS 1)
+  endif()
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES
+    SKIP_RETURN_CODE 77 TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" PROCESSORS ${arg_PROCESSORS}
+    ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_mpi_yield_when_idle=1;${arg_ENVIRONMENT}")
+endfunction()
+
+# More ranks than cores, not tied to cores: what tests and small machines need.
+set(LOCKSTEP_MPIRUN mpirun --oversubscribe --bind-to none)

@@ -1,0 +1,47 @@
+// The control plane: small host values between ranks, blocking, MPI on every machine.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+
+// A group of ranks. Without a launcher: one rank. Copies share the MPI communicator.
+class Communicator {
+ public:
+  // Wraps `handle`, which stays the caller's.
+  explicit Communicator(MPI_Comm handle);
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  // Position among the ranks of this node, and how many they are. Not collective: found at construction.
+  int local_rank() const { return local_rank_; }
+  int local_size() const { return local_size_; }
+  MPI_Comm handle() const { return *handle_; }
+
+  // Collective, all of them. A rank that waits sleeps between looks, so that it costs the others no core.
+  void barrier() const;
+  void broadcast(std::span<std::byte> bytes, int root) const;
+  std::string broadcast(std::string text, int root) const;
+  double sum(double value) const;
+  double max(double value) const;
+  std::vector<std::string> gather(std::string_view text, int root) const;  // by rank on root, empty elsewhere
+  std::vector<std::string> all_gather(std::string_view text) const;        // by rank
+  Communicator split(int color, int key) const;
+  Communicator node() const;  // the ranks that share this one's memory
+
+ private:
+  std::shared_ptr<MPI_Comm> handle_;
+  int rank_ = 0;
+  int size_ = 1;
+  int local_rank_ = 0;
+  int local_size_ = 1;
+};
+
+}  // namespace lockstep

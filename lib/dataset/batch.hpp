@@ -1,0 +1,20 @@
+// What a loader hands to a step: one part of a global batch, ready on the device.
+#pragma once
+
+#include <cstdint>
+
+#include "device/tensor.hpp"
+
+namespace lockstep {
+
+// Valid until the loader's next call.
+//
+//   images  [n, h, w, c]  Layout::images, fp32, normalised, augmented when training
+//   labels  [n]           i32; -1 marks a place without a sample (last batch of an evaluation)
+struct Batch {
+  Tensor images;
+  Tensor labels;
+  std::int64_t samples = 0;  // places with a sample
+};
+
+}  // namespace lockstep

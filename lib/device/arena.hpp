@@ -1,0 +1,52 @@
+// Memory of one device, reserved once and handed out first-fit.
+//
+// A training step allocates and frees the same sizes in the same order every time, and begins and ends with nothing of its
+// own in use. First-fit is a pure function of that sequence, so from the second step on every tensor sits at the address it
+// had in the first: nothing is requested from the system, and a captured graph of device work stays valid.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace lockstep {
+
+// A contiguous range of the arena, shared by the tensors that view it. Belongs to the arena; see Tensor.
+struct ArenaBlock {
+  std::byte* data;
+  std::int64_t bytes;
+  int owners;  // 0: free
+  class Arena* arena;
+};
+
+// Not thread-safe: one host thread drives a device.
+class Arena {
+ public:
+  static constexpr std::int64_t alignment = 64;  // bytes: a cache line, and the widest vector
+
+  // Serves blocks from [base, base + capacity), which the caller owns and which outlives the arena.
+  Arena(std::byte* base, std::int64_t capacity);
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  // One owner, contents undefined. Throws Error(out_of_memory) when no free range is large enough.
+  ArenaBlock* allocate(std::int64_t bytes);
+  void release(ArenaBlock* block) noexcept;  // call when the last owner is gone
+
+  std::int64_t used_bytes() const { return used_bytes_; }
+  std::int64_t peak_bytes() const { return peak_bytes_; }  // highest end of any block so far
+  bool owns(const std::byte* address) const { return address >= base_ && address < base_ + capacity_; }
+
+ private:
+  std::byte* base_;
+  std::int64_t capacity_;
+  std::vector<ArenaBlock*> blocks_;  // all ranges, used and free, by address
+  std::vector<ArenaBlock*> spare_;   // records to reuse
+  std::int64_t used_bytes_ = 0;
+  std::int64_t peak_bytes_ = 0;
+
+ public:
+  ~Arena();
+};
+
+}  // namespace lockstep

@@ -1,0 +1,60 @@
+// One place where arithmetic happens: the CPU cores of a rank, or one GPU.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "device/ops.hpp"
+#include "device/tensor.hpp"
+
+namespace lockstep {
+
+// What a parameter is, and so how a device likes to store it.
+enum class ParameterKind {
+  conv_weight,     // [out, in, kernel, kernel]
+  linear_weight,   // [out, in]
+  channel_vector,  // [channels]: bias, or scale and shift of a norm
+};
+
+struct DeviceOptions {
+  std::string name = "auto";   // auto | cpu | cuda
+  int threads = 0;             // CPU: threads of this rank; 0: its share of the cores it may use
+  int local_rank = 0;          // position among the ranks of this node, and their number
+  int local_size = 1;
+  DType precision = DType::f32;  // of activations: f32 or bf16; weights, statistics and sums are fp32 in any case
+  bool verbose = false;          // print the kernel chosen for each layer and direction
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual Ops& ops() = 0;
+  virtual std::string description() const = 0;  // "cpu: AMD EPYC, AVX-512, 2 threads"
+  virtual DType precision() const = 0;          // of activations
+
+  // Contents undefined, except that padding channels of `features` are zero once an op has written the tensor.
+  virtual Tensor make(const Shape& shape, DType dtype, Layout layout) = 0;
+  // A parameter or other array that lives as long as the device: plain, one-dimensional, zero.
+  virtual Tensor make_lasting(std::int64_t count, DType dtype) = 0;
+
+  // Between a tensor of any layout and row-major fp32 values in the order of the logical shape. Blocking.
+  virtual void read(const Tensor& tensor, std::span<float> values) = 0;
+  virtual void write(std::span<const float> values, const Tensor& tensor) = 0;
+
+  // Parameters: `dims` and `values` as PyTorch has them, `stored` in the form the ops take. Padding is zero and stays zero.
+  virtual std::int64_t stored_count(ParameterKind kind, std::span<const std::int64_t> dims) const = 0;
+  virtual void store(ParameterKind kind, std::span<const std::int64_t> dims, std::span<const float> values,
+                     const Tensor& stored) = 0;
+  virtual void load(ParameterKind kind, std::span<const std::int64_t> dims, const Tensor& stored,
+                    std::span<float> values) = 0;
+
+  virtual void synchronize() = 0;                 // waits for everything queued
+  virtual std::int64_t peak_bytes() const = 0;    // most memory that tensors have taken so far
+};
+
+// Throws Error(usage) for an unknown name or a device that this machine lacks.
+std::unique_ptr<Device> open_device(const DeviceOptions& options);
+
+}  // namespace lockstep

@@ -1,0 +1,127 @@
+// All the arithmetic that layers need from a device: the whole porting surface.
+//
+// Stateless for its caller: algorithm choices and primitives are cached by shape inside the backend. Every call is
+// stream-ordered. Outputs are tensors made by the caller; they may not alias inputs unless a comment says so.
+// Feature maps (`Layout::features`, [n, h, w, c]) have the device's precision; everything else is fp32.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "device/tensor.hpp"
+
+namespace lockstep {
+
+// Square kernel, same stride and padding in both directions, no dilation, no groups.
+struct Conv2d {
+  std::int64_t in_channels;
+  std::int64_t out_channels;
+  std::int64_t kernel;
+  std::int64_t stride = 1;
+  std::int64_t padding = 0;
+
+  std::int64_t out_size(std::int64_t in_size) const { return (in_size + 2 * padding - kernel) / stride + 1; }
+  bool operator==(const Conv2d&) const = default;
+};
+
+struct Pool2d {
+  std::int64_t kernel;
+  std::int64_t stride;
+  std::int64_t padding = 0;
+
+  std::int64_t out_size(std::int64_t in_size) const { return (in_size + 2 * padding - kernel) / stride + 1; }
+};
+
+enum class Activation : std::uint8_t { none, relu };
+
+// A share of a step has one or several parts. The first part's gradient overwrites, the others add: a part is computed
+// whole and then added once, element by element, so that the sum does not depend on who computed which part.
+enum class Accumulate : std::uint8_t { overwrite, add };
+
+// Scale and shift of a norm, and where its gradients go. All [c], fp32, stored form.
+struct NormWeights {
+  Tensor scale;  // gamma
+  Tensor shift;  // beta
+  float epsilon = 1e-5F;
+};
+
+// What forward keeps for backward. [c], fp32.
+struct NormSaved {
+  Tensor mean;
+  Tensor inverse_deviation;  // 1 / sqrt(biased variance + epsilon)
+};
+
+// Softmax cross-entropy sums of the parts seen so far: two fp32 elements.
+struct LossSums {
+  Tensor loss;     // [1] sum over samples of scale * loss
+  Tensor correct;  // [1] number of samples whose largest logit is the label's (ties: the lowest class counts)
+};
+
+class Ops {
+ public:
+  virtual ~Ops() = default;
+
+  // ---- convolution: x features or images [n, h, w, in], weight stored form, y features [n, h', w', out], no bias
+  virtual void conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y) = 0;
+  virtual void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx) = 0;
+  virtual void conv_backward_weight(const Conv2d& conv, const Tensor& x, const Tensor& dy, const Tensor& dweight,
+                                    Accumulate accumulate) = 0;
+
+  // ---- batch norm over n, h, w, then (+ residual), then activation
+  // Training: by the statistics of this batch. `batch_mean` and `batch_variance` (unbiased, as PyTorch's running variance
+  // takes it) get statistics_scale * value, overwritten or added to: slots of the reduced array. `residual` may be empty.
+  virtual void norm_forward(const Tensor& x, const NormWeights& weights, const Tensor& residual, Activation activation,
+                            const Tensor& y, const NormSaved& saved, const Tensor& batch_mean,
+                            const Tensor& batch_variance, float statistics_scale, Accumulate accumulate) = 0;
+  // Evaluation: by the running statistics.
+  virtual void norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
+                          const Tensor& running_variance, const Tensor& residual, Activation activation,
+                          const Tensor& y) = 0;
+  // `y` is read only where there was a residual. dx may alias dy. `d_residual` (empty without residual) gets dy behind the
+  // activation and may alias dy, but not dx.
+  virtual void norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
+                             Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
+                             const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) = 0;
+
+  // ---- y = activation(x + bias), bias over the last dimension; features or plain [n, c]. y may alias x.
+  virtual void bias_forward(const Tensor& x, const Tensor& bias, Activation activation, const Tensor& y) = 0;
+  // dx may alias dy.
+  virtual void bias_backward(const Tensor& y, const Tensor& dy, Activation activation, const Tensor& dx,
+                             const Tensor& d_bias, Accumulate accumulate) = 0;
+
+  // ---- pooling. `winner` is u8 features: the place in the window, row by row, of the largest value (ties: the first).
+  virtual void max_pool_forward(const Pool2d& pool, const Tensor& x, const Tensor& y, const Tensor& winner) = 0;
+  virtual void max_pool_backward(const Pool2d& pool, const Tensor& dy, const Tensor& winner, const Tensor& dx) = 0;
+  // Mean over h and w: features [n, h, w, c] -> plain fp32 [n, c].
+  virtual void mean_pool_forward(const Tensor& x, const Tensor& y) = 0;
+  virtual void mean_pool_backward(const Tensor& dy, const Tensor& dx) = 0;
+
+  // ---- shapes
+  // features [n, h, w, c] -> plain fp32 [n, c*h*w] in PyTorch's order (channel, row, column), and back for the gradient.
+  virtual void flatten_forward(const Tensor& x, const Tensor& y) = 0;
+  virtual void flatten_backward(const Tensor& dy, const Tensor& dx) = 0;
+  // Parameter-free shortcut (He et al. 2015, option A): every stride-th pixel, channels c and up zero.
+  // x [n, h, w, c], y [n, h', w', c'], h' = ceil(h / stride).
+  virtual void subsample_forward(std::int64_t stride, const Tensor& x, const Tensor& y) = 0;
+  virtual void subsample_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) = 0;
+  // sum = sum + other, features of one shape.
+  virtual void add(const Tensor& other, const Tensor& sum) = 0;
+
+  // ---- linear: x plain [n, in], weight [out, in], y plain [n, out]; always fp32
+  virtual void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& y) = 0;
+  virtual void linear_backward_data(const Tensor& dy, const Tensor& weight, const Tensor& dx) = 0;
+  virtual void linear_backward_weight(const Tensor& x, const Tensor& dy, const Tensor& dweight,
+                                      Accumulate accumulate) = 0;
+
+  // ---- loss: logits plain [n, classes], labels i32 [n] (-1: not counted, gradient zero)
+  // target = (1 - smoothing) * onehot + smoothing / classes, as PyTorch. d_logits = scale * (softmax - target), or not
+  // written if empty. Adds to `sums` or overwrites them.
+  virtual void softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
+                                     const Tensor& d_logits, const LossSums& sums, Accumulate accumulate) = 0;
+
+  // ---- kernel choices, as text, one line a layer and direction: measured on first use unless imported before
+  virtual std::string export_plan() const = 0;
+  virtual void import_plan(const std::string& plan) = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,107 @@
+// Names on flat arrays: values, gradients and batch-norm statistics of a model.
+//
+// Gradients lie in the order backward produces them, so a bucket is a slice: no packing code exists, the optimizer is one
+// pass, and a model file is a few arrays. Layers register their parameters in the order of *forward*; allocate() lays the
+// arrays out in reverse. Behind the gradients, in the same array and so in the same reduction, lie the batch statistics of
+// every norm, the sums of loss and correct answers, and a few spare slots:
+//
+//   reduced   [ gradient of last layer ... gradient of first layer | batch mean and variance of each norm | tail ]
+//   values    [ weights, in the same order                         | running mean and variance            ]
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/device.hpp"
+#include "device/tensor.hpp"
+
+namespace lockstep {
+
+// What a parameter does: optimizers treat the roles differently (no weight decay on norms and biases, by option).
+enum class ParameterRole { weight, bias, norm_scale, norm_shift };
+
+struct Parameter {
+  std::string name;                // PyTorch's: "layer1.0.conv1.weight"
+  std::vector<std::int64_t> dims;  // PyTorch's: [out, in, k, k], [out, in] or [c]
+  ParameterKind kind;
+  ParameterRole role;
+  int index;            // position in the store, order of registration
+  std::int64_t offset;  // first element in the flat arrays, a multiple of 16
+  std::int64_t stored;  // elements there, padding included
+  Tensor value;         // stored form; valid after allocate()
+  Tensor gradient;
+
+  std::int64_t count() const;  // elements in PyTorch's form
+};
+
+// Running mean or variance of a norm: a value that training reads off the batch, not off a gradient.
+struct Statistic {
+  std::string name;  // "layer1.0.bn1.running_mean"
+  std::int64_t channels;
+  float initial;        // 0 for means, 1 for variances
+  std::int64_t offset;  // in the statistics arrays
+  std::int64_t stored;
+  Tensor running;  // valid after allocate()
+  Tensor batch;    // this step's, summed over parts and ranks
+};
+
+class ParameterStore {
+ public:
+  // Elements behind the statistics, for values that ride along with the last bucket.
+  enum Tail : std::int64_t { tail_loss, tail_correct, tail_spare, tail_count = 16 };
+
+  explicit ParameterStore(Device& device) : device_(device) {}
+  ParameterStore(const ParameterStore&) = delete;
+  ParameterStore& operator=(const ParameterStore&) = delete;
+
+  // References stay valid as long as the store.
+  Parameter& add(std::string name, std::vector<std::int64_t> dims, ParameterKind kind, ParameterRole role);
+  Statistic& add_statistic(std::string name, std::int64_t channels, float initial);
+
+  // Elements of the reduced array; known once every layer is built.
+  std::int64_t reduced_count() const;
+  // Lays everything out. `reduced` holds reduced_count() zeros (from AllReducer::allocate, or Device::make_lasting).
+  // Parameters are zero afterwards, running statistics have their initial values: see initialise().
+  void allocate(const Tensor& reduced);
+
+  std::deque<Parameter>& parameters() { return parameters_; }
+  const std::deque<Parameter>& parameters() const { return parameters_; }
+  const std::deque<Statistic>& statistics() const { return statistics_; }
+
+  Device& device() const { return device_; }
+  const Tensor& values() const { return values_; }        // [gradient_count]
+  const Tensor& running() const { return running_; }      // [statistics_count], the running statistics
+  const Tensor& reduced() const { return reduced_; }      // gradients, batch statistics, tail
+  std::int64_t gradient_count() const;                    // elements of the gradients alone
+  std::int64_t statistics_count() const;
+  Tensor gradients() const { return reduced_.slice(0, gradient_count()); }
+  Tensor batch_statistics() const { return reduced_.slice(gradient_count(), statistics_count()); }
+  Tensor tail(Tail slot) const { return reduced_.slice(gradient_count() + statistics_count() + slot, 1); }
+
+  // Every parameter and statistic by name, with PyTorch's dims and values (host). For files, hashes and tests.
+  struct Entry {
+    std::string name;
+    std::vector<std::int64_t> dims;
+    std::vector<float> values;
+  };
+  std::vector<Entry> entries() const;  // in name order
+  // Throws Error(bad_data) naming the entry that is missing, unknown, or of another size.
+  void assign(std::span<const Entry> entries);
+  // xxh3-64 over names, dims and fp32 bytes of entries(), as 16 hex digits.
+  std::string weights_hash() const;
+  std::int64_t parameter_count() const;  // elements of all parameters, in PyTorch's form
+
+ private:
+  Device& device_;
+  std::deque<Parameter> parameters_;
+  std::deque<Statistic> statistics_;
+  Tensor values_;
+  Tensor running_;
+  Tensor reduced_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,16 @@
+// The geometry of a data set's samples, which models and loaders agree on.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace lockstep {
+
+struct SampleShape {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t channels = 0;
+  bool operator==(const SampleShape&) const = default;
+};
+
+}  // namespace lockstep

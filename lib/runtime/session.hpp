@@ -1,0 +1,16 @@
+// What every program has: its ranks and its device. Built once by launch/run, passed down.
+#pragma once
+
+#include <memory>
+
+#include "comm/communicator.hpp"
+#include "device/device.hpp"
+
+namespace lockstep {
+
+struct Session {
+  const Communicator& world;
+  std::unique_ptr<Device> device;
+};
+
+}  // namespace lockstep
