@@ -14,8 +14,8 @@ class GradientSink {
   virtual ~GradientSink() = default;
   // Whether this part's gradients overwrite (the first part of a step) or add.
   virtual Accumulate accumulate() const = 0;
-  // The gradient of `parameter` for this part is complete (stream-ordered). Each parameter is reported once a part, in the
-  // reverse order of registration.
+  // The gradient of `parameter` for this part is complete (stream-ordered). Each parameter is reported once a part, in
+  // the reverse order of registration.
   virtual void ready(const Parameter& parameter) = 0;
 };
 
@@ -32,12 +32,17 @@ class Layer {
   virtual Tensor backward(const Tensor& dy, GradientSink& sink) = 0;
 };
 
-// What a layer is built with.
+// How the next forward under Mode::train contributes to the step's batch statistics. Set before each part.
+struct StatisticsShare {
+  float scale = 1.0F;                             // 1 / (parts of all ranks)
+  Accumulate accumulate = Accumulate::overwrite;  // of the first part; the others add
+};
+
+// What a layer is built with. `statistics` is read at each forward and outlives the layer.
 struct LayerContext {
   Device& device;
   ParameterStore& store;
-  // Share of the step's batch statistics that one part contributes: 1 / (parts of all ranks). Set before each step.
-  const float& statistics_scale;
+  const StatisticsShare& statistics;
 };
 
 }  // namespace lockstep
