@@ -1,0 +1,28 @@
+// What all CPU code shares: cores, memory, and how wide this processor's vectors are.
+//
+// Layouts on the CPU, with B = `lanes` channels a block:
+//   features      [n, h, w, c]     n, ceil(c/B), h, w, B     padding channels zero (oneDNN nChw8c, nChw16c)
+//   images        [n, h, w, c]     n, c, h, w, fp32
+//   conv weight   [o, i, k, k]     i <= 3: ceil(o/B), k, k, i, B; otherwise ceil(o/B), ceil(i/B), k, k, B, B: rows are
+//                                  input channels, output channels are contiguous. Padding zero. See cpu_layout.hpp
+//   linear weight [out, in]        as PyTorch
+#pragma once
+
+#include "device/arena.hpp"
+#include "device/tensor.hpp"
+
+namespace lockstep::cpu {
+
+enum class Verbosity : std::uint8_t { quiet, verbose };
+
+// Belongs to the device; everybody else holds a reference. One host thread drives it.
+struct CpuContext {
+  int threads;          // that this rank computes on
+  int lanes;            // channels a block: 16 with AVX-512, else 8
+  bool has_bf16;        // oneDNN takes bf16 operands on this processor
+  Arena& arena;         // tensors and scratch memory
+  DType precision;      // of activations: f32 or bf16
+  Verbosity verbosity;  // verbose: say which kernel was chosen for each layer and direction
+};
+
+}  // namespace lockstep::cpu
