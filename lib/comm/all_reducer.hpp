@@ -16,8 +16,8 @@ class AllReducer {
 
   // Collective. `count` fp32 zeros, plain, in memory this reducer sums without copying; lives as long as the reducer.
   virtual Tensor allocate(std::int64_t count) = 0;
-  // Collective, stream-ordered. `values` is a slice of what allocate() gave; until wait() returns it belongs to the reducer.
-  // Several slices may be under way; every rank starts the same ones in the same order.
+  // Collective, stream-ordered. `values` is a slice of what allocate() gave; until wait() returns it belongs to the
+  // reducer. Several slices may be under way; every rank starts the same ones in the same order.
   virtual void start_sum(const Tensor& values) = 0;
   // Collective, stream-ordered. Every slice started so far now holds the sum, the same bits on every rank.
   virtual void wait() = 0;
@@ -25,8 +25,10 @@ class AllReducer {
   virtual std::string description() const = 0;  // "shared memory (2 ranks)", "mpi (2 ranks)"
 };
 
-// Collective. `name`: auto | mpi | shared. `auto` takes shared memory within a node and MPI between nodes, and plain MPI
-// (with one warning) where the node's shared memory is too small for `bytes`. `shared` sums in rank order on a node.
-std::unique_ptr<AllReducer> make_cpu_all_reducer(const std::string& name, const Communicator& world, std::int64_t bytes);
+// Collective. `name`: auto | mpi | shared. `auto` takes shared memory within a node and MPI between nodes, and plain
+// MPI (with one warning) where the node's shared memory is too small for `bytes`. `shared` sums in rank order on a
+// node.
+std::unique_ptr<AllReducer> make_cpu_all_reducer(const std::string& name, const Communicator& world,
+                                                 std::int64_t bytes);
 
 }  // namespace lockstep

@@ -15,7 +15,7 @@ namespace lockstep {
 // A group of ranks. Without a launcher: one rank. Copies share the MPI communicator.
 class Communicator {
  public:
-  // Wraps `handle`, which stays the caller's.
+  // Collective. Wraps `handle`, which stays the caller's.
   explicit Communicator(MPI_Comm handle);
 
   int rank() const { return rank_; }
@@ -33,8 +33,8 @@ class Communicator {
   double max(double value) const;
   std::vector<std::string> gather(std::string_view text, int root) const;  // by rank on root, empty elsewhere
   std::vector<std::string> all_gather(std::string_view text) const;        // by rank
-  Communicator split(int color, int key) const;
-  Communicator node() const;  // the ranks that share this one's memory
+  Communicator split(int color, int key) const;                            // ranks of equal color, ordered by key
+  Communicator node() const;                                               // the ranks that share this one's memory
 
  private:
   std::shared_ptr<MPI_Comm> handle_;

@@ -1,0 +1,69 @@
+// What every program's main does: ranks, options, device, failure handling; then the program itself.
+//
+//   int main(int argc, char** argv) {
+//     return run<TrainOptions>(argc, argv, [](Session& session, const TrainOptions& options) { ... });
+//   }
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <concepts>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "runtime/session.hpp"
+
+namespace lockstep {
+
+// What run() asks of a program's options. `declare` sets the program's description, options, defaults and checks.
+template <class Options>
+concept ProgramOptions = std::default_initializable<Options> && requires(Options& options, CLI::App& app) {
+  options.declare(app);
+};
+
+// A program that computes says on what: then session.device is opened. The ranks of the node are filled in by run().
+template <class Options>
+concept HasDevice = requires(const Options& options) {
+  { options.device_options() } -> std::convertible_to<DeviceOptions>;
+};
+
+// A program that writes says where: failure.json goes there. Empty: nowhere.
+template <class Options>
+concept HasOutputFolder = requires(const Options& options) {
+  { options.output_folder() } -> std::convertible_to<std::filesystem::path>;
+};
+
+// A program without the types: what run() hands to run_program().
+struct Program {
+  std::function<void(CLI::App&)> declare;
+  std::function<std::optional<DeviceOptions>()> device_options;  // called after parsing, as are the others
+  std::function<std::filesystem::path()> output_folder;
+  std::function<void(Session&)> body;
+};
+int run_program(int argc, char** argv, const Program& program);
+
+// Collective. Runs `body(session, options)` and returns the exit code of the program.
+//
+// --help and --version: printed by rank 0, code 0. A wrong option or value: one sentence by rank 0, code 2 on all
+// ranks. An exception of `body` ends the job with its Failure (std::bad_alloc: 70, others: 1) and failure.json in the
+// output folder. One rank unwinds first; one of several ends the job at the throw, nothing unwound, because a
+// destructor may be collective: so neither this function nor the program may catch what it does not handle.
+template <ProgramOptions Options, std::invocable<Session&, const Options&> Body>
+int run(int argc, char** argv, Body body) {
+  Options options;
+  Program program;
+  program.declare = [&](CLI::App& app) { options.declare(app); };
+  program.device_options = [&]() -> std::optional<DeviceOptions> {
+    if constexpr (HasDevice<Options>) return options.device_options();
+    return std::nullopt;
+  };
+  program.output_folder = [&]() -> std::filesystem::path {
+    if constexpr (HasOutputFolder<Options>) return options.output_folder();
+    return {};
+  };
+  program.body = [&](Session& session) { body(session, std::as_const(options)); };
+  return run_program(argc, argv, program);
+}
+
+}  // namespace lockstep
