@@ -15,8 +15,8 @@ namespace lockstep {
 // HDF5's error stack as one line, innermost last; empties the stack.
 std::string hdf5_words();
 
-// Returns `result` unless it is negative, HDF5's sign of failure; then throws Error(failure). `task` completes the sentence
-// "HDF5 could not ...". HDF5's own printing is off while a Hid exists or silence_hdf5() was called.
+// Returns `result` unless it is negative, HDF5's sign of failure; then throws Error(failure). `task` completes the
+// sentence "HDF5 could not ...". HDF5 prints its error stack as well until silence_hdf5() is called.
 template <typename Result>
 Result check_h5(Result result, std::string_view task, Failure failure = Failure::bad_data,
                 std::source_location at = std::source_location::current()) {
@@ -24,11 +24,11 @@ Result check_h5(Result result, std::string_view task, Failure failure = Failure:
   throw Error(failure, fmt::format("HDF5 could not {}: {} [{}:{}]", task, hdf5_words(), at.file_name(), at.line()));
 }
 
-// Stops HDF5 from printing its error stack to standard error. Call once at program start.
+// Stops HDF5 from printing its error stack to standard error, for the rest of the program.
 void silence_hdf5();
 
-// Owns an HDF5 identifier. HDF5 closes every kind of object with its own function, so the function is part of the type and
-// a dataset cannot be closed as a file.
+// Owns an HDF5 identifier. HDF5 closes every kind of object with its own function, so the function is part of the type
+// and a dataset cannot be closed as a file.
 template <herr_t (*close)(hid_t)>
 class Hid {
  public:

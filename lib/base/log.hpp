@@ -1,5 +1,5 @@
-// The only place that prints. Every line of a log starts with [rank N, host]; on a terminal a progress line is redrawn in
-// place. Rank 0 alone speaks unless something is wrong.
+// The only place that prints. Every line of a log starts with [rank N, host]; on a terminal a progress line is redrawn
+// in place. Rank 0 alone speaks unless something is wrong.
 #pragma once
 
 #include <fmt/format.h>
@@ -30,8 +30,8 @@ void warning(fmt::format_string<Args...> text, Args&&... args) {
   warning(std::string_view(fmt::format(text, std::forward<Args>(args)...)));
 }
 
-// A live line on a terminal (rank 0): redrawn at most ten times a second, cut to the window's width, cleared before other
-// lines are printed. Where standard output is no terminal: nothing, use info() at intervals.
+// A live line on a terminal (rank 0): redrawn at most ten times a second, cut to the window's width, cleared before
+// other lines are printed. Where standard output is no terminal: nothing, use info() at intervals.
 void progress(std::string_view text);
 bool is_terminal();
 void end_progress();  // leaves the last text standing and ends its line

@@ -1,0 +1,139 @@
+#include "base/log.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <mutex>
+#include <utility>
+
+namespace lockstep::log {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto redraw_interval = std::chrono::milliseconds(100);
+constexpr std::string_view clear_line = "\r\x1b[K";
+
+std::string this_host() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+  return name.data();
+}
+
+// One state for the process, because there is one standard output.
+struct State {
+  std::mutex mutex;
+  int rank = 0;
+  std::string host = this_host();
+  std::string live;    // the newest progress text
+  bool drawn = false;  // a progress line stands on the terminal
+  bool ended = false;  // an error was printed
+  Clock::time_point drawn_at;
+};
+
+State& state() {
+  // Never destroyed: threads may print while the program's statics go.
+  static State& only = *new State;
+  return only;
+}
+
+// One write for a line, unbuffered: lines of different ranks do not mix, and none is lost when a rank is killed.
+void write_whole(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+std::string prefix_of(const State& now) { return fmt::format("[rank {}, {}]", now.rank, now.host); }
+
+enum class Speaker { rank_0, any_rank };
+enum class Prefix { none, rank_and_host };
+
+void print(int descriptor, std::string_view text, Speaker speaker, Prefix prefix) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  if (now.ended || (speaker == Speaker::rank_0 && now.rank != 0)) return;
+  if (std::exchange(now.drawn, false)) write_whole(STDOUT_FILENO, clear_line);
+  const std::string start = prefix == Prefix::rank_and_host ? prefix_of(now) + "  " : "";
+  write_whole(descriptor, fmt::format("{}{}\n", start, text));
+}
+
+std::size_t window_width() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
+}
+
+// The first `columns` characters of UTF-8 text.
+std::string_view cut(std::string_view text, std::size_t columns) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool starts_character = (static_cast<unsigned char>(text[at]) & 0xC0U) != 0x80U;
+    if (starts_character && columns-- == 0) return text.substr(0, at);
+  }
+  return text;
+}
+
+void draw(State& now) {
+  // One column less: a full line would make some terminals wrap.
+  write_whole(STDOUT_FILENO, fmt::format("{}{}", clear_line, cut(now.live, window_width() - 1)));
+  now.drawn = true;
+  now.drawn_at = Clock::now();
+}
+
+}  // namespace
+
+void set_speaker(int rank, std::string host) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  now.rank = rank;
+  now.host = std::move(host);
+}
+
+std::string prefix() {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  return prefix_of(now);
+}
+
+void info(std::string_view text) { print(STDOUT_FILENO, text, Speaker::rank_0, Prefix::rank_and_host); }
+void warning(std::string_view text) { print(STDERR_FILENO, text, Speaker::any_rank, Prefix::rank_and_host); }
+void plain(std::string_view text) { print(STDOUT_FILENO, text, Speaker::rank_0, Prefix::none); }
+
+void error(std::string_view text) {
+  print(STDERR_FILENO, text, Speaker::any_rank, Prefix::rank_and_host);
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  now.ended = true;
+}
+
+bool is_terminal() {
+  static const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  return terminal;
+}
+
+void progress(std::string_view text) {
+  if (!is_terminal()) return;
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  if (now.ended || now.rank != 0) return;
+  now.live = text;
+  if (!now.drawn || Clock::now() - now.drawn_at >= redraw_interval) draw(now);
+}
+
+void end_progress() {
+  if (!is_terminal()) return;
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  if (now.ended || now.live.empty()) return;
+  draw(now);
+  write_whole(STDOUT_FILENO, "\n");
+  now.live.clear();
+  now.drawn = false;
+}
+
+}  // namespace lockstep::log
