@@ -5,27 +5,17 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
-#include <string>
 
+#include "dataset/augment.hpp"
 #include "dataset/batch.hpp"
-#include "dataset/manifest.hpp"
-#include "device/device.hpp"
+#include "dataset/dataset.hpp"
 
 namespace lockstep {
 
-// One split of a data set, open for reading. Thread-safe.
-class Dataset;
-
-enum class Augmentation {
-  none,
-  crop,           // zero-pad 4, random crop
-  crop_and_flip,  // and mirrored half of the time: for pictures, not for digits
-};
-
 // The positions of an epoch that this rank carries, in order of time. Step s of an epoch covers the positions
-// [s * global_batch, (s + 1) * global_batch), cut into equal parts; a rank carries parts [first_part, first_part + parts).
+// [s * global_batch, (s + 1) * global_batch), cut into equal parts; a rank carries parts [first_part, first_part +
+// parts).
 struct LoaderShare {
   std::int64_t global_batch = 0;
   int total_parts = 1;  // of all ranks; divides global_batch
@@ -45,13 +35,14 @@ class Loader {
 };
 
 // Training: endless, every epoch in an order of its own, the incomplete last batch dropped. Starts at (epoch, step).
-std::unique_ptr<Loader> make_training_loader(const Dataset& dataset, Device& device, const LoaderShare& share,
+// `dataset` outlives the loader. Throws Error(usage) if the split is smaller than one global batch.
+std::unique_ptr<Loader> make_training_loader(const Dataset& dataset, const LoaderShare& share,
                                              Augmentation augmentation, std::uint64_t seed, std::int64_t epoch,
                                              std::int64_t step, int threads);
-// Evaluation: each sample of the split once over all ranks, in file order, no augmentation; the last batches are filled up
-// with label -1. Every rank gets the same number of batches.
-std::unique_ptr<Loader> make_evaluation_loader(const Dataset& dataset, Device& device, std::int64_t batch, int rank,
-                                               int ranks, int threads);
+// Evaluation: each sample of the split once over all ranks, in file order, no augmentation; the last batches are filled
+// up with label -1. Every rank gets the same number of batches; after the last one it starts again.
+std::unique_ptr<Loader> make_evaluation_loader(const Dataset& dataset, std::int64_t batch, int rank, int ranks,
+                                               int threads);
 std::int64_t evaluation_batches(std::int64_t samples, std::int64_t batch, int ranks);  // per rank
 
 }  // namespace lockstep

@@ -1,0 +1,48 @@
+// One split of a data set, open for reading: a directory that holds a manifest and its shards.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "dataset/manifest.hpp"
+
+namespace lockstep {
+
+class ShardReader;
+
+// Samples are numbered through all shards, in the manifest's order. Thread-safe: the pixels are mapped, nothing is
+// copied.
+//
+// A shard that shrinks while it is open cannot be told from memory that went away: the first read of a missing page
+// ends the program with code 65 and the shard's name.
+class Dataset {
+ public:
+  // Throws Error(usage) if `directory` holds no data set, Error(bad_data) if a shard is missing, damaged, or other than
+  // the manifest says.
+  explicit Dataset(const std::filesystem::path& directory);
+  ~Dataset();
+  Dataset(const Dataset&) = delete;
+  Dataset& operator=(const Dataset&) = delete;
+
+  const Manifest& manifest() const { return manifest_; }
+  std::int64_t samples() const { return first_sample_.back(); }
+
+  std::span<const std::uint8_t> image(std::int64_t sample) const;  // [h, w, c]
+  std::int32_t label(std::int64_t sample) const;
+
+ private:
+  struct Place {
+    const ShardReader& shard;
+    std::int64_t index;
+  };
+  Place find(std::int64_t sample) const;
+
+  Manifest manifest_;
+  std::vector<std::unique_ptr<ShardReader>> shards_;
+  std::vector<std::int64_t> first_sample_;  // of each shard, and behind them the number of all samples
+};
+
+}  // namespace lockstep

@@ -1,0 +1,30 @@
+// Which sample stands at a position of an epoch, without a shuffled list.
+//
+// A permutation as a function: it needs no memory, starts anywhere at once, and is the same on every rank.
+#pragma once
+
+#include <cstdint>
+
+namespace lockstep {
+
+// A bijection of [0, samples), another one for each (seed, epoch).
+//
+// A Feistel network over the smallest even number of bits that holds all samples (Luby and Rackoff 1988), with Philox
+// as its round function; a value outside [0, samples) is sent through again until it falls inside (cycle walking: Black
+// and Rogaway, "Ciphers with arbitrary finite domains", 2002), at most four times on average.
+class SampleOrder {
+ public:
+  SampleOrder(std::int64_t samples, std::uint64_t seed, std::int64_t epoch);
+
+  std::int64_t sample_at(std::int64_t position) const;  // 0 <= position < samples
+
+ private:
+  std::uint64_t encrypt(std::uint64_t value) const;
+
+  std::uint64_t samples_;
+  std::uint64_t seed_;
+  std::uint64_t stream_;  // upper half of Philox's counter
+  int half_bits_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,53 @@
+#include "optim/sgd.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace lockstep {
+namespace {
+
+constexpr float statistics_momentum = 0.1F;  // PyTorch's default for batch norm
+
+std::span<float> elements(const Tensor& tensor) {
+  return {tensor.as<float>(), static_cast<std::size_t>(tensor.shape().count())};
+}
+
+bool decays(const Parameter& parameter, DecayScope scope) {
+  return scope == DecayScope::all || parameter.role == ParameterRole::weight;
+}
+
+// Neighbours with one weight decay become one run.
+std::vector<DecayRun> decay_runs(const ParameterStore& store, const SgdOptions& options) {
+  std::vector<const Parameter*> parameters;
+  for (const Parameter& parameter : store.parameters()) parameters.push_back(&parameter);
+  std::ranges::sort(parameters, {}, &Parameter::offset);
+
+  std::vector<DecayRun> runs;
+  for (const Parameter* parameter : parameters) {
+    const float decay = decays(*parameter, options.decay_scope) ? options.weight_decay : 0.0F;
+    const std::int64_t end = parameter->offset + parameter->stored;
+    if (runs.empty() || runs.back().weight_decay != decay) runs.push_back({parameter->offset, 0, decay});
+    runs.back().count = end - runs.back().first;
+  }
+  return runs;
+}
+
+}  // namespace
+
+Sgd::Sgd(ParameterStore& store, const SgdOptions& options)
+    : store_(store),
+      options_(options),
+      runs_(decay_runs(store, options)),
+      velocity_(store.device().make_lasting(store.gradient_count(), DType::f32)) {
+  assert(store.values());
+}
+
+void Sgd::step(float learning_rate) {
+  const SgdRates rates{learning_rate, options_.momentum, options_.kind};
+  // `values` may hold more than the parameters; the gradients say how much of it is theirs.
+  const std::span<float> gradients = elements(store_.gradients());
+  sgd_update(runs_, rates, gradients, elements(velocity_), elements(store_.values()).first(gradients.size()));
+  average_into(elements(store_.batch_statistics()), statistics_momentum, elements(store_.running()));
+}
+
+}  // namespace lockstep
