@@ -19,7 +19,7 @@ SampleOrder::SampleOrder(std::int64_t samples, std::uint64_t seed, std::int64_t 
     : samples_(static_cast<std::uint64_t>(samples)),
       seed_(seed),
       stream_(stream_counter(Stream::order, epoch)),
-      half_bits_(std::max(1, (std::bit_width(samples_ - 1) + 1) / 2)) {
+      half_bits_(std::max(1, (static_cast<int>(std::bit_width(samples_ - 1)) + 1) / 2)) {
   assert(samples > 0);
 }
 

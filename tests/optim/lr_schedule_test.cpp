@@ -1,0 +1,126 @@
+#include "optim/lr_schedule.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+namespace {
+
+ScheduleOptions options(Schedule schedule) {
+  ScheduleOptions options;
+  options.schedule = schedule;
+  options.rate = 0.4;
+  options.total_steps = 10;
+  return options;
+}
+
+// The sentence that refuses `options`; usage is the only reason.
+std::string refusal(const ScheduleOptions& options) {
+  try {
+    LrSchedule schedule(options);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.failure(), Failure::usage);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(LrSchedule, constant_is_the_rate_after_a_linear_warm_up) {
+  ScheduleOptions constant = options(Schedule::constant);
+  constant.warmup_steps = 4;
+  const LrSchedule schedule(constant);
+
+  EXPECT_DOUBLE_EQ(schedule.at(0), 0.1);
+  EXPECT_DOUBLE_EQ(schedule.at(1), 0.2);
+  EXPECT_DOUBLE_EQ(schedule.at(3), 0.4);
+  EXPECT_DOUBLE_EQ(schedule.at(4), 0.4);
+  EXPECT_DOUBLE_EQ(schedule.at(9), 0.4);
+}
+
+TEST(LrSchedule, step_falls_by_the_factor_at_each_milestone) {
+  ScheduleOptions step = options(Schedule::step);
+  step.milestones = {3, 7};
+  step.factor = 0.5;
+  const LrSchedule schedule(step);
+
+  EXPECT_DOUBLE_EQ(schedule.at(2), 0.4);
+  EXPECT_DOUBLE_EQ(schedule.at(3), 0.2);
+  EXPECT_DOUBLE_EQ(schedule.at(6), 0.2);
+  EXPECT_DOUBLE_EQ(schedule.at(7), 0.1);
+}
+
+TEST(LrSchedule, cosine_falls_from_the_rate_towards_zero_behind_the_warm_up) {
+  ScheduleOptions cosine = options(Schedule::cosine);
+  cosine.warmup_steps = 2;
+  const LrSchedule schedule(cosine);
+
+  EXPECT_DOUBLE_EQ(schedule.at(0), 0.2);
+  EXPECT_DOUBLE_EQ(schedule.at(1), 0.4);
+  EXPECT_DOUBLE_EQ(schedule.at(2), 0.4);
+  EXPECT_DOUBLE_EQ(schedule.at(6), 0.2);                                // half way
+  EXPECT_NEAR(schedule.at(9), 0.2 * (1 - 0.92387953251128674), 1e-15);  // cos(7 pi / 8)
+  EXPECT_NEAR(schedule.at(10), 0.0, 1e-15);
+  EXPECT_NEAR(schedule.at(15), 0.0, 1e-15);  // a training that goes on does not climb again
+}
+
+// What PyTorch 1.13 gives for ten steps of
+//   torch.optim.lr_scheduler.OneCycleLR(torch.optim.SGD([torch.zeros(1)], lr=.4), max_lr=.4, total_steps=10,
+//   pct_start=.3)
+TEST(LrSchedule, one_cycle_gives_what_pytorch_gives) {
+  ScheduleOptions one_cycle = options(Schedule::one_cycle);
+  one_cycle.warmup_steps = 3;
+  const LrSchedule schedule(one_cycle);
+
+  const std::vector<double> pytorch{
+      0.016,           0.208,           0.4,    0.380193852805, 0.32469826158, 0.244504808775, 0.155496791225,
+      0.0753033384201, 0.0198077471946, 1.6e-06};
+  for (std::size_t step = 0; step < pytorch.size(); ++step) {
+    EXPECT_NEAR(schedule.at(static_cast<std::int64_t>(step)), pytorch[step], 1e-12) << "step " << step;
+  }
+}
+
+TEST(LrSchedule, one_cycle_without_warm_up_starts_at_the_peak) {
+  EXPECT_DOUBLE_EQ(LrSchedule(options(Schedule::one_cycle)).at(0), 0.4);
+
+  ScheduleOptions single = options(Schedule::one_cycle);
+  single.total_steps = 1;
+  EXPECT_DOUBLE_EQ(LrSchedule(single).at(0), 0.4);
+}
+
+TEST(LrSchedule, refuses_what_makes_no_sense_in_words) {
+  ScheduleOptions zero = options(Schedule::constant);
+  zero.rate = 0;
+  EXPECT_EQ(refusal(zero), "the learning rate must be above zero, not 0.");
+  zero.rate = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(refusal(zero), "the learning rate must be above zero, not nan.");
+
+  ScheduleOptions empty = options(Schedule::cosine);
+  empty.total_steps = 0;
+  EXPECT_EQ(refusal(empty), "a training of 0 steps has no learning rate. Train at least one step.");
+
+  ScheduleOptions slow = options(Schedule::cosine);
+  slow.warmup_steps = 10;
+  EXPECT_EQ(refusal(slow),
+            "a warm-up of 10 steps does not fit a training of 10 steps. Shorten the warm-up or train longer.");
+
+  ScheduleOptions unordered = options(Schedule::step);
+  unordered.milestones = {5, 5};
+  EXPECT_EQ(refusal(unordered), "the milestones of a step schedule must rise. Put them in order and name each once.");
+  unordered.milestones = {5};
+  unordered.factor = -1;
+  EXPECT_EQ(refusal(unordered), "the factor of a step schedule must be above zero, not -1.");
+}
+
+TEST(ScaleLearningRate, grows_in_proportion_to_the_global_batch) {
+  EXPECT_DOUBLE_EQ(scale_learning_rate(0.1, 128, 128), 0.1);
+  EXPECT_DOUBLE_EQ(scale_learning_rate(0.1, 128, 512), 0.4);
+  EXPECT_DOUBLE_EQ(scale_learning_rate(0.1, 128, 32), 0.025);
+}
+
+}  // namespace
+}  // namespace lockstep
