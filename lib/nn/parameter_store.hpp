@@ -1,9 +1,9 @@
 // Names on flat arrays: values, gradients and batch-norm statistics of a model.
 //
-// Gradients lie in the order backward produces them, so a bucket is a slice: no packing code exists, the optimizer is one
-// pass, and a model file is a few arrays. Layers register their parameters in the order of *forward*; allocate() lays the
-// arrays out in reverse. Behind the gradients, in the same array and so in the same reduction, lie the batch statistics of
-// every norm, the sums of loss and correct answers, and a few spare slots:
+// Gradients lie in the order backward produces them, so a bucket is a slice: no packing code exists, the optimizer is
+// one pass, and a model file is a few arrays. Layers register their parameters in the order of *forward*; allocate()
+// lays the arrays out in reverse. Behind the gradients, in the same array and so in the same reduction, lie the batch
+// statistics of every norm, the sums of loss and correct answers, and a few spare slots:
 //
 //   reduced   [ gradient of last layer ... gradient of first layer | batch mean and variance of each norm | tail ]
 //   values    [ weights, in the same order                         | running mean and variance            ]
@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,11 +23,19 @@ namespace lockstep {
 // What a parameter does: optimizers treat the roles differently (no weight decay on norms and biases, by option).
 enum class ParameterRole { weight, bias, norm_scale, norm_shift };
 
+// The values a parameter starts with; see initialise().
+struct Initial {
+  enum class Kind { constant, normal, uniform };
+  Kind kind;
+  float size;  // the value; the standard deviation around 0; or the bound: uniform in [-size, size)
+};
+
 struct Parameter {
   std::string name;                // PyTorch's: "layer1.0.conv1.weight"
   std::vector<std::int64_t> dims;  // PyTorch's: [out, in, k, k], [out, in] or [c]
   ParameterKind kind;
   ParameterRole role;
+  Initial initial;
   int index;            // position in the store, order of registration
   std::int64_t offset;  // first element in the flat arrays, a multiple of 16
   std::int64_t stored;  // elements there, padding included
@@ -59,7 +66,8 @@ class ParameterStore {
   ParameterStore& operator=(const ParameterStore&) = delete;
 
   // References stay valid as long as the store.
-  Parameter& add(std::string name, std::vector<std::int64_t> dims, ParameterKind kind, ParameterRole role);
+  Parameter& add(std::string name, std::vector<std::int64_t> dims, ParameterKind kind, ParameterRole role,
+                 Initial initial);
   Statistic& add_statistic(std::string name, std::int64_t channels, float initial);
 
   // Elements of the reduced array; known once every layer is built.
@@ -73,10 +81,10 @@ class ParameterStore {
   const std::deque<Statistic>& statistics() const { return statistics_; }
 
   Device& device() const { return device_; }
-  const Tensor& values() const { return values_; }        // [gradient_count]
-  const Tensor& running() const { return running_; }      // [statistics_count], the running statistics
-  const Tensor& reduced() const { return reduced_; }      // gradients, batch statistics, tail
-  std::int64_t gradient_count() const;                    // elements of the gradients alone
+  const Tensor& values() const { return values_; }    // [gradient_count]
+  const Tensor& running() const { return running_; }  // [statistics_count], the running statistics
+  const Tensor& reduced() const { return reduced_; }  // gradients, batch statistics, tail
+  std::int64_t gradient_count() const;                // elements of the gradients alone
   std::int64_t statistics_count() const;
   Tensor gradients() const { return reduced_.slice(0, gradient_count()); }
   Tensor batch_statistics() const { return reduced_.slice(gradient_count(), statistics_count()); }

@@ -1,0 +1,79 @@
+#include "nn/convolution.hpp"
+
+#include <cassert>
+
+#include "base/error.hpp"
+#include "nn/initialise.hpp"
+
+namespace lockstep {
+namespace {
+
+Initial initial_weight(const Conv2d& conv, WeightScheme scheme) {
+  return scheme == WeightScheme::he_normal_fan_out ? he_normal_fan_out(conv.out_channels, conv.kernel)
+                                                   : uniform_fan_in(conv.in_channels * conv.kernel * conv.kernel);
+}
+
+const Parameter* add_bias(ParameterStore& store, const std::string& name, const Conv2d& conv, Bias bias) {
+  if (bias == Bias::none) return nullptr;
+  return &store.add(name + ".bias", {conv.out_channels}, ParameterKind::channel_vector, ParameterRole::bias,
+                    uniform_fan_in(conv.in_channels * conv.kernel * conv.kernel));
+}
+
+}  // namespace
+
+Convolution::Convolution(const LayerContext& context, const std::string& name, const Conv2d& conv,
+                         const ConvolutionOptions& options)
+    : device_(context.device),
+      name_(name),
+      conv_(conv),
+      activation_(options.activation),
+      weight_(context.store.add(name + ".weight", {conv.out_channels, conv.in_channels, conv.kernel, conv.kernel},
+                                ParameterKind::conv_weight, ParameterRole::weight,
+                                initial_weight(conv, options.scheme))),
+      bias_(add_bias(context.store, name, conv, options.bias)) {
+  assert(options.activation == Activation::none || options.bias == Bias::learned);
+}
+
+Shape Convolution::output_shape(const Shape& x) const {
+  assert(x.ndim == 4);
+  require(x[3] == conv_.in_channels, Failure::usage,
+          "layer '{}' cannot take {}: it needs {} channels. Do model and data fit together?", name_, x.text(),
+          conv_.in_channels);
+  const std::int64_t smallest = conv_.kernel - 2 * conv_.padding;
+  require(x[1] >= smallest && x[2] >= smallest, Failure::usage,
+          "layer '{}' cannot take {}: it needs at least {} x {} pixels. Choose another --model or larger samples.",
+          name_, x.text(), smallest, smallest);
+  return {x[0], conv_.out_size(x[1]), conv_.out_size(x[2]), conv_.out_channels};
+}
+
+Tensor Convolution::forward(const Tensor& x, Mode mode) {
+  Ops& ops = device_.ops();
+  const Tensor y = device_.make(output_shape(x.shape()), device_.precision(), Layout::features);
+  ops.conv_forward(conv_, x, weight_.value, y);
+  if (bias_ != nullptr) ops.bias_forward(y, bias_->value, activation_, y);
+  if (mode == Mode::train) {
+    x_ = x;
+    if (activation_ != Activation::none) y_ = y;
+  }
+  return y;
+}
+
+Tensor Convolution::backward(const Tensor& dy, GradientSink& sink) {
+  Ops& ops = device_.ops();
+  if (bias_ != nullptr) {
+    ops.bias_backward(y_, dy, activation_, dy, bias_->gradient, sink.accumulate());
+    y_ = {};
+    sink.ready(*bias_);
+  }
+  ops.conv_backward_weight(conv_, x_, dy, weight_.gradient, sink.accumulate());
+  sink.ready(weight_);
+  const Shape x_shape = x_.shape();
+  const Layout x_layout = x_.layout();
+  x_ = {};  // before dx, which may take its place
+  if (x_layout == Layout::images) return {};
+  const Tensor dx = device_.make(x_shape, device_.precision(), Layout::features);
+  ops.conv_backward_data(conv_, dy, weight_.value, dx);
+  return dx;
+}
+
+}  // namespace lockstep

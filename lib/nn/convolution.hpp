@@ -1,0 +1,47 @@
+// 2-D convolution, alone or followed by bias and activation (the unit of networks without batch norm).
+//
+//   x       [n, h, w, in]                features, or images in a network's first layer
+//   weight  [out, in, kernel, kernel]
+//   bias    [out]                        optional; needed for an activation
+//   y       [n, h', w', out]             features; h' = (h + 2*padding - kernel) / stride + 1, likewise w'
+#pragma once
+
+#include <string>
+
+#include "nn/layer.hpp"
+
+namespace lockstep {
+
+enum class Bias { none, learned };
+
+// Initial weights: as torchvision's ResNets have them, or as PyTorch's layers do.
+enum class WeightScheme { he_normal_fan_out, uniform_fan_in };
+
+struct ConvolutionOptions {
+  Bias bias = Bias::none;  // superfluous where a batch norm follows, which absorbs it
+  WeightScheme scheme = WeightScheme::he_normal_fan_out;
+  Activation activation = Activation::none;
+};
+
+class Convolution final : public Layer {
+ public:
+  // Registers `name`.weight and, with a bias, `name`.bias.
+  Convolution(const LayerContext& context, const std::string& name, const Conv2d& conv,
+              const ConvolutionOptions& options);
+
+  Shape output_shape(const Shape& x) const override;
+  Tensor forward(const Tensor& x, Mode mode) override;
+  Tensor backward(const Tensor& dy, GradientSink& sink) override;
+
+ private:
+  Device& device_;
+  std::string name_;
+  Conv2d conv_;
+  Activation activation_;
+  const Parameter& weight_;
+  const Parameter* bias_;
+  Tensor x_;  // kept for backward
+  Tensor y_;  // with an activation
+};
+
+}  // namespace lockstep

@@ -1,0 +1,60 @@
+#include "nn/initialise.hpp"
+
+#include <xxhash.h>
+
+#include <cmath>
+#include <vector>
+
+#include "base/random.hpp"
+
+namespace lockstep {
+namespace {
+
+// Counter of the Philox block that serves elements [2 * pair, 2 * pair + 2) of the named parameter: 64 bits of the
+// name's hash in the middle, so that two names share a block with probability 2^-64.
+std::array<std::uint32_t, 4> block(std::uint64_t seed, std::uint64_t name_hash, std::uint64_t pair) {
+  const std::uint64_t high = static_cast<std::uint64_t>(Stream::weights) << 32 | name_hash >> 32;
+  return philox(seed, high, name_hash << 32 | pair);
+}
+
+float draw(const Initial& initial, std::uint32_t a, std::uint32_t b) {
+  switch (initial.kind) {
+    case Initial::Kind::constant:
+      return initial.size;
+    case Initial::Kind::normal:
+      return initial.size * normal(a, b);
+    case Initial::Kind::uniform:
+      return initial.size * (2.0F * uniform(a) - 1.0F);
+  }
+  return 0.0F;
+}
+
+std::vector<float> initial_values(const Parameter& parameter, std::uint64_t seed) {
+  const std::uint64_t name_hash = XXH3_64bits(parameter.name.data(), parameter.name.size());
+  std::vector<float> values(static_cast<std::size_t>(parameter.count()));
+  for (std::size_t i = 0; i < values.size(); i += 2) {
+    const auto bits = block(seed, name_hash, i / 2);
+    values[i] = draw(parameter.initial, bits[0], bits[1]);
+    if (i + 1 < values.size()) values[i + 1] = draw(parameter.initial, bits[2], bits[3]);
+  }
+  return values;
+}
+
+}  // namespace
+
+Initial he_normal_fan_out(std::int64_t out_channels, std::int64_t kernel) {
+  const auto fan_out = static_cast<double>(out_channels * kernel * kernel);
+  return {Initial::Kind::normal, static_cast<float>(std::sqrt(2.0 / fan_out))};
+}
+
+Initial uniform_fan_in(std::int64_t fan_in) {
+  return {Initial::Kind::uniform, static_cast<float>(1.0 / std::sqrt(static_cast<double>(fan_in)))};
+}
+
+void initialise(ParameterStore& store, std::uint64_t seed) {
+  for (const Parameter& parameter : store.parameters()) {
+    store.device().store(parameter.kind, parameter.dims, initial_values(parameter, seed), parameter.value);
+  }
+}
+
+}  // namespace lockstep

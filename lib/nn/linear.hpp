@@ -1,0 +1,37 @@
+// Fully connected layer: y = activation(x * weight^T + bias). Always fp32.
+//
+//   x       [n, in]
+//   weight  [out, in]
+//   bias    [out]
+//   y       [n, out]
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "nn/layer.hpp"
+
+namespace lockstep {
+
+class Linear final : public Layer {
+ public:
+  // Registers `name`.weight and `name`.bias.
+  Linear(const LayerContext& context, const std::string& name, std::int64_t in, std::int64_t out,
+         Activation activation = Activation::none);
+
+  Shape output_shape(const Shape& x) const override;
+  Tensor forward(const Tensor& x, Mode mode) override;
+  Tensor backward(const Tensor& dy, GradientSink& sink) override;
+
+ private:
+  Device& device_;
+  std::int64_t in_;
+  std::int64_t out_;
+  Activation activation_;
+  const Parameter& weight_;
+  const Parameter& bias_;
+  Tensor x_;  // kept for backward
+  Tensor y_;  // with an activation
+};
+
+}  // namespace lockstep

@@ -1,0 +1,25 @@
+// Softmax cross-entropy of logits against labels.
+#pragma once
+
+#include "device/device.hpp"
+
+namespace lockstep {
+
+struct LossOptions {
+  float label_smoothing = 0.0F;  // target = (1 - smoothing) * onehot + smoothing / classes, as PyTorch
+  float scale = 1.0F;            // 1 / global batch: gradients of all parts and ranks then sum to that of the mean loss
+};
+
+// Returns the gradient with respect to the logits, times `scale`; adds loss (times `scale`) and correct answers to
+// `sums`, or overwrites them.
+//
+//   logits  [n, classes]  plain fp32
+//   labels  [n]           i32; -1: not counted, gradient zero
+Tensor softmax_cross_entropy(Device& device, const Tensor& logits, const Tensor& labels, const LossOptions& options,
+                             const LossSums& sums, Accumulate accumulate);
+
+// The sums alone, for evaluation.
+void sum_softmax_cross_entropy(Device& device, const Tensor& logits, const Tensor& labels, const LossOptions& options,
+                               const LossSums& sums, Accumulate accumulate);
+
+}  // namespace lockstep

@@ -1,0 +1,165 @@
+#include "nn/parameter_store.hpp"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cassert>
+#include <functional>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+namespace {
+
+// Slices start on cache lines, so that a vector loop or a copy over one of them never shares a line with another.
+constexpr std::int64_t slice_multiple = Arena::alignment / size_of(DType::f32);
+
+std::int64_t padded(std::int64_t count) { return (count + slice_multiple - 1) / slice_multiple * slice_multiple; }
+
+template <typename Items>
+std::int64_t padded_sum(const Items& items) {
+  std::int64_t sum = 0;
+  for (const auto& item : items) sum += padded(item.stored);
+  return sum;
+}
+
+// The place to write or read of one named entry.
+struct Slot {
+  std::string_view name;
+  std::vector<std::int64_t> dims;
+  ParameterKind kind;
+  const Tensor* stored;
+};
+
+std::int64_t count_of(std::span<const std::int64_t> dims) {
+  return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::vector<Slot> slots_by_name(const std::deque<Parameter>& parameters, const std::deque<Statistic>& statistics) {
+  std::vector<Slot> slots;
+  slots.reserve(parameters.size() + statistics.size());
+  for (const Parameter& p : parameters) slots.push_back({p.name, p.dims, p.kind, &p.value});
+  for (const Statistic& s : statistics) {
+    slots.push_back({s.name, {s.channels}, ParameterKind::channel_vector, &s.running});
+  }
+  std::ranges::sort(slots, {}, &Slot::name);
+  assert(std::ranges::adjacent_find(slots, {}, &Slot::name) == slots.end());  // two layers chose one name
+  return slots;
+}
+
+std::string dims_text(std::span<const std::int64_t> dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
+
+// Throws Error(bad_data) unless `entry` fits `slot`.
+void check_entry(const Slot& slot, const ParameterStore::Entry& entry) {
+  require(entry.dims == slot.dims, Failure::bad_data,
+          "the weights do not fit this model: '{}' is {} there and {} here. Were they written with another --model or "
+          "number of classes?",
+          slot.name, dims_text(entry.dims), dims_text(slot.dims));
+  require(static_cast<std::int64_t>(entry.values.size()) == count_of(slot.dims), Failure::bad_data,
+          "the weights are damaged: '{}' has {} values where its shape {} needs {}. Is there another copy of the file?",
+          slot.name, entry.values.size(), dims_text(slot.dims), count_of(slot.dims));
+}
+
+}  // namespace
+
+std::int64_t Parameter::count() const { return count_of(dims); }
+
+Parameter& ParameterStore::add(std::string name, std::vector<std::int64_t> dims, ParameterKind kind, ParameterRole role,
+                               Initial initial) {
+  assert(!reduced_);  // the arrays are laid out already
+  const int index = static_cast<int>(parameters_.size());
+  const std::int64_t stored = device_.stored_count(kind, dims);
+  parameters_.push_back({std::move(name), std::move(dims), kind, role, initial, index, 0, stored, {}, {}});
+  return parameters_.back();
+}
+
+Statistic& ParameterStore::add_statistic(std::string name, std::int64_t channels, float initial) {
+  assert(!reduced_);
+  const std::int64_t dims[] = {channels};
+  const std::int64_t stored = device_.stored_count(ParameterKind::channel_vector, dims);
+  statistics_.push_back({std::move(name), channels, initial, statistics_count(), stored, {}, {}});
+  return statistics_.back();
+}
+
+std::int64_t ParameterStore::gradient_count() const { return padded_sum(parameters_); }
+std::int64_t ParameterStore::statistics_count() const { return padded_sum(statistics_); }
+std::int64_t ParameterStore::reduced_count() const { return gradient_count() + statistics_count() + tail_count; }
+
+void ParameterStore::allocate(const Tensor& reduced) {
+  assert(reduced.shape() == Shape{reduced_count()} && !reduced_);
+  reduced_ = reduced;
+  values_ = device_.make_lasting(gradient_count(), DType::f32);
+  running_ = device_.make_lasting(statistics_count(), DType::f32);
+
+  std::int64_t offset = 0;
+  for (auto parameter = parameters_.rbegin(); parameter != parameters_.rend(); ++parameter) {
+    parameter->offset = offset;
+    parameter->value = values_.slice(offset, parameter->stored);
+    parameter->gradient = reduced_.slice(offset, parameter->stored);
+    offset += padded(parameter->stored);
+  }
+  const Tensor batch = batch_statistics();
+  for (Statistic& statistic : statistics_) {
+    statistic.running = running_.slice(statistic.offset, statistic.stored);
+    statistic.batch = batch.slice(statistic.offset, statistic.stored);
+    const std::int64_t dims[] = {statistic.channels};
+    const std::vector<float> values(static_cast<std::size_t>(statistic.channels), statistic.initial);
+    device_.store(ParameterKind::channel_vector, dims, values, statistic.running);
+  }
+}
+
+std::vector<ParameterStore::Entry> ParameterStore::entries() const {
+  std::vector<Entry> entries;
+  for (Slot& slot : slots_by_name(parameters_, statistics_)) {
+    std::vector<float> values(static_cast<std::size_t>(count_of(slot.dims)));
+    device_.load(slot.kind, slot.dims, *slot.stored, values);
+    entries.push_back({std::string(slot.name), std::move(slot.dims), std::move(values)});
+  }
+  return entries;
+}
+
+void ParameterStore::assign(std::span<const Entry> entries) {
+  std::vector<const Entry*> given;
+  given.reserve(entries.size());
+  for (const Entry& entry : entries) given.push_back(&entry);
+  std::ranges::sort(given, {}, [](const Entry* entry) -> std::string_view { return entry->name; });
+  const std::vector<Slot> slots = slots_by_name(parameters_, statistics_);
+
+  // All checks come before the first write: weights that do not fit leave the model as it was.
+  for (std::size_t i = 0; i < std::max(slots.size(), given.size()); ++i) {
+    const bool missing = i == given.size() || (i < slots.size() && slots[i].name < given[i]->name);
+    require(!missing, Failure::bad_data,
+            "the weights do not fit this model: '{}' is missing. Were they written with another --model?",
+            i < slots.size() ? slots[i].name : "");
+    require(i < slots.size() && slots[i].name == given[i]->name, Failure::bad_data,
+            "the weights do not fit this model: it has no place for '{}'. Were they written with another --model?",
+            given[i]->name);
+    check_entry(slots[i], *given[i]);
+  }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    device_.store(slots[i].kind, slots[i].dims, given[i]->values, *slots[i].stored);
+  }
+}
+
+std::string ParameterStore::weights_hash() const {
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);
+  XXH3_64bits_reset(state.get());
+  for (const Entry& entry : entries()) {
+    // The terminating zero keeps a name apart from the dims behind it.
+    XXH3_64bits_update(state.get(), entry.name.c_str(), entry.name.size() + 1);
+    XXH3_64bits_update(state.get(), entry.dims.data(), entry.dims.size() * sizeof(entry.dims[0]));
+    XXH3_64bits_update(state.get(), entry.values.data(), entry.values.size() * sizeof(float));
+  }
+  return fmt::format("{:016x}", XXH3_64bits_digest(state.get()));
+}
+
+std::int64_t ParameterStore::parameter_count() const {
+  std::int64_t count = 0;
+  for (const Parameter& parameter : parameters_) count += parameter.count();
+  return count;
+}
+
+}  // namespace lockstep

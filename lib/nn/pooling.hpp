@@ -1,0 +1,40 @@
+// Pooling: the largest value of each window, or the mean of each channel.
+#pragma once
+
+#include "nn/layer.hpp"
+
+namespace lockstep {
+
+//   x  [n, h, w, c]
+//   y  [n, h', w', c]   h' = (h + 2*padding - kernel) / stride + 1, likewise w'
+class MaxPool final : public Layer {
+ public:
+  MaxPool(const LayerContext& context, const Pool2d& pool) : device_(context.device), pool_(pool) {}
+
+  Shape output_shape(const Shape& x) const override;
+  Tensor forward(const Tensor& x, Mode mode) override;
+  Tensor backward(const Tensor& dy, GradientSink& sink) override;
+
+ private:
+  Device& device_;
+  Pool2d pool_;
+  Shape x_shape_;
+  Tensor winner_;  // kept for backward in place of x: a byte an output
+};
+
+//   x  [n, h, w, c]
+//   y  [n, c]         plain fp32
+class GlobalMeanPool final : public Layer {
+ public:
+  explicit GlobalMeanPool(const LayerContext& context) : device_(context.device) {}
+
+  Shape output_shape(const Shape& x) const override { return {x[0], x[3]}; }
+  Tensor forward(const Tensor& x, Mode mode) override;
+  Tensor backward(const Tensor& dy, GradientSink& sink) override;
+
+ private:
+  Device& device_;
+  Shape x_shape_;
+};
+
+}  // namespace lockstep

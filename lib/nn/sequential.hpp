@@ -1,0 +1,25 @@
+// Layers one after another.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "nn/layer.hpp"
+
+namespace lockstep {
+
+class Sequential final : public Layer {
+ public:
+  // In the order of forward, which is also the order in which they must have been constructed (see ParameterStore).
+  void add(std::unique_ptr<Layer> layer) { layers_.push_back(std::move(layer)); }
+
+  Shape output_shape(const Shape& x) const override;
+  Tensor forward(const Tensor& x, Mode mode) override;
+  Tensor backward(const Tensor& dy, GradientSink& sink) override;
+
+ private:
+  std::vector<std::unique_ptr<Layer>> layers_;
+};
+
+}  // namespace lockstep
