@@ -43,12 +43,16 @@ Shape Convolution::output_shape(const Shape& x) const {
   require(x[1] >= smallest && x[2] >= smallest, Failure::usage,
           "layer '{}' cannot take {}: it needs at least {} x {} pixels. Choose another --model or larger samples.",
           name_, x.text(), smallest, smallest);
+  return y_shape(x);
+}
+
+Shape Convolution::y_shape(const Shape& x) const {
   return {x[0], conv_.out_size(x[1]), conv_.out_size(x[2]), conv_.out_channels};
 }
 
 Tensor Convolution::forward(const Tensor& x, Mode mode) {
   Ops& ops = device_.ops();
-  const Tensor y = device_.make(output_shape(x.shape()), device_.precision(), Layout::features);
+  const Tensor y = device_.make(y_shape(x.shape()), device_.precision(), Layout::features);
   ops.conv_forward(conv_, x, weight_.value, y);
   if (bias_ != nullptr) ops.bias_forward(y, bias_->value, activation_, y);
   if (mode == Mode::train) {

@@ -34,6 +34,8 @@ class Convolution final : public Layer {
   Tensor backward(const Tensor& dy, GradientSink& sink) override;
 
  private:
+  Shape y_shape(const Shape& x) const;
+
   Device& device_;
   std::string name_;
   Conv2d conv_;

@@ -1,5 +1,6 @@
 #include "nn/parameter_store.hpp"
 
+#include <fmt/ranges.h>
 #include <xxhash.h>
 
 #include <algorithm>

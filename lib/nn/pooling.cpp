@@ -9,13 +9,15 @@ Shape MaxPool::output_shape(const Shape& x) const {
   require(x[1] >= smallest && x[2] >= smallest, Failure::usage,
           "a max pool cannot take {}: it needs at least {} x {} pixels. Choose another --model or larger samples.",
           x.text(), smallest, smallest);
-  return {x[0], pool_.out_size(x[1]), pool_.out_size(x[2]), x[3]};
+  return y_shape(x);
 }
 
+Shape MaxPool::y_shape(const Shape& x) const { return {x[0], pool_.out_size(x[1]), pool_.out_size(x[2]), x[3]}; }
+
 Tensor MaxPool::forward(const Tensor& x, Mode mode) {
-  const Shape y_shape = output_shape(x.shape());
-  const Tensor y = device_.make(y_shape, x.dtype(), Layout::features);
-  const Tensor winner = device_.make(y_shape, DType::u8, Layout::features);
+  const Shape shape = y_shape(x.shape());
+  const Tensor y = device_.make(shape, x.dtype(), Layout::features);
+  const Tensor winner = device_.make(shape, DType::u8, Layout::features);
   device_.ops().max_pool_forward(pool_, x, y, winner);
   if (mode == Mode::train) {
     x_shape_ = x.shape();

@@ -16,6 +16,8 @@ class MaxPool final : public Layer {
   Tensor backward(const Tensor& dy, GradientSink& sink) override;
 
  private:
+  Shape y_shape(const Shape& x) const;
+
   Device& device_;
   Pool2d pool_;
   Shape x_shape_;

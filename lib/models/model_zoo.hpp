@@ -1,0 +1,32 @@
+// The models by name: one switch, no registry.
+//
+//   lenet     the LeNet-5 variant of PyTorch's CIFAR tutorial: two convolutions, three linear layers
+//   convnet   the MNIST net of PyTorch's distributed tutorial: two convolutions with batch norm, one linear layer
+//   resnet20  He et al. 2015, section 4.2: for small pictures, parameter-free shortcuts (option A)
+//   resnet18, resnet50   torchvision's; up to 64 pixels with a stem for small pictures (3 x 3, no pooling)
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "nn/layer.hpp"
+#include "nn/sample_shape.hpp"
+
+namespace lockstep {
+
+struct ModelOptions {
+  std::string name;
+  SampleShape sample;
+  std::int64_t classes = 0;
+  std::int64_t width_divisor = 1;  // of the residual networks' channels: small copies for tests
+};
+
+// Registers the model's parameters with `context.store`. The layer maps images [n, height, width, channels] to logits
+// [n, classes], plain fp32. Throws Error(usage) for an unknown name or samples that the model cannot take.
+std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContext& context);
+
+// "convnet, lenet, ..."
+std::string known_models();
+
+}  // namespace lockstep

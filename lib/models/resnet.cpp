@@ -1,0 +1,128 @@
+#include "models/resnet.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "nn/conv_norm_act.hpp"
+#include "nn/linear.hpp"
+#include "nn/pooling.hpp"
+#include "nn/residual.hpp"
+#include "nn/sequential.hpp"
+
+namespace lockstep {
+namespace {
+
+// The largest sample that is treated as a small picture: CIFAR has 32 pixels, Tiny ImageNet 64.
+constexpr std::int64_t small_picture = 64;
+
+enum class Block {
+  basic,       // 3x3, 3x3
+  bottleneck,  // 1x1, 3x3, 1x1 to four times the channels; the stride sits in the 3x3, as in torchvision
+};
+
+enum class Shortcut { projection, subsample };  // where a block changes the shape
+
+struct Stage {
+  std::int64_t width;
+  int blocks;
+};
+
+struct Plan {
+  Block block;
+  Shortcut shortcut;
+  std::vector<Stage> stages;
+};
+
+class Builder {
+ public:
+  Builder(const ModelOptions& options, const LayerContext& context, Plan plan)
+      : options_(options), context_(context), plan_(std::move(plan)), net_(std::make_unique<Sequential>()) {}
+
+  std::unique_ptr<Layer> build() {
+    add_stem(scaled(plan_.stages.front().width));
+    for (std::size_t stage = 0; stage < plan_.stages.size(); ++stage) add_stage(stage);
+    net_->add(std::make_unique<GlobalMeanPool>(context_));
+    net_->add(std::make_unique<Linear>(context_, "fc", channels_, options_.classes));
+    return std::move(net_);
+  }
+
+ private:
+  std::int64_t scaled(std::int64_t width) const { return std::max<std::int64_t>(1, width / options_.width_divisor); }
+
+  std::unique_ptr<ConvNormAct> unit(const std::string& conv_name, const std::string& norm_name, const Conv2d& conv,
+                                    Activation activation) const {
+    return std::make_unique<ConvNormAct>(context_, conv_name, norm_name, conv, ConvolutionOptions{}, activation);
+  }
+
+  void add_stem(std::int64_t width) {
+    const SampleShape& sample = options_.sample;
+    if (plan_.shortcut == Shortcut::subsample || std::max(sample.height, sample.width) <= small_picture) {
+      net_->add(unit("conv1", "bn1", {sample.channels, width, 3, 1, 1}, Activation::relu));
+    } else {
+      net_->add(unit("conv1", "bn1", {sample.channels, width, 7, 2, 3}, Activation::relu));
+      net_->add(std::make_unique<MaxPool>(context_, Pool2d{.kernel = 3, .stride = 2, .padding = 1}));
+    }
+    channels_ = width;
+  }
+
+  void add_stage(std::size_t stage) {
+    const std::int64_t width = scaled(plan_.stages[stage].width);
+    for (int i = 0; i < plan_.stages[stage].blocks; ++i) {
+      const std::string name = fmt::format("layer{}.{}", stage + 1, i);
+      add_block(name, width, stage > 0 && i == 0 ? 2 : 1);
+    }
+  }
+
+  void add_block(const std::string& name, std::int64_t width, std::int64_t stride) {
+    const std::int64_t out = plan_.block == Block::bottleneck ? 4 * width : width;
+    auto shortcut = make_shortcut(name, out, stride);
+    std::vector<std::unique_ptr<Layer>> main;
+    std::unique_ptr<ConvNormAct> last;
+    if (plan_.block == Block::basic) {
+      main.push_back(numbered(name, 1, {channels_, width, 3, stride, 1}));
+      last = numbered(name, 2, {width, width, 3, 1, 1});
+    } else {
+      main.push_back(numbered(name, 1, {channels_, width, 1, 1, 0}));
+      main.push_back(numbered(name, 2, {width, width, 3, stride, 1}));
+      last = numbered(name, 3, {width, out, 1, 1, 0});
+    }
+    net_->add(std::make_unique<Residual>(context_, std::move(shortcut), std::move(main), std::move(last)));
+    channels_ = out;
+  }
+
+  std::unique_ptr<ConvNormAct> numbered(const std::string& block, int number, const Conv2d& conv) const {
+    return unit(fmt::format("{}.conv{}", block, number), fmt::format("{}.bn{}", block, number), conv, Activation::relu);
+  }
+
+  std::unique_ptr<Layer> make_shortcut(const std::string& block, std::int64_t out, std::int64_t stride) const {
+    if (stride == 1 && channels_ == out) return nullptr;
+    if (plan_.shortcut == Shortcut::subsample) return std::make_unique<Subsample>(context_, stride, out);
+    return unit(block + ".downsample.0", block + ".downsample.1", {channels_, out, 1, stride, 0}, Activation::none);
+  }
+
+  const ModelOptions& options_;
+  const LayerContext& context_;
+  Plan plan_;
+  std::unique_ptr<Sequential> net_;
+  std::int64_t channels_ = 0;  // of the layer added last
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_resnet20(const ModelOptions& options, const LayerContext& context) {
+  return Builder(options, context, {Block::basic, Shortcut::subsample, {{16, 3}, {32, 3}, {64, 3}}}).build();
+}
+
+std::unique_ptr<Layer> make_resnet18(const ModelOptions& options, const LayerContext& context) {
+  return Builder(options, context, {Block::basic, Shortcut::projection, {{64, 2}, {128, 2}, {256, 2}, {512, 2}}})
+      .build();
+}
+
+std::unique_ptr<Layer> make_resnet50(const ModelOptions& options, const LayerContext& context) {
+  const std::vector<Stage> stages = {{64, 3}, {128, 4}, {256, 6}, {512, 3}};
+  return Builder(options, context, {Block::bottleneck, Shortcut::projection, stages}).build();
+}
+
+}  // namespace lockstep
