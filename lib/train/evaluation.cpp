@@ -1,0 +1,98 @@
+#include "train/evaluation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+std::int64_t Evaluation::count(std::int64_t label, std::int64_t prediction) const {
+  return confusion[static_cast<std::size_t>(label * classes + prediction)];
+}
+
+std::int64_t Evaluation::label_count(std::int64_t label) const {
+  const auto row = confusion.begin() + label * classes;
+  return std::accumulate(row, row + classes, std::int64_t{0});
+}
+
+std::int64_t Evaluation::correct() const {
+  std::int64_t sum = 0;
+  for (std::int64_t label = 0; label < classes; ++label) sum += count(label, label);
+  return sum;
+}
+
+double Evaluation::ratio(std::int64_t part) const {
+  return samples == 0 ? 0 : static_cast<double>(part) / static_cast<double>(samples);
+}
+
+Evaluator::Evaluator(const Communicator& world, Model& model, const Dataset& dataset, int loader_threads)
+    : world_(world),
+      model_(model),
+      dataset_(dataset),
+      loader_(make_evaluation_loader(dataset, evaluation_batch, world.rank(), world.size(), loader_threads)) {}
+
+Evaluator::Verdict Evaluator::judge(const float* logits, std::int32_t label) const {
+  const std::int64_t classes = model_.options.classes;
+  const float* const largest = std::max_element(logits, logits + classes);
+  double sum = 0;
+  for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(logits[c]) - *largest);
+  const float own = logits[label];
+  std::int32_t before = 0;
+  for (std::int64_t c = 0; c < classes; ++c) before += logits[c] > own || (logits[c] == own && c < label);
+  return {static_cast<float>(std::log(sum) + *largest - own), static_cast<std::int32_t>(largest - logits), label,
+          before};
+}
+
+Evaluation Evaluator::evaluate() {
+  Device& device = model_.store.device();
+  const std::int64_t classes = model_.options.classes;
+  const std::int64_t batches = evaluation_batches(dataset_.samples(), evaluation_batch, world_.size());
+  std::vector<float> logits(static_cast<std::size_t>(evaluation_batch * classes));
+  std::vector<float> labels(static_cast<std::size_t>(evaluation_batch));
+  std::vector<Verdict> verdicts;
+  for (std::int64_t index = 0; index < batches; ++index) {
+    const Batch& batch = loader_->next();
+    device.read(model_.network->forward(batch.images, Mode::evaluate), logits);
+    device.read(batch.labels, labels);
+    for (std::size_t place = 0; place < labels.size(); ++place) {
+      const auto label = static_cast<std::int32_t>(labels[place]);
+      if (label < 0) continue;
+      verdicts.push_back(judge(logits.data() + place * static_cast<std::size_t>(classes), label));
+    }
+  }
+  return count(gather_in_order(verdicts));
+}
+
+// Batch b of rank r stands at b * ranks + r in the order of the data set.
+std::vector<Evaluator::Verdict> Evaluator::gather_in_order(const std::vector<Verdict>& own) const {
+  const std::string_view bytes(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(Verdict));
+  const std::vector<std::string> of_ranks = world_.all_gather(bytes);
+  std::vector<Verdict> in_order(static_cast<std::size_t>(dataset_.samples()));
+  constexpr std::size_t batch_bytes = evaluation_batch * sizeof(Verdict);
+  auto* next = reinterpret_cast<char*>(in_order.data());
+  for (std::size_t start = 0; start < of_ranks[0].size(); start += batch_bytes) {
+    for (const std::string& verdicts : of_ranks) {
+      if (start < verdicts.size()) next += verdicts.copy(next, batch_bytes, start);
+    }
+  }
+  return in_order;
+}
+
+Evaluation Evaluator::count(const std::vector<Verdict>& in_order) const {
+  const std::int64_t classes = model_.options.classes;
+  Evaluation result;
+  result.classes = classes;
+  result.confusion.resize(static_cast<std::size_t>(classes * classes));
+  for (const Verdict& verdict : in_order) {
+    ++result.samples;
+    result.in_top5 += verdict.rank_of_label < 5;
+    result.loss_sum += verdict.loss;
+    result.predictions.push_back(verdict.prediction);
+    ++result.confusion[static_cast<std::size_t>(verdict.label * classes + verdict.prediction)];
+  }
+  return result;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,65 @@
+// How well a model does on a data set, each sample counted once, whatever the number of ranks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "dataset/dataset.hpp"
+#include "dataset/loader.hpp"
+#include "train/model.hpp"
+
+namespace lockstep {
+
+// Samples in one forward pass, the same at any number of ranks: a kernel chosen for another shape could round
+// otherwise.
+constexpr std::int64_t evaluation_batch = 200;
+
+struct Evaluation {
+  std::int64_t classes = 0;
+  std::int64_t samples = 0;
+  std::int64_t in_top5 = 0;               // samples whose label is among the five largest logits
+  double loss_sum = 0;                    // of cross-entropy, natural logarithm
+  std::vector<std::int64_t> confusion;    // [classes, classes]: row label, column prediction
+  std::vector<std::int32_t> predictions;  // [samples] in the order of the data set
+
+  std::int64_t count(std::int64_t label, std::int64_t prediction) const;
+  std::int64_t label_count(std::int64_t label) const;
+  std::int64_t correct() const;
+  double accuracy() const { return ratio(correct()); }
+  double top5() const { return ratio(in_top5); }
+  double loss() const { return samples == 0 ? 0 : loss_sum / static_cast<double>(samples); }
+
+ private:
+  double ratio(std::int64_t part) const;
+};
+
+class Evaluator {
+ public:
+  // `dataset` and `model` outlive this.
+  Evaluator(const Communicator& world, Model& model, const Dataset& dataset, int loader_threads);
+
+  // Collective. The same result on every rank: counts are exact, and the loss is summed sample by sample in the order
+  // of the data set. Of equal logits the lowest class counts as predicted.
+  Evaluation evaluate();
+
+ private:
+  // What a rank finds out about one sample.
+  struct Verdict {
+    float loss;
+    std::int32_t prediction;
+    std::int32_t label;          // -1: a place without a sample
+    std::int32_t rank_of_label;  // how many classes came before the label
+  };
+  Verdict judge(const float* logits, std::int32_t label) const;
+  std::vector<Verdict> gather_in_order(const std::vector<Verdict>& own) const;  // collective
+  Evaluation count(const std::vector<Verdict>& in_order) const;
+
+  const Communicator& world_;
+  Model& model_;
+  const Dataset& dataset_;
+  std::unique_ptr<Loader> loader_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,52 @@
+// Sums gradients over ranks while backward of the last part is still running.
+//
+// Gradients sit in one flat array in the order backward produces them, so a bucket is a contiguous slice of it: no
+// packing, no copying. A bucket is reduced when its last gradient of the last part is ready. The last bucket is small,
+// because nothing is left to hide it behind, and carries the batch statistics and the tail.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "comm/all_reducer.hpp"
+#include "nn/layer.hpp"
+#include "nn/parameter_store.hpp"
+
+namespace lockstep {
+
+// What reducing has cost this rank's host thread so far.
+struct SyncCost {
+  double within_backward_ms = 0;  // starting buckets, where the reducer works on the caller's thread
+  double after_backward_ms = 0;   // waiting in finish(): not hidden
+};
+
+class GradientSync final : public GradientSink {
+ public:
+  // `store` is allocated on memory of `reducer`; both outlive this object. A bucket is closed once it holds
+  // `bucket_bytes`; the last one holds at most as much, and at most 1 MiB unless one layer alone is larger.
+  GradientSync(const ParameterStore& store, AllReducer& reducer, std::int64_t bucket_bytes);
+
+  // Call before each part of a step: part 0 overwrites, the last one lets buckets go.
+  void begin_part(int part, int parts);
+  Accumulate accumulate() const override { return accumulate_; }
+  void ready(const Parameter& parameter) override;
+  // Collective, stream-ordered. Call once after the last part's backward: all of store.reduced() is then summed.
+  void finish();
+
+  std::size_t bucket_count() const { return buckets_.size(); }
+  std::int64_t bucket_bytes(std::size_t bucket) const { return buckets_[bucket].bytes(); }
+  const SyncCost& cost() const { return cost_; }
+
+ private:
+  static constexpr int closes_no_bucket = -1;
+
+  AllReducer& reducer_;
+  std::vector<Tensor> buckets_;     // slices of the reduced array, in the order backward fills them
+  std::vector<int> closed_bucket_;  // by parameter index: the bucket that this gradient completes
+  Accumulate accumulate_ = Accumulate::overwrite;
+  bool last_part_ = false;
+  int next_ = -1;  // index of the parameter that must report next
+  SyncCost cost_;
+};
+
+}  // namespace lockstep

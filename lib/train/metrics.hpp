@@ -1,0 +1,31 @@
+// Loss and accuracy: summed over parts and ranks in the tail of the reduced array, so that they cost no collective.
+#pragma once
+
+#include <cstdint>
+
+#include "device/ops.hpp"
+#include "nn/parameter_store.hpp"
+
+namespace lockstep {
+
+// Of one global batch, or of several.
+struct Metrics {
+  double loss_sum = 0;  // over samples
+  std::int64_t correct = 0;
+  std::int64_t samples = 0;
+
+  double loss() const { return samples == 0 ? 0 : loss_sum / static_cast<double>(samples); }
+  double accuracy() const { return samples == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(samples); }
+  void add(const Metrics& other);
+};
+
+// Where the loss of a step's parts is summed. The loss must be scaled by 1 / global batch, as the gradients are.
+LossSums loss_sums(const ParameterStore& store);
+
+// What the reduced tail says of a step on `global_batch` samples. Waits for the device.
+Metrics read_metrics(const ParameterStore& store, std::int64_t global_batch);
+
+// Throws Error(diverged) if the loss of `step` (counted from 0) is not a finite number.
+void require_finite(double loss, std::int64_t step, double learning_rate);
+
+}  // namespace lockstep

@@ -1,0 +1,46 @@
+// A trained model as one HDF5 file that PyTorch users open with h5py in three lines.
+//
+//   /<name>          fp32 dataset each, torchvision's names and layouts ("layer1.0.conv1.weight", OIHW), names with
+//   dots
+//   @format          int32, 1
+//   @model           text, a name of the model zoo
+//   @classes         text [classes], names in the order of the labels
+//   @sample_shape    int64 [3], height, width, channels
+//   @mean, @deviation  fp32 [channels], of pixel / 255: what training normalised by
+//   @hash            text, xxh3-128 over everything else, 32 hex digits
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nn/parameter_store.hpp"
+#include "nn/sample_shape.hpp"
+
+namespace lockstep {
+
+struct ModelFile {
+  std::string model;
+  std::vector<std::string> classes;
+  SampleShape shape;
+  std::vector<float> mean;
+  std::vector<float> deviation;
+  std::vector<ParameterStore::Entry> entries;  // in name order, running statistics included
+};
+
+// xxh3-128 over every field, names, dims and fp32 bytes, as 32 hex digits.
+std::string model_hash(const ModelFile& model);
+
+// The whole file is built in memory first: it is on disk complete or not at all. Throws Error naming the path.
+void write_model_file(const std::filesystem::path& path, const ModelFile& model);
+
+// Trusts nothing: every name, type and size is checked against the file's own length before memory is taken, then the
+// hash. Throws Error(usage) if the file cannot be opened, Error(bad_data) naming what is wrong with it.
+ModelFile read_model_file(const std::filesystem::path& path);
+
+// Whether the bytes begin as an HDF5 file does.
+bool looks_like_hdf5(std::span<const std::byte> bytes);
+
+}  // namespace lockstep

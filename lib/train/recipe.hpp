@@ -1,0 +1,68 @@
+// The hyper-parameters of one training run, as a program states them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataset/loader.hpp"
+#include "dataset/manifest.hpp"
+#include "optim/lr_schedule.hpp"
+#include "optim/sgd.hpp"
+
+namespace lockstep {
+
+// How the global batch is stated: whole, or as each rank's micro-batch. Exactly one of the first two is set.
+struct BatchPlan {
+  std::optional<std::int64_t> global_batch;
+  std::optional<std::int64_t> batch_per_rank;  // of one micro-batch
+  int accumulate = 1;                          // micro-batches a rank carries in each step
+};
+
+// How gradients are summed over ranks.
+struct ReducePlan {
+  std::string reducer = "auto";  // auto | mpi | shared
+  std::int64_t bucket_bytes = 4 << 20;
+};
+
+struct LearningRate {
+  double rate = 0.1;              // the peak, for a global batch of base_batch; grows in proportion to the global batch
+  std::int64_t base_batch = 128;  // 0: the rate is taken as it is
+  Schedule schedule = Schedule::one_cycle;
+  std::optional<double> warmup_epochs;  // none stated: a fifth of the training
+  std::vector<double> milestones;       // epochs, for Schedule::step
+  double factor = 0.1;                  // at each milestone
+};
+
+struct Recipe {
+  std::filesystem::path data;    // holds train/ and test/
+  std::filesystem::path output;  // empty: nothing is written
+  std::string model;
+  std::int64_t epochs = 1;
+  std::uint64_t seed = 0;
+  BatchPlan batch;
+  ReducePlan reduce;
+  LearningRate learning_rate;
+  SgdOptions sgd;
+  float label_smoothing = 0;
+  std::optional<Augmentation> augmentation;  // none stated: by the kind of the samples
+  int loader_threads = 1;
+  std::int64_t report_every = 50;  // steps
+};
+
+// What `rank` of `ranks` carries. Throws Error(usage) where the global batch does not divide into equal parts, naming
+// the nearest that do.
+LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks);
+
+// The schedule of a whole training. Throws Error(usage) on a warm-up longer than the training.
+LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t epochs,
+                         std::int64_t steps_per_epoch);
+// The peak rate for `global_batch`.
+double scaled_rate(const LearningRate& rate, std::int64_t global_batch);
+
+// Pictures are cropped and mirrored, digits only cropped: a mirrored digit is another one.
+Augmentation default_augmentation(SampleKind kind);
+
+}  // namespace lockstep

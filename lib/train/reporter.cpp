@@ -1,0 +1,110 @@
+#include "train/reporter.hpp"
+
+#include <cerrno>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/log.hpp"
+
+namespace lockstep {
+
+namespace {
+
+[[noreturn]] void cannot_write(const std::filesystem::path& path, const std::string& words) {
+  throw Error(Failure::usage, fmt::format("cannot write '{}': {} (--output). Choose a folder that you may write to.",
+                                          path.string(), words));
+}
+
+// An earlier run's results beside this one's would be taken for this one's.
+void clear_earlier_run(const std::filesystem::path& output) {
+  bool found = false;
+  for (const char* name : {"metrics.jsonl", "summary.json", "model.h5"}) {
+    std::error_code error;
+    found |= std::filesystem::remove(output / name, error);
+    if (error) cannot_write(output / name, error.message());
+  }
+  if (found) log::warning("the files of an earlier run in '{}' are replaced.", output.string());
+}
+
+}  // namespace
+
+Reporter::Reporter(int rank, std::filesystem::path output, const TrainingLength& length, std::int64_t report_every)
+    : writes_(rank == 0), output_(std::move(output)), length_(length), report_every_(report_every) {
+  if (!writes_ || output_.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(output_, error);
+  if (error) cannot_write(output_, error.message());
+  clear_earlier_run(output_);
+  metrics_file_.open(output_ / "metrics.jsonl");
+  if (!metrics_file_) cannot_write(output_ / "metrics.jsonl", system_words(errno));
+}
+
+double Reporter::samples_per_second() const {
+  return trained_samples_ == 0 ? 0 : static_cast<double>(trained_samples_) / training_seconds();
+}
+
+std::string Reporter::line(const Position& position, const Metrics& metrics, double learning_rate, double rate) const {
+  const std::int64_t done = position.step + 1;
+  const double seconds_left =
+      training_seconds() / static_cast<double>(done) * static_cast<double>(length_.steps() - done);
+  return fmt::format(
+      "epoch {}/{}  step {}/{}  loss {:.4f}  accuracy {:.1f} %  learning rate {:.4g}  {:.0f} samples/s  {} left",
+      position.epoch + 1, length_.epochs, done, length_.steps(), metrics.loss(), 100 * metrics.accuracy(),
+      learning_rate, rate, duration_words(seconds_left));
+}
+
+void Reporter::step(const Position& position, const Metrics& metrics, double learning_rate, double loader_waited_ms) {
+  trained_samples_ += metrics.samples;
+  stretch_.add(metrics);
+  if (!writes_) return;
+  const double now = training_seconds();
+  const double rate = static_cast<double>(stretch_.samples) / (now - stretch_start_);
+  if (log::is_terminal()) log::progress(line(position, stretch_, learning_rate, rate));
+  const std::int64_t done = position.step + 1;
+  if (done % report_every_ != 0 && done % length_.steps_per_epoch != 0) return;
+  if (!log::is_terminal()) log::info(line(position, stretch_, learning_rate, rate));
+  append({{"kind", "training"},
+          {"epoch", position.epoch + 1},
+          {"step", done},
+          {"loss", stretch_.loss()},
+          {"accuracy", stretch_.accuracy()},
+          {"learning_rate", learning_rate},
+          {"samples_per_second", rate},
+          {"loader_waited_ms", loader_waited_ms},
+          {"seconds", watch_.seconds()}});
+  stretch_ = {};
+  stretch_start_ = now;
+}
+
+void Reporter::test(const Position& position, const Evaluation& evaluation, double seconds) {
+  test_seconds_ += seconds;
+  if (!writes_) return;
+  log::info("epoch {}/{}  test loss {:.4f}  test accuracy {:.2f} %  ({} samples, {:.1f} s)", position.epoch + 1,
+            length_.epochs, evaluation.loss(), 100 * evaluation.accuracy(), evaluation.samples, seconds);
+  append({{"kind", "test"},
+          {"epoch", position.epoch + 1},
+          {"step", position.step + 1},
+          {"loss", evaluation.loss()},
+          {"accuracy", evaluation.accuracy()},
+          {"top5", evaluation.top5()},
+          {"samples", evaluation.samples},
+          {"seconds", watch_.seconds()}});
+}
+
+// Flushed line by line: people watch this file, and a run that dies leaves what it had to say.
+void Reporter::append(const nlohmann::json& object) {
+  if (output_.empty()) return;
+  metrics_file_ << object.dump() << '\n' << std::flush;
+  if (!metrics_file_) {
+    throw Error(fmt::format("cannot write '{}': {}. Is the disk full?", (output_ / "metrics.jsonl").string(),
+                            system_words(errno)));
+  }
+}
+
+void Reporter::finish(const nlohmann::json& summary) {
+  if (!writes_ || output_.empty()) return;
+  write_file_atomically(output_ / "summary.json", summary.dump(2) + "\n");
+}
+
+}  // namespace lockstep

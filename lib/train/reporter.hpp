@@ -1,0 +1,64 @@
+// What a training tells people and scripts: a live line or log lines, metrics.jsonl and summary.json. Rank 0 writes.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/clock.hpp"
+#include "train/evaluation.hpp"
+#include "train/metrics.hpp"
+
+namespace lockstep {
+
+// Where a training stands. Epochs and steps count from 0; `step` counts through all epochs.
+struct Position {
+  std::int64_t epoch = 0;
+  std::int64_t step = 0;
+};
+
+struct TrainingLength {
+  std::int64_t epochs = 0;
+  std::int64_t steps_per_epoch = 0;
+  std::int64_t steps() const { return epochs * steps_per_epoch; }
+};
+
+class Reporter {
+ public:
+  // Makes the folder `output` (empty: no files) and empties what an earlier run left there, with a warning. Throws
+  // Error(usage) if it cannot be written.
+  Reporter(int rank, std::filesystem::path output, const TrainingLength& length, std::int64_t report_every);
+
+  void start() { watch_ = Stopwatch(); }  // the clock of rates and time left starts here
+
+  // After each step: redraws the live line; every report_every steps, and at an epoch's end, a line in a log file and
+  // an object in metrics.jsonl, with means since the last one.
+  void step(const Position& position, const Metrics& metrics, double learning_rate, double loader_waited_ms);
+  // After the test at the end of an epoch. Its seconds do not count as training.
+  void test(const Position& position, const Evaluation& evaluation, double seconds);
+  // At the end: writes `summary`.
+  void finish(const nlohmann::json& summary);
+
+  std::int64_t trained_samples() const { return trained_samples_; }
+  double training_seconds() const { return watch_.seconds() - test_seconds_; }
+  double samples_per_second() const;  // of all ranks, tests left out
+
+ private:
+  std::string line(const Position& position, const Metrics& metrics, double learning_rate, double rate) const;
+  void append(const nlohmann::json& object);
+
+  bool writes_;
+  std::filesystem::path output_;
+  TrainingLength length_;
+  std::int64_t report_every_;
+  std::ofstream metrics_file_;
+  Stopwatch watch_;
+  double test_seconds_ = 0;
+  std::int64_t trained_samples_ = 0;
+  Metrics stretch_;           // since the last report
+  double stretch_start_ = 0;  // training_seconds() then
+};
+
+}  // namespace lockstep

@@ -1,0 +1,135 @@
+#include "train/trainer.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "train/model_file.hpp"
+
+namespace lockstep {
+
+namespace {
+
+TrainingLength training_length(const Recipe& recipe, const Dataset& train, std::int64_t global_batch) {
+  require(recipe.epochs >= 1, Failure::usage, "--epochs is {}. Train at least one epoch.", recipe.epochs);
+  const std::int64_t steps = train.samples() / global_batch;
+  require(steps >= 1, Failure::usage, "a global batch of {} samples is larger than the training set of {}. Lower {}.",
+          global_batch, train.samples(), recipe.batch.global_batch ? "--global-batch" : "--batch-per-rank");
+  return {recipe.epochs, steps};
+}
+
+ModelOptions model_options(const Recipe& recipe, const Manifest& manifest) {
+  return {recipe.model, manifest.shape, static_cast<std::int64_t>(manifest.classes.size())};
+}
+
+// What is learned on one split must mean the same on the other.
+void require_same_labels(const Recipe& recipe, const Manifest& train, const Manifest& test) {
+  require(
+      train.classes == test.classes && train.shape == test.shape, Failure::bad_data,
+      "'{}' and '{}' have different classes or picture sizes (a test would mean nothing). Make both with one run of "
+      "make_shards.",
+      (recipe.data / "train").string(), (recipe.data / "test").string());
+}
+
+}  // namespace
+
+Trainer::Trainer(const Session& session, Recipe recipe)
+    : session_(session),
+      recipe_(std::move(recipe)),
+      share_(loader_share(recipe_.batch, session.world.rank(), session.world.size())),
+      train_(recipe_.data / "train"),
+      test_(recipe_.data / "test"),
+      length_(training_length(recipe_, train_, share_.global_batch)),
+      schedule_(make_schedule(recipe_.learning_rate, share_.global_batch, length_.epochs, length_.steps_per_epoch)),
+      reporter_(session.world.rank(), recipe_.output, length_, recipe_.report_every),
+      step_(session, model_options(recipe_, train_.manifest()), share_, recipe_.reduce, recipe_.sgd,
+            recipe_.label_smoothing, recipe_.seed),
+      evaluator_(session.world, step_.model(), test_, recipe_.loader_threads) {
+  require_same_labels(recipe_, train_.manifest(), test_.manifest());
+  describe();
+  step_.choose_kernels(evaluation_batch);
+}
+
+void Trainer::describe() const {
+  const Manifest& data = train_.manifest();
+  const LearningRate& rate = recipe_.learning_rate;
+  log::info("data: {} ({}), {} training and {} test samples of {} classes", data.name, data.source, train_.samples(),
+            test_.samples(), data.classes.size());
+  log::info("model: {}, {} parameters, on {}", recipe_.model, step_.model().store.parameter_count(),
+            session_.device->description());
+  log::info("batch: {} per rank, {} in all (ranks: {}, parts each: {}); {} steps an epoch",
+            share_.part_size() * share_.parts, share_.global_batch, session_.world.size(), share_.parts,
+            length_.steps_per_epoch);
+  const double scaled = scaled_rate(rate, share_.global_batch);
+  log::info("learning rate: {:.4g} for a batch of {}, {:.4g} for the global batch of {}", rate.rate,
+            rate.base_batch == 0 ? share_.global_batch : rate.base_batch, scaled, share_.global_batch);
+  log::info("gradients: {} in {} buckets", step_.reducer_description(), step_.sync().bucket_count());
+}
+
+void Trainer::fit() {
+  const Augmentation augmentation = recipe_.augmentation.value_or(default_augmentation(train_.manifest().kind));
+  const std::unique_ptr<Loader> loader =
+      make_training_loader(train_, share_, augmentation, recipe_.seed, 0, 0, recipe_.loader_threads);
+  reporter_.start();
+  Evaluation last;
+  for (std::int64_t epoch = 0; epoch < length_.epochs; ++epoch) {
+    train_epoch(*loader, epoch);
+    last = test(epoch);
+  }
+  save(last);
+}
+
+void Trainer::train_epoch(Loader& loader, std::int64_t epoch) {
+  for (std::int64_t index = 0; index < length_.steps_per_epoch; ++index) {
+    const std::int64_t step = epoch * length_.steps_per_epoch + index;
+    const double rate = schedule_.at(step);
+    const Metrics metrics = step_.run(loader, step, rate);
+    reporter_.step({epoch, step}, metrics, rate, loader.waited_ms());
+  }
+}
+
+Evaluation Trainer::test(std::int64_t epoch) {
+  const Stopwatch watch;
+  Evaluation evaluation = evaluator_.evaluate();
+  reporter_.test({epoch, (epoch + 1) * length_.steps_per_epoch - 1}, evaluation, watch.seconds());
+  return evaluation;
+}
+
+void Trainer::save(const Evaluation& last) {
+  if (session_.world.rank() != 0) return;
+  const Manifest& data = train_.manifest();
+  const ParameterStore& store = step_.model().store;
+  const std::string hash = store.weights_hash();
+  if (!recipe_.output.empty()) {
+    write_model_file(recipe_.output / "model.h5",
+                     {recipe_.model, data.classes, data.shape, data.mean, data.deviation, store.entries()});
+  }
+  reporter_.finish(summary(last, hash));
+  log::info("test accuracy {:.2f} %  ({:.0f} samples/s, {} in all, weights {})", 100 * last.accuracy(),
+            reporter_.samples_per_second(), duration_words(watch_.seconds()), hash);
+}
+
+nlohmann::json Trainer::summary(const Evaluation& last, const std::string& weights_hash) const {
+  return {{"test_accuracy", last.accuracy()},
+          {"test_loss", last.loss()},
+          {"samples_per_second", reporter_.samples_per_second()},
+          {"steps", length_.steps()},
+          {"epochs", length_.epochs},
+          {"ranks", session_.world.size()},
+          {"global_batch", share_.global_batch},
+          {"parts_per_rank", share_.parts},
+          {"seed", recipe_.seed},
+          {"weights_hash", weights_hash},
+          {"seconds", watch_.seconds()},
+          {"training_seconds", reporter_.training_seconds()},
+          {"model", recipe_.model},
+          {"parameters", step_.model().store.parameter_count()},
+          {"data", train_.manifest().name},
+          {"data_hash", train_.manifest().root_hash},
+          {"device", session_.device->description()},
+          {"reducer", step_.reducer_description()},
+          {"sync_ms_within_backward", step_.sync().cost().within_backward_ms},
+          {"sync_ms_after_backward", step_.sync().cost().after_backward_ms}};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,87 @@
+#include "train/training_step.hpp"
+
+#include <vector>
+
+#include "base/random.hpp"
+#include "nn/initialise.hpp"
+#include "nn/loss.hpp"
+
+namespace lockstep {
+
+namespace {
+
+// Takes gradients to nowhere: for a rehearsal that must not reduce.
+class NoSync final : public GradientSink {
+ public:
+  Accumulate accumulate() const override { return Accumulate::overwrite; }
+  void ready(const Parameter&) override {}
+};
+
+// Noise that looks like normalised pictures: a kernel may be faster on zeros than it will be on data.
+Batch noise_batch(Device& device, const SampleShape& shape, std::int64_t samples) {
+  const Shape dims{samples, shape.height, shape.width, shape.channels};
+  Batch batch{device.make(dims, DType::f32, Layout::images), device.make({samples}, DType::i32, Layout::plain),
+              samples};
+  std::vector<float> values(static_cast<std::size_t>(dims.count()));
+  for (std::size_t index = 0; index < values.size(); ++index) {
+    values[index] = 2 * uniform(static_cast<std::uint32_t>(index) * 2654435769U) - 1;  // Knuth's multiplicative hash
+  }
+  device.write(values, batch.images);
+  device.write(std::vector<float>(static_cast<std::size_t>(samples), 0), batch.labels);
+  return batch;
+}
+
+}  // namespace
+
+TrainingStep::TrainingStep(const Session& session, const ModelOptions& model, const LoaderShare& share,
+                           const ReducePlan& reduce, const SgdOptions& sgd, float label_smoothing, std::uint64_t seed)
+    : session_(session),
+      device_(*session.device),
+      share_(share),
+      label_smoothing_(label_smoothing),
+      model_(device_, model) {
+  ParameterStore& store = model_.store;
+  const std::int64_t count = store.reduced_count();
+  reducer_ = make_cpu_all_reducer(reduce.reducer, session.world, count * size_of(DType::f32));
+  store.allocate(reducer_->allocate(count));
+  initialise(store, seed);
+  sync_ = std::make_unique<GradientSync>(store, *reducer_, reduce.bucket_bytes);
+  sgd_ = std::make_unique<Sgd>(store, sgd);
+}
+
+void TrainingStep::choose_kernels(std::int64_t evaluation_batch) {
+  constexpr int measuring_rank = 0;
+  if (session_.world.rank() == measuring_rank) rehearse(evaluation_batch);
+  device_.ops().import_plan(session_.world.broadcast(device_.ops().export_plan(), measuring_rank));
+}
+
+void TrainingStep::rehearse(std::int64_t evaluation_batch) {
+  NoSync nowhere;
+  run_part(noise_batch(device_, model_.options.sample, share_.part_size()), nowhere, Accumulate::overwrite);
+  const Batch batch = noise_batch(device_, model_.options.sample, evaluation_batch);
+  model_.network->forward(batch.images, Mode::evaluate);
+  device_.synchronize();
+}
+
+void TrainingStep::run_part(const Batch& batch, GradientSink& sink, Accumulate accumulate) {
+  model_.statistics = {1.0F / static_cast<float>(share_.total_parts), accumulate};
+  const Tensor logits = model_.network->forward(batch.images, Mode::train);
+  const LossOptions loss{label_smoothing_, 1.0F / static_cast<float>(share_.global_batch)};
+  const Tensor gradient =
+      softmax_cross_entropy(device_, logits, batch.labels, loss, loss_sums(model_.store), accumulate);
+  model_.network->backward(gradient, sink);
+}
+
+Metrics TrainingStep::run(Loader& loader, std::int64_t step, double learning_rate) {
+  for (int part = 0; part < share_.parts; ++part) {
+    sync_->begin_part(part, share_.parts);
+    run_part(loader.next(), *sync_, sync_->accumulate());
+  }
+  sync_->finish();
+  const Metrics metrics = read_metrics(model_.store, share_.global_batch);
+  require_finite(metrics.loss(), step, learning_rate);
+  sgd_->step(static_cast<float>(learning_rate));
+  return metrics;
+}
+
+}  // namespace lockstep
