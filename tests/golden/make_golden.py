@@ -1,0 +1,181 @@
+"""Writes the golden values that tests/models/golden_test.cpp compares with: PyTorch, float64.
+
+    python3 make_golden.py [--output DIR]
+
+lenet.h5, resnet20.h5, resnet50_narrow.h5 (all widths divided by 8), in full:
+    /weights/NAME     float16  initial parameters, rounded so that every precision holds them exactly
+    /images           float16  [n, h, w, c]
+    /labels           int32    [n]
+    /logits           float64  [n, classes], of the first step
+    /gradients/NAME   float32  of the first step's mean loss, rounded to 16 significant bits: three bytes each when packed
+    /running/NAME     float32  batch-norm statistics after the first step
+    /updated/NAME     float32  parameters and statistics after `steps` SGD steps on the same batch
+resnet50.h5, the real one at 72 pixels: weights and images follow counter_uniform(), so they are not stored, and of each
+tensor, in the order of names, a row of 17 values is kept: its L2 norm and 16 of its elements, evenly spaced
+    /labels, /logits  as above
+    /gradients        float64  [parameters, 17]
+    /updated          float64  [parameters and statistics, 17]
+Root attributes: loss, steps, learning_rate, momentum, weight_decay (of every parameter), torch.
+"""
+
+import argparse
+import pathlib
+
+import h5py
+import numpy
+import torch
+from torch.nn import functional
+
+import golden_nets
+
+STEPS = 3
+LEARNING_RATE = 0.01
+MOMENTUM = 0.9
+WEIGHT_DECAY = 5e-4
+IMAGE_STREAM = 1000  # of counter_uniform: beyond the number of any parameter
+
+
+def counter_uniform(stream, count):
+    """splitmix64 of (stream, element) as float32 in [-1, 1); tests/models/counter_values.hpp is the same in C++."""
+    with numpy.errstate(over="ignore"):
+        z = numpy.arange(count, dtype=numpy.uint64) + numpy.uint64(stream << 32)
+        z = (z + numpy.uint64(1)) * numpy.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> numpy.uint64(31))
+    return ((z >> numpy.uint64(40)).astype(numpy.float64) * 2.0**-23 - 1.0).astype(numpy.float32)
+
+
+def sorted_parameters(net):
+    return sorted(net.named_parameters())
+
+
+def set_counter_weights(net):
+    for stream, (name, parameter) in enumerate(sorted_parameters(net)):
+        values = counter_uniform(stream, parameter.numel())
+        if parameter.dim() == 4:
+            bound = numpy.float32(numpy.sqrt(6.0 / (parameter.shape[0] * parameter.shape[2] * parameter.shape[3])))
+            values = values * bound
+        elif name.startswith("fc."):
+            values = values * numpy.float32(1.0 / 64.0)
+        else:
+            values = values * numpy.float32(0.25) + numpy.float32(1.0 if name.endswith("weight") else 0.0)
+        parameter.data = torch.from_numpy(values.astype(numpy.float64)).reshape(parameter.shape)
+
+
+def set_random_weights(net, random):
+    """He-normal convolutions; norms away from 1 and 0, so that a swapped or forgotten scale shows."""
+    for name, parameter in sorted_parameters(net):
+        values = random.standard_normal(parameter.shape)
+        if parameter.dim() == 4:
+            values *= numpy.sqrt(2.0 / (parameter.shape[0] * parameter.shape[2] * parameter.shape[3]))
+        elif parameter.dim() == 2:
+            values /= numpy.sqrt(parameter.shape[1])
+        else:
+            is_norm_scale = ("bn" in name or "downsample.1" in name) and name.endswith("weight")
+            values = 0.1 * values + (1.0 if is_norm_scale else 0.0)
+        parameter.data = torch.from_numpy(values.astype(numpy.float16).astype(numpy.float64))
+
+
+def statistics(net):
+    return sorted((name, b) for name, b in net.named_buffers() if not name.endswith("num_batches_tracked"))
+
+
+def train(net, images, labels):
+    """Three steps; returns what the files hold, as float64 arrays by name."""
+    net.train()
+    sgd = torch.optim.SGD(net.parameters(), LEARNING_RATE, MOMENTUM, weight_decay=WEIGHT_DECAY)
+    x = torch.from_numpy(images.astype(numpy.float64)).permute(0, 3, 1, 2).contiguous()
+    golden = {}
+    for step in range(STEPS):
+        sgd.zero_grad()
+        logits = net(x)
+        loss = functional.cross_entropy(logits, torch.from_numpy(labels).long())
+        loss.backward()
+        if step == 0:
+            golden["loss"] = loss.item()
+            golden["logits"] = logits.detach().numpy().copy()
+            golden["gradients"] = {name: p.grad.numpy().copy() for name, p in sorted_parameters(net)}
+            golden["running"] = {name: b.numpy().copy() for name, b in statistics(net)}
+        sgd.step()
+    after = sorted_parameters(net) + statistics(net)
+    golden["updated"] = {name: t.detach().numpy().copy() for name, t in sorted(after)}
+    return golden
+
+
+def write_array(group, name, values, dtype):
+    # Below a page, filters cost more than they save.
+    filters = {"compression": "gzip", "compression_opts": 9, "shuffle": True} if values.size > 1024 else {}
+    group.create_dataset(name, data=values.astype(dtype), track_times=False, **filters)
+
+
+def open_golden(path, golden):
+    file = h5py.File(path, "w", libver=("v108", "v110"))
+    file.attrs["loss"] = golden["loss"]
+    file.attrs["steps"] = numpy.int32(STEPS)
+    file.attrs["learning_rate"] = LEARNING_RATE
+    file.attrs["momentum"] = MOMENTUM
+    file.attrs["weight_decay"] = WEIGHT_DECAY
+    file.attrs["torch"] = str(torch.__version__)
+    return file
+
+
+def write_full(path, net, image_size, batch, seed):
+    random = numpy.random.RandomState(seed)  # its stream is frozen: numpy promises the same values in every version
+    net.double()
+    set_random_weights(net, random)
+    weights = {name: p.detach().numpy().copy() for name, p in sorted_parameters(net)}
+    images = random.standard_normal((batch, image_size, image_size, 3)).astype(numpy.float16)
+    labels = random.randint(0, 10, batch).astype(numpy.int32)
+    golden = train(net, images, labels)
+    golden["gradients"] = {name: rounded_to_16_bits(values) for name, values in golden["gradients"].items()}
+    with open_golden(path, golden) as file:
+        write_array(file, "images", images, numpy.float16)
+        write_array(file, "labels", labels, numpy.int32)
+        write_array(file, "logits", golden["logits"], numpy.float64)
+        for name, values in weights.items():
+            write_array(file, f"weights/{name}", values, numpy.float16)
+        for group in ("gradients", "running", "updated"):
+            file.create_group(group)
+            for name, values in golden[group].items():
+                write_array(file, f"{group}/{name}", values, numpy.float32)
+
+
+def rounded_to_16_bits(values):
+    mantissa, exponent = numpy.frexp(values)
+    return numpy.ldexp(numpy.round(mantissa * 2.0**16), exponent - 16)
+
+
+def probe(values):
+    flat = values.reshape(-1)
+    places = numpy.arange(16) * flat.size // 16
+    return numpy.concatenate([[numpy.linalg.norm(flat)], flat[places]])
+
+
+def write_probes(path, net, image_size, batch, classes):
+    net.double()
+    set_counter_weights(net)
+    shape = (batch, image_size, image_size, 3)
+    images = counter_uniform(IMAGE_STREAM, int(numpy.prod(shape))).reshape(shape)
+    labels = (numpy.arange(batch) * 271 % classes).astype(numpy.int32)
+    golden = train(net, images, labels)
+    with open_golden(path, golden) as file:
+        write_array(file, "labels", labels, numpy.int32)
+        write_array(file, "logits", golden["logits"], numpy.float64)
+        for group in ("gradients", "updated"):
+            rows = numpy.stack([probe(values) for _, values in sorted(golden[group].items())])
+            write_array(file, group, rows, numpy.float64)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path(__file__).parent)
+    output = parser.parse_args().output
+    write_full(output / "lenet.h5", golden_nets.LeNet(10), image_size=32, batch=16, seed=1)
+    write_full(output / "resnet20.h5", golden_nets.ResNet20(10), image_size=32, batch=8, seed=2)
+    write_full(output / "resnet50_narrow.h5", golden_nets.ResNet50(10, width_divisor=8), image_size=72, batch=8, seed=3)
+    write_probes(output / "resnet50.h5", golden_nets.ResNet50(1000), image_size=72, batch=4, classes=1000)
+
+
+if __name__ == "__main__":
+    main()
