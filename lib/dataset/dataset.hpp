@@ -11,8 +11,6 @@
 
 namespace lockstep {
 
-class ShardReader;
-
 // Samples are numbered through all shards, in the manifest's order. Thread-safe: the pixels are mapped, nothing is
 // copied.
 //
@@ -34,14 +32,15 @@ class Dataset {
   std::int32_t label(std::int64_t sample) const;
 
  private:
+  struct OpenShard;
   struct Place {
-    const ShardReader& shard;
+    const OpenShard& shard;
     std::int64_t index;
   };
   Place find(std::int64_t sample) const;
 
   Manifest manifest_;
-  std::vector<std::unique_ptr<ShardReader>> shards_;
+  std::vector<std::unique_ptr<OpenShard>> shards_;
   std::vector<std::int64_t> first_sample_;  // of each shard, and behind them the number of all samples
 };
 

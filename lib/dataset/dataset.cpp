@@ -1,0 +1,53 @@
+#include "dataset/dataset.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+
+#include "base/error.hpp"
+#include "dataset/mapping_guard.hpp"
+#include "dataset/shard.hpp"
+
+namespace lockstep {
+
+struct Dataset::OpenShard {
+  OpenShard(const std::filesystem::path& path, const Manifest& manifest, const ShardEntry& entry)
+      : reader(path, manifest.shape, entry.samples, static_cast<std::int64_t>(manifest.classes.size())),
+        guard(path, reader.mapped()) {
+    require(static_cast<std::int64_t>(reader.mapped().size()) == entry.bytes, Failure::bad_data,
+            "shard '{}' is damaged: it has {} bytes, but manifest.json says {}. Re-run make_shards, or make_shards "
+            "verify?",
+            path.string(), reader.mapped().size(), entry.bytes);
+  }
+
+  ShardReader reader;
+  MappingGuard guard;  // behind the reader: it must go before the mapping does
+};
+
+Dataset::Dataset(const std::filesystem::path& directory) : manifest_(read_manifest(directory)), first_sample_{0} {
+  for (const ShardEntry& entry : manifest_.shards) {
+    shards_.push_back(std::make_unique<OpenShard>(directory / entry.file, manifest_, entry));
+    first_sample_.push_back(first_sample_.back() + entry.samples);
+  }
+}
+
+Dataset::~Dataset() = default;
+
+std::span<const std::uint8_t> Dataset::image(std::int64_t sample) const {
+  const Place place = find(sample);
+  return place.shard.reader.image(place.index);
+}
+
+std::int32_t Dataset::label(std::int64_t sample) const {
+  const Place place = find(sample);
+  return place.shard.reader.label(place.index);
+}
+
+Dataset::Place Dataset::find(std::int64_t sample) const {
+  assert(sample >= 0 && sample < samples());
+  const auto behind = std::ranges::upper_bound(first_sample_, sample);
+  const std::ptrdiff_t shard = std::distance(first_sample_.begin(), behind) - 1;
+  return {*shards_[static_cast<std::size_t>(shard)], sample - first_sample_[static_cast<std::size_t>(shard)]};
+}
+
+}  // namespace lockstep

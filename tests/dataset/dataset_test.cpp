@@ -1,0 +1,118 @@
+#include "dataset/dataset.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/error.hpp"
+#include "support/small_data_set.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr SampleShape shape{8, 6, 3};
+
+// A data set of 25 samples in shards of 10, 10 and 5.
+class DatasetTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    std::filesystem::remove_all(directory_);
+    write_small_data_set(directory_, shape, 25, 10);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  std::string refusal() const {
+    try {
+      Dataset dataset(directory_);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.failure(), Failure::bad_data);
+      return error.what();
+    }
+    return "accepted";
+  }
+
+  // By name, not by process: a death test runs the test again in a process of its own.
+  const std::filesystem::path directory_ =
+      std::filesystem::path(testing::TempDir()) /
+      (std::string("dataset_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+};
+
+TEST_F(DatasetTest, numbers_samples_through_all_shards) {
+  const Dataset dataset(directory_);
+  ASSERT_EQ(dataset.samples(), 25);
+  for (std::int64_t sample = 0; sample < 25; ++sample) {
+    const auto image = dataset.image(sample);
+    ASSERT_EQ(image.size(), 8U * 6U * 3U);
+    for (std::size_t i = 0; i < image.size(); ++i) {
+      ASSERT_EQ(image[i], small_pixel(sample, static_cast<std::int64_t>(i))) << "sample " << sample << " pixel " << i;
+    }
+    EXPECT_EQ(dataset.label(sample), small_label(sample));
+  }
+}
+
+TEST_F(DatasetTest, names_a_shard_of_another_size_than_the_manifest_says) {
+  const auto shard = directory_ / "shard-1.h5";
+  const auto bytes = std::filesystem::file_size(shard);
+  std::filesystem::resize_file(shard, bytes + 1);
+
+  EXPECT_EQ(refusal(), fmt::format("shard '{}' is damaged: it has {} bytes, but manifest.json says {}. Re-run "
+                                   "make_shards, or make_shards verify?",
+                                   shard.string(), bytes + 1, bytes));
+}
+
+TEST_F(DatasetTest, names_a_shard_that_is_missing) {
+  std::filesystem::remove(directory_ / "shard-2.h5");
+  EXPECT_EQ(refusal(),
+            fmt::format("cannot open shard '{}': No such file or directory (listed in manifest.json). Re-run "
+                        "make_shards?",
+                        (directory_ / "shard-2.h5").string()));
+}
+
+using DatasetDeathTest = DatasetTest;
+
+TEST_F(DatasetDeathTest, shard_that_shrinks_while_open_ends_the_program_with_65_and_its_name) {
+  const Dataset dataset(directory_);
+  std::filesystem::resize_file(directory_ / "shard-1.h5", 0);
+
+  EXPECT_EXIT(
+      {
+        int sum = dataset.image(3)[0];  // the other shards still stand
+        sum += dataset.image(12)[0];
+        _exit(sum == 0 ? 1 : 2);
+      },
+      testing::ExitedWithCode(65),
+      "\\[rank 0, .*\\] shard '.*/shard-1.h5' became shorter while it was in use \\(samples that it held are gone\\). "
+      "Restore it, or re-run make_shards\\?\n");
+}
+
+TEST_F(DatasetDeathTest, fault_elsewhere_goes_to_the_handler_before) {
+  EXPECT_EXIT(
+      {
+        // Dataset's handler may be installed already, so this one would be the newer: it goes in before the first
+        // Dataset.
+        struct sigaction former {};
+        former.sa_handler = [](int) { _exit(42); };
+        sigaction(SIGBUS, &former, nullptr);
+        const Dataset dataset(directory_);
+        raise(SIGBUS);
+      },
+      testing::ExitedWithCode(42), "");
+}
+
+TEST_F(DatasetDeathTest, fault_elsewhere_without_a_handler_ends_as_ever) {
+  EXPECT_EXIT(
+      {
+        signal(SIGBUS, SIG_DFL);
+        const Dataset dataset(directory_);
+        raise(SIGBUS);
+        raise(SIGBUS);
+      },
+      testing::KilledBySignal(SIGBUS), "");
+}
+
+}  // namespace
+}  // namespace lockstep

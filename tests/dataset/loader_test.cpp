@@ -1,0 +1,210 @@
+#include "dataset/loader.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+#include "dataset/sampler.hpp"
+#include "support/small_data_set.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr SampleShape shape{8, 6, 3};
+constexpr std::int64_t samples = 103;  // with a global batch of 24: four steps and seven samples dropped
+constexpr std::int64_t global_batch = 24;
+constexpr std::size_t image_count = 8 * 6 * 3;
+
+// A part, copied out of the loader's memory.
+struct Part {
+  std::vector<float> images;
+  std::vector<std::int32_t> labels;
+  std::int64_t samples;
+  bool operator==(const Part&) const = default;
+};
+
+Part take(Loader& loader) {
+  const Batch& batch = loader.next();
+  const float* const images = batch.images.as<float>();
+  const std::int32_t* const labels = batch.labels.as<std::int32_t>();
+  return {{images, images + batch.images.shape().count()}, {labels, labels + batch.labels.shape()[0]}, batch.samples};
+}
+
+class LoaderTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    directory() = std::filesystem::path(testing::TempDir()) / ("loader_test_" + std::to_string(getpid()));
+    write_small_data_set(directory(), shape, samples, 40);
+  }
+  static void TearDownTestSuite() { std::filesystem::remove_all(directory()); }
+  static std::filesystem::path& directory() {
+    static std::filesystem::path path;
+    return path;
+  }
+
+  // All parts of `steps` steps in the order of positions, as `ranks` ranks with parts_per_rank parts each load them.
+  std::vector<Part> load(int ranks, int parts_per_rank, std::int64_t epoch, std::int64_t step, std::int64_t steps,
+                         int threads = 1) const {
+    std::vector<std::unique_ptr<Loader>> loaders;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const LoaderShare share{global_batch, ranks * parts_per_rank, rank * parts_per_rank, parts_per_rank};
+      loaders.push_back(make_training_loader(dataset_, share, Augmentation::crop_and_flip, 11, epoch, step, threads));
+    }
+    std::vector<Part> parts;
+    for (std::int64_t s = 0; s < steps; ++s) {
+      for (const auto& loader : loaders) {
+        for (int part = 0; part < parts_per_rank; ++part) parts.push_back(take(*loader));
+      }
+    }
+    return parts;
+  }
+
+  const Dataset dataset_{directory()};
+};
+
+TEST_F(LoaderTest, parts_are_the_same_for_any_number_of_ranks_and_threads) {
+  const std::vector<Part> alone = load(1, 4, 0, 0, 11);
+  ASSERT_EQ(alone.size(), 44U);
+  EXPECT_EQ(load(2, 2, 0, 0, 11), alone);
+  EXPECT_EQ(load(4, 1, 0, 0, 11), alone);
+  EXPECT_EQ(load(1, 4, 0, 0, 11, 3), alone);
+}
+
+TEST_F(LoaderTest, starts_at_any_epoch_and_step) {
+  const std::vector<Part> from_start = load(1, 2, 0, 0, 12);
+  const std::vector<Part> later = load(1, 2, 1, 3, 5);  // four steps an epoch: step 7 of all
+  EXPECT_EQ(later, std::vector<Part>(from_start.begin() + 14, from_start.end()));
+}
+
+TEST_F(LoaderTest, epoch_takes_each_sample_at_most_once_and_drops_the_incomplete_batch) {
+  const std::vector<Part> epochs = load(1, 1, 0, 0, 8);
+  for (std::size_t epoch = 0; epoch < 2; ++epoch) {
+    const SampleOrder order(samples, 11, static_cast<std::int64_t>(epoch));
+    for (std::size_t step = 0; step < 4; ++step) {
+      const Part& part = epochs[epoch * 4 + step];
+      EXPECT_EQ(part.samples, global_batch);
+      for (std::size_t i = 0; i < part.labels.size(); ++i) {
+        const auto position = static_cast<std::int64_t>(step) * global_batch + static_cast<std::int64_t>(i);
+        EXPECT_EQ(part.labels[i], small_label(order.sample_at(position)));
+      }
+    }
+  }
+  EXPECT_NE(epochs[0], epochs[4]);
+}
+
+TEST_F(LoaderTest, sample_is_cropped_and_mirrored_by_its_position) {
+  const Part part = load(1, 1, 2, 1, 1).front();
+  const Normalizer normalizer(shape, dataset_.manifest().mean, dataset_.manifest().deviation);
+  const SampleOrder order(samples, 11, 2);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(global_batch); ++i) {
+    const std::int64_t position = global_batch + static_cast<std::int64_t>(i);
+    std::vector<float> expected(image_count);
+    normalizer.write(dataset_.image(order.sample_at(position)),
+                     choose_view(Augmentation::crop_and_flip, 11, 2, position), expected);
+    const auto first = part.images.begin() + static_cast<std::ptrdiff_t>(i * image_count);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), first)) << "sample " << i;
+  }
+}
+
+TEST_F(LoaderTest, tensors_have_the_shape_layout_and_alignment_that_a_device_takes) {
+  const auto loader = make_training_loader(dataset_, {24, 2, 0, 1}, Augmentation::none, 1, 0, 0, 1);
+  const Batch& batch = loader->next();
+  EXPECT_EQ(batch.images.shape(), (Shape{12, 8, 6, 3}));
+  EXPECT_EQ(batch.images.layout(), Layout::images);
+  EXPECT_EQ(batch.images.dtype(), DType::f32);
+  EXPECT_EQ(batch.images.bytes(), 12 * 8 * 6 * 3 * 4);
+  EXPECT_EQ(batch.labels.shape(), (Shape{12}));
+  EXPECT_EQ(batch.labels.dtype(), DType::i32);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(batch.images.data()) % 64, 0U);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(batch.labels.data()) % 64, 0U);
+}
+
+TEST_F(LoaderTest, memory_is_reused_from_the_first_lap_on) {
+  const auto loader = make_training_loader(dataset_, {24, 2, 0, 1}, Augmentation::none, 1, 0, 0, 2);
+  std::vector<const std::byte*> first_lap;
+  for (int part = 0; part < 4; ++part) first_lap.push_back(loader->next().images.data());
+  for (int part = 0; part < 40; ++part) {
+    EXPECT_EQ(loader->next().images.data(), first_lap[static_cast<std::size_t>(part % 4)]);
+  }
+}
+
+struct Awkward {
+  std::int64_t batch;
+  int ranks;
+};
+class EvaluationLoader : public LoaderTest, public testing::WithParamInterface<Awkward> {};
+
+TEST_P(EvaluationLoader, gives_each_sample_once_over_all_ranks) {
+  const auto [batch, ranks] = GetParam();
+  const std::int64_t batches = evaluation_batches(samples, batch, ranks);
+  const Normalizer normalizer(shape, dataset_.manifest().mean, dataset_.manifest().deviation);
+  std::vector<std::unique_ptr<Loader>> loaders;
+  for (int rank = 0; rank < ranks; ++rank) loaders.push_back(make_evaluation_loader(dataset_, batch, rank, ranks, 2));
+
+  for (int lap = 0; lap < 2; ++lap) {
+    std::int64_t next_sample = 0;
+    for (std::int64_t b = 0; b < batches; ++b) {
+      for (const auto& loader : loaders) {
+        const Part part = take(*loader);
+        std::int64_t counted = 0;
+        for (std::size_t i = 0; i < part.labels.size(); ++i) {
+          std::vector<float> expected(image_count, 0.0F);
+          if (part.labels[i] != -1) {
+            normalizer.write(dataset_.image(next_sample), View{}, expected);
+            EXPECT_EQ(part.labels[i], small_label(next_sample));
+            ++next_sample;
+            ++counted;
+          }
+          const auto first = part.images.begin() + static_cast<std::ptrdiff_t>(i * image_count);
+          ASSERT_TRUE(std::equal(expected.begin(), expected.end(), first)) << "place " << i << " of batch " << b;
+        }
+        EXPECT_EQ(part.samples, counted);
+      }
+    }
+    EXPECT_EQ(next_sample, samples);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, EvaluationLoader,
+                         testing::Values(Awkward{1, 1}, Awkward{10, 1}, Awkward{103, 1}, Awkward{200, 1},
+                                         Awkward{10, 2}, Awkward{16, 3}, Awkward{50, 4}, Awkward{103, 2}));
+
+TEST_F(LoaderTest, refuses_a_global_batch_larger_than_the_training_set_in_words) {
+  try {
+    make_training_loader(dataset_, {128, 1, 0, 1}, Augmentation::none, 1, 0, 0, 1);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.failure(), Failure::usage);
+    EXPECT_STREQ(error.what(),
+                 "the training set has 103 samples but the global batch 128 (no step would ever be complete). Choose a "
+                 "smaller global batch?");
+  }
+}
+
+TEST_F(LoaderTest, counts_how_long_the_caller_waited_and_nothing_else) {
+  // One thread and one large part: the first part cannot be there at once.
+  const auto loader = make_training_loader(dataset_, {103, 1, 0, 1}, Augmentation::crop, 1, 0, 0, 1);
+  loader->next();
+  const double first = loader->waited_ms();
+  EXPECT_GT(first, 0.0);
+  // Long enough for a thread to run ahead on any machine.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  loader->next();
+  EXPECT_EQ(loader->waited_ms(), first);
+}
+
+TEST_F(LoaderTest, ends_at_once_whether_parts_were_taken_or_not) {
+  for (int taken = 0; taken < 6; ++taken) {
+    const auto loader = make_training_loader(dataset_, {24, 1, 0, 1}, Augmentation::crop, 1, 0, 0, 3);
+    for (int part = 0; part < taken; ++part) loader->next();
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

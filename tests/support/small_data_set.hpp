@@ -1,0 +1,58 @@
+// A small data set on disk for tests, made of shards as make_shards writes them.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file.hpp"
+#include "base/random.hpp"
+#include "dataset/hash.hpp"
+#include "dataset/manifest.hpp"
+#include "dataset/shard.hpp"
+
+namespace lockstep {
+
+// Pixel `i` of sample `sample`, noise that depends on both; the label is sample % 10.
+inline std::uint8_t small_pixel(std::int64_t sample, std::int64_t i) {
+  return static_cast<std::uint8_t>(philox(9, static_cast<std::uint64_t>(sample), static_cast<std::uint64_t>(i))[0]);
+}
+inline std::int32_t small_label(std::int64_t sample) { return static_cast<std::int32_t>(sample % 10); }
+
+// Writes one split into `directory`, which is created.
+inline void write_small_data_set(const std::filesystem::path& directory, const SampleShape& shape, std::int64_t samples,
+                                 std::int64_t samples_per_shard) {
+  std::filesystem::create_directories(directory);
+  Manifest manifest;
+  manifest.name = "small";
+  manifest.source = "noise for tests";
+  manifest.shape = shape;
+  for (int c = 0; c < 10; ++c) manifest.classes.push_back("class " + std::to_string(c));
+  manifest.mean.assign(static_cast<std::size_t>(shape.channels), 0.5F);
+  manifest.deviation.assign(static_cast<std::size_t>(shape.channels), 0.25F);
+  for (std::int64_t first = 0; first < samples; first += samples_per_shard) {
+    std::vector<std::uint8_t> images;
+    std::vector<std::int32_t> labels;
+    for (std::int64_t sample = first; sample < std::min(first + samples_per_shard, samples); ++sample) {
+      for (std::int64_t i = 0; i < shape.height * shape.width * shape.channels; ++i) {
+        images.push_back(small_pixel(sample, i));
+      }
+      labels.push_back(small_label(sample));
+    }
+    const std::vector<std::byte> bytes = shard_bytes(shape, manifest.classes, images, labels);
+    ShardEntry entry;
+    entry.file = "shard-" + std::to_string(manifest.shards.size()) + ".h5";
+    entry.samples = static_cast<std::int64_t>(labels.size());
+    entry.bytes = static_cast<std::int64_t>(bytes.size());
+    entry.hash = xxh3_128_hex(bytes);
+    entry.block_hashes = block_hashes(bytes, manifest.block_bytes);
+    write_file_atomically(directory / entry.file, std::span<const std::byte>(bytes));
+    manifest.shards.push_back(std::move(entry));
+  }
+  write_manifest(directory, manifest);
+}
+
+}  // namespace lockstep
