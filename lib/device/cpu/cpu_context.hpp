@@ -8,6 +8,8 @@
 //   linear weight [out, in]        as PyTorch
 #pragma once
 
+#include <algorithm>
+
 #include "device/arena.hpp"
 #include "device/tensor.hpp"
 
@@ -24,5 +26,10 @@ struct CpuContext {
   DType precision;      // of activations: f32 or bf16
   Verbosity verbosity;  // verbose: say which kernel was chosen for each layer and direction
 };
+
+// Memory for the duration of one call.
+inline Tensor scratch_tensor(Arena& arena, std::int64_t bytes) {
+  return {arena.allocate(std::max(bytes, Arena::alignment)), Shape{bytes}, DType::u8, Layout::plain};
+}
 
 }  // namespace lockstep::cpu

@@ -1,0 +1,41 @@
+// One convolution in one direction, for given sizes and storage: what a kernel is chosen for.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <tuple>
+
+#include "device/ops.hpp"
+#include "device/tensor.hpp"
+
+namespace lockstep::cpu {
+
+enum class Direction : std::uint8_t { forward, backward_data, backward_weight };
+
+// Operands by direction, the output last:  forward x, weight, y;  backward_data dy, weight, dx;  backward_weight x, dy,
+// dweight.
+struct ConvProblem {
+  Direction direction;
+  Conv2d conv;
+  std::int64_t n;
+  std::int64_t h;  // of the input
+  std::int64_t w;
+  Layout input;     // of x or dx: images or features
+  DType precision;  // of features, f32 or bf16; images and weights are fp32
+
+  double flops() const {
+    return 2.0 * static_cast<double>(n * conv.out_size(h) * conv.out_size(w) * conv.out_channels) *
+           static_cast<double>(conv.in_channels * conv.kernel * conv.kernel);
+  }
+  // "forward 16->32 kernel 3 stride 2 padding 1 on 128x32x32 features f32"
+  std::string text() const;
+
+  auto key() const {
+    return std::tuple(direction, conv.in_channels, conv.out_channels, conv.kernel, conv.stride, conv.padding, n, h, w,
+                      input, precision);
+  }
+  bool operator<(const ConvProblem& other) const { return key() < other.key(); }
+};
+
+}  // namespace lockstep::cpu

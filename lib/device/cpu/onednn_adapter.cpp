@@ -1,0 +1,149 @@
+#include "device/cpu/onednn_adapter.hpp"
+
+#include "base/error.hpp"
+#include "device/cpu/cpu_layout.hpp"
+#include "device/cpu/onednn_primitive.hpp"
+
+namespace lockstep::cpu {
+namespace {
+
+using dnnl::memory;
+using Tag = memory::format_tag;
+
+struct Sizes {
+  memory::dims x;
+  memory::dims weight;
+  memory::dims y;
+  memory::dims strides;
+  memory::dims padding;
+};
+
+Sizes sizes_of(const ConvProblem& problem, int lanes) {
+  const Conv2d& conv = problem.conv;
+  // Whole blocks, not the true channels: padding is data that happens to be zero, and stays zero under a convolution.
+  const std::int64_t in =
+      conv.in_channels <= most_image_channels ? conv.in_channels : whole_blocks(conv.in_channels, lanes);
+  const std::int64_t out = whole_blocks(conv.out_channels, lanes);
+  return {{problem.n, in, problem.h, problem.w},
+          {out, in, conv.kernel, conv.kernel},
+          {problem.n, out, conv.out_size(problem.h), conv.out_size(problem.w)},
+          {conv.stride, conv.stride},
+          {conv.padding, conv.padding}};
+}
+
+StoredFormat stored_format(const memory::dims& dims, Tag tag, DType dtype) {
+  return {memory::desc(dims, memory::data_type::f32, tag), memory::desc(dims, memory::data_type::bf16, tag), dtype};
+}
+
+struct ConvFormats {
+  StoredFormat x;
+  StoredFormat weight;
+  StoredFormat y;
+};
+
+ConvFormats stored_formats(const ConvProblem& problem, const Sizes& sizes, int lanes) {
+  const bool is_wide = lanes == 16;
+  const Tag features = is_wide ? Tag::nChw16c : Tag::nChw8c;
+  const Tag first_weight = is_wide ? Tag::Ohwi16o : Tag::Ohwi8o;
+  const Tag weight = is_wide ? Tag::OIhw16i16o : Tag::OIhw8i8o;
+  const bool reads_images = problem.input == Layout::images;
+  return {stored_format(sizes.x, reads_images ? Tag::nchw : features, reads_images ? DType::f32 : problem.precision),
+          stored_format(sizes.weight, sizes.weight[1] <= most_image_channels ? first_weight : weight, DType::f32),
+          stored_format(sizes.y, features, problem.precision)};
+}
+
+enum class Layouts : std::uint8_t { stored, free };  // of activations; those of weights are always free
+
+// What oneDNN is asked for; it answers with one or several implementations.
+struct Variant {
+  dnnl::algorithm algorithm;
+  DType products;
+  Layouts layouts;
+
+  std::string name() const {
+    return fmt::format("{} {}{}", algorithm == dnnl::algorithm::convolution_winograd ? "winograd" : "direct",
+                       products == DType::bf16 ? "bf16" : "f32", layouts == Layouts::free ? " free" : "");
+  }
+};
+
+dnnl::primitive_desc describe(const ConvProblem& problem, const Sizes& sizes, const ConvFormats& formats,
+                              const Variant& variant) {
+  using dnnl::convolution_forward;
+  const auto type = variant.products == DType::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
+  const auto activation = [&](const StoredFormat& format, const memory::dims& dims) {
+    if (variant.layouts == Layouts::free) return memory::desc(dims, type, Tag::any);
+    return variant.products == DType::bf16 ? format.bf16 : format.f32;
+  };
+  const memory::desc x = activation(formats.x, sizes.x);
+  const memory::desc y = activation(formats.y, sizes.y);
+  const memory::desc weight(sizes.weight, type, Tag::any);
+  const auto forward = [&](dnnl::algorithm algorithm) {
+    return Describe<convolution_forward>::with(dnnl::prop_kind::forward_training, algorithm, x, weight, y,
+                                               sizes.strides, sizes.padding, sizes.padding);
+  };
+  if (problem.direction == Direction::forward) return forward(variant.algorithm);
+  // A hint only: it need not be the implementation that forward uses.
+  const convolution_forward::primitive_desc hint = forward(dnnl::algorithm::convolution_direct);
+  if (!hint) return {};
+  if (problem.direction == Direction::backward_data) {
+    return Describe<dnnl::convolution_backward_data, convolution_forward::primitive_desc>::with(
+        hint, variant.algorithm, x, weight, y, sizes.strides, sizes.padding, sizes.padding);
+  }
+  const memory::desc gradient(sizes.weight, memory::data_type::f32, Tag::any);
+  return Describe<dnnl::convolution_backward_weights, convolution_forward::primitive_desc>::with(
+      hint, variant.algorithm, x, gradient, y, sizes.strides, sizes.padding, sizes.padding);
+}
+
+std::unique_ptr<OneDnnKernel> compile(Direction direction, const dnnl::primitive_desc& description,
+                                      const ConvFormats& formats) {
+  const auto& [x, weight, y] = formats;
+  switch (direction) {
+    case Direction::forward:
+      return compile_kernel(description, {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}, {x, weight, y});
+    case Direction::backward_data:
+      return compile_kernel(description, {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC}, {y, weight, x});
+    case Direction::backward_weight:
+      return compile_kernel(description, {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS}, {x, y, weight});
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void visit_convolutions(const ConvProblem& problem, int lanes,
+                        const std::function<void(const std::string&, const CompileKernel&)>& visit) {
+  const Sizes sizes = sizes_of(problem, lanes);
+  const ConvFormats formats = stored_formats(problem, sizes, lanes);
+  for (const Layouts layouts : {Layouts::stored, Layouts::free}) {
+    for (const auto algorithm : {dnnl::algorithm::convolution_direct, dnnl::algorithm::convolution_winograd}) {
+      for (const DType products : {DType::f32, DType::bf16}) {
+        if (products == DType::bf16 && problem.precision != DType::bf16) continue;
+        const Variant variant{algorithm, products, layouts};
+        dnnl::primitive_desc description = describe(problem, sizes, formats, variant);
+        for (bool more = static_cast<bool>(description); more; more = description.next_impl()) {
+          visit(fmt::format("{} {}", variant.name(), description.impl_info_str()),
+                [&] { return compile(problem.direction, description, formats); });
+        }
+      }
+    }
+  }
+}
+
+std::unique_ptr<OneDnnKernel> compile_product(const MatrixProduct& product) {
+  const auto [m, n, k, a_order, b_order] = product;
+  const auto f32 = [](std::int64_t rows, std::int64_t columns, MatrixOrder order) {
+    const Tag tag = order == MatrixOrder::rows ? Tag::ab : Tag::ba;
+    return StoredFormat{memory::desc({rows, columns}, memory::data_type::f32, tag), {}, DType::f32};
+  };
+  const StoredFormat a = f32(m, k, a_order);
+  const StoredFormat b = f32(k, n, b_order);
+  const StoredFormat c = f32(m, n, MatrixOrder::rows);
+  const auto description = Describe<dnnl::matmul>::with(a.f32, b.f32, c.f32);
+  std::unique_ptr<OneDnnKernel> kernel;
+  if (description) kernel = compile_kernel(description, {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}, {a, b, c});
+  require(kernel != nullptr, Failure::other, "oneDNN has no product of {}x{} and {}x{} matrices on this processor.", m,
+          k, k, n);
+  return kernel;
+}
+
+}  // namespace lockstep::cpu
