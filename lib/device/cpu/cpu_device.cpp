@@ -1,0 +1,90 @@
+#include "device/cpu/cpu_device.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "base/error.hpp"
+#include "device/cpu/cpu_layout.hpp"
+
+namespace lockstep::cpu {
+namespace {
+
+// As the kernel names it: "AMD EPYC 9B14 96-Core Processor".
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
+
+// This rank's share of the cores that it may use.
+int choose_threads(const DeviceOptions& options) {
+  if (options.threads > 0) return options.threads;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  const int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  return std::max(count / options.local_size, 1);
+}
+
+std::span<float> elements(const Tensor& stored) {
+  return {stored.as<float>(), static_cast<std::size_t>(stored.shape().count())};
+}
+
+}  // namespace
+
+CpuDevice::CpuDevice(const DeviceOptions& options, InstructionSet set)
+    : set_(set),
+      memory_(physical_bytes() / options.local_size),
+      arena_(memory_.data(), memory_.bytes()),
+      context_{.threads = choose_threads(options),
+               .lanes = static_cast<int>(vector_loops(set, options.precision).lanes),
+               .has_bf16 = runs_here(InstructionSet::avx512),
+               .arena = arena_,
+               .precision = options.precision,
+               .verbosity = options.verbose ? Verbosity::verbose : Verbosity::quiet},
+      ops_(context_, set) {}
+
+std::string CpuDevice::description() const {
+  return fmt::format("cpu: {}, {}, {} {}", processor_name(), name_of(set_), context_.threads,
+                     context_.threads == 1 ? "thread" : "threads");
+}
+
+Tensor CpuDevice::make(const Shape& shape, DType dtype, Layout layout) {
+  const std::int64_t bytes = storage_count(shape, layout, context_.lanes) * size_of(dtype);
+  return {arena_.allocate(bytes), shape, dtype, layout};
+}
+
+Tensor CpuDevice::make_lasting(std::int64_t count, DType dtype) {
+  Tensor tensor = make(Shape{count}, dtype, Layout::plain);
+  std::memset(tensor.data(), 0, static_cast<std::size_t>(tensor.bytes()));
+  lasting_.push_back(tensor);
+  return tensor;
+}
+
+void CpuDevice::read(const Tensor& tensor, std::span<float> values) { unpack_tensor(tensor, values, context_.lanes); }
+
+void CpuDevice::write(std::span<const float> values, const Tensor& tensor) {
+  pack_tensor(values, tensor, context_.lanes);
+}
+
+std::int64_t CpuDevice::stored_count(ParameterKind kind, std::span<const std::int64_t> dims) const {
+  return storage_count(kind, dims, context_.lanes);
+}
+
+void CpuDevice::store(ParameterKind kind, std::span<const std::int64_t> dims, std::span<const float> values,
+                      const Tensor& stored) {
+  pack_parameter(kind, dims, values, elements(stored), context_.lanes);
+}
+
+void CpuDevice::load(ParameterKind kind, std::span<const std::int64_t> dims, const Tensor& stored,
+                     std::span<float> values) {
+  unpack_parameter(kind, dims, elements(stored), values, context_.lanes);
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,48 @@
+// The CPU cores of one rank as a device.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/arena.hpp"
+#include "device/cpu/cpu_context.hpp"
+#include "device/cpu/cpu_ops.hpp"
+#include "device/cpu/reserved_memory.hpp"
+#include "device/device.hpp"
+
+namespace lockstep::cpu {
+
+class CpuDevice final : public Device {
+ public:
+  // `set` is one that this processor runs.
+  explicit CpuDevice(const DeviceOptions& options, InstructionSet set = widest_instruction_set());
+
+  Ops& ops() override { return ops_; }
+  std::string description() const override;
+  DType precision() const override { return context_.precision; }
+
+  Tensor make(const Shape& shape, DType dtype, Layout layout) override;
+  Tensor make_lasting(std::int64_t count, DType dtype) override;
+  void read(const Tensor& tensor, std::span<float> values) override;
+  void write(std::span<const float> values, const Tensor& tensor) override;
+
+  std::int64_t stored_count(ParameterKind kind, std::span<const std::int64_t> dims) const override;
+  void store(ParameterKind kind, std::span<const std::int64_t> dims, std::span<const float> values,
+             const Tensor& stored) override;
+  void load(ParameterKind kind, std::span<const std::int64_t> dims, const Tensor& stored,
+            std::span<float> values) override;
+
+  void synchronize() override {}
+  std::int64_t peak_bytes() const override { return arena_.peak_bytes(); }
+
+ private:
+  InstructionSet set_;
+  ReservedMemory memory_;
+  Arena arena_;
+  CpuContext context_;
+  CpuOps ops_;
+  std::vector<Tensor> lasting_;
+};
+
+}  // namespace lockstep::cpu

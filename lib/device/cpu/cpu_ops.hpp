@@ -1,0 +1,66 @@
+// The arithmetic of the CPU: convolutions and matrix products by their engines, everything else by the vector loops.
+#pragma once
+
+#include <string>
+
+#include "device/cpu/convolution_engine.hpp"
+#include "device/cpu/cpu_context.hpp"
+#include "device/cpu/matmul.hpp"
+#include "device/cpu/vector_loops.hpp"
+#include "device/ops.hpp"
+
+namespace lockstep::cpu {
+
+class CpuOps final : public Ops {
+ public:
+  // Runs the loops of `set`, which this processor must have; its lanes are the context's.
+  CpuOps(const CpuContext& context, InstructionSet set);
+
+  void conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y) override;
+  void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx) override;
+  void conv_backward_weight(const Conv2d& conv, const Tensor& x, const Tensor& dy, const Tensor& dweight,
+                            Accumulate accumulate) override;
+
+  void norm_forward(const Tensor& x, const NormWeights& weights, const Tensor& residual, Activation activation,
+                    const Tensor& y, const NormSaved& saved, const Tensor& batch_mean, const Tensor& batch_variance,
+                    float statistics_scale, Accumulate accumulate) override;
+  void norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
+                  const Tensor& running_variance, const Tensor& residual, Activation activation,
+                  const Tensor& y) override;
+  void norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
+                     Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
+                     const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) override;
+
+  void bias_forward(const Tensor& x, const Tensor& bias, Activation activation, const Tensor& y) override;
+  void bias_backward(const Tensor& y, const Tensor& dy, Activation activation, const Tensor& dx, const Tensor& d_bias,
+                     Accumulate accumulate) override;
+
+  void max_pool_forward(const Pool2d& pool, const Tensor& x, const Tensor& y, const Tensor& winner) override;
+  void max_pool_backward(const Pool2d& pool, const Tensor& dy, const Tensor& winner, const Tensor& dx) override;
+  void mean_pool_forward(const Tensor& x, const Tensor& y) override;
+  void mean_pool_backward(const Tensor& dy, const Tensor& dx) override;
+
+  void flatten_forward(const Tensor& x, const Tensor& y) override;
+  void flatten_backward(const Tensor& dy, const Tensor& dx) override;
+  void subsample_forward(std::int64_t stride, const Tensor& x, const Tensor& y) override;
+  void subsample_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) override;
+  void add(const Tensor& other, const Tensor& sum) override;
+
+  void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& y) override;
+  void linear_backward_data(const Tensor& dy, const Tensor& weight, const Tensor& dx) override;
+  void linear_backward_weight(const Tensor& x, const Tensor& dy, const Tensor& dweight, Accumulate accumulate) override;
+
+  void softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
+                             const Tensor& d_logits, const LossSums& sums, Accumulate accumulate) override;
+
+  std::string export_plan() const override;
+  void import_plan(const std::string& plan) override;
+
+ private:
+  const CpuContext& context_;
+  const VectorLoops& loops_;  // for the context's precision
+  ConvolutionEngine convolutions_;
+  Matmul matmul_;
+};
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,79 @@
+// Pooling. Included inside a namespace per instruction set, after vectors.inl.
+
+template <typename Storage>
+void max_pool(const void* x_data, const PoolPlane& plane, void* y_data, std::uint8_t* winner) {
+  const auto* x = static_cast<const Storage*>(x_data);
+  auto* y = static_cast<Storage*>(y_data);
+  const Pool2d& pool = plane.pool;
+  for (std::int64_t out_row = 0; out_row < plane.out_height; ++out_row) {
+    for (std::int64_t out_column = 0; out_column < plane.out_width; ++out_column) {
+      Floats largest = zero - __builtin_inff();
+      Words place = {};
+      bool first = true;
+      for (std::int64_t i = 0; i < pool.kernel; ++i) {
+        const std::int64_t row = out_row * pool.stride - pool.padding + i;
+        if (row < 0 || row >= plane.height) continue;
+        for (std::int64_t j = 0; j < pool.kernel; ++j) {
+          const std::int64_t column = out_column * pool.stride - pool.padding + j;
+          if (column < 0 || column >= plane.width) continue;
+          const Floats value = load(x + (row * plane.width + column) * lanes);
+          const Words here = Words{} + static_cast<std::uint32_t>(i * pool.kernel + j);
+          // The first value wins over the start even if it is minus infinity or NaN, which also beats everything after
+          // it.
+          const auto larger = first ? here >= 0U : (value > largest) | (value != value);
+          largest = larger ? value : largest;
+          place = larger ? here : place;
+          first = false;
+        }
+      }
+      const std::int64_t out = (out_row * plane.out_width + out_column) * lanes;
+      store(largest, y + out);
+      store_raw(__builtin_convertvector(place, Bytes), winner + out);
+    }
+  }
+}
+
+// Gathers: each input pixel sums the windows that it won, in fp32, and is written once.
+template <typename Storage>
+void max_pool_gradient(const void* dy_data, const std::uint8_t* winner, const PoolPlane& plane, void* dx_data) {
+  const auto* dy = static_cast<const Storage*>(dy_data);
+  auto* dx = static_cast<Storage*>(dx_data);
+  const Pool2d& pool = plane.pool;
+  const auto first_window = [&](std::int64_t at) {
+    const std::int64_t reach = at + pool.padding - pool.kernel + 1;
+    return reach <= 0 ? 0 : (reach + pool.stride - 1) / pool.stride;
+  };
+  const auto last_window = [&](std::int64_t at, std::int64_t windows) {
+    const std::int64_t last = (at + pool.padding) / pool.stride;
+    return last < windows ? last : windows - 1;
+  };
+  for (std::int64_t row = 0; row < plane.height; ++row) {
+    for (std::int64_t column = 0; column < plane.width; ++column) {
+      Floats sum = zero;
+      for (std::int64_t out_row = first_window(row); out_row <= last_window(row, plane.out_height); ++out_row) {
+        const std::int64_t i = row + pool.padding - out_row * pool.stride;
+        for (std::int64_t out_column = first_window(column); out_column <= last_window(column, plane.out_width);
+             ++out_column) {
+          const std::int64_t j = column + pool.padding - out_column * pool.stride;
+          const std::int64_t out = (out_row * plane.out_width + out_column) * lanes;
+          const Words place = __builtin_convertvector(load_raw<Bytes>(winner + out), Words);
+          sum += place == static_cast<std::uint32_t>(i * pool.kernel + j) ? load(dy + out) : zero;
+        }
+      }
+      store(sum, dx + (row * plane.width + column) * lanes);
+    }
+  }
+}
+
+template <typename Storage>
+void sum_pixels(const void* x_data, std::int64_t pixels, double* sums) {
+  const auto* x = static_cast<const Storage*>(x_data);
+  sum_over<1>({1, pixels, 0}, sums, [=](std::int64_t at, int part, auto& sum) { sum[0][part] += load(x + at); });
+}
+
+template <typename Storage>
+void fill_pixels(const float* row, std::int64_t pixels, void* y_data) {
+  auto* y = static_cast<Storage*>(y_data);
+  const Floats value = load(row);
+  for_each_vector({1, pixels, 0}, [=](std::int64_t at) { store(value, y + at); });
+}

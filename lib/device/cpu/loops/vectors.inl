@@ -1,0 +1,109 @@
+// Vectors of `lanes` channels, by the compiler's vector extension. Included inside a namespace per instruction set.
+
+using Floats = float __attribute__((vector_size(lanes * 4)));
+using Words = std::uint32_t __attribute__((vector_size(lanes * 4)));
+using Halves = std::uint16_t __attribute__((vector_size(lanes * 2)));
+using Bytes = std::uint8_t __attribute__((vector_size(lanes)));
+
+// Storage types: loaded to fp32, stored from fp32.
+using F32 = float;
+struct Bf16 {
+  std::uint16_t bits;
+};
+
+template <typename Vector, typename Element>
+inline Vector load_raw(const Element* address) {
+  Vector vector;
+  __builtin_memcpy(&vector, address, sizeof vector);
+  return vector;
+}
+
+template <typename Vector, typename Element>
+inline void store_raw(Vector vector, Element* address) {
+  __builtin_memcpy(address, &vector, sizeof vector);
+}
+
+inline Floats load(const float* address) { return load_raw<Floats>(address); }
+inline Floats load(const Bf16* address) {
+  return reinterpret_cast<Floats>(__builtin_convertvector(load_raw<Halves>(address), Words) << 16);
+}
+
+inline void store(Floats value, float* address) { store_raw(value, address); }
+// Rounds to nearest, ties to even; NaN stays NaN.
+inline void store(Floats value, Bf16* address) {
+  const Words bits = reinterpret_cast<Words>(value);
+  const Words rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
+  const Words quiet = (bits >> 16) | 0x40U;
+  const Words result = (bits & 0x7fffffffU) > 0x7f800000U ? quiet : rounded;
+  store_raw(__builtin_convertvector(result, Halves), address);
+}
+
+constexpr Floats zero = {};
+
+// NaN passes, so that a diverging network shows it.
+inline Floats relu(Floats value) { return zero > value ? zero : value; }
+inline Floats behind_gate(Floats output, Floats gradient) { return output <= zero ? zero : gradient; }
+
+// Adds B fp32 sums to B double ones.
+inline void fold(Floats values, double* sums) {
+  for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += static_cast<double>(values[lane]);
+}
+
+// fp32 sums over short runs, double beyond: the error does not grow with the picture. Two interleaved sums a quantity
+// hide the latency of the additions.
+template <int quantities>
+struct RunningSums {
+  static constexpr int interleaved = 4;
+  static constexpr std::int64_t run_pixels = 512;
+
+  Floats partial[quantities][interleaved] = {};
+  std::int64_t pending = 0;
+
+  void count(std::int64_t pixels, double* sums) {
+    pending += pixels;
+    if (pending >= run_pixels) flush(sums);
+  }
+  void flush(double* sums) {
+    for (int quantity = 0; quantity < quantities; ++quantity) {
+      Floats(&parts)[interleaved] = partial[quantity];
+      fold((parts[0] + parts[1]) + (parts[2] + parts[3]), sums + quantity * lanes);
+      for (Floats& part : parts) part = zero;
+    }
+    pending = 0;
+  }
+};
+
+// Calls body(vector index, interleaved sum to use) for every pixel of every plane and keeps the sums short.
+template <int quantities, typename Body>
+inline void sum_over(Planes planes, double* sums, Body body) {
+  using Sums = RunningSums<quantities>;
+  for (std::int64_t i = 0; i < quantities * lanes; ++i) sums[i] = 0;
+  Sums running;
+  for (std::int64_t image = 0; image < planes.images; ++image) {
+    const std::int64_t base = image * planes.stride;
+    for (std::int64_t first = 0; first < planes.pixels; first += Sums::run_pixels) {
+      const std::int64_t rest = planes.pixels - first;
+      const std::int64_t count = rest < Sums::run_pixels ? rest : Sums::run_pixels;
+      const std::int64_t start = base + first * lanes;
+      std::int64_t pixel = 0;
+      for (; pixel + Sums::interleaved <= count; pixel += Sums::interleaved) {
+        body(start + pixel * lanes, 0, running.partial);
+        body(start + (pixel + 1) * lanes, 1, running.partial);
+        body(start + (pixel + 2) * lanes, 2, running.partial);
+        body(start + (pixel + 3) * lanes, 3, running.partial);
+      }
+      for (; pixel < count; ++pixel) body(start + pixel * lanes, 0, running.partial);
+      running.count(count, sums);
+    }
+  }
+  running.flush(sums);
+}
+
+// Calls body(element index) for every vector of every plane.
+template <typename Body>
+inline void for_each_vector(Planes planes, Body body) {
+  for (std::int64_t image = 0; image < planes.images; ++image) {
+    const std::int64_t base = image * planes.stride;
+    for (std::int64_t pixel = 0; pixel < planes.pixels; ++pixel) body(base + pixel * lanes);
+  }
+}

@@ -1,0 +1,36 @@
+#include "device/cpu/reserved_memory.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+
+namespace lockstep::cpu {
+
+// Where a limit on address space (ulimit -v, strict overcommit) refuses the whole, half may pass.
+ReservedMemory::ReservedMemory(std::int64_t bytes) : bytes_(bytes) {
+  constexpr std::int64_t least_bytes = 64 << 20;
+  void* range = MAP_FAILED;
+  int reason = 0;
+  for (; range == MAP_FAILED && bytes_ >= least_bytes; bytes_ /= 2) {
+    range = mmap(nullptr, static_cast<std::size_t>(bytes_), PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    reason = errno;
+    if (range != MAP_FAILED) break;
+  }
+  require(range != MAP_FAILED, Failure::out_of_memory,
+          "cannot reserve {} MiB for tensors: {} (a limit on address space?). Raise ulimit -v?", least_bytes >> 20,
+          system_words(reason));
+  data_ = static_cast<std::byte*>(range);
+  // Large pages are a wish: without them the run is a little slower and nothing else.
+  madvise(range, static_cast<std::size_t>(bytes_), MADV_HUGEPAGE);
+}
+
+ReservedMemory::~ReservedMemory() { munmap(data_, static_cast<std::size_t>(bytes_)); }
+
+std::int64_t physical_bytes() { return std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE); }
+
+}  // namespace lockstep::cpu
