@@ -3,14 +3,15 @@
 //   /<name>          fp32 dataset each, torchvision's names and layouts ("layer1.0.conv1.weight", OIHW), names with
 //   dots
 //   @format          int32, 1
-//   @model           text, a name of the model zoo
+//   @model           text [1], a name of the model zoo
 //   @classes         text [classes], names in the order of the labels
 //   @sample_shape    int64 [3], height, width, channels
 //   @mean, @deviation  fp32 [channels], of pixel / 255: what training normalised by
-//   @hash            text, xxh3-128 over everything else, 32 hex digits
+//   @hash            text [1], xxh3-128 over everything else, 32 hex digits
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -20,6 +21,8 @@
 #include "nn/sample_shape.hpp"
 
 namespace lockstep {
+
+inline constexpr std::int32_t model_file_format = 1;
 
 struct ModelFile {
   std::string model;

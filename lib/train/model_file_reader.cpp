@@ -7,9 +7,8 @@
 #include <type_traits>
 
 #include "base/file.hpp"
-#include "base/hdf5.hpp"
+#include "base/hdf5_memory.hpp"
 #include "train/model_file.hpp"
-#include "train/model_file_format.hpp"
 
 namespace lockstep {
 
@@ -24,7 +23,7 @@ class Reader {
  public:
   Reader(const std::filesystem::path& path, std::string& image)
       : path_(path.string()), bytes_(static_cast<hsize_t>(image.size())) {
-    const Hid<H5Pclose> access = model_file::memory_access();
+    const Hid<H5Pclose> access = hdf5_in_memory();
     check_h5(H5Pset_file_image(access, image.data(), image.size()), "take a file into memory");
     file_ = Hid<H5Fclose>(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access));
     if (file_ < 0) damaged("HDF5 cannot open it: " + hdf5_words());
@@ -33,10 +32,10 @@ class Reader {
   ModelFile read() {
     ModelFile model;
     const std::vector<std::int32_t> format = numbers<std::int32_t>("format", 1);
-    if (format[0] != model_file::format) {
+    if (format[0] != model_file_format) {
       throw Error(Failure::bad_data, fmt::format("model file '{}' has format {}, this program reads format {}. Was it "
                                                  "written by a newer version?",
-                                                 path_, format[0], model_file::format));
+                                                 path_, format[0], model_file_format));
     }
     model.model = texts("model")[0];
     model.classes = texts("classes");
@@ -104,7 +103,7 @@ class Reader {
     const hsize_t count = attribute_count(handle, name);
     if (count > bytes_ / cell) damaged(fmt::format("its attribute '{}' is longer than the file", name));
     std::string cells(count * cell, '\0');
-    check_h5(H5Aread(handle, model_file::text_type(cell), cells.data()), "read an attribute");
+    check_h5(H5Aread(handle, hdf5_text_type(cell), cells.data()), "read an attribute");
     std::vector<std::string> result;
     for (hsize_t index = 0; index < count; ++index) {
       const char* text = cells.data() + index * cell;
