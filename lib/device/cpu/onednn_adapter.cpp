@@ -66,8 +66,15 @@ struct Variant {
   }
 };
 
-dnnl::primitive_desc describe(const ConvProblem& problem, const Sizes& sizes, const ConvFormats& formats,
-                              const Variant& variant) {
+struct Description {
+  // Backward is described with a hint of the forward convolution, which need not be the implementation forward uses.
+  // oneDNN 2.6 looks at it whenever it is asked for the next implementation.
+  dnnl::convolution_forward::primitive_desc hint;
+  dnnl::primitive_desc kernel;
+};
+
+Description describe(const ConvProblem& problem, const Sizes& sizes, const ConvFormats& formats,
+                     const Variant& variant) {
   using dnnl::convolution_forward;
   const auto type = variant.products == DType::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
   const auto activation = [&](const StoredFormat& format, const memory::dims& dims) {
@@ -81,17 +88,16 @@ dnnl::primitive_desc describe(const ConvProblem& problem, const Sizes& sizes, co
     return Describe<convolution_forward>::with(dnnl::prop_kind::forward_training, algorithm, x, weight, y,
                                                sizes.strides, sizes.padding, sizes.padding);
   };
-  if (problem.direction == Direction::forward) return forward(variant.algorithm);
-  // A hint only: it need not be the implementation that forward uses.
+  if (problem.direction == Direction::forward) return {{}, forward(variant.algorithm)};
   const convolution_forward::primitive_desc hint = forward(dnnl::algorithm::convolution_direct);
   if (!hint) return {};
   if (problem.direction == Direction::backward_data) {
-    return Describe<dnnl::convolution_backward_data, convolution_forward::primitive_desc>::with(
-        hint, variant.algorithm, x, weight, y, sizes.strides, sizes.padding, sizes.padding);
+    return {hint, Describe<dnnl::convolution_backward_data, convolution_forward::primitive_desc>::with(
+                      hint, variant.algorithm, x, weight, y, sizes.strides, sizes.padding, sizes.padding)};
   }
   const memory::desc gradient(sizes.weight, memory::data_type::f32, Tag::any);
-  return Describe<dnnl::convolution_backward_weights, convolution_forward::primitive_desc>::with(
-      hint, variant.algorithm, x, gradient, y, sizes.strides, sizes.padding, sizes.padding);
+  return {hint, Describe<dnnl::convolution_backward_weights, convolution_forward::primitive_desc>::with(
+                    hint, variant.algorithm, x, gradient, y, sizes.strides, sizes.padding, sizes.padding)};
 }
 
 std::unique_ptr<OneDnnKernel> compile(Direction direction, const dnnl::primitive_desc& description,
@@ -119,10 +125,10 @@ void visit_convolutions(const ConvProblem& problem, int lanes,
       for (const DType products : {DType::f32, DType::bf16}) {
         if (products == DType::bf16 && problem.precision != DType::bf16) continue;
         const Variant variant{algorithm, products, layouts};
-        dnnl::primitive_desc description = describe(problem, sizes, formats, variant);
-        for (bool more = static_cast<bool>(description); more; more = description.next_impl()) {
-          visit(fmt::format("{} {}", variant.name(), description.impl_info_str()),
-                [&] { return compile(problem.direction, description, formats); });
+        Description description = describe(problem, sizes, formats, variant);
+        for (bool more = static_cast<bool>(description.kernel); more; more = description.kernel.next_impl()) {
+          visit(fmt::format("{} {}", variant.name(), description.kernel.impl_info_str()),
+                [&] { return compile(problem.direction, description.kernel, formats); });
         }
       }
     }
