@@ -6,10 +6,12 @@ namespace lockstep::cpu::baseline {
 
 constexpr std::int64_t lanes = 8;
 
+// clang-format off: each builds on those before it
+#include "device/cpu/loops/vectors.inl"
 #include "device/cpu/loops/norm.inl"
 #include "device/cpu/loops/pool.inl"
 #include "device/cpu/loops/shape.inl"
 #include "device/cpu/loops/table.inl"
-#include "device/cpu/loops/vectors.inl"
+// clang-format on
 
 }  // namespace lockstep::cpu::baseline
