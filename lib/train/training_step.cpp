@@ -1,10 +1,8 @@
 #include "train/training_step.hpp"
 
-#include <vector>
-
-#include "base/random.hpp"
 #include "nn/initialise.hpp"
 #include "nn/loss.hpp"
+#include "train/noise.hpp"
 
 namespace lockstep {
 
@@ -16,20 +14,6 @@ class NoSync final : public GradientSink {
   Accumulate accumulate() const override { return Accumulate::overwrite; }
   void ready(const Parameter&) override {}
 };
-
-// Noise that looks like normalised pictures: a kernel may be faster on zeros than it will be on data.
-Batch noise_batch(Device& device, const SampleShape& shape, std::int64_t samples) {
-  const Shape dims{samples, shape.height, shape.width, shape.channels};
-  Batch batch{device.make(dims, DType::f32, Layout::images), device.make({samples}, DType::i32, Layout::plain),
-              samples};
-  std::vector<float> values(static_cast<std::size_t>(dims.count()));
-  for (std::size_t index = 0; index < values.size(); ++index) {
-    values[index] = 2 * uniform(static_cast<std::uint32_t>(index) * 2654435769U) - 1;  // Knuth's multiplicative hash
-  }
-  device.write(values, batch.images);
-  device.write(std::vector<float>(static_cast<std::size_t>(samples), 0), batch.labels);
-  return batch;
-}
 
 }  // namespace
 
@@ -56,9 +40,10 @@ void TrainingStep::choose_kernels(std::int64_t evaluation_batch) {
 }
 
 void TrainingStep::rehearse(std::int64_t evaluation_batch) {
+  const ModelOptions& model = model_.options;
   NoSync nowhere;
-  run_part(noise_batch(device_, model_.options.sample, share_.part_size()), nowhere, Accumulate::overwrite);
-  const Batch batch = noise_batch(device_, model_.options.sample, evaluation_batch);
+  run_part(noise_batch(device_, model.sample, share_.part_size(), model.classes), nowhere, Accumulate::overwrite);
+  const Batch batch = noise_batch(device_, model.sample, evaluation_batch, model.classes);
   model_.network->forward(batch.images, Mode::evaluate);
   device_.synchronize();
 }

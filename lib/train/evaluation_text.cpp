@@ -1,0 +1,111 @@
+#include "train/evaluation_text.hpp"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+
+namespace {
+
+constexpr std::int64_t largest_matrix = 20;
+constexpr std::size_t listed_mistakes = 20;
+
+std::string percent(std::int64_t part, std::int64_t all) {
+  return all == 0 ? "-" : fmt::format("{:.2f} %", 100.0 * static_cast<double>(part) / static_cast<double>(all));
+}
+
+std::size_t longest_name(std::span<const std::string> classes) {
+  std::size_t width = 5;
+  for (const std::string& name : classes) width = std::max(width, name.size());
+  return width;
+}
+
+std::string confusion_matrix(const Evaluation& evaluation) {
+  std::string text = "\nconfusion (rows: label, columns: prediction)\n      ";
+  for (std::int64_t c = 0; c < evaluation.classes; ++c) text += fmt::format("{:>7}", c);
+  for (std::int64_t label = 0; label < evaluation.classes; ++label) {
+    text += fmt::format("\n{:>6}", label);
+    for (std::int64_t c = 0; c < evaluation.classes; ++c) text += fmt::format("{:>7}", evaluation.count(label, c));
+  }
+  return text;
+}
+
+std::string worst_mistakes(const Evaluation& evaluation, std::span<const std::string> classes) {
+  struct Mistake {
+    std::int64_t count;
+    std::int64_t label;
+    std::int64_t prediction;
+  };
+  std::vector<Mistake> mistakes;
+  for (std::int64_t label = 0; label < evaluation.classes; ++label) {
+    for (std::int64_t c = 0; c < evaluation.classes; ++c) {
+      if (label != c && evaluation.count(label, c) > 0) mistakes.push_back({evaluation.count(label, c), label, c});
+    }
+  }
+  std::ranges::stable_sort(mistakes, std::ranges::greater{}, &Mistake::count);
+  std::string text = "\nmost frequent mistakes (samples, label -> prediction)";
+  for (const Mistake& mistake : std::span(mistakes).first(std::min(listed_mistakes, mistakes.size()))) {
+    text += fmt::format("\n{:>7}  {} -> {}", mistake.count, classes[static_cast<std::size_t>(mistake.label)],
+                        classes[static_cast<std::size_t>(mistake.prediction)]);
+  }
+  return text;
+}
+
+bool close_to(std::span<const float> a, std::span<const float> b) {
+  return std::ranges::equal(a, b, [](float x, float y) { return std::abs(x - y) <= 1e-4F; });
+}
+
+}  // namespace
+
+std::string evaluation_text(const Evaluation& evaluation, std::span<const std::string> classes) {
+  std::string text =
+      fmt::format("samples  {}\nloss     {:.4f}\ntop-1    {}\ntop-5    {}\n\n", evaluation.samples, evaluation.loss(),
+                  percent(evaluation.correct(), evaluation.samples), percent(evaluation.in_top5, evaluation.samples));
+  const std::size_t width = longest_name(classes);
+  text += fmt::format("class  {:<{}}  {:>8}  {:>9}\n", "name", width, "samples", "correct");
+  for (std::int64_t label = 0; label < evaluation.classes; ++label) {
+    const std::int64_t samples = evaluation.label_count(label);
+    text += fmt::format("{:>5}  {:<{}}  {:>8}  {:>9}\n", label, classes[static_cast<std::size_t>(label)], width,
+                        samples, percent(evaluation.count(label, label), samples));
+  }
+  return text +
+         (evaluation.classes <= largest_matrix ? confusion_matrix(evaluation) : worst_mistakes(evaluation, classes));
+}
+
+std::string predictions_text(const Evaluation& evaluation, const Dataset& dataset,
+                             std::span<const std::string> classes) {
+  std::string text = "sample\tlabel\tprediction\tlabel_name\tprediction_name\n";
+  for (std::size_t sample = 0; sample < evaluation.predictions.size(); ++sample) {
+    const std::int32_t label = dataset.label(static_cast<std::int64_t>(sample));
+    const std::int32_t prediction = evaluation.predictions[sample];
+    fmt::format_to(std::back_inserter(text), "{}\t{}\t{}\t{}\t{}\n", sample, label, prediction,
+                   classes[static_cast<std::size_t>(label)], classes[static_cast<std::size_t>(prediction)]);
+  }
+  return text;
+}
+
+void require_fits(const ModelFile& model, const Manifest& data) {
+  require(
+      model.shape == data.shape, Failure::bad_data,
+      "the model takes pictures of {} x {} x {}, the data set '{}' has {} x {} x {}. Choose the data it was trained "
+      "on.",
+      model.shape.height, model.shape.width, model.shape.channels, data.name, data.shape.height, data.shape.width,
+      data.shape.channels);
+  require(model.classes == data.classes, Failure::bad_data,
+          "the model's classes ({}) are not those of the data set '{}' ({}). Choose the data it was trained on.",
+          fmt::join(model.classes, ", "), data.name, fmt::join(data.classes, ", "));
+  require(
+      close_to(model.mean, data.mean) && close_to(model.deviation, data.deviation), Failure::bad_data,
+      "the data set '{}' is normalised by mean ({:.4f}) and deviation ({:.4f}), the model was trained with ({:.4f}) "
+      "and ({:.4f}). Choose the data it was trained on.",
+      data.name, fmt::join(data.mean, ", "), fmt::join(data.deviation, ", "), fmt::join(model.mean, ", "),
+      fmt::join(model.deviation, ", "));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,117 @@
+#include "train/inspection.hpp"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <span>
+#include <system_error>
+#include <vector>
+
+#include "base/file.hpp"
+#include "base/hdf5.hpp"
+#include "dataset/manifest.hpp"
+#include "dataset/shard.hpp"
+#include "train/model_file.hpp"
+
+namespace lockstep {
+
+namespace {
+
+std::string first_bytes(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(8, '\0');
+  if (file) file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  require(file.is_open(), Failure::usage, "cannot open '{}': {}. Is the name right?", path.string(),
+          system_words(errno));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  return bytes;
+}
+
+bool holds_images(const std::filesystem::path& path) {
+  silence_hdf5();
+  const Hid<H5Pclose> access(check_h5(H5Pcreate(H5P_FILE_ACCESS), "make an access list"));
+  check_h5(H5Pset_file_locking(access, false, true), "do without file locks");  // as the shard reader does
+  const Hid<H5Fclose> file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access));
+  require(file >= 0, Failure::bad_data, "'{}' is damaged: HDF5 cannot open it: {}. Make or copy it again?",
+          path.string(), file >= 0 ? "" : hdf5_words());
+  return H5Lexists(file, "images", H5P_DEFAULT) > 0;
+}
+
+std::string shape_text(const SampleShape& shape) {
+  return fmt::format("{} x {} pixels, {} channel{}", shape.height, shape.width, shape.channels,
+                     shape.channels == 1 ? "" : "s");
+}
+
+std::string describe_manifest(const std::filesystem::path& folder) {
+  const Manifest manifest = read_manifest(folder);
+  std::string text = fmt::format(
+      "data set '{}' (format {})\n  source     {}\n  samples    {} in {} shards\n  pictures   {} ({})\n  classes    "
+      "{}: "
+      "{}\n  mean       {:.4f}\n  deviation  {:.4f}\n  hash       {}\n",
+      manifest.name, manifest.format, manifest.source, manifest.samples(), manifest.shards.size(),
+      shape_text(manifest.shape), manifest.kind == SampleKind::digit ? "digits" : "pictures", manifest.classes.size(),
+      fmt::join(manifest.classes, ", "), fmt::join(manifest.mean, ", "), fmt::join(manifest.deviation, ", "),
+      manifest.root_hash);
+  for (const ShardEntry& shard : manifest.shards) {
+    text += fmt::format("\n  {}  {} samples, {} bytes", shard.file, shard.samples, shard.bytes);
+  }
+  return text;
+}
+
+// A shard alone says little: what its numbers mean stands in the manifest beside it.
+std::string describe_shard(const std::filesystem::path& path) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const Manifest manifest = read_manifest(folder);
+  const auto entry = std::ranges::find(manifest.shards, path.filename().string(), &ShardEntry::file);
+  require(
+      entry != manifest.shards.end(), Failure::usage,
+      "'{}' is a shard, but '{}' does not list it (a shard is read with its manifest). Is it left over from another "
+      "run of make_shards?",
+      path.string(), (folder / manifest_file).string());
+  const ShardReader shard(path, manifest.shape, entry->samples, static_cast<std::int64_t>(manifest.classes.size()));
+  std::vector<std::int64_t> counts(manifest.classes.size());
+  for (std::int64_t sample = 0; sample < shard.samples(); ++sample)
+    ++counts[static_cast<std::size_t>(shard.label(sample))];
+  std::string text =
+      fmt::format("shard of data set '{}'\n  samples   {}\n  pictures  {}\n  bytes     {}\n  hash      {}\n",
+                  manifest.name, shard.samples(), shape_text(manifest.shape), entry->bytes, entry->hash);
+  for (std::size_t label = 0; label < counts.size(); ++label) {
+    text += fmt::format("\n  {:>5}  {:<20}  {} samples", label, manifest.classes[label], counts[label]);
+  }
+  return text;
+}
+
+std::string describe_model(const std::filesystem::path& path) {
+  const ModelFile model = read_model_file(path);
+  std::size_t values = 0;
+  for (const ParameterStore::Entry& entry : model.entries) values += entry.values.size();
+  std::string text = fmt::format(
+      "model '{}' (format {})\n  takes      {}\n  classes    {}: {}\n  mean       {:.4f}\n  deviation  {:.4f}\n  "
+      "values     "
+      "{} in {} tensors, running statistics included\n  hash       {}\n",
+      model.model, model_file_format, shape_text(model.shape), model.classes.size(), fmt::join(model.classes, ", "),
+      fmt::join(model.mean, ", "), fmt::join(model.deviation, ", "), values, model.entries.size(), model_hash(model));
+  for (const ParameterStore::Entry& entry : model.entries) {
+    text += fmt::format("\n  {:<40}  [{}]", entry.name, fmt::join(entry.dims, ", "));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string describe_file(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return describe_manifest(path);
+  const std::string start = first_bytes(path);
+  if (path.filename() == manifest_file) return describe_manifest(path.has_parent_path() ? path.parent_path() : ".");
+  require(looks_like_hdf5(std::as_bytes(std::span(start))), Failure::usage,
+          "'{}' is neither a shard, a manifest nor a model file. Name one that make_shards or train_cifar wrote.",
+          path.string());
+  return holds_images(path) ? describe_shard(path) : describe_model(path);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,13 @@
+// What a file of ours holds, in words for people.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace lockstep {
+
+// A shard, a manifest (or its folder) or a model file. Throws Error(usage) if the file is missing or none of these,
+// Error(bad_data) if it is damaged.
+std::string describe_file(const std::filesystem::path& path);
+
+}  // namespace lockstep
