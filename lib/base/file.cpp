@@ -7,31 +7,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
-#include <utility>
 
+#include "base/descriptor.hpp"
 #include "base/error.hpp"
 
 namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  operator int() const { return number_; }
-  // Network file systems report a full quota only here.
-  bool close() { return ::close(std::exchange(number_, -1)) == 0; }
-
- private:
-  int number_;
-};
 
 [[noreturn]] void throw_unwritable(const fs::path& path, int error_number) {
   switch (error_number) {

@@ -13,12 +13,16 @@
 
 namespace lockstep {
 
+inline constexpr const char* manifest_file = "manifest.json";
+// What stands for the deviation of a channel that never changes, and so the least that a manifest may say.
+inline constexpr float smallest_deviation = 1.0F / 255;
+
 struct ShardEntry {
   std::string file;  // a plain name in the manifest's directory, never a path
   std::int64_t samples = 0;
-  std::int64_t bytes = 0;                  // of the whole file
-  std::string hash;                        // xxh3-128 of the whole file, 32 hex digits
-  std::vector<std::string> block_hashes;   // xxh3-64 of each block_bytes of the file, the last one shorter
+  std::int64_t bytes = 0;                 // of the whole file
+  std::string hash;                       // xxh3-128 of the whole file, 32 hex digits
+  std::vector<std::string> block_hashes;  // xxh3-64 of each block_bytes of the file, the last one shorter
 };
 
 // What the samples are pictures of: decides whether a mirror image is still the same class.
@@ -26,21 +30,22 @@ enum class SampleKind { picture, digit };
 
 struct Manifest {
   int format = 1;
-  std::string name;                // "cifar10"
-  std::string source;              // what it was made from, for people; a stand-in says that it is one
+  std::string name;    // "cifar10"
+  std::string source;  // what it was made from, for people; a stand-in says that it is one
   SampleShape shape;
   SampleKind kind = SampleKind::picture;
   std::vector<std::string> classes;
-  std::vector<float> mean;         // per channel, of pixel / 255
+  std::vector<float> mean;  // per channel, of pixel / 255
   std::vector<float> deviation;
   std::int64_t block_bytes = 1 << 20;
   std::vector<ShardEntry> shards;
-  std::string root_hash;           // xxh3-128 over everything above: identifies the data set
+  std::string root_hash;  // xxh3-128 over everything above: identifies the data set
 
   std::int64_t samples() const;
 };
 
-// Throws Error(usage) if there is none, Error(bad_data) naming the field that is wrong. Every size and count is checked.
+// Throws Error(usage) if there is none, Error(bad_data) naming the field that is wrong. Every size and count is
+// checked.
 Manifest read_manifest(const std::filesystem::path& directory);
 // Writes to a temporary name, fsyncs and renames. Fills root_hash.
 void write_manifest(const std::filesystem::path& directory, Manifest& manifest);
