@@ -1,0 +1,102 @@
+#include "optim/sgd.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+// A net of one of each role, small enough that a device pads most of it. All values 2, all gradients 1.
+class SgdTest : public testing::Test {
+ protected:
+  SgdTest() : device_(open_device(cpu())), store_(*device_) {
+    add("conv.weight", {3, 5, 3, 3}, ParameterKind::conv_weight, ParameterRole::weight);
+    add("bn.weight", {3}, ParameterKind::channel_vector, ParameterRole::norm_scale);
+    add("bn.bias", {3}, ParameterKind::channel_vector, ParameterRole::norm_shift);
+    store_.add_statistic("bn.running_mean", 3, 0.0F);
+    store_.add_statistic("bn.running_var", 3, 1.0F);
+    add("fc.weight", {4, 3}, ParameterKind::linear_weight, ParameterRole::weight);
+    add("fc.bias", {4}, ParameterKind::channel_vector, ParameterRole::bias);
+    store_.allocate(device_->make_lasting(store_.reduced_count(), DType::f32));
+    for (const Parameter& parameter : store_.parameters()) {
+      const std::vector<float> ones(static_cast<std::size_t>(parameter.count()), 1.0F);
+      const std::vector<float> twos(static_cast<std::size_t>(parameter.count()), 2.0F);
+      device_->store(parameter.kind, parameter.dims, ones, parameter.gradient);
+      device_->store(parameter.kind, parameter.dims, twos, parameter.value);
+    }
+  }
+
+  static DeviceOptions cpu() {
+    DeviceOptions options;
+    options.name = "cpu";
+    options.threads = 1;
+    return options;
+  }
+  void add(const char* name, std::vector<std::int64_t> dims, ParameterKind kind, ParameterRole role) {
+    store_.add(name, std::move(dims), kind, role, {Initial::Kind::constant, 0.0F});
+  }
+  std::map<std::string, std::vector<float>> values() const {
+    std::map<std::string, std::vector<float>> values;
+    for (const ParameterStore::Entry& entry : store_.entries()) values[entry.name] = entry.values;
+    return values;
+  }
+
+  std::unique_ptr<Device> device_;
+  ParameterStore store_;
+};
+
+TEST_F(SgdTest, decays_every_parameter_by_default) {
+  Sgd(store_, {0.9F, Momentum::classic, 0.5F, DecayScope::all}).step(0.25F);
+  // 2 - 0.25 * (1 + 0.5 * 2)
+  auto after = values();
+  EXPECT_EQ(after["conv.weight"], std::vector<float>(135, 1.5F));
+  EXPECT_EQ(after["bn.weight"], std::vector<float>(3, 1.5F));
+  EXPECT_EQ(after["bn.bias"], std::vector<float>(3, 1.5F));
+  EXPECT_EQ(after["fc.weight"], std::vector<float>(12, 1.5F));
+  EXPECT_EQ(after["fc.bias"], std::vector<float>(4, 1.5F));
+}
+
+TEST_F(SgdTest, leaves_norms_and_biases_undecayed_by_option) {
+  Sgd(store_, {0.9F, Momentum::classic, 0.5F, DecayScope::weights_only}).step(0.25F);
+  auto after = values();
+  EXPECT_EQ(after["conv.weight"], std::vector<float>(135, 1.5F));
+  EXPECT_EQ(after["bn.weight"], std::vector<float>(3, 1.75F));
+  EXPECT_EQ(after["bn.bias"], std::vector<float>(3, 1.75F));
+  EXPECT_EQ(after["fc.weight"], std::vector<float>(12, 1.5F));
+  EXPECT_EQ(after["fc.bias"], std::vector<float>(4, 1.75F));
+}
+
+TEST_F(SgdTest, keeps_momentum_from_step_to_step) {
+  Sgd sgd(store_, {0.5F, Momentum::classic, 0.0F, DecayScope::all});
+  sgd.step(0.25F);
+  sgd.step(0.25F);
+  // The velocity is 1, then 1.5.
+  EXPECT_EQ(values()["fc.weight"], std::vector<float>(12, 2.0F - 0.25F - 0.375F));
+}
+
+TEST_F(SgdTest, leaves_padding_zero) {
+  Sgd(store_, {0.9F, Momentum::nesterov, 0.5F, DecayScope::all}).step(0.25F);
+  const float* const first = store_.values().as<float>();
+  const std::int64_t others = std::count_if(first, first + store_.gradient_count(), [](float v) { return v != 0.0F; });
+  EXPECT_EQ(others, store_.parameter_count());
+}
+
+TEST_F(SgdTest, moves_running_statistics_by_a_tenth_of_the_batch) {
+  for (const Statistic& statistic : store_.statistics()) {
+    const std::vector<float> batch{3.0F, 3.0F, 3.0F};
+    device_->store(ParameterKind::channel_vector, std::vector<std::int64_t>{3}, batch, statistic.batch);
+  }
+  Sgd(store_, {}).step(0.25F);
+  auto after = values();
+  for (const float mean : after["bn.running_mean"]) EXPECT_FLOAT_EQ(mean, 0.3F);
+  for (const float variance : after["bn.running_var"]) EXPECT_FLOAT_EQ(variance, 1.2F);
+}
+
+}  // namespace
+}  // namespace lockstep
