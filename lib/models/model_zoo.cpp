@@ -26,7 +26,7 @@ ModelName parse(const std::string& name) {
 void require_size(const ModelOptions& options, std::int64_t smallest) {
   const SampleShape& sample = options.sample;
   require(
-      sample.height >= smallest && sample.width >= smallest && sample.channels >= 1, Failure::usage,
+      sample.height >= smallest && sample.width >= smallest, Failure::usage,
       "model '{}' cannot take samples of {} x {} pixels (it halves them until nothing is left). It needs at least {} "
       "x {}: choose another --model or --data.",
       options.name, sample.height, sample.width, smallest, smallest);
@@ -40,6 +40,10 @@ std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContex
   const ModelName name = parse(options.name);
   require(options.classes >= 1, Failure::usage, "model '{}' cannot tell {} classes apart. Is --data a data set?",
           options.name, options.classes);
+  // More would be features, which a device lays out otherwise than pictures.
+  require(options.sample.channels >= 1 && options.sample.channels <= 3, Failure::usage,
+          "model '{}' cannot take samples with {} channels. It takes 1 to 3 (grey or colour): choose another --data.",
+          options.name, options.sample.channels);
   switch (name) {
     case ModelName::convnet:
       require_size(options, 4);

@@ -129,6 +129,11 @@ void ParameterStore::assign(std::span<const Entry> entries) {
   std::ranges::sort(given, {}, [](const Entry* entry) -> std::string_view { return entry->name; });
   const std::vector<Slot> slots = slots_by_name(parameters_, statistics_);
 
+  const auto twice =
+      std::ranges::adjacent_find(given, {}, [](const Entry* entry) -> std::string_view { return entry->name; });
+  require(twice == given.end(), Failure::bad_data,
+          "the weights are damaged: '{}' appears twice. Is there another copy of the file?",
+          twice == given.end() ? "" : (*twice)->name);
   // All checks come before the first write: weights that do not fit leave the model as it was.
   for (std::size_t i = 0; i < std::max(slots.size(), given.size()); ++i) {
     const bool missing = i == given.size() || (i < slots.size() && slots[i].name < given[i]->name);

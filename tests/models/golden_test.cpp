@@ -1,0 +1,247 @@
+// Whole models against golden values that PyTorch wrote in float64.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "models/counter_values.hpp"
+#include "models/golden_file.hpp"
+#include "models/test_net.hpp"
+#include "optim/sgd.hpp"
+
+namespace lockstep::testing {
+namespace {
+
+using Values = std::vector<double>;
+using NamedValues = std::map<std::string, Values>;
+
+constexpr std::uint64_t image_stream = 1000;  // of counter_uniform, as in make_golden.py
+
+std::string golden_path(const std::string& name) { return LOCKSTEP_GOLDEN_DIR "/" + name + ".h5"; }
+
+template <typename Numbers>
+Values doubles(const Numbers& numbers) {
+  return {numbers.begin(), numbers.end()};
+}
+
+std::vector<float> floats(const Values& values) { return {values.begin(), values.end()}; }
+
+// Largest error of a tensor relative to its largest value.
+double largest_error(const Values& values, const Values& expected) {
+  EXPECT_EQ(values.size(), expected.size());
+  double error = 0.0;
+  double largest = 0.0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    error = std::max(error, std::abs(values[i] - expected[i]));
+    largest = std::max(largest, std::abs(expected[i]));
+  }
+  return error / largest;
+}
+
+double worst_error(const NamedValues& values, const NamedValues& expected) {
+  double worst = 0.0;
+  for (const auto& [name, one] : expected) worst = std::max(worst, largest_error(values.at(name), one));
+  return worst;
+}
+
+// Over all tensors together.
+struct Comparison {
+  double relative_l2;
+  double cosine;
+};
+
+Comparison compare(const NamedValues& values, const NamedValues& expected) {
+  double difference = 0.0, dot = 0.0, square = 0.0, expected_square = 0.0;
+  for (const auto& [name, one] : expected) {
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      const double value = values.at(name)[i];
+      difference += (value - one[i]) * (value - one[i]);
+      dot += value * one[i];
+      square += value * value;
+      expected_square += one[i] * one[i];
+    }
+  }
+  return {std::sqrt(difference / expected_square), dot / std::sqrt(square * expected_square)};
+}
+
+NamedValues gradients(const TestNet& net) {
+  NamedValues gradients;
+  for (const Parameter& parameter : net.store.parameters()) {
+    gradients[parameter.name] = doubles(net.gradient(parameter));
+  }
+  return gradients;
+}
+
+// Parameters and running statistics.
+NamedValues state(const TestNet& net) {
+  NamedValues state;
+  for (const auto& entry : net.store.entries()) state[entry.name] = doubles(entry.values);
+  return state;
+}
+
+// Running statistics alone.
+NamedValues running(const TestNet& net) {
+  const NamedValues all = state(net);
+  NamedValues running;
+  for (const Statistic& statistic : net.store.statistics()) running[statistic.name] = all.at(statistic.name);
+  return running;
+}
+
+NamedValues stored(const GoldenFile& golden, const std::string& group, const NamedValues& like) {
+  NamedValues values;
+  for (const auto& [name, unused] : like) values[name] = golden.values(group + "/" + name);
+  return values;
+}
+
+Sgd make_sgd(TestNet& net, const GoldenFile& golden) {
+  return {net.store,
+          {.momentum = static_cast<float>(golden.attribute("momentum")),
+           .weight_decay = static_cast<float>(golden.attribute("weight_decay"))}};
+}
+
+// What Lockstep computes on the golden file's batch.
+struct Trained {
+  Values logits;
+  double loss = 0.0;
+  NamedValues gradients;  // of the first step
+  NamedValues running;    // after the first step
+  NamedValues updated;    // after all steps
+};
+
+Trained train(TestNet& net, const GoldenFile& golden, const Shape& shape, std::span<const float> pixels) {
+  const Tensor images = make_images(*net.device, shape, pixels);
+  const Tensor labels = make_labels(*net.device, floats(golden.values("labels")));
+  Sgd sgd = make_sgd(net, golden);
+
+  Trained trained;
+  for (int step = 0; step < static_cast<int>(golden.attribute("steps")); ++step) {
+    RecordingSink sink;
+    const Tensor logits = net.pass(images, labels, sink);
+    if (step == 0) {
+      trained.logits = doubles(read(*net.device, logits));
+      trained.loss = net.loss();
+      trained.gradients = gradients(net);
+    }
+    sgd.step(static_cast<float>(golden.attribute("learning_rate")));
+    if (step == 0) trained.running = running(net);
+  }
+  trained.updated = state(net);
+  return trained;
+}
+
+// Trains a net whose golden file holds weights, images and all results in full.
+Trained train_full(TestNet& net, const GoldenFile& golden) {
+  std::vector<ParameterStore::Entry> entries = net.store.entries();
+  for (ParameterStore::Entry& entry : entries) {
+    const bool is_statistic = entry.name.find(".running_") != std::string::npos;
+    if (!is_statistic) entry.values = floats(golden.values("weights/" + entry.name));
+  }
+  net.store.assign(entries);
+  const std::vector<std::int64_t> dims = golden.dims("images");
+  return train(net, golden, {dims[0], dims[1], dims[2], dims[3]}, floats(golden.values("images")));
+}
+
+void set_counter_weights(ParameterStore& store) {
+  std::vector<ParameterStore::Entry> entries = store.entries();
+  std::uint64_t stream = 0;
+  for (ParameterStore::Entry& entry : entries) {
+    if (entry.name.find(".running_") != std::string::npos) continue;
+    const std::vector<std::int64_t>& dims = entry.dims;
+    entry.values = counter_uniform(stream++, static_cast<std::int64_t>(entry.values.size()));
+    const bool is_scale = entry.name.ends_with("weight");
+    for (float& value : entry.values) {
+      if (dims.size() == 4) {
+        value *= static_cast<float>(std::sqrt(6.0 / static_cast<double>(dims[0] * dims[2] * dims[3])));
+      } else if (entry.name.starts_with("fc.")) {
+        value *= 0x1p-6F;
+      } else {
+        value = value * 0.25F + (is_scale ? 1.0F : 0.0F);
+      }
+    }
+  }
+  store.assign(entries);
+}
+
+// The norm of each tensor and 16 of its elements, row by row, as make_golden.py keeps them.
+Values probes(const NamedValues& tensors) {
+  Values rows;
+  for (const auto& [name, values] : tensors) {
+    double square = 0.0;
+    for (const double value : values) square += value * value;
+    rows.push_back(std::sqrt(square));
+    for (std::size_t i = 0; i < 16; ++i) rows.push_back(values[i * values.size() / 16]);
+  }
+  return rows;
+}
+
+double relative_l2(const Values& values, const Values& expected) {
+  return compare({{"", values}}, {{"", expected}}).relative_l2;
+}
+
+struct FullCase {
+  std::string file;
+  ModelOptions model;
+  double gradient_error;  // per tensor; 0: only the total is compared
+  double updated_error;
+};
+
+void PrintTo(const FullCase& c, std::ostream* stream) { *stream << c.file; }
+
+class GoldenTest : public ::testing::TestWithParam<FullCase> {};
+
+TEST_P(GoldenTest, fp32_agrees_with_pytorch_over_three_steps) {
+  const GoldenFile golden(golden_path(GetParam().file));
+  TestNet net(GetParam().model);
+
+  const Trained trained = train_full(net, golden);
+
+  EXPECT_LE(largest_error(trained.logits, golden.values("logits")), 1e-4);
+  EXPECT_NEAR(trained.loss, golden.attribute("loss"), 1e-4);
+  const NamedValues expected_gradients = stored(golden, "gradients", trained.gradients);
+  EXPECT_LE(worst_error(trained.gradients, expected_gradients), GetParam().gradient_error);
+  EXPECT_LE(compare(trained.gradients, expected_gradients).relative_l2, 0.1);
+  EXPECT_LE(worst_error(trained.running, stored(golden, "running", trained.running)), 1e-4);
+  EXPECT_LE(worst_error(trained.updated, stored(golden, "updated", trained.updated)), GetParam().updated_error);
+  RecordProperty("gradient_error", fmt::format("{}", worst_error(trained.gradients, expected_gradients)));
+  RecordProperty("total_gradient_error", fmt::format("{}", compare(trained.gradients, expected_gradients).relative_l2));
+}
+
+TEST_P(GoldenTest, bf16_stays_near_pytorch) {
+  const GoldenFile golden(golden_path(GetParam().file));
+  TestNet net(GetParam().model, DType::bf16);
+
+  const Trained trained = train_full(net, golden);
+
+  EXPECT_NEAR(trained.loss, golden.attribute("loss"), 2e-2 * golden.attribute("loss"));
+  EXPECT_GE(compare(trained.gradients, stored(golden, "gradients", trained.gradients)).cosine, 0.95);
+}
+
+ModelOptions pictures(const std::string& name, std::int64_t pixels, std::int64_t width_divisor = 1) {
+  return {.name = name, .sample = {pixels, pixels, 3}, .classes = 10, .width_divisor = width_divisor};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , GoldenTest,
+    ::testing::Values(FullCase{"lenet", pictures("lenet", 32), 1e-4, 1e-5},
+                      FullCase{"resnet20", pictures("resnet20", 32), 1e-3, 1e-4},
+                      // ReLU gates that flip in fp32 make single gradients of a deep net uncertain.
+                      FullCase{"resnet50_narrow", pictures("resnet50", 72, 8), 0.3, 1e-2}),
+    [](const auto& one) { return one.param.file; });
+
+TEST(GoldenProbesTest, the_real_resnet50_agrees_with_pytorch_over_three_steps) {
+  const GoldenFile golden(golden_path("resnet50"));
+  TestNet net({.name = "resnet50", .sample = {72, 72, 3}, .classes = 1000});
+  set_counter_weights(net.store);
+
+  const Shape shape{4, 72, 72, 3};
+  const Trained trained = train(net, golden, shape, counter_uniform(image_stream, shape.count()));
+
+  EXPECT_LE(largest_error(trained.logits, golden.values("logits")), 1e-4);
+  EXPECT_NEAR(trained.loss, golden.attribute("loss"), 1e-4);
+  EXPECT_LE(relative_l2(probes(trained.gradients), golden.values("gradients")), 0.1);
+  EXPECT_LE(relative_l2(probes(trained.updated), golden.values("updated")), 1e-2);
+}
+
+}  // namespace
+}  // namespace lockstep::testing

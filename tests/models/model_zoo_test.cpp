@@ -1,0 +1,129 @@
+// Which models there are, how large they are, and what they refuse.
+#include "models/model_zoo.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "models/test_net.hpp"
+
+namespace lockstep::testing {
+namespace {
+
+// Registers a model without memory for its weights.
+struct Registered {
+  explicit Registered(const ModelOptions& options) : device(open_test_device()), store(*device) {
+    model = make_model(options, {*device, store, statistics});
+  }
+  std::unique_ptr<Device> device;
+  StatisticsShare statistics;
+  ParameterStore store;
+  std::unique_ptr<Layer> model;
+};
+
+std::int64_t parameter_count(const ModelOptions& options) { return Registered(options).store.parameter_count(); }
+
+std::vector<std::string> names(const ModelOptions& options) {
+  const Registered net(options);
+  std::vector<std::string> names;
+  for (const Parameter& parameter : net.store.parameters()) names.push_back(parameter.name);
+  for (const Statistic& statistic : net.store.statistics()) names.push_back(statistic.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string refusal(const ModelOptions& options) {
+  try {
+    const Registered net(options);
+  } catch (const Error& error) {
+    return error.failure() == Failure::usage ? error.what() : "wrong failure code";
+  }
+  return "accepted";
+}
+
+TEST(ModelZooTest, parameter_counts_are_those_of_the_originals) {
+  EXPECT_EQ(parameter_count({"lenet", {32, 32, 3}, 10}), 62006);
+  EXPECT_EQ(parameter_count({"convnet", {28, 28, 1}, 10}), 29034);
+  EXPECT_EQ(parameter_count({"resnet20", {32, 32, 3}, 10}), 269722);
+  EXPECT_EQ(parameter_count({"resnet18", {32, 32, 3}, 10}), 11173962);
+  EXPECT_EQ(parameter_count({"resnet18", {224, 224, 3}, 1000}), 11689512);
+  EXPECT_EQ(parameter_count({"resnet50", {224, 224, 3}, 1000}), 25557032);
+}
+
+TEST(ModelZooTest, the_stem_follows_the_sample_size) {
+  // 7x7 against 3x3 on three channels, 64 of them.
+  constexpr std::int64_t larger_stem = 64 * 3 * (49 - 9);
+  EXPECT_EQ(parameter_count({"resnet18", {65, 64, 3}, 10}) - parameter_count({"resnet18", {64, 64, 3}, 10}),
+            larger_stem);
+}
+
+TEST(ModelZooTest, convnet_has_the_names_of_the_tutorial) {
+  const std::vector<std::string> expected = {"fc.bias",
+                                             "fc.weight",
+                                             "layer1.0.bias",
+                                             "layer1.0.weight",
+                                             "layer1.1.bias",
+                                             "layer1.1.running_mean",
+                                             "layer1.1.running_var",
+                                             "layer1.1.weight",
+                                             "layer2.0.bias",
+                                             "layer2.0.weight",
+                                             "layer2.1.bias",
+                                             "layer2.1.running_mean",
+                                             "layer2.1.running_var",
+                                             "layer2.1.weight"};
+  EXPECT_EQ(names({"convnet", {28, 28, 1}, 10}), expected);
+}
+
+TEST(ModelZooTest, resnets_have_the_names_of_torchvision) {
+  const std::vector<std::string> all = names({"resnet50", {224, 224, 3}, 1000});
+  EXPECT_EQ(all.size(), 161U + 2U * 53U);
+  for (const char* name : {"conv1.weight", "bn1.running_var", "layer1.0.conv3.weight", "layer1.0.downsample.0.weight",
+                           "layer1.0.downsample.1.running_mean", "layer4.2.bn3.bias", "fc.weight", "fc.bias"}) {
+    EXPECT_TRUE(std::ranges::binary_search(all, name)) << name;
+  }
+}
+
+TEST(ModelZooTest, logits_are_one_row_a_sample) {
+  for (const char* name : {"convnet", "lenet", "resnet18", "resnet20", "resnet50"}) {
+    const Registered net({name, {32, 40, 3}, 7});
+    EXPECT_EQ(net.model->output_shape({5, 32, 40, 3}), (Shape{5, 7})) << name;
+  }
+}
+
+TEST(ModelZooTest, an_unknown_name_is_answered_with_the_known_ones) {
+  EXPECT_EQ(refusal({"resnet81", {32, 32, 3}, 10}),
+            "unknown model 'resnet81' (--model). Known: convnet, lenet, resnet18, resnet20, resnet50.");
+}
+
+TEST(ModelZooTest, samples_that_are_too_small_are_refused) {
+  EXPECT_EQ(
+      refusal({"lenet", {15, 32, 3}, 10}),
+      "model 'lenet' cannot take samples of 15 x 32 pixels (it halves them until nothing is left). It needs at least "
+      "16 x 16: choose another --model or --data.");
+  EXPECT_EQ(
+      refusal({"convnet", {28, 3, 1}, 10}),
+      "model 'convnet' cannot take samples of 28 x 3 pixels (it halves them until nothing is left). It needs at least "
+      "4 x 4: choose another --model or --data.");
+  EXPECT_EQ(refusal({"lenet", {16, 16, 3}, 10}), "accepted");
+  EXPECT_EQ(refusal({"convnet", {4, 4, 1}, 10}), "accepted");
+  EXPECT_EQ(refusal({"resnet50", {1, 1, 3}, 10}), "accepted");
+}
+
+TEST(ModelZooTest, samples_with_other_than_one_to_three_channels_are_refused) {
+  EXPECT_EQ(
+      refusal({"resnet20", {32, 32, 4}, 10}),
+      "model 'resnet20' cannot take samples with 4 channels. It takes 1 to 3 (grey or colour): choose another --data.");
+  EXPECT_EQ(
+      refusal({"resnet20", {32, 32, 0}, 10}),
+      "model 'resnet20' cannot take samples with 0 channels. It takes 1 to 3 (grey or colour): choose another --data.");
+}
+
+TEST(ModelZooTest, no_classes_are_refused) {
+  EXPECT_EQ(refusal({"resnet20", {32, 32, 3}, 0}),
+            "model 'resnet20' cannot tell 0 classes apart. Is --data a data set?");
+}
+
+}  // namespace
+}  // namespace lockstep::testing

@@ -1,0 +1,127 @@
+// Layers against central differences.
+//
+// A layer's output y becomes one number, sum(weights * y) with fixed random weights, so that dy = weights and the
+// gradient of everything the layer reads can be estimated by moving it a little to either side.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/random.hpp"
+#include "models/test_net.hpp"
+
+namespace lockstep::testing {
+
+// Normal values, a pure function of `seed`.
+inline std::vector<float> random_values(std::int64_t count, std::uint64_t seed) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto bits = philox(seed, 0, i);
+    values[i] = normal(bits[0], bits[1]);
+  }
+  return values;
+}
+
+// One layer on the CPU with its parameters drawn at random.
+class LayerHarness {
+ public:
+  using Make = std::function<std::unique_ptr<Layer>(const LayerContext&)>;
+
+  LayerHarness(const Make& make, const Shape& x_shape, Layout x_layout)
+      : device_(open_test_device()), store_(*device_), x_shape_(x_shape), x_layout_(x_layout) {
+    layer_ = make({*device_, store_, statistics_});
+    store_.allocate(device_->make_lasting(store_.reduced_count(), DType::f32));
+    x_values_ = random_values(x_shape.count(), 1);
+    std::uint64_t seed = 2;
+    for (const Parameter& parameter : store_.parameters()) {
+      parameters_.push_back(random_values(parameter.count(), seed++));
+      for (float& value : parameters_.back()) value *= 0.5F;
+      write(parameter, parameters_.back());
+    }
+    dy_values_ = random_values(layer_->output_shape(x_shape).count(), seed);
+  }
+
+  // Adds `amount` to all elements of the parameter registered at `index`.
+  void move_parameter(std::size_t index, float amount) {
+    for (float& value : parameters_.at(index)) value += amount;
+    write(store_.parameters().at(index), parameters_[index]);
+  }
+
+  std::vector<float> forward(Mode mode) { return read(*device_, layer_->forward(make_x(), mode)); }
+
+  // Runs forward and backward, then compares every gradient with central differences: L2 of all differences of a tensor
+  // relative to its L2. Returns the worst tensor's.
+  double worst_gradient_error() {
+    RecordingSink sink;
+    const Tensor y = layer_->forward(make_x(), Mode::train);
+    const Tensor dy = device_->make(y.shape(), y.dtype(), y.layout());
+    device_->write(dy_values_, dy);
+    const Tensor dx = layer_->backward(dy, sink);
+
+    double worst = 0.0;
+    if (dx) worst = error_of(read(*device_, dx), x_values_, [] {});
+    std::size_t i = 0;
+    for (const Parameter& parameter : store_.parameters()) {
+      std::vector<float> gradient(static_cast<std::size_t>(parameter.count()));
+      device_->load(parameter.kind, parameter.dims, parameter.gradient, gradient);
+      std::vector<float>& values = parameters_[i++];
+      worst = std::max(worst, error_of(gradient, values, [&] { write(parameter, values); }));
+    }
+    return worst;
+  }
+
+ private:
+  Tensor make_x() {
+    Tensor x = device_->make(x_shape_, DType::f32, x_layout_);
+    device_->write(x_values_, x);
+    return x;
+  }
+
+  void write(const Parameter& parameter, std::span<const float> values) {
+    device_->store(parameter.kind, parameter.dims, values, parameter.value);
+  }
+
+  double weighted_output() {
+    const Tensor y = layer_->forward(make_x(), Mode::train);
+    const std::vector<float> values = read(*device_, y);
+    double sum = 0.0;
+    for (std::size_t i = 0; i < values.size(); ++i) sum += double{values[i]} * dy_values_[i];
+    return sum;
+  }
+
+  double error_of(const std::vector<float>& gradient, std::vector<float>& values, const std::function<void()>& upload) {
+    // Small enough for the curvature of a norm, large enough for fp32's rounding.
+    constexpr float step = 2e-3F;
+    double difference = 0.0;
+    double square = 0.0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const float value = values[i];
+      values[i] = value + step;
+      upload();
+      const double above = weighted_output();
+      values[i] = value - step;
+      upload();
+      const double below = weighted_output();
+      values[i] = value;
+      const double expected = (above - below) / (double{value + step} - double{value - step});
+      difference += (gradient[i] - expected) * (gradient[i] - expected);
+      square += expected * expected;
+    }
+    upload();
+    return std::sqrt(difference / square);
+  }
+
+  std::unique_ptr<Device> device_;
+  StatisticsShare statistics_;
+  ParameterStore store_;
+  std::unique_ptr<Layer> layer_;
+  Shape x_shape_;
+  Layout x_layout_;
+  std::vector<float> x_values_;
+  std::vector<std::vector<float>> parameters_;
+  std::vector<float> dy_values_;
+};
+
+}  // namespace lockstep::testing

@@ -1,0 +1,144 @@
+// The flat arrays of a model: order, names, what assign() accepts, and the hash.
+#include "nn/parameter_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "base/error.hpp"
+#include "models/test_net.hpp"
+#include "nn/initialise.hpp"
+
+namespace lockstep::testing {
+namespace {
+
+using Entry = ParameterStore::Entry;
+
+// conv.weight [3, 2, 1, 1], conv.bias [3], norm.running_mean [3].
+class ParameterStoreTest : public ::testing::Test {
+ protected:
+  ParameterStoreTest() : device_(open_test_device()), store_(*device_) {
+    store_.add("conv.weight", {3, 2, 1, 1}, ParameterKind::conv_weight, ParameterRole::weight, uniform_fan_in(2));
+    store_.add("conv.bias", {3}, ParameterKind::channel_vector, ParameterRole::bias, constant(0.5F));
+    store_.add_statistic("norm.running_mean", 3, 2.0F);
+    store_.allocate(device_->make_lasting(store_.reduced_count(), DType::f32));
+  }
+
+  static std::vector<Entry> entries() {
+    return {{"conv.bias", {3}, {1, 2, 3}},
+            {"conv.weight", {3, 2, 1, 1}, {10, 11, 12, 13, 14, 15}},
+            {"norm.running_mean", {3}, {-1, -2, -3}}};
+  }
+
+  std::string refusal(const std::vector<Entry>& entries) {
+    try {
+      store_.assign(entries);
+    } catch (const Error& error) {
+      return error.failure() == Failure::bad_data ? error.what() : "wrong failure code";
+    }
+    return "accepted";
+  }
+
+  std::unique_ptr<Device> device_;
+  ParameterStore store_;
+};
+
+TEST_F(ParameterStoreTest, gradients_lie_in_reverse_order_of_registration) {
+  const Parameter& weight = store_.parameters()[0];
+  const Parameter& bias = store_.parameters()[1];
+  EXPECT_EQ(bias.offset, 0);
+  EXPECT_GE(weight.offset, bias.offset + bias.stored);
+  EXPECT_EQ(weight.offset % 16, 0);
+  EXPECT_EQ(bias.gradient.data(), store_.gradients().data());
+  EXPECT_EQ(weight.gradient.data(), store_.reduced().data() + weight.offset * 4);
+  EXPECT_EQ(weight.value.data(), store_.values().data() + weight.offset * 4);
+}
+
+TEST_F(ParameterStoreTest, statistics_and_tail_lie_behind_the_gradients) {
+  const Statistic& mean = store_.statistics()[0];
+  EXPECT_EQ(mean.batch.data(), store_.reduced().data() + store_.gradient_count() * 4);
+  EXPECT_EQ(store_.tail(ParameterStore::tail_loss).data(),
+            store_.reduced().data() + (store_.gradient_count() + store_.statistics_count()) * 4);
+  EXPECT_EQ(store_.reduced_count(), store_.gradient_count() + store_.statistics_count() + ParameterStore::tail_count);
+}
+
+TEST_F(ParameterStoreTest, parameters_start_at_zero_and_statistics_at_their_initial_value) {
+  const std::vector<Entry> entries = store_.entries();
+  EXPECT_EQ(entries[0].values, std::vector<float>(3, 0.0F));
+  EXPECT_EQ(entries[1].values, std::vector<float>(6, 0.0F));
+  EXPECT_EQ(entries[2].values, std::vector<float>(3, 2.0F));
+}
+
+TEST_F(ParameterStoreTest, assigned_values_come_back_in_name_order) {
+  std::vector<Entry> shuffled = entries();
+  std::swap(shuffled[0], shuffled[2]);
+  store_.assign(shuffled);
+  const std::vector<Entry> back = store_.entries();
+  ASSERT_EQ(back.size(), 3U);
+  for (std::size_t i = 0; i < back.size(); ++i) {
+    EXPECT_EQ(back[i].name, entries()[i].name);
+    EXPECT_EQ(back[i].dims, entries()[i].dims);
+    EXPECT_EQ(back[i].values, entries()[i].values);
+  }
+  EXPECT_EQ(store_.parameter_count(), 9);
+}
+
+TEST_F(ParameterStoreTest, a_missing_entry_is_named) {
+  std::vector<Entry> without = entries();
+  without.erase(without.begin() + 1);
+  EXPECT_EQ(refusal(without),
+            "the weights do not fit this model: 'conv.weight' is missing. Were they written with another --model?");
+  without = entries();
+  without.pop_back();
+  EXPECT_EQ(
+      refusal(without),
+      "the weights do not fit this model: 'norm.running_mean' is missing. Were they written with another --model?");
+}
+
+TEST_F(ParameterStoreTest, an_unknown_entry_is_named) {
+  for (const char* name : {"aaa", "conv.zzz", "zzz"}) {
+    std::vector<Entry> more = entries();
+    more.push_back({name, {1}, {0}});
+    EXPECT_EQ(refusal(more),
+              fmt::format("the weights do not fit this model: it has no place for '{}'. Were they written "
+                          "with another --model?",
+                          name));
+  }
+}
+
+TEST_F(ParameterStoreTest, an_entry_given_twice_is_named) {
+  std::vector<Entry> twice = entries();
+  twice.push_back(twice[0]);
+  EXPECT_EQ(refusal(twice), "the weights are damaged: 'conv.bias' appears twice. Is there another copy of the file?");
+}
+
+TEST_F(ParameterStoreTest, an_entry_of_another_shape_is_named_and_nothing_is_changed) {
+  std::vector<Entry> other = entries();
+  other[2].dims = {4};
+  const std::string before = store_.weights_hash();
+  EXPECT_EQ(refusal(other),
+            "the weights do not fit this model: 'norm.running_mean' is [4] there and [3] here. Were they written with "
+            "another --model or number of classes?");
+  EXPECT_EQ(store_.weights_hash(), before);
+}
+
+TEST_F(ParameterStoreTest, an_entry_with_too_few_values_is_named) {
+  std::vector<Entry> other = entries();
+  other[1].values.pop_back();
+  EXPECT_EQ(
+      refusal(other),
+      "the weights are damaged: 'conv.weight' has 5 values where its shape [3, 2, 1, 1] needs 6. Is there another "
+      "copy of the file?");
+}
+
+TEST_F(ParameterStoreTest, the_hash_is_that_of_names_dims_and_values) {
+  store_.assign(entries());
+  EXPECT_EQ(store_.weights_hash(), "0c52fb7860e1d8d0");
+  std::vector<Entry> changed = entries();
+  changed[2].values[2] = -3.0000002F;
+  store_.assign(changed);
+  EXPECT_NE(store_.weights_hash(), "0c52fb7860e1d8d0");
+}
+
+}  // namespace
+}  // namespace lockstep::testing
