@@ -1,7 +1,6 @@
 #include "device/cpu/cpu_device.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cstring>
@@ -9,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "device/cpu/cpu_layout.hpp"
+#include "device/cpu/threads.hpp"
 
 namespace lockstep::cpu {
 namespace {
@@ -23,15 +23,6 @@ std::string processor_name() {
   return "unknown processor";
 }
 
-// This rank's share of the cores that it may use.
-int choose_threads(const DeviceOptions& options) {
-  if (options.threads > 0) return options.threads;
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  const int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-  return std::max(count / options.local_size, 1);
-}
-
 std::span<float> elements(const Tensor& stored) {
   return {stored.as<float>(), static_cast<std::size_t>(stored.shape().count())};
 }
@@ -42,7 +33,7 @@ CpuDevice::CpuDevice(const DeviceOptions& options, InstructionSet set)
     : set_(set),
       memory_(physical_bytes() / options.local_size),
       arena_(memory_.data(), memory_.bytes()),
-      context_{.threads = choose_threads(options),
+      context_{.threads = choose_threads(options.threads, options.local_rank, options.local_size),
                .lanes = static_cast<int>(vector_loops(set, options.precision).lanes),
                .has_bf16 = runs_here(InstructionSet::avx512),
                .arena = arena_,

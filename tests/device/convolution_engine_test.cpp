@@ -1,0 +1,264 @@
+#include "device/cpu/convolution_engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "device/cpu/cpu_layout.hpp"
+#include "support/cpu_fixture.hpp"
+#include "support/naive_convolution.hpp"
+
+namespace lockstep::cpu {
+namespace {
+
+using naive::ConvSizes;
+
+Conv2d conv_of(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
+  return {in, out, kernel, stride, kernel / 2};
+}
+
+// The tensors of one convolution, filled with values that precision holds exactly, and their stored weights.
+class Convolution {
+ public:
+  Convolution(CpuFixture& cpu, const ConvSizes& sizes)
+      : cpu_(cpu),
+        sizes_(sizes),
+        x_values_(cpu.values(sizes.x_count(), 1)),
+        dy_values_(cpu.values(sizes.y_count(), 2)),
+        weight_values_(cpu.values(sizes.weight_count(), 3)),
+        x_(cpu.make(x_shape(), input_layout())),
+        dy_(cpu.make(y_shape(), Layout::features)),
+        weight_(cpu.make_weight(dims())) {
+    pack_tensor(x_values_, x_, cpu.context.lanes);
+    pack_tensor(dy_values_, dy_, cpu.context.lanes);
+    pack_parameter(ParameterKind::conv_weight, dims(), weight_values_, cpu_.floats(weight_), cpu.context.lanes);
+  }
+
+  double forward_error(ConvolutionEngine& engine) {
+    const Tensor y = cpu_.make(y_shape(), Layout::features);
+    engine.conv_forward(sizes_.conv, x_, weight_, y);
+    EXPECT_TRUE(cpu_.padding_is_zero(y));
+    return cpu_.error(y, naive::conv_forward(sizes_, x_values_, weight_values_));
+  }
+  double backward_data_error(ConvolutionEngine& engine) {
+    const Tensor dx = cpu_.make(x_shape(), Layout::features);
+    engine.conv_backward_data(sizes_.conv, dy_, weight_, dx);
+    EXPECT_TRUE(cpu_.padding_is_zero(dx));
+    return cpu_.error(dx, naive::conv_backward_data(sizes_, dy_values_, weight_values_));
+  }
+  double backward_weight_error(ConvolutionEngine& engine) {
+    const std::vector<float> dweight = backward_weight(engine, Accumulate::overwrite, 0);
+    return largest_error(dweight, naive::conv_backward_weight(sizes_, x_values_, dy_values_));
+  }
+  // The gradient in PyTorch's order, computed onto weights that were all `before`.
+  std::vector<float> backward_weight(ConvolutionEngine& engine, Accumulate accumulate, float before) {
+    const Tensor dweight = cpu_.make_weight(dims());
+    const std::vector<float> old(static_cast<std::size_t>(sizes_.weight_count()), before);
+    pack_parameter(ParameterKind::conv_weight, dims(), old, cpu_.floats(dweight), cpu_.context.lanes);
+    engine.conv_backward_weight(sizes_.conv, x_, dy_, dweight, accumulate);
+    std::vector<float> values(old.size());
+    unpack_parameter(ParameterKind::conv_weight, dims(), cpu_.floats(dweight), values, cpu_.context.lanes);
+    return values;
+  }
+
+ private:
+  std::vector<std::int64_t> dims() const {
+    const Conv2d& conv = sizes_.conv;
+    return {conv.out_channels, conv.in_channels, conv.kernel, conv.kernel};
+  }
+  Shape x_shape() const { return {sizes_.n, sizes_.h, sizes_.w, sizes_.conv.in_channels}; }
+  Shape y_shape() const { return {sizes_.n, sizes_.out_h(), sizes_.out_w(), sizes_.conv.out_channels}; }
+  Layout input_layout() const {
+    return sizes_.conv.in_channels <= most_image_channels ? Layout::images : Layout::features;
+  }
+
+  CpuFixture& cpu_;
+  ConvSizes sizes_;
+  std::vector<float> x_values_;
+  std::vector<float> dy_values_;
+  std::vector<float> weight_values_;
+  Tensor x_;
+  Tensor dy_;
+  Tensor weight_;
+};
+
+// Largest error over largest value; Winograd's transforms cost a digit, bf16 keeps eight bits.
+double tolerance(const CpuFixture& cpu, const ConvolutionEngine& engine) {
+  if (cpu.context.precision == DType::bf16) return 2e-2;
+  return engine.export_plan().find("winograd") != std::string::npos ? 1e-4 : 1e-5;
+}
+
+void expect_right(CpuFixture& cpu, const ConvSizes& sizes) {
+  SCOPED_TRACE(fmt::format("{}->{} kernel {} stride {} on {}x{}x{}", sizes.conv.in_channels, sizes.conv.out_channels,
+                           sizes.conv.kernel, sizes.conv.stride, sizes.n, sizes.h, sizes.w));
+  ConvolutionEngine engine(cpu.context);
+  Convolution convolution(cpu, sizes);
+  EXPECT_LE(convolution.forward_error(engine), tolerance(cpu, engine));
+  EXPECT_LE(convolution.backward_weight_error(engine), tolerance(cpu, engine));
+  EXPECT_LE(convolution.backward_data_error(engine), tolerance(cpu, engine));
+}
+
+// Kernel and stride with the sizes and batches; channels vary in the test below.
+std::vector<ConvSizes> window_grid() {
+  std::vector<ConvSizes> grid;
+  for (const std::int64_t kernel : {1, 3, 5, 7})
+    for (const std::int64_t stride : {1, 2})
+      for (const std::int64_t size : {1, 7, 28, 33})
+        grid.push_back({conv_of(16, 20, kernel, stride), size == 7 ? 5 : 2, size, size});
+  return grid;
+}
+
+std::vector<ConvSizes> channel_grid() {
+  std::vector<ConvSizes> grid;
+  for (const std::int64_t in : {1, 3, 6, 16, 20, 64})
+    for (const std::int64_t out : {6, 16, 20, 64})
+      grid.push_back({conv_of(in, out, 3, 1 + (in + out) % 2), in == 6 ? 5 : 1, 9, 8});
+  return grid;
+}
+
+class ConvolutionEngineTest : public testing::TestWithParam<DType> {
+ protected:
+  CpuFixture cpu_{GetParam()};
+};
+
+TEST_P(ConvolutionEngineTest, agrees_with_plain_loops_for_every_window_and_size) {
+  for (const ConvSizes& sizes : window_grid()) expect_right(cpu_, sizes);
+}
+
+TEST_P(ConvolutionEngineTest, agrees_with_plain_loops_for_channels_that_fill_no_block) {
+  for (const ConvSizes& sizes : channel_grid()) expect_right(cpu_, sizes);
+}
+
+TEST_P(ConvolutionEngineTest, agrees_with_plain_loops_for_the_layers_of_the_models) {
+  expect_right(cpu_, {{3, 6, 5, 1, 0}, 5, 32, 32});
+  expect_right(cpu_, {{6, 16, 5, 1, 0}, 5, 14, 14});
+  expect_right(cpu_, {{1, 10, 5, 1, 0}, 2, 28, 28});
+  expect_right(cpu_, {{3, 64, 7, 2, 3}, 1, 33, 33});
+  expect_right(cpu_, {{64, 64, 3, 1, 1}, 2, 32, 32});
+  expect_right(cpu_, {{20, 64, 1, 2, 0}, 2, 7, 7});
+}
+
+TEST_P(ConvolutionEngineTest, adds_a_parts_gradient_exactly_once) {
+  ConvolutionEngine engine(cpu_.context);
+  Convolution convolution(cpu_, {conv_of(6, 16, 3, 1), 2, 8, 8});
+  const std::vector<float> alone = convolution.backward_weight(engine, Accumulate::overwrite, 0.5F);
+  const std::vector<float> added = convolution.backward_weight(engine, Accumulate::add, 0.5F);
+  for (std::size_t i = 0; i < alone.size(); ++i) ASSERT_EQ(added[i], alone[i] + 0.5F);
+}
+
+TEST_P(ConvolutionEngineTest, adds_exactly_once_when_the_first_call_measures) {
+  ConvolutionEngine measuring(cpu_.context);
+  Convolution convolution(cpu_, {conv_of(6, 16, 3, 1), 2, 8, 8});
+  const std::vector<float> added = convolution.backward_weight(measuring, Accumulate::add, 0.5F);
+  const std::vector<float> alone = convolution.backward_weight(measuring, Accumulate::overwrite, 0);
+  for (std::size_t i = 0; i < alone.size(); ++i) ASSERT_EQ(added[i], alone[i] + 0.5F);
+}
+
+TEST_P(ConvolutionEngineTest, computes_with_the_kernels_of_an_imported_plan) {
+  const ConvSizes sizes{conv_of(16, 16, 3, 1), 2, 8, 8};
+  Convolution convolution(cpu_, sizes);
+  ConvolutionEngine measuring(cpu_.context);
+  convolution.forward_error(measuring);
+  convolution.backward_data_error(measuring);
+  const std::string plan = measuring.export_plan();
+  ConvolutionEngine following(cpu_.context);
+  following.import_plan(plan);
+  EXPECT_LE(convolution.forward_error(following), tolerance(cpu_, following));
+  EXPECT_LE(convolution.backward_data_error(following), tolerance(cpu_, following));
+  EXPECT_EQ(following.export_plan(), plan);
+}
+
+TEST_P(ConvolutionEngineTest, takes_nothing_from_the_arena_for_good) {
+  ConvolutionEngine engine(cpu_.context);
+  Convolution convolution(cpu_, {conv_of(16, 16, 3, 1), 2, 8, 8});
+  const std::int64_t before = cpu_.arena.used_bytes();
+  convolution.forward_error(engine);
+  convolution.backward_weight(engine, Accumulate::add, 0);
+  EXPECT_EQ(cpu_.arena.used_bytes(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(precisions, ConvolutionEngineTest, testing::Values(DType::f32, DType::bf16),
+                         [](const auto& test) { return test.param == DType::bf16 ? "bf16" : "f32"; });
+
+// Every kernel that a plan may name, not only the one that happened to be fastest here.
+TEST(ConvolutionKernelTest, every_candidate_agrees_with_plain_loops) {
+  for (const DType precision : {DType::f32, DType::bf16}) {
+    CpuFixture cpu(precision);
+    const ConvSizes sizes{conv_of(20, 32, 3, 1), 2, 12, 12};
+    for (const Direction direction : {Direction::forward, Direction::backward_data, Direction::backward_weight}) {
+      const ConvProblem problem{direction, sizes.conv, sizes.n, sizes.h, sizes.w, Layout::features, precision};
+      visit_convolutions(problem, cpu.context.lanes, [&](const std::string& name, const CompileKernel& compile) {
+        if (compile() == nullptr) return;
+        SCOPED_TRACE(problem.text() + " = " + name);
+        ConvolutionEngine engine(cpu.context);
+        engine.import_plan(problem.text() + " = " + name);
+        Convolution convolution(cpu, sizes);
+        const double error = direction == Direction::forward         ? convolution.forward_error(engine)
+                             : direction == Direction::backward_data ? convolution.backward_data_error(engine)
+                                                                     : convolution.backward_weight_error(engine);
+        EXPECT_LE(error, tolerance(cpu, engine));
+      });
+    }
+  }
+}
+
+TEST(ConvolutionGradientTest, agrees_with_central_differences) {
+  const ConvSizes sizes{conv_of(4, 5, 3, 2), 1, 5, 5};
+  CpuFixture cpu(DType::f32);
+  const std::vector<float> x = cpu.values(sizes.x_count(), 1);
+  const std::vector<float> dy = cpu.values(sizes.y_count(), 2);
+  std::vector<float> weight = cpu.values(sizes.weight_count(), 3);
+  const auto loss = [&] {
+    double sum = 0;
+    const std::vector<double> y = naive::conv_forward(sizes, x, weight);
+    for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * dy[i];
+    return sum;
+  };
+  ConvolutionEngine engine(cpu.context);
+  Convolution convolution(cpu, sizes);
+  const std::vector<float> gradient = convolution.backward_weight(engine, Accumulate::overwrite, 0);
+  for (std::size_t i = 0; i < weight.size(); i += 7) {
+    const float value = weight[i];
+    weight[i] = value + 0.5F;
+    const double above = loss();
+    weight[i] = value - 0.5F;
+    EXPECT_NEAR(gradient[i], above - loss(), 1e-4);
+    weight[i] = value;
+  }
+}
+
+std::string words_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.failure(), Failure::other);
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(ConvolutionPlanTest, refuses_a_kernel_that_this_processor_lacks) {
+  CpuFixture cpu(DType::f32);
+  ConvolutionEngine engine(cpu.context);
+  engine.import_plan("forward 16->16 kernel 3 stride 1 padding 1 on 2x8x8 features f32 = direct f32 jit:abacus\n");
+  Convolution convolution(cpu, {conv_of(16, 16, 3, 1), 2, 8, 8});
+  EXPECT_EQ(words_of([&] { convolution.forward_error(engine); }),
+            "no kernel 'direct f32 jit:abacus' on this node for convolution forward 16->16 kernel 3 stride 1 padding 1 "
+            "on 2x8x8 features f32: the plan comes from a rank on another processor or with another oneDNN (all ranks "
+            "compute with the same kernels). Run on nodes of one kind.");
+}
+
+TEST(ConvolutionPlanTest, refuses_a_line_that_names_no_kernel) {
+  CpuFixture cpu(DType::f32);
+  ConvolutionEngine engine(cpu.context);
+  EXPECT_EQ(words_of([&] { engine.import_plan("forward 16->16\n"); }),
+            "cannot read the plan of convolution kernels at 'forward 16->16' (a line is 'problem = kernel').");
+}
+
+}  // namespace
+}  // namespace lockstep::cpu
