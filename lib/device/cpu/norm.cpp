@@ -171,11 +171,10 @@ void norm_backward(const CpuContext& context, const VectorLoops& loops, const Te
     for (std::int64_t lane = 0; lane < x.channels_in(block); ++lane) {
       const std::int64_t channel = block * loops.lanes + lane;
       const double inverse_deviation = saved.inverse_deviation.as<float>()[channel];
-      const double factor = rows.at(block, norm_factor, lane);
       const double d_shift = sums.total(block, 0, lane);
       const double d_scale = sums.total(block, 1, lane) * inverse_deviation;
-      rows.at(block, norm_x_factor, lane) = static_cast<float>(-factor * inverse_deviation * d_scale / count);
-      rows.at(block, norm_constant, lane) = static_cast<float>(-factor * d_shift / count);
+      rows.at(block, norm_x_factor, lane) = static_cast<float>(-inverse_deviation * d_scale / count);
+      rows.at(block, norm_mean_dz, lane) = static_cast<float>(d_shift / count);
       put(gradients.d_scale, channel, d_scale, gradients.accumulate);
       put(gradients.d_shift, channel, d_shift, gradients.accumulate);
     }

@@ -22,8 +22,8 @@ struct Planes {
 };
 
 // What a norm does to a channel block, as rows of B floats.
-//   z = factor * x + offset;  dx = factor * dz + x_factor * (x - mean) + constant
-enum NormRow { norm_factor, norm_offset, norm_mean, norm_x_factor, norm_constant, norm_rows };
+//   z = factor * x + offset;  dx = factor * ((dz - mean_dz) + x_factor * (x - mean))
+enum NormRow { norm_factor, norm_offset, norm_mean, norm_x_factor, norm_mean_dz, norm_rows };
 
 // Which pixels let the gradient through.
 enum class Gate {

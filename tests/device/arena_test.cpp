@@ -1,0 +1,131 @@
+#include "device/arena.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "device/tensor.hpp"
+
+namespace lockstep {
+namespace {
+
+class ArenaTest : public testing::Test {
+ protected:
+  static constexpr std::int64_t capacity = 4096;
+
+  std::int64_t place(const ArenaBlock* block) const { return block->data - memory_.data(); }
+
+  alignas(Arena::alignment) std::array<std::byte, capacity> memory_{};
+  Arena arena_{memory_.data(), capacity};
+};
+
+TEST_F(ArenaTest, blocks_are_aligned_and_hold_odd_sizes) {
+  std::int64_t expected = 0;
+  for (const std::int64_t bytes : {1, 63, 64, 65, 200}) {
+    const ArenaBlock* block = arena_.allocate(bytes);
+    EXPECT_EQ(place(block), expected);
+    EXPECT_GE(block->bytes, bytes);
+    EXPECT_EQ(block->bytes % Arena::alignment, 0);
+    expected += block->bytes;
+  }
+  EXPECT_EQ(arena_.used_bytes(), 64 + 64 + 64 + 128 + 256);
+}
+
+TEST_F(ArenaTest, an_empty_block_has_an_address_of_its_own) {
+  const ArenaBlock* empty = arena_.allocate(0);
+  EXPECT_NE(place(arena_.allocate(8)), place(empty));
+}
+
+TEST_F(ArenaTest, a_freed_range_serves_the_next_request_that_fits) {
+  ArenaBlock* first = arena_.allocate(128);
+  arena_.allocate(64);
+  arena_.release(first);
+  EXPECT_EQ(place(arena_.allocate(192)), 192) << "too large for the gap";
+  EXPECT_EQ(place(arena_.allocate(64)), 0);
+  EXPECT_EQ(place(arena_.allocate(64)), 64);
+}
+
+TEST_F(ArenaTest, neighbours_that_are_free_become_one_range_in_any_order) {
+  for (const std::array<std::size_t, 3>& order :
+       {std::array<std::size_t, 3>{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}) {
+    std::array<ArenaBlock*, 3> blocks{};
+    for (ArenaBlock*& block : blocks) block = arena_.allocate(1024);
+    for (const std::size_t i : order) arena_.release(blocks[i]);
+    ArenaBlock* whole = arena_.allocate(capacity);
+    EXPECT_EQ(place(whole), 0);
+    arena_.release(whole);
+  }
+  EXPECT_EQ(arena_.used_bytes(), 0);
+}
+
+TEST_F(ArenaTest, the_same_requests_get_the_same_addresses) {
+  const auto step = [this] {
+    std::vector<std::int64_t> places;
+    std::vector<ArenaBlock*> held;
+    for (const std::int64_t bytes : {100, 300, 50, 700, 20}) {
+      held.push_back(arena_.allocate(bytes));
+      places.push_back(place(held.back()));
+      if (held.size() == 3) {
+        arena_.release(held[1]);
+        held.erase(held.begin() + 1);
+      }
+    }
+    for (ArenaBlock* block : held) arena_.release(block);
+    return places;
+  };
+  const std::vector<std::int64_t> first = step();
+  EXPECT_EQ(step(), first);
+  EXPECT_EQ(step(), first);
+}
+
+TEST_F(ArenaTest, the_peak_is_the_highest_end_of_any_block) {
+  ArenaBlock* first = arena_.allocate(1024);
+  ArenaBlock* second = arena_.allocate(512);
+  arena_.release(second);
+  arena_.release(first);
+  arena_.allocate(64);
+  EXPECT_EQ(arena_.peak_bytes(), 1536);
+  EXPECT_EQ(arena_.used_bytes(), 64);
+}
+
+TEST_F(ArenaTest, the_last_tensor_gives_its_block_back) {
+  {
+    const Tensor tensor(arena_.allocate(64), Shape{16}, DType::f32, Layout::plain);
+    Tensor copy = tensor;
+    EXPECT_EQ(arena_.used_bytes(), 64);
+    copy = Tensor();
+    EXPECT_EQ(arena_.used_bytes(), 64);
+  }
+  EXPECT_EQ(arena_.used_bytes(), 0);
+}
+
+TEST_F(ArenaTest, says_how_much_was_asked_for_when_memory_is_out) {
+  Arena large(memory_.data(), capacity);
+  large.allocate(2048);
+  try {
+    large.allocate(std::int64_t{3} << 20);
+    FAIL() << "served more than it has";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.failure(), Failure::out_of_memory);
+    EXPECT_EQ(std::string(error.what()),
+              "no room for a tensor of 3.0 MiB: 0.0 of 0.0 MiB are in use on this device (a step keeps what backward "
+              "needs). Use a smaller batch, or more --accumulate?");
+  }
+  EXPECT_EQ(large.used_bytes(), 2048);
+}
+
+TEST_F(ArenaTest, refuses_a_size_that_no_memory_has) {
+  EXPECT_THROW(arena_.allocate(std::numeric_limits<std::int64_t>::max()), Error);
+  EXPECT_EQ(place(arena_.allocate(capacity)), 0) << "nothing was taken";
+}
+
+TEST(ShapeTest, prints_its_sizes) {
+  EXPECT_EQ((Shape{128, 32, 32, 16}.text()), "[128, 32, 32, 16]");
+  EXPECT_EQ(Shape{}.text(), "[]");
+}
+
+}  // namespace
+}  // namespace lockstep

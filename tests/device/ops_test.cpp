@@ -1,0 +1,245 @@
+#include <gtest/gtest.h>
+
+#include "support/naive_ops.hpp"
+#include "support/ops_fixture.hpp"
+
+namespace lockstep {
+namespace {
+
+TEST_P(OpsTest, keeps_what_is_written_to_a_feature_map) {
+  for (const Shape& shape : map_shapes()) {
+    const Values expected = values(shape.count(), 1);
+    EXPECT_EQ(contents(tensor(shape, expected)), expected) << shape.text();
+  }
+}
+
+TEST_P(OpsTest, adds_a_bias_and_applies_the_activation) {
+  for (const Activation activation : {Activation::none, Activation::relu}) {
+    for (const Shape& shape : map_shapes()) {
+      const Values x_values = values(shape.count(), 1);
+      const Values bias = values(shape[3], 2);
+      const Tensor x = tensor(shape, x_values);
+      ops_.bias_forward(x, vector(bias), activation, x);
+      expect_near(x, naive::bias(x_values, bias, activation), "y in the place of x");
+
+      const Shape plain{shape[0] * shape[1] * shape[2], shape[3]};
+      const Tensor y = make(plain, Layout::plain);
+      ops_.bias_forward(tensor(plain, x_values, Layout::plain), vector(bias), activation, y);
+      expect_near(y, naive::bias(x_values, bias, activation), "plain y");
+    }
+  }
+}
+
+TEST_P(OpsTest, finds_the_gradients_of_a_bias) {
+  for (const Activation activation : {Activation::none, Activation::relu}) {
+    for (const Shape& shape : map_shapes()) {
+      const Values x = values(shape.count(), 1);
+      const Values bias = weights(shape[3], 2);
+      const Values y = naive::bias(x, bias, activation);
+      const Values dy = values(shape.count(), 3);
+      Values dx = dy;
+      Values d_bias(bias.size());
+      for (std::size_t i = 0; i < dx.size(); ++i) {
+        if (activation == Activation::relu && y[i] <= 0) dx[i] = 0;
+        d_bias[i % bias.size()] += 2 * dx[i];
+      }
+      const Shape plain{shape[0] * shape[1] * shape[2], shape[3]};
+      for (const Layout layout : {Layout::features, Layout::plain}) {
+        const Shape& used = layout == Layout::plain ? plain : shape;
+        const Tensor gradient = vector(shape[3]);
+        ops_.bias_backward(tensor(used, y, layout), tensor(used, dy, layout), activation, make(used, layout), gradient,
+                           Accumulate::overwrite);
+        const Tensor in_place = tensor(used, dy, layout);
+        ops_.bias_backward(tensor(used, y, layout), in_place, activation, in_place, gradient, Accumulate::add);
+        expect_near(in_place, dx, "dx");
+        expect_near(gradient, d_bias, "d_bias");
+      }
+    }
+  }
+}
+
+TEST_P(OpsTest, bias_gradients_agree_with_central_differences) {
+  const Shape shape{2, 2, 3, 3};
+  const Values x = values(shape.count(), 1);
+  const Values bias = weights(3, 2);
+  const Values dy = values(shape.count(), 3);
+  const Tensor d_bias = vector(3);
+  const Tensor dx = make(shape);
+  ops_.bias_backward(tensor(shape, naive::bias(x, bias, Activation::relu)), tensor(shape, dy), Activation::relu, dx,
+                     d_bias, Accumulate::overwrite);
+  const auto of_bias = [&](const Values& b) { return naive::bias(x, b, Activation::relu); };
+  const auto of_x = [&](const Values& values) { return naive::bias(values, bias, Activation::relu); };
+  expect_near(d_bias, naive::central_differences(of_bias, bias, dy), "d_bias");
+  expect_near(dx, naive::central_differences(of_x, x, dy), "dx");
+}
+
+// Disjoint and overlapping windows, with and without padding, and windows that do not cover the last column.
+const std::vector<Pool2d> pools{{2, 2, 0}, {3, 2, 1}, {3, 1, 1}, {2, 3, 0}};
+
+TEST_P(OpsTest, pools_the_largest_value_and_says_where_it_was) {
+  for (const Pool2d& pool : pools) {
+    for (const Shape& shape : {Shape{3, 5, 7, 3}, Shape{1, 8, 8, 20}, Shape{2, 3, 9, 16}}) {
+      const Values x = values(shape.count(), 1);  // few distinct values: many ties
+      const auto [expected, places] = naive::max_pool(pool, shape, x);
+      const Shape out{shape[0], pool.out_size(shape[1]), pool.out_size(shape[2]), shape[3]};
+      const Tensor y = make(out);
+      const Tensor winner = make(out, DType::u8, Layout::features);
+      ops_.max_pool_forward(pool, tensor(shape, x), y, winner);
+      EXPECT_EQ(contents(y), expected);
+      EXPECT_EQ(contents(winner), places);
+    }
+  }
+}
+
+TEST_P(OpsTest, gives_the_gradient_of_a_window_to_its_largest_value) {
+  for (const Pool2d& pool : pools) {
+    const Shape shape{2, 5, 7, 3};
+    Values x = values(shape.count(), 1);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] += static_cast<double>(i) * 1e-4;  // no ties
+    const Shape out{2, pool.out_size(5), pool.out_size(7), 3};
+    const auto [y, places] = naive::max_pool(pool, shape, x);
+    const Values dy = values(out.count(), 2);
+    const Tensor winner = make(out, DType::u8, Layout::features);
+    device_->write(std::vector<float>(places.begin(), places.end()), winner);
+    const Tensor dx = make(shape);
+    ops_.max_pool_backward(pool, tensor(out, dy), winner, dx);
+    const auto of_x = [&](const Values& values) { return naive::max_pool(pool, shape, values).first; };
+    expect_near(dx, naive::central_differences(of_x, x, dy), "dx");
+  }
+}
+
+TEST_P(OpsTest, pools_the_mean_and_spreads_its_gradient) {
+  for (const Shape& shape : map_shapes()) {
+    const Shape out{shape[0], shape[3]};
+    const Values x = values(shape.count(), 1);
+    const Tensor y = make(out, Layout::plain);
+    ops_.mean_pool_forward(tensor(shape, x), y);
+    expect_near(y, naive::mean_pool(shape, x), "y");
+
+    const Values dy = values(out.count(), 2);
+    Values expected(x.size());
+    naive::for_each_element(shape, [&](auto n, auto row, auto column, auto c) {
+      expected[naive::at(shape, n, row, column, c)] =
+          dy[static_cast<std::size_t>(n * shape[3] + c)] / static_cast<double>(shape[1] * shape[2]);
+    });
+    const Tensor dx = make(shape);
+    ops_.mean_pool_backward(tensor(out, dy, Layout::plain), dx);
+    expect_near(dx, expected, "dx");
+  }
+}
+
+TEST_P(OpsTest, mean_pool_gradient_agrees_with_central_differences) {
+  const Shape shape{2, 3, 2, 3};
+  const Values dy = values(6, 2);
+  const Tensor dx = make(shape);
+  ops_.mean_pool_backward(tensor(Shape{2, 3}, dy, Layout::plain), dx);
+  const auto of_x = [&](const Values& x) { return naive::mean_pool(shape, x); };
+  expect_near(dx, naive::central_differences(of_x, values(shape.count(), 1), dy), "dx");
+}
+
+TEST_P(OpsTest, flattens_in_the_order_of_channel_row_column_and_back) {
+  for (const Shape& shape : map_shapes()) {
+    const Values x = values(shape.count(), 1);
+    const Tensor y = make(Shape{shape[0], shape[1] * shape[2] * shape[3]}, Layout::plain);
+    ops_.flatten_forward(tensor(shape, x), y);
+    EXPECT_EQ(contents(y), naive::flatten(shape, x)) << shape.text();
+    const Tensor dx = make(shape);
+    ops_.flatten_backward(y, dx);
+    EXPECT_EQ(contents(dx), x) << shape.text();
+  }
+}
+
+TEST_P(OpsTest, subsamples_and_widens_with_zeros) {
+  for (const Shape& shape : {Shape{2, 8, 8, 16}, Shape{3, 5, 7, 3}, Shape{1, 1, 1, 6}, Shape{1, 4, 6, 20}}) {
+    for (const std::int64_t channels : {shape[3], 2 * shape[3]}) {
+      const Shape out{shape[0], (shape[1] + 1) / 2, (shape[2] + 1) / 2, channels};
+      const Values x = values(shape.count(), 1);
+      const Tensor y = make(out);
+      ops_.subsample_forward(2, tensor(shape, x), y);
+      EXPECT_EQ(contents(y), naive::subsample(2, shape, out, x)) << shape.text();
+
+      const Values dy = values(out.count(), 2);
+      Values expected(x.size());
+      naive::for_each_element(out, [&](auto n, auto row, auto column, auto c) {
+        if (c < shape[3]) expected[naive::at(shape, n, 2 * row, 2 * column, c)] = dy[naive::at(out, n, row, column, c)];
+      });
+      const Tensor dx = make(shape);
+      ops_.subsample_backward(2, tensor(out, dy), dx);
+      EXPECT_EQ(contents(dx), expected) << shape.text();
+    }
+  }
+}
+
+TEST_P(OpsTest, adds_two_feature_maps) {
+  for (const Shape& shape : map_shapes()) {
+    const Values a = values(shape.count(), 1);
+    const Values b = values(shape.count(), 2);
+    const Tensor sum = tensor(shape, a);
+    ops_.add(tensor(shape, b), sum);
+    Values expected = a;
+    for (std::size_t i = 0; i < a.size(); ++i) expected[i] += b[i];
+    expect_near(sum, expected, "sum");
+  }
+}
+
+class LossTest : public OpsTest {
+ protected:
+  static constexpr double scale = 0.125;
+
+  Tensor labels(const std::vector<std::int32_t>& contents) {
+    const Tensor result = device_->make(Shape{static_cast<std::int64_t>(contents.size())}, DType::i32, Layout::plain);
+    device_->write(std::vector<float>(contents.begin(), contents.end()), result);
+    return result;
+  }
+  static double sum(const Values& values) {
+    double total = 0;
+    for (const double value : values) total += value;
+    return total;
+  }
+};
+
+TEST_P(LossTest, sums_loss_and_correct_answers_and_finds_the_gradient) {
+  const std::vector<std::int32_t> label_values{3, 0, -1, 9, 3};
+  const Shape shape{5, 10};
+  Values logits = values(50, 1);
+  logits[13] = logits[17] = 9;  // a tie in sample 1, label 0
+  logits[3] = 5;                // sample 0 is right
+  logits[49] = logits[43] = 8;  // a tie in sample 4: the lowest class, its label, counts
+  for (const double smoothing : {0.0, 0.1}) {
+    const LossSums sums{vector(1), vector(1)};
+    const Tensor d_logits = make(shape, Layout::plain);
+    for (const Accumulate accumulate : {Accumulate::overwrite, Accumulate::add}) {
+      ops_.softmax_cross_entropy(tensor(shape, logits, Layout::plain), labels(label_values),
+                                 static_cast<float>(smoothing), static_cast<float>(scale), d_logits, sums, accumulate);
+    }
+    const Values losses = naive::cross_entropy(logits, label_values, smoothing);
+    expect_near(sums.loss, {2 * scale * sum(losses)}, "loss");
+    EXPECT_EQ(contents(sums.correct), Values{4});
+    const auto of_logits = [&](const Values& l) { return naive::cross_entropy(l, label_values, smoothing); };
+    expect_near(d_logits, naive::central_differences(of_logits, logits, Values(5, scale)), "d_logits");
+    for (std::size_t c = 20; c < 30; ++c) EXPECT_EQ(contents(d_logits)[c], 0) << "of the sample that does not count";
+  }
+}
+
+TEST_P(LossTest, evaluates_without_a_gradient) {
+  const LossSums sums{vector(1), vector(1)};
+  ops_.softmax_cross_entropy(tensor(Shape{1, 2}, {1, 2}, Layout::plain), labels({0}), 0, 1, Tensor(), sums,
+                             Accumulate::overwrite);
+  expect_near(sums.loss, naive::cross_entropy({1, 2}, {0}, 0), "loss");
+  EXPECT_EQ(contents(sums.correct), Values{0});
+}
+
+TEST_P(LossTest, large_logits_do_not_overflow) {
+  const LossSums sums{vector(1), vector(1)};
+  const Tensor d_logits = make(Shape{1, 3}, Layout::plain);
+  ops_.softmax_cross_entropy(tensor(Shape{1, 3}, {1e4, 0, -1e4}, Layout::plain), labels({1}), 0, 1, d_logits, sums,
+                             Accumulate::overwrite);
+  expect_near(sums.loss, {1e4}, "loss");
+  expect_near(d_logits, {1, -1, 0}, "d_logits");
+}
+
+INSTANTIATE_TEST_SUITE_P(, OpsTest, every_device_and_precision(), case_name);
+INSTANTIATE_TEST_SUITE_P(, LossTest, every_device_and_precision(), case_name);
+
+}  // namespace
+}  // namespace lockstep

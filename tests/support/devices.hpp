@@ -1,0 +1,35 @@
+// The devices that tests of a device's arithmetic run on: every kind that this build and this machine have.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/cpu/cpu_device.hpp"
+#include "device/device.hpp"
+
+namespace lockstep {
+
+struct TestDevice {
+  std::string name;  // of letters, digits and _
+  std::function<std::unique_ptr<Device>(const DeviceOptions&)> open;
+};
+
+// The CPU counts once for each instruction set that it runs.
+inline std::vector<TestDevice> test_devices() {
+  using cpu::InstructionSet;
+  std::vector<TestDevice> devices;
+  const auto add_cpu = [&](const std::string& name, InstructionSet set) {
+    if (!cpu::runs_here(set)) return;
+    devices.push_back({name, [set](const DeviceOptions& options) -> std::unique_ptr<Device> {
+                         return std::make_unique<cpu::CpuDevice>(options, set);
+                       }});
+  };
+  add_cpu("cpu_baseline", InstructionSet::baseline);
+  add_cpu("cpu_avx2", InstructionSet::avx2);
+  add_cpu("cpu_avx512", InstructionSet::avx512);
+  return devices;
+}
+
+}  // namespace lockstep
