@@ -1,17 +1,12 @@
 #include "dataset/loader.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
-#include <chrono>
-#include <condition_variable>
-#include <exception>
-#include <mutex>
-#include <thread>
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "base/error.hpp"
+#include "dataset/part_ring.hpp"
 #include "dataset/sampler.hpp"
 
 namespace lockstep {
@@ -113,114 +108,12 @@ class PartFiller {
   Normalizer normalizer_;
 };
 
-struct alignas(Arena::alignment) CacheLine {
-  std::array<std::byte, Arena::alignment> bytes;
-};
-
-std::vector<CacheLine> reserve_lines(std::int64_t bytes) {
-  return std::vector<CacheLine>(static_cast<std::size_t>((bytes + Arena::alignment - 1) / Arena::alignment));
+std::unique_ptr<Loader> make_ring(const Dataset& dataset, std::unique_ptr<PartPlan> plan, std::int64_t places,
+                                  int threads) {
+  const auto filler = std::make_shared<const PartFiller>(dataset, std::move(plan));
+  return std::make_unique<PartRing>([filler](std::int64_t part, Batch& batch) { filler->fill(part, batch); }, places,
+                                    dataset.manifest().shape, threads);
 }
-
-// One place of the ring: memory for a part, and the part that it holds.
-struct Slot {
-  Slot(std::int64_t places, const SampleShape& shape)
-      : images(reserve_lines(places * shape.height * shape.width * shape.channels * size_of(DType::f32))),
-        labels(reserve_lines(places * size_of(DType::i32))) {
-    const Shape dims{places, shape.height, shape.width, shape.channels};
-    batch.images =
-        Tensor(images.front().bytes.data(), dims.count() * size_of(DType::f32), dims, DType::f32, Layout::images);
-    batch.labels =
-        Tensor(labels.front().bytes.data(), places * size_of(DType::i32), Shape{places}, DType::i32, Layout::plain);
-  }
-
-  std::vector<CacheLine> images;
-  std::vector<CacheLine> labels;
-  Batch batch;
-  std::int64_t part = -1;  // filled and ready
-};
-
-// Each thread takes the next part, waits until its slot is free, and fills it alone: threads share nothing but the
-// count.
-class RingLoader final : public Loader {
- public:
-  RingLoader(const Dataset& dataset, std::unique_ptr<PartPlan> plan, std::int64_t places, int threads)
-      : filler_(dataset, std::move(plan)) {
-    assert(places > 0 && threads > 0);
-    // One part is in the caller's hands, one waits for it, and each thread has one in work.
-    for (int slot = 0; slot < threads + 2; ++slot) slots_.emplace_back(places, dataset.manifest().shape);
-    for (int thread = 0; thread < threads; ++thread) threads_.emplace_back([this] { work(); });
-  }
-  ~RingLoader() override {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    slot_free_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
-  RingLoader(const RingLoader&) = delete;
-  RingLoader& operator=(const RingLoader&) = delete;
-
-  const Batch& next() override {
-    std::unique_lock lock(mutex_);
-    const std::int64_t part = ++current_;
-    slot_free_.notify_all();  // the caller has done with the part before
-    Slot& slot = slot_of(part);
-    const auto ready = [&] { return slot.part == part || failure_ != nullptr; };
-    if (!ready()) {
-      const auto start = std::chrono::steady_clock::now();
-      part_ready_.wait(lock, ready);
-      waited_ += std::chrono::steady_clock::now() - start;
-    }
-    if (slot.part != part) std::rethrow_exception(failure_);
-    return slot.batch;
-  }
-
-  double waited_ms() const override { return std::chrono::duration<double, std::milli>(waited_).count(); }
-
- private:
-  Slot& slot_of(std::int64_t part) { return slots_[static_cast<std::size_t>(part) % slots_.size()]; }
-
-  // A thread must not end the program by itself where one rank alone may unwind: what it throws, next() throws. Nothing
-  // in this thread is collective, so that unwinding it first is safe on several ranks too.
-  void work() {
-    try {
-      fill_parts();
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      failure_ = std::current_exception();
-      part_ready_.notify_all();
-    }
-  }
-
-  void fill_parts() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-      const std::int64_t part = taken_++;
-      const auto ring = static_cast<std::int64_t>(slots_.size());
-      slot_free_.wait(lock, [&] { return stopping_ || part - ring < std::max<std::int64_t>(current_, 0); });
-      if (stopping_) return;
-      lock.unlock();
-      filler_.fill(part, slot_of(part).batch);
-      lock.lock();
-      slot_of(part).part = part;
-      part_ready_.notify_all();
-    }
-  }
-
-  PartFiller filler_;
-  std::vector<Slot> slots_;
-  std::vector<std::thread> threads_;
-
-  std::mutex mutex_;  // guards everything below and Slot::part
-  std::condition_variable slot_free_;
-  std::condition_variable part_ready_;
-  std::int64_t current_ = -1;  // the part in the caller's hands
-  std::int64_t taken_ = 0;     // the next part that a thread takes
-  bool stopping_ = false;
-  std::exception_ptr failure_;
-  std::chrono::steady_clock::duration waited_{};  // the caller's alone
-};
 
 }  // namespace
 
@@ -236,14 +129,14 @@ std::unique_ptr<Loader> make_training_loader(const Dataset& dataset, const Loade
           samples, share.global_batch);
   const std::int64_t first_step = epoch * (samples / share.global_batch) + step;
   auto plan = std::make_unique<TrainingPlan>(samples, share, augmentation, seed, first_step);
-  return std::make_unique<RingLoader>(dataset, std::move(plan), share.part_size(), threads);
+  return make_ring(dataset, std::move(plan), share.part_size(), threads);
 }
 
 std::unique_ptr<Loader> make_evaluation_loader(const Dataset& dataset, std::int64_t batch, int rank, int ranks,
                                                int threads) {
   assert(batch > 0 && rank >= 0 && rank < ranks);
   auto plan = std::make_unique<EvaluationPlan>(dataset.samples(), batch, rank, ranks);
-  return std::make_unique<RingLoader>(dataset, std::move(plan), batch, threads);
+  return make_ring(dataset, std::move(plan), batch, threads);
 }
 
 std::int64_t evaluation_batches(std::int64_t samples, std::int64_t batch, int ranks) {
