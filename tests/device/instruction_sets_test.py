@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Fails if a program uses wide vectors outside the namespaces that are compiled for them.
+
+Files compiled for AVX-512 or AVX2 keep everything in lockstep::cpu::avx512 or avx2. Were an inline function from elsewhere
+compiled there, the linker could hand that copy to every caller, and the program would die on a processor without them.
+
+    instruction_sets_test.py FOLDER_OR_PROGRAM...
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+SKIPPED = 77
+SYMBOL = re.compile(r"^[0-9a-f]+ <(.+)>:$")
+WIDEST = re.compile(r"%(zmm\d+|k[1-7])\b")
+# Instructions on the lower part of wide registers start with v; only they do.
+WIDE = re.compile(r"%(zmm\d+|k[1-7]|ymm\d+)\b|:\s+v\w+\s.*%xmm")
+OWN_WIDEST = re.compile(r"^_ZT?[A-Z]*Z*N?K?8lockstep3cpu6avx512")
+OWN_WIDE = re.compile(r"^_ZT?[A-Z]*Z*N?K?8lockstep3cpu(4avx2|6avx512)")
+
+
+def programs(arguments):
+    for argument in map(pathlib.Path, arguments):
+        for path in sorted(argument.iterdir()) if argument.is_dir() else [argument]:
+            if path.is_file() and path.open("rb").read(4) == b"\x7fELF":
+                yield path
+
+
+def disassembly(program):
+    command = ["objdump", "--disassemble", "--no-show-raw-insn", str(program)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace") as objdump:
+        yield from objdump.stdout
+    if objdump.returncode != 0:
+        sys.exit(f"objdump could not read {program}")
+
+
+def check(program):
+    """Returns the symbols with vectors they must not have, and how many have AVX-512 rightly."""
+    strays, at_home = {}, set()
+    symbol = ""
+    for line in disassembly(program):
+        if match := SYMBOL.match(line):
+            symbol = match.group(1)
+        elif "%" in line and WIDE.search(line):
+            own = OWN_WIDEST if WIDEST.search(line) else OWN_WIDE
+            if not own.match(symbol):
+                strays.setdefault(symbol, line.split(":", 1)[-1].strip())
+            elif own is OWN_WIDEST:
+                at_home.add(symbol)
+    return strays, len(at_home)
+
+
+def main():
+    if shutil.which("objdump") is None:
+        print("skipped: no objdump (Debian package binutils)")
+        return SKIPPED
+    failed = False
+    seen = checked = 0
+    for program in programs(sys.argv[1:]):
+        strays, at_home = check(program)
+        checked += 1
+        seen += at_home
+        for symbol, instruction in strays.items():
+            print(f"{program.name}: wide vectors outside their namespace: {symbol}: {instruction}")
+        failed |= bool(strays)
+    print(f"{checked} programs, {seen} functions with AVX-512 in their own namespace")
+    if seen == 0 and not failed:
+        print("no AVX-512 anywhere: this test looks at the wrong files")
+        failed = True
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
