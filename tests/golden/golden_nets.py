@@ -6,6 +6,8 @@ from torch.nn import functional
 
 
 class LeNet(nn.Module):
+    last_norm_of_branch = ()
+
     def __init__(self, classes):
         super().__init__()
         self.conv1 = nn.Conv2d(3, 6, 5)
@@ -40,6 +42,8 @@ class BasicBlock(nn.Module):
 
 
 class ResNet20(nn.Module):
+    last_norm_of_branch = "bn2.weight"
+
     def __init__(self, classes):
         super().__init__()
         self.conv1 = nn.Conv2d(3, 16, 3, 1, 1, bias=False)
@@ -86,6 +90,8 @@ class Bottleneck(nn.Module):
 
 
 class ResNet50(nn.Module):
+    last_norm_of_branch = "bn3.weight"
+
     def __init__(self, classes, width_divisor=1):
         super().__init__()
         stem = 64 // width_divisor

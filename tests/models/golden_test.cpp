@@ -150,13 +150,14 @@ void set_counter_weights(ParameterStore& store) {
     const std::vector<std::int64_t>& dims = entry.dims;
     entry.values = counter_uniform(stream++, static_cast<std::int64_t>(entry.values.size()));
     const bool is_scale = entry.name.ends_with("weight");
+    const bool ends_branch = entry.name.ends_with("bn3.weight");
     for (float& value : entry.values) {
       if (dims.size() == 4) {
         value *= static_cast<float>(std::sqrt(6.0 / static_cast<double>(dims[0] * dims[2] * dims[3])));
       } else if (entry.name.starts_with("fc.")) {
         value *= 0x1p-6F;
       } else {
-        value = value * 0.25F + (is_scale ? 1.0F : 0.0F);
+        value = (value * 0.25F + (is_scale ? 1.0F : 0.0F)) * (ends_branch ? 0.1F : 1.0F);
       }
     }
   }
@@ -182,7 +183,7 @@ double relative_l2(const Values& values, const Values& expected) {
 struct FullCase {
   std::string file;
   ModelOptions model;
-  double gradient_error;  // per tensor; 0: only the total is compared
+  double gradient_error;  // per tensor
   double updated_error;
 };
 
@@ -214,7 +215,9 @@ TEST_P(GoldenTest, bf16_stays_near_pytorch) {
   const Trained trained = train_full(net, golden);
 
   EXPECT_NEAR(trained.loss, golden.attribute("loss"), 2e-2 * golden.attribute("loss"));
-  EXPECT_GE(compare(trained.gradients, stored(golden, "gradients", trained.gradients)).cosine, 0.95);
+  const double cosine = compare(trained.gradients, stored(golden, "gradients", trained.gradients)).cosine;
+  EXPECT_GE(cosine, 0.95);
+  RecordProperty("cosine", fmt::format("{}", cosine));
 }
 
 ModelOptions pictures(const std::string& name, std::int64_t pixels, std::int64_t width_divisor = 1) {
@@ -226,7 +229,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(FullCase{"lenet", pictures("lenet", 32), 1e-4, 1e-5},
                       FullCase{"resnet20", pictures("resnet20", 32), 1e-3, 1e-4},
                       // ReLU gates that flip in fp32 make single gradients of a deep net uncertain.
-                      FullCase{"resnet50_narrow", pictures("resnet50", 72, 8), 0.3, 1e-2}),
+                      FullCase{"resnet50_narrow", pictures("resnet50", 72, 8), 0.1, 1e-2}),
     [](const auto& one) { return one.param.file; });
 
 TEST(GoldenProbesTest, the_real_resnet50_agrees_with_pytorch_over_three_steps) {
