@@ -1,0 +1,86 @@
+#include "dataset/conversion_folder.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr const char* record_file = "conversion.json";
+constexpr std::size_t record_limit_bytes = 1 << 16;
+
+Json record_of(const SourceDescription& source, std::int64_t training_samples, const ConvertOptions& options) {
+  // Through text and back, so that a path that is not UTF-8 compares equal to what was written.
+  const Json record = {{"source", source.source},
+                       {"training_samples", training_samples},
+                       {"samples_per_shard", options.samples_per_shard},
+                       {"validation", options.validation},
+                       {"seed", options.seed}};
+  return Json::parse(record.dump(1, ' ', false, Json::error_handler_t::replace));
+}
+
+// "samples_per_shard was 500 and is 400 now", for the first option that differs.
+std::string difference(const Json& before, const Json& now) {
+  for (const auto& [name, value] : now.items()) {
+    const Json old = before.is_object() && before.contains(name) ? before.at(name) : Json();
+    if (old != value) return fmt::format("{} was {} and is {} now", name, old.dump(), value.dump());
+  }
+  return "";
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code reason;
+  fs::create_directories(folder, reason);
+  require(!reason, Failure::usage,
+          "cannot create the folder '{}' (--output): {}. Choose a folder that you may write to.", folder.string(),
+          reason.message());
+}
+
+void remove_partial_files(const fs::path& folder) {
+  std::error_code gone;  // what cannot be listed or removed is in nobody's way
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, gone)) {
+    if (entry.path().filename().string().ends_with(partial_suffix)) fs::remove(entry.path(), gone);
+  }
+}
+
+}  // namespace
+
+void prepare_conversion_folder(const SourceDescription& source, std::int64_t training_samples,
+                               const ConvertOptions& options) {
+  const fs::path& output = options.output;
+  std::error_code reason;
+  require(!fs::exists(output, reason) || fs::is_directory(output, reason), Failure::usage,
+          "'{}' is not a directory (--output). Choose a folder.", output.string());
+  make_folder(output);
+
+  const Json now = record_of(source, training_samples, options);
+  const fs::path record = output / record_file;
+  if (fs::exists(record, reason)) {
+    constexpr bool no_exceptions = false;
+    const Json before = Json::parse(read_file(record, record_limit_bytes), nullptr, no_exceptions);
+    const std::string differs = difference(before, now);
+    require(differs.empty(), Failure::usage,
+            "'{}' was begun with other options: {} (two data sets must not mix). Choose another --output or remove it.",
+            output.string(), differs);
+  } else {
+    remove_partial_files(output);
+    const fs::directory_iterator entries(output, reason);
+    require(!reason, Failure::usage, "cannot list the folder '{}' (--output): {}. Check its permissions.",
+            output.string(), reason.message());
+    require(entries == fs::directory_iterator(), Failure::usage,
+            "'{}' is not empty and was not made by make_shards (--output). Choose another folder.", output.string());
+    write_file_atomically(record, now.dump(1) + '\n');
+  }
+  for (const char* split : {"train", "validation", "test"}) {
+    if (split == std::string_view("validation") && options.validation == 0) continue;
+    make_folder(output / split);
+    remove_partial_files(output / split);
+  }
+}
+
+}  // namespace lockstep

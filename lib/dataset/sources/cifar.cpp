@@ -1,0 +1,123 @@
+#include <array>
+#include <cassert>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "dataset/sources/sample_source.hpp"
+
+namespace lockstep {
+namespace {
+
+// Both versions of https://www.cs.toronto.edu/~kriz/cifar.html: records of one or two label bytes and 32 x 32 pixels,
+// channel by channel.
+struct CifarVersion {
+  const char* name;
+  std::size_t label_bytes;  // the last of them counts
+  std::vector<const char*> train_files;
+  const char* test_file;
+  const char* names_file;
+  std::vector<std::string> known_classes;  // where the names file is missing
+};
+
+constexpr std::int64_t side = 32;
+constexpr std::int64_t channels = 3;
+constexpr std::size_t plane_bytes = side * side;
+constexpr std::size_t image_bytes = plane_bytes * channels;
+constexpr std::size_t file_limit_bytes = std::size_t{1} << 30;
+constexpr std::size_t names_limit_bytes = std::size_t{1} << 16;
+
+std::vector<std::string> class_names(const std::filesystem::path& directory, const CifarVersion& version) {
+  const std::filesystem::path file = directory / version.names_file;
+  if (!std::filesystem::exists(file)) return version.known_classes;
+  std::vector<std::string> names;
+  std::istringstream text(read_file(file, names_limit_bytes));
+  for (std::string line; std::getline(text, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) names.push_back(line);
+  }
+  require(names.size() == version.known_classes.size(), Failure::bad_data,
+          "'{}' names {} classes (there are {}). Unpack the archive again?", file.string(), names.size(),
+          version.known_classes.size());
+  return names;
+}
+
+class CifarSource final : public SampleSource {
+ public:
+  CifarSource(const std::filesystem::path& directory, const CifarVersion& version)
+      : record_bytes_(version.label_bytes + image_bytes), label_bytes_(version.label_bytes) {
+    require(std::filesystem::is_directory(directory), Failure::usage,
+            "'{}' is not a directory (--source). Name the folder that holds {}.", directory.string(),
+            version.train_files.front());
+    description_ = {
+        version.name,
+        fmt::format("{} (binary version) from {}", version.name, std::filesystem::weakly_canonical(directory).string()),
+        {side, side, channels},
+        SampleKind::picture,
+        class_names(directory, version)};
+    for (const char* file : version.train_files) train_ += read_records(directory / file);
+    test_ = read_records(directory / version.test_file);
+  }
+
+  const SourceDescription& description() const override { return description_; }
+
+  std::int64_t samples(SourceSplit split) const override {
+    return static_cast<std::int64_t>(records(split).size() / record_bytes_);
+  }
+
+  std::int32_t read(SourceSplit split, std::int64_t index, std::span<std::uint8_t> image) const override {
+    assert(index >= 0 && index < samples(split) && image.size() == image_bytes);
+    const char* const record = records(split).data() + static_cast<std::size_t>(index) * record_bytes_;
+    const char* const planes = record + label_bytes_;
+    for (std::size_t pixel = 0; pixel < plane_bytes; ++pixel) {
+      for (std::size_t channel = 0; channel < channels; ++channel) {
+        image[pixel * channels + channel] = static_cast<std::uint8_t>(planes[channel * plane_bytes + pixel]);
+      }
+    }
+    return static_cast<std::uint8_t>(record[label_bytes_ - 1]);
+  }
+
+ private:
+  const std::string& records(SourceSplit split) const { return split == SourceSplit::train ? train_ : test_; }
+
+  std::string read_records(const std::filesystem::path& file) const {
+    std::string bytes = read_file(file, file_limit_bytes);
+    require(!bytes.empty() && bytes.size() % record_bytes_ == 0, Failure::bad_data,
+            "'{}' is cut short: {} bytes are not a whole number of samples of {} bytes. Unpack the archive again?",
+            file.string(), bytes.size(), record_bytes_);
+    for (std::size_t at = 0; at < bytes.size(); at += record_bytes_) {
+      const auto label = static_cast<std::uint8_t>(bytes[at + label_bytes_ - 1]);
+      require(label < description_.classes.size(), Failure::bad_data,
+              "sample {} of '{}' has label {}, but there are {} classes. Unpack the archive again?", at / record_bytes_,
+              file.string(), label, description_.classes.size());
+    }
+    return bytes;
+  }
+
+  std::size_t record_bytes_;
+  std::size_t label_bytes_;
+  SourceDescription description_;
+  std::string train_;
+  std::string test_;
+};
+
+}  // namespace
+
+std::unique_ptr<SampleSource> open_cifar10(const std::filesystem::path& directory) {
+  const CifarVersion version = {
+      "cifar10",
+      1,
+      {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
+      "test_batch.bin",
+      "batches.meta.txt",
+      {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}};
+  return std::make_unique<CifarSource>(directory, version);
+}
+
+std::unique_ptr<SampleSource> open_cifar100(const std::filesystem::path& directory) {
+  CifarVersion version = {"cifar100", 2, {"train.bin"}, "test.bin", "fine_label_names.txt", {}};
+  for (int i = 0; i < 100; ++i) version.known_classes.push_back(fmt::format("class {}", i));
+  return std::make_unique<CifarSource>(directory, version);
+}
+
+}  // namespace lockstep
