@@ -1,0 +1,139 @@
+// How fast the passes over feature maps are, against a copy of the same memory measured in the same run.
+//
+//   ops_bench                              every pass, fp32, on the maps of ResNet-18 and ResNet-20
+//   ops_bench --benchmark_filter=norm
+//
+// bytes_per_second counts what a pass must read and write at least: each operand once. of_copy is that rate over the
+// copy's.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.hpp"
+
+namespace lockstep {
+namespace {
+
+// Seconds that `work` takes: neighbours on the machine can only lengthen it, so the shortest of several tells.
+template <typename Work>
+double seconds_of(const Work& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void copy(const Tensor& from, const Tensor& to, int threads) {
+  constexpr int pieces = 64;
+  const std::int64_t piece = from.bytes() / pieces;
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int i = 0; i < pieces; ++i) {
+    std::memcpy(to.data() + i * piece, from.data() + i * piece, static_cast<std::size_t>(piece));
+  }
+}
+
+// A device with the operands of one pass.
+struct Operands {
+  Operands(const Shape& shape_, DType precision, int threads)
+      : device(open_device({.name = "cpu", .threads = threads, .precision = precision})), shape(shape_) {
+    for (Tensor* tensor : {&x, &y, &dy, &dx, &residual}) *tensor = map(shape);
+    for (Tensor* tensor : {&scale, &shift, &mean, &deviation, &slot, &other_slot}) {
+      *tensor = device->make(Shape{shape[3]}, DType::f32, Layout::plain);
+      device->write(std::vector<float>(static_cast<std::size_t>(shape[3]), 0.5F), *tensor);
+    }
+  }
+  Tensor map(const Shape& size, DType dtype) {
+    const Tensor tensor = device->make(size, dtype, Layout::features);
+    device->write(std::vector<float>(static_cast<std::size_t>(size.count()), 1.0F), tensor);
+    return tensor;
+  }
+  Tensor map(const Shape& size) { return map(size, device->precision()); }
+
+  std::unique_ptr<Device> device;
+  Shape shape;
+  Tensor x, y, dy, dx, residual;
+  Tensor scale, shift, mean, deviation, slot, other_slot;
+};
+
+struct Pass {
+  std::string name;
+  double maps;  // read and written, each once
+  std::function<void(Operands&)> run;
+};
+
+std::vector<Pass> passes() {
+  const auto forward = [](Operands& o, const Tensor& residual) {
+    o.device->ops().norm_forward(o.x, {o.scale, o.shift}, residual, Activation::relu, o.y, {o.mean, o.deviation},
+                                 o.slot, o.other_slot, 1, Accumulate::overwrite);
+  };
+  const auto backward = [](Operands& o, const Tensor& d_residual) {
+    o.device->ops().norm_backward(o.x, o.y, o.dy, {o.scale, o.shift}, Activation::relu, {o.mean, o.deviation}, o.dx,
+                                  d_residual, o.slot, o.other_slot, Accumulate::overwrite);
+  };
+  return {
+      {"norm_forward", 2, [=](Operands& o) { forward(o, Tensor()); }},
+      {"norm_forward_residual", 3, [=](Operands& o) { forward(o, o.residual); }},
+      {"norm_infer", 2,
+       [](Operands& o) {
+         o.device->ops().norm_infer(o.x, {o.scale, o.shift}, o.mean, o.deviation, Tensor(), Activation::relu, o.y);
+       }},
+      {"norm_backward", 3, [=](Operands& o) { backward(o, Tensor()); }},
+      {"norm_backward_residual", 5, [=](Operands& o) { backward(o, o.residual); }},
+      {"bias_forward", 2, [](Operands& o) { o.device->ops().bias_forward(o.x, o.shift, Activation::relu, o.y); }},
+      {"bias_backward", 3,
+       [](Operands& o) {
+         o.device->ops().bias_backward(o.y, o.dy, Activation::relu, o.dx, o.slot, Accumulate::overwrite);
+       }},
+      {"add", 3, [](Operands& o) { o.device->ops().add(o.dy, o.dx); }},
+  };
+}
+
+void run_pass(benchmark::State& state, const Pass& pass, const Shape& shape, DType precision, int threads) {
+  Operands operands(shape, precision, threads);
+  double pass_seconds = std::numeric_limits<double>::infinity();
+  double copy_seconds = pass_seconds;
+  for (auto _ : state) {
+    copy_seconds = std::min(copy_seconds, seconds_of([&] { copy(operands.dy, operands.x, threads); }));
+    const double seconds = seconds_of([&] { pass.run(operands); });
+    pass_seconds = std::min(pass_seconds, seconds);
+    state.SetIterationTime(seconds);
+  }
+  const auto map_bytes = static_cast<double>(operands.x.bytes());
+  state.counters["GB_per_second"] = pass.maps * map_bytes / pass_seconds / 1e9;
+  state.counters["of_copy"] = pass.maps / pass_seconds / (2 / copy_seconds);
+}
+
+// ResNet-18 at batch 64, its first and third stage; ResNet-20 at batch 128, likewise.
+const std::vector<Shape> shapes{{64, 32, 32, 64}, {64, 8, 8, 256}, {128, 32, 32, 16}, {128, 8, 8, 64}};
+
+void register_passes(int threads) {
+  for (const DType precision : {DType::f32, DType::bf16}) {
+    for (const Pass& pass : passes()) {
+      for (const Shape& shape : shapes) {
+        const std::string name =
+            fmt::format("{}/{}/{}x{}x{}x{}/threads:{}", pass.name, precision == DType::bf16 ? "bf16" : "f32", shape[0],
+                        shape[1], shape[2], shape[3], threads);
+        benchmark::RegisterBenchmark(name.c_str(), run_pass, pass, shape, precision, threads)
+            ->UseManualTime()
+            ->Unit(benchmark::kMicrosecond)
+            ->Iterations(40);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  for (const int threads : {1, 2}) lockstep::register_passes(threads);
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}
