@@ -3,6 +3,7 @@
 using Floats = float __attribute__((vector_size(lanes * 4)));
 using Words = std::uint32_t __attribute__((vector_size(lanes * 4)));
 using Halves = std::uint16_t __attribute__((vector_size(lanes * 2)));
+using Pairs = std::uint16_t __attribute__((vector_size(lanes * 4)));  // of halves
 using Bytes = std::uint8_t __attribute__((vector_size(lanes)));
 
 // Storage types: loaded to fp32, stored from fp32.
@@ -24,18 +25,35 @@ inline void store_raw(Vector vector, Element* address) {
 }
 
 inline Floats load(const float* address) { return load_raw<Floats>(address); }
-inline Floats load(const Bf16* address) {
-  return reinterpret_cast<Floats>(__builtin_convertvector(load_raw<Halves>(address), Words) << 16);
+// Shuffles where the compiler is slow at converting 16-bit lanes: it takes several instructions for 8 of them.
+template <std::int64_t count, typename Vector>
+inline Floats widen(Vector halves) {
+  if constexpr (count == 8) {
+    return reinterpret_cast<Floats>(
+        __builtin_shufflevector(Vector{}, halves, 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
+  } else {
+    return reinterpret_cast<Floats>(__builtin_convertvector(halves, Words) << 16);
+  }
 }
+
+template <std::int64_t count, typename Vector>
+inline Halves upper_halves(Vector pairs) {
+  if constexpr (count == 8) {
+    return __builtin_shufflevector(pairs, pairs, 1, 3, 5, 7, 9, 11, 13, 15);
+  } else {
+    return __builtin_convertvector(reinterpret_cast<Words>(pairs) >> 16, Halves);
+  }
+}
+
+inline Floats load(const Bf16* address) { return widen<lanes>(load_raw<Halves>(address)); }
 
 inline void store(Floats value, float* address) { store_raw(value, address); }
 // Rounds to nearest, ties to even; NaN stays NaN.
 inline void store(Floats value, Bf16* address) {
   const Words bits = reinterpret_cast<Words>(value);
-  const Words rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
-  const Words quiet = (bits >> 16) | 0x40U;
-  const Words result = (bits & 0x7fffffffU) > 0x7f800000U ? quiet : rounded;
-  store_raw(__builtin_convertvector(result, Halves), address);
+  const Words rounded = bits + 0x7fffU + ((bits >> 16) & 1U);
+  const Words is_nan = reinterpret_cast<Words>(value != value);
+  store_raw(upper_halves<lanes>(reinterpret_cast<Pairs>(rounded | is_nan)), address);
 }
 
 constexpr Floats zero = {};
