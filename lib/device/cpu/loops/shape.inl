@@ -22,8 +22,12 @@ void subsample_gradient(const void* dy_data, std::int64_t height, std::int64_t w
   for (std::int64_t row = 0; row < height; ++row) {
     for (std::int64_t column = 0; column < width; ++column, dx += lanes) {
       const bool taken = row % stride == 0 && column % stride == 0;
-      store(taken ? (kept != 0U ? load(dy) : zero) : zero, dx);
-      if (taken) dy += lanes;
+      Floats gradient = zero;
+      if (taken) {
+        gradient = kept != 0U ? load(dy) : zero;
+        dy += lanes;
+      }
+      store(gradient, dx);
     }
   }
 }
