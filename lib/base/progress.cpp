@@ -25,7 +25,7 @@ std::string grouped(std::int64_t value) {
 
 std::string progress_words(std::string_view task, std::int64_t done, std::int64_t total, std::string_view unit,
                            double seconds) {
-  constexpr int width = 20;
+  constexpr int width = 14;  // the whole line fits 80 columns
   const double fraction = total > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0) : 1;
   const int filled = static_cast<int>(fraction * width);
   std::string bar(static_cast<std::size_t>(filled), '=');
@@ -35,7 +35,7 @@ std::string progress_words(std::string_view task, std::int64_t done, std::int64_
   const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
   std::string text = fmt::format("{}  [{}] {:3}%  {}/{} {}", task, bar, static_cast<int>(fraction * 100), grouped(done),
                                  grouped(total), unit);
-  if (rate > 0) text += fmt::format("  {} {}/s", grouped(static_cast<std::int64_t>(rate)), unit);
+  if (rate > 0) text += fmt::format("  {}/s", grouped(static_cast<std::int64_t>(rate)));
   if (done >= total) return text + fmt::format("  {} in all", duration_words(seconds));
   if (rate > 0) text += fmt::format("  {} left", duration_words(static_cast<double>(total - done) / rate));
   return text;

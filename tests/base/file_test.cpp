@@ -1,0 +1,79 @@
+#include "base/file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+
+#include <functional>
+
+#include "base/error.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error("no error");
+}
+
+std::ptrdiff_t files_in(const fs::path& folder) {
+  return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+}
+
+TEST(FileTest, what_was_written_is_read_back_and_no_other_file_is_left) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "a.txt";
+  write_file_atomically(file, "old");
+  write_file_atomically(file, "new and longer");
+  EXPECT_EQ(read_file(file, 100), "new and longer");
+  EXPECT_EQ(files_in(folder.path()), 1);
+}
+
+TEST(FileTest, a_missing_file_is_wrong_use) {
+  const Error error = error_of([] { read_file("/no/such/file", 10); });
+  EXPECT_EQ(error.failure(), Failure::usage);
+  EXPECT_STREQ(error.what(),
+               "cannot read '/no/such/file': No such file or directory. Check the path and its permissions.");
+}
+
+TEST(FileTest, a_file_above_the_limit_is_bad_data) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "a.txt";
+  write_file_atomically(file, "12345");
+  EXPECT_EQ(read_file(file, 5), "12345");
+  const Error error = error_of([&] { read_file(file, 4); });
+  EXPECT_EQ(error.failure(), Failure::bad_data);
+  EXPECT_EQ(error.what(),
+            "'" + file.string() + "' is larger than 4 bytes (no such file is expected to be). Is it the right file?");
+}
+
+TEST(FileTest, a_folder_that_is_missing_cannot_be_written_to) {
+  const Error error = error_of([] { write_file_atomically("/no/such/file", "text"); });
+  EXPECT_EQ(error.failure(), Failure::usage);
+  EXPECT_STREQ(error.what(),
+               "cannot write '/no/such/file': No such file or directory. Choose a folder that you may write to.");
+}
+
+TEST(FileTest, a_full_disk_leaves_the_old_file_and_nothing_else) {
+  const TemporaryFolder folder;
+  if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=64k") != 0)
+    GTEST_SKIP() << "mount is not permitted here";
+  const fs::path file = folder.path() / "a.txt";
+  write_file_atomically(file, "old");
+  const Error error = error_of([&] { write_file_atomically(file, std::string(1 << 20, 'x')); });
+  EXPECT_EQ(error.failure(), Failure::other);
+  EXPECT_EQ(error.what(),
+            "cannot write '" + file.string() + "': No space left on device. Free some space there and run again.");
+  EXPECT_EQ(read_file(file, 100), "old");
+  EXPECT_EQ(files_in(folder.path()), 1);
+  ::umount(folder.path().c_str());
+}
+
+}  // namespace
+}  // namespace lockstep
