@@ -29,12 +29,8 @@ inline double largest_error(std::span<const float> values, std::span<const doubl
 
 class CpuFixture {
  public:
-  explicit CpuFixture(DType precision)
-      : context{2,
-                widest_instruction_set() == InstructionSet::avx512 ? 16 : 8,
-                widest_instruction_set() == InstructionSet::avx512,
-                arena,
-                precision,
+  explicit CpuFixture(DType precision, int threads = 1)
+      : context{threads, widest_instruction_set() == InstructionSet::avx512 ? 16 : 8, arena, precision,
                 Verbosity::quiet} {}
 
   // Between -1 and 1 in steps of 1/64, which bf16 holds exactly.

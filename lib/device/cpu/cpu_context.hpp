@@ -21,7 +21,6 @@ enum class Verbosity : std::uint8_t { quiet, verbose };
 struct CpuContext {
   int threads;          // that this rank computes on
   int lanes;            // channels a block: 16 with AVX-512, else 8
-  bool has_bf16;        // oneDNN takes bf16 operands on this processor
   Arena& arena;         // tensors and scratch memory
   DType precision;      // of activations: f32 or bf16
   Verbosity verbosity;  // verbose: say which kernel was chosen for each layer and direction

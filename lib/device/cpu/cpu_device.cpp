@@ -35,7 +35,6 @@ CpuDevice::CpuDevice(const DeviceOptions& options, InstructionSet set)
       arena_(memory_.data(), memory_.bytes()),
       context_{.threads = choose_threads(options.threads, options.local_rank, options.local_size),
                .lanes = static_cast<int>(vector_loops(set, options.precision).lanes),
-               .has_bf16 = runs_here(InstructionSet::avx512),
                .arena = arena_,
                .precision = options.precision,
                .verbosity = options.verbose ? Verbosity::verbose : Verbosity::quiet},

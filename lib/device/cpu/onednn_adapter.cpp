@@ -69,7 +69,8 @@ struct Variant {
 struct Description {
   // Backward is described with a hint of the forward convolution, which need not be the implementation forward uses.
   // oneDNN 2.6 looks at it whenever it is asked for the next implementation.
-  dnnl::convolution_forward::primitive_desc hint;
+  Described<dnnl::convolution_forward> hint;
+  std::shared_ptr<const void> operation;
   dnnl::primitive_desc kernel;
 };
 
@@ -88,16 +89,23 @@ Description describe(const ConvProblem& problem, const Sizes& sizes, const ConvF
     return Describe<convolution_forward>::with(dnnl::prop_kind::forward_training, algorithm, x, weight, y,
                                                sizes.strides, sizes.padding, sizes.padding);
   };
-  if (problem.direction == Direction::forward) return {{}, forward(variant.algorithm)};
-  const convolution_forward::primitive_desc hint = forward(dnnl::algorithm::convolution_direct);
-  if (!hint) return {};
+  const auto described = [](const auto& made, const Described<convolution_forward>& hint) {
+    return Description{hint, made.operation, made.kernel};
+  };
+  if (problem.direction == Direction::forward) return described(forward(variant.algorithm), {});
+  const Described<convolution_forward> hint = forward(dnnl::algorithm::convolution_direct);
+  if (!hint.kernel) return {};
   if (problem.direction == Direction::backward_data) {
-    return {hint, Describe<dnnl::convolution_backward_data, convolution_forward::primitive_desc>::with(
-                      hint, variant.algorithm, x, weight, y, sizes.strides, sizes.padding, sizes.padding)};
+    using Backward = Describe<dnnl::convolution_backward_data, convolution_forward::primitive_desc>;
+    return described(
+        Backward::with(hint.kernel, variant.algorithm, x, weight, y, sizes.strides, sizes.padding, sizes.padding),
+        hint);
   }
+  using Backward = Describe<dnnl::convolution_backward_weights, convolution_forward::primitive_desc>;
   const memory::desc gradient(sizes.weight, memory::data_type::f32, Tag::any);
-  return {hint, Describe<dnnl::convolution_backward_weights, convolution_forward::primitive_desc>::with(
-                    hint, variant.algorithm, x, gradient, y, sizes.strides, sizes.padding, sizes.padding)};
+  return described(
+      Backward::with(hint.kernel, variant.algorithm, x, gradient, y, sizes.strides, sizes.padding, sizes.padding),
+      hint);
 }
 
 std::unique_ptr<OneDnnKernel> compile(Direction direction, const dnnl::primitive_desc& description,
@@ -114,6 +122,18 @@ std::unique_ptr<OneDnnKernel> compile(Direction direction, const dnnl::primitive
   return nullptr;
 }
 
+// Left free, oneDNN often asks for activations as they are stored: then it is the kernel it has named before.
+bool changes_activations(Direction direction, const dnnl::primitive_desc& kernel, const ConvFormats& formats) {
+  const auto is_stored = [&](int argument, const StoredFormat& format) {
+    const memory::desc wanted = kernel.query_md(dnnl::query::exec_arg_md, argument);
+    return wanted == format.f32 || wanted == format.bf16;
+  };
+  const bool is_forward = direction == Direction::forward;
+  const bool writes_x = direction == Direction::backward_data;
+  return !is_stored(writes_x ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, formats.x) ||
+         !is_stored(is_forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, formats.y);
+}
+
 }  // namespace
 
 void visit_convolutions(const ConvProblem& problem, int lanes,
@@ -127,6 +147,8 @@ void visit_convolutions(const ConvProblem& problem, int lanes,
         const Variant variant{algorithm, products, layouts};
         Description description = describe(problem, sizes, formats, variant);
         for (bool more = static_cast<bool>(description.kernel); more; more = description.kernel.next_impl()) {
+          if (layouts == Layouts::free && !changes_activations(problem.direction, description.kernel, formats))
+            continue;
           visit(fmt::format("{} {}", variant.name(), description.kernel.impl_info_str()),
                 [&] { return compile(problem.direction, description.kernel, formats); });
         }
@@ -144,9 +166,10 @@ std::unique_ptr<OneDnnKernel> compile_product(const MatrixProduct& product) {
   const StoredFormat a = f32(m, k, a_order);
   const StoredFormat b = f32(k, n, b_order);
   const StoredFormat c = f32(m, n, MatrixOrder::rows);
-  const auto description = Describe<dnnl::matmul>::with(a.f32, b.f32, c.f32);
+  const Described<dnnl::matmul> description = Describe<dnnl::matmul>::with(a.f32, b.f32, c.f32);
   std::unique_ptr<OneDnnKernel> kernel;
-  if (description) kernel = compile_kernel(description, {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}, {a, b, c});
+  if (description.kernel)
+    kernel = compile_kernel(description.kernel, {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}, {a, b, c});
   require(kernel != nullptr, Failure::other, "oneDNN has no product of {}x{} and {}x{} matrices on this processor.", m,
           k, k, n);
   return kernel;

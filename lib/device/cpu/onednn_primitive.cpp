@@ -80,15 +80,18 @@ void bind(OneDnnKernel::Parts& parts, const std::array<std::byte*, 3>& operands,
 
 }  // namespace
 
-const OneDnnRuntime& onednn_runtime() {
-  static const OneDnnRuntime runtime;
-  return runtime;
+std::string onednn_version() {
+  const dnnl_version_t& version = *dnnl_version();
+  return fmt::format("{}.{}.{}", version.major, version.minor, version.patch);
 }
 
-dnnl::primitive_attr scratchpad_by_caller() {
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attributes;
+const OneDnnRuntime& onednn_runtime() {
+  static const OneDnnRuntime runtime = [] {
+    OneDnnRuntime made;
+    made.attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    return made;
+  }();
+  return runtime;
 }
 
 std::unique_ptr<OneDnnKernel> compile_kernel(const dnnl::primitive_desc& description,

@@ -15,24 +15,31 @@ namespace lockstep::cpu {
 struct OneDnnRuntime {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
+  dnnl::primitive_attr attributes;  // the scratchpad is the caller's
 };
 const OneDnnRuntime& onednn_runtime();
 
-dnnl::primitive_attr scratchpad_by_caller();
+// What oneDNN can do for one operation: the first implementation, then the next ones. Empty where there is none.
+template <typename Primitive>
+struct Described {
+  std::shared_ptr<const void> operation;  // oneDNN 2.x reads it again when it is asked for the next implementation
+  typename Primitive::primitive_desc kernel;
+};
 
 // oneDNN 2.x describes the operation before the primitive; 3.x has no such step. `hint` is empty, or the description of
-// the forward convolution. The result is empty where nothing implements it.
+// the forward convolution, which must live as long as the result.
 template <typename Primitive, typename... Hint>
 struct Describe {
   template <typename... Values>
-  static typename Primitive::primitive_desc with(const Hint&... hint, const Values&... values) {
+  static Described<Primitive> with(const Hint&... hint, const Values&... values) {
     constexpr bool allow_empty = true;
-    const dnnl::engine& engine = onednn_runtime().engine;
+    const auto& [engine, stream, attributes] = onednn_runtime();
     try {
       if constexpr (requires { typename Primitive::desc; }) {
-        return {typename Primitive::desc(values...), scratchpad_by_caller(), engine, hint..., allow_empty};
+        const auto operation = std::make_shared<typename Primitive::desc>(values...);
+        return {operation, {*operation, attributes, engine, hint..., allow_empty}};
       } else {
-        return {engine, values..., hint..., scratchpad_by_caller(), allow_empty};
+        return {nullptr, {engine, values..., hint..., attributes, allow_empty}};
       }
     } catch (const dnnl::error&) {
       return {};
