@@ -3,12 +3,38 @@
 
 #include <mpi.h>
 
+#include <chrono>
 #include <string_view>
+#include <thread>
 
 namespace lockstep {
 
 // Waits for a nonblocking MPI operation: tests at once and for a few microseconds, then sleeps between looks, up to a
 // millisecond, so that ranks waiting for one that works leave it the machine. `task` as in check_mpi.
 void wait_patiently(MPI_Request& request, std::string_view task);
+
+// Waits for memory that another rank writes. Looks without a break for as long as ranks in step take to meet, then
+// gives its core away between looks, for there may be fewer cores than ranks.
+template <typename Condition>
+void wait_until(const Condition& condition) {
+  using namespace std::chrono_literals;
+  using Clock = std::chrono::steady_clock;
+  constexpr int looks = 64;  // between two looks at the clock
+  const auto start = Clock::now();
+  const auto looks_long = [&] {
+    for (int look = 0; look < looks; ++look) {
+      if (condition()) return true;
+    }
+    return condition();
+  };
+  while (!looks_long()) {
+    const auto waited = Clock::now() - start;
+    if (waited > 5ms) {
+      std::this_thread::sleep_for(50us);
+    } else if (waited > 50us) {
+      std::this_thread::yield();
+    }
+  }
+}
 
 }  // namespace lockstep

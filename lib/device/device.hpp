@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "device/ops.hpp"
 #include "device/tensor.hpp"
@@ -56,5 +57,12 @@ class Device {
 
 // Throws Error(usage) for an unknown name or a device that this machine lacks.
 std::unique_ptr<Device> open_device(const DeviceOptions& options);
+
+// A library that computes, and the version that is loaded.
+struct LibraryVersion {
+  std::string name;
+  std::string version;
+};
+std::vector<LibraryVersion> device_libraries();
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 // The choice of devices in a build without CUDA.
 #include "base/error.hpp"
 #include "device/cpu/cpu_device.hpp"
+#include "device/cpu/onednn_adapter.hpp"
 #include "device/device.hpp"
 
 namespace lockstep {
@@ -11,5 +12,7 @@ std::unique_ptr<Device> open_device(const DeviceOptions& options) {
           "unknown device '{}' (--device). Known: auto, cpu, cuda.", options.name);
   return std::make_unique<cpu::CpuDevice>(options);
 }
+
+std::vector<LibraryVersion> device_libraries() { return {{"oneDNN", cpu::onednn_version()}}; }
 
 }  // namespace lockstep

@@ -16,6 +16,8 @@
 
 namespace lockstep::cpu {
 
+std::string onednn_version();  // of the library that is loaded, "2.6.3"
+
 // A compiled primitive for three operands, the output last.
 class OneDnnKernel {
  public:

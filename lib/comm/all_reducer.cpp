@@ -1,0 +1,33 @@
+#include "comm/all_reducer.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "comm/mpi_all_reducer.hpp"
+#include "comm/shared_all_reducer.hpp"
+
+namespace lockstep {
+
+std::unique_ptr<AllReducer> make_cpu_all_reducer(const std::string& name, const Communicator& world,
+                                                 std::int64_t bytes) {
+  require(name == "auto" || name == "mpi" || name == "shared", Failure::usage,
+          "unknown value '{}' (--reduce). Known: auto, mpi, shared.", name);
+  const Communicator node = world.node();
+  const bool nobody_shares = world.max(node.size()) == 1;
+  if (name == "mpi" || (name == "auto" && nobody_shares)) return make_mpi_all_reducer(world);
+
+  std::string reason;
+  std::unique_ptr<AllReducer> shared = make_shared_all_reducer(world, sharing_groups(world, node), bytes, reason);
+  if (shared != nullptr) return shared;
+  require(name == "auto", Failure::other,
+          "cannot sum gradients through {} (--reduce shared). Enlarge /dev/shm, or use "
+          "--reduce mpi?",
+          reason);
+  if (world.rank() == 0) {
+    log::warning("gradients are summed by MPI, which is slower: cannot have {}. Enlarge /dev/shm?", reason);
+  }
+  return make_mpi_all_reducer(world);
+}
+
+}  // namespace lockstep

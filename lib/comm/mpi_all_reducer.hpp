@@ -1,0 +1,12 @@
+// Sums through MPI's own nonblocking reduction: any number of nodes, nothing assumed about memory.
+#pragma once
+
+#include <memory>
+
+#include "comm/all_reducer.hpp"
+
+namespace lockstep {
+
+std::unique_ptr<AllReducer> make_mpi_all_reducer(const Communicator& world);
+
+}  // namespace lockstep

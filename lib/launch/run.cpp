@@ -1,0 +1,112 @@
+#include "launch/run.hpp"
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <array>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/hdf5.hpp"
+#include "base/log.hpp"
+#include "comm/check_mpi.hpp"
+#include "comm/mpi_session.hpp"
+#include "launch/parse.hpp"
+#include "runtime/crash_handler.hpp"
+#include "runtime/failure_report.hpp"
+#include "runtime/watcher.hpp"
+
+namespace lockstep {
+namespace {
+
+struct Failed {
+  int code;
+  std::string sentence;
+};
+
+// Call inside a handler, or where an exception is being handled.
+Failed describe_current_exception() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return {error.exit_code(), error.what()};
+  } catch (const std::bad_alloc&) {
+    return {static_cast<int>(Failure::out_of_memory),
+            "out of memory: the system gave none. Choose a smaller batch, or fewer ranks on this node."};
+  } catch (const std::exception& error) {
+    return {static_cast<int>(Failure::other), error.what()};
+  } catch (...) {
+    return {static_cast<int>(Failure::other), "an exception without words (a fault of the program). Please report it."};
+  }
+}
+
+void tell(const Failed& failed) {
+  failure_report::write({failed.code, 0, failed.sentence});
+  log::error(failed.sentence);
+}
+
+// Entered at the throw, with nothing unwound: no destructor can wait for ranks that will not come.
+[[noreturn]] void end_job() {
+  if (std::current_exception() == nullptr) std::abort();
+  const Failed failed = describe_current_exception();
+  tell(failed);
+  MPI_Abort(MPI_COMM_WORLD, failed.code);
+  std::_Exit(failed.code);
+}
+
+std::string host_name() {
+  std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
+  int length = 0;
+  check_mpi(MPI_Get_processor_name(name.data(), &length), "tell this node's name");
+  return {name.data(), static_cast<std::size_t>(length)};
+}
+
+void introduce(const Communicator& world) {
+  const std::string host = host_name();
+  log::set_speaker(world.rank(), host);
+  failure_report::set_rank(world.rank(), host);
+  install_crash_handlers();
+  silence_hdf5();
+}
+
+void run_body(const Communicator& world, const Program& program) {
+  failure_report::set_folder(program.output_folder());
+  if (world.rank() == 0) failure_report::clear();
+  const Watcher watcher(world);
+  Session session{world, nullptr};
+  if (std::optional<DeviceOptions> device = program.device_options()) {
+    device->local_rank = world.local_rank();
+    device->local_size = world.local_size();
+    session.device = open_device(*device);
+  }
+  program.body(session);
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv, const Program& program) {
+  const MpiSession mpi(argc, argv);
+  const Communicator world(MPI_COMM_WORLD);
+  introduce(world);
+  if (const std::optional<int> code = parse_options(argc, argv, program.declare, world.rank())) return *code;
+  if (world.size() > 1) {
+    std::set_terminate(end_job);
+    run_body(world, program);
+    return 0;
+  }
+  try {
+    run_body(world, program);
+    return 0;
+  } catch (...) {
+    const Failed failed = describe_current_exception();
+    tell(failed);
+    return failed.code;
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,47 @@
+// failure.json: what ended a job, in the words of the rank that knows first.
+//
+// Launchers change exit codes, and a rank that is killed says nothing; job scripts read this file before they look at a
+// code. Field by field:
+//
+//   code      exit code of base/error.hpp; 1 where a signal ended the rank
+//   signal    number of the signal, or null
+//   rank, host, step    where; step is the last one begun, -1 before the first
+//   sentence  what happened, for people
+//   time      seconds since 1970
+//
+// One state for the process, because a signal handler has no other way to it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace lockstep::failure_report {
+
+// Whose failures these are. Call before any thread is started.
+void set_rank(int rank, const std::string& host);
+// Where the file goes; empty: nowhere. The folder is made when it is needed, if its parent exists.
+void set_folder(const std::filesystem::path& folder);
+// Removes the report of an earlier run.
+void clear();
+void set_step(std::int64_t step) noexcept;
+
+struct Cause {
+  int code = 1;
+  int signal = 0;  // 0: none
+  std::string_view sentence;
+};
+
+// What happened to this rank, or to `rank`, of which a survivor writes. The first report stands: a later one, by any
+// rank, changes nothing. Safe in signal handlers and from any thread; keeps errno. Says whether this call wrote the
+// file.
+bool write(const Cause& cause) noexcept;
+bool write_of(int rank, const Cause& cause) noexcept;
+
+// From here on write() also leaves the code in `word`, which other ranks of the node see. See runtime/watcher.
+void share_code(std::atomic<int>& word);
+void stop_sharing_code();
+
+}  // namespace lockstep::failure_report

@@ -1,0 +1,51 @@
+#include "runtime/versions.hpp"
+
+#include <fmt/format.h>
+#include <hdf5.h>
+#include <mpi.h>
+#include <xxhash.h>
+#include <zlib.h>
+
+#include <CLI/Version.hpp>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+// "Open MPI v4.1.4, package: ..." up to the comma.
+std::string mpi_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  if (MPI_Get_library_version(text.data(), &length) != MPI_SUCCESS) return "unknown";
+  const std::string words(text.data());
+  return words.substr(0, words.find(','));
+}
+
+std::string hdf5_version() {
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format("{}.{}.{}", major, minor, release);
+}
+
+}  // namespace
+
+std::vector<LibraryVersion> library_versions() {
+  std::vector<LibraryVersion> versions = {
+      {"lockstep", LOCKSTEP_VERSION},
+      {"compiler", __VERSION__},
+      {"MPI", mpi_version()},
+      {"HDF5", hdf5_version()},
+      {"zlib", zlibVersion()},
+      {"xxHash", fmt::format("{}", XXH_versionNumber())},
+      {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
+      {"CLI11", CLI11_VERSION},
+      {"nlohmann-json", nlohmann::json::meta()["version"]["string"]}};
+  for (LibraryVersion& version : device_libraries()) versions.push_back(std::move(version));
+  return versions;
+}
+
+}  // namespace lockstep

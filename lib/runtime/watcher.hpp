@@ -1,0 +1,49 @@
+// A thread that watches the other ranks of this node, so that a death is known within a fraction of a second and by
+// name, whatever MPI call the survivors wait in.
+//
+// It sees processes, not progress: a rank that hangs is alive. A node that goes down as a whole leaves nobody to see
+// it; there the launcher ends the job.
+#pragma once
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/descriptor.hpp"
+#include "comm/communicator.hpp"
+#include "comm/shared_segment.hpp"
+
+namespace lockstep {
+
+struct RankState;
+
+class Watcher {
+ public:
+  // Collective over `world`. Call after failure_report::set_rank. From here on the end of a rank before its stop() ends
+  // the job: one survivor of the node writes failure.json and says which rank died, all exit at once.
+  explicit Watcher(const Communicator& world);
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+  // Says that this rank is done; it may end now, and no longer watches.
+  ~Watcher();
+
+ private:
+  struct Watched {
+    int rank;  // of the world
+    int process;
+    int node_rank;
+    std::unique_ptr<Descriptor> handle;  // pidfd; -1 where the system has none
+    bool has_ended() const;
+  };
+  void watch() const;
+  void judge(const Watched& ended) const;
+  RankState& state_of(int node_rank) const;
+
+  int node_rank_;
+  std::unique_ptr<SharedSegment> states_;  // one RankState for each rank of the node
+  std::vector<Watched> others_;
+  Descriptor stop_request_;  // eventfd
+  std::thread thread_;
+};
+
+}  // namespace lockstep
