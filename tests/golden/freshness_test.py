@@ -1,0 +1,50 @@
+"""The committed golden values are what make_golden.py writes. Exit code 77 (skipped) where PyTorch is not installed."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import h5py
+    import numpy
+    import torch  # noqa: F401: make_golden.py needs it
+except ImportError as error:
+    print(f"skipped: {error}. Debian: apt install python3-torch python3-h5py")
+    sys.exit(77)
+
+HERE = pathlib.Path(__file__).parent
+FILES = ["lenet.h5", "resnet20.h5", "resnet50_narrow.h5", "resnet50.h5"]
+
+
+def datasets(file):
+    found = {}
+    file.visititems(lambda name, item: found.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def compare(committed, written):
+    """Returns what differs. float64 sums in another order, and one unit of what was rounded, may."""
+    with h5py.File(committed) as old_file, h5py.File(written) as new_file:
+        old, new = datasets(old_file), datasets(new_file)
+        problems = [f"only in one of them: {name}" for name in old.keys() ^ new.keys()]
+        for name in old.keys() & new.keys():
+            scale = numpy.abs(old[name]).max()
+            if old[name].shape != new[name].shape or numpy.abs(old[name] - new[name]).max() > 1e-4 * scale:
+                problems.append(f"differs: {name}")
+        for name in ("loss", "steps", "learning_rate", "momentum", "weight_decay"):
+            if abs(old_file.attrs[name] - new_file.attrs[name]) > 1e-9:
+                problems.append(f"differs: attribute {name}")
+    return [f"{committed.name}: {problem}" for problem in problems]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, HERE / "make_golden.py", "--output", folder], check=True)
+        problems = [p for name in FILES for p in compare(HERE / name, pathlib.Path(folder) / name)]
+    print("\n".join(problems) or "the golden values are fresh")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()
