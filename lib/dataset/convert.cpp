@@ -267,6 +267,8 @@ void convert(const Communicator& world, const SampleSource& source, const Conver
   }
   world.barrier();
   for (const Split& split : splits) conversion.write(split);
+  // Only now may another rank read the last manifest.
+  world.barrier();
 }
 
 }  // namespace lockstep

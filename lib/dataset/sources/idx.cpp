@@ -37,8 +37,11 @@ std::string read_idx(const std::filesystem::path& plain) {
             "'{}' unpacks to more than {} bytes (no such file is expected to be). Is it the right file?",
             packed.string(), file_limit_bytes);
   }
+  // zlib begins with the path, which we say ourselves.
   int code = Z_OK;
-  const char* const words = gzerror(file.get(), &code);
+  std::string_view words = gzerror(file.get(), &code);
+  const std::string start = packed.string() + ": ";
+  if (words.starts_with(start)) words.remove_prefix(start.size());
   require(code == Z_OK || code == Z_STREAM_END, Failure::bad_data, "'{}' is damaged: {}. Fetch it again?",
           packed.string(), words);
   return bytes;

@@ -1,0 +1,142 @@
+// On any number of ranks: what conversion writes is the same, whole, and continues where it was interrupted.
+#include "dataset/convert.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "dataset/hash.hpp"
+#include "dataset/shard.hpp"
+#include "dataset/verify.hpp"
+#include "support/small_cifar.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ConvertTest : public testing::Test {
+ protected:
+  ConvertTest() {
+    // All ranks work in rank 0's folder.
+    folder_ = world_.broadcast(own_.path().string(), 0);
+    if (world_.rank() == 0) write_small_cifar(folder_ / "cifar");
+    world_.barrier();
+    source_ = open_cifar10(folder_ / "cifar");
+    options_.output = folder_ / "out";
+    options_.samples_per_shard = 13;
+    options_.validation = 30;
+  }
+  ~ConvertTest() override { world_.barrier(); }
+
+  void run() const { convert(world_, *source_, options_); }
+
+  // Rank 0 changes a file between two runs.
+  template <typename Change>
+  void on_rank_0(Change change) const {
+    world_.barrier();
+    if (world_.rank() == 0) change();
+    world_.barrier();
+  }
+
+  // Name and content of every file, as one hash.
+  std::string hash_of_output() const {
+    std::vector<std::string> lines;
+    for (const auto& entry : fs::recursive_directory_iterator(options_.output)) {
+      if (!entry.is_regular_file() || entry.path().extension() != ".h5") continue;
+      const std::string bytes = read_file(entry.path(), 1 << 20);
+      lines.push_back(fs::relative(entry.path(), options_.output).string() +
+                      xxh3_64_hex(std::as_bytes(std::span(bytes))));
+    }
+    std::sort(lines.begin(), lines.end());
+    const std::string all = fmt::format("{}", fmt::join(lines, "\n"));
+    return xxh3_64_hex(std::as_bytes(std::span(all)));
+  }
+
+  Communicator world_{MPI_COMM_WORLD};
+  TemporaryFolder own_;
+  fs::path folder_;
+  std::unique_ptr<SampleSource> source_;
+  ConvertOptions options_;
+};
+
+TEST_F(ConvertTest, the_shards_are_the_same_on_any_number_of_ranks) {
+  run();
+  // One value for every number of ranks that this test runs with, and for every HDF5.
+  EXPECT_EQ(hash_of_output(), "467fd826e429218a");
+}
+
+TEST_F(ConvertTest, every_sample_is_in_one_split_with_its_pixels) {
+  run();
+  std::vector<std::string> found;  // pixels and label
+  for (const char* split : {"train", "validation"}) {
+    const Manifest manifest = read_manifest(options_.output / split);
+    for (const ShardEntry& entry : manifest.shards) {
+      const ShardReader shard(options_.output / split / entry.file, manifest.shape, entry.samples, 10);
+      for (std::int64_t i = 0; i < shard.samples(); ++i) {
+        found.emplace_back(shard.image(i).begin(), shard.image(i).end()).push_back(static_cast<char>(shard.label(i)));
+      }
+    }
+  }
+  std::vector<std::string> expected;
+  std::vector<std::uint8_t> image(3072);
+  for (std::int64_t i = 0; i < 100; ++i) {
+    const std::int32_t label = source_->read(SourceSplit::train, i, image);
+    expected.emplace_back(image.begin(), image.end()).push_back(static_cast<char>(label));
+  }
+  std::sort(found.begin(), found.end());
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(read_manifest(options_.output / "validation").samples(), 30);
+}
+
+TEST_F(ConvertTest, mean_and_deviation_are_the_training_splits) {
+  options_.validation = 0;
+  run();
+  std::vector<double> sums(3);
+  std::vector<std::uint8_t> image(3072);
+  for (std::int64_t i = 0; i < 100; ++i) {
+    source_->read(SourceSplit::train, i, image);
+    for (std::size_t at = 0; at < image.size(); ++at) sums[at % 3] += image[at];
+  }
+  const Manifest manifest = read_manifest(options_.output / "test");
+  for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(manifest.mean[c], static_cast<float>(sums[c] / (100 * 1024) / 255));
+  // Uniform noise on 0 ... 255.
+  EXPECT_NEAR(manifest.deviation[0], 0.2898, 0.002);
+}
+
+TEST_F(ConvertTest, an_interrupted_run_is_continued) {
+  run();
+  const std::string whole = hash_of_output();
+  const auto written = fs::last_write_time(options_.output / "train" / "train-00001.h5");
+  on_rank_0([&] {
+    fs::remove(options_.output / "train" / manifest_file);
+    fs::remove(options_.output / "train" / "train-00000.h5");
+    fs::resize_file(options_.output / "train" / "train-00002.h5", 100);
+    write_file_atomically(options_.output / "train" / ".train-00003.h5.1.partial", "half");
+  });
+  run();
+  EXPECT_EQ(hash_of_output(), whole);
+  EXPECT_FALSE(fs::exists(options_.output / "train" / ".train-00003.h5.1.partial"));
+  EXPECT_EQ(fs::last_write_time(options_.output / "train" / "train-00001.h5"), written);
+}
+
+TEST_F(ConvertTest, verifying_finds_the_damaged_block_and_running_again_mends_it) {
+  run();
+  verify(world_, options_.output);
+  const fs::path shard = options_.output / "train" / "train-00002.h5";
+  on_rank_0([&] {
+    std::string bytes = read_file(shard, 1 << 20);
+    bytes[5000] = static_cast<char>(bytes[5000] ^ 1);
+    write_file_atomically(shard, bytes);
+  });
+  const Manifest manifest = read_manifest(options_.output / "train");
+  EXPECT_EQ(find_damage(world_, options_.output / "train", manifest),
+            std::vector<std::string>{"shard '" + shard.string() + "' is damaged: block 0 of 1 changed"});
+  world_.barrier();
+  run();
+  verify(world_, options_.output);
+}
+
+}  // namespace
+}  // namespace lockstep

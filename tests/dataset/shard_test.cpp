@@ -1,0 +1,131 @@
+#include "dataset/shard.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "dataset/hash.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+const SampleShape shape{4, 5, 3};
+const std::vector<std::string> classes = {"cat", "dog", "Ärmel"};
+constexpr std::int64_t samples = 7;
+
+struct Content {
+  std::vector<std::uint8_t> images;
+  std::vector<std::int32_t> labels;
+};
+
+Content content() {
+  Content made;
+  for (int i = 0; i < samples * 4 * 5 * 3; ++i) made.images.push_back(static_cast<std::uint8_t>(i * 7));
+  for (int i = 0; i < samples; ++i) made.labels.push_back(i % 3);
+  return made;
+}
+
+std::vector<std::byte> bytes_of(const Content& made) { return shard_bytes(shape, classes, made.images, made.labels); }
+
+std::string words_of(const std::filesystem::path& path, std::int64_t expected = samples, std::int64_t class_count = 3) {
+  try {
+    const ShardReader reader(path, shape, expected, class_count);
+    return "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.failure(), Failure::bad_data);
+    return error.what();
+  }
+}
+
+TEST(ShardTest, a_shard_gives_back_every_sample_that_was_written) {
+  const TemporaryFolder folder;
+  const Content made = content();
+  write_file_atomically(folder.path() / "a.h5", bytes_of(made));
+  const ShardReader reader(folder.path() / "a.h5", shape, samples, 3);
+  ASSERT_EQ(reader.samples(), samples);
+  for (std::int64_t i = 0; i < samples; ++i) {
+    const auto image = reader.image(i);
+    EXPECT_TRUE(std::equal(image.begin(), image.end(), made.images.begin() + i * 60)) << i;
+    EXPECT_EQ(reader.label(i), made.labels[static_cast<std::size_t>(i)]);
+  }
+}
+
+TEST(ShardTest, equal_content_gives_equal_bytes_at_any_time) {
+  // The hash is the same on HDF5 1.10 and 1.14: shards may be made on one machine and continued on another.
+  EXPECT_EQ(xxh3_128_hex(bytes_of(content())), "ec542d14b60aa01b0dd6e37d03aa31fd");
+}
+
+TEST(ShardTest, a_missing_shard_is_named) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "none.h5").string();
+  EXPECT_EQ(words_of(path), "cannot open shard '" + path +
+                                "': No such file or directory (listed in manifest.json). Re-run make_shards?");
+}
+
+TEST(ShardTest, a_shard_that_was_cut_is_damaged) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cut.h5";
+  const std::vector<std::byte> whole = bytes_of(content());
+  for (std::size_t size = 0; size < whole.size(); size += 97) {
+    write_file_atomically(path, std::span(whole).first(size));
+    EXPECT_NE(words_of(path).find("shard '" + path.string() + "' is damaged: "), std::string::npos) << size;
+  }
+}
+
+TEST(ShardTest, a_label_beyond_the_classes_is_named) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.h5";
+  Content made = content();
+  made.labels[5] = 255;
+  write_file_atomically(path, bytes_of(made));
+  EXPECT_EQ(words_of(path), "shard '" + path.string() +
+                                "' is damaged: sample 5 has label 255, but there are 3 classes. Re-run make_shards, or "
+                                "make_shards verify?");
+}
+
+TEST(ShardTest, another_number_of_samples_than_the_manifest_says_is_refused) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.h5";
+  write_file_atomically(path, bytes_of(content()));
+  EXPECT_EQ(words_of(path, 8), "shard '" + path.string() +
+                                   "' is damaged: /images does not have the 8 samples and the shape that manifest.json "
+                                   "says. Re-run make_shards, or make_shards verify?");
+}
+
+// Deterministic damage: whatever a byte becomes, the reader throws or stays inside the file.
+TEST(ShardTest, no_damaged_byte_makes_the_reader_leave_the_file) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.h5";
+  const std::vector<std::byte> whole = bytes_of(content());
+  int refused = 0;
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    if (whole[at] == std::byte{0} && at % 61 != 0) continue;
+    for (const int flip : {0x01, 0x80, 0xFF}) {
+      std::vector<std::byte> damaged = whole;
+      damaged[at] ^= static_cast<std::byte>(flip);
+      {
+        std::ofstream(path, std::ios::binary)
+            .write(reinterpret_cast<const char*>(damaged.data()), static_cast<std::streamsize>(damaged.size()));
+      }
+      try {
+        const ShardReader reader(path, shape, samples, 3);
+        unsigned sum = 0;
+        for (std::int64_t i = 0; i < samples; ++i) {
+          for (const std::uint8_t pixel : reader.image(i)) sum += pixel;
+          EXPECT_LT(reader.label(i), 3);
+        }
+        EXPECT_GT(sum, 0U);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.failure(), Failure::bad_data) << error.what();
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 300);
+}
+
+}  // namespace
+}  // namespace lockstep
