@@ -68,6 +68,17 @@ TEST_P(TrainingStepTest, the_second_step_computes_the_same_bits) {
   EXPECT_EQ(read(*net.device, net.store.reduced()), first);
 }
 
+TEST_P(TrainingStepTest, a_part_contributes_its_share_of_gradients_and_statistics) {
+  RecordingSink sink;
+  net.pass(images, labels, sink);
+  std::vector<float> halved = read(*net.device, net.store.reduced());
+  const std::int64_t correct = net.store.gradient_count() + net.store.statistics_count() + ParameterStore::tail_correct;
+  for (std::int64_t i = 0; i < correct; ++i) halved[static_cast<std::size_t>(i)] *= 0.5F;
+  net.statistics.scale = 0.5F;
+  net.pass(images, labels, sink);
+  EXPECT_EQ(read(*net.device, net.store.reduced()), halved);
+}
+
 TEST_P(TrainingStepTest, a_second_part_adds_its_gradients_and_statistics) {
   net.statistics.scale = 0.5F;
   RecordingSink first;
