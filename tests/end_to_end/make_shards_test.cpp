@@ -1,0 +1,136 @@
+// The real program: what it writes, says and returns.
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+
+#include <cstdlib>
+
+#include "base/file.hpp"
+#include "support/program.hpp"
+#include "support/small_cifar.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+class MakeShardsTest : public testing::Test {
+ protected:
+  MakeShardsTest() { write_small_cifar(cifar()); }
+
+  fs::path cifar() const { return folder_.path() / "cifar"; }
+  fs::path output() const { return folder_.path() / "with spaces"; }
+
+  std::vector<std::string> conversion(const fs::path& to) const {
+    return {built_program("make_shards"), "cifar10", "--source",     cifar(), "--output", to,
+            "--samples-per-shard",        "15",      "--validation", "20"};
+  }
+  void expect_failure(const std::vector<std::string>& arguments, int code, const std::string& sentence) const {
+    const ProgramResult result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, code) << result.errors;
+    EXPECT_NE(result.errors.find(sentence), std::string::npos) << result.errors;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(MakeShardsTest, a_data_set_is_written_verified_and_kept) {
+  const ProgramResult first = run_program(conversion(output()));
+  ASSERT_EQ(first.exit_code, 0) << first.errors;
+  EXPECT_NE(first.output.find("80 samples in 6 shards"), std::string::npos) << first.output;
+  EXPECT_EQ(run_program({built_program("make_shards"), "verify", output()}).exit_code, 0);
+  const ProgramResult second = run_program(conversion(output()));
+  EXPECT_NE(second.output.find("is complete already"), std::string::npos) << second.output;
+}
+
+TEST_F(MakeShardsTest, four_ranks_write_the_bytes_that_one_writes) {
+  ASSERT_EQ(run_program(conversion(folder_.path() / "one")).exit_code, 0);
+  const ProgramResult four = run_program(under_mpirun(4, conversion(folder_.path() / "four")));
+  ASSERT_EQ(four.exit_code, 0) << four.errors;
+  EXPECT_EQ(run_program({"diff", "-r", folder_.path() / "one", folder_.path() / "four"}).exit_code, 0);
+}
+
+TEST_F(MakeShardsTest, a_damaged_shard_is_named_with_its_block) {
+  ASSERT_EQ(run_program(conversion(output())).exit_code, 0);
+  const fs::path shard = output() / "test" / "test-00001.h5";
+  std::string bytes = read_file(shard, 1 << 20);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write_file_atomically(shard, bytes);
+  expect_failure(
+      {built_program("make_shards"), "verify", output()}, 65,
+      fmt::format("shard '{}' is damaged: block 0 of 1 changed (1 of 10 shards are damaged). Run make_shards "
+                  "again: it replaces them.",
+                  shard.string()));
+}
+
+TEST_F(MakeShardsTest, other_options_do_not_mix) {
+  ASSERT_EQ(run_program(conversion(output())).exit_code, 0);
+  std::vector<std::string> other = conversion(output());
+  other.back() = "21";
+  expect_failure(other, 2,
+                 fmt::format("'{}' was begun with other options: validation was 20 and is 21 now (two data sets must "
+                             "not mix). Choose another --output or remove it.",
+                             output().string()));
+}
+
+TEST_F(MakeShardsTest, a_folder_with_other_things_is_left_alone) {
+  fs::create_directories(output());
+  write_file_atomically(output() / "thesis.tex", "years of work");
+  expect_failure(conversion(output()), 2,
+                 fmt::format("'{}' is not empty and was not made by make_shards (--output). Choose another folder.",
+                             output().string()));
+}
+
+TEST_F(MakeShardsTest, an_output_that_is_a_file_is_refused) {
+  write_file_atomically(output(), "a file");
+  expect_failure(conversion(output()), 2,
+                 fmt::format("'{}' is not a directory (--output). Choose a folder.", output().string()));
+}
+
+TEST_F(MakeShardsTest, a_bad_label_leaves_nothing_behind) {
+  std::string records = small_cifar_records(5);
+  records[0] = static_cast<char>(255);
+  write_file_atomically(cifar() / "data_batch_5.bin", records);
+  expect_failure(conversion(output()), 65,
+                 fmt::format("sample 0 of '{}' has label 255, but there are 10 classes. Unpack the archive again?",
+                             (cifar() / "data_batch_5.bin").string()));
+  EXPECT_FALSE(fs::exists(output()));
+}
+
+TEST_F(MakeShardsTest, more_validation_samples_than_there_are_is_refused) {
+  std::vector<std::string> all = conversion(output());
+  all.back() = "100";
+  expect_failure(all, 2, "100 samples cannot be split off 100 training samples (--validation). Give a smaller number.");
+}
+
+TEST_F(MakeShardsTest, a_full_disk_leaves_no_half_shard_and_more_space_lets_it_continue) {
+  const fs::path disk = folder_.path() / "disk";
+  fs::create_directories(disk);
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=160k") != 0) GTEST_SKIP() << "mount is not permitted here";
+  const ProgramResult full = run_program(conversion(disk / "out"));
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_NE(full.errors.find("No space left on device. Free some space there and run again."), std::string::npos)
+      << full.errors;
+  EXPECT_FALSE(fs::exists(disk / "out" / "train" / "manifest.json"));
+  for (const auto& entry : fs::recursive_directory_iterator(disk)) {
+    EXPECT_FALSE(entry.path().string().ends_with(partial_suffix)) << entry.path();
+  }
+  EXPECT_EQ(::mount("tmpfs", disk.c_str(), "tmpfs", MS_REMOUNT, "size=16m"), 0);
+  const ProgramResult more = run_program(conversion(disk / "out"));
+  EXPECT_EQ(more.exit_code, 0) << more.errors;
+  EXPECT_NE(more.output.find("kept from an earlier run"), std::string::npos) << more.output;
+  ::umount(disk.c_str());
+}
+
+TEST_F(MakeShardsTest, the_real_cifar10_has_its_known_mean) {
+  const char* const data = std::getenv("LOCKSTEP_TEST_DATA");
+  if (data == nullptr) GTEST_SKIP() << "LOCKSTEP_TEST_DATA does not name a folder with cifar-10-batches-bin";
+  const ProgramResult result = run_program({built_program("make_shards"), "cifar10", "--source",
+                                            fs::path(data) / "cifar-10-batches-bin", "--output", output()});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const std::string manifest = read_file(output() / "train" / "manifest.json", 1 << 20);
+  EXPECT_NE(manifest.find("0.49139"), std::string::npos);  // of red, as everybody reports it
+}
+
+}  // namespace
+}  // namespace lockstep
