@@ -1,5 +1,6 @@
 #include "base/log.hpp"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -63,9 +64,25 @@ void print(int descriptor, std::string_view text, Speaker speaker, Prefix prefix
   write_whole(descriptor, fmt::format("{}{}\n", start, text));
 }
 
+// The terminal that people see, or -1. mpirun gives each rank a terminal of its own, even where mpirun's output is a
+// file: what counts is then the output of the process that started this one.
+int find_terminal() {
+  if (::isatty(STDOUT_FILENO) != 1) return -1;
+  const int parent = ::open(fmt::format("/proc/{}/fd/1", ::getppid()).c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+  if (parent < 0) return STDOUT_FILENO;
+  if (::isatty(parent) == 1) return parent;
+  ::close(parent);
+  return -1;
+}
+
+int terminal() {
+  static const int found = find_terminal();
+  return found;
+}
+
 std::size_t window_width() {
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  if (::ioctl(terminal(), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
   return size.ws_col;
 }
 
@@ -111,10 +128,7 @@ void error(std::string_view text) {
   now.ended = true;
 }
 
-bool is_terminal() {
-  static const bool terminal = ::isatty(STDOUT_FILENO) == 1;
-  return terminal;
-}
+bool is_terminal() { return terminal() >= 0; }
 
 void progress(std::string_view text) {
   if (!is_terminal()) return;
