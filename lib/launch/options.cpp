@@ -35,9 +35,8 @@ void add_choice(CLI::App& app, const std::string& flag, const std::array<Choice<
     return std::ranges::find_if(choices, [&](const Choice<Value>& choice) { return name == choice.name; });
   };
   const std::string names = names_of<Value>(choices);
-  const auto check = [find, &choices, names, flag](const std::string& name) {
-    return find(name) != choices.end() ? std::string()
-                                       : fmt::format("unknown value '{}' ({}). Known: {}.", name, flag, names);
+  const auto check = [find, &choices, names](const std::string& name) {
+    return find(name) != choices.end() ? std::string() : fmt::format("unknown value '{}'. Known: {}", name, names);
   };
   app.add_option_function<std::string>(
          flag, [find, &target](const std::string& name) { target = find(name)->value; }, help)

@@ -25,7 +25,8 @@ class Reader {
       : path_(path.string()), bytes_(static_cast<hsize_t>(image.size())) {
     const Hid<H5Pclose> access = hdf5_in_memory();
     check_h5(H5Pset_file_image(access, image.data(), image.size()), "take a file into memory");
-    file_ = Hid<H5Fclose>(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access));
+    // HDF5 asks for a name that no file has, although it reads the image only.
+    file_ = Hid<H5Fclose>(H5Fopen((path_ + ".in-memory").c_str(), H5F_ACC_RDONLY, access));
     if (file_ < 0) damaged("HDF5 cannot open it: " + hdf5_words());
   }
 

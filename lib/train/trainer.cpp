@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "runtime/versions.hpp"
 #include "train/model_file.hpp"
 
 namespace lockstep {
@@ -110,6 +111,8 @@ void Trainer::save(const Evaluation& last) {
 }
 
 nlohmann::json Trainer::summary(const Evaluation& last, const std::string& weights_hash) const {
+  nlohmann::json versions;
+  for (const LibraryVersion& library : library_versions()) versions[library.name] = library.version;
   return {{"test_accuracy", last.accuracy()},
           {"test_loss", last.loss()},
           {"samples_per_second", reporter_.samples_per_second()},
@@ -127,6 +130,8 @@ nlohmann::json Trainer::summary(const Evaluation& last, const std::string& weigh
           {"data", train_.manifest().name},
           {"data_hash", train_.manifest().root_hash},
           {"device", session_.device->description()},
+          {"precision", session_.device->precision() == DType::bf16 ? "bf16" : "fp32"},
+          {"versions", versions},
           {"reducer", step_.reducer_description()},
           {"sync_ms_within_backward", step_.sync().cost().within_backward_ms},
           {"sync_ms_after_backward", step_.sync().cost().after_backward_ms}};

@@ -1,0 +1,59 @@
+// Tests a trained model on a data set: accuracy over all classes, for each class, and what is mistaken for what.
+//
+//   mpirun -n 2 evaluate --model-file runs/cifar10/model.h5 --data data/cifar10
+#include <fmt/core.h>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/log.hpp"
+#include "launch/options.hpp"
+#include "launch/run.hpp"
+#include "train/evaluation.hpp"
+#include "train/evaluation_text.hpp"
+#include "train/model_file.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+struct EvaluateOptions {
+  std::filesystem::path model_file;
+  std::filesystem::path data;
+  std::string split = "test";
+  std::filesystem::path predictions;
+  int loader_threads = 1;
+  DeviceOptions device;
+
+  void declare(CLI::App& app) {
+    app.description("Tests a trained model on a data set.");
+    app.add_option("--model-file", model_file, "Written by train_cifar")->required()->type_name("FILE");
+    app.add_option("--data", data, "Folder made by make_shards")->required()->type_name("FOLDER");
+    app.add_option("--split", split, "Part of the data set: train, test or validation")->type_name("NAME");
+    app.add_option("--predictions", predictions, "Where to write one line for each sample: label, prediction")
+        ->type_name("FILE");
+    app.add_option("--loader-threads", loader_threads, "Threads of each rank that read samples")
+        ->check(CLI::Range(1, 256))
+        ->type_name("THREADS");
+    declare_device(app, device);
+  }
+  DeviceOptions device_options() const { return device; }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run<EvaluateOptions>(argc, argv, [](Session& session, const EvaluateOptions& options) {
+    const ModelFile file = read_model_file(options.model_file);
+    const Dataset dataset(options.data / options.split);
+    require_fits(file, dataset.manifest());
+
+    Model model(*session.device, {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
+    model.store.allocate(session.device->make_lasting(model.store.reduced_count(), DType::f32));
+    model.store.assign(file.entries);
+
+    const Evaluation evaluation = Evaluator(session.world, model, dataset, options.loader_threads).evaluate();
+    log::plain(evaluation_text(evaluation, file.classes));
+    if (options.predictions.empty() || session.world.rank() != 0) return;
+    write_file_atomically(options.predictions, predictions_text(evaluation, dataset, file.classes));
+  });
+}

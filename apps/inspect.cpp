@@ -1,0 +1,27 @@
+// Says in words what a file of Lockstep holds: a shard, a manifest or a model.
+//
+//   inspect runs/cifar10/model.h5
+#include "base/log.hpp"
+#include "launch/run.hpp"
+#include "train/inspection.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+struct InspectOptions {
+  std::filesystem::path file;
+
+  void declare(CLI::App& app) {
+    app.description("Says what a shard, a manifest or a model file holds.");
+    app.add_option("FILE", file, "A shard (.h5), manifest.json, a data set's folder, or a model file (.h5)")
+        ->required();
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run<InspectOptions>(argc, argv,
+                             [](Session&, const InspectOptions& options) { log::plain(describe_file(options.file)); });
+}

@@ -1,0 +1,46 @@
+// Trains an image classifier on shards made by make_shards, data-parallel over the ranks it is started on.
+//
+//   mpirun -n 2 train_cifar --data data/cifar10 --output runs/cifar10
+#include "launch/options.hpp"
+#include "launch/run.hpp"
+#include "train/trainer.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+// ResNet-20 on CIFAR-10 in ten epochs: one cycle of the learning rate (Smith and Topin 2018) with the weight decay and
+// augmentation of He et al. 2015.
+Recipe cifar_recipe() {
+  Recipe recipe;
+  recipe.model = "resnet20";
+  recipe.epochs = 10;
+  recipe.batch.global_batch = 128;
+  recipe.learning_rate.rate = 0.4;
+  recipe.learning_rate.base_batch = 128;
+  recipe.learning_rate.schedule = Schedule::one_cycle;
+  recipe.sgd.momentum = 0.9F;
+  recipe.sgd.kind = Momentum::classic;
+  recipe.sgd.weight_decay = 5e-4F;
+  recipe.label_smoothing = 0;
+  return recipe;
+}
+
+struct TrainOptions {
+  Recipe recipe = cifar_recipe();
+  DeviceOptions device;
+
+  void declare(CLI::App& app) {
+    app.description("Trains an image classifier on one or many ranks.");
+    declare_training(app, recipe, device);
+  }
+  DeviceOptions device_options() const { return device; }
+  std::filesystem::path output_folder() const { return recipe.output; }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run<TrainOptions>(
+      argc, argv, [](Session& session, const TrainOptions& options) { Trainer(session, options.recipe).fit(); });
+}

@@ -1,0 +1,142 @@
+// Whole training steps on noise: forward, backward, the sum over ranks, the update. Prints one JSON line.
+//
+//   mpirun -n 2 step_bench --model resnet18 --image-size 32 --batch 64 --threads 1 --steps 20
+#include <algorithm>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "convolution_bound.hpp"
+#include "launch/options.hpp"
+#include "launch/run.hpp"
+#include "models/model_zoo.hpp"
+#include "process_facts.hpp"
+#include "train/noise.hpp"
+#include "train/training_step.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+// Whether to measure what the step's convolutions alone would allow, behind the steps.
+enum class Bound { none, convolutions };
+
+struct StepBenchOptions {
+  std::string model = "resnet18";
+  std::int64_t image_size = 32;
+  std::int64_t classes = 10;
+  std::int64_t channels = 3;
+  std::int64_t batch = 64;
+  std::int64_t steps = 20;
+  Bound bound = Bound::none;
+  ReducePlan reduce;
+  DeviceOptions device;
+
+  void declare(CLI::App& app) {
+    app.description("Times whole training steps on noise; prints one JSON line.");
+    const CLI::Range count(std::int64_t{1}, std::int64_t{1} << 20);
+    app.add_option("--model", model, "Network: " + known_models())->type_name("NAME");
+    app.add_option("--image-size", image_size, "Height and width")->check(count)->type_name("PIXELS");
+    app.add_option("--channels", channels, "Of a picture")->check(count)->type_name("COUNT");
+    app.add_option("--classes", classes, "Of the labels")->check(count)->type_name("COUNT");
+    app.add_option("--batch", batch, "Samples of each rank in a step")->check(count)->type_name("SAMPLES");
+    app.add_option("--steps", steps, "Timed steps")->check(count)->type_name("STEPS");
+    app.add_flag_callback(
+        "--convolutions", [this] { bound = Bound::convolutions; },
+        "Also time the convolutions of a step alone: the bound that the rest of the step costs");
+    declare_device(app, device);
+    declare_reduce(app, reduce);
+  }
+  DeviceOptions device_options() const { return device; }
+};
+
+// The same batch again and again.
+class NoiseLoader final : public Loader {
+ public:
+  explicit NoiseLoader(Batch batch) : batch_(std::move(batch)) {}
+  const Batch& next() override { return batch_; }
+  double waited_ms() const override { return 0; }
+
+ private:
+  Batch batch_;
+};
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+constexpr double learning_rate = 1e-3;  // small: noise has no pattern to learn, and the loss must stay finite
+
+struct Timing {
+  std::vector<double> step_ms;
+  double seconds = 0;
+  SyncCost sync;  // of the timed steps
+};
+
+// Collective.
+Timing time_steps(TrainingStep& step, Loader& loader, const Communicator& world, std::int64_t steps) {
+  constexpr std::int64_t untimed = 3;
+  for (std::int64_t index = 0; index < untimed; ++index) step.run(loader, index, learning_rate);
+  Timing timing;
+  const SyncCost before = step.sync().cost();
+  world.barrier();
+  const Stopwatch whole;
+  for (std::int64_t index = 0; index < steps; ++index) {
+    const Stopwatch watch;
+    step.run(loader, index, learning_rate);
+    timing.step_ms.push_back(watch.milliseconds());
+  }
+  timing.seconds = whole.seconds();
+  timing.sync.within_backward_ms = step.sync().cost().within_backward_ms - before.within_backward_ms;
+  timing.sync.after_backward_ms = step.sync().cost().after_backward_ms - before.after_backward_ms;
+  return timing;
+}
+
+void bench(Session& session, const StepBenchOptions& options) {
+  const Communicator& world = session.world;
+  const LoaderShare share{options.batch * world.size(), world.size(), world.rank(), 1};
+  const ModelOptions model{options.model, {options.image_size, options.image_size, options.channels}, options.classes};
+  TrainingStep step(session, model, share, options.reduce, SgdOptions{}, 0.0F, 0);
+  step.choose_kernels(options.batch);
+  NoiseLoader loader(noise_batch(*session.device, model.sample, options.batch, options.classes));
+  step.run(loader, 0, learning_rate);
+  const double first_step_seconds = world.max(seconds_since_process_start());
+  const Timing timing = time_steps(step, loader, world, options.steps);
+
+  const double seconds = world.max(timing.seconds);
+  const auto steps = static_cast<double>(options.steps);
+  const double rate = steps * static_cast<double>(share.global_batch) / seconds;
+  nlohmann::json line = {
+      {"samples_per_second", rate},
+      {"step_ms_median", world.max(median(timing.step_ms))},
+      {"first_step_seconds", first_step_seconds},
+      {"peak_memory_bytes", static_cast<std::int64_t>(world.max(static_cast<double>(peak_memory_bytes())))},
+      {"sync_ms_within_backward", world.max(timing.sync.within_backward_ms) / steps},
+      {"sync_ms_after_backward", world.max(timing.sync.after_backward_ms) / steps},
+      {"buckets", step.sync().bucket_count()},
+      {"reducer", step.reducer_description()},
+      {"model", options.model},
+      {"image_size", options.image_size},
+      {"batch_per_rank", options.batch},
+      {"ranks", world.size()},
+      {"steps", options.steps},
+      {"precision", options.device.precision == DType::bf16 ? "bf16" : "fp32"},
+      {"device", session.device->description()}};
+  if (options.bound == Bound::convolutions) {
+    const double bound = world.sum(
+        convolution_bound(*session.device, convolutions_of(options.model, options.image_size), options.batch));
+    line["convolution_bound_samples_per_second"] = bound;
+    line["share_of_convolution_bound"] = rate / bound;
+  }
+  log::plain(line.dump());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run<StepBenchOptions>(argc, argv, bench); }
