@@ -1,0 +1,36 @@
+# The Debian packages that Lockstep is built from and tested with. Read by data/quick_start.sh and tests/run.sh.
+build_packages=(
+  g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libhdf5-dev libdnnl-dev
+  libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev zlib1g-dev
+)
+test_packages=(
+  libgtest-dev libbenchmark-dev python3 binutils
+  slurm-wlm slurm-client slurmctld slurmd munge slurm-wlm-basic-plugins iproute2 procps
+)
+long_test_packages=(
+  clang-tidy clang-format debootstrap qemu-user python3-torch python3-h5py python3-numpy
+)
+
+# install_missing PACKAGE...: installs what is not there yet. Without root it asks sudo; where nothing is missing it needs
+# neither root nor a network.
+install_missing() {
+  local missing=() package
+  for package in "$@"; do
+    dpkg-query --show --showformat='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  ((${#missing[@]} == 0)) && return 0
+  echo "Installing ${missing[*]}"
+  local as_root=()
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null || { echo "cannot install packages: neither root nor sudo. Install them first." >&2; return 1; }
+    as_root=(sudo)
+  fi
+  local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 --quiet=2)
+  if ! { "${apt[@]}" update && "${apt[@]}" install --yes --no-install-recommends "${missing[@]}"; } >/tmp/lockstep-apt.$$ 2>&1; then
+    tail -5 /tmp/lockstep-apt.$$ >&2
+    rm -f /tmp/lockstep-apt.$$
+    echo "cannot install packages: apt-get failed, its words are above. Is the network up?" >&2
+    return 1
+  fi
+  rm -f /tmp/lockstep-apt.$$
+}
