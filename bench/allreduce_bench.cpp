@@ -1,0 +1,146 @@
+// How fast gradients are summed over ranks: Open MPI's default against both reducers, one after another in every round.
+//
+//   mpirun -n 2 allreduce_bench
+//   mpirun -n 2 allreduce_bench --benchmark_filter=/45
+//
+// Times are of the slowest rank, medians over the rounds. A bus bandwidth is what nccl-tests calls so: bytes a second
+// times 2 (n - 1) / n, which a link must carry at least for n ranks. shared_over_mpi is the median over rounds of Open
+// MPI's time divided by shared memory's, with its 95 % bootstrap interval.
+#include <benchmark/benchmark.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "comm/all_reducer.hpp"
+#include "comm/check_mpi.hpp"
+#include "comm/mpi_session.hpp"
+
+namespace lockstep {
+namespace {
+
+// The same on every rank, or they would wait for each other for ever.
+constexpr int rounds = 31;
+constexpr int warm_up_rounds = 3;
+
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
+  return values[values.size() / 2];
+}
+
+// The 95 % percentile bootstrap of the median (Efron 1979).
+std::pair<double, double> interval_of_median(const std::vector<double>& values) {
+  constexpr std::size_t resamples = 2000;
+  std::mt19937 random(1);
+  std::uniform_int_distribution<std::size_t> any(0, values.size() - 1);
+  std::vector<double> medians(resamples);
+  for (double& one : medians) {
+    std::vector<double> resample(values.size());
+    for (double& value : resample) value = values[any(random)];
+    one = median(std::move(resample));
+  }
+  std::ranges::sort(medians);
+  return {medians[resamples / 40], medians[resamples - resamples / 40 - 1]};
+}
+
+// Seconds of the slowest rank, which all ranks learn.
+double seconds_of(const std::function<void()>& work, const Communicator& world) {
+  MPI_Barrier(world.handle());
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return world.max(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+}
+
+struct Contender {
+  const char* name;
+  std::function<void()> sum;
+  std::vector<double> seconds;
+};
+
+void report(benchmark::State& state, const std::array<Contender, 3>& contenders, double bytes, int ranks) {
+  std::vector<double> ratios(contenders[0].seconds.size());
+  std::ranges::transform(contenders[0].seconds, contenders[2].seconds, ratios.begin(), std::divides<>());
+  for (const Contender& contender : contenders) {
+    const double seconds = median(contender.seconds);
+    state.counters[std::string(contender.name) + "_ms"] = 1e3 * seconds;
+    state.counters[std::string(contender.name) + "_bus_GB/s"] = 1e-9 * bytes / seconds * 2 * (ranks - 1) / ranks;
+  }
+  state.counters["shared_over_mpi"] = median(ratios);
+  std::tie(state.counters["low"].value, state.counters["high"].value) = interval_of_median(ratios);
+}
+
+void allreduce(benchmark::State& state, const Communicator& world) {
+  const std::int64_t bytes = state.range(0) * 1'000'000;
+  const std::int64_t count = bytes / size_of(DType::f32);
+  std::vector<float> plain(static_cast<std::size_t>(count));
+  const auto mpi = make_cpu_all_reducer("mpi", world, bytes);
+  const auto shared = make_cpu_all_reducer("shared", world, bytes);
+  const Tensor mpi_values = mpi->allocate(count);
+  const Tensor shared_values = shared->allocate(count);
+
+  std::array<Contender, 3> contenders{{{"open_mpi",
+                                        [&] {
+                                          check_mpi(MPI_Allreduce(MPI_IN_PLACE, plain.data(), static_cast<int>(count),
+                                                                  MPI_FLOAT, MPI_SUM, world.handle()),
+                                                    "sum");
+                                        },
+                                        {}},
+                                       {"mpi",
+                                        [&] {
+                                          mpi->start_sum(mpi_values);
+                                          mpi->wait();
+                                        },
+                                        {}},
+                                       {"shared",
+                                        [&] {
+                                          shared->start_sum(shared_values);
+                                          shared->wait();
+                                        },
+                                        {}}}};
+  for (int round = 0; round < warm_up_rounds; ++round) {
+    for (const Contender& contender : contenders) contender.sum();
+  }
+  for ([[maybe_unused]] auto _ : state) {
+    for (Contender& contender : contenders) contender.seconds.push_back(seconds_of(contender.sum, world));
+    state.SetIterationTime(contenders[2].seconds.back());
+  }
+  report(state, contenders, static_cast<double>(bytes), world.size());
+}
+
+// Ranks other than 0 run the same and say nothing.
+class Silent final : public benchmark::BenchmarkReporter {
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>&) override {}
+};
+
+void run_benches(int argc, char** argv) {
+  const MpiSession mpi(argc, argv);
+  const Communicator world(MPI_COMM_WORLD);
+  for (const std::int64_t megabytes : {1, 4, 11, 25, 45, 100}) {
+    benchmark::RegisterBenchmark("allreduce/MB", [&world](benchmark::State& state) { allreduce(state, world); })
+        ->Arg(megabytes)
+        ->Iterations(rounds)
+        ->UseManualTime()
+        ->Unit(benchmark::kMillisecond);
+  }
+  benchmark::Initialize(&argc, argv);
+  Silent silent;
+  if (world.rank() == 0) {
+    benchmark::RunSpecifiedBenchmarks();
+  } else {
+    benchmark::RunSpecifiedBenchmarks(&silent);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) { lockstep::run_benches(argc, argv); }
