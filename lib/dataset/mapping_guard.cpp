@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "runtime/failure_report.hpp"
 
 namespace lockstep {
 namespace {
@@ -76,8 +77,10 @@ bool MappingGuard::covers(const void* address) const {
 }
 
 void MappingGuard::end_program() const {
+  constexpr int code = static_cast<int>(Failure::bad_data);
+  failure_report::write({code, SIGBUS, sentence_});
   static_cast<void>(!write(STDERR_FILENO, line_.data(), line_.size()));
-  _exit(static_cast<int>(Failure::bad_data));
+  _exit(code);
 }
 
 }  // namespace lockstep

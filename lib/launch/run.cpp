@@ -77,7 +77,7 @@ void introduce(const Communicator& world) {
 void run_body(const Communicator& world, const Program& program) {
   failure_report::set_folder(program.output_folder());
   if (world.rank() == 0) failure_report::clear();
-  const Watcher watcher(world);
+  const Watcher watcher(world, host_name());
   Session session{world, nullptr};
   if (std::optional<DeviceOptions> device = program.device_options()) {
     device->local_rank = world.local_rank();

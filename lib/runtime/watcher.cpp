@@ -15,6 +15,7 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -69,8 +70,8 @@ Death describe_death(int process) {
 
 }  // namespace
 
-Watcher::Watcher(const Communicator& world)
-    : node_rank_(world.local_rank()), stop_request_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+Watcher::Watcher(const Communicator& world, std::string host)
+    : node_rank_(world.local_rank()), host_(std::move(host)), stop_request_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   const Communicator node = world.node();
   if (node.size() == 1) return;
   std::string reason;
@@ -134,8 +135,8 @@ void Watcher::judge(const Watched& ended) const {
   if (state_of(ended.node_rank).word.compare_exchange_strong(word, RankState::death_told)) {
     const Death death = describe_death(ended.process);
     const std::string sentence = fmt::format(
-        "rank {} on this node {} (no rank can go on without it). Look for its last words, and at the node's memory.",
-        ended.rank, death.words);
+        "rank {} on {} {} (no rank can go on without it). Look for its last words, and at the node's memory.",
+        ended.rank, host_, death.words);
     failure_report::write_of(ended.rank, {1, death.signal, sentence});
     log::error(sentence);
     ::_exit(1);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -19,9 +20,10 @@ struct RankState;
 
 class Watcher {
  public:
-  // Collective over `world`. Call after failure_report::set_rank. From here on the end of a rank before its stop() ends
-  // the job: one survivor of the node writes failure.json and says which rank died, all exit at once.
-  explicit Watcher(const Communicator& world);
+  // Collective over `world`. `host` is this node's name. Call after failure_report::set_rank. From here on the end of a
+  // rank whose watcher lives ends the job: one survivor of the node writes failure.json and says which rank died, all
+  // exit at once.
+  Watcher(const Communicator& world, std::string host);
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
   // Says that this rank is done; it may end now, and no longer watches.
@@ -40,6 +42,7 @@ class Watcher {
   RankState& state_of(int node_rank) const;
 
   int node_rank_;
+  std::string host_;
   std::unique_ptr<SharedSegment> states_;  // one RankState for each rank of the node
   std::vector<Watched> others_;
   Descriptor stop_request_;  // eventfd

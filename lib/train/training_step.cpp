@@ -2,6 +2,7 @@
 
 #include "nn/initialise.hpp"
 #include "nn/loss.hpp"
+#include "runtime/failure_report.hpp"
 #include "train/noise.hpp"
 
 namespace lockstep {
@@ -58,6 +59,7 @@ void TrainingStep::run_part(const Batch& batch, GradientSink& sink, Accumulate a
 }
 
 Metrics TrainingStep::run(Loader& loader, std::int64_t step, double learning_rate) {
+  failure_report::set_step(step);
   for (int part = 0; part < share_.parts; ++part) {
     sync_->begin_part(part, share_.parts);
     run_part(loader.next(), *sync_, sync_->accumulate());
