@@ -8,12 +8,11 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
-# shellcheck source=../lib/cmake/debian_packages.sh
+# shellcheck source=lib/cmake/debian_packages.sh
 source lib/cmake/debian_packages.sh
 
 install_missing "${build_packages[@]}"
-cmake --preset release -D LOCKSTEP_TESTS=OFF -D LOCKSTEP_BENCH=OFF -B build/quick_start >build-quick_start.log 2>&1 &&
-  mv build-quick_start.log build/quick_start/configure.log || { cat build-quick_start.log >&2; rm -f build-quick_start.log; exit 1; }
+cmake --preset release -D LOCKSTEP_TESTS=OFF -D LOCKSTEP_BENCH=OFF -B build/quick_start
 cmake --build build/quick_start
 
 programs=$root/build/quick_start/bin

@@ -9,7 +9,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
-# shellcheck source=../lib/cmake/debian_packages.sh
+# shellcheck source=lib/cmake/debian_packages.sh
 source lib/cmake/debian_packages.sh
 
 selection=(--label-exclude long)

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034
 # The Debian packages that Lockstep is built from and tested with. Read by data/quick_start.sh and tests/run.sh.
 build_packages=(
   g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libhdf5-dev libdnnl-dev
@@ -26,11 +27,10 @@ install_missing() {
     as_root=(sudo)
   fi
   local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 --quiet=2)
-  if ! { "${apt[@]}" update && "${apt[@]}" install --yes --no-install-recommends "${missing[@]}"; } >/tmp/lockstep-apt.$$ 2>&1; then
-    tail -5 /tmp/lockstep-apt.$$ >&2
-    rm -f /tmp/lockstep-apt.$$
+  local words
+  if ! words=$({ "${apt[@]}" update && "${apt[@]}" install --yes --no-install-recommends "${missing[@]}"; } 2>&1); then
+    tail -5 <<<"$words" >&2
     echo "cannot install packages: apt-get failed, its words are above. Is the network up?" >&2
     return 1
   fi
-  rm -f /tmp/lockstep-apt.$$
 }
