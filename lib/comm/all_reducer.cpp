@@ -20,10 +20,8 @@ std::unique_ptr<AllReducer> make_cpu_all_reducer(const std::string& name, const 
   std::string reason;
   std::unique_ptr<AllReducer> shared = make_shared_all_reducer(world, sharing_groups(world, node), bytes, reason);
   if (shared != nullptr) return shared;
-  require(name == "auto", Failure::other,
-          "cannot sum gradients through {} (--reduce shared). Enlarge /dev/shm, or use "
-          "--reduce mpi?",
-          reason);
+  require(name == "auto", Failure::out_of_memory,
+          "cannot sum gradients through {} (--reduce shared). Enlarge /dev/shm, or use --reduce mpi?", reason);
   if (world.rank() == 0) {
     log::warning("gradients are summed by MPI, which is slower: cannot have {}. Enlarge /dev/shm?", reason);
   }

@@ -1,4 +1,4 @@
-// Sums through MPI's own nonblocking reduction: any number of nodes, nothing assumed about memory.
+// Sums through MPI's own reduction: any number of nodes, nothing assumed about memory.
 #pragma once
 
 #include <memory>

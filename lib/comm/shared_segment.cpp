@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <random>
 
@@ -20,49 +21,58 @@ std::string random_name() {
   return fmt::format("/lockstep-{}-{:08x}{:08x}", ::getpid(), source(), source());
 }
 
-struct Opened {
-  std::byte* data = nullptr;
-  int error = 0;  // errno's value
-};
-
-Opened map(int file, std::int64_t bytes) {
-  void* const address = ::mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (address == MAP_FAILED) return {nullptr, errno};
-  return {static_cast<std::byte*>(address), 0};
+// Rank 0 makes the segment, then the others open it. Minus errno's value where that fails.
+int open_in_turn(const std::string& name, const Communicator& node) {
+  const auto open = [&](int flags) {
+    const int file = ::shm_open(name.c_str(), O_RDWR | O_CLOEXEC | flags, 0600);
+    return file < 0 ? -errno : file;
+  };
+  if (node.rank() != 0) {
+    node.barrier();
+    return open(0);
+  }
+  const int made = open(O_CREAT | O_EXCL);
+  node.barrier();
+  return made;
 }
 
-Opened make(const std::string& name, std::int64_t bytes) {
-  const Descriptor file(::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (file < 0) return {nullptr, errno};
-  if (const int error = ::posix_fallocate(file, 0, bytes); error != 0) return {nullptr, error};
-  return map(file, bytes);
-}
-
-Opened open_made(const std::string& name, std::int64_t bytes) {
-  const Descriptor file(::shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0));
-  if (file < 0) return {nullptr, errno};
-  return map(file, bytes);
+// Backs this rank's equal part of the segment, so that it lies in the memory next to the rank's cores.
+int back_part(int file, std::int64_t bytes, const Communicator& node) {
+  const std::int64_t begin = bytes / node.size() * node.rank();
+  const std::int64_t end = node.rank() + 1 == node.size() ? bytes : begin + bytes / node.size();
+  int error = 0;
+  do {
+    error = ::posix_fallocate(file, begin, end - begin);
+  } while (error == EINTR);
+  return error;
 }
 
 }  // namespace
 
 std::unique_ptr<SharedSegment> SharedSegment::create(const Communicator& node, std::int64_t bytes,
                                                      std::string& reason) {
-  const bool makes = node.rank() == 0;
-  const std::string name = node.broadcast(makes ? random_name() : "", 0);
-  Opened opened;
-  if (makes) opened = make(name, bytes);
-  node.barrier();
-  if (!makes) opened = open_made(name, bytes);
-  const auto error = static_cast<int>(node.max(opened.error));
-  if (makes) ::shm_unlink(name.c_str());
+  assert(bytes >= node.size());  // every rank has a part to back
+  const std::string name = node.broadcast(node.rank() == 0 ? random_name() : "", 0);
+  const Descriptor file(open_in_turn(name, node));
+  const int error = file < 0 ? -int{file} : back_part(file, bytes, node);
+  // Nobody maps before every part is backed, nobody returns before the name is gone.
+  auto largest_error = static_cast<int>(node.max(error));
+  if (node.rank() == 0) ::shm_unlink(name.c_str());
 
   std::unique_ptr<SharedSegment> segment;
-  if (opened.data != nullptr) segment.reset(new SharedSegment(opened.data, bytes));
-  if (error == 0) return segment;
-  reason = fmt::format("{} bytes of shared memory on a node: {}", bytes,
-                       error == ENOENT ? "they could not be made" : system_words(error));
+  if (largest_error == 0) {
+    segment = map(file, bytes);
+    largest_error = static_cast<int>(node.max(segment == nullptr ? ENOMEM : 0));
+  }
+  if (largest_error == 0) return segment;
+  reason = fmt::format("{} bytes of shared memory on a node: {}", bytes, system_words(largest_error));
   return nullptr;
+}
+
+std::unique_ptr<SharedSegment> SharedSegment::map(int file, std::int64_t bytes) {
+  void* const data = ::mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (data == MAP_FAILED) return nullptr;
+  return std::unique_ptr<SharedSegment>(new SharedSegment(static_cast<std::byte*>(data), bytes));
 }
 
 SharedSegment::~SharedSegment() { ::munmap(data_, static_cast<std::size_t>(bytes_)); }

@@ -25,6 +25,7 @@ class SharedSegment {
   std::int64_t bytes() const { return bytes_; }
 
  private:
+  static std::unique_ptr<SharedSegment> map(int file, std::int64_t bytes);
   SharedSegment(std::byte* data, std::int64_t bytes) : data_(data), bytes_(bytes) {}
   std::byte* data_;
   std::int64_t bytes_;

@@ -1,0 +1,213 @@
+#include "comm/all_reducer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "comm/shared_all_reducer.hpp"
+
+namespace lockstep {
+namespace {
+
+Communicator world() { return Communicator(MPI_COMM_WORLD); }
+
+std::int64_t bytes_of(std::int64_t count) { return count * size_of(DType::f32); }
+
+// Values whose sum depends on the order: every rank knows those of all.
+float value_of(int rank, std::int64_t step, std::int64_t index) {
+  const auto key = static_cast<std::uint64_t>(rank) << 32 | static_cast<std::uint64_t>(step);
+  const auto bits = philox(key, 0, static_cast<std::uint64_t>(index));
+  return (uniform(bits[0]) - 0.5F) * static_cast<float>(1 << (bits[1] % 16));
+}
+
+float sum_in_rank_order(int ranks, std::int64_t step, std::int64_t index) {
+  float sum = value_of(0, step, index);
+  for (int rank = 1; rank < ranks; ++rank) sum += value_of(rank, step, index);
+  return sum;
+}
+
+// The world as if its ranks sat on several nodes: `node_of` says where each one is.
+std::unique_ptr<AllReducer> over_nodes(const std::function<int(int rank)>& node_of, std::int64_t bytes) {
+  const Communicator all = world();
+  const Communicator node = all.split(node_of(all.rank()), all.rank());
+  std::string reason;
+  return make_shared_all_reducer(all, sharing_groups(all, node), bytes, reason);
+}
+
+struct Case {
+  std::string name;
+  std::function<std::unique_ptr<AllReducer>(std::int64_t bytes)> make;
+  bool sums_in_rank_order = false;
+};
+
+std::vector<Case> cases() {
+  const auto named = [](const std::string& name) {
+    return [name](std::int64_t bytes) { return make_cpu_all_reducer(name, world(), bytes); };
+  };
+  const auto placed = [](int (*node_of)(int)) {
+    return [node_of](std::int64_t bytes) { return over_nodes(node_of, bytes); };
+  };
+  return {{"mpi", named("mpi")},
+          {"shared", named("shared"), true},
+          {"automatic", named("auto"), true},
+          {"nodes_of_two", placed([](int rank) { return rank / 2; })},
+          {"ranks_dealt_to_two_nodes", placed([](int rank) { return rank % 2; })},
+          {"nodes_of_unequal_size", placed([](int rank) { return rank == 0 ? 0 : 1; })},
+          {"every_rank_on_its_own_node", placed([](int rank) { return rank; })}};
+}
+
+class AllReducerTest : public testing::TestWithParam<Case> {
+ protected:
+  // Every element of every rank: the sum over ranks, within rounding or to the bit, and the same bits everywhere.
+  void expect_sums(const Tensor& values, std::int64_t first, std::int64_t count, std::int64_t step) const {
+    const int ranks = world_.size();
+    std::uint64_t hash = 0;
+    int wrong = 0;
+    for (std::int64_t i = first; i < first + count; ++i) {
+      const float got = values.as<float>()[i];
+      const float expected = sum_in_rank_order(ranks, step, i);
+      // Two ranks have one order. The terms are below 2^15, each addition is rounded to 24 bits.
+      const float tolerance = ranks <= 2 || GetParam().sums_in_rank_order ? 0.0F : 0x1p-7F;
+      if (!(std::abs(got - expected) <= tolerance)) ++wrong;
+      hash = hash * 31 + std::bit_cast<std::uint32_t>(got);
+    }
+    EXPECT_EQ(wrong, 0) << "of " << count << " sums";
+    const std::vector<std::string> hashes = world_.all_gather(std::to_string(hash));
+    EXPECT_EQ(hashes, std::vector<std::string>(hashes.size(), hashes.front())) << "ranks disagree";
+  }
+
+  void fill(const Tensor& values, std::int64_t step) const {
+    for (std::int64_t i = 0; i < values.shape()[0]; ++i) values.as<float>()[i] = value_of(world_.rank(), step, i);
+  }
+
+  Communicator world_ = world();
+};
+
+TEST_P(AllReducerTest, StartsFromZeros) {
+  const auto reducer = GetParam().make(bytes_of(1000));
+  const Tensor values = reducer->allocate(1000);
+  EXPECT_EQ(values.shape(), Shape{1000});
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(values.data()) % Arena::alignment, 0U);
+  for (std::int64_t i = 0; i < 1000; ++i) ASSERT_EQ(values.as<float>()[i], 0.0F);
+}
+
+TEST_P(AllReducerTest, SumsSlicesOfAnySizeAnywhere) {
+  constexpr std::int64_t count = 50'021;
+  const auto reducer = GetParam().make(bytes_of(count));
+  const Tensor values = reducer->allocate(count);
+  const std::vector<std::pair<std::int64_t, std::int64_t>> slices = {
+      {0, 1}, {1, 15}, {16, 16}, {33, 4097}, {5000, 0}, {6001, 44'019}};  // first, count; 32 and others stay
+  for (const auto& [first, length] : slices) {
+    fill(values, 0);
+    reducer->start_sum(values.slice(first, length));
+    reducer->wait();
+    expect_sums(values, first, length, 0);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (i >= first && i < first + length) continue;
+      ASSERT_EQ(values.as<float>()[i], value_of(world_.rank(), 0, i)) << "outside the slice, at " << i;
+    }
+  }
+}
+
+TEST_P(AllReducerTest, KeepsManySlicesUnderWayStepAfterStep) {
+  constexpr std::int64_t slices = 40;
+  constexpr std::int64_t slice = 1'003;
+  const auto reducer = GetParam().make(bytes_of(slices * slice));
+  const Tensor values = reducer->allocate(slices * slice);
+  for (std::int64_t step = 0; step < 20; ++step) {
+    fill(values, step);
+    for (std::int64_t i = 0; i < slices; ++i) {
+      reducer->start_sum(values.slice(i * slice, slice));
+      // Ranks are out of step with each other, another one each time.
+      if ((step + i) % 13 == world_.rank()) std::this_thread::sleep_for(std::chrono::microseconds(300));
+    }
+    reducer->wait();
+    expect_sums(values, 0, slices * slice, step);
+  }
+}
+
+TEST_P(AllReducerTest, SumsArraysOfManyPieces) {
+  constexpr std::int64_t count = 600'001;
+  const auto reducer = GetParam().make(bytes_of(count));
+  const Tensor values = reducer->allocate(count);
+  fill(values, 7);
+  reducer->start_sum(values);
+  reducer->wait();
+  expect_sums(values, 0, count, 7);
+}
+
+TEST_P(AllReducerTest, WaitingForNothingReturns) {
+  const auto reducer = GetParam().make(bytes_of(16));
+  reducer->wait();
+  reducer->start_sum(reducer->allocate(16));
+  reducer->wait();
+  reducer->wait();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AllReducerTest, testing::ValuesIn(cases()),
+                         [](const testing::TestParamInfo<Case>& one) { return one.param.name; });
+
+std::string plural(int ranks) { return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"); }
+
+TEST(AllReducers, SayWhatTheyAre) {
+  const int ranks = world().size();
+  EXPECT_EQ(make_cpu_all_reducer("mpi", world(), 4)->description(), "mpi (" + plural(ranks) + ")");
+  EXPECT_EQ(make_cpu_all_reducer("shared", world(), 4)->description(), "shared memory (" + plural(ranks) + ")");
+  EXPECT_EQ(make_cpu_all_reducer("auto", world(), 4)->description(),
+            (ranks == 1 ? "mpi (" : "shared memory (") + plural(ranks) + ")");
+  if (ranks < 3) return;
+  EXPECT_EQ(over_nodes([](int rank) { return rank / 2; }, 4)->description(),
+            "shared memory within 2 nodes, mpi between (" + plural(ranks) + ")");
+}
+
+// More than any machine has, and little enough that the whole of a node's ranks is still a number of bytes.
+constexpr std::int64_t too_many_bytes = std::int64_t{1} << 56;
+
+TEST(AllReducers, AutoFallsBackToMpiWithOneWarning) {
+  if (world().size() == 1) GTEST_SKIP() << "one rank shares memory with nobody";
+  testing::internal::CaptureStderr();
+  const auto reducer = make_cpu_all_reducer("auto", world(), too_many_bytes);
+  const std::string words = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(reducer->description(), "mpi (" + plural(world().size()) + ")");
+  const std::string warning = "gradients are summed by MPI, which is slower: cannot have " +
+                              std::to_string(world().size() * (too_many_bytes + 128)) +
+                              " bytes of shared memory on a node: No space left on device. Enlarge /dev/shm?";
+  EXPECT_EQ(words.find(warning) != std::string::npos, world().rank() == 0) << words;
+  EXPECT_EQ(words.empty(), world().rank() != 0) << words;
+}
+
+TEST(AllReducers, SharedSaysWhatIsMissing) {
+  try {
+    make_cpu_all_reducer("shared", world(), too_many_bytes);
+    FAIL() << "there is not that much memory";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.failure(), Failure::out_of_memory);
+    EXPECT_EQ(error.what(), "cannot sum gradients through " + std::to_string(world().size() * (too_many_bytes + 128)) +
+                                " bytes of shared memory on a node: No space left on device (--reduce shared). "
+                                "Enlarge /dev/shm, or use --reduce mpi?");
+  }
+}
+
+TEST(AllReducers, RefuseAnUnknownName) {
+  try {
+    make_cpu_all_reducer("ring", world(), 4);
+    FAIL() << "no reducer is called ring";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.failure(), Failure::usage);
+    EXPECT_STREQ(error.what(), "unknown value 'ring' (--reduce). Known: auto, mpi, shared.");
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
