@@ -104,6 +104,7 @@ void declare_batch(CLI::App& app, Recipe& recipe) {
   const CLI::Range samples(std::int64_t{1}, std::int64_t{1} << 31);
   CLI::Option* const global = app.add_option("--global-batch", batch.global_batch, "Samples of all ranks in one step");
   global->check(samples)->type_name("SAMPLES");
+  if (batch.global_batch) global->default_str(std::to_string(*batch.global_batch));
   const auto set_per_rank = [&batch](std::int64_t count) {
     batch.global_batch.reset();
     batch.batch_per_rank = count;

@@ -23,6 +23,7 @@ class Reader {
  public:
   Reader(const std::filesystem::path& path, std::string& image)
       : path_(path.string()), bytes_(static_cast<hsize_t>(image.size())) {
+    if (!looks_like_hdf5(std::as_bytes(std::span(image)))) damaged("it does not begin as an HDF5 file does");
     const Hid<H5Pclose> access = hdf5_in_memory();
     check_h5(H5Pset_file_image(access, image.data(), image.size()), "take a file into memory");
     // HDF5 asks for a name that no file has, although it reads the image only.

@@ -1,0 +1,114 @@
+#include "launch/options.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+class OptionsTest : public testing::Test {
+ protected:
+  OptionsTest() {
+    recipe_.model = "resnet20";
+    recipe_.batch.global_batch = 128;
+    app_.option_defaults()->always_capture_default();  // as every program does
+    declare_training(app_, recipe_, device_);
+  }
+
+  // CLI11's words, or nothing.
+  std::string parse(const std::string& arguments) {
+    try {
+      app_.parse("--data d " + arguments);
+    } catch (const CLI::ParseError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  CLI::App app_;
+  Recipe recipe_;
+  DeviceOptions device_;
+};
+
+TEST_F(OptionsTest, without_options_the_recipe_is_the_programs) {
+  EXPECT_EQ(parse(""), "");
+  EXPECT_EQ(recipe_.model, "resnet20");
+  EXPECT_EQ(recipe_.batch.global_batch, 128);
+  EXPECT_EQ(recipe_.batch.batch_per_rank, std::nullopt);
+  EXPECT_EQ(recipe_.augmentation, std::nullopt);
+  EXPECT_EQ(recipe_.data, "d");
+}
+
+TEST_F(OptionsTest, every_option_reaches_the_recipe) {
+  EXPECT_EQ(parse("--model lenet --epochs 3 --output o --seed 9 --device cpu --precision bf16 --threads 2 --verbose "
+                  "--global-batch 64 --accumulate 2 --lr 0.3 --lr-batch 0 --momentum 0.8 --nesterov --weight-decay 0.1 "
+                  "--no-decay-norm --label-smoothing 0.2 --schedule step --warmup 0.5 --milestones 1 2.5 "
+                  "--lr-factor 0.2 --reduce shared --bucket-mib 2 --report-every 7 --loader-threads 3 --augment none"),
+            "");
+  EXPECT_EQ(recipe_.model, "lenet");
+  EXPECT_EQ(recipe_.epochs, 3);
+  EXPECT_EQ(recipe_.output, "o");
+  EXPECT_EQ(recipe_.seed, 9U);
+  EXPECT_EQ(recipe_.batch.global_batch, 64);
+  EXPECT_EQ(recipe_.batch.accumulate, 2);
+  EXPECT_DOUBLE_EQ(recipe_.learning_rate.rate, 0.3);
+  EXPECT_EQ(recipe_.learning_rate.base_batch, 0);
+  EXPECT_FLOAT_EQ(recipe_.sgd.momentum, 0.8F);
+  EXPECT_EQ(recipe_.sgd.kind, Momentum::nesterov);
+  EXPECT_FLOAT_EQ(recipe_.sgd.weight_decay, 0.1F);
+  EXPECT_EQ(recipe_.sgd.decay_scope, DecayScope::weights_only);
+  EXPECT_FLOAT_EQ(recipe_.label_smoothing, 0.2F);
+  EXPECT_EQ(recipe_.learning_rate.schedule, Schedule::step);
+  EXPECT_EQ(recipe_.learning_rate.warmup_epochs, 0.5);
+  EXPECT_EQ(recipe_.learning_rate.milestones, (std::vector<double>{1, 2.5}));
+  EXPECT_DOUBLE_EQ(recipe_.learning_rate.factor, 0.2);
+  EXPECT_EQ(recipe_.reduce.reducer, "shared");
+  EXPECT_EQ(recipe_.reduce.bucket_bytes, 2 << 20);
+  EXPECT_EQ(recipe_.report_every, 7);
+  EXPECT_EQ(recipe_.loader_threads, 3);
+  EXPECT_EQ(recipe_.augmentation, Augmentation::none);
+  EXPECT_EQ(device_.name, "cpu");
+  EXPECT_EQ(device_.precision, DType::bf16);
+  EXPECT_EQ(device_.threads, 2);
+  EXPECT_TRUE(device_.verbose);
+}
+
+TEST_F(OptionsTest, a_batch_per_rank_takes_the_place_of_the_global_batch) {
+  EXPECT_EQ(parse("--batch-per-rank 32"), "");
+  EXPECT_EQ(recipe_.batch.global_batch, std::nullopt);
+  EXPECT_EQ(recipe_.batch.batch_per_rank, 32);
+}
+
+TEST_F(OptionsTest, the_batch_is_stated_in_one_way_only) {
+  EXPECT_EQ(parse("--batch-per-rank 32 --global-batch 64"), "--global-batch excludes --batch-per-rank");
+}
+
+TEST_F(OptionsTest, an_unknown_value_names_the_known_ones) {
+  EXPECT_EQ(parse("--schedule linear"), "--schedule: unknown value 'linear'. Known: constant, step, cosine, one-cycle");
+  EXPECT_EQ(parse("--precision fp8"), "--precision: unknown value 'fp8'. Known: fp32, bf16");
+}
+
+TEST_F(OptionsTest, help_shows_defaults_and_units) {
+  const std::string help = app_.help();
+  const auto line_of = [&help](const std::string& start) {
+    const std::size_t first = help.find(start);
+    return first == std::string::npos ? "no " + start : help.substr(first, help.find('\n', first) - first);
+  };
+  // CLI11 2.1 writes "=128", newer ones "[128]".
+  for (const auto& [start, shown] :
+       {std::pair("--global-batch SAMPLES", "128"), std::pair("--schedule NAME", "one-cycle"),
+        std::pair("--momentum SHARE", "0.9"), std::pair("--epochs EPOCHS", "1"), std::pair("--bucket-mib MIB", "4"),
+        std::pair("--threads THREADS", "0"), std::pair("--augment NAME", "auto"), std::pair("--precision NAME", "fp32"),
+        std::pair("--report-every STEPS", "50")}) {
+    const std::string line = line_of(start);
+    EXPECT_TRUE(line.find(std::string("=") + shown) != std::string::npos ||
+                line.find(std::string("[") + shown + "]") != std::string::npos)
+        << line;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

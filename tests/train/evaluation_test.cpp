@@ -1,0 +1,85 @@
+#include "train/evaluation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+#include "nn/initialise.hpp"
+#include "support/small_data_set.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t samples = 1037;  // no multiple of a batch, of the ranks or of the shards
+
+class EvaluationTest : public testing::Test {
+ protected:
+  EvaluationTest() {
+    if (world_.rank() == 0) write_small_data_set(folder_, {8, 8, 3}, samples, 300);
+    world_.barrier();
+    dataset_ = std::make_unique<Dataset>(folder_);
+    device_ = open_device({.name = "cpu", .threads = 1});
+    model_ = std::make_unique<Model>(*device_, ModelOptions{"resnet20", {8, 8, 3}, 10});
+    model_->store.allocate(device_->make_lasting(model_->store.reduced_count(), DType::f32));
+    initialise(model_->store, 5);
+  }
+  ~EvaluationTest() override {
+    dataset_.reset();
+    world_.barrier();
+    if (world_.rank() == 0) std::filesystem::remove_all(folder_);
+  }
+
+  const Communicator world_{MPI_COMM_WORLD};
+  const Communicator self_{MPI_COMM_SELF};
+  const std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) / ("evaluation_test_" + std::to_string(world_.size()));
+  std::unique_ptr<Dataset> dataset_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Model> model_;
+};
+
+TEST_F(EvaluationTest, is_the_same_on_any_number_of_ranks) {
+  const Evaluation together = Evaluator(world_, *model_, *dataset_, 1).evaluate();
+  const Evaluation alone = Evaluator(self_, *model_, *dataset_, 1).evaluate();
+  EXPECT_EQ(together.predictions, alone.predictions);
+  EXPECT_EQ(together.confusion, alone.confusion);
+  EXPECT_EQ(together.in_top5, alone.in_top5);
+  EXPECT_EQ(together.loss_sum, alone.loss_sum);
+}
+
+TEST_F(EvaluationTest, counts_each_sample_once) {
+  const Evaluation result = Evaluator(world_, *model_, *dataset_, 1).evaluate();
+  EXPECT_EQ(result.samples, samples);
+  EXPECT_EQ(std::accumulate(result.confusion.begin(), result.confusion.end(), std::int64_t{0}), samples);
+  ASSERT_EQ(result.predictions.size(), static_cast<std::size_t>(samples));
+  std::int64_t correct = 0;
+  for (std::int64_t sample = 0; sample < samples; ++sample) {
+    correct += result.predictions[static_cast<std::size_t>(sample)] == dataset_->label(sample);
+  }
+  EXPECT_EQ(result.correct(), correct);
+  EXPECT_EQ(result.label_count(3), 104);
+  EXPECT_EQ(result.label_count(9), 103);
+  EXPECT_GE(result.in_top5, result.correct());
+  EXPECT_LT(result.in_top5, samples);
+}
+
+TEST_F(EvaluationTest, a_second_evaluation_starts_from_the_first_sample_again) {
+  Evaluator evaluator(world_, *model_, *dataset_, 1);
+  const Evaluation first = evaluator.evaluate();
+  EXPECT_EQ(evaluator.evaluate().predictions, first.predictions);
+}
+
+TEST_F(EvaluationTest, equal_logits_predict_the_lowest_class_at_the_loss_of_a_guess) {
+  for (Parameter& parameter : model_->store.parameters()) {
+    device_->write(std::vector<float>(static_cast<std::size_t>(parameter.stored)), parameter.value);
+  }
+  const Evaluation result = Evaluator(world_, *model_, *dataset_, 1).evaluate();
+  EXPECT_EQ(result.correct(), result.label_count(0));
+  EXPECT_EQ(result.in_top5, 5 * 104);
+  EXPECT_NEAR(result.loss(), std::log(10.0), 1e-6);
+}
+
+}  // namespace
+}  // namespace lockstep

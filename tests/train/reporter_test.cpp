@@ -1,0 +1,98 @@
+#include "train/reporter.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+class ReporterTest : public testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::vector<nlohmann::json> metrics() const {
+    std::vector<nlohmann::json> objects;
+    std::ifstream file(folder_ / "metrics.jsonl");
+    for (std::string line; std::getline(file, line);) objects.push_back(nlohmann::json::parse(line));
+    return objects;
+  }
+
+  const std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) /
+      (std::string("reporter_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+  const TrainingLength length_{2, 5};
+};
+
+TEST_F(ReporterTest, writes_an_object_every_few_steps_and_at_the_end_of_an_epoch) {
+  Reporter reporter(0, folder_, length_, 2);
+  reporter.start();
+  for (std::int64_t step = 0; step < 5; ++step) {
+    reporter.step({0, step}, {2.0 * static_cast<double>(step), step, 4}, 0.1, 1.5);
+  }
+  const auto objects = metrics();
+  ASSERT_EQ(objects.size(), 3U);
+  EXPECT_EQ(objects[0]["step"], 2);
+  EXPECT_EQ(objects[0]["epoch"], 1);
+  EXPECT_EQ(objects[0]["kind"], "training");
+  EXPECT_DOUBLE_EQ(objects[0]["loss"], 0.25);       // steps 0 and 1: (0 + 2) / 8
+  EXPECT_DOUBLE_EQ(objects[1]["accuracy"], 0.625);  // steps 2 and 3: (2 + 3) / 8
+  EXPECT_EQ(objects[2]["step"], 5);
+  EXPECT_GT(objects[2]["samples_per_second"], 0);
+  EXPECT_EQ(reporter.trained_samples(), 20);
+}
+
+TEST_F(ReporterTest, the_time_of_tests_does_not_count_as_training) {
+  Reporter reporter(0, folder_, length_, 2);
+  reporter.start();
+  Evaluation evaluation;
+  evaluation.classes = 2;
+  evaluation.samples = 8;
+  evaluation.confusion = {3, 1, 1, 3};
+  reporter.test({0, 4}, evaluation, 1000.0);
+  EXPECT_LT(reporter.training_seconds(), 0);
+  ASSERT_EQ(metrics().size(), 1U);
+  EXPECT_EQ(metrics()[0]["kind"], "test");
+  EXPECT_DOUBLE_EQ(metrics()[0]["accuracy"], 0.75);
+}
+
+TEST_F(ReporterTest, only_rank_0_writes) {
+  Reporter reporter(1, folder_, length_, 2);
+  reporter.step({0, 1}, {1, 1, 4}, 0.1, 0);
+  reporter.finish({{"steps", 10}});
+  EXPECT_FALSE(std::filesystem::exists(folder_));
+}
+
+TEST_F(ReporterTest, without_a_folder_nothing_is_written) {
+  Reporter reporter(0, "", length_, 1);
+  reporter.step({0, 1}, {1, 1, 4}, 0.1, 0);
+  reporter.finish({{"steps", 10}});
+}
+
+TEST_F(ReporterTest, the_files_of_an_earlier_run_do_not_stand_beside_new_ones) {
+  std::filesystem::create_directories(folder_);
+  std::ofstream(folder_ / "summary.json") << "{}";
+  std::ofstream(folder_ / "metrics.jsonl") << "{}\n";
+  std::ofstream(folder_ / "notes.txt") << "mine";
+  const Reporter reporter(0, folder_, length_, 1);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "summary.json"));
+  EXPECT_TRUE(metrics().empty());
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "notes.txt"));
+}
+
+TEST_F(ReporterTest, a_folder_that_cannot_be_made_is_refused_before_the_training) {
+  std::filesystem::create_directories(folder_);
+  std::ofstream(folder_ / "file") << "in the way";
+  const std::filesystem::path inside = folder_ / "file" / "run";
+  EXPECT_EQ(
+      words_of(Failure::usage, [&] { Reporter(0, inside, length_, 1); }),
+      "cannot write '" + inside.string() + "': Not a directory (--output). Choose a folder that you may write to.");
+}
+
+}  // namespace
+}  // namespace lockstep
