@@ -1,0 +1,243 @@
+// The real programs, from shards to a tested model: what they write, say and return.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/file.hpp"
+#include "support/program.hpp"
+#include "support/small_data_set.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TrainCifarTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    const ProgramResult made =
+        run_program({built_program("make_shards"), "synthetic", "--samples", "600", "--output", pictures().string()});
+    ASSERT_EQ(made.exit_code, 0) << made.errors;
+    for (const char* split : {"train", "test"}) write_small_data_set(digits() / split, {28, 28, 1}, 256, 100);
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  static fs::path pictures() { return folder_->path() / "pictures"; }
+  static fs::path digits() { return folder_->path() / "digits"; }
+
+  static std::vector<std::string> training(const fs::path& output, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {built_program("train_cifar"),
+                                      "--data",
+                                      pictures(),
+                                      "--model",
+                                      "lenet",
+                                      "--epochs",
+                                      "1",
+                                      "--output",
+                                      output,
+                                      "--threads",
+                                      "1",
+                                      "--global-batch",
+                                      "60",
+                                      "--report-every",
+                                      "3"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  static nlohmann::json summary(const fs::path& output) {
+    return nlohmann::json::parse(read_file(output / "summary.json", 1 << 20));
+  }
+  static void expect_failure(const std::vector<std::string>& arguments, int code, const std::string& sentence) {
+    const ProgramResult result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, code) << result.errors;
+    EXPECT_NE(result.errors.find("  " + sentence + "\n"), std::string::npos) << result.errors;
+  }
+
+  // A model trained once, for the tests of what comes after.
+  static fs::path model() {
+    static const fs::path output = [] {
+      EXPECT_EQ(run_program(training(folder_->path() / "model")).exit_code, 0);
+      return folder_->path() / "model";
+    }();
+    return output / "model.h5";
+  }
+
+  static TemporaryFolder* folder_;
+};
+
+TemporaryFolder* TrainCifarTest::folder_ = nullptr;
+
+TEST_F(TrainCifarTest, one_rank_needs_no_launcher_and_leaves_three_files) {
+  const fs::path output = folder_->path() / "one rank";
+  const ProgramResult result = run_program(training(output));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const nlohmann::json said = summary(output);
+  EXPECT_EQ(said["ranks"], 1);
+  EXPECT_EQ(said["steps"], 10);
+  EXPECT_EQ(said["epochs"], 1);
+  EXPECT_EQ(said["global_batch"], 60);
+  EXPECT_EQ(said["seed"], 0);
+  EXPECT_EQ(said["weights_hash"].get<std::string>().size(), 16U);
+  EXPECT_GT(said["samples_per_second"], 0);
+  EXPECT_FALSE(said["versions"].empty());
+  std::ifstream metrics(output / "metrics.jsonl");
+  std::vector<nlohmann::json> objects;
+  for (std::string line; std::getline(metrics, line);) objects.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(objects.size(), 5U);  // steps 3, 6, 9, 10 and the test
+  EXPECT_EQ(objects.back()["kind"], "test");
+  EXPECT_EQ(objects.back()["accuracy"], said["test_accuracy"]);
+  EXPECT_NE(result.output.find("batch: 60 per rank, 60 in all"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("epoch 1/1  step 3/10  loss "), std::string::npos) << result.output;
+}
+
+TEST_F(TrainCifarTest, the_same_seed_gives_the_same_weights_and_another_seed_others) {
+  const fs::path output = folder_->path() / "seeds";
+  std::vector<std::string> hashes;
+  for (const char* seed : {"1", "1", "2"}) {
+    ASSERT_EQ(run_program(training(output, {"--seed", seed})).exit_code, 0);
+    hashes.push_back(summary(output)["weights_hash"]);
+  }
+  EXPECT_EQ(hashes[0], hashes[1]);
+  EXPECT_NE(hashes[0], hashes[2]);
+}
+
+TEST_F(TrainCifarTest, three_ranks_learn_what_one_rank_with_three_parts_learns) {
+  const fs::path three = folder_->path() / "three";
+  const ProgramResult result = run_program(under_mpirun(3, training(three, {"--reduce", "shared"})));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const fs::path one = folder_->path() / "three parts";
+  ASSERT_EQ(run_program(training(one, {"--accumulate", "3"})).exit_code, 0);
+  EXPECT_EQ(summary(three)["ranks"], 3);
+  EXPECT_NEAR(summary(three)["test_accuracy"].get<double>(), summary(one)["test_accuracy"].get<double>(), 0.05);
+  EXPECT_NE(result.output.find("batch: 20 per rank, 60 in all"), std::string::npos) << result.output;
+}
+
+TEST_F(TrainCifarTest, digits_train_with_batch_norm_in_bf16) {
+  const fs::path output = folder_->path() / "digits run";
+  const ProgramResult result =
+      run_program({built_program("train_cifar"), "--data", digits(), "--model", "convnet", "--epochs", "1", "--output",
+                   output, "--threads", "1", "--precision", "bf16", "--batch-per-rank", "16", "--accumulate", "2"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(summary(output)["global_batch"], 32);
+  EXPECT_EQ(summary(output)["precision"], "bf16");
+}
+
+TEST_F(TrainCifarTest, evaluating_gives_the_trained_accuracy_at_any_number_of_ranks) {
+  const double accuracy =
+      nlohmann::json::parse(read_file(model().parent_path() / "summary.json", 1 << 20))["test_accuracy"];
+  std::vector<std::string> said;
+  for (const int ranks : {1, 2, 3}) {
+    const fs::path predictions = folder_->path() / ("predictions" + std::to_string(ranks));
+    const ProgramResult result =
+        run_program(under_mpirun(ranks, {built_program("evaluate"), "--model-file", model(), "--data", pictures(),
+                                         "--threads", "1", "--predictions", predictions}));
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    said.push_back(result.output + read_file(predictions, 1 << 20));
+  }
+  EXPECT_EQ(said[0], said[1]);
+  EXPECT_EQ(said[0], said[2]);
+  EXPECT_NE(said[0].find(fmt::format("top-1    {:.2f} %\n", 100 * accuracy)), std::string::npos) << said[0];
+  EXPECT_NE(said[0].find("confusion (rows: label, columns: prediction)"), std::string::npos);
+}
+
+TEST_F(TrainCifarTest, inspect_says_what_each_file_is) {
+  const auto said = [](const fs::path& path) { return run_program({built_program("inspect"), path}).output; };
+  EXPECT_TRUE(said(model()).starts_with("model 'lenet' (format 1)\n  takes      32 x 32 pixels, 3 channels\n"));
+  EXPECT_TRUE(said(pictures() / "test").starts_with("data set 'synthetic' (format 1)\n"));
+  EXPECT_EQ(said(pictures() / "test" / "manifest.json"), said(pictures() / "test"));
+  EXPECT_TRUE(said(pictures() / "test" / "test-00000.h5").starts_with("shard of data set 'synthetic'\n"));
+  const fs::path other = folder_->path() / "notes.txt";
+  std::ofstream(other) << "something else";
+  expect_failure({built_program("inspect"), other}, 2,
+                 "'" + other.string() +
+                     "' is neither a shard, a manifest nor a model file. Name one that make_shards or train_cifar "
+                     "wrote.");
+}
+
+TEST_F(TrainCifarTest, wrong_options_are_told_in_one_sentence) {
+  const fs::path output = folder_->path() / "never";
+  expect_failure(training(output, {"--epoch", "3"}), 2, "unknown option '--epoch'. Did you mean --epochs? See --help.");
+  expect_failure(training(output, {"--schedule", "linear"}), 2,
+                 "--schedule: unknown value 'linear'. Known: constant, step, cosine, one-cycle. See --help.");
+  expect_failure({built_program("train_cifar"), "--model", "lenet"}, 2, "--data is required. See --help.");
+  expect_failure(training(output, {"--batch-per-rank", "8"}), 2,
+                 "--global-batch excludes --batch-per-rank. See --help.");
+  expect_failure(
+      training(output, {"--accumulate", "7"}), 2,
+      "--global-batch 60 does not divide into 7 equal parts (ranks: 1, parts each: 7). Nearest that does: 56 "
+      "or 63.");
+  expect_failure({built_program("train_cifar"), "--data", pictures(), "--global-batch", "1000"}, 2,
+                 "a global batch of 1000 samples is larger than the training set of 600. Lower --global-batch.");
+  EXPECT_FALSE(fs::exists(output / "metrics.jsonl"));
+}
+
+TEST_F(TrainCifarTest, a_model_that_nobody_knows_is_answered_with_those_that_exist) {
+  const ProgramResult result = run_program({built_program("train_cifar"), "--data", pictures(), "--model", "resnet81"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.errors.find("unknown model 'resnet81' (--model). Known: convnet, lenet"), std::string::npos)
+      << result.errors;
+}
+
+TEST_F(TrainCifarTest, missing_data_are_named) {
+  const fs::path nowhere = folder_->path() / "nowhere";
+  const ProgramResult result = run_program({built_program("train_cifar"), "--data", nowhere});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.errors.find((nowhere / "train").string()), std::string::npos) << result.errors;
+}
+
+TEST_F(TrainCifarTest, a_folder_that_cannot_be_written_is_told_before_the_training) {
+  const fs::path file = folder_->path() / "a file";
+  std::ofstream(file) << "in the way";
+  expect_failure(training(file / "run"), 2,
+                 "cannot write '" + (file / "run").string() +
+                     "': Not a directory (--output). Choose a folder that you may write to.");
+}
+
+TEST_F(TrainCifarTest, a_diverging_training_ends_with_79_on_several_ranks_too) {
+  const std::vector<std::string> words = {"--lr", "1e9", "--lr-batch", "0", "--warmup", "0", "--schedule", "constant"};
+  const ProgramResult one = run_program(training(folder_->path() / "diverged", words));
+  EXPECT_EQ(one.exit_code, 79) << one.errors;
+  EXPECT_NE(one.errors.find("(learning rate 1e+09). Lower --lr or lengthen the warm-up.\n"), std::string::npos)
+      << one.errors;
+  const fs::path output = folder_->path() / "diverged together";
+  EXPECT_NE(run_program(under_mpirun(2, training(output, words))).exit_code, 0);
+  EXPECT_EQ(nlohmann::json::parse(read_file(output / "failure.json", 1 << 20))["code"], 79);
+}
+
+TEST_F(TrainCifarTest, a_damaged_model_file_is_refused) {
+  const fs::path damaged = folder_->path() / "damaged.h5";
+  std::string bytes = read_file(model(), 1 << 24);
+  write_file_atomically(damaged, bytes.substr(0, bytes.size() / 2));
+  const ProgramResult result = run_program({built_program("evaluate"), "--model-file", damaged, "--data", pictures()});
+  EXPECT_EQ(result.exit_code, 65);
+  EXPECT_NE(result.errors.find("model file '" + damaged.string() + "' is damaged or not a model file: "),
+            std::string::npos)
+      << result.errors;
+}
+
+TEST_F(TrainCifarTest, data_that_the_model_was_not_trained_on_are_refused) {
+  expect_failure(
+      {built_program("evaluate"), "--model-file", model(), "--data", digits()}, 65,
+      "the model takes pictures of 32 x 32 x 3, the data set 'small' has 28 x 28 x 1. Choose the data it was "
+      "trained on.");
+}
+
+TEST_F(TrainCifarTest, a_test_set_with_other_classes_than_the_training_set_is_refused) {
+  const fs::path mixed = folder_->path() / "mixed";
+  fs::create_directories(mixed);
+  fs::create_directory_symlink(pictures() / "train", mixed / "train");
+  fs::create_directory_symlink(digits() / "test", mixed / "test");
+  expect_failure({built_program("train_cifar"), "--data", mixed, "--model", "lenet"}, 65,
+                 "'" + (mixed / "train").string() + "' and '" + (mixed / "test").string() +
+                     "' have different classes or picture sizes (a test would mean nothing). Make both with one run of "
+                     "make_shards.");
+}
+
+}  // namespace
+}  // namespace lockstep
