@@ -1,0 +1,161 @@
+#!/usr/bin/env bash
+# A real Slurm cluster on one machine: munged, slurmctld and a slurmd for each node. Needs root, but no systemd.
+#
+#   cluster.sh FOLDER up NODES       writes FOLDER/etc/slurm.conf: clients need SLURM_CONF to name it
+#   cluster.sh FOLDER status
+#   cluster.sh FOLDER down           takes everything along that still runs on the nodes
+#
+# A node is a set of namespaces of its own (network, host name, mounts, IPC, processes) on a bridge; the file system is
+# shared, as on a cluster. CLUSTER_TAG (two letters or digits) and CLUSTER_NET (10.77.0) keep two clusters apart.
+set -uo pipefail
+self=$(readlink -f "${BASH_SOURCE[0]}")
+base=$(readlink -f "${1:?usage: cluster.sh FOLDER up NODES | status | down}")
+command=${2:-}
+tag=ls${CLUSTER_TAG:-00}  # names of bridge, links and network namespaces begin with it
+net=${CLUSTER_NET:-10.77.0}
+bridge=${tag}br
+control_host=$(hostname -s)
+export SLURM_CONF=$base/etc/slurm.conf
+
+die() { echo "cluster.sh: $*" >&2; exit 1; }
+nodes() { cat "$base/nodes" 2>/dev/null; }
+recorded() { cat "$base/pid/$1" 2>/dev/null; }
+
+# A zombie is not alive: the first process of a container may reap late or never.
+alive() { [ -n "$1" ] && [ -r "/proc/$1/stat" ] && ! grep -q '^[0-9]* (.*) [ZX] ' "/proc/$1/stat" 2>/dev/null; }
+
+# wait_until SECONDS COMMAND...
+wait_until() {
+  local tries=$(($1 * 20)); shift
+  until "$@"; do ((tries-- > 0)) || return 1; sleep 0.05; done
+}
+dead() { ! alive "$1"; }
+end_process() { # PID SECONDS
+  alive "$1" || return 0
+  kill -TERM "$1" 2>/dev/null
+  wait_until "$2" dead "$1" || kill -KILL "$1" 2>/dev/null
+}
+
+write_config() { # NODES
+  mkdir -p "$base"/{etc,pid,log,state,spool,tmp,munge}
+  chmod 755 "$base" "$base"/*
+  dd if=/dev/urandom of="$base/etc/munge.key" bs=128 count=1 status=none
+  chmod 600 "$base/etc/munge.key"
+  printf 'n%d\n' $(seq "$1") >"$base/nodes"
+  { echo "127.0.0.1 localhost"; echo "$net.1 $control_host"
+    for i in $(seq "$1"); do echo "$net.$((10 + i)) n$i"; done; } >"$base/etc/hosts"
+  cat >"$SLURM_CONF" <<CONF
+ClusterName=lockstep
+SlurmctldHost=$control_host($net.1)
+SlurmctldAddr=$net.1
+SlurmctldPort=6817
+SlurmdPort=6818
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=socket=$base/munge/munge.socket
+SlurmUser=root
+SlurmdUser=root
+StateSaveLocation=$base/state
+SlurmdSpoolDir=$base/spool/%n
+SlurmctldPidFile=$base/pid/slurmctld.pid
+SlurmdPidFile=$base/pid/slurmd.%n.pid
+SlurmctldLogFile=$base/log/slurmctld.log
+SlurmdLogFile=$base/log/slurmd.%n.log
+# All nodes see one /tmp: with one folder for all, srun's PMIx sockets collide.
+TmpFS=$base/tmp/%n
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SwitchType=switch/none
+MpiDefault=pmix
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+DefMemPerCPU=100
+SchedulerParameters=sched_interval=2,bf_interval=2,batch_sched_delay=0
+MessageTimeout=10
+KillWait=5
+ReturnToService=2
+# Nodes claim more cores than the machine has.
+SlurmdParameters=config_overrides
+PropagateResourceLimits=NONE
+NodeName=n[1-$1] NodeAddr=$net.[11-$((10 + $1))] CPUs=4 CoresPerSocket=4 RealMemory=2000
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE DefaultTime=10:00 State=UP
+CONF
+  # slurmd loads a cgroup plugin even where nothing uses one, and finding it out fails without /sys/fs/cgroup.
+  echo "CgroupPlugin=cgroup/v1" >"$base/etc/cgroup.conf"
+  # Slurm 22.05's default fence loses one start over nodes in fourteen, or hangs it, inside MPI_Init.
+  echo "PMIxCollFence=ring" >"$base/etc/mpi.conf"
+}
+
+start_munge() { # with a key and a socket of its own: the machine's munge stays untouched
+  munged --force --key-file="$base/etc/munge.key" --socket="$base/munge/munge.socket" --num-threads=2 \
+    --pid-file="$base/munge/munged.pid" --log-file="$base/munge/munged.log" --seed-file="$base/munge/seed" \
+    </dev/null >"$base/log/munged.out" 2>&1 || die "munged did not start: $(tail -3 "$base/log/munged.out")"
+}
+
+start_network() {
+  ip link add "$bridge" type bridge && ip addr add "$net.1/24" dev "$bridge" && ip link set "$bridge" up ||
+    die "cannot make the bridge $bridge"
+  local node
+  for node in $(nodes); do
+    ip netns add "$tag$node" && ip link add "${tag}v$node" type veth peer name eth0 netns "$tag$node" ||
+      die "cannot make the network of $node"
+    ip link set "${tag}v$node" master "$bridge" up
+    ip -n "$tag$node" addr add "$net.$((10 + ${node#n}))/24" dev eth0
+    ip -n "$tag$node" link set lo up
+    ip -n "$tag$node" link set eth0 up
+  done
+}
+
+start_node() { # NODE
+  mkdir -p "$base/spool/$1" "$base/tmp/$1"
+  chmod 1777 "$base/tmp/$1"
+  setsid ip netns exec "$tag$1" unshare --mount --uts --ipc --pid --fork --kill-child --mount-proc \
+    --propagation private "$self" "$base" inside "$1" </dev/null >>"$base/log/$1.log" 2>&1 &
+  echo $! >"$base/pid/$1"
+}
+
+run_inside_node() { # NODE: the first process of its namespaces
+  hostname "$1"
+  mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+  mount --bind "$base/etc/hosts" /etc/hosts
+  slurmd -D -N "$1" -f "$SLURM_CONF" &
+  while :; do wait -n || sleep 1; done  # reaps what slurmd leaves; the node ends with the unshare above
+}
+
+idle_nodes() { sinfo -h -N -t idle -o %N 2>/dev/null | sort -u | wc -l; }
+all_idle() { [ "$(idle_nodes)" = "$1" ]; }
+
+up() { # NODES
+  [ -e "$base/nodes" ] && die "the cluster in $base is up already: take it down first"
+  write_config "$1"
+  start_network
+  start_munge
+  setsid slurmctld -D -i -c -f "$SLURM_CONF" </dev/null >"$base/log/slurmctld.out" 2>&1 &
+  echo $! >"$base/pid/slurmctld"
+  local node
+  for node in $(nodes); do start_node "$node"; done
+  wait_until 60 all_idle "$1" || die "only $(idle_nodes) of $1 nodes came up: see $base/log"
+}
+
+down() {
+  end_process "$(recorded slurmctld)" 3
+  local node
+  for node in $(nodes); do
+    kill -KILL "$(recorded "$node")" 2>/dev/null  # unshare's death kills the node's first process, that all others
+    ip netns del "$tag$node" 2>/dev/null  # its link goes with it
+    ip link del "${tag}v$node" 2>/dev/null
+  done
+  ip link del "$bridge" 2>/dev/null
+  end_process "$(cat "$base/munge/munged.pid" 2>/dev/null)" 2
+  rm -f "$base/nodes"
+}
+
+case $command in
+  up) up "${3:-3}" ;;
+  down) down ;;
+  status) sinfo -N -o "%N %t %c %m %E" ;;
+  inside) run_inside_node "$3" ;;
+  *) die "unknown command '$command'. Known: up, status, down" ;;
+esac

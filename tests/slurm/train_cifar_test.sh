@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Submits slurm/train_cifar.sbatch to a real cluster of three nodes: train_cifar_test.sh FOLDER_OF_PROGRAMS
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+programs=$(readlink -f "$1")
+script=$here/../../slurm/train_cifar.sbatch
+
+skip() { echo "skipped: $*"; exit 77; }
+fail() { echo "failed: $*"; cat "$work"/*.out 2>/dev/null; exit 1; }
+for program in munged slurmctld slurmd sbatch ip unshare; do
+  command -v "$program" >/dev/null || skip "no $program here (Slurm, munge and iproute2 start the cluster)"
+done
+((EUID == 0)) || skip "a cluster of namespaces wants root"
+unshare --net --mount --uts --ipc --pid --fork --mount-proc ip link add probe type bridge 2>/dev/null ||
+  skip "this machine allows no network namespaces or bridges"
+
+work=$(mktemp -d)
+export CLUSTER_TAG=$((RANDOM % 90 + 10)) CLUSTER_NET=10.$((RANDOM % 100 + 100)).$((RANDOM % 250))
+export SLURM_CONF=$work/cluster/etc/slurm.conf LOCKSTEP_BIN=$programs OMPI_MCA_mpi_yield_when_idle=1
+trap '"$here/cluster.sh" "$work/cluster" down; rm -rf "$work"' EXIT
+mkdir "$work/cluster"
+"$here/cluster.sh" "$work/cluster" up 3 || { cat "$work"/cluster/log/*; fail "the cluster did not come up"; }
+
+# submit NAME RANKS OPTIONS...: sets `id`.
+submit() {
+  local name=$1 ranks=$2; shift 2
+  id=$(cd "$work" && sbatch --parsable --nodes=3 --ntasks-per-node=$((ranks / 3)) --ntasks="$ranks" \
+    --output="$work/$name.out" "$script" "$@") ||
+    fail "sbatch refused $name"
+}
+# Waits until SECONDS are over or COMMAND succeeds.
+wait_for() {
+  local tries=$(($1 * 4)); shift
+  until "$@"; do ((tries-- > 0)) || return 1; sleep 0.25; done
+}
+ended() { job=$(scontrol show job "$id") && ! grep -qE 'JobState=(PENDING|RUNNING|COMPLETING|CONFIGURING)' <<<"$job"; }
+# Sets `job` to what Slurm knows of it.
+wait_for_end() { wait_for 100 ended || { scancel "$id"; fail "job $id did not end: $job"; }; }
+# expect WORDS: what Slurm knows of the job contains them.
+expect() { grep -qF "$1" <<<"$job" || fail "Slurm does not say '$1': $job"; }
+
+data="$work/shards with spaces"
+"$programs/make_shards" synthetic --samples 600 --output "$data" >"$work/make_shards.out" 2>&1 || fail "make_shards"
+options=(--data "$data" --model lenet --global-batch 48 --threads 1)
+
+output="$work/results with spaces"
+submit good 3 "${options[@]}" --epochs 1 --output "$output"
+wait_for_end
+expect "JobState=COMPLETED"
+expect "NodeList=n[1-3]"
+python3 - "$output" <<'PYTHON' || fail "the results are not those of a training on three ranks"
+import json, pathlib, sys
+output = pathlib.Path(sys.argv[1])
+summary = json.loads((output / "summary.json").read_text())
+assert 0 < summary["test_accuracy"] <= 1, summary
+assert summary["ranks"] == 3 and summary["global_batch"] == 48, summary
+assert [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+assert (output / "model.h5").stat().st_size > 0
+assert not (output / "failure.json").exists()
+PYTHON
+
+# A rank is killed: srun reports 137, failure.json, written by the rank beside it, says why and decides the job's code.
+output=$work/killed
+submit killed 6 "${options[@]}" --epochs 100000 --output="$output"
+wait_for 60 test -s "$output/metrics.jsonl" || fail "the training to be killed wrote no metrics"
+kill -KILL "$(pgrep -f "^[^ ]*train_cifar .*--output=$output" | head -1)"
+wait_for_end
+expect "JobState=FAILED"
+expect "ExitCode=1:0"
+grep -q 'from failure.json: .*rank [0-5] on n[1-3] was killed' "$work/killed.out" ||
+  fail "the job does not name the rank"
+
+# An output folder is chosen where none is stated; data that are not there are wrong use.
+submit no_output 3 --data "$work/nowhere"
+wait_for_end
+expect "ExitCode=2:0"
+[ -r "$work/runs/$id/failure.json" ] || fail "no failure.json in runs/$id"
+echo "passed: three jobs on three nodes"
