@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Rules about the project's files that no compiler checks: sources_test.py ROOT
+
+Every C++ file is named in the CMakeLists.txt of its folder or of one above; no tabs, no spaces at line ends, a newline at
+the end. Long files are named, but fail nothing.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+TEXT = {".cpp", ".hpp", ".py", ".sh", ".sbatch", ".cmake", ".txt", ".md", ".json"}
+LONG_FILE = 300
+LONG_PUBLIC_HEADER = 120
+
+
+def tracked_files(root):
+    listed = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True, text=True, check=False)
+    if listed.returncode == 0:
+        return [root / name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
+    hidden_or_built = re.compile(r"(^|/)(\.|build|runs|__pycache__)")
+    return [path for path in root.rglob("*") if path.is_file() and not hidden_or_built.search(f"{path.relative_to(root)}")]
+
+
+def named_in_cmake(path, root):
+    """Headers of tests and benches are found by their includes and need no name."""
+    if path.suffix == ".hpp" and path.relative_to(root).parts[0] != "lib":
+        return True
+    for folder in path.parents:
+        cmake = folder / "CMakeLists.txt"
+        if cmake.exists():
+            text = cmake.read_text()
+            name = path.relative_to(folder).as_posix()
+            stem = name.removesuffix(".cpp")
+            if re.search(rf"(?<![\w/]){re.escape(name)}(?![\w.])", text):
+                return True
+            if re.search(rf"_(bench|program)\({re.escape(stem)}\b|foreach\(program[^)]*\b{re.escape(stem)}\b", text):
+                return True
+        if folder == root:
+            return False
+    return False
+
+
+def faults_of(path, root):
+    text = path.read_text()
+    name = path.relative_to(root)
+    for number, line in enumerate(text.split("\n"), 1):
+        if "\t" in line:
+            yield f"{name}:{number}: a tab"
+        if line != line.rstrip():
+            yield f"{name}:{number}: spaces at the end of the line"
+    if text and not text.endswith("\n"):
+        yield f"{name}: no newline at the end"
+    if path.suffix in {".cpp", ".hpp"} and not named_in_cmake(path, root):
+        yield f"{name}: in no CMakeLists.txt"
+
+
+def main(root):
+    root = pathlib.Path(root).resolve()
+    files = sorted(path for path in tracked_files(root) if path.suffix in TEXT)
+    faults = [fault for path in files for fault in faults_of(path, root)]
+    for path in files:
+        limit = LONG_PUBLIC_HEADER if path.suffix == ".hpp" and "lib" in path.parts else LONG_FILE
+        lines = path.read_text().count("\n")
+        if lines > limit and path.suffix not in {".md", ".json"}:
+            print(f"note: {path.relative_to(root)} has {lines} lines, more than {limit}: one subject?")
+    print("\n".join(faults) or f"{len(files)} files are in order")
+    return 1 if faults or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
