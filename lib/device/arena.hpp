@@ -1,8 +1,8 @@
 // Memory of one device, reserved once and handed out first-fit.
 //
-// A training step allocates and frees the same sizes in the same order every time, and begins and ends with nothing of its
-// own in use. First-fit is a pure function of that sequence, so from the second step on every tensor sits at the address it
-// had in the first: nothing is requested from the system, and a captured graph of device work stays valid.
+// A training step allocates and frees the same sizes in the same order every time, and begins and ends with nothing of
+// its own in use. First-fit is a pure function of that sequence, so from the second step on every tensor sits at the
+// address it had in the first: nothing is requested from the system, and a captured graph of device work stays valid.
 #pragma once
 
 #include <cstddef>

@@ -19,9 +19,9 @@ enum class ParameterKind {
 };
 
 struct DeviceOptions {
-  std::string name = "auto";   // auto | cpu | cuda
-  int threads = 0;             // CPU: threads of this rank; 0: its share of the cores it may use
-  int local_rank = 0;          // position among the ranks of this node, and their number
+  std::string name = "auto";  // auto | cpu | cuda
+  int threads = 0;            // CPU: threads of this rank; 0: its share of the cores it may use
+  int local_rank = 0;         // position among the ranks of this node, and their number
   int local_size = 1;
   DType precision = DType::f32;  // of activations: f32 or bf16; weights, statistics and sums are fp32 in any case
   bool verbose = false;          // print the kernel chosen for each layer and direction
@@ -44,15 +44,16 @@ class Device {
   virtual void read(const Tensor& tensor, std::span<float> values) = 0;
   virtual void write(std::span<const float> values, const Tensor& tensor) = 0;
 
-  // Parameters: `dims` and `values` as PyTorch has them, `stored` in the form the ops take. Padding is zero and stays zero.
+  // Parameters: `dims` and `values` as PyTorch has them, `stored` in the form the ops take. Padding is zero and stays
+  // zero.
   virtual std::int64_t stored_count(ParameterKind kind, std::span<const std::int64_t> dims) const = 0;
   virtual void store(ParameterKind kind, std::span<const std::int64_t> dims, std::span<const float> values,
                      const Tensor& stored) = 0;
   virtual void load(ParameterKind kind, std::span<const std::int64_t> dims, const Tensor& stored,
                     std::span<float> values) = 0;
 
-  virtual void synchronize() = 0;                 // waits for everything queued
-  virtual std::int64_t peak_bytes() const = 0;    // most memory that tensors have taken so far
+  virtual void synchronize() = 0;               // waits for everything queued
+  virtual std::int64_t peak_bytes() const = 0;  // most memory that tensors have taken so far
 };
 
 // Throws Error(usage) for an unknown name or a device that this machine lacks.

@@ -68,8 +68,9 @@ class Ops {
                                     Accumulate accumulate) = 0;
 
   // ---- batch norm over n, h, w, then (+ residual), then activation
-  // Training: by the statistics of this batch. `batch_mean` and `batch_variance` (unbiased, as PyTorch's running variance
-  // takes it) get statistics_scale * value, overwritten or added to: slots of the reduced array. `residual` may be empty.
+  // Training: by the statistics of this batch. `batch_mean` and `batch_variance` (unbiased, as PyTorch's running
+  // variance takes it) get statistics_scale * value, overwritten or added to: slots of the reduced array. `residual`
+  // may be empty.
   virtual void norm_forward(const Tensor& x, const NormWeights& weights, const Tensor& residual, Activation activation,
                             const Tensor& y, const NormSaved& saved, const Tensor& batch_mean,
                             const Tensor& batch_variance, float statistics_scale, Accumulate accumulate) = 0;
@@ -77,8 +78,8 @@ class Ops {
   virtual void norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
                           const Tensor& running_variance, const Tensor& residual, Activation activation,
                           const Tensor& y) = 0;
-  // `y` is read only where there was a residual. dx may alias dy. `d_residual` (empty without residual) gets dy behind the
-  // activation and may alias dy, but not dx.
+  // `y` is read only where there was a residual. dx may alias dy. `d_residual` (empty without residual) gets dy behind
+  // the activation and may alias dy, but not dx.
   virtual void norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
                              Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                              const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) = 0;
@@ -97,7 +98,8 @@ class Ops {
   virtual void mean_pool_backward(const Tensor& dy, const Tensor& dx) = 0;
 
   // ---- shapes
-  // features [n, h, w, c] -> plain fp32 [n, c*h*w] in PyTorch's order (channel, row, column), and back for the gradient.
+  // features [n, h, w, c] -> plain fp32 [n, c*h*w] in PyTorch's order (channel, row, column), and back for the
+  // gradient.
   virtual void flatten_forward(const Tensor& x, const Tensor& y) = 0;
   virtual void flatten_backward(const Tensor& dy, const Tensor& dx) = 0;
   // Parameter-free shortcut (He et al. 2015, option A): every stride-th pixel, channels c and up zero.

@@ -44,8 +44,8 @@ struct Shape {
   std::string text() const;  // "[128, 32, 32, 16]"
 };
 
-// A handle: copies share the storage, and the last one gives it back to the arena. Views (slices of flat arrays, memory of
-// someone else) own nothing and must not outlive what they view.
+// A handle: copies share the storage, and the last one gives it back to the arena. Views (slices of flat arrays, memory
+// of someone else) own nothing and must not outlive what they view.
 class Tensor {
  public:
   Tensor() = default;
@@ -57,7 +57,11 @@ class Tensor {
       : data_(data), bytes_(bytes), shape_(shape), dtype_(dtype), layout_(layout) {}
 
   Tensor(const Tensor& other)
-      : block_(other.block_), data_(other.data_), bytes_(other.bytes_), shape_(other.shape_), dtype_(other.dtype_),
+      : block_(other.block_),
+        data_(other.data_),
+        bytes_(other.bytes_),
+        shape_(other.shape_),
+        dtype_(other.dtype_),
         layout_(other.layout_) {
     if (block_ != nullptr) ++block_->owners;
   }

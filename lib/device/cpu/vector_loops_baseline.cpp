@@ -6,7 +6,8 @@ namespace lockstep::cpu::baseline {
 
 constexpr std::int64_t lanes = 8;
 
-// clang-format off: each builds on those before it
+// Each builds on those before it.
+// clang-format off
 #include "device/cpu/loops/vectors.inl"
 #include "device/cpu/loops/norm.inl"
 #include "device/cpu/loops/pool.inl"
