@@ -1,4 +1,4 @@
-"""The residual networks of lib/models/resnet.cpp in plain torch.nn, as fast as eager PyTorch runs them (ReLU in place)."""
+"""The residual networks of lib/models/resnet.cpp in plain torch.nn, as eager PyTorch is fastest (ReLU in place)."""
 
 from torch import nn
 from torch.nn import functional

@@ -119,7 +119,7 @@ def measure(options, world):
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(description="Times whole training steps of PyTorch on noise; prints one JSON line.")
+    parser = argparse.ArgumentParser(description="Times whole training steps in PyTorch; prints one JSON line.")
     parser.add_argument("--model", default="resnet18", choices=PLANS)
     parser.add_argument("--image-size", type=int, default=32)
     parser.add_argument("--classes", type=int, default=10)

@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""Whole training steps, Lockstep against PyTorch at its best, interleaved on the same cores; prints a Markdown table.
+
+    python3 bench/compare.py --build build/release
+    python3 bench/compare.py --build build/release --only resnet18-fp32 --pairs 9
+
+bench/README.md says what is measured and how. Progress goes to stderr.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import datetime
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+from comparison import HEAD, table_row
+
+HERE = pathlib.Path(__file__).resolve().parent
+PEER = HERE / "peers" / "step_peer.py"
+CANNOT_COMPARE = 2
+RUN_LIMIT_S = 600
+ZEN_5 = ("AuthenticAMD", "26")  # targets are stated for it alone
+# PyTorch gives large blocks back to the kernel at every step unless its allocator keeps them: 15 to 45 % of its speed.
+JEMALLOC = {
+    "LD_PRELOAD": "libjemalloc.so.2",
+    "MALLOC_CONF": "oversize_threshold:1,background_thread:true,metadata_thp:auto,dirty_decay_ms:-1,muzzy_decay_ms:-1",
+}
+# A peer this much slower lacks kernels for this CPU; pairs would take an hour to say the same.
+HOPELESS = 10
+
+
+def counted(number, noun):
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    description: str
+    model: str
+    batch: int  # of each rank
+    precision: str
+    ranks: int
+    threads: int  # of each rank
+    target: float  # ratio to reach on Zen 5
+
+    def options(self):
+        named = {"model": self.model, "batch": self.batch, "precision": self.precision, "threads": self.threads}
+        return [word for name, value in named.items() for word in (f"--{name}", str(value))]
+
+    def title(self):
+        return f"{self.description}, {counted(self.ranks, 'rank')} x {counted(self.threads, 'thread')}"
+
+
+# Name, description, model, batch, precision, ranks, threads, target.
+CASES = [
+    Case("resnet18-fp32", "ResNet-18 (CIFAR), batch 64, fp32", "resnet18", 64, "fp32", 1, 2, 1.5),
+    Case("resnet20-fp32", "ResNet-20, batch 128, fp32", "resnet20", 128, "fp32", 1, 2, 1.3),
+    Case("resnet18-bf16", "ResNet-18, batch 64, bf16", "resnet18", 64, "bf16", 1, 2, 1.15),
+    Case("resnet20-bf16", "ResNet-20, batch 128, bf16", "resnet20", 128, "bf16", 1, 2, 1.25),
+    Case("resnet18-2ranks", "ResNet-18, batch 32 each, fp32", "resnet18", 32, "fp32", 2, 1, 1.6),
+]
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def give_up(text, code=1):
+    say(text)
+    sys.exit(code)
+
+
+def output_of(command, environment):
+    """What a program printed. Ends it with all its children when it takes too long."""
+    with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(
+        command, env=os.environ | environment, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+    ) as process:
+        try:
+            printed, _ = process.communicate(timeout=RUN_LIMIT_S)
+        except BaseException as reason:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(reason, subprocess.TimeoutExpired):
+                give_up(f"{' '.join(map(str, command))} took more than {RUN_LIMIT_S} s.")
+            raise
+        if process.returncode != 0:
+            errors.seek(0)
+            give_up(f"{' '.join(map(str, command))} failed ({process.returncode}): {errors.read()[-2000:]}")
+        return printed
+
+
+def json_line(printed):
+    # torch.distributed.run puts the rank's name in front.
+    return json.loads(printed[printed.index("{") : printed.rindex("}") + 1])
+
+
+class Lockstep:
+    name = "Lockstep"
+
+    def __init__(self, build):
+        self.program = pathlib.Path(build) / "bin" / "step_bench"
+        if not self.program.is_file():
+            give_up(f"no step_bench in {self.program.parent} (--build). Build the release preset.", CANNOT_COMPARE)
+
+    def run(self, case, steps):
+        launcher = ["mpirun", "--bind-to", "none", "-n", str(case.ranks)] if case.ranks > 1 else []
+        command = [*launcher, self.program, *case.options(), "--steps", str(steps), "--convolutions"]
+        as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        return json_line(output_of(command, as_root))
+
+    def versions(self):
+        lines = output_of([self.program, "--version"], {}).splitlines()
+        return ", ".join(" ".join(line.split()) for line in lines)
+
+
+class PyTorch:
+    name = "PyTorch"
+
+    def __init__(self, python, allocator):
+        self.python = python
+        self.allocator = allocator
+
+    def run(self, case, steps, untimed=3):
+        with tempfile.TemporaryDirectory() as logs:
+            # Naming what to redirect keeps PyTorch 1.13 from failing under Python 3.11.
+            launch = ["-m", "torch.distributed.run", "--redirects", "1", "--tee", "1", "--log_dir", logs]
+            launcher = [*launch, f"--nproc_per_node={case.ranks}"] if case.ranks > 1 else []
+            count = ["--steps", str(steps), "--untimed", str(untimed)]
+            command = [self.python, *launcher, PEER, *case.options(), *count]
+            line = json_line(output_of(command, {**self.allocator, "OMP_NUM_THREADS": str(case.threads)}))
+        if self.allocator and line["allocator"] != "jemalloc":
+            give_up(
+                f"no {JEMALLOC['LD_PRELOAD']} (without it PyTorch is 15 to 45 % slower: not an honest comparison). "
+                "Debian: apt install libjemalloc2. Or accept that: --without-jemalloc.",
+                CANNOT_COMPARE,
+            )
+        return line
+
+
+def python_with_torch(wanted):
+    for python in [wanted] if wanted else [sys.executable, "/usr/bin/python3", "python3"]:
+        with contextlib.suppress(OSError):
+            if subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode == 0:
+                return python
+    where = wanted or "python3"
+    return give_up(
+        f"{where} cannot import torch (the peer to compare with). Debian: apt install python3-torch. Or name one: --python.",
+        CANNOT_COMPARE,
+    )
+
+
+def summary(side, line):
+    return f"  {side.name}: {line['samples_per_second']:.1f} samples/s, first step after {line['first_step_seconds']:.1f} s"
+
+
+def measure(case, sides, options):
+    """Runs both sides in turn. Returns the lines of each; one of each where PyTorch has no kernels to speak of."""
+    lockstep, pytorch = sides
+    say(f"{case.name}: one step each, to learn how many fill {options.seconds} s")
+    first = [lockstep.run(case, 1), pytorch.run(case, 1, untimed=0)]
+    for side, line in zip(sides, first, strict=True):
+        say(summary(side, line))
+    if first[0]["samples_per_second"] > HOPELESS * first[1]["samples_per_second"]:
+        return [[line] for line in first]
+    steps = [options.steps or max(3, round(1e3 * options.seconds / line["step_ms_median"])) for line in first]
+    lines = [[], []]
+    for pair in range(options.pairs):
+        say(f"{case.name}: pair {pair + 1} of {options.pairs}")
+        for side, count, taken in zip(sides, steps, lines, strict=True):
+            taken.append(side.run(case, count))
+            say(summary(side, taken[-1]))
+    return lines
+
+
+def cpu_facts():
+    """Vendor, family and name of this CPU, as Linux tells them."""
+    text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    fields = ("vendor_id", "cpu family", "model name")
+    return [re.search(rf"^{field}\s*: (.*)$", text, re.MULTILINE).group(1) for field in fields]
+
+
+def header(cores, lockstep, peer_line, load):
+    vendor, family, name = cpu_facts()
+    torch = ", ".join(f"{part} {version}" for part, version in peer_line["versions"].items())
+    return "\n".join([
+        f"- CPU: {name} ({vendor}, family {family}), cores {','.join(map(str, cores))}; load at the start {load:.1f}",
+        f"- Lockstep: {lockstep.versions()}",
+        f"- PyTorch: {torch}, channels_last, {peer_line['allocator']}",
+        f"- {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
+        "",
+    ])
+
+
+def positive(text):
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description="Compares whole training steps with PyTorch; prints a Markdown table.")
+    parser.add_argument("--build", default="build/release", help="folder with bin/step_bench")
+    names = [case.name for case in CASES]
+    parser.add_argument("--only", action="append", choices=names, help="this case alone; may be repeated")
+    parser.add_argument("--pairs", type=positive, default=5, help="of runs; fewer than five prove little")
+    parser.add_argument("--seconds", type=float, default=6, help="that the timed steps of one run shall take")
+    parser.add_argument("--steps", type=positive, help="timed steps of each run, instead of --seconds")
+    parser.add_argument("--python", help="an interpreter that can import torch")
+    parser.add_argument("--without-jemalloc", action="store_true", help="run PyTorch with the C library's allocator")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_options()
+    load = os.getloadavg()[0]
+    sides = [
+        Lockstep(options.build),
+        PyTorch(python_with_torch(options.python), {} if options.without_jemalloc else JEMALLOC),
+    ]
+    cores = sorted(os.sched_getaffinity(0))[: max(case.ranks * case.threads for case in CASES)]
+    os.sched_setaffinity(0, cores)  # every process started from here inherits it
+    has_targets = tuple(cpu_facts()[:2]) == ZEN_5
+    rows, peer_line = [], None
+    for case in CASES:
+        if options.only is None or case.name in options.only:
+            ours, theirs = measure(case, sides, options)
+            rows.append(table_row(case.title(), case.target if has_targets else None, ours, theirs))
+            peer_line = theirs[0]
+    print("\n".join([header(cores, sides[0], peer_line, load), HEAD, *rows]))
+
+
+if __name__ == "__main__":
+    main()
