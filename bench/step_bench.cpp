@@ -102,7 +102,8 @@ void bench(Session& session, const StepBenchOptions& options) {
   const Communicator& world = session.world;
   const LoaderShare share{options.batch * world.size(), world.size(), world.rank(), 1};
   const ModelOptions model{options.model, {options.image_size, options.image_size, options.channels}, options.classes};
-  TrainingStep step(session, model, share, options.reduce, SgdOptions{}, 0.0F, 0);
+  const SgdOptions sgd{.kind = Momentum::nesterov};
+  TrainingStep step(session, model, share, options.reduce, sgd, 0.0F, 0);
   step.choose_kernels(options.batch);
   NoiseLoader loader(noise_batch(*session.device, model.sample, options.batch, options.classes));
   step.run(loader, 0, learning_rate);
