@@ -152,13 +152,15 @@ def python_with_torch(wanted):
                 return python
     where = wanted or "python3"
     return give_up(
-        f"{where} cannot import torch (the peer to compare with). Debian: apt install python3-torch. Or name one: --python.",
+        f"{where} cannot import torch (the peer to compare with). "
+        "Debian: apt install python3-torch. Or name another: --python.",
         CANNOT_COMPARE,
     )
 
 
 def summary(side, line):
-    return f"  {side.name}: {line['samples_per_second']:.1f} samples/s, first step after {line['first_step_seconds']:.1f} s"
+    rate, start = line["samples_per_second"], line["first_step_seconds"]
+    return f"  {side.name}: {rate:.1f} samples/s, first step after {start:.1f} s"
 
 
 def measure(case, sides, options):

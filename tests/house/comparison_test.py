@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Tests what bench/compare.py says and refuses: comparison_test.py SOURCE_FOLDER.
+
+The two programs it runs are stand-ins that print chosen figures: how fast the real ones are is not for a test.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(sys.argv.pop(1))
+sys.path.insert(0, str(ROOT / "bench"))
+
+from comparison import HEAD, ratio_interval, table_row  # noqa: E402: found only now
+
+
+def line(rate, **more):
+    figures = {"samples_per_second": rate, "step_ms_median": 1e3, "peak_memory_bytes": 100 << 20}
+    return figures | {"first_step_seconds": 1.25, "allocator": "jemalloc", "versions": {"torch": "1.13"}} | more
+
+
+class Ratio(unittest.TestCase):
+    def test_is_the_median_of_pairs_not_the_ratio_of_medians(self):
+        self.assertEqual(ratio_interval([10, 200, 40], [10, 100, 10])[0], 2)
+
+    def test_of_equal_pairs_has_an_interval_without_width(self):
+        self.assertEqual(ratio_interval([30, 60, 90], [20, 40, 60]), (1.5, 1.5, 1.5))
+
+    def test_of_three_pairs_spans_them_all(self):
+        # The least is the median of 7 in 27 resamples, the greatest of as many: both above 2.5 %.
+        self.assertEqual(ratio_interval([2, 1, 3], [1, 1, 1]), (2, 1, 3))
+
+    def test_leaves_out_a_rare_outlier(self):
+        # 9 of 10 equal: a median above 1 needs the outlier in 5 of 10 draws, in 0.16 % of resamples.
+        self.assertEqual(ratio_interval([1] * 9 + [50], [1] * 10), (1, 1, 1))
+
+    def test_needs_pairs(self):
+        with self.assertRaises(ValueError):
+            ratio_interval([1, 2], [1])
+
+
+class Row(unittest.TestCase):
+    def test_gives_medians_of_both_sides(self):
+        ours = [line(rate, share_of_convolution_bound=share) for rate, share in ((200, 0.8), (300, 0.9), (220, 0.87))]
+        theirs = [line(rate, peak_memory_bytes=250 << 20) for rate in (100, 150, 110)]
+        row = table_row("a net", 1.5, ours, theirs)
+        self.assertEqual(row, "| a net | 220 | 110 | 2.00 (2.00–2.00) | ≥ 1.5 | 87 % | 100 / 250 | 1.25 / 1.25 |")
+
+    def test_says_when_there_was_but_one_run(self):
+        row = table_row("a net", None, [line(50)], [line(2)])
+        self.assertEqual(row, "| a net | 50 | 2 | 25.00 (one run each) | – | – | 100 / 100 | 1.25 / 1.25 |")
+
+    def test_fits_the_head(self):
+        columns = {text.count("|") for text in [*HEAD.splitlines(), table_row("a net", 1.5, [line(1)], [line(1)])]}
+        self.assertEqual(len(columns), 1)
+
+
+class Compare(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.build = pathlib.Path(folder.name)
+        self.calls = self.build / "calls"
+        (self.build / "bin").mkdir()
+        self.python = self.stand_in("python", line(10))
+        self.stand_in("bin/step_bench", line(20))
+
+    def stand_in(self, name, figures):
+        program = self.build / name
+        note = f'echo {program.name} "$@" >> {self.calls}'
+        text = f"""#!/bin/sh\n[ "$1" = -c ] && exit 0\n{note}\necho '{json.dumps(figures)}'\n"""
+        program.write_text(text, encoding="utf-8")
+        program.chmod(0o755)
+        return program
+
+    def compare(self, *options):
+        command = [sys.executable, ROOT / "bench" / "compare.py", "--build", self.build, "--python", self.python]
+        return subprocess.run([*command, *options], capture_output=True, text=True, check=False, timeout=60)
+
+    def test_runs_both_sides_in_turn_behind_one_step_each(self):
+        result = self.compare("--only", "resnet20-fp32", "--pairs", "3", "--steps", "7")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        calls = [call.split() for call in self.calls.read_text(encoding="utf-8").splitlines() if "--model" in call]
+        self.assertEqual([call[0] for call in calls], ["step_bench", "python"] * 4)
+        self.assertEqual([call[call.index("--steps") + 1] for call in calls], ["1"] * 2 + ["7"] * 6)
+        self.assertIn("| ResNet-20, batch 128, fp32, 1 rank x 2 threads | 20 | 10 | 2.00 (2.00–2.00) |", result.stdout)
+
+    def test_does_not_repeat_a_peer_without_kernels(self):
+        self.stand_in("python", line(1))
+        result = self.compare("--only", "resnet20-bf16")
+        self.assertIn("| 20.00 (one run each) |", result.stdout)
+
+    def refused(self, *options):
+        result = self.compare(*options)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        return result.stderr.splitlines()[-1]
+
+    def test_refuses_without_jemalloc(self):
+        self.stand_in("python", line(10, allocator="malloc"))
+        self.assertEqual(
+            self.refused("--only", "resnet20-fp32"),
+            "no libjemalloc.so.2 (without it PyTorch is 15 to 45 % slower: not an honest comparison). "
+            "Debian: apt install libjemalloc2. Or accept that: --without-jemalloc.",
+        )
+        self.assertEqual(self.compare("--only", "resnet20-fp32", "--without-jemalloc").returncode, 0)
+
+    def test_refuses_without_torch(self):
+        self.assertEqual(
+            self.refused("--python", "/usr/bin/false"),
+            "/usr/bin/false cannot import torch (the peer to compare with). "
+            "Debian: apt install python3-torch. Or name another: --python.",
+        )
+
+    def test_refuses_without_step_bench(self):
+        (self.build / "bin" / "step_bench").unlink()
+        wanted = f"no step_bench in {self.build}/bin (--build). Build the release preset."
+        self.assertEqual(self.refused(), wanted)
+
+
+if __name__ == "__main__":
+    unittest.main()
