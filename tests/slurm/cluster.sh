@@ -3,13 +3,15 @@
 #
 #   cluster.sh FOLDER up NODES       writes FOLDER/etc/slurm.conf: clients need SLURM_CONF to name it
 #   cluster.sh FOLDER status
+#   cluster.sh FOLDER in NODE COMMAND...
 #   cluster.sh FOLDER down           takes everything along that still runs on the nodes
 #
 # A node is a set of namespaces of its own (network, host name, mounts, IPC, processes) on a bridge; the file system is
-# shared, as on a cluster. CLUSTER_TAG (two letters or digits) and CLUSTER_NET (10.77.0) keep two clusters apart.
+# shared, as on a cluster. CLUSTER_TAG (two letters or digits), CLUSTER_NET (10.77.0) and CLUSTER_PORT (6817) keep two
+# clusters apart.
 set -uo pipefail
 self=$(readlink -f "${BASH_SOURCE[0]}")
-base=$(readlink -f "${1:?usage: cluster.sh FOLDER up NODES | status | down}")
+base=$(readlink -f "${1:?usage: cluster.sh FOLDER up NODES | status | in NODE COMMAND... | down}")
 command=${2:-}
 tag=ls${CLUSTER_TAG:-00}  # names of bridge, links and network namespaces begin with it
 net=${CLUSTER_NET:-10.77.0}
@@ -48,7 +50,7 @@ write_config() { # NODES
 ClusterName=lockstep
 SlurmctldHost=$control_host($net.1)
 SlurmctldAddr=$net.1
-SlurmctldPort=6817
+SlurmctldPort=${CLUSTER_PORT:-6817}
 SlurmdPort=6818
 AuthType=auth/munge
 CredType=cred/munge
@@ -152,10 +154,18 @@ down() {
   rm -f "$base/nodes"
 }
 
+# The shell that unshare left as the node's first process is its only child.
+in_node() { # NODE COMMAND...
+  local first
+  first=$(pgrep -P "$(recorded "$1")") || die "$1 is not up"
+  exec nsenter -t "$first" -n -m -u -i -p -- "${@:2}"
+}
+
 case $command in
   up) up "${3:-3}" ;;
   down) down ;;
   status) sinfo -N -o "%N %t %c %m %E" ;;
+  in) in_node "${@:3}" ;;
   inside) run_inside_node "$3" ;;
-  *) die "unknown command '$command'. Known: up, status, down" ;;
+  *) die "unknown command '$command'. Known: up, status, in, down" ;;
 esac
