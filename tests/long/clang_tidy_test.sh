@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # Builds with clang-tidy beside the compiler; any finding is an error: clang_tidy_test.sh ROOT BUILD_FOLDER
+#
+# A later run looks only at what changed since.
 set -euo pipefail
-command -v clang-tidy >/dev/null || { echo "skipped: no clang-tidy here"; exit 77; }
+source "$(dirname "${BASH_SOURCE[0]}")/words.sh"
+need clang-tidy clang-tidy
 cmake --preset tidy -S "$1" -B "$2/tidy"
-cmake --build "$2/tidy" -- -k 0
+cmake --build "$2/tidy" --parallel 2 -- -k 0 || fail "clang-tidy has findings, see above"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Trains lenet on processors without AVX-512 and without AVX, emulated: older_processors_test.sh FOLDER_OF_PROGRAMS
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/words.sh"
 programs=$1
-command -v qemu-x86_64 >/dev/null || { echo "skipped: no qemu-x86_64 here (package qemu-user)"; exit 77; }
+need qemu-x86_64 qemu-user
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
