@@ -3,10 +3,11 @@
 # written at install time, when the prefix is known for certain.
 include(GNUInstallDirs)
 install(CODE "
+  get_filename_component(prefix \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)  # it may be given relative to where cmake runs
   set(PROJECT_VERSION \"${PROJECT_VERSION}\")
-  set(LOCKSTEP_PROGRAMS \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}\")
-  set(LOCKSTEP_SCRIPTS \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/lockstep/slurm\")
+  set(LOCKSTEP_PROGRAMS \"\${prefix}/${CMAKE_INSTALL_BINDIR}\")
+  set(LOCKSTEP_SCRIPTS \"\${prefix}/${CMAKE_INSTALL_DATADIR}/lockstep/slurm\")
   configure_file(\"${PROJECT_SOURCE_DIR}/slurm/train_cifar.sbatch.in\"
     \"\$ENV{DESTDIR}\${LOCKSTEP_SCRIPTS}/train_cifar.sbatch\" @ONLY)
   configure_file(\"${PROJECT_SOURCE_DIR}/lib/cmake/modulefile.in\"
-    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/modulefiles/lockstep/${PROJECT_VERSION}\" @ONLY)")
+    \"\$ENV{DESTDIR}\${prefix}/${CMAKE_INSTALL_DATADIR}/modulefiles/lockstep/${PROJECT_VERSION}\" @ONLY)")
