@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Rules about the project's files that no compiler checks: sources_test.py ROOT
 
-Every C++ file is named in the CMakeLists.txt of its folder or of one above; no tabs, no spaces at line ends, a newline at
-the end. Long files are named, but fail nothing.
+Every C++ file is named in the CMakeLists.txt of its folder or of one above; a header opens with a comment; no tabs, no
+spaces at line ends, a newline at the end. Long files are named; too long ones fail.
 """
 import pathlib
 import re
@@ -10,7 +10,9 @@ import subprocess
 import sys
 
 TEXT = {".cpp", ".hpp", ".py", ".sh", ".sbatch", ".cmake", ".txt", ".md", ".json"}
+CODE = {".cpp", ".hpp", ".py", ".sh", ".sbatch"}
 LONG_FILE = 300
+TOO_LONG_FILE = 400
 LONG_PUBLIC_HEADER = 120
 
 
@@ -51,6 +53,10 @@ def faults_of(path, root):
             yield f"{name}:{number}: spaces at the end of the line"
     if text and not text.endswith("\n"):
         yield f"{name}: no newline at the end"
+    if path.suffix in CODE and text.count("\n") > TOO_LONG_FILE:
+        yield f"{name}: more than {TOO_LONG_FILE} lines"
+    if path.suffix == ".hpp" and not text.startswith("//"):
+        yield f"{name}: does not open with a comment"
     if path.suffix in {".cpp", ".hpp"} and not named_in_cmake(path, root):
         yield f"{name}: in no CMakeLists.txt"
 
