@@ -223,6 +223,7 @@ def parse_options():
 
 def main():
     options = parse_options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that output_of() ends what it started
     load = os.getloadavg()[0]
     sides = [
         Lockstep(options.build),
