@@ -64,7 +64,8 @@ void Trainer::describe() const {
   const double scaled = scaled_rate(rate, share_.global_batch);
   log::info("learning rate: {:.4g} for a batch of {}, {:.4g} for the global batch of {}", rate.rate,
             rate.base_batch == 0 ? share_.global_batch : rate.base_batch, scaled, share_.global_batch);
-  log::info("gradients: {} in {} buckets", step_.reducer_description(), step_.sync().bucket_count());
+  const std::size_t buckets = step_.sync().bucket_count();
+  log::info("gradients: {}, {} bucket{}", step_.reducer_description(), buckets, buckets == 1 ? "" : "s");
 }
 
 void Trainer::fit() {
