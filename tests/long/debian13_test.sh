@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# The test command of README.md in a fresh Debian 13 (Open MPI 5, HDF5 1.14, oneDNN 3, g++ 14): debian13_test.sh ROOT
+# The test command of README.md in a fresh Debian 13 (Open MPI 5, HDF5 1.14, oneDNN 3, g++ 14).
+#
+#   debian13_test.sh ROOT BUILD_FOLDER
 #
 # Makes a root file system from the mirror this machine installs from (2 GB with all packages), copies what HEAD holds into it
 # and runs tests/run.sh there. Namespaces of its own: nothing stays mounted or running, however this ends.
@@ -15,10 +17,13 @@ own_namespaces=(unshare --mount --pid --fork --kill-child --propagation private)
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Label: Debian' | head -1)
 [ -n "$mirror" ] || skip "no Debian mirror in apt's sources"
 
-work=$(mktemp -d -p "${TMPDIR:-/var/tmp}" lockstep-debian13-XXXXXX)
+work=$2/debian13
 trap 'rm -rf --one-file-system "$work"' EXIT
+rm -rf --one-file-system "$work"
+mkdir -p "$work"
 debian=$work/root
-debootstrap --variant=minbase --include=ca-certificates trixie "$debian" "$mirror" >"$work/log" 2>&1 || {
+"${own_namespaces[@]}" \
+  debootstrap --variant=minbase --include=ca-certificates trixie "$debian" "$mirror" >"$work/log" 2>&1 || {
   tail -5 "$work/log"
   grep -qE 'Failed getting release file|Could not resolve|Unable to connect' "$work/log" && skip "$mirror is out of reach"
   fail "debootstrap could not make Debian 13, its words are above"
