@@ -15,7 +15,8 @@ class Descriptor {
   ~Descriptor() {
     if (number_ >= 0) ::close(number_);
   }
-  operator int() const { return number_; }
+  // Implicit, so that it passes for the number it holds in calls of the system.
+  operator int() const { return number_; }  // NOLINT(google-explicit-constructor)
   // False with errno where the last writes failed: network file systems report a full quota only here.
   bool close() { return ::close(std::exchange(number_, -1)) == 0; }
 
