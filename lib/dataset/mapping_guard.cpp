@@ -78,8 +78,9 @@ bool MappingGuard::covers(const void* address) const {
 
 void MappingGuard::end_program() const {
   constexpr int code = static_cast<int>(Failure::bad_data);
-  failure_report::write({code, SIGBUS, sentence_});
-  static_cast<void>(!write(STDERR_FILENO, line_.data(), line_.size()));
+  if (failure_report::write({code, SIGBUS, sentence_})) {
+    static_cast<void>(!write(STDERR_FILENO, line_.data(), line_.size()));
+  }
   _exit(code);
 }
 

@@ -4,12 +4,14 @@
 #include <mpi.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <memory>
 #include <new>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/hdf5.hpp"
@@ -45,17 +47,24 @@ Failed describe_current_exception() {
   }
 }
 
-void tell(const Failed& failed) {
-  failure_report::write({failed.code, 0, failed.sentence});
-  log::error(failed.sentence);
+// Whether this rank's words were needed.
+bool tell(const Failed& failed) {
+  const bool speaks = failure_report::write({failed.code, 0, failed.sentence});
+  if (speaks) log::error(failed.sentence);
+  return speaks;
 }
 
 // Entered at the throw, with nothing unwound: no destructor can wait for ranks that will not come.
 [[noreturn]] void end_job() {
   if (std::current_exception() == nullptr) std::abort();
   const Failed failed = describe_current_exception();
-  tell(failed);
-  MPI_Abort(MPI_COMM_WORLD, failed.code);
+  if (!tell(failed)) {
+    // Often all ranks fail alike. One tells it and ends the job; ending it here too could cut that one short.
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+  }
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (ranks > 1) MPI_Abort(MPI_COMM_WORLD, failed.code);
   std::_Exit(failed.code);
 }
 
@@ -94,8 +103,8 @@ int run_program(int argc, char** argv, const Program& program) {
   const Communicator world(MPI_COMM_WORLD);
   introduce(world);
   if (const std::optional<int> code = parse_options(argc, argv, program.declare, world.rank())) return *code;
+  std::set_terminate(end_job);  // also for a thread of one rank, which unwinds into no handler
   if (world.size() > 1) {
-    std::set_terminate(end_job);
     run_body(world, program);
     return 0;
   }

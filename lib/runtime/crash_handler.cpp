@@ -34,8 +34,7 @@ void print(std::string_view text) {
 void say_and_die(int signal) {
   for (const Crash& crash : crashes) {
     if (crash.signal != signal) continue;
-    // Who is second has nothing to add: the terminate handler ends in SIGABRT after it has told everything.
-    failure_report::write({1, signal, crash.sentence});
+    if (!failure_report::write({1, signal, crash.sentence})) continue;
     print(prefix.data());
     print(crash.sentence);
     print("\n");

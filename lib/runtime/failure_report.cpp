@@ -30,7 +30,8 @@ struct State {
   int rank = 0;
   std::atomic<bool> has_folder = false;
   std::atomic<std::int64_t> step = -1;
-  std::atomic<std::atomic<int>*> shared_code = nullptr;
+  std::atomic<std::atomic<int>*> told = nullptr;
+  std::atomic<std::atomic<int>*> code = nullptr;
 };
 State state;
 
@@ -106,16 +107,20 @@ bool write_whole(int file, std::string_view text) {
   return true;
 }
 
+enum class Outcome { written, another_stands, impossible };
+
 // A hard link is made only if the name is free, and the file is whole before it has the name.
-bool publish(std::string_view text) {
+Outcome publish(std::string_view text) {
   ::mkdir(state.folder.data(), 0777);
   const int file = ::open(state.partial.data(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) return false;
+  if (file < 0) return Outcome::impossible;
   const bool whole = write_whole(file, text) && ::fsync(file) == 0;
   ::close(file);
-  const bool is_first = whole && ::link(state.partial.data(), state.file.data()) == 0;
+  Outcome outcome = Outcome::impossible;
+  if (whole && ::link(state.partial.data(), state.file.data()) == 0) outcome = Outcome::written;
+  if (whole && outcome != Outcome::written && errno == EEXIST) outcome = Outcome::another_stands;
   ::unlink(state.partial.data());
-  return is_first;
+  return outcome;
 }
 
 }  // namespace
@@ -142,21 +147,24 @@ void clear() {
 void set_step(std::int64_t step) noexcept { state.step.store(step, std::memory_order_relaxed); }
 
 bool write(const Cause& cause) noexcept {
-  const bool is_first = write_of(state.rank, cause);
-  if (std::atomic<int>* const word = state.shared_code.load()) word->store(cause.code);
-  return is_first;
+  const bool speaks = write_of(state.rank, cause);
+  if (std::atomic<int>* const code = state.code) code->store(cause.code);
+  return speaks;
 }
 
 bool write_of(int rank, const Cause& cause) noexcept {
-  if (!state.has_folder) return false;
+  std::atomic<int>* const told = state.told;
+  if (told != nullptr && told->exchange(1) != 0) return false;
+  if (!state.has_folder) return true;
   const int saved_errno = errno;
-  const bool is_first = publish(report_of(rank, cause).view());
+  const Outcome outcome = publish(report_of(rank, cause).view());
   errno = saved_errno;
-  return is_first;
+  return outcome != Outcome::another_stands;
 }
 
-void share_code(std::atomic<int>& word) { state.shared_code = &word; }
-
-void stop_sharing_code() { state.shared_code = nullptr; }
+void share(const Shared& shared) {
+  state.told = shared.told;
+  state.code = shared.code;
+}
 
 }  // namespace lockstep::failure_report

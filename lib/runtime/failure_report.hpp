@@ -34,14 +34,17 @@ struct Cause {
   std::string_view sentence;
 };
 
-// What happened to this rank, or to `rank`, of which a survivor writes. The first report stands: a later one, by any
-// rank, changes nothing. Safe in signal handlers and from any thread; keeps errno. Says whether this call wrote the
-// file.
+// What happened to this rank, or to `rank`, of which a survivor writes. The first report stands: a later one changes
+// nothing. Safe in signal handlers and from any thread; keeps errno. Returns whether to print the sentence too: not
+// when the report of another rank stands, for then the job is ending with that one's words.
 bool write(const Cause& cause) noexcept;
 bool write_of(int rank, const Cause& cause) noexcept;
 
-// From here on write() also leaves the code in `word`, which other ranks of the node see. See runtime/watcher.
-void share_code(std::atomic<int>& word);
-void stop_sharing_code();
+// What the ranks of a node know of each other's failures, in memory they share: see runtime/watcher.
+struct Shared {
+  std::atomic<int>* told = nullptr;  // becomes 1 with the first report of the node
+  std::atomic<int>* code = nullptr;  // becomes this rank's exit code
+};
+void share(const Shared& shared);
 
 }  // namespace lockstep::failure_report

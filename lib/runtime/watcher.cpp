@@ -4,17 +4,18 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
-#include <cstdlib>
+#include <chrono>
 #include <cstring>
 #include <new>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "base/error.hpp"
@@ -24,28 +25,24 @@
 
 namespace lockstep {
 
-// What a rank has said of itself, in memory of its node.
-struct alignas(64) RankState {
-  static constexpr int running = 0;
-  static constexpr int done = -1;
-  static constexpr int death_told = -2;  // by a survivor; positive: the code that the rank itself reported
-  std::atomic<int> word;
-};
-
 namespace {
 
-// The kernel's status of a process that ended and is not yet collected by its parent, as waitpid() would give it: the
-// last field of /proc/PID/stat (proc(5), exit_code).
+// What a rank has said of itself; a positive number is the code of a failure that it reported.
+constexpr int running = 0;
+constexpr int done = -1;
+
+// The kernel's status of a process that ended and is not yet collected by its parent, as waitpid() would give it: field
+// 52 of /proc/PID/stat (proc(5), exit_code).
 std::optional<int> status_of_ended(int process) {
   try {
     constexpr std::size_t longest = 4096;
     const std::string text = read_file(fmt::format("/proc/{}/stat", process), longest);
-    const std::size_t name_end = text.rfind(") ");
-    if (name_end == std::string::npos || text.compare(name_end + 2, 1, "Z") != 0) return std::nullopt;
-    const std::size_t last = text.find_last_of(' ') + 1;
-    int status = 0;
-    if (std::from_chars(text.data() + last, text.data() + text.size(), status).ec != std::errc{}) return std::nullopt;
-    return status;
+    std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+    std::string field;
+    fields >> field;  // field 3, the state
+    if (field != "Z" && field != "X") return std::nullopt;
+    for (int number = 4; number <= 52; ++number) fields >> field;
+    return fields ? std::optional(std::stoi(field)) : std::nullopt;
   } catch (const Error&) {
     return std::nullopt;  // collected already
   }
@@ -54,40 +51,56 @@ std::optional<int> status_of_ended(int process) {
 bool is_gone(int process) { return ::kill(process, 0) != 0 && errno == ESRCH; }
 
 struct Death {
+  int code = 1;
   int signal = 0;
   std::string words;
 };
 
 Death describe_death(int process) {
   const std::optional<int> status = status_of_ended(process);
-  if (!status) return {0, "was killed or ended without a word"};
+  if (!status) return {1, 0, "was killed or ended without a word"};
   if (WIFSIGNALED(*status)) {
     const int signal = WTERMSIG(*status);
-    return {signal, fmt::format("was killed by signal {} ({})", signal, ::strsignal(signal))};
+    return {1, signal, fmt::format("was killed by SIG{}", ::sigabbrev_np(signal))};
   }
-  return {0, fmt::format("ended with code {} before the job was done", WEXITSTATUS(*status))};
+  const int code = WEXITSTATUS(*status);
+  return {std::max(code, 1), 0, fmt::format("ended with code {} before the job was done", code)};
+}
+
+// A number of a process means something only in its own name space.
+std::int64_t process_name_space() {
+  struct stat entry {};
+  return ::stat("/proc/self/ns/pid", &entry) == 0 ? static_cast<std::int64_t>(entry.st_ino) : 0;
+}
+
+constexpr eventfd_t stop_request = 1;
+constexpr eventfd_t terminate_request = 1 << 20;
+std::atomic<int> wake_on_terminate = -1;  // a signal handler reaches nothing but globals
+
+void on_terminate(int) { ::eventfd_write(wake_on_terminate, terminate_request); }
+
+void handle_terminate(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGTERM, &action, nullptr);
 }
 
 }  // namespace
 
 Watcher::Watcher(const Communicator& world, std::string host)
-    : node_rank_(world.local_rank()), host_(std::move(host)), stop_request_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : host_(std::move(host)), node_rank_(world.local_rank()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   const Communicator node = world.node();
   if (node.size() == 1) return;
   std::string reason;
-  states_ = SharedSegment::create(node, node.size() * std::int64_t{sizeof(RankState)}, reason);
-  require(states_ != nullptr, Failure::other, "cannot watch over the ranks: cannot have {}. Enlarge /dev/shm.", reason);
-  failure_report::share_code(state_of(node_rank_).word);
+  segment_ = SharedSegment::create(node, (1 + node.size()) * std::int64_t{sizeof(std::atomic<int>)}, reason);
+  require(segment_ != nullptr, Failure::other, "cannot watch over the ranks: cannot have {}. Enlarge /dev/shm.",
+          reason);
+  failure_report::share({&told(), &code_of(node_rank_)});
+  find_others(world, node);
 
-  const std::vector<std::string> processes = node.all_gather(fmt::format("{} {}", world.rank(), ::getpid()));
-  for (int rank = 0; rank < node.size(); ++rank) {
-    if (rank == node_rank_) continue;
-    Watched other{};
-    std::sscanf(processes[static_cast<std::size_t>(rank)].c_str(), "%d %d", &other.rank, &other.process);
-    other.node_rank = rank;
-    other.handle = std::make_unique<Descriptor>(static_cast<int>(::syscall(SYS_pidfd_open, other.process, 0)));
-    others_.push_back(std::move(other));
-  }
+  wake_on_terminate = wake_;
+  handle_terminate(on_terminate);
   // Signals are the main thread's.
   sigset_t all;
   sigset_t before;
@@ -99,10 +112,26 @@ Watcher::Watcher(const Communicator& world, std::string host)
 
 Watcher::~Watcher() {
   if (!thread_.joinable()) return;
-  failure_report::stop_sharing_code();
-  state_of(node_rank_).word.store(RankState::done);
-  ::eventfd_write(stop_request_, 1);
+  failure_report::share({});
+  code_of(node_rank_) = done;
+  ::eventfd_write(wake_, stop_request);
   thread_.join();
+  handle_terminate(SIG_DFL);
+}
+
+void Watcher::find_others(const Communicator& world, const Communicator& node) {
+  const std::int64_t name_space = process_name_space();
+  const std::vector<std::string> processes =
+      node.all_gather(fmt::format("{} {} {}", world.rank(), ::getpid(), name_space));
+  for (int rank = 0; rank < node.size(); ++rank) {
+    Watched other{};
+    std::int64_t its_name_space = 0;
+    std::istringstream(processes[static_cast<std::size_t>(rank)]) >> other.rank >> other.process >> its_name_space;
+    if (rank == node_rank_ || its_name_space != name_space) continue;
+    other.node_rank = rank;
+    other.handle = std::make_unique<Descriptor>(static_cast<int>(::syscall(SYS_pidfd_open, other.process, 0)));
+    others_.push_back(std::move(other));
+  }
 }
 
 bool Watcher::Watched::has_ended() const {
@@ -112,41 +141,52 @@ bool Watcher::Watched::has_ended() const {
 }
 
 void Watcher::watch() const {
+  constexpr int look_again_ms = 100;  // where the system has no pidfds
+  constexpr int last_look_ms = 200;   // after SIGTERM: a launcher sends it at the moment it sees a death
   std::vector<const Watched*> alive;
   for (const Watched& other : others_) alive.push_back(&other);
-  const bool has_all_handles = std::ranges::all_of(others_, [](const Watched& other) { return *other.handle >= 0; });
-  constexpr int look_again_ms = 100;  // where the system has no pidfds
+  int timeout_ms = -1;
+  if (std::ranges::any_of(others_, [](const Watched& other) { return *other.handle < 0; })) timeout_ms = look_again_ms;
   while (true) {
-    std::vector<pollfd> handles{{stop_request_, POLLIN, 0}};
+    std::vector<pollfd> handles{{wake_, POLLIN, 0}};
     for (const Watched* other : alive) handles.push_back({*other->handle, POLLIN, 0});
-    ::poll(handles.data(), handles.size(), has_all_handles ? -1 : look_again_ms);
-    if ((handles[0].revents & POLLIN) != 0) return;
+    const bool is_last_look = timeout_ms == last_look_ms;
+    const int events = ::poll(handles.data(), handles.size(), timeout_ms);
+    eventfd_t requests = 0;
+    if (::eventfd_read(wake_, &requests) == 0 && requests % terminate_request != 0) return;
+    if (requests >= terminate_request) timeout_ms = last_look_ms;
     std::erase_if(alive, [&](const Watched* other) {
       if (!other->has_ended()) return false;
       judge(*other);
       return true;
     });
+    if (is_last_look && events == 0) {
+      handle_terminate(SIG_DFL);
+      ::kill(::getpid(), SIGTERM);
+    }
   }
 }
 
 // Returns if the rank was done.
 void Watcher::judge(const Watched& ended) const {
-  int word = RankState::running;
-  if (state_of(ended.node_rank).word.compare_exchange_strong(word, RankState::death_told)) {
-    const Death death = describe_death(ended.process);
-    const std::string sentence = fmt::format(
-        "rank {} on {} {} (no rank can go on without it). Look for its last words, and at the node's memory.",
-        ended.rank, host_, death.words);
-    failure_report::write_of(ended.rank, {1, death.signal, sentence});
+  const int code = code_of(ended.node_rank);
+  if (code == done) return;
+  if (code != running) ::_exit(code);  // it has said everything
+  const Death death = describe_death(ended.process);
+  const std::string sentence =
+      fmt::format("rank {} on {} {} (no rank can go on without it). Look for its last words, and at the node's memory.",
+                  ended.rank, host_, death.words);
+  if (failure_report::write_of(ended.rank, {death.code, death.signal, sentence})) {
     log::error(sentence);
-    ::_exit(1);
+  } else {
+    // Another survivor is writing, and a launcher that sees this one go would cut it short.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
   }
-  if (word == RankState::done) return;
-  ::_exit(word > 0 ? word : 1);
+  ::_exit(death.code);
 }
 
-RankState& Watcher::state_of(int node_rank) const {
-  return *std::launder(reinterpret_cast<RankState*>(states_->data()) + node_rank);
-}
+std::atomic<int>& Watcher::told() const { return *std::launder(reinterpret_cast<std::atomic<int>*>(segment_->data())); }
+
+std::atomic<int>& Watcher::code_of(int node_rank) const { return (&told())[1 + node_rank]; }
 
 }  // namespace lockstep

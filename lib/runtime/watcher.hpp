@@ -2,9 +2,11 @@
 // name, whatever MPI call the survivors wait in.
 //
 // It sees processes, not progress: a rank that hangs is alive. A node that goes down as a whole leaves nobody to see
-// it; there the launcher ends the job.
+// it, nor do ranks of one node that a container puts into process name spaces of their own; there the launcher ends the
+// job.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -16,13 +18,11 @@
 
 namespace lockstep {
 
-struct RankState;
-
 class Watcher {
  public:
   // Collective over `world`. `host` is this node's name. Call after failure_report::set_rank. From here on the end of a
   // rank whose watcher lives ends the job: one survivor of the node writes failure.json and says which rank died, all
-  // exit at once.
+  // exit at once. SIGTERM, which launchers send to survivors, waits until the death that caused it is told.
   Watcher(const Communicator& world, std::string host);
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
@@ -37,15 +37,17 @@ class Watcher {
     std::unique_ptr<Descriptor> handle;  // pidfd; -1 where the system has none
     bool has_ended() const;
   };
+  void find_others(const Communicator& world, const Communicator& node);
   void watch() const;
   void judge(const Watched& ended) const;
-  RankState& state_of(int node_rank) const;
+  std::atomic<int>& told() const;
+  std::atomic<int>& code_of(int node_rank) const;
 
-  int node_rank_;
   std::string host_;
-  std::unique_ptr<SharedSegment> states_;  // one RankState for each rank of the node
+  int node_rank_;
+  std::unique_ptr<SharedSegment> segment_;  // told, then the code of each rank of the node
   std::vector<Watched> others_;
-  Descriptor stop_request_;  // eventfd
+  Descriptor wake_;  // eventfd
   std::thread thread_;
 };
 

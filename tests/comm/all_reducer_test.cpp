@@ -94,7 +94,7 @@ class AllReducerTest : public testing::TestWithParam<Case> {
   Communicator world_ = world();
 };
 
-TEST_P(AllReducerTest, StartsFromZeros) {
+TEST_P(AllReducerTest, starts_from_zeros) {
   const auto reducer = GetParam().make(bytes_of(1000));
   const Tensor values = reducer->allocate(1000);
   EXPECT_EQ(values.shape(), Shape{1000});
@@ -102,7 +102,7 @@ TEST_P(AllReducerTest, StartsFromZeros) {
   for (std::int64_t i = 0; i < 1000; ++i) ASSERT_EQ(values.as<float>()[i], 0.0F);
 }
 
-TEST_P(AllReducerTest, SumsSlicesOfAnySizeAnywhere) {
+TEST_P(AllReducerTest, sums_slices_of_any_size_anywhere) {
   constexpr std::int64_t count = 50'021;
   const auto reducer = GetParam().make(bytes_of(count));
   const Tensor values = reducer->allocate(count);
@@ -120,7 +120,7 @@ TEST_P(AllReducerTest, SumsSlicesOfAnySizeAnywhere) {
   }
 }
 
-TEST_P(AllReducerTest, KeepsManySlicesUnderWayStepAfterStep) {
+TEST_P(AllReducerTest, keeps_many_slices_under_way_step_after_step) {
   constexpr std::int64_t slices = 40;
   constexpr std::int64_t slice = 1'003;
   const auto reducer = GetParam().make(bytes_of(slices * slice));
@@ -137,7 +137,7 @@ TEST_P(AllReducerTest, KeepsManySlicesUnderWayStepAfterStep) {
   }
 }
 
-TEST_P(AllReducerTest, SumsArraysOfManyPieces) {
+TEST_P(AllReducerTest, sums_arrays_of_many_pieces) {
   constexpr std::int64_t count = 600'001;
   const auto reducer = GetParam().make(bytes_of(count));
   const Tensor values = reducer->allocate(count);
@@ -147,7 +147,7 @@ TEST_P(AllReducerTest, SumsArraysOfManyPieces) {
   expect_sums(values, 0, count, 7);
 }
 
-TEST_P(AllReducerTest, WaitingForNothingReturns) {
+TEST_P(AllReducerTest, waiting_for_nothing_returns) {
   const auto reducer = GetParam().make(bytes_of(16));
   reducer->wait();
   reducer->start_sum(reducer->allocate(16));
@@ -160,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(All, AllReducerTest, testing::ValuesIn(cases()),
 
 std::string plural(int ranks) { return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"); }
 
-TEST(AllReducers, SayWhatTheyAre) {
+TEST(AllReducers, say_what_they_are) {
   const int ranks = world().size();
   EXPECT_EQ(make_cpu_all_reducer("mpi", world(), 4)->description(), "mpi (" + plural(ranks) + ")");
   EXPECT_EQ(make_cpu_all_reducer("shared", world(), 4)->description(), "shared memory (" + plural(ranks) + ")");
@@ -174,7 +174,7 @@ TEST(AllReducers, SayWhatTheyAre) {
 // More than any machine has, and little enough that the whole of a node's ranks is still a number of bytes.
 constexpr std::int64_t too_many_bytes = std::int64_t{1} << 56;
 
-TEST(AllReducers, AutoFallsBackToMpiWithOneWarning) {
+TEST(AllReducers, auto_falls_back_to_mpi_with_one_warning) {
   if (world().size() == 1) GTEST_SKIP() << "one rank shares memory with nobody";
   testing::internal::CaptureStderr();
   const auto reducer = make_cpu_all_reducer("auto", world(), too_many_bytes);
@@ -187,7 +187,7 @@ TEST(AllReducers, AutoFallsBackToMpiWithOneWarning) {
   EXPECT_EQ(words.empty(), world().rank() != 0) << words;
 }
 
-TEST(AllReducers, SharedSaysWhatIsMissing) {
+TEST(AllReducers, shared_says_what_is_missing) {
   try {
     make_cpu_all_reducer("shared", world(), too_many_bytes);
     FAIL() << "there is not that much memory";
@@ -199,7 +199,7 @@ TEST(AllReducers, SharedSaysWhatIsMissing) {
   }
 }
 
-TEST(AllReducers, RefuseAnUnknownName) {
+TEST(AllReducers, refuse_an_unknown_name) {
   try {
     make_cpu_all_reducer("ring", world(), 4);
     FAIL() << "no reducer is called ring";

@@ -21,7 +21,7 @@ std::string text_of(int rank) {
   return std::string(static_cast<std::size_t>(1000 * rank), static_cast<char>('a' + rank));
 }
 
-TEST(Communicator, KnowsItsRanksAndThoseOfTheNode) {
+TEST(Communicator, knows_its_ranks_and_those_of_the_node) {
   const Communicator all = world();
   int rank = -1;
   int size = -1;
@@ -33,7 +33,7 @@ TEST(Communicator, KnowsItsRanksAndThoseOfTheNode) {
   EXPECT_EQ(all.local_size(), size);
 }
 
-TEST(Communicator, BroadcastsBytesFromAnyRoot) {
+TEST(Communicator, broadcasts_bytes_from_any_root) {
   const Communicator all = world();
   for (int root = 0; root < all.size(); ++root) {
     std::vector<std::byte> bytes(100'003, std::byte(all.rank() == root ? 7 + root : 0));
@@ -42,21 +42,21 @@ TEST(Communicator, BroadcastsBytesFromAnyRoot) {
   }
 }
 
-TEST(Communicator, BroadcastsTextsOfALengthTheOthersDoNotKnow) {
+TEST(Communicator, broadcasts_texts_of_a_length_the_others_do_not_know) {
   const Communicator all = world();
   for (int root = 0; root < all.size(); ++root) {
     EXPECT_EQ(all.broadcast(text_of(all.rank()), root), text_of(root));
   }
 }
 
-TEST(Communicator, SumsAndFindsTheLargestValue) {
+TEST(Communicator, sums_and_finds_the_largest_value) {
   const Communicator all = world();
   EXPECT_EQ(all.sum(all.rank() + 0.5), all.size() * (all.size() - 1) / 2 + 0.5 * all.size());
   EXPECT_EQ(all.max(-all.rank()), 0);
   EXPECT_EQ(all.max(all.rank()), all.size() - 1);
 }
 
-TEST(Communicator, GathersTextsByRankOnTheRootOnly) {
+TEST(Communicator, gathers_texts_by_rank_on_the_root_only) {
   const Communicator all = world();
   const int root = all.size() - 1;
   const std::vector<std::string> texts = all.gather(text_of(all.rank()), root);
@@ -68,14 +68,14 @@ TEST(Communicator, GathersTextsByRankOnTheRootOnly) {
   for (int rank = 0; rank < all.size(); ++rank) EXPECT_EQ(texts[static_cast<std::size_t>(rank)], text_of(rank));
 }
 
-TEST(Communicator, GathersTextsByRankEverywhere) {
+TEST(Communicator, gathers_texts_by_rank_everywhere) {
   const Communicator all = world();
   const std::vector<std::string> texts = all.all_gather(text_of(all.rank()));
   ASSERT_EQ(texts.size(), static_cast<std::size_t>(all.size()));
   for (int rank = 0; rank < all.size(); ++rank) EXPECT_EQ(texts[static_cast<std::size_t>(rank)], text_of(rank));
 }
 
-TEST(Communicator, SplitsByColorAndOrdersByKey) {
+TEST(Communicator, splits_by_color_and_orders_by_key) {
   const Communicator all = world();
   const Communicator part = all.split(all.rank() % 2, -all.rank());
   const int members = (all.size() + 1 - all.rank() % 2) / 2;
@@ -85,7 +85,7 @@ TEST(Communicator, SplitsByColorAndOrdersByKey) {
   EXPECT_EQ(all.node().size(), all.size());
 }
 
-TEST(Communicator, CopiesOutliveTheOriginal) {
+TEST(Communicator, copies_outlive_the_original) {
   const Communicator all = world();
   const Communicator copy = [&] {
     const Communicator original = all.split(0, all.rank());
@@ -104,7 +104,7 @@ double processor_seconds() {
 }
 
 // Ranks wait for rank 0's measurement of kernels while it needs the cores they sit on.
-TEST(Communicator, ARankThatWaitsTakesNoCore) {
+TEST(Communicator, a_rank_that_waits_takes_no_core) {
   const Communicator all = world();
   if (all.size() == 1) GTEST_SKIP() << "one rank waits for nobody";
   all.barrier();
@@ -114,7 +114,7 @@ TEST(Communicator, ARankThatWaitsTakesNoCore) {
   EXPECT_LT(processor_seconds() - before, 0.2);
 }
 
-TEST(CheckMpi, SaysWhatMpiCouldNotDoAndItsWords) {
+TEST(CheckMpi, says_what_mpi_could_not_do_and_its_words) {
   int value = 0;
   try {
     check_mpi(MPI_Send(&value, 1, MPI_INT, 1'000'000, 0, MPI_COMM_WORLD), "send a value");

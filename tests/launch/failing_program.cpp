@@ -1,0 +1,93 @@
+// A program that ends in the way and on the rank that its options say, while the other ranks wait for it.
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <new>
+#include <string>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "launch/run.hpp"
+
+namespace lockstep {
+namespace {
+
+struct FailingOptions {
+  std::string how = "finish";
+  int rank = 0;
+  std::string output;
+
+  void declare(CLI::App& app) {
+    app.description("Ends as told.");
+    app.add_option("--how", how, "finish, throw, ...");
+    app.add_option("--rank", rank, "which rank does so");
+    app.add_option("--output", output, "folder for failure.json");
+  }
+  std::filesystem::path output_folder() const { return output; }
+};
+
+// A scope that a rank cannot leave alone.
+struct MeetsTheOthers {
+  const Communicator& world;
+  ~MeetsTheOthers() {
+    log::warning("unwound");
+    world.barrier();
+  }
+};
+
+[[noreturn]] void throw_error() {
+  throw Error(Failure::bad_data, "shard 'x.h5' is \"damaged\" (block 3 of 7). Re-run make_shards?");
+}
+
+// Too much for a request, and not known to the compiler.
+void ask_for_too_much() {
+  volatile std::size_t bytes = ~std::size_t{0} / 4;
+  ::operator delete(::operator new(bytes));
+}
+
+// A gibibyte of frames. Returns what nobody needs, so that every frame is needed.
+int overflow_the_stack(int depth) {
+  std::array<volatile int, 4096> frame;
+  frame[0] = depth;
+  if (depth == 65536) return depth;
+  return overflow_the_stack(depth + 1) + frame[0];
+}
+
+const std::map<std::string, std::function<void()>> ways = {
+    {"finish", [] {}},
+    {"throw", throw_error},
+    {"throw_in_thread", [] { std::thread(throw_error).join(); }},
+    {"throw_other", [] { throw std::out_of_range("map::at"); }},
+    {"bad_alloc", ask_for_too_much},
+    {"kill", [] { ::kill(::getpid(), SIGKILL); }},
+    {"exit", [] { std::exit(3); }},
+    {"exit_0", [] { ::_exit(0); }},
+    {"segfault", [] { ::raise(SIGSEGV); }},
+    {"stack", [] { overflow_the_stack(0); }},
+    {"abort", [] { std::abort(); }},
+};
+
+void note_the_moment(const std::string& folder) { std::ofstream(std::filesystem::path(folder) / "last_moment"); }
+
+void end_as_told(Session& session, const FailingOptions& options) {
+  session.world.barrier();
+  if (options.rank != session.world.rank() && options.rank >= 0) {
+    session.world.barrier();
+    log::warning("went on");
+    return;
+  }
+  const MeetsTheOthers scope{session.world};
+  if (!options.output.empty()) note_the_moment(options.output);
+  ways.at(options.how)();
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) { return lockstep::run<lockstep::FailingOptions>(argc, argv, lockstep::end_as_told); }

@@ -1,0 +1,238 @@
+// The end of programs, as people and job scripts see it: codes, words, failure.json, and nobody left waiting.
+#include "launch/run.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/file.hpp"
+#include "support/program.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+std::string host() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+std::size_t times(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+class RunTest : public testing::Test {
+ protected:
+  ProgramResult run(int ranks, const std::vector<std::string>& options) const {
+    std::vector<std::string> arguments = {built_program("failing_program").string(), "--output", output().string()};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return run_program(ranks == 0 ? arguments : under_mpirun(ranks, arguments));
+  }
+
+  // Three ranks of which the second ends as told.
+  ProgramResult end_one_of_three(const std::string& how) const {
+    const auto start = std::chrono::steady_clock::now();
+    const ProgramResult result = run(3, {"--rank", "1", "--how", how});
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_THAT(result.errors, Not(HasSubstr("went on")));
+    EXPECT_THAT(result.errors, Not(HasSubstr("unwound")));
+    return result;
+  }
+
+  nlohmann::json report() const { return nlohmann::json::parse(read_file(output() / "failure.json", 1 << 16)); }
+  void expect_report(int code, int rank, const std::string& sentence) const {
+    const nlohmann::json said = report();
+    EXPECT_EQ(said["code"], code);
+    EXPECT_EQ(said["rank"], rank);
+    EXPECT_EQ(said["host"], host());
+    EXPECT_EQ(said["sentence"], sentence);
+    EXPECT_EQ(said["step"], -1);
+    EXPECT_LT(said["time"].get<std::int64_t>() - ::time(nullptr), 60);
+  }
+
+  // How long after the last moment of the rank that died a survivor had written it down.
+  std::chrono::milliseconds delay_of_report() const {
+    const auto delay = fs::last_write_time(output() / "failure.json") - fs::last_write_time(output() / "last_moment");
+    return std::chrono::duration_cast<std::chrono::milliseconds>(delay);
+  }
+
+  fs::path output() const { return folder_.path(); }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+std::string line(int rank, const std::string& sentence) {
+  return "[rank " + std::to_string(rank) + ", " + host() + "]  " + sentence + "\n";
+}
+
+constexpr const char* damaged = "shard 'x.h5' is \"damaged\" (block 3 of 7). Re-run make_shards?";
+
+TEST_F(RunTest, a_program_that_finishes_ends_with_0_and_leaves_no_report) {
+  for (const int ranks : {0, 1, 3}) {
+    const ProgramResult result = run(ranks, {"--rank", "-1"});
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_FALSE(fs::exists(output() / "failure.json"));
+  }
+}
+
+TEST_F(RunTest, one_rank_alone_unwinds_and_ends_with_the_code_of_its_error) {
+  const ProgramResult result = run(0, {"--how", "throw"});
+  EXPECT_EQ(result.exit_code, 65);
+  EXPECT_EQ(result.errors, line(0, "unwound") + line(0, damaged));
+  expect_report(65, 0, damaged);
+  EXPECT_TRUE(report()["signal"].is_null());
+}
+
+TEST_F(RunTest, a_throw_on_one_rank_ends_all_before_any_destructor_runs) {
+  const ProgramResult result = end_one_of_three("throw");
+  EXPECT_EQ(result.exit_code, 65);
+  EXPECT_EQ(times(result.errors, line(1, damaged)), 1U) << result.errors;
+  EXPECT_THAT(result.errors, Not(HasSubstr("no rank can go on"))) << "its own words are enough";
+  expect_report(65, 1, damaged);
+}
+
+TEST_F(RunTest, what_all_ranks_throw_is_told_once) {
+  const ProgramResult result = run(3, {"--rank", "-1", "--how", "throw"});
+  EXPECT_EQ(result.exit_code, 65);
+  EXPECT_EQ(times(result.errors, damaged), 1U) << result.errors;
+  EXPECT_EQ(report()["code"], 65);
+}
+
+TEST_F(RunTest, a_throw_in_a_thread_ends_the_job_alike) {
+  for (const int ranks : {0, 2}) {
+    const ProgramResult result = run(ranks, {"--how", "throw_in_thread"});
+    EXPECT_EQ(result.exit_code, 65);
+    EXPECT_EQ(times(result.errors, line(0, damaged)), 1U) << result.errors;
+    expect_report(65, 0, damaged);
+  }
+}
+
+TEST_F(RunTest, want_of_memory_is_70) {
+  const std::string sentence =
+      "out of memory: the system gave none. Choose a smaller batch, or fewer ranks on this node.";
+  for (const int ranks : {0, 2}) {
+    const ProgramResult result = run(ranks, {"--how", "bad_alloc"});
+    EXPECT_EQ(result.exit_code, 70);
+    EXPECT_THAT(result.errors, HasSubstr(line(0, sentence)));
+    expect_report(70, 0, sentence);
+  }
+}
+
+TEST_F(RunTest, an_exception_of_a_library_is_told_in_its_words) {
+  const ProgramResult result = run(0, {"--how", "throw_other"});
+  EXPECT_EQ(result.exit_code, 1);
+  expect_report(1, 0, "map::at");
+}
+
+// A zombie's status can be read only until the launcher collects it, which may come first.
+std::string death(const std::string& words) {
+  return "rank 1 on " + host() + " " + words +
+         " (no rank can go on without it). Look for its last words, and at the node's memory.";
+}
+
+TEST_F(RunTest, a_killed_rank_is_named_by_one_survivor) {
+  const ProgramResult result = end_one_of_three("kill");
+  const nlohmann::json said = report();
+  const bool was_seen = !said["signal"].is_null();  // see death()
+  EXPECT_EQ(said["signal"], was_seen ? nlohmann::json(SIGKILL) : nlohmann::json());
+  const std::string sentence = death(was_seen ? "was killed by SIGKILL" : "was killed or ended without a word");
+  expect_report(1, 1, sentence);
+  EXPECT_EQ(times(result.errors, sentence), 1U) << result.errors;
+  EXPECT_LT(delay_of_report(), std::chrono::seconds(2));
+}
+
+TEST_F(RunTest, a_rank_that_exits_early_is_named_with_its_code) {
+  const ProgramResult result = end_one_of_three("exit");
+  const bool was_seen = report()["code"] == 3;
+  const std::string sentence =
+      death(was_seen ? "ended with code 3 before the job was done" : "was killed or ended without a word");
+  expect_report(was_seen ? 3 : 1, 1, sentence);
+  EXPECT_EQ(times(result.errors, sentence), 1U) << result.errors;
+}
+
+TEST_F(RunTest, a_rank_that_exits_early_with_0_is_a_failure_too) {
+  end_one_of_three("exit_0");
+  EXPECT_EQ(report()["code"], 1);
+  EXPECT_EQ(report()["rank"], 1);
+}
+
+TEST_F(RunTest, a_crash_is_told_by_the_rank_that_crashes) {
+  const std::string segfault =
+      "crashed: SIGSEGV, memory that is not its own (a fault of the program). Please report it.";
+  const std::string abort =
+      "crashed: SIGABRT, it gave itself up (a fault of the program or a library). Please report it.";
+  const std::vector<std::pair<std::string, std::string>> crashes = {
+      {"segfault", segfault}, {"stack", segfault}, {"abort", abort}};
+  for (const auto& [how, sentence] : crashes) {
+    const ProgramResult result = end_one_of_three(how);
+    EXPECT_EQ(times(result.errors, line(1, sentence)), 1U) << result.errors;
+    expect_report(1, 1, sentence);
+    EXPECT_EQ(report()["signal"], how == "abort" ? SIGABRT : SIGSEGV);
+  }
+}
+
+TEST_F(RunTest, a_crash_of_one_rank_alone_is_told_too) {
+  const ProgramResult result = run(0, {"--how", "segfault"});
+  EXPECT_EQ(result.exit_code, -1) << "the signal takes its course";
+  EXPECT_EQ(report()["signal"], SIGSEGV);
+}
+
+TEST_F(RunTest, a_folder_that_cannot_be_written_does_not_silence_the_message) {
+  const std::vector<std::string> arguments = {built_program("failing_program").string(), "--how", "throw", "--output",
+                                              "/proc/nowhere"};
+  EXPECT_THAT(run_program(arguments).errors, HasSubstr(line(0, damaged)));
+  EXPECT_THAT(run_program(under_mpirun(2, arguments)).errors, HasSubstr(line(0, damaged)));
+}
+
+TEST_F(RunTest, a_wrong_option_names_the_nearest_and_ends_all_ranks_with_2) {
+  for (const int ranks : {0, 3}) {
+    const ProgramResult result = run(ranks, {"--hwo", "throw"});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(times(result.errors, line(0, "unknown option '--hwo'. Did you mean --how? See --help.")), 1U)
+        << result.errors;
+    EXPECT_THAT(result.errors, Not(HasSubstr("MPI_ABORT")));
+  }
+}
+
+TEST_F(RunTest, a_wrong_value_ends_with_2) {
+  const ProgramResult result = run(0, {"--rank", "one"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors, line(0, "Could not convert: --rank = one. See --help."));
+}
+
+TEST_F(RunTest, help_and_versions_are_printed_once) {
+  for (const int ranks : {0, 2}) {
+    const ProgramResult help = run(ranks, {"--help"});
+    EXPECT_EQ(help.exit_code, 0);
+    EXPECT_EQ(times(help.output, "Ends as told."), 1U);
+    EXPECT_EQ(times(help.output, "--output"), 1U);
+    const ProgramResult version = run(ranks, {"--version"});
+    EXPECT_EQ(version.exit_code, 0);
+    for (const char* library : {"lockstep", "compiler", "MPI ", "oneDNN", "HDF5", "zlib", "xxHash", "fmt", "CLI11"}) {
+      EXPECT_EQ(times(version.output, std::string("\n") + library) + version.output.starts_with(library), 1U)
+          << library << " in\n"
+          << version.output;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
