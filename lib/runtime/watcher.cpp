@@ -19,9 +19,9 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
 #include "base/log.hpp"
 #include "runtime/failure_report.hpp"
+#include "runtime/process_end.hpp"
 
 namespace lockstep {
 
@@ -31,23 +31,6 @@ namespace {
 constexpr int running = 0;
 constexpr int done = -1;
 
-// The kernel's status of a process that ended and is not yet collected by its parent, as waitpid() would give it: field
-// 52 of /proc/PID/stat (proc(5), exit_code).
-std::optional<int> status_of_ended(int process) {
-  try {
-    constexpr std::size_t longest = 4096;
-    const std::string text = read_file(fmt::format("/proc/{}/stat", process), longest);
-    std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
-    std::string field;
-    fields >> field;  // field 3, the state
-    if (field != "Z" && field != "X") return std::nullopt;
-    for (int number = 4; number <= 52; ++number) fields >> field;
-    return fields ? std::optional(std::stoi(field)) : std::nullopt;
-  } catch (const Error&) {
-    return std::nullopt;  // collected already
-  }
-}
-
 bool is_gone(int process) { return ::kill(process, 0) != 0 && errno == ESRCH; }
 
 struct Death {
@@ -56,8 +39,8 @@ struct Death {
   std::string words;
 };
 
-Death describe_death(int process) {
-  const std::optional<int> status = status_of_ended(process);
+Death describe_death(int process, int pidfd) {
+  const std::optional<int> status = status_of_ended(process, pidfd);
   if (!status) return {1, 0, "was killed or ended without a word"};
   if (WIFSIGNALED(*status)) {
     const int signal = WTERMSIG(*status);
@@ -135,7 +118,7 @@ void Watcher::find_others(const Communicator& world, const Communicator& node) {
 }
 
 bool Watcher::Watched::has_ended() const {
-  if (*handle < 0) return is_gone(process) || status_of_ended(process).has_value();
+  if (*handle < 0) return is_gone(process) || status_of_ended(process, *handle).has_value();
   pollfd look{*handle, POLLIN, 0};
   return ::poll(&look, 1, 0) > 0;
 }
@@ -172,7 +155,7 @@ void Watcher::judge(const Watched& ended) const {
   const int code = code_of(ended.node_rank);
   if (code == done) return;
   if (code != running) ::_exit(code);  // it has said everything
-  const Death death = describe_death(ended.process);
+  const Death death = describe_death(ended.process, *ended.handle);
   const std::string sentence =
       fmt::format("rank {} on {} {} (no rank can go on without it). Look for its last words, and at the node's memory.",
                   ended.rank, host_, death.words);
