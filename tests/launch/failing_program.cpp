@@ -45,12 +45,6 @@ struct MeetsTheOthers {
   throw Error(Failure::bad_data, "shard 'x.h5' is \"damaged\" (block 3 of 7). Re-run make_shards?");
 }
 
-// Too much for a request, and not known to the compiler.
-void ask_for_too_much() {
-  volatile std::size_t bytes = ~std::size_t{0} / 4;
-  ::operator delete(::operator new(bytes));
-}
-
 // A gibibyte of frames. Returns what nobody needs, so that every frame is needed.
 int overflow_the_stack(int depth) {
   std::array<volatile int, 4096> frame;
@@ -64,8 +58,13 @@ const std::map<std::string, std::function<void()>> ways = {
     {"throw", throw_error},
     {"throw_in_thread", [] { std::thread(throw_error).join(); }},
     {"throw_other", [] { throw std::out_of_range("map::at"); }},
-    {"bad_alloc", ask_for_too_much},
+    {"bad_alloc", [] { throw std::bad_alloc(); }},
     {"kill", [] { ::kill(::getpid(), SIGKILL); }},
+    {"terminate",
+     [] {
+       ::raise(SIGTERM);
+       ::sleep(60);
+     }},
     {"exit", [] { std::exit(3); }},
     {"exit_0", [] { ::_exit(0); }},
     {"segfault", [] { ::raise(SIGSEGV); }},

@@ -1,0 +1,128 @@
+#include "runtime/failure_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FailureReportTest : public testing::Test {
+ protected:
+  FailureReportTest() {
+    failure_report::set_rank(3, "gpu07");
+    failure_report::set_folder(folder());
+    failure_report::set_step(-1);
+  }
+  ~FailureReportTest() override {
+    failure_report::set_folder({});
+    failure_report::share({});
+  }
+
+  fs::path folder() const { return folder_.path() / "run"; }  // made when it is needed
+  nlohmann::json report() const { return nlohmann::json::parse(read_file(folder() / "failure.json", 1 << 16)); }
+  std::ptrdiff_t files() const { return std::distance(fs::directory_iterator(folder()), fs::directory_iterator()); }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_F(FailureReportTest, has_every_field) {
+  failure_report::set_step(412);
+  const std::int64_t before = std::time(nullptr);
+  EXPECT_TRUE(failure_report::write({79, 0, "loss is nan at step 412 (learning rate 3.2). Lower --lr."}));
+  const nlohmann::json said = report();
+  EXPECT_EQ(said["code"], 79);
+  EXPECT_TRUE(said["signal"].is_null());
+  EXPECT_EQ(said["rank"], 3);
+  EXPECT_EQ(said["host"], "gpu07");
+  EXPECT_EQ(said["step"], 412);
+  EXPECT_EQ(said["sentence"], "loss is nan at step 412 (learning rate 3.2). Lower --lr.");
+  EXPECT_GE(said["time"], before);
+  EXPECT_EQ(said.size(), 7U);
+  EXPECT_EQ(files(), 1) << "no temporary file stays";
+}
+
+TEST_F(FailureReportTest, the_first_report_stands) {
+  EXPECT_TRUE(failure_report::write_of(1, {1, 9, "killed"}));
+  EXPECT_FALSE(failure_report::write({65, 0, "too late"}));
+  EXPECT_EQ(report()["rank"], 1);
+  EXPECT_EQ(report()["signal"], 9);
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(FailureReportTest, a_new_run_removes_the_report_of_the_last) {
+  failure_report::write({1, 0, "the run before"});
+  failure_report::clear();
+  EXPECT_EQ(files(), 0);
+  EXPECT_TRUE(failure_report::write({65, 0, "this run"}));
+  EXPECT_EQ(report()["sentence"], "this run");
+}
+
+TEST_F(FailureReportTest, is_json_whatever_the_sentence_holds) {
+  failure_report::write({2, 0, "a \"quoted\" path C:\\data\tand\na new line"});
+  EXPECT_EQ(report()["sentence"], "a \"quoted\" path C:\\data and a new line");
+}
+
+TEST_F(FailureReportTest, cuts_a_sentence_that_has_no_end) {
+  failure_report::write({2, 0, std::string(100'000, '"')});
+  EXPECT_EQ(report()["sentence"], std::string(2000, '"'));
+}
+
+TEST_F(FailureReportTest, speaks_where_no_file_can_be_written) {
+  std::ofstream(folder().parent_path() / "file");
+  failure_report::set_folder(folder().parent_path() / "file" / "below");
+  EXPECT_TRUE(failure_report::write({1, 0, "words"}));
+  failure_report::set_folder({});
+  EXPECT_TRUE(failure_report::write({1, 0, "words"}));
+}
+
+TEST_F(FailureReportTest, keeps_errno) {
+  fs::create_directory(folder());
+  errno = ENOSPC;
+  failure_report::write({1, 0, "words"});
+  EXPECT_EQ(errno, ENOSPC);
+}
+
+TEST_F(FailureReportTest, one_of_many_that_fail_at_once_speaks) {
+  std::atomic<int> told = 0;
+  std::atomic<int> code = 0;
+  failure_report::share({&told, &code});
+  std::atomic<int> speakers = 0;
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 8; ++rank) {
+    ranks.emplace_back([&] { speakers += failure_report::write({65, 0, "words"}) ? 1 : 0; });
+  }
+  std::ranges::for_each(ranks, [](std::thread& rank) { rank.join(); });
+  EXPECT_EQ(speakers, 1);
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(code, 65);
+}
+
+TEST_F(FailureReportTest, refuses_a_path_too_long_to_be_kept_ready) {
+  try {
+    failure_report::set_folder("/" + std::string(5000, 'x'));
+    FAIL() << "no signal handler can hold that";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.failure(), Failure::usage);
+    EXPECT_EQ(error.what(), "the path '/" + std::string(5000, 'x') + "' is too long. Choose a shorter --output.");
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
