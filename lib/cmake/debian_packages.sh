@@ -5,7 +5,7 @@ build_packages=(
   libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev zlib1g-dev
 )
 test_packages=(
-  libgtest-dev libbenchmark-dev python3 binutils
+  libgtest-dev libbenchmark-dev python3 binutils clang-format
   slurm-wlm slurm-client slurmctld slurmd munge slurm-wlm-basic-plugins iproute2 procps
 )
 long_test_packages=(
