@@ -5,11 +5,11 @@ build_packages=(
   libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev zlib1g-dev
 )
 test_packages=(
-  libgtest-dev libbenchmark-dev python3 binutils clang-format
+  libgtest-dev libgmock-dev libbenchmark-dev python3 binutils clang-format
   slurm-wlm slurm-client slurmctld slurmd munge slurm-wlm-basic-plugins iproute2 procps
 )
 long_test_packages=(
-  clang-tidy clang-format debootstrap qemu-user python3-torch python3-h5py python3-numpy
+  clang-tidy-16 debootstrap qemu-user python3-torch python3-h5py python3-numpy
 )
 
 # install_missing PACKAGE...: installs what is not there yet. Without root it asks sudo; where nothing is missing it needs
