@@ -34,7 +34,7 @@ class MpiAllReducer final : public AllReducer {
   void start_sum(const Tensor& values) override { under_way_.push_back(values); }
 
   // Nothing is sent before: MPI's nonblocking sums advance only inside calls to MPI, so they would not overlap with
-  // backward, and Open MPI's take twice as long as its blocking ones (bench/allreduce_bench).
+  // backward, and Open MPI's took twice as long as its blocking ones (11 to 100 MB, two ranks of one node).
   void wait() override {
     for (const Tensor& values : under_way_) sum(values);
     under_way_.clear();
