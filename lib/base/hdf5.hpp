@@ -42,7 +42,8 @@ class Hid {
   ~Hid() {
     if (id_ >= 0) close(id_);
   }
-  operator hid_t() const { return id_; }
+  // Implicit, so that it passes for the identifier in calls of HDF5.
+  operator hid_t() const { return id_; }  // NOLINT(google-explicit-constructor)
 
  private:
   hid_t id_ = H5I_INVALID_HID;

@@ -9,7 +9,7 @@ test_packages=(
   slurm-wlm slurm-client slurmctld slurmd munge slurm-wlm-basic-plugins iproute2 procps
 )
 long_test_packages=(
-  clang-tidy-16 debootstrap qemu-user python3-torch python3-h5py python3-numpy
+  clang-tidy-16 libomp-16-dev debootstrap qemu-user python3-torch python3-h5py python3-numpy
 )
 
 # install_missing PACKAGE...: installs what is not there yet. Without root it asks sudo; where nothing is missing it needs

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "comm/check_mpi.hpp"
@@ -21,7 +22,7 @@ struct FreeAligned {
 
 class MpiAllReducer final : public AllReducer {
  public:
-  explicit MpiAllReducer(const Communicator& world) : world_(world) {}
+  explicit MpiAllReducer(Communicator world) : world_(std::move(world)) {}
 
   Tensor allocate(std::int64_t count) override {
     assert(memory_ == nullptr);

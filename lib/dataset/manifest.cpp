@@ -68,7 +68,7 @@ class Fields {
     return *found;
   }
 
-  Fields member(const Json& value, std::string place) const { return {value, place_ + place + '.', file_}; }
+  Fields member(const Json& value, const std::string& place) const { return {value, place_ + place + '.', file_}; }
 
   void require_field(bool condition, std::string_view name, std::string_view expected) const {
     require(condition, Failure::bad_data, "'{}' is damaged: '{}{}' is not {}. Re-run make_shards?", file_.string(),

@@ -11,12 +11,12 @@
 namespace lockstep::cpu {
 
 struct FeatureMap {
-  FeatureMap(const Tensor& tensor, std::int64_t lanes_)
+  FeatureMap(const Tensor& tensor, std::int64_t lanes_per_block)
       : images(tensor.shape()[0]),
         height(tensor.shape()[1]),
         width(tensor.shape()[2]),
         channels(tensor.shape()[3]),
-        lanes(lanes_),
+        lanes(lanes_per_block),
         data(tensor.data()),
         element_bytes(size_of(tensor.dtype())) {
     assert(tensor.layout() == Layout::features && tensor.shape().ndim == 4);

@@ -38,7 +38,7 @@ std::vector<pid_t> children_of(pid_t process) {
   const std::filesystem::path tasks = fmt::format("/proc/{}/task", process);
   for (const auto& task : std::filesystem::directory_iterator(tasks, error)) {
     std::ifstream list(task.path() / "children");
-    for (pid_t child; list >> child;) children.push_back(child);
+    for (pid_t child = 0; list >> child;) children.push_back(child);
   }
   return children;
 }
