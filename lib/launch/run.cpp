@@ -5,6 +5,7 @@
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -102,7 +103,11 @@ int run_program(int argc, char** argv, const Program& program) {
   const MpiSession mpi(argc, argv);
   const Communicator world(MPI_COMM_WORLD);
   introduce(world);
-  if (const std::optional<int> code = parse_options(argc, argv, program.declare, world.rank())) return *code;
+  if (const std::optional<int> code = parse_options(argc, argv, program.declare, world.rank())) {
+    // A launcher that sees the first rank end with 2 terminates the others, whose 143 would hide it.
+    std::signal(SIGTERM, SIG_IGN);
+    return *code;
+  }
   std::set_terminate(end_job);  // also for a thread of one rank, which unwinds into no handler
   if (world.size() > 1) {
     run_body(world, program);
