@@ -4,7 +4,7 @@ namespace lockstep {
 
 Tensor softmax_cross_entropy(Device& device, const Tensor& logits, const Tensor& labels, const LossOptions& options,
                              const LossSums& sums, Accumulate accumulate) {
-  const Tensor gradient = device.make(logits.shape(), DType::f32, Layout::plain);
+  Tensor gradient = device.make(logits.shape(), DType::f32, Layout::plain);
   device.ops().softmax_cross_entropy(logits, labels, options.label_smoothing, options.scale, gradient, sums,
                                      accumulate);
   return gradient;

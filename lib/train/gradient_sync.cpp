@@ -17,7 +17,7 @@ int last_bucket_start(const ParameterStore& store, std::int64_t limit_bytes) {
   const std::int64_t end = store.reduced().shape()[0];
   int start = 0;
   while (start + 1 < static_cast<int>(store.parameters().size())) {
-    const Parameter& candidate = store.parameters()[static_cast<std::size_t>(start + 1)];
+    const Parameter& candidate = store.parameters()[static_cast<std::size_t>(start) + 1];
     if ((end - candidate.offset) * size_of(DType::f32) > limit_bytes) break;
     ++start;
   }

@@ -50,9 +50,9 @@ inline Floats load(const Bf16* address) { return widen<lanes>(load_raw<Halves>(a
 inline void store(Floats value, float* address) { store_raw(value, address); }
 // Rounds to nearest, ties to even; NaN stays NaN.
 inline void store(Floats value, Bf16* address) {
-  const Words bits = reinterpret_cast<Words>(value);
+  const auto bits = reinterpret_cast<Words>(value);
   const Words rounded = bits + 0x7fffU + ((bits >> 16) & 1U);
-  const Words is_nan = reinterpret_cast<Words>(value != value);
+  const auto is_nan = reinterpret_cast<Words>(value != value);
   store_raw(upper_halves<lanes>(reinterpret_cast<Pairs>(rounded | is_nan)), address);
 }
 
