@@ -8,11 +8,16 @@ namespace lockstep {
 
 // With rate the peak, s the step from 0, T the steps of the whole training and W the warm-up steps:
 //
-//   warm-up     s < W, all but one_cycle: rate * (s + 1) / W        (Goyal et al. 2017, "Accurate, large minibatch
-//   SGD") constant    rate step        rate * factor^(number of milestones <= s) cosine      rate * (1 + cos(pi * (s -
-//   W) / (T - W))) / 2        (Loshchilov and Hutter 2017, SGDR, one period) one_cycle   cosine from rate / 25 at s = 0
-//   up to rate at s = W - 1, and down to rate / 250 000 at s = T - 1
-//               (Smith and Topin 2018; torch.optim.lr_scheduler.OneCycleLR with pct_start = W / T)
+// warm-up: rate * (s + 1) / W while s < W, for all but one_cycle (Goyal et al. 2017, "Accurate, large minibatch SGD").
+//
+// constant: rate.
+//
+// step: rate * factor^(number of milestones <= s).
+//
+// cosine: rate * (1 + cos(pi * (s - W) / (T - W))) / 2 (Loshchilov and Hutter 2017, SGDR, one period).
+//
+// one_cycle: along a cosine from rate / 25 at s = 0 up to rate at s = W - 1, and down to rate / 250 000 at s = T - 1
+// (Smith and Topin 2018; torch.optim.lr_scheduler.OneCycleLR with pct_start = W / T).
 enum class Schedule { constant, step, cosine, one_cycle };
 
 struct ScheduleOptions {
