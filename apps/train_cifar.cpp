@@ -16,7 +16,7 @@ Recipe cifar_recipe() {
   recipe.model = "resnet20";
   recipe.epochs = 10;
   recipe.batch.global_batch = 128;
-  recipe.learning_rate.rate = 0.4;
+  recipe.learning_rate.rate = 0.2;
   recipe.learning_rate.base_batch = 128;
   recipe.learning_rate.schedule = Schedule::one_cycle;
   recipe.sgd.momentum = 0.9F;

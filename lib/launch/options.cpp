@@ -135,7 +135,7 @@ void declare_optimizer(CLI::App& app, Recipe& recipe) {
 
 void declare_schedule(CLI::App& app, Recipe& recipe) {
   LearningRate& rate = recipe.learning_rate;
-  app.add_option("--lr", rate.rate, "Peak learning rate for a global batch of --lr-batch")
+  app.add_option("--lr,--learning-rate", rate.rate, "Peak learning rate for a global batch of --lr-batch")
       ->check(CLI::PositiveNumber)
       ->type_name("RATE");
   app.add_option("--lr-batch", rate.base_batch,

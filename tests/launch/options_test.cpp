@@ -76,6 +76,11 @@ TEST_F(OptionsTest, every_option_reaches_the_recipe) {
   EXPECT_TRUE(device_.verbose);
 }
 
+TEST_F(OptionsTest, the_rate_may_be_written_out) {
+  EXPECT_EQ(parse("--learning-rate 0.7"), "");
+  EXPECT_DOUBLE_EQ(recipe_.learning_rate.rate, 0.7);
+}
+
 TEST_F(OptionsTest, a_batch_per_rank_takes_the_place_of_the_global_batch) {
   EXPECT_EQ(parse("--batch-per-rank 32"), "");
   EXPECT_EQ(recipe_.batch.global_batch, std::nullopt);
