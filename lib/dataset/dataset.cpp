@@ -4,21 +4,14 @@
 #include <cassert>
 #include <iterator>
 
-#include "base/error.hpp"
 #include "dataset/mapping_guard.hpp"
 #include "dataset/shard.hpp"
 
 namespace lockstep {
 
 struct Dataset::OpenShard {
-  OpenShard(const std::filesystem::path& path, const Manifest& manifest, const ShardEntry& entry)
-      : reader(path, manifest.shape, entry.samples, static_cast<std::int64_t>(manifest.classes.size())),
-        guard(path, reader.mapped()) {
-    require(static_cast<std::int64_t>(reader.mapped().size()) == entry.bytes, Failure::bad_data,
-            "shard '{}' is damaged: it has {} bytes, but manifest.json says {}. Re-run make_shards, or make_shards "
-            "verify?",
-            path.string(), reader.mapped().size(), entry.bytes);
-  }
+  OpenShard(const std::filesystem::path& directory, const Manifest& manifest, const ShardEntry& entry)
+      : reader(directory, manifest, entry), guard(reader.path(), reader.mapped()) {}
 
   ShardReader reader;
   MappingGuard guard;  // behind the reader: it must go before the mapping does
@@ -26,7 +19,7 @@ struct Dataset::OpenShard {
 
 Dataset::Dataset(const std::filesystem::path& directory) : manifest_(read_manifest(directory)), first_sample_{0} {
   for (const ShardEntry& entry : manifest_.shards) {
-    shards_.push_back(std::make_unique<OpenShard>(directory / entry.file, manifest_, entry));
+    shards_.push_back(std::make_unique<OpenShard>(directory, manifest_, entry));
     first_sample_.push_back(first_sample_.back() + entry.samples);
   }
 }

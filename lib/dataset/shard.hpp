@@ -4,7 +4,7 @@
 //   /labels  int32 [count]           contiguous, each below the number of classes
 //
 // Root attributes: format (1), classes (their names). HDF5 is the container, not the reader: it is asked once where the
-// bytes lie, and they are mapped.
+// bytes lie, and they are mapped. Its own structures all lie in the first block of the file, before the samples.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/mapped_file.hpp"
-#include "nn/sample_shape.hpp"
+#include "dataset/manifest.hpp"
 
 namespace lockstep {
 
@@ -28,9 +28,11 @@ std::vector<std::byte> shard_bytes(const SampleShape& shape, std::span<const std
 // Thread-safe once it stands. Construct in one thread at a time: HDF5 is not thread-safe.
 class ShardReader {
  public:
-  // Everything is checked against what the manifest says and against the file's size: no later access can leave the
-  // file. Throws Error(bad_data), naming the file and what is wrong with it.
-  ShardReader(const std::filesystem::path& path, const SampleShape& shape, std::int64_t samples, std::int64_t classes);
+  // Shard `entry` of `manifest`, in `directory`. Everything is checked against what the manifest says and against the
+  // file's size: no later access can leave the file. HDF5 sees nothing of it before the hash of the first block is
+  // found right, because HDF5 1.10 reads beyond its buffers in damaged structures. Throws Error(bad_data), naming the
+  // file and what is wrong with it.
+  ShardReader(const std::filesystem::path& directory, const Manifest& manifest, const ShardEntry& entry);
 
   const std::filesystem::path& path() const { return path_; }
   std::int64_t samples() const { return samples_; }

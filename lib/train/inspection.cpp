@@ -62,9 +62,20 @@ std::string describe_manifest(const std::filesystem::path& folder) {
   return text;
 }
 
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+bool is_listed(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder_of(path) / manifest_file, error)) return false;
+  const Manifest manifest = read_manifest(folder_of(path));
+  return std::ranges::find(manifest.shards, path.filename().string(), &ShardEntry::file) != manifest.shards.end();
+}
+
 // A shard alone says little: what its numbers mean stands in the manifest beside it.
 std::string describe_shard(const std::filesystem::path& path) {
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const std::filesystem::path folder = folder_of(path);
   const Manifest manifest = read_manifest(folder);
   const auto entry = std::ranges::find(manifest.shards, path.filename().string(), &ShardEntry::file);
   require(
@@ -72,7 +83,7 @@ std::string describe_shard(const std::filesystem::path& path) {
       "'{}' is a shard, but '{}' does not list it (a shard is read with its manifest). Is it left over from another "
       "run of make_shards?",
       path.string(), (folder / manifest_file).string());
-  const ShardReader shard(path, manifest.shape, entry->samples, static_cast<std::int64_t>(manifest.classes.size()));
+  const ShardReader shard(folder, manifest, *entry);
   std::vector<std::int64_t> counts(manifest.classes.size());
   for (std::int64_t sample = 0; sample < shard.samples(); ++sample)
     ++counts[static_cast<std::size_t>(shard.label(sample))];
@@ -107,11 +118,11 @@ std::string describe_file(const std::filesystem::path& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return describe_manifest(path);
   const std::string start = first_bytes(path);
-  if (path.filename() == manifest_file) return describe_manifest(path.has_parent_path() ? path.parent_path() : ".");
+  if (path.filename() == manifest_file) return describe_manifest(folder_of(path));
   require(looks_like_hdf5(std::as_bytes(std::span(start))), Failure::usage,
           "'{}' is neither a shard, a manifest nor a model file. Name one that make_shards or train_cifar wrote.",
           path.string());
-  return holds_images(path) ? describe_shard(path) : describe_model(path);
+  return is_listed(path) || holds_images(path) ? describe_shard(path) : describe_model(path);
 }
 
 }  // namespace lockstep

@@ -72,7 +72,7 @@ TEST_F(ConvertTest, every_sample_is_in_one_split_with_its_pixels) {
   for (const char* split : {"train", "validation"}) {
     const Manifest manifest = read_manifest(options_.output / split);
     for (const ShardEntry& entry : manifest.shards) {
-      const ShardReader shard(options_.output / split / entry.file, manifest.shape, entry.samples, 10);
+      const ShardReader shard(options_.output / split, manifest, entry);
       for (std::int64_t i = 0; i < shard.samples(); ++i) {
         found.emplace_back(shard.image(i).begin(), shard.image(i).end()).push_back(static_cast<char>(shard.label(i)));
       }
