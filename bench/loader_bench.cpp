@@ -45,7 +45,8 @@ void read_and_augment(benchmark::State& state, const Dataset& dataset, Order ord
       const std::int64_t sample = order == Order::shuffled ? shuffled.sample_at(position) : position;
       const View view = choose_view(Augmentation::crop_and_flip, 1, 0, position);
       normalizer.write(dataset.image(sample), view, std::span(images).subspan(i * 3072, 3072));
-      benchmark::DoNotOptimize(dataset.label(sample));
+      std::int32_t label = dataset.label(sample);
+      benchmark::DoNotOptimize(label);
       position = (position + 1) % samples;
     }
     benchmark::ClobberMemory();
@@ -55,7 +56,10 @@ void read_and_augment(benchmark::State& state, const Dataset& dataset, Order ord
 
 void load_parts(benchmark::State& state, const Dataset& dataset) {
   const auto loader = make_training_loader(dataset, {part, 1, 0, 1}, Augmentation::crop_and_flip, 1, 0, 0, 1);
-  for (auto _ : state) benchmark::DoNotOptimize(loader->next().samples);
+  for (auto _ : state) {
+    std::int64_t loaded = loader->next().samples;
+    benchmark::DoNotOptimize(loaded);
+  }
   state.SetItemsProcessed(state.iterations() * part);
 }
 

@@ -142,21 +142,46 @@ INSTANTIATE_TEST_SUITE_P(Models, RanksAgainstRanks,
                                          Case{"resnet20", {16, 16, 3}, "shared"}, Case{"resnet20", {16, 16, 3}, "mpi"}),
                          [](const auto& test) { return test.param.model + "_" + test.param.reducer; });
 
+// Gives one part for ever.
+class Again final : public Loader {
+ public:
+  explicit Again(const Batch& batch) : batch_(batch) {}
+  const Batch& next() override { return batch_; }
+  double waited_ms() const override { return 0; }
+
+ private:
+  Batch batch_;
+};
+
+// The statistics behind one step in which every one of `parts` parts for each rank is the same.
+std::vector<ParameterStore::Entry> statistics_of_equal_parts(const Communicator& world, int parts) {
+  const Session session{world, open_device({.name = "cpu", .threads = 1})};
+  const int all = parts * world.size();
+  const LoaderShare share{part_size * all, all, world.rank() * parts, parts};
+  const SampleShape shape{16, 16, 3};
+  TrainingStep step(session, {"resnet20", shape, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
+  PartLoader parts_of_rank_0(*session.device, shape, {part_size, 1, 0, 1});
+  Again loader(parts_of_rank_0.next());
+  step.run(loader, 0, 0.05);
+  std::vector<ParameterStore::Entry> entries = step.model().store.entries();
+  std::erase_if(entries, [](const auto& entry) { return entry.name.find("running_") == std::string::npos; });
+  return entries;
+}
+
+TEST(TrainingStepTest, equal_parts_move_the_running_statistics_as_one_of_them_would) {
+  const std::vector<ParameterStore::Entry> one = statistics_of_equal_parts(Communicator(MPI_COMM_SELF), 1);
+  const std::vector<ParameterStore::Entry> many = statistics_of_equal_parts(Communicator(MPI_COMM_WORLD), 3);
+  ASSERT_EQ(one.size(), 2U * 19U);
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_LE(largest_difference(one[i], many[i]), 1e-5) << one[i].name;
+}
+
 TEST(TrainingStepTest, learns_what_it_sees_again_and_again) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_device({.name = "cpu", .threads = 1})};
   const LoaderShare share{part_size * world.size(), world.size(), world.rank(), 1};
   TrainingStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
   PartLoader fresh(*session.device, {32, 32, 3}, share);
-  class Again final : public Loader {
-   public:
-    explicit Again(const Batch& batch) : batch_(batch) {}
-    const Batch& next() override { return batch_; }
-    double waited_ms() const override { return 0; }
-
-   private:
-    Batch batch_;
-  } loader(fresh.next());
+  Again loader(fresh.next());
   const double first = step.run(loader, 0, 0.05).loss();
   double last = first;
   for (int index = 1; index < 60; ++index) last = step.run(loader, index, 0.05).loss();
