@@ -3,6 +3,7 @@
 // Feature maps are row-major [n, h, w, c].
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>

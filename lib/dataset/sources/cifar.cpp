@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/log.hpp"
 #include "dataset/sources/sample_source.hpp"
 
 namespace lockstep {
@@ -15,6 +16,7 @@ struct CifarVersion {
   const char* name;
   std::size_t label_bytes;  // the last of them counts
   std::vector<const char*> train_files;
+  std::int64_t train_file_samples;  // in each of the published files
   const char* test_file;
   const char* names_file;
   std::vector<std::string> known_classes;  // where the names file is missing
@@ -24,6 +26,7 @@ constexpr std::int64_t side = 32;
 constexpr std::int64_t channels = 3;
 constexpr std::size_t plane_bytes = side * side;
 constexpr std::size_t image_bytes = plane_bytes * channels;
+constexpr std::int64_t test_file_samples = 10000;
 constexpr std::size_t file_limit_bytes = std::size_t{1} << 30;
 constexpr std::size_t names_limit_bytes = std::size_t{1} << 16;
 
@@ -55,8 +58,10 @@ class CifarSource final : public SampleSource {
         {side, side, channels},
         SampleKind::picture,
         class_names(directory, version)};
-    for (const char* file : version.train_files) train_ += read_records(directory / file);
-    test_ = read_records(directory / version.test_file);
+    for (const char* file : version.train_files) {
+      train_ += read_records(directory / file, version.train_file_samples);
+    }
+    test_ = read_records(directory / version.test_file, test_file_samples);
   }
 
   const SourceDescription& description() const override { return description_; }
@@ -80,11 +85,16 @@ class CifarSource final : public SampleSource {
  private:
   const std::string& records(SourceSplit split) const { return split == SourceSplit::train ? train_ : test_; }
 
-  std::string read_records(const std::filesystem::path& file) const {
+  std::string read_records(const std::filesystem::path& file, std::int64_t published_samples) const {
     std::string bytes = read_file(file, file_limit_bytes);
     require(!bytes.empty() && bytes.size() % record_bytes_ == 0, Failure::bad_data,
             "'{}' is cut short: {} bytes are not a whole number of samples of {} bytes. Unpack the archive again?",
             file.string(), bytes.size(), record_bytes_);
+    const auto samples = static_cast<std::int64_t>(bytes.size() / record_bytes_);
+    if (samples < published_samples) {
+      log::info("'{}' holds {} samples, the published file {}: is it cut short, or meant to be a part?", file.string(),
+                samples, published_samples);
+    }
     for (std::size_t at = 0; at < bytes.size(); at += record_bytes_) {
       const auto label = static_cast<std::uint8_t>(bytes[at + label_bytes_ - 1]);
       require(label < description_.classes.size(), Failure::bad_data,
@@ -108,6 +118,7 @@ std::unique_ptr<SampleSource> open_cifar10(const std::filesystem::path& director
       "cifar10",
       1,
       {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
+      10000,
       "test_batch.bin",
       "batches.meta.txt",
       {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}};
@@ -115,7 +126,7 @@ std::unique_ptr<SampleSource> open_cifar10(const std::filesystem::path& director
 }
 
 std::unique_ptr<SampleSource> open_cifar100(const std::filesystem::path& directory) {
-  CifarVersion version = {"cifar100", 2, {"train.bin"}, "test.bin", "fine_label_names.txt", {}};
+  CifarVersion version = {"cifar100", 2, {"train.bin"}, 50000, "test.bin", "fine_label_names.txt", {}};
   for (int i = 0; i < 100; ++i) version.known_classes.push_back(fmt::format("class {}", i));
   return std::make_unique<CifarSource>(directory, version);
 }
