@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "dataset/hash.hpp"
 #include "dataset/shard.hpp"
