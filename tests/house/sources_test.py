@@ -6,6 +6,7 @@ spaces at line ends, a newline at the end. Long files are named; too long ones f
 """
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -17,9 +18,10 @@ LONG_PUBLIC_HEADER = 120
 
 
 def tracked_files(root):
-    listed = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True, text=True, check=False)
-    if listed.returncode == 0:
-        return [root / name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
+    if shutil.which("git"):
+        listed = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True, text=True, check=False)
+        if listed.returncode == 0:
+            return [root / name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
     hidden_or_built = re.compile(r"(^|/)(\.|build|runs|__pycache__)")
     return [path for path in root.rglob("*") if path.is_file() and not hidden_or_built.search(f"{path.relative_to(root)}")]
 

@@ -246,7 +246,7 @@ void norm_backward(const CpuContext& context, const VectorLoops& loops, const Te
   const auto finish_sums = [&](std::int64_t block) {
     for (std::int64_t lane = 0; lane < x.channels_in(block); ++lane) {
       const std::int64_t channel = block * loops.lanes + lane;
-      const double inverse_deviation = static_cast<double>(saved.inverse_deviation.as<float>()[channel]);
+      const double inverse_deviation = saved.inverse_deviation.as<float>()[channel];
       const double d_shift = backward.sum_of_dz(block, lane);
       const double d_scale = backward.sum_of_dz_x(block, lane) * inverse_deviation;
       rows.at(block, norm_x_factor, lane) = static_cast<float>(-inverse_deviation * d_scale / count);
