@@ -7,8 +7,6 @@ target_compile_options(lockstep_flags INTERFACE -Wall -Wextra -Wshadow -Wpedanti
 if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_flags INTERFACE -fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(lockstep_flags INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
-  target_sources(lockstep_flags INTERFACE
-    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${PROJECT_SOURCE_DIR}/tests/support/keep_libraries.cpp>)
 endif()
 
 # One folder of lib/ as a library, lockstep::<folder>.
