@@ -158,7 +158,7 @@ down() {
 in_node() { # NODE COMMAND...
   local first
   first=$(pgrep -P "$(recorded "$1")") || die "$1 is not up"
-  exec nsenter -t "$first" -n -m -u -i -p -- "${@:2}"
+  exec nsenter -t "$first" -n -m -u -i -p -r -- "${@:2}"
 }
 
 case $command in
