@@ -53,7 +53,8 @@ struct PixelSums {
       values[channel] += static_cast<double>(sum);
       squares[channel] += static_cast<double>(square);
     }
-    pixels += static_cast<double>(images.size() / channels);
+    const std::size_t samples_pixels = images.size() / channels;
+    pixels += static_cast<double>(samples_pixels);
   }
 
   // Collective.
@@ -209,8 +210,8 @@ class Conversion {
     if (split.name == "train") sums_.add(samples.images);
     const std::vector<std::byte> bytes =
         shard_bytes(manifest_.shape, manifest_.classes, samples.images, samples.labels);
-    const ShardEntry entry = describe(fmt::format("{}-{:05}.h5", split.name, shard),
-                                      static_cast<std::int64_t>(samples.labels.size()), bytes, manifest_.block_bytes);
+    ShardEntry entry = describe(fmt::format("{}-{:05}.h5", split.name, shard),
+                                static_cast<std::int64_t>(samples.labels.size()), bytes, manifest_.block_bytes);
     if (!damage_of(folder, entry, manifest_.block_bytes)) {
       ++kept;
     } else {

@@ -88,9 +88,9 @@ class PartFiller {
   void fill(std::int64_t part, Batch& batch) const {
     const PartPlace place = plan_->place(part);
     const std::int64_t places = batch.labels.shape()[0];
-    const std::size_t image_count = static_cast<std::size_t>(batch.images.shape().count() / places);
-    float* image = batch.images.as<float>();
-    std::int32_t* const labels = batch.labels.as<std::int32_t>();
+    const auto image_count = static_cast<std::size_t>(batch.images.shape().count() / places);
+    auto* image = batch.images.as<float>();
+    auto* const labels = batch.labels.as<std::int32_t>();
     for (std::int64_t i = 0; i < place.samples; ++i, image += image_count) {
       const std::int64_t position = place.first + i;
       const std::int64_t sample = plan_->sample_at(place, position);

@@ -1,10 +1,10 @@
 #include "dataset/mapping_guard.hpp"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <functional>
 #include <mutex>
 
@@ -56,7 +56,7 @@ MappingGuard::MappingGuard(const std::filesystem::path& shard, std::span<const s
       line_(fmt::format("{} {}\n", log::prefix(), sentence_)) {
   install_handler_once();
   const std::lock_guard lock(list_mutex);
-  next_ = first_guard;
+  next_ = first_guard;  // NOLINT(cppcoreguidelines-prefer-member-initializer): under the lock
   first_guard = this;
 }
 
@@ -72,7 +72,7 @@ MappingGuard::~MappingGuard() {
 }
 
 bool MappingGuard::covers(const void* address) const {
-  const std::less<const void*> below;
+  const std::less<> below;
   return !below(address, mapped_.data()) && below(address, mapped_.data() + mapped_.size());
 }
 

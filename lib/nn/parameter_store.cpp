@@ -7,6 +7,7 @@
 #include <cassert>
 #include <functional>
 #include <numeric>
+#include <ranges>
 #include <string_view>
 #include <utility>
 
@@ -96,11 +97,11 @@ void ParameterStore::allocate(const Tensor& reduced) {
   running_ = device_.make_lasting(statistics_count(), DType::f32);
 
   std::int64_t offset = 0;
-  for (auto parameter = parameters_.rbegin(); parameter != parameters_.rend(); ++parameter) {
-    parameter->offset = offset;
-    parameter->value = values_.slice(offset, parameter->stored);
-    parameter->gradient = reduced_.slice(offset, parameter->stored);
-    offset += padded(parameter->stored);
+  for (Parameter& parameter : std::views::reverse(parameters_)) {
+    parameter.offset = offset;
+    parameter.value = values_.slice(offset, parameter.stored);
+    parameter.gradient = reduced_.slice(offset, parameter.stored);
+    offset += padded(parameter.stored);
   }
   const Tensor batch = batch_statistics();
   for (Statistic& statistic : statistics_) {

@@ -1,5 +1,6 @@
 #include "nn/residual.hpp"
 
+#include <ranges>
 #include <utility>
 
 namespace lockstep {
@@ -39,7 +40,7 @@ Tensor Residual::forward(const Tensor& x, Mode mode) {
 
 Tensor Residual::backward(const Tensor& dy, GradientSink& sink) {
   Tensor dx = last_->backward_with_residual(dy, sink);  // dy is now the shortcut's
-  for (auto layer = main_.rbegin(); layer != main_.rend(); ++layer) dx = (*layer)->backward(dx, sink);
+  for (const auto& layer : std::views::reverse(main_)) dx = layer->backward(dx, sink);
   device_.ops().add(shortcut_ ? shortcut_->backward(dy, sink) : dy, dx);
   return dx;
 }

@@ -1,5 +1,7 @@
 #include "nn/sequential.hpp"
 
+#include <ranges>
+
 namespace lockstep {
 
 Shape Sequential::output_shape(const Shape& x) const {
@@ -16,7 +18,7 @@ Tensor Sequential::forward(const Tensor& x, Mode mode) {
 
 Tensor Sequential::backward(const Tensor& dy, GradientSink& sink) {
   Tensor d = dy;
-  for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) d = (*layer)->backward(d, sink);
+  for (const auto& layer : std::views::reverse(layers_)) d = layer->backward(d, sink);
   return d;
 }
 

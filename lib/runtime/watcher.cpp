@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -12,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -127,6 +127,7 @@ void Watcher::watch() const {
   constexpr int look_again_ms = 100;  // where the system has no pidfds
   constexpr int last_look_ms = 200;   // after SIGTERM: a launcher sends it at the moment it sees a death
   std::vector<const Watched*> alive;
+  alive.reserve(others_.size());
   for (const Watched& other : others_) alive.push_back(&other);
   int timeout_ms = -1;
   if (std::ranges::any_of(others_, [](const Watched& other) { return *other.handle < 0; })) timeout_ms = look_again_ms;

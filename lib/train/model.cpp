@@ -1,8 +1,12 @@
 #include "train/model.hpp"
 
+#include <utility>
+
 namespace lockstep {
 
-Model::Model(Device& device, const ModelOptions& model_options)
-    : options(model_options), store(device), network(make_model(options, LayerContext{device, store, statistics})) {}
+Model::Model(Device& device, ModelOptions model_options)
+    : options(std::move(model_options)),
+      store(device),
+      network(make_model(options, LayerContext{device, store, statistics})) {}
 
 }  // namespace lockstep

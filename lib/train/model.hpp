@@ -12,7 +12,7 @@ namespace lockstep {
 
 // Layers and parameters; the caller allocates `store`, because a reducer may own the gradients' memory.
 struct Model {
-  Model(Device& device, const ModelOptions& options);
+  Model(Device& device, ModelOptions options);
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 

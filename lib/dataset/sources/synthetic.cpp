@@ -71,8 +71,10 @@ class SyntheticSource final : public SampleSource {
     const Draws draws(seed_, split, index);
     const Figure figure = draws.figure();
     for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
-      const float x = (static_cast<float>(pixel % side) - figure.x) / figure.radius;
-      const float y = (static_cast<float>(pixel / side) - figure.y) / figure.radius;
+      const std::size_t row = pixel / side;
+      const std::size_t column = pixel % side;
+      const float x = (static_cast<float>(column) - figure.x) / figure.radius;
+      const float y = (static_cast<float>(row) - figure.y) / figure.radius;
       const auto& colour = on_figure(figure.label, x, y) ? figure.colour : figure.ground;
       const auto noise = draws.at(noise_start + pixel);
       for (std::size_t channel = 0; channel < channels; ++channel) {

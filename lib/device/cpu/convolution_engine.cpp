@@ -132,7 +132,7 @@ double ConvolutionEngine::best_seconds(OneDnnKernel& kernel, const Operands& ope
 
 std::string ConvolutionEngine::export_plan() const {
   std::string text;
-  for (const auto& [problem, name] : plan_) text += problem + std::string(separator) + name + "\n";
+  for (const auto& [problem, name] : plan_) text.append(problem).append(separator).append(name).append("\n");
   return text;
 }
 
