@@ -23,7 +23,7 @@ struct DeviceOptions {
   int threads = 0;            // CPU: threads of this rank; 0: its share of the cores it may use
   int local_rank = 0;         // position among the ranks of this node, and their number
   int local_size = 1;
-  DType precision = DType::f32;  // of activations: f32 or bf16; weights, statistics and sums are fp32 in any case
+  DType precision = DType::f32;  // of activations: f32, bf16 or (cuda) f16; weights and sums are fp32 in any case
   bool verbose = false;          // print the kernel chosen for each layer and direction
 };
 
@@ -32,8 +32,9 @@ class Device {
   virtual ~Device() = default;
 
   virtual Ops& ops() = 0;
-  virtual std::string description() const = 0;  // "cpu: AMD EPYC, AVX-512, 2 threads"
-  virtual DType precision() const = 0;          // of activations
+  virtual std::string description() const = 0;              // "cpu: AMD EPYC, AVX-512, 2 threads"
+  virtual DType precision() const = 0;                      // of activations
+  virtual DType image_dtype() const { return DType::f32; }  // of Layout::images
 
   // Contents undefined, except that padding channels of `features` are zero once an op has written the tensor.
   virtual Tensor make(const Shape& shape, DType dtype, Layout layout) = 0;

@@ -13,9 +13,11 @@
 
 namespace lockstep {
 
-enum class DType : std::uint8_t { f32, bf16, i32, u8 };
+enum class DType : std::uint8_t { f32, bf16, f16, i32, u8 };
 
-constexpr std::int64_t size_of(DType dtype) { return dtype == DType::u8 ? 1 : dtype == DType::bf16 ? 2 : 4; }
+constexpr std::int64_t size_of(DType dtype) {
+  return dtype == DType::u8 ? 1 : dtype == DType::bf16 || dtype == DType::f16 ? 2 : 4;
+}
 
 // How elements lie in memory. Named by use: the device decides the bytes.
 enum class Layout : std::uint8_t {

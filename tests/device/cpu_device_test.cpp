@@ -195,6 +195,16 @@ TEST(OpenDeviceTest, says_that_a_build_has_no_cuda) {
   EXPECT_EQ(refusal("cuda"), "this build has no CUDA device (--device cuda). Use --device cpu?");
 }
 
+TEST(OpenDeviceTest, refuses_fp16_on_the_cpu) {
+  try {
+    open_device({.name = "cpu", .precision = DType::f16});
+    FAIL() << "opened";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.failure(), Failure::usage);
+    EXPECT_STREQ(error.what(), "the CPU does not compute in fp16 (--precision fp16). Use --precision bf16, or a GPU?");
+  }
+}
+
 TEST(OpenDeviceTest, names_the_devices_there_are) {
   EXPECT_EQ(refusal("tpu"), "unknown device 'tpu' (--device). Known: auto, cpu, cuda.");
 }

@@ -27,11 +27,18 @@ std::span<float> elements(const Tensor& stored) {
   return {stored.as<float>(), static_cast<std::size_t>(stored.shape().count())};
 }
 
+// Processors convert fp16, but hardly any computes in it.
+const DeviceOptions& checked(const DeviceOptions& options) {
+  require(options.precision != DType::f16, Failure::usage,
+          "the CPU does not compute in fp16 (--precision fp16). Use --precision bf16, or a GPU?");
+  return options;
+}
+
 }  // namespace
 
 CpuDevice::CpuDevice(const DeviceOptions& options, InstructionSet set)
     : set_(set),
-      memory_(physical_bytes() / options.local_size),
+      memory_(physical_bytes() / checked(options).local_size),
       arena_(memory_.data(), memory_.bytes()),
       context_{.threads = choose_threads(options.threads, options.local_rank, options.local_size),
                .lanes = static_cast<int>(vector_loops(set, options.precision).lanes),

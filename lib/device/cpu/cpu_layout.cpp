@@ -62,6 +62,9 @@ void write_element(const Tensor& tensor, std::int64_t place, float value) {
     case DType::bf16:
       tensor.as<std::uint16_t>()[place] = to_bf16(value);
       return;
+    case DType::f16:
+      assert(false);  // the CPU refuses fp16
+      return;
     case DType::i32:
       tensor.as<std::int32_t>()[place] = static_cast<std::int32_t>(value);
       return;
@@ -77,6 +80,9 @@ float read_element(const Tensor& tensor, std::int64_t place) {
       return tensor.as<float>()[place];
     case DType::bf16:
       return from_bf16(tensor.as<std::uint16_t>()[place]);
+    case DType::f16:
+      assert(false);  // the CPU refuses fp16
+      return 0;
     case DType::i32:
       return static_cast<float>(tensor.as<std::int32_t>()[place]);
     case DType::u8:

@@ -1,0 +1,74 @@
+// Arithmetic that runs on the host and on a GPU: its mark, and conversions between fp32 and the bits of half precision,
+// which are one instruction on a GPU. Both round to nearest, ties to even; NaN stays NaN.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#define LOCKSTEP_HOST_DEVICE __host__ __device__
+#else
+#define LOCKSTEP_HOST_DEVICE
+#endif
+
+namespace lockstep {
+
+LOCKSTEP_HOST_DEVICE inline float from_f16(std::uint16_t bits) {
+#ifdef __CUDA_ARCH__
+  return __half2float(__ushort_as_half(bits));
+#else
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000U) << 16;
+  const std::uint32_t exponent = (bits >> 10) & 0x1FU;
+  const std::uint32_t fraction = bits & 0x3FFU;
+  if (exponent == 0) {  // zero and subnormals: multiples of 2^-24
+    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(static_cast<float>(fraction) * 0x1p-24F));
+  }
+  const std::uint32_t wide_exponent = exponent == 31 ? 255 : exponent + 112;  // biases 15 and 127
+  return std::bit_cast<float>(sign | wide_exponent << 23 | fraction << 13);
+#endif
+}
+
+LOCKSTEP_HOST_DEVICE inline std::uint16_t to_f16(float value) {
+#ifdef __CUDA_ARCH__
+  return __half_as_ushort(__float2half_rn(value));
+#else
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = (bits >> 16) & 0x8000U;
+  const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
+  constexpr std::uint32_t infinity = 0x7F800000U;
+  constexpr std::uint32_t too_large = 0x47800000U;        // 2^16
+  constexpr std::uint32_t smallest_normal = 0x38800000U;  // 2^-14
+  if (magnitude > infinity) return static_cast<std::uint16_t>(sign | 0x7E00U);
+  if (magnitude >= too_large) return static_cast<std::uint16_t>(sign | 0x7C00U);
+  if (magnitude < smallest_normal) {
+    // Next to 0.5 fp32 has steps of 2^-24, those of the subnormals: the addition rounds.
+    const auto sum = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F);
+    return static_cast<std::uint16_t>(sign | (sum - std::bit_cast<std::uint32_t>(0.5F)));
+  }
+  const std::uint32_t rounded = magnitude - (112U << 23) + 0xFFFU + ((magnitude >> 13) & 1U);
+  return static_cast<std::uint16_t>(sign | rounded >> 13);
+#endif
+}
+
+LOCKSTEP_HOST_DEVICE inline float from_bf16(std::uint16_t bits) {
+#ifdef __CUDA_ARCH__
+  return __bfloat162float(__ushort_as_bfloat16(bits));
+#else
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+#endif
+}
+
+LOCKSTEP_HOST_DEVICE inline std::uint16_t to_bf16(float value) {
+#ifdef __CUDA_ARCH__
+  return __bfloat16_as_ushort(__float2bfloat16_rn(value));
+#else
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t rounded = bits + 0x7FFFU + ((bits >> 16) & 1U);
+  const bool is_nan = (bits & 0x7FFFFFFFU) > 0x7F800000U;
+  return static_cast<std::uint16_t>((is_nan ? bits | 0x400000U : rounded) >> 16);
+#endif
+}
+
+}  // namespace lockstep
