@@ -1,4 +1,5 @@
-// What only the CPU promises: bits that do not depend on threads, padding that stays zero, and words for people.
+// What a device promises beside its arithmetic: bits that do not depend on threads, padding that stays zero, and words
+// for people.
 #include "device/cpu/cpu_device.hpp"
 
 #include <gmock/gmock.h>
@@ -127,7 +128,7 @@ TEST_P(CpuDeviceTest, padding_channels_are_zero_behind_every_pass) {
 }
 
 TEST_P(CpuDeviceTest, rounds_to_bf16_to_the_nearest_even_and_keeps_nan) {
-  if (device_->precision() != DType::bf16) GTEST_SKIP() << "fp32 does not round";
+  if (device_->precision() != DType::bf16) GTEST_SKIP() << "of another precision";
   const Values exact{1,
                      1.00390625,
                      1.01171875,

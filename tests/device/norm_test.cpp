@@ -108,7 +108,7 @@ TEST_P(NormTest, reports_mean_and_unbiased_variance_and_adds_them_over_parts) {
 }
 
 TEST_P(NormTest, finds_a_small_variance_beside_a_large_mean) {
-  if (device_->precision() != DType::f32) GTEST_SKIP() << "bf16 does not hold such values";
+  if (device_->precision() != DType::f32) GTEST_SKIP() << "half precision does not hold such values";
   const Shape shape{3, 17, 19, 6};
   const Run run = forward(shape, Activation::none, Shortcut::none, 1000);
   expect_near(

@@ -39,7 +39,7 @@ inline std::vector<float> read(Device& device, const Tensor& tensor) {
 }
 
 inline Tensor make_images(Device& device, const Shape& shape, std::span<const float> values) {
-  Tensor images = device.make(shape, DType::f32, Layout::images);
+  Tensor images = device.make(shape, device.image_dtype(), Layout::images);
   device.write(values, images);
   return images;
 }

@@ -8,12 +8,14 @@
 
 #include "device/cpu/cpu_device.hpp"
 #include "device/device.hpp"
+#include "support/hosted_cuda_device.hpp"
 
 namespace lockstep {
 
 struct TestDevice {
   std::string name;  // of letters, digits and _
   std::function<std::unique_ptr<Device>(const DeviceOptions&)> open;
+  std::vector<DType> precisions;
 };
 
 // The CPU counts once for each instruction set that it runs.
@@ -22,13 +24,16 @@ inline std::vector<TestDevice> test_devices() {
   std::vector<TestDevice> devices;
   const auto add_cpu = [&](const std::string& name, InstructionSet set) {
     if (!cpu::runs_here(set)) return;
-    devices.push_back({name, [set](const DeviceOptions& options) -> std::unique_ptr<Device> {
+    devices.push_back({name,
+                       [set](const DeviceOptions& options) -> std::unique_ptr<Device> {
                          return std::make_unique<cpu::CpuDevice>(options, set);
-                       }});
+                       },
+                       {DType::f32, DType::bf16}});
   };
   add_cpu("cpu_baseline", InstructionSet::baseline);
   add_cpu("cpu_avx2", InstructionSet::avx2);
   add_cpu("cpu_avx512", InstructionSet::avx512);
+  devices.push_back({"cuda_on_host", open_hosted_cuda_device, {DType::f32, DType::bf16, DType::f16}});
   return devices;
 }
 

@@ -31,7 +31,7 @@ class OpsTest : public testing::TestWithParam<OpsCase> {
     return device.open({.threads = threads, .precision = precision});
   }
 
-  // Between -1 and 1 in steps of 1/64, which bf16 holds exactly.
+  // Between -1 and 1 in steps of 1/64, which half precision holds exactly.
   static Values values(std::int64_t count, std::uint64_t seed) {
     Values result(static_cast<std::size_t>(count));
     for (std::size_t i = 0; i < result.size(); ++i) {
@@ -73,8 +73,17 @@ class OpsTest : public testing::TestWithParam<OpsCase> {
     return {result.begin(), result.end()};
   }
 
-  // Largest error over largest value: 1e-5 in fp32, 2e-2 where activations are bf16.
-  double tolerance() const { return device_->precision() == DType::bf16 ? 2e-2 : 1e-5; }
+  // Largest error over largest value.
+  double tolerance() const {
+    switch (device_->precision()) {
+      case DType::bf16:
+        return 2e-2;
+      case DType::f16:
+        return 5e-3;
+      default:
+        return 1e-5;
+    }
+  }
   void expect_near(const Tensor& tensor, const Values& expected, const std::string& what) {
     const Values actual = contents(tensor);
     ASSERT_EQ(actual.size(), expected.size()) << what;
@@ -100,10 +109,15 @@ inline const std::vector<Shape>& map_shapes() {
 }
 
 inline auto every_device_and_precision() {
-  return testing::Combine(testing::ValuesIn(test_devices()), testing::Values(DType::f32, DType::bf16));
+  std::vector<OpsCase> cases;
+  for (const TestDevice& device : test_devices()) {
+    for (const DType precision : device.precisions) cases.emplace_back(device, precision);
+  }
+  return testing::ValuesIn(cases);
 }
 inline std::string case_name(const testing::TestParamInfo<OpsCase>& info) {
-  return std::get<0>(info.param).name + (std::get<1>(info.param) == DType::bf16 ? "_bf16" : "_f32");
+  const auto& [device, precision] = info.param;
+  return device.name + (precision == DType::bf16 ? "_bf16" : precision == DType::f16 ? "_f16" : "_f32");
 }
 
 }  // namespace lockstep
