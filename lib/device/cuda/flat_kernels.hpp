@@ -23,7 +23,9 @@ LOCKSTEP_HOST_DEVICE inline Four load_four(const float* array, std::int64_t inde
     const FloatWords words = reinterpret_cast<const FloatWords*>(array)[index];
     for (int i = 0; i < quad; ++i) values.at[i] = words.at[i];
   } else {
-    for (int i = 0; i < count - index * quad; ++i) values.at[i] = array[index * quad + i];
+    for (int i = 0; i < quad; ++i) {
+      if (index * quad + i < count) values.at[i] = array[index * quad + i];
+    }
   }
   return values;
 }
@@ -34,7 +36,9 @@ LOCKSTEP_HOST_DEVICE inline void store_four(const Four& values, float* array, st
     for (int i = 0; i < quad; ++i) words.at[i] = values.at[i];
     reinterpret_cast<FloatWords*>(array)[index] = words;
   } else {
-    for (int i = 0; i < count - index * quad; ++i) array[index * quad + i] = values.at[i];
+    for (int i = 0; i < quad; ++i) {
+      if (index * quad + i < count) array[index * quad + i] = values.at[i];
+    }
   }
 }
 
@@ -54,7 +58,9 @@ LOCKSTEP_HOST_DEVICE inline void store_narrow(const Four& values, DType dtype, s
     }
     reinterpret_cast<ByteWords*>(array)[index] = words;
   } else {
-    for (int i = 0; i < count - index * quad; ++i) array[index * quad + i] = narrow_to(dtype, values.at[i]);
+    for (int i = 0; i < quad; ++i) {
+      if (index * quad + i < count) array[index * quad + i] = narrow_to(dtype, values.at[i]);
+    }
   }
 }
 
@@ -148,7 +154,7 @@ struct WidenInto {
       Four total{};
       if (accumulate == Accumulate::add) total = load_four(values, at, count);
       for (int i = 0; i < quad; ++i) total.at[i] += more.at[quad * half + i];
-      if (at * quad < count) store_four(total, values, at, count);
+      store_four(total, values, at, count);
     }
   }
 };

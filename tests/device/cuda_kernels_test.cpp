@@ -1,0 +1,124 @@
+// The arithmetic of indices under the kernels of a GPU, for odd sizes and large ones. What the kernels compute is
+// tested as the device "cuda_on_host".
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "device/cuda/flat_kernels.hpp"
+#include "device/cuda/launch.hpp"
+#include "support/cpu_fixture.hpp"
+
+namespace lockstep::cuda {
+namespace {
+
+class CudaKernelsTest : public testing::Test {
+ protected:
+  Tensor floats(const std::vector<float>& values) {
+    const auto count = static_cast<std::int64_t>(values.size());
+    const Tensor tensor = scratch(context_, count);
+    std::copy(values.begin(), values.end(), tensor.as<float>());
+    return tensor;
+  }
+
+  cpu::CpuFixture memory_{DType::f32};
+  CudaContext context_{memory_.arena, DType::f32};
+  HostLaunch launch_;
+};
+
+TEST_F(CudaKernelsTest, division_is_right_on_both_sides_of_32_bits) {
+  constexpr std::int64_t edge = std::int64_t{1} << 32;
+  for (const std::int64_t value : {std::int64_t{0}, std::int64_t{6}, edge - 1, edge, edge + 1, 7 * edge + 5}) {
+    for (const std::int64_t divisor : {std::int64_t{1}, std::int64_t{7}, edge - 1, edge, edge + 3}) {
+      EXPECT_EQ(divide(value, divisor).quotient, value / divisor);
+      EXPECT_EQ(divide(value, divisor).remainder, value % divisor);
+    }
+  }
+}
+
+TEST_F(CudaKernelsTest, every_vector_has_one_place) {
+  for (const Shape& shape : {Shape{1, 1, 1, 1}, Shape{3, 7, 7, 9}, Shape{2, 1, 5, 16}, Shape{1, 3, 1, 25}}) {
+    const FeatureMap map(Tensor(nullptr, 0, shape, DType::f32, Layout::features));
+    std::int64_t vector = 0;
+    for (std::int64_t image = 0; image < shape[0]; ++image)
+      for (std::int64_t row = 0; row < shape[1]; ++row)
+        for (std::int64_t column = 0; column < shape[2]; ++column)
+          for (std::int64_t group = 0; group < (shape[3] + 7) / 8; ++group) {
+            const Place place = map.place_of(vector);
+            EXPECT_EQ(place.image, image);
+            EXPECT_EQ(place.row, row);
+            EXPECT_EQ(place.column, column);
+            EXPECT_EQ(place.group, group);
+            EXPECT_EQ(map.vector_at(place), vector);
+            ++vector;
+          }
+    EXPECT_EQ(map.vectors(), vector);
+  }
+}
+
+TEST_F(CudaKernelsTest, slices_cover_every_row_once_and_leave_no_thread_idle) {
+  for (const std::int64_t rows : {1, 7, 8, 9, 49, 98, 12544, 524288, 3211264}) {
+    for (const std::int64_t groups : {1, 2, 3, 8, 256, 100000}) {
+      for (const Slices& slices : {slices_for_sums(rows, groups), slices_for_walk(rows, groups)}) {
+        ASSERT_GE(slices.count, 1);
+        ASSERT_LE(slices.count, rows);
+        ASSERT_LE(slices.threads(), std::max(threads_walking, groups));
+        // As kernels walk: slice, slice + count, ...
+        std::int64_t covered = 0;
+        for (std::int64_t slice = 0; slice < slices.count; ++slice) {
+          const std::int64_t walked = (rows - slice + slices.count - 1) / slices.count;
+          ASSERT_GE(walked, 1);
+          covered += walked;
+        }
+        EXPECT_EQ(covered, rows);
+      }
+    }
+  }
+}
+
+TEST_F(CudaKernelsTest, partial_sums_lose_nothing_on_their_way) {
+  for (const std::int64_t count : {1, 63, 64, 65, 1000, 1024, 8191}) {
+    for (const std::int64_t width : {1, 2, 24}) {
+      SumMemory sums(context_, count, width);
+      for (std::int64_t i = 0; i < count * width; ++i) sums.data()[i] = static_cast<float>(i % 13 - 5);
+      std::vector<double> expected(static_cast<std::size_t>(width));
+      for (std::int64_t i = 0; i < count * width; ++i) expected[static_cast<std::size_t>(i % width)] += i % 13 - 5;
+      const PartialSums fewer = sums.lessened(launch_);
+      EXPECT_LE(fewer.count, most_partial_sums);
+      for (std::int64_t column = 0; column < width; ++column) {
+        EXPECT_EQ(fewer.total(column), expected[static_cast<std::size_t>(column)]) << count << " x " << width;
+      }
+    }
+  }
+}
+
+TEST_F(CudaKernelsTest, counts_what_is_not_finite) {
+  for (const std::int64_t count : {1, 3, 4, 5, 1000, 100003}) {
+    std::vector<float> values(static_cast<std::size_t>(count), -3e38F);
+    values.front() = std::numeric_limits<float>::quiet_NaN();
+    values.back() = -std::numeric_limits<float>::infinity();
+    const float expected = count == 1 ? 1 : 2;
+    const Tensor found = floats({77});
+    count_non_finite(context_, launch_, floats(values), found, Accumulate::overwrite);
+    EXPECT_EQ(*found.as<float>(), expected);
+    count_non_finite(context_, launch_, floats(values), found, Accumulate::add);
+    EXPECT_EQ(*found.as<float>(), 2 * expected);
+  }
+}
+
+TEST_F(CudaKernelsTest, widens_into_an_array_whose_end_is_no_whole_vector) {
+  const std::vector<float> values{1, -2, 3, 4, 5, 6, 7, 8, 9, 10, -11};
+  const Tensor narrowed = scratch(context_, 16);
+  std::fill_n(narrowed.as<float>(), 16, 0.0F);
+  launch_(quads(11),
+          Narrow{floats(values).as<float>(), DType::f16, reinterpret_cast<std::uint16_t*>(narrowed.data()), 11});
+  const Tensor sum = floats({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 77});
+  launch_(2, WidenInto<DType::f16>{narrowed.data(), sum.as<float>(), 11, Accumulate::add});
+  for (std::size_t i = 0; i < 11; ++i) EXPECT_EQ(sum.as<float>()[i], values[i] + 1);
+  launch_(2, WidenInto<DType::f16>{narrowed.data(), sum.as<float>(), 11, Accumulate::overwrite});
+  for (std::size_t i = 0; i < 11; ++i) EXPECT_EQ(sum.as<float>()[i], values[i]);
+  EXPECT_EQ(sum.as<float>()[11], 77) << "behind the end";
+}
+
+}  // namespace
+}  // namespace lockstep::cuda
