@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/device.hpp"
@@ -52,7 +53,8 @@ inline Tensor make_labels(Device& device, std::span<const float> labels) {
 
 struct TestNet {
   explicit TestNet(const ModelOptions& options, DType precision = DType::f32)
-      : device(open_test_device(precision)), store(*device) {
+      : TestNet(options, open_test_device(precision)) {}
+  TestNet(const ModelOptions& options, std::unique_ptr<Device> on) : device(std::move(on)), store(*device) {
     model = make_model(options, {*device, store, statistics});
     store.allocate(device->make_lasting(store.reduced_count(), DType::f32));
   }

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -27,13 +29,13 @@ inline std::vector<float> random_values(std::int64_t count, std::uint64_t seed) 
   return values;
 }
 
-// One layer on the CPU with its parameters drawn at random.
+// One layer on a device with its parameters drawn at random.
 class LayerHarness {
  public:
   using Make = std::function<std::unique_ptr<Layer>(const LayerContext&)>;
 
-  LayerHarness(const Make& make, const Shape& x_shape, Layout x_layout)
-      : device_(open_test_device()), store_(*device_), x_shape_(x_shape), x_layout_(x_layout) {
+  LayerHarness(std::unique_ptr<Device> device, const Make& make, const Shape& x_shape, Layout x_layout)
+      : device_(std::move(device)), store_(*device_), x_shape_(x_shape), x_layout_(x_layout) {
     layer_ = make({*device_, store_, statistics_});
     store_.allocate(device_->make_lasting(store_.reduced_count(), DType::f32));
     x_values_ = random_values(x_shape.count(), 1);

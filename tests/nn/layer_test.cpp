@@ -9,6 +9,7 @@
 #include "nn/pooling.hpp"
 #include "nn/residual.hpp"
 #include "nn/sequential.hpp"
+#include "support/devices.hpp"
 
 namespace lockstep::testing {
 namespace {
@@ -19,9 +20,12 @@ constexpr double tolerance = 2e-3;
 const ConvolutionOptions biased{Bias::learned, WeightScheme::uniform_fan_in};
 const ConvolutionOptions biased_relu{Bias::learned, WeightScheme::uniform_fan_in, Activation::relu};
 
-LayerHarness harness(const LayerHarness::Make& make, const Shape& x, Layout layout = Layout::features) {
-  return {make, x, layout};
-}
+class LayerTest : public ::testing::TestWithParam<TestDevice> {
+ protected:
+  static LayerHarness harness(const LayerHarness::Make& make, const Shape& x, Layout layout = Layout::features) {
+    return {GetParam().open({.threads = 1}), make, x, layout};
+  }
+};
 
 std::unique_ptr<ConvNormAct> unit(const LayerContext& context, const std::string& name, const Conv2d& conv,
                                   Activation activation = Activation::relu) {
@@ -37,38 +41,38 @@ std::unique_ptr<Layer> basic_block(const LayerContext& context, std::unique_ptr<
                                     unit(context, "conv2", {out, out, 3, 1, 1}));
 }
 
-TEST(LayerTest, convolution_has_right_gradients) {
+TEST_P(LayerTest, convolution_has_right_gradients) {
   const auto make = [](const LayerContext& c) {
     return std::make_unique<Convolution>(c, "conv", Conv2d{4, 5, 3, 2, 1}, ConvolutionOptions{});
   };
   EXPECT_LE(harness(make, {2, 7, 5, 4}).worst_gradient_error(), tolerance);
 }
 
-TEST(LayerTest, convolution_with_bias_and_relu_has_right_gradients) {
+TEST_P(LayerTest, convolution_with_bias_and_relu_has_right_gradients) {
   const auto make = [](const LayerContext& c) {
     return std::make_unique<Convolution>(c, "conv", Conv2d{4, 5, 3}, biased_relu);
   };
   EXPECT_LE(harness(make, {2, 6, 5, 4}).worst_gradient_error(), tolerance);
 }
 
-TEST(LayerTest, first_convolution_reads_images_and_has_right_weight_gradients) {
+TEST_P(LayerTest, first_convolution_reads_images_and_has_right_weight_gradients) {
   const auto make = [](const LayerContext& c) {
     return std::make_unique<Convolution>(c, "conv", Conv2d{3, 5, 3}, biased_relu);
   };
   EXPECT_LE(harness(make, {2, 6, 5, 3}, Layout::images).worst_gradient_error(), tolerance);
 }
 
-TEST(LayerTest, conv_norm_act_has_right_gradients) {
+TEST_P(LayerTest, conv_norm_act_has_right_gradients) {
   const auto make = [](const LayerContext& c) { return unit(c, "conv", {4, 6, 3, 1, 1}); };
   EXPECT_LE(harness(make, {3, 5, 4, 4}).worst_gradient_error(), tolerance);
 }
 
-TEST(LayerTest, conv_norm_act_without_activation_has_right_gradients) {
+TEST_P(LayerTest, conv_norm_act_without_activation_has_right_gradients) {
   const auto make = [](const LayerContext& c) { return unit(c, "conv", {4, 6, 1, 2, 0}, Activation::none); };
   EXPECT_LE(harness(make, {3, 6, 4, 4}).worst_gradient_error(), tolerance);
 }
 
-TEST(LayerTest, norm_absorbs_the_convolutions_bias) {
+TEST_P(LayerTest, norm_absorbs_the_convolutions_bias) {
   const auto with = [](const LayerContext& c) {
     return std::make_unique<ConvNormAct>(c, "conv", "norm", Conv2d{3, 6, 3}, biased, Activation::relu);
   };
@@ -80,38 +84,38 @@ TEST(LayerTest, norm_absorbs_the_convolutions_bias) {
   for (std::size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], moved_y[i], 1e-4);
 }
 
-TEST(LayerTest, linear_has_right_gradients) {
+TEST_P(LayerTest, linear_has_right_gradients) {
   const auto make = [](const LayerContext& c) { return std::make_unique<Linear>(c, "fc", 7, 5); };
   EXPECT_LE(harness(make, {4, 7}, Layout::plain).worst_gradient_error(), tolerance);
 }
 
-TEST(LayerTest, linear_with_relu_has_right_gradients) {
+TEST_P(LayerTest, linear_with_relu_has_right_gradients) {
   const auto make = [](const LayerContext& c) { return std::make_unique<Linear>(c, "fc", 7, 5, Activation::relu); };
   EXPECT_LE(harness(make, {4, 7}, Layout::plain).worst_gradient_error(), tolerance);
 }
 
-TEST(LayerTest, max_pool_has_right_gradients) {
+TEST_P(LayerTest, max_pool_has_right_gradients) {
   const auto make = [](const LayerContext& c) { return std::make_unique<MaxPool>(c, Pool2d{3, 2, 1}); };
   EXPECT_LE(harness(make, {2, 7, 6, 5}).worst_gradient_error(), tolerance);
 }
 
-TEST(LayerTest, global_mean_pool_has_right_gradients) {
+TEST_P(LayerTest, global_mean_pool_has_right_gradients) {
   const auto make = [](const LayerContext& c) { return std::make_unique<GlobalMeanPool>(c); };
   EXPECT_LE(harness(make, {2, 3, 4, 5}).worst_gradient_error(), tolerance);
 }
 
-TEST(LayerTest, flatten_has_right_gradients) {
+TEST_P(LayerTest, flatten_has_right_gradients) {
   const auto make = [](const LayerContext& c) { return std::make_unique<Flatten>(c); };
   EXPECT_LE(harness(make, {2, 3, 4, 5}).worst_gradient_error(), tolerance);
 }
 
-TEST(LayerTest, flatten_orders_by_channel_row_column) {
+TEST_P(LayerTest, flatten_orders_by_channel_row_column) {
   LayerHarness flatten = harness([](const LayerContext& c) { return std::make_unique<Flatten>(c); }, {1, 2, 2, 2});
   const std::vector<float> x = random_values(8, 1);  // [row][column][channel]
   EXPECT_EQ(flatten.forward(Mode::evaluate), (std::vector<float>{x[0], x[2], x[4], x[6], x[1], x[3], x[5], x[7]}));
 }
 
-TEST(LayerTest, subsample_keeps_every_second_pixel_and_adds_channels_of_zeros) {
+TEST_P(LayerTest, subsample_keeps_every_second_pixel_and_adds_channels_of_zeros) {
   LayerHarness subsample =
       harness([](const LayerContext& c) { return std::make_unique<Subsample>(c, 2, 4); }, {1, 3, 3, 2});
   const std::vector<float> x = random_values(18, 1);
@@ -120,24 +124,27 @@ TEST(LayerTest, subsample_keeps_every_second_pixel_and_adds_channels_of_zeros) {
   EXPECT_EQ(subsample.forward(Mode::evaluate), expected);
 }
 
-TEST(LayerTest, residual_block_with_identity_has_right_gradients) {
+TEST_P(LayerTest, residual_block_with_identity_has_right_gradients) {
   const auto make = [](const LayerContext& c) { return basic_block(c, nullptr, 4, 4, 1); };
   EXPECT_LE(harness(make, {2, 4, 5, 4}).worst_gradient_error(), tolerance);
 }
 
-TEST(LayerTest, residual_block_with_projection_has_right_gradients) {
+TEST_P(LayerTest, residual_block_with_projection_has_right_gradients) {
   const auto make = [](const LayerContext& c) {
     return basic_block(c, unit(c, "shortcut", {4, 6, 1, 2, 0}, Activation::none), 4, 6, 2);
   };
   EXPECT_LE(harness(make, {2, 6, 5, 4}).worst_gradient_error(), tolerance);
 }
 
-TEST(LayerTest, residual_block_with_subsampling_has_right_gradients) {
+TEST_P(LayerTest, residual_block_with_subsampling_has_right_gradients) {
   const auto make = [](const LayerContext& c) { return basic_block(c, std::make_unique<Subsample>(c, 2, 6), 4, 6, 2); };
   EXPECT_LE(harness(make, {2, 6, 5, 4}).worst_gradient_error(), tolerance);
 }
 
-TEST(LayerTest, layers_refuse_shapes_they_cannot_take_in_one_sentence) {
+INSTANTIATE_TEST_SUITE_P(, LayerTest, ::testing::ValuesIn(test_devices()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(LayerShapesTest, layers_refuse_shapes_they_cannot_take_in_one_sentence) {
   const auto device = open_test_device();
   ParameterStore store(*device);
   const StatisticsShare statistics;
