@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/naive_ops.hpp"
 #include "support/ops_fixture.hpp"
 
@@ -191,6 +193,16 @@ class LossTest : public OpsTest {
     device_->write(std::vector<float>(contents.begin(), contents.end()), result);
     return result;
   }
+  static double correct_answers(const Values& logits, const std::vector<std::int32_t>& labels) {
+    const std::size_t classes = logits.size() / labels.size();
+    double correct = 0;
+    for (std::size_t sample = 0; sample < labels.size(); ++sample) {
+      const auto row = logits.begin() + static_cast<std::ptrdiff_t>(sample * classes);
+      const auto best = std::max_element(row, row + static_cast<std::ptrdiff_t>(classes)) - row;
+      correct += best == labels[sample] ? 1 : 0;
+    }
+    return correct;
+  }
   static double sum(const Values& values) {
     double total = 0;
     for (const double value : values) total += value;
@@ -227,6 +239,27 @@ TEST_P(LossTest, evaluates_without_a_gradient) {
                              Accumulate::overwrite);
   expect_near(sums.loss, naive::cross_entropy({1, 2}, {0}, 0), "loss");
   EXPECT_EQ(contents(sums.correct), Values{0});
+}
+
+TEST_P(LossTest, takes_any_number_of_classes) {
+  for (const std::int64_t classes : {1, 2, 31, 32, 33, 100, 1000}) {
+    const Shape shape{3, classes};
+    const auto last = static_cast<std::int32_t>(classes - 1);
+    Values logits = values(shape.count(), 1);
+    logits[static_cast<std::size_t>(last)] = 3;                // sample 0 is right
+    logits[static_cast<std::size_t>(2 * classes + last)] = 3;  // sample 2: a tie unless there is one class only
+    logits[static_cast<std::size_t>(2 * classes)] = 3;
+    const std::vector<std::int32_t> label_values{last, last / 2, last};
+    const LossSums sums{vector(1), vector(1)};
+    const Tensor d_logits = make(shape, Layout::plain);
+    ops_.softmax_cross_entropy(tensor(shape, logits, Layout::plain), labels(label_values), 0.1F, 1, d_logits, sums,
+                               Accumulate::overwrite);
+    expect_near(sums.loss, {sum(naive::cross_entropy(logits, label_values, 0.1))}, "loss");
+    EXPECT_EQ(contents(sums.correct)[0], correct_answers(logits, label_values));
+    if (classes == 1 || classes > 33) continue;  // differences are all rounding; or take long
+    const auto of_logits = [&](const Values& l) { return naive::cross_entropy(l, label_values, 0.1); };
+    expect_near(d_logits, naive::central_differences(of_logits, logits, Values(3, 1)), "d_logits");
+  }
 }
 
 TEST_P(LossTest, large_logits_do_not_overflow) {

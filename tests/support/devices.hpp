@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct TestDevice {
   std::string name;  // of letters, digits and _
   std::function<std::unique_ptr<Device>(const DeviceOptions&)> open;
   std::vector<DType> precisions;
+
+  friend void PrintTo(const TestDevice& device, std::ostream* stream) { *stream << device.name; }
 };
 
 // The CPU counts once for each instruction set that it runs.

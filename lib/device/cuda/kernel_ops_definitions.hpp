@@ -230,7 +230,11 @@ void KernelOps<Launch>::softmax_cross_entropy(const Tensor& logits, const Tensor
   const LossOperands operands{floats(logits), labels.as<std::int32_t>(), logits.shape()[1], smoothing, scale};
   const Tensor log_sums = scratch(context_, 2 * samples);
   SumMemory sample_sums(context_, samples, 2);
-  launch_(samples, SampleLoss{operands, log_sums.as<float>(), sample_sums.data()});
+  const std::int64_t lanes = loss_lanes(operands.classes);
+  const Tensor parts = scratch(context_, samples * lanes * std::int64_t{sizeof(RowPart) / sizeof(float)});
+  auto* const row_parts = reinterpret_cast<RowPart*>(parts.data());
+  launch_(samples * lanes, FindRowParts{operands, lanes, row_parts});
+  launch_(samples, FindSampleLoss{operands, lanes, row_parts, log_sums.as<float>(), sample_sums.data()});
   if (d_logits) {
     launch_(logits.shape().count(), LossGradient{operands, log_sums.as<float>(), d_logits.as<float>()});
   }

@@ -1,4 +1,5 @@
-// Softmax cross-entropy: a thread a sample finds what the sample needs, then a thread an element its gradient.
+// Softmax cross-entropy: some threads a sample read its logits, one finds what the sample needs from what they found,
+// then a thread an element finds its gradient.
 #pragma once
 
 #include <cmath>
@@ -20,10 +21,50 @@ struct LossOperands {
   }
 };
 
-// Of each sample: log of the sum of exponentials, and (loss, 1 if the largest logit is the label's) to be added up.
-// Sums are taken from the largest logit, so that nothing overflows.
-struct SampleLoss {
+// What a thread finds in its share of a row, classes lane, lane + lanes, ...: exponentials are taken from the largest
+// logit, so that nothing overflows.
+struct RowPart {
+  float largest;
+  float best;          // its class, the lowest of equal ones
+  float exponentials;  // sum of exp(logit - largest)
+  float below;         // how far the logits lie below the largest, together
+};
+
+// Neighbouring threads read neighbouring logits.
+constexpr std::int64_t most_lanes = 32;
+
+inline std::int64_t loss_lanes(std::int64_t classes) { return classes < most_lanes ? classes : most_lanes; }
+
+// One thread a lane of a row.
+struct FindRowParts {
   LossOperands operands;
+  std::int64_t lanes;
+  RowPart* parts;  // [n][lanes]
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const auto [sample, lane] = divide(index, lanes);
+    const float* row = operands.logits + sample * operands.classes;
+    RowPart part{row[lane], static_cast<float>(lane), 0, 0};
+    for (std::int64_t c = lane + lanes; c < operands.classes; c += lanes) {
+      if (row[c] > part.largest) {
+        part.largest = row[c];
+        part.best = static_cast<float>(c);
+      }
+    }
+    for (std::int64_t c = lane; c < operands.classes; c += lanes) {
+      part.exponentials += expf(row[c] - part.largest);
+      part.below += part.largest - row[c];
+    }
+    parts[index] = part;
+  }
+};
+
+// One thread a sample: log of the sum of exponentials, and (loss, 1 if the largest logit is the label's) to be added
+// up.
+struct FindSampleLoss {
+  LossOperands operands;
+  std::int64_t lanes;
+  const RowPart* parts;
   float* log_sums;  // [n][2]: largest logit, and the logarithm beyond it
   float* sums;      // [n][2]
 
@@ -31,24 +72,33 @@ struct SampleLoss {
     sums[2 * sample] = 0;
     sums[2 * sample + 1] = 0;
     if (!operands.counts(sample)) return;
-    const float* row = operands.logits + sample * operands.classes;
-    std::int64_t best = 0;
-    for (std::int64_t c = 1; c < operands.classes; ++c) best = row[c] > row[best] ? c : best;
-    const float largest = row[best];
+    const RowPart* row = parts + sample * lanes;
+    float largest = row[0].largest;
+    float best = row[0].best;
+    for (std::int64_t lane = 1; lane < lanes; ++lane) {
+      const RowPart& part = row[lane];
+      if (part.largest > largest || (part.largest == largest && part.best < best)) {
+        largest = part.largest;
+        best = part.best;
+      }
+    }
     float exponentials = 0;
-    float below = 0;  // how far the logits lie below the largest, together
-    for (std::int64_t c = 0; c < operands.classes; ++c) {
-      exponentials += expf(row[c] - largest);
-      below += largest - row[c];
+    float below = 0;
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      const RowPart& part = row[lane];
+      const std::int64_t classes = (operands.classes - lane + lanes - 1) / lanes;  // of this lane
+      exponentials += part.exponentials * expf(part.largest - largest);
+      below += part.below + static_cast<float>(classes) * (largest - part.largest);
     }
     const float beyond = logf(exponentials);
     log_sums[2 * sample] = largest;
     log_sums[2 * sample + 1] = beyond;
     // - sum of target * log softmax; the targets add to 1.
-    const std::int64_t label = operands.labels[sample];
-    sums[2 * sample] = beyond + (1 - operands.smoothing) * (largest - row[label]) +
+    const std::int32_t label = operands.labels[sample];
+    const float label_below = largest - operands.logits[sample * operands.classes + label];
+    sums[2 * sample] = beyond + (1 - operands.smoothing) * label_below +
                        operands.smoothing / static_cast<float>(operands.classes) * below;
-    sums[2 * sample + 1] = best == label ? 1 : 0;
+    sums[2 * sample + 1] = best == static_cast<float>(label) ? 1 : 0;
   }
 };
 
