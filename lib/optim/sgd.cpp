@@ -8,10 +8,6 @@ namespace {
 
 constexpr float statistics_momentum = 0.1F;  // PyTorch's default for batch norm
 
-std::span<float> elements(const Tensor& tensor) {
-  return {tensor.as<float>(), static_cast<std::size_t>(tensor.shape().count())};
-}
-
 bool decays(const Parameter& parameter, DecayScope scope) {
   return scope == DecayScope::all || parameter.role == ParameterRole::weight;
 }
@@ -37,17 +33,15 @@ std::vector<DecayRun> decay_runs(const ParameterStore& store, const SgdOptions& 
 Sgd::Sgd(ParameterStore& store, const SgdOptions& options)
     : store_(store),
       options_(options),
-      runs_(decay_runs(store, options)),
+      updates_(make_flat_updates(store.device(), decay_runs(store, options))),
       velocity_(store.device().make_lasting(store.gradient_count(), DType::f32)) {
   assert(store.values());
 }
 
-void Sgd::step(float learning_rate) {
-  const SgdRates rates{learning_rate, options_.momentum, options_.kind};
-  // `values` may hold more than the parameters; the gradients say how much of it is theirs.
-  const std::span<float> gradients = elements(store_.gradients());
-  sgd_update(runs_, rates, gradients, elements(velocity_), elements(store_.values()).first(gradients.size()));
-  average_into(elements(store_.batch_statistics()), statistics_momentum, elements(store_.running()));
+void Sgd::step(float learning_rate, float gradient_scale) {
+  updates_->sgd({learning_rate, options_.momentum, options_.kind, gradient_scale},
+                {store_.gradients(), velocity_, store_.values()});
+  updates_->average(store_.batch_statistics(), statistics_momentum, store_.running());
 }
 
 }  // namespace lockstep

@@ -1,10 +1,10 @@
 // Stochastic gradient descent with momentum on a model's flat arrays.
 #pragma once
 
-#include <vector>
+#include <memory>
 
 #include "nn/parameter_store.hpp"
-#include "optim/sgd_update.hpp"
+#include "optim/flat_updates.hpp"
 
 namespace lockstep {
 
@@ -24,14 +24,14 @@ class Sgd {
   Sgd(ParameterStore& store, const SgdOptions& options);
 
   // Updates all parameters by store.gradients(), then the running statistics by store.batch_statistics().
-  // Stream-ordered.
-  void step(float learning_rate);
+  // The gradients hold 1 / gradient_scale times their values. Stream-ordered.
+  void step(float learning_rate, float gradient_scale = 1.0F);
 
  private:
   ParameterStore& store_;
   SgdOptions options_;
-  std::vector<DecayRun> runs_;  // cover all parameters, padding included, by rising offset
-  Tensor velocity_;             // [gradient_count]
+  std::unique_ptr<FlatUpdates> updates_;
+  Tensor velocity_;  // [gradient_count]
 };
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 #include "optim/sgd_update.hpp"
 
+#include <bit>
 #include <cassert>
 
 namespace lockstep {
@@ -12,6 +13,7 @@ void sgd_update(std::span<const DecayRun> runs, const SgdRates& rates, std::span
   float* const w = values.data();
   const float momentum = rates.momentum;
   const float learning_rate = rates.learning_rate;
+  const float gradient_scale = rates.gradient_scale;
   // The step is value -= learning_rate * (own * d + look_ahead * velocity): one loop without a branch serves both
   // kinds.
   const float own = rates.kind == Momentum::nesterov ? 1.0F : 0.0F;
@@ -23,7 +25,7 @@ void sgd_update(std::span<const DecayRun> runs, const SgdRates& rates, std::span
     const float decay = run.weight_decay;
 #pragma omp for simd schedule(static) nowait
     for (std::int64_t i = run.first; i < run.first + run.count; ++i) {
-      const float d = g[i] + decay * w[i];
+      const float d = gradient_scale * g[i] + decay * w[i];
       v[i] = momentum * v[i] + d;
       w[i] -= learning_rate * (own * d + look_ahead * v[i]);
     }
@@ -33,6 +35,16 @@ void sgd_update(std::span<const DecayRun> runs, const SgdRates& rates, std::span
 void average_into(std::span<const float> batch, float momentum, std::span<float> running) {
   assert(batch.size() == running.size());
   for (std::size_t i = 0; i < running.size(); ++i) running[i] = (1.0F - momentum) * running[i] + momentum * batch[i];
+}
+
+std::int64_t count_non_finite(std::span<const float> values) {
+  constexpr std::uint32_t exponent = 0x7f800000;  // all ones in infinities and NaNs alone
+  const auto count = static_cast<std::int64_t>(values.size());
+  const float* const v = values.data();
+  std::int64_t found = 0;
+#pragma omp parallel for simd schedule(static) reduction(+ : found)
+  for (std::int64_t i = 0; i < count; ++i) found += (std::bit_cast<std::uint32_t>(v[i]) & exponent) == exponent ? 1 : 0;
+  return found;
 }
 
 }  // namespace lockstep

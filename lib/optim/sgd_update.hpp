@@ -19,11 +19,12 @@ struct SgdRates {
   float learning_rate;
   float momentum;
   Momentum kind;
+  float gradient_scale = 1.0F;  // 1 / loss scale
 };
 
 // For each element of each run, as torch.optim.SGD without dampening computes it:
 //
-//   d        = gradient + weight_decay * value
+//   d        = gradient_scale * gradient + weight_decay * value
 //   velocity = momentum * velocity + d                 zero before the first step, so that the first one takes d itself
 //   value   -= learning_rate * velocity                classic
 //   value   -= learning_rate * (d + momentum * velocity)   nesterov
@@ -34,5 +35,8 @@ void sgd_update(std::span<const DecayRun> runs, const SgdRates& rates, std::span
 
 // running = (1 - momentum) * running + momentum * batch: the convention of PyTorch's batch norm.
 void average_into(std::span<const float> batch, float momentum, std::span<float> running);
+
+// Infinities and NaNs among `values`.
+std::int64_t count_non_finite(std::span<const float> values);
 
 }  // namespace lockstep
