@@ -45,7 +45,7 @@ void add_choice(CLI::App& app, const std::string& flag, const std::array<Choice<
       ->type_name("NAME");
 }
 
-constexpr std::array<Choice<DType>, 2> precisions{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
+constexpr std::array<Choice<DType>, 3> precisions{{{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}}};
 constexpr std::array<Choice<Schedule>, 4> schedules{{{"constant", Schedule::constant},
                                                      {"step", Schedule::step},
                                                      {"cosine", Schedule::cosine},
@@ -55,8 +55,9 @@ constexpr std::array<Choice<std::optional<Augmentation>>, 4> augmentations{
      {"none", Augmentation::none},
      {"crop", Augmentation::crop},
      {"crop-flip", Augmentation::crop_and_flip}}};
-constexpr std::array<Choice<const char*>, 3> reducers{{{"auto", "auto"}, {"mpi", "mpi"}, {"shared", "shared"}}};
-constexpr std::array<Choice<const char*>, 2> devices{{{"auto", "auto"}, {"cpu", "cpu"}}};
+constexpr std::array<Choice<const char*>, 4> reducers{
+    {{"auto", "auto"}, {"nccl", "nccl"}, {"mpi", "mpi"}, {"shared", "shared"}}};
+constexpr std::array<Choice<const char*>, 3> devices{{{"auto", "auto"}, {"cpu", "cpu"}, {"cuda", "cuda"}}};
 
 template <typename Value, std::size_t count>
 std::string name_of(const std::array<Choice<Value>, count>& choices, const Value& value) {
@@ -70,7 +71,7 @@ constexpr double largest = 1e9;
 void declare_device(CLI::App& app, DeviceOptions& device) {
   add_choice(app, "--device", devices, device.name, device.name, "Where to compute");
   add_choice(app, "--precision", precisions, device.precision, name_of(precisions, device.precision),
-             "Of activations; weights, statistics and sums are fp32 in any case");
+             "Of activations; weights, statistics and sums are fp32 in any case. fp16: on a GPU, with loss scaling");
   app.add_option("--threads", device.threads, "Threads of each rank; 0: its share of the cores it may use")
       ->check(CLI::Range(0, 4096))
       ->type_name("THREADS");
@@ -156,7 +157,7 @@ void declare_schedule(CLI::App& app, Recipe& recipe) {
 
 void declare_reduce(CLI::App& app, ReducePlan& reduce) {
   add_choice(app, "--reduce", reducers, reduce.reducer, reduce.reducer,
-             "How gradients are summed over ranks; shared: through memory, on one node");
+             "How gradients are summed over ranks; nccl: between GPUs; shared: through memory, on one node");
   constexpr std::int64_t mebibyte = 1 << 20;
   app.add_option_function<std::int64_t>(
          "--bucket-mib", [&reduce](std::int64_t count) { reduce.bucket_bytes = count * mebibyte; },

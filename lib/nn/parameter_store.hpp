@@ -59,7 +59,7 @@ struct Statistic {
 class ParameterStore {
  public:
   // Elements behind the statistics, for values that ride along with the last bucket.
-  enum Tail : std::int64_t { tail_loss, tail_correct, tail_spare, tail_count = 16 };
+  enum Tail : std::int64_t { tail_loss, tail_correct, tail_overflow, tail_spare, tail_count = 16 };
 
   explicit ParameterStore(Device& device) : device_(device) {}
   ParameterStore(const ParameterStore&) = delete;
@@ -88,6 +88,7 @@ class ParameterStore {
   std::int64_t statistics_count() const;
   Tensor gradients() const { return reduced_.slice(0, gradient_count()); }
   Tensor batch_statistics() const { return reduced_.slice(gradient_count(), statistics_count()); }
+  Tensor tail() const { return reduced_.slice(gradient_count() + statistics_count(), tail_count); }
   Tensor tail(Tail slot) const { return reduced_.slice(gradient_count() + statistics_count() + slot, 1); }
 
   // Every parameter and statistic by name, with PyTorch's dims and values (host). For files, hashes and tests.

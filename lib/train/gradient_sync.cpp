@@ -39,11 +39,18 @@ GradientSync::GradientSync(const ParameterStore& store, AllReducer& reducer, std
     // A slice reaches up to the next gradient, across the padding between the two.
     const std::int64_t next = store.parameters()[static_cast<std::size_t>(index - 1)].offset;
     closed_bucket_[static_cast<std::size_t>(index)] = static_cast<int>(buckets_.size());
-    buckets_.push_back(reduced.slice(first, next - first));
+    const Tensor slice = reduced.slice(first, next - first);
+    buckets_.push_back({slice, slice});
     first = next;
   }
   closed_bucket_[0] = static_cast<int>(buckets_.size());
-  buckets_.push_back(reduced.slice(first, reduced.shape()[0] - first));
+  buckets_.push_back(
+      {reduced.slice(first, reduced.shape()[0] - first), reduced.slice(first, store.gradient_count() - first)});
+}
+
+void GradientSync::count_overflow(const ParameterStore& store) {
+  updates_ = make_flat_updates(store.device(), {});
+  overflow_ = store.tail(ParameterStore::tail_overflow);
 }
 
 void GradientSync::begin_part(int part, int parts) {
@@ -58,8 +65,17 @@ void GradientSync::ready(const Parameter& parameter) {
   --next_;
   const int bucket = closed_bucket_[static_cast<std::size_t>(parameter.index)];
   if (!last_part_ || bucket == closes_no_bucket) return;
+  start_sum(bucket);
+}
+
+void GradientSync::start_sum(int bucket) {
+  const Bucket& full = buckets_[static_cast<std::size_t>(bucket)];
+  // The slot lies in the last bucket, which goes last.
+  if (updates_ != nullptr) {
+    updates_->count_non_finite(full.gradients, overflow_, bucket == 0 ? Accumulate::overwrite : Accumulate::add);
+  }
   const Stopwatch watch;
-  reducer_.start_sum(buckets_[static_cast<std::size_t>(bucket)]);
+  reducer_.start_sum(full.values);
   cost_.within_backward_ms += watch.milliseconds();
 }
 

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "comm/all_reducer.hpp"
 #include "nn/layer.hpp"
 #include "nn/parameter_store.hpp"
+#include "optim/flat_updates.hpp"
 
 namespace lockstep {
 
@@ -26,6 +28,10 @@ class GradientSync final : public GradientSink {
   // `bucket_bytes`; the last one holds at most as much, and at most 1 MiB unless one layer alone is larger.
   GradientSync(const ParameterStore& store, AllReducer& reducer, std::int64_t bucket_bytes);
 
+  // From now on the gradients of this rank that are not finite are counted, in the tail's overflow slot, before they
+  // are summed: so the sum tells every rank of any rank's overflow.
+  void count_overflow(const ParameterStore& store);
+
   // Call before each part of a step: part 0 overwrites, the last one lets buckets go.
   void begin_part(int part, int parts);
   Accumulate accumulate() const override { return accumulate_; }
@@ -34,19 +40,29 @@ class GradientSync final : public GradientSink {
   void finish();
 
   std::size_t bucket_count() const { return buckets_.size(); }
-  std::int64_t bucket_bytes(std::size_t bucket) const { return buckets_[bucket].bytes(); }
+  std::int64_t bucket_bytes(std::size_t bucket) const { return buckets_[bucket].values.bytes(); }
   const SyncCost& cost() const { return cost_; }
 
  private:
   static constexpr int closes_no_bucket = -1;
 
+  // Slices of the reduced array.
+  struct Bucket {
+    Tensor values;
+    Tensor gradients;  // what of it is neither statistics nor tail
+  };
+
+  void start_sum(int bucket);
+
   AllReducer& reducer_;
-  std::vector<Tensor> buckets_;     // slices of the reduced array, in the order backward fills them
+  std::vector<Bucket> buckets_;     // in the order backward fills them
   std::vector<int> closed_bucket_;  // by parameter index: the bucket that this gradient completes
   Accumulate accumulate_ = Accumulate::overwrite;
   bool last_part_ = false;
   int next_ = -1;  // index of the parameter that must report next
   SyncCost cost_;
+  std::unique_ptr<FlatUpdates> updates_;  // with count_overflow()
+  Tensor overflow_;
 };
 
 }  // namespace lockstep

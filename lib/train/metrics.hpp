@@ -19,13 +19,23 @@ struct Metrics {
   void add(const Metrics& other);
 };
 
-// Where the loss of a step's parts is summed. The loss must be scaled by 1 / global batch, as the gradients are.
+// Where the loss of a step's parts is summed. The loss must be scaled by loss_scale / global batch, as the gradients
+// are.
 LossSums loss_sums(const ParameterStore& store);
 
-// What the reduced tail says of a step on `global_batch` samples. Waits for the device.
-Metrics read_metrics(const ParameterStore& store, std::int64_t global_batch);
+// What the reduced tail says of a step.
+struct StepSums {
+  Metrics metrics;
+  bool overflow = false;  // a gradient of some rank was not finite; false where nobody counted
+};
+
+// Of a step on `global_batch` samples. Waits for the device.
+StepSums read_step_sums(const ParameterStore& store, std::int64_t global_batch, float loss_scale = 1.0F);
 
 // Throws Error(diverged) if the loss of `step` (counted from 0) is not a finite number.
 void require_finite(double loss, std::int64_t step, double learning_rate);
+
+// Throws Error(diverged): gradients overflowed in `step`, and a smaller loss scale cannot help.
+[[noreturn]] void overflowed_unscaled(std::int64_t step, double learning_rate);
 
 }  // namespace lockstep

@@ -77,6 +77,17 @@ void Reporter::step(const Position& position, const Metrics& metrics, double lea
   stretch_start_ = now;
 }
 
+void Reporter::skipped(const Position& position, double loss_scale) {
+  if (!writes_) return;
+  log::info("step {}/{} skipped: gradients overflowed; the loss scale is {:.0f} now", position.step + 1,
+            length_.steps(), loss_scale);
+  append({{"kind", "skipped"},
+          {"epoch", position.epoch + 1},
+          {"step", position.step + 1},
+          {"loss_scale", loss_scale},
+          {"seconds", watch_.seconds()}});
+}
+
 void Reporter::test(const Position& position, const Evaluation& evaluation, double seconds) {
   test_seconds_ += seconds;
   if (!writes_) return;

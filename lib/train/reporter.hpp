@@ -36,6 +36,8 @@ class Reporter {
   // After each step: redraws the live line; every report_every steps, and at an epoch's end, a line in a log file and
   // an object in metrics.jsonl, with means since the last one.
   void step(const Position& position, const Metrics& metrics, double learning_rate, double loader_waited_ms);
+  // After step(), where gradients overflowed and the step changed no weight: a line, and an object in metrics.jsonl.
+  void skipped(const Position& position, double loss_scale);
   // After the test at the end of an epoch. Its seconds do not count as training.
   void test(const Position& position, const Evaluation& evaluation, double seconds);
   // At the end: writes `summary`.

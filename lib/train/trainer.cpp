@@ -32,6 +32,14 @@ void require_same_labels(const Recipe& recipe, const Manifest& train, const Mani
       (recipe.data / "train").string(), (recipe.data / "test").string());
 }
 
+std::int64_t skipped_steps(const TrainingStep& step) {
+  return step.loss_scaler() ? step.loss_scaler()->state().skipped_steps : 0;
+}
+
+const char* precision_name(DType precision) {
+  return precision == DType::bf16 ? "bf16" : precision == DType::f16 ? "fp16" : "fp32";
+}
+
 }  // namespace
 
 Trainer::Trainer(const Session& session, Recipe recipe)
@@ -85,8 +93,10 @@ void Trainer::train_epoch(Loader& loader, std::int64_t epoch) {
   for (std::int64_t index = 0; index < length_.steps_per_epoch; ++index) {
     const std::int64_t step = epoch * length_.steps_per_epoch + index;
     const double rate = schedule_.at(step);
+    const std::int64_t skipped = skipped_steps(step_);
     const Metrics metrics = step_.run(loader, step, rate);
     reporter_.step({epoch, step}, metrics, rate, loader.waited_ms());
+    if (skipped_steps(step_) > skipped) reporter_.skipped({epoch, step}, step_.loss_scaler()->scale());
   }
 }
 
@@ -131,7 +141,8 @@ nlohmann::json Trainer::summary(const Evaluation& last, const std::string& weigh
           {"data", train_.manifest().name},
           {"data_hash", train_.manifest().root_hash},
           {"device", session_.device->description()},
-          {"precision", session_.device->precision() == DType::bf16 ? "bf16" : "fp32"},
+          {"precision", precision_name(session_.device->precision())},
+          {"skipped_steps", skipped_steps(step_)},
           {"versions", versions},
           {"reducer", step_.reducer_description()},
           {"sync_ms_within_backward", step_.sync().cost().within_backward_ms},

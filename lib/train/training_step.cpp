@@ -32,6 +32,12 @@ TrainingStep::TrainingStep(const Session& session, const ModelOptions& model, co
   initialise(store, seed);
   sync_ = std::make_unique<GradientSync>(store, *reducer_, reduce.bucket_bytes);
   sgd_ = std::make_unique<Sgd>(store, sgd);
+  if (device_.precision() == DType::f16) scale_loss({});
+}
+
+void TrainingStep::scale_loss(const LossScale& state) {
+  if (!scaler_) sync_->count_overflow(model_.store);
+  scaler_.emplace(state);
 }
 
 void TrainingStep::choose_kernels(std::int64_t evaluation_batch) {
@@ -52,7 +58,7 @@ void TrainingStep::rehearse(std::int64_t evaluation_batch) {
 void TrainingStep::run_part(const Batch& batch, GradientSink& sink, Accumulate accumulate) {
   model_.statistics = {1.0F / static_cast<float>(share_.total_parts), accumulate};
   const Tensor logits = model_.network->forward(batch.images, Mode::train);
-  const LossOptions loss{label_smoothing_, 1.0F / static_cast<float>(share_.global_batch)};
+  const LossOptions loss{label_smoothing_, loss_scale() / static_cast<float>(share_.global_batch)};
   const Tensor gradient =
       softmax_cross_entropy(device_, logits, batch.labels, loss, loss_sums(model_.store), accumulate);
   model_.network->backward(gradient, sink);
@@ -65,10 +71,17 @@ Metrics TrainingStep::run(Loader& loader, std::int64_t step, double learning_rat
     run_part(loader.next(), *sync_, sync_->accumulate());
   }
   sync_->finish();
-  const Metrics metrics = read_metrics(model_.store, share_.global_batch);
-  require_finite(metrics.loss(), step, learning_rate);
-  sgd_->step(static_cast<float>(learning_rate));
-  return metrics;
+  const float scale = loss_scale();
+  const StepSums sums = read_step_sums(model_.store, share_.global_batch, scale);
+  require_finite(sums.metrics.loss(), step, learning_rate);
+  if (sums.overflow) {
+    if (!scaler_->can_shrink()) overflowed_unscaled(step, learning_rate);
+    scaler_->record_overflow();
+    return sums.metrics;
+  }
+  sgd_->step(static_cast<float>(learning_rate), 1.0F / scale);
+  if (scaler_) scaler_->record_clean_step();
+  return sums.metrics;
 }
 
 }  // namespace lockstep

@@ -93,7 +93,8 @@ TEST_F(OptionsTest, the_batch_is_stated_in_one_way_only) {
 
 TEST_F(OptionsTest, an_unknown_value_names_the_known_ones) {
   EXPECT_EQ(parse("--schedule linear"), "--schedule: unknown value 'linear'. Known: constant, step, cosine, one-cycle");
-  EXPECT_EQ(parse("--precision fp8"), "--precision: unknown value 'fp8'. Known: fp32, bf16");
+  EXPECT_EQ(parse("--precision fp8"), "--precision: unknown value 'fp8'. Known: fp32, bf16, fp16");
+  EXPECT_EQ(parse("--reduce ring"), "--reduce: unknown value 'ring'. Known: auto, nccl, mpi, shared");
 }
 
 TEST_F(OptionsTest, help_shows_defaults_and_units) {

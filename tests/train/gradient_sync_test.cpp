@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cassert>
+#include <cmath>
+#include <span>
 #include <vector>
 
 #include "train/model.hpp"
@@ -104,6 +106,31 @@ TEST_F(GradientSyncTest, a_bucket_larger_than_the_model_is_one_reduction) {
   const GradientSync sync(model_.store, reducer_, std::int64_t{64} << 20);
   // One for the small last layers, one for the rest would be two; the whole net fits the last bucket only under 1 MiB.
   EXPECT_EQ(sync.bucket_count(), 2U);
+}
+
+TEST_F(GradientSyncTest, counts_gradients_that_overflow_and_not_what_lies_behind_them) {
+  const ParameterStore& store = model_.store;
+  const auto overflow = [&] {
+    float count = -1;
+    device_->read(store.tail(ParameterStore::tail_overflow), std::span(&count, 1));
+    return count;
+  };
+  const std::vector<float> infinity{HUGE_VALF};
+  GradientSync sync(store, reducer_, 64 << 10);
+  sync.count_overflow(store);
+  device_->write(infinity, store.batch_statistics().slice(0, 1));
+  device_->write(infinity, store.tail(ParameterStore::tail_loss));
+  sync.begin_part(0, 1);
+  report_part(sync);
+  EXPECT_EQ(overflow(), 0);
+  device_->write(infinity, store.gradients().slice(0, 1));
+  device_->write(infinity, store.gradients().slice(store.gradient_count() - 1, 1));
+  sync.begin_part(0, 1);
+  report_part(sync);
+  EXPECT_EQ(overflow(), 2);
+  sync.begin_part(0, 1);
+  report_part(sync);
+  EXPECT_EQ(overflow(), 2);  // anew each step
 }
 
 using GradientSyncDeathTest = GradientSyncTest;

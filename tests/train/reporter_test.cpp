@@ -47,6 +47,20 @@ TEST_F(ReporterTest, writes_an_object_every_few_steps_and_at_the_end_of_an_epoch
   EXPECT_EQ(reporter.trained_samples(), 20);
 }
 
+TEST_F(ReporterTest, tells_of_a_skipped_step) {
+  Reporter reporter(0, folder_, length_, 2);
+  reporter.start();
+  testing::internal::CaptureStdout();
+  reporter.skipped({0, 3}, 32768);
+  EXPECT_NE(testing::internal::GetCapturedStdout().find(
+                "step 4/10 skipped: gradients overflowed; the loss scale is 32768 now"),
+            std::string::npos);
+  ASSERT_EQ(metrics().size(), 1U);
+  EXPECT_EQ(metrics()[0]["kind"], "skipped");
+  EXPECT_EQ(metrics()[0]["step"], 4);
+  EXPECT_EQ(metrics()[0]["loss_scale"], 32768);
+}
+
 TEST_F(ReporterTest, the_time_of_tests_does_not_count_as_training) {
   Reporter reporter(0, folder_, length_, 2);
   reporter.start();
