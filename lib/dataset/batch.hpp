@@ -9,7 +9,7 @@ namespace lockstep {
 
 // Valid until the loader's next call.
 //
-//   images  [n, h, w, c]  Layout::images, fp32, normalised, augmented when training
+//   images  [n, h, w, c]  Layout::images, of Device::image_dtype(), normalised, augmented when training
 //   labels  [n]           i32; -1 marks a place without a sample (last batch of an evaluation)
 struct Batch {
   Tensor images;

@@ -30,6 +30,9 @@ class Loader {
   // The next part of this rank: parts of a step one after another, then the next step, then (training) the next epoch.
   // Waits if the threads are behind. Valid until the next call.
   virtual const Batch& next() = 0;
+  // Call once the work on the part at hand is queued: a loader that has to carry parts to the device starts on the
+  // next.
+  virtual void start_next() {}
   // Milliseconds that next() has waited so far: what loading has cost the training.
   virtual double waited_ms() const = 0;
 };

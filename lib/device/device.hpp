@@ -23,6 +23,8 @@ struct DeviceOptions {
   int threads = 0;            // CPU: threads of this rank; 0: its share of the cores it may use
   int local_rank = 0;         // position among the ranks of this node, and their number
   int local_size = 1;
+  // By local rank, the GPUs that each rank of this node sees, as visible_gpus() gives them. Empty: this rank is alone.
+  std::vector<std::vector<std::string>> local_gpus = {};
   DType precision = DType::f32;  // of activations: f32, bf16 or (cuda) f16; weights and sums are fp32 in any case
   bool verbose = false;          // print the kernel chosen for each layer and direction
 };
@@ -59,6 +61,9 @@ class Device {
 
 // Throws Error(usage) for an unknown name or a device that this machine lacks.
 std::unique_ptr<Device> open_device(const DeviceOptions& options);
+
+// PCI addresses of the GPUs that this process may use, in CUDA's order. Opens none of them.
+std::vector<std::string> visible_gpus();
 
 // A library that computes, and the version that is loaded.
 struct LibraryVersion {

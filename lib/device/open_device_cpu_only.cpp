@@ -13,6 +13,8 @@ std::unique_ptr<Device> open_device(const DeviceOptions& options) {
   return std::make_unique<cpu::CpuDevice>(options);
 }
 
+std::vector<std::string> visible_gpus() { return {}; }
+
 std::vector<LibraryVersion> device_libraries() { return {{"oneDNN", cpu::onednn_version()}}; }
 
 }  // namespace lockstep

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "dataset/load_onto.hpp"
+
 namespace lockstep {
 
 std::int64_t Evaluation::count(std::int64_t label, std::int64_t prediction) const {
@@ -31,7 +33,8 @@ Evaluator::Evaluator(const Communicator& world, Model& model, const Dataset& dat
     : world_(world),
       model_(model),
       dataset_(dataset),
-      loader_(make_evaluation_loader(dataset, evaluation_batch, world.rank(), world.size(), loader_threads)) {}
+      loader_(load_onto(model.store.device(), make_evaluation_loader(dataset, evaluation_batch, world.rank(),
+                                                                     world.size(), loader_threads))) {}
 
 Evaluator::Verdict Evaluator::judge(const float* logits, std::int32_t label) const {
   const std::int64_t classes = model_.options.classes;
@@ -54,7 +57,9 @@ Evaluation Evaluator::evaluate() {
   std::vector<Verdict> verdicts;
   for (std::int64_t index = 0; index < batches; ++index) {
     const Batch& batch = loader_->next();
-    device.read(model_.network->forward(batch.images, Mode::evaluate), logits);
+    const Tensor y = model_.network->forward(batch.images, Mode::evaluate);
+    loader_->start_next();
+    device.read(y, logits);
     device.read(batch.labels, labels);
     for (std::size_t place = 0; place < labels.size(); ++place) {
       const auto label = static_cast<std::int32_t>(labels[place]);

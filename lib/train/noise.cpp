@@ -16,8 +16,8 @@ Batch noise_batch(Device& device, const SampleShape& shape, std::int64_t samples
   for (std::size_t index = 0; index < labels.size(); ++index) {
     labels[index] = static_cast<float>(index % static_cast<std::size_t>(classes));
   }
-  Batch batch{device.make(dims, DType::f32, Layout::images), device.make({samples}, DType::i32, Layout::plain),
-              samples};
+  Batch batch{device.make(dims, device.image_dtype(), Layout::images),
+              device.make({samples}, DType::i32, Layout::plain), samples};
   device.write(pixels, batch.images);
   device.write(labels, batch.labels);
   return batch;

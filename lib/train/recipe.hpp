@@ -23,7 +23,7 @@ struct BatchPlan {
 
 // How gradients are summed over ranks.
 struct ReducePlan {
-  std::string reducer = "auto";  // auto | mpi | shared
+  std::string reducer = "auto";  // auto | nccl | mpi | shared
   std::int64_t bucket_bytes = 4 << 20;
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "dataset/load_onto.hpp"
 #include "runtime/versions.hpp"
 #include "train/model_file.hpp"
 
@@ -78,8 +79,8 @@ void Trainer::describe() const {
 
 void Trainer::fit() {
   const Augmentation augmentation = recipe_.augmentation.value_or(default_augmentation(train_.manifest().kind));
-  const std::unique_ptr<Loader> loader =
-      make_training_loader(train_, share_, augmentation, recipe_.seed, 0, 0, recipe_.loader_threads);
+  const std::unique_ptr<Loader> loader = load_onto(
+      *session_.device, make_training_loader(train_, share_, augmentation, recipe_.seed, 0, 0, recipe_.loader_threads));
   reporter_.start();
   Evaluation last;
   for (std::int64_t epoch = 0; epoch < length_.epochs; ++epoch) {

@@ -27,7 +27,7 @@ TrainingStep::TrainingStep(const Session& session, const ModelOptions& model, co
       model_(device_, model) {
   ParameterStore& store = model_.store;
   const std::int64_t count = store.reduced_count();
-  reducer_ = make_cpu_all_reducer(reduce.reducer, session.world, count * size_of(DType::f32));
+  reducer_ = make_all_reducer(reduce.reducer, device_, session.world, count * size_of(DType::f32));
   store.allocate(reducer_->allocate(count));
   initialise(store, seed);
   sync_ = std::make_unique<GradientSync>(store, *reducer_, reduce.bucket_bytes);
@@ -69,6 +69,7 @@ Metrics TrainingStep::run(Loader& loader, std::int64_t step, double learning_rat
   for (int part = 0; part < share_.parts; ++part) {
     sync_->begin_part(part, share_.parts);
     run_part(loader.next(), *sync_, sync_->accumulate());
+    loader.start_next();
   }
   sync_->finish();
   const float scale = loss_scale();
