@@ -12,7 +12,7 @@ namespace lockstep {
 std::unique_ptr<AllReducer> make_cpu_all_reducer(const std::string& name, const Communicator& world,
                                                  std::int64_t bytes) {
   require(name == "auto" || name == "mpi" || name == "shared", Failure::usage,
-          "unknown value '{}' (--reduce). Known: auto, mpi, shared.", name);
+          "unknown value '{}' (--reduce). Known: auto, nccl, mpi, shared.", name);
   const Communicator node = world.node();
   const bool nobody_shares = world.max(node.size()) == 1;
   if (name == "mpi" || (name == "auto" && nobody_shares)) return make_mpi_all_reducer(world);

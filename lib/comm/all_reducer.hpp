@@ -6,6 +6,7 @@
 #include <string>
 
 #include "comm/communicator.hpp"
+#include "device/device.hpp"
 #include "device/tensor.hpp"
 
 namespace lockstep {
@@ -25,9 +26,15 @@ class AllReducer {
   virtual std::string description() const = 0;  // "shared memory (2 ranks)", "mpi (2 ranks)"
 };
 
-// Collective. `name`: auto | mpi | shared. `auto` takes shared memory within a node and MPI between nodes, and plain
-// MPI (with one warning) where the node's shared memory is too small for `bytes`. `shared` sums in rank order on a
-// node.
+// Collective. `name`: auto | nccl | mpi | shared. For values in the memory of `device`, which outlives the reducer. On
+// a GPU `auto` takes NCCL, unless two ranks share one, and the others carry the values through the host; on the CPU,
+// see make_cpu_all_reducer(). Throws Error(usage) for an unknown name, or for NCCL where it cannot be.
+std::unique_ptr<AllReducer> make_all_reducer(const std::string& name, Device& device, const Communicator& world,
+                                             std::int64_t bytes);
+
+// Collective. `name`: auto | mpi | shared, for values in the host's memory. `auto` takes shared memory within a node
+// and MPI between nodes, and plain MPI (with one warning) where the node's shared memory is too small for `bytes`.
+// `shared` sums in rank order on a node.
 std::unique_ptr<AllReducer> make_cpu_all_reducer(const std::string& name, const Communicator& world,
                                                  std::int64_t bytes);
 

@@ -1,0 +1,138 @@
+#include "comm/nccl_all_reducer.hpp"
+
+#include <nccl.h>
+
+#include <cassert>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <span>
+#include <string_view>
+#include <thread>
+
+#include "comm/check_nccl.hpp"
+#include "device/cuda/side_stream.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::chrono::seconds patience{60};  // ten times what thousands of ranks take to meet
+
+ncclUniqueId agree_on_id(const Communicator& world) {
+  constexpr int root = 0;
+  ncclUniqueId id{};
+  if (world.rank() == root) check_nccl(ncclGetUniqueId(&id), "make an id for its communicator");
+  world.broadcast(std::as_writable_bytes(std::span(&id, 1)), root);
+  return id;
+}
+
+// A nonblocking communicator: no call can wait for a rank that will not come.
+class NcclCommunicator {
+ public:
+  explicit NcclCommunicator(const Communicator& world) : exceptions_(std::uncaught_exceptions()) {
+    ncclUniqueId id = agree_on_id(world);
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    complete(ncclCommInitRankConfig(&comm_, world.size(), id, world.rank(), &config), "connect the ranks");
+  }
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
+
+  // Where an exception unwinds, the other ranks may never come to an orderly end.
+  ~NcclCommunicator() {
+    if (comm_ == nullptr) return;
+    const bool orderly = std::uncaught_exceptions() == exceptions_;
+    if (orderly && poll(ncclCommFinalize(comm_)) == ncclSuccess) {
+      static_cast<void>(ncclCommDestroy(comm_));
+    } else {
+      static_cast<void>(ncclCommAbort(comm_));
+    }
+  }
+
+  ncclComm_t handle() const { return comm_; }
+
+  // Waits until the call that gave `code` has done its part on the host; every call of a nonblocking communicator may
+  // return before that, and only then may an event be recorded behind it.
+  void complete(ncclResult_t code, std::string_view task) {
+    const ncclResult_t result = poll(code);
+    if (result == ncclSuccess) return;
+    abort();
+    require(result != ncclInProgress, Failure::other,
+            "NCCL could not {} within {} s (a rank that is gone or stuck, or a network that some ranks cannot reach). "
+            "Set NCCL_SOCKET_IFNAME, or run again with NCCL_DEBUG=INFO?",
+            task, patience.count());
+    check_nccl(result, task);
+  }
+
+  // Throws if something that was started before has failed since.
+  void check_asynchronous() {
+    ncclResult_t state = ncclSuccess;
+    check_nccl(ncclCommGetAsyncError(comm_, &state), "tell the state of its communicator");
+    if (state == ncclSuccess || state == ncclInProgress) return;
+    abort();
+    check_nccl(state, "sum gradients");
+  }
+
+ private:
+  // Ends the operations under way, on the device too, without the other ranks.
+  void abort() noexcept {
+    if (comm_ != nullptr) static_cast<void>(ncclCommAbort(comm_));
+    comm_ = nullptr;
+  }
+
+  ncclResult_t poll(ncclResult_t code) const noexcept {
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    while (code == ncclInProgress && std::chrono::steady_clock::now() < deadline) {
+      ncclResult_t state = ncclInProgress;
+      const ncclResult_t asked = ncclCommGetAsyncError(comm_, &state);
+      code = asked == ncclSuccess ? state : asked;
+      if (code == ncclInProgress) std::this_thread::yield();
+    }
+    return code;
+  }
+
+  ncclComm_t comm_ = nullptr;
+  int exceptions_;
+};
+
+class NcclAllReducer final : public AllReducer {
+ public:
+  NcclAllReducer(Device& device, cudaStream_t stream, const Communicator& world)
+      : device_(device), ranks_(world.size()), side_(stream), comm_(world) {}
+
+  Tensor allocate(std::int64_t count) override { return device_.make_lasting(count, DType::f32); }
+
+  void start_sum(const Tensor& values) override {
+    assert(values.dtype() == DType::f32);
+    side_.wait_for_main();
+    comm_.complete(ncclAllReduce(values.data(), values.data(), static_cast<std::size_t>(values.shape().count()),
+                                 ncclFloat32, ncclSum, comm_.handle(), side_.handle()),
+                   "sum gradients");
+  }
+
+  void wait() override {
+    comm_.check_asynchronous();
+    side_.make_main_wait();
+  }
+
+  std::string description() const override {
+    int version = 0;
+    check_nccl(ncclGetVersion(&version), "tell its version");
+    return fmt::format("nccl {}.{}.{} ({} {})", version / 10000, version / 100 % 100, version % 100, ranks_,
+                       ranks_ == 1 ? "rank" : "ranks");
+  }
+
+ private:
+  Device& device_;
+  int ranks_;
+  cuda::SideStream side_;  // outlives the communicator that works on it
+  NcclCommunicator comm_;
+};
+
+}  // namespace
+
+std::unique_ptr<AllReducer> make_nccl_all_reducer(Device& device, cudaStream_t stream, const Communicator& world) {
+  return std::make_unique<NcclAllReducer>(device, stream, world);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,99 @@
+#include "comm/staged_all_reducer.hpp"
+
+#include <cassert>
+#include <utility>
+#include <vector>
+
+#include "device/cuda/check_cuda.hpp"
+#include "device/cuda/side_stream.hpp"
+
+namespace lockstep {
+namespace {
+
+using cuda::check_cuda;
+
+// Pins memory of somebody else for as long as this lives.
+class PinnedRange {
+ public:
+  explicit PinnedRange(const Tensor& range) : address_(range.data()) {
+    check_cuda(cudaHostRegister(address_, static_cast<std::size_t>(range.bytes()), cudaHostRegisterPortable),
+               "pin the memory that ranks sum in");
+  }
+  PinnedRange(const PinnedRange&) = delete;
+  PinnedRange& operator=(const PinnedRange&) = delete;
+  ~PinnedRange() { static_cast<void>(cudaHostUnregister(address_)); }
+
+ private:
+  std::byte* address_;
+};
+
+class StagedAllReducer final : public AllReducer {
+ public:
+  StagedAllReducer(Device& device, cudaStream_t stream, std::unique_ptr<AllReducer> host)
+      : device_(device), host_(std::move(host)), side_(stream) {}
+
+  // Copies may be under way.
+  ~StagedAllReducer() override { static_cast<void>(cudaStreamSynchronize(side_.handle())); }
+
+  Tensor allocate(std::int64_t count) override {
+    assert(!on_device_);
+    on_host_ = host_->allocate(count);
+    pinned_ = std::make_unique<PinnedRange>(on_host_);
+    on_device_ = device_.make_lasting(count, DType::f32);
+    return on_device_;
+  }
+
+  // To the host; its copies of a slice may be on their way back from the step before, on the same stream.
+  void start_sum(const Tensor& values) override {
+    const Slice slice{values, on_host_.slice(values.as<float>() - on_device_.as<float>(), values.shape().count())};
+    if (under_way_.size() == arrived_.size()) arrived_.push_back(cuda::make_event());
+    side_.wait_for_main();
+    check_cuda(cudaMemcpyAsync(slice.host.data(), values.data(), static_cast<std::size_t>(values.bytes()),
+                               cudaMemcpyDeviceToHost, side_.handle()),
+               "copy gradients to the host");
+    check_cuda(cudaEventRecord(arrived_[under_way_.size()].get(), side_.handle()), "record an event");
+    under_way_.push_back(slice);
+  }
+
+  // The host waits: the sum is its work.
+  void wait() override {
+    for (std::size_t i = 0; i < under_way_.size(); ++i) {
+      check_cuda(cudaEventSynchronize(arrived_[i].get()), "wait for gradients on the host");
+      host_->start_sum(under_way_[i].host);
+    }
+    host_->wait();
+    for (const Slice& slice : under_way_) {
+      check_cuda(cudaMemcpyAsync(slice.device.data(), slice.host.data(), static_cast<std::size_t>(slice.host.bytes()),
+                                 cudaMemcpyHostToDevice, side_.handle()),
+                 "copy sums to the device");
+    }
+    under_way_.clear();
+    side_.make_main_wait();
+  }
+
+  std::string description() const override { return host_->description() + ", through the host"; }
+
+ private:
+  struct Slice {
+    Tensor device;
+    Tensor host;
+  };
+
+  Device& device_;
+  std::unique_ptr<AllReducer> host_;
+  Tensor on_host_;
+  std::unique_ptr<PinnedRange> pinned_;
+  Tensor on_device_;
+  cuda::SideStream side_;
+  std::vector<Slice> under_way_;      // started, in order
+  std::vector<cuda::Event> arrived_;  // by place in under_way_
+};
+
+}  // namespace
+
+std::unique_ptr<AllReducer> make_staged_all_reducer(Device& device, cudaStream_t stream,
+                                                    std::unique_ptr<AllReducer> host) {
+  return std::make_unique<StagedAllReducer>(device, stream, std::move(host));
+}
+
+}  // namespace lockstep
