@@ -19,6 +19,7 @@
 #include "base/log.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/mpi_session.hpp"
+#include "launch/local_gpus.hpp"
 #include "launch/parse.hpp"
 #include "runtime/crash_handler.hpp"
 #include "runtime/failure_report.hpp"
@@ -84,14 +85,26 @@ void introduce(const Communicator& world) {
   silence_hdf5();
 }
 
+// Collective. What open_device() needs to give each rank of a node a device of its own.
+void place_on_node(const Communicator& world, DeviceOptions& device) {
+  device.local_rank = world.local_rank();
+  device.local_size = world.local_size();
+  if (device.name == "cpu") return;
+  device.local_gpus = gather_local_gpus(world, visible_gpus());
+  if (world.local_rank() == 0 && peers_are_hidden(device.local_gpus)) {
+    log::warning(
+        "each rank sees one GPU of its own and no other (--gpus-per-task does so; gradients may then go through the "
+        "host instead of from GPU to GPU). Use --gpus-per-node with --gpu-bind=none?");
+  }
+}
+
 void run_body(const Communicator& world, const Program& program) {
   failure_report::set_folder(program.output_folder());
   if (world.rank() == 0) failure_report::clear();
   const Watcher watcher(world, host_name());
   Session session{world, nullptr};
   if (std::optional<DeviceOptions> device = program.device_options()) {
-    device->local_rank = world.local_rank();
-    device->local_size = world.local_size();
+    place_on_node(world, *device);
     session.device = open_device(*device);
   }
   program.body(session);

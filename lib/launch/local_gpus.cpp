@@ -1,0 +1,42 @@
+#include "launch/local_gpus.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+namespace lockstep {
+namespace {
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + '\n';
+  return text;
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  return lines;
+}
+
+}  // namespace
+
+LocalGpus gather_local_gpus(const Communicator& world, const std::vector<std::string>& seen_here) {
+  LocalGpus gpus;
+  for (const std::string& text : world.node().all_gather(joined(seen_here))) gpus.push_back(lines_of(text));
+  return gpus;
+}
+
+bool peers_are_hidden(const LocalGpus& gpus) {
+  const auto sees_one = [](const std::vector<std::string>& seen) { return seen.size() == 1; };
+  if (gpus.size() < 2 || !std::ranges::all_of(gpus, sees_one)) return false;
+  std::set<std::string> different;
+  for (const std::vector<std::string>& seen : gpus) different.insert(seen[0]);
+  return different.size() == gpus.size();
+}
+
+}  // namespace lockstep

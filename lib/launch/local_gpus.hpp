@@ -1,0 +1,21 @@
+// Which GPUs the ranks of a node see. They may all see all of them (mpirun, srun --gpus-per-node), each its own
+// (--gpus-per-task), or anything between; only the addresses on the bus tell.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+
+namespace lockstep {
+
+// By local rank: the PCI addresses of the GPUs that it sees, in its own order.
+using LocalGpus = std::vector<std::vector<std::string>>;
+
+// Collective.
+LocalGpus gather_local_gpus(const Communicator& world, const std::vector<std::string>& seen_here);
+
+// Whether each of several ranks sees one GPU alone, not its neighbours'.
+bool peers_are_hidden(const LocalGpus& gpus);
+
+}  // namespace lockstep

@@ -1,0 +1,31 @@
+#include "launch/local_gpus.hpp"
+
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+TEST(LocalGpus, are_gathered_from_every_rank_of_the_node) {
+  const Communicator world(MPI_COMM_WORLD);
+  std::vector<std::string> seen;  // rank r sees r GPUs
+  for (int gpu = 0; gpu < world.rank(); ++gpu) seen.push_back(std::to_string(gpu) + ":00.0");
+  const LocalGpus gpus = gather_local_gpus(world, seen);
+  ASSERT_EQ(gpus.size(), static_cast<std::size_t>(world.size()));
+  for (std::size_t rank = 0; rank < gpus.size(); ++rank) {
+    ASSERT_EQ(gpus[rank].size(), rank);
+    if (rank > 0) {
+      EXPECT_EQ(gpus[rank].back(), std::to_string(rank - 1) + ":00.0");
+    }
+  }
+}
+
+TEST(LocalGpus, hide_peers_where_each_rank_sees_its_own_alone) {
+  EXPECT_TRUE(peers_are_hidden({{"1b"}, {"43"}}));
+  EXPECT_FALSE(peers_are_hidden({{"1b", "43"}, {"1b", "43"}}));
+  EXPECT_FALSE(peers_are_hidden({{"1b"}, {"1b"}}));  // one GPU that they share hides nothing
+  EXPECT_FALSE(peers_are_hidden({{"1b"}}));
+  EXPECT_FALSE(peers_are_hidden({{}, {}}));
+}
+
+}  // namespace
+}  // namespace lockstep
