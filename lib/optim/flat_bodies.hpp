@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "device/host_device.hpp"
+#include "device/tensor.hpp"
 #include "optim/sgd_update.hpp"
 
 namespace lockstep {
@@ -22,8 +23,17 @@ struct SetRates {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t) const { *slot = values; }
 };
 
-// One element. `narrow` is the copy of `values` in the device's precision, null in fp32.
-template <typename Narrow>
+// The copy of the parameters that half-precision kernels read, element for element; null in fp32.
+struct NarrowCopy {
+  std::uint16_t* bits = nullptr;
+  DType dtype = DType::bf16;  // or f16
+
+  LOCKSTEP_HOST_DEVICE void store(std::int64_t i, float value) const {
+    if (bits != nullptr) bits[i] = dtype == DType::f16 ? to_f16(value) : to_bf16(value);
+  }
+};
+
+// One element.
 struct SgdBody {
   const DecayRun* runs;  // by rising offset
   std::int64_t run_count;
@@ -33,7 +43,7 @@ struct SgdBody {
   const float* gradients;
   float* velocity;
   float* values;
-  Narrow* narrow;
+  NarrowCopy narrow;
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t i) const {
     std::int64_t low = 0;  // the last run that does not begin behind i lies in [low, high)
@@ -51,7 +61,7 @@ struct SgdBody {
     const float value = values[i] - rates->learning_rate * (own * d + look_ahead * v);
     velocity[i] = v;
     values[i] = value;
-    if (narrow != nullptr) narrow[i] = static_cast<Narrow>(value);
+    narrow.store(i, value);
   }
 };
 

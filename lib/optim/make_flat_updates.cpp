@@ -33,9 +33,9 @@ class CudaFlatUpdates final : public FlatUpdates {
 
   void sgd(const SgdRates& rates, const SgdArrays& arrays) override {
     auto* const slot = reinterpret_cast<DeviceRates*>(rates_.data());
-    queue_set_rates({rates.learning_rate, rates.gradient_scale}, slot, device_.stream());
-    queue_sgd({.count = arrays.gradients.shape().count(),
-               .runs = reinterpret_cast<const DecayRun*>(runs_.data()),
+    queue_set_rates({{rates.learning_rate, rates.gradient_scale}, slot}, device_.stream());
+    auto* const narrow = reinterpret_cast<std::uint16_t*>(device_.narrow_copy(arrays.values));
+    queue_sgd({.runs = reinterpret_cast<const DecayRun*>(runs_.data()),
                .run_count = run_count_,
                .rates = slot,
                .momentum = rates.momentum,
@@ -43,12 +43,12 @@ class CudaFlatUpdates final : public FlatUpdates {
                .gradients = arrays.gradients.as<float>(),
                .velocity = arrays.velocity.as<float>(),
                .values = arrays.values.as<float>(),
-               .narrow = {device_.narrow_copy(arrays.values), device_.precision()}},
-              device_.stream());
+               .narrow = {narrow, device_.precision()}},
+              arrays.gradients.shape().count(), device_.stream());
   }
 
   void average(const Tensor& batch, float momentum, const Tensor& running) override {
-    queue_average(batch.as<float>(), momentum, running.as<float>(), running.shape().count(), device_.stream());
+    queue_average({batch.as<float>(), momentum, running.as<float>()}, running.shape().count(), device_.stream());
   }
 
   void count_non_finite(const Tensor& values, const Tensor& count, Accumulate accumulate) override {

@@ -7,14 +7,12 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "device/cuda/launch.hpp"
 
 namespace lockstep {
 namespace {
 
-template <typename Body>
-void for_each_index(std::int64_t count, const Body& body) {
-  for (std::int64_t i = 0; i < count; ++i) body(i);
-}
+constexpr cuda::HostLaunch launch;
 
 std::vector<float> noise(std::size_t count, std::uint64_t seed) {
   std::vector<float> values(count);
@@ -32,22 +30,35 @@ TEST_P(SgdBodyTest, updates_as_the_cpu_does) {
   const std::vector<float> gradients = noise(count, 1);
   std::vector<float> velocity = noise(count, 2);
   std::vector<float> values = noise(count, 3);
-  std::vector<float> body_velocity = velocity;
-  std::vector<float> body_values = values;
-  std::vector<double> narrow(count, -1);
+  const std::vector<float> first_velocity = velocity;
+  const std::vector<float> first_values = values;
+  std::vector<float> body_velocity;
+  std::vector<float> body_values;
+  std::vector<std::uint16_t> narrow(count, 0xFFFF);
   sgd_update(runs, rates, gradients, velocity, values);
 
   DeviceRates slot{};
-  for_each_index(1, SetRates{{rates.learning_rate, rates.gradient_scale}, &slot});
-  for_each_index(count,
-                 SgdBody<double>{runs.data(), static_cast<std::int64_t>(runs.size()), &slot, rates.momentum, rates.kind,
-                                 gradients.data(), body_velocity.data(), body_values.data(), narrow.data()});
-  EXPECT_EQ(body_values, values);
-  EXPECT_EQ(body_velocity, velocity);
-  EXPECT_EQ(narrow[0], values[0]);
-  EXPECT_EQ(narrow[932], values[932]);
-  EXPECT_EQ(narrow[20], -1);
-  EXPECT_EQ(narrow[933], -1);
+  launch(1, SetRates{{rates.learning_rate, rates.gradient_scale}, &slot});
+  for (const DType precision : {DType::f16, DType::bf16}) {
+    body_velocity = first_velocity;
+    body_values = first_values;
+    launch(count, SgdBody{runs.data(),
+                          static_cast<std::int64_t>(runs.size()),
+                          &slot,
+                          rates.momentum,
+                          rates.kind,
+                          gradients.data(),
+                          body_velocity.data(),
+                          body_values.data(),
+                          {narrow.data(), precision}});
+    EXPECT_EQ(body_values, values);
+    EXPECT_EQ(body_velocity, velocity);
+    for (const std::size_t i : {0, 932}) {
+      EXPECT_EQ(narrow[i], precision == DType::f16 ? to_f16(values[i]) : to_bf16(values[i]));
+    }
+    EXPECT_EQ(narrow[20], 0xFFFF);
+    EXPECT_EQ(narrow[933], 0xFFFF);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, SgdBodyTest, testing::Values(Momentum::classic, Momentum::nesterov));
@@ -57,7 +68,7 @@ TEST(AverageBody, averages_as_the_cpu_does) {
   std::vector<float> running = noise(77, 2);
   std::vector<float> body_running = running;
   average_into(batch, 0.1F, running);
-  for_each_index(77, AverageBody{batch.data(), 0.1F, body_running.data()});
+  launch(77, AverageBody{batch.data(), 0.1F, body_running.data()});
   EXPECT_EQ(body_running, running);
 }
 
@@ -70,11 +81,11 @@ TEST(CountNonFiniteBody, counts_in_three_launches_what_the_cpu_counts) {
     std::vector<float> first(512, -1);
     std::vector<float> second(8, -1);
     float sum = 5;
-    for_each_index(512, CountNonFiniteBody{values.data(), static_cast<std::int64_t>(count), 512, first.data()});
-    for_each_index(8, SumCountsBody{first.data(), 512, 8, false, second.data()});
-    for_each_index(1, SumCountsBody{second.data(), 8, 1, true, &sum});
+    launch(512, CountNonFiniteBody{values.data(), static_cast<std::int64_t>(count), 512, first.data()});
+    launch(8, SumCountsBody{first.data(), 512, 8, false, second.data()});
+    launch(1, SumCountsBody{second.data(), 8, 1, true, &sum});
     EXPECT_EQ(sum, 5 + expected);
-    for_each_index(1, SumCountsBody{second.data(), 8, 1, false, &sum});
+    launch(1, SumCountsBody{second.data(), 8, 1, false, &sum});
     EXPECT_EQ(sum, expected);
   }
 }
