@@ -1,17 +1,16 @@
 #include "dataset/cuda_image_pass.hpp"
-#include "dataset/image_body.hpp"
 #include "device/cuda/cuda_launch.cuh"
+#include "device/cuda/image_kernels.hpp"
+#include "device/cuda/with_dtype.hpp"
 
-namespace lockstep {
+namespace lockstep::cuda {
 
-void queue_image_conversion(const Tensor& planes, const Tensor& images, cudaStream_t stream) {
-  const Shape& shape = images.shape();
-  const std::int64_t plane = shape[1] * shape[2];
-  const std::int64_t pixels = shape[0] * plane;
-  // What the device took for each pixel: its padding is its own affair.
-  const std::int64_t padded = images.bytes() / (pixels * size_of(images.dtype()));
-  const cuda::CudaLaunch launch(stream);
-  launch(pixels, ImageBody{planes.as<float>(), shape[3], plane, padded, images.data(), images.dtype()});
+void queue_image_layout(const Tensor& planes, const Tensor& images, cudaStream_t stream) {
+  const CudaLaunch launch(stream);
+  const FeatureMap to(images);
+  with_dtype(images.dtype(), [&](auto dtype) {
+    launch(to.vectors(), InterleaveImages<dtype()>{planes.as<float>(), to});
+  });
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::cuda

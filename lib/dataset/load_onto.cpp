@@ -84,7 +84,7 @@ class UploadingLoader final : public Loader {
     check_cuda(cudaStreamWaitEvent(side_.get(), place.released.get(), 0), "order an upload behind work");
     upload(host.images, *place.images, place.planes);
     upload(host.labels, *place.labels, place.batch.labels);
-    queue_image_conversion(place.planes, place.batch.images, side_.get());
+    cuda::queue_image_layout(place.planes, place.batch.images, side_.get());
     record(place.filled, side_.get());
     place.batch.samples = host.samples;
   }

@@ -1,22 +1,25 @@
-// The loop bodies of optim/flat_bodies.hpp, queued on a stream.
+// The passes of device/cuda/flat_kernels.hpp, queued on a stream.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
-#include <cstdint>
+#include "device/cuda/flat_kernels.hpp"
 
-#include "optim/flat_bodies.hpp"
+namespace lockstep::cuda {
 
-namespace lockstep {
+// Puts what changes from step to step where a queued pass will read it. Run for one index.
+struct SetSgdScalars {
+  SgdScalars values;
+  SgdScalars* slot;
 
-// Elements of scratch that queue_count_non_finite() needs.
-inline constexpr std::int64_t count_scratch = 4096 + 64;
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t) const { *slot = values; }
+};
 
 // All pointers are the device's. Stream-ordered.
-void queue_set_rates(const SetRates& rates, cudaStream_t stream);
-void queue_sgd(const SgdBody& body, std::int64_t count, cudaStream_t stream);
-void queue_average(const AverageBody& body, std::int64_t count, cudaStream_t stream);
-void queue_count_non_finite(const float* values, std::int64_t count, float* scratch, bool add, float* sum,
-                            cudaStream_t stream);
+void queue_set_scalars(const SetSgdScalars& pass, cudaStream_t stream);
+void queue_sgd(const Sgd& pass, cudaStream_t stream);
+void queue_average(const AverageInto& pass, std::int64_t count, cudaStream_t stream);
+void queue_count_non_finite(const CudaContext& context, const Tensor& values, const Tensor& found,
+                            Accumulate accumulate, cudaStream_t stream);
 
-}  // namespace lockstep
+}  // namespace lockstep::cuda

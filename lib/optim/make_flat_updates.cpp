@@ -9,11 +9,18 @@
 namespace lockstep {
 namespace {
 
-// As many 4-byte elements as `count` objects of a type take.
+// As many fp32 elements as `count` objects of a type take.
 template <typename T>
-Tensor room_for(Device& device, std::int64_t count) {
+Tensor room_for(Device& device, std::size_t count) {
   static_assert(sizeof(T) % sizeof(float) == 0);
-  return device.make_lasting(count * static_cast<std::int64_t>(sizeof(T) / sizeof(float)), DType::f32);
+  return device.make_lasting(static_cast<std::int64_t>(count * sizeof(T) / sizeof(float)), DType::f32);
+}
+
+std::vector<cuda::DecayFrom> decay_from(const std::vector<DecayRun>& runs) {
+  std::vector<cuda::DecayFrom> from;
+  from.reserve(runs.size());
+  for (const DecayRun& run : runs) from.push_back({run.first, run.weight_decay});
+  return from;
 }
 
 class CudaFlatUpdates final : public FlatUpdates {
@@ -21,47 +28,50 @@ class CudaFlatUpdates final : public FlatUpdates {
   CudaFlatUpdates(cuda::CudaDevice& device, const std::vector<DecayRun>& runs)
       : device_(device),
         run_count_(static_cast<std::int64_t>(runs.size())),
-        runs_(room_for<DecayRun>(device, run_count_)),
-        rates_(room_for<DeviceRates>(device, 1)),
-        scratch_(device.make_lasting(count_scratch, DType::f32)) {
+        runs_(room_for<cuda::DecayFrom>(device, runs.size())),
+        scalars_(room_for<cuda::SgdScalars>(device, 1)) {
+    const std::vector<cuda::DecayFrom> from = decay_from(runs);
     // Behind the zeros that make_lasting() may have queued.
-    cuda::check_cuda(cudaMemcpyAsync(runs_.data(), runs.data(), runs.size() * sizeof(DecayRun), cudaMemcpyHostToDevice,
-                                     device.stream()),
+    cuda::check_cuda(cudaMemcpyAsync(runs_.data(), from.data(), from.size() * sizeof(cuda::DecayFrom),
+                                     cudaMemcpyHostToDevice, device.stream()),
                      "copy the weight decay of each parameter to the device");
     device.synchronize();
   }
 
   void sgd(const SgdRates& rates, const SgdArrays& arrays) override {
-    auto* const slot = reinterpret_cast<DeviceRates*>(rates_.data());
-    queue_set_rates({{rates.learning_rate, rates.gradient_scale}, slot}, device_.stream());
-    auto* const narrow = reinterpret_cast<std::uint16_t*>(device_.narrow_copy(arrays.values));
-    queue_sgd({.runs = reinterpret_cast<const DecayRun*>(runs_.data()),
-               .run_count = run_count_,
-               .rates = slot,
-               .momentum = rates.momentum,
-               .kind = rates.kind,
-               .gradients = arrays.gradients.as<float>(),
-               .velocity = arrays.velocity.as<float>(),
-               .values = arrays.values.as<float>(),
-               .narrow = {narrow, device_.precision()}},
-              arrays.gradients.shape().count(), device_.stream());
+    auto* const slot = reinterpret_cast<cuda::SgdScalars*>(scalars_.data());
+    const bool looks_ahead = rates.kind == Momentum::nesterov;
+    cuda::queue_set_scalars({{rates.learning_rate, rates.gradient_scale}, slot}, device_.stream());
+    cuda::queue_sgd({.gradients = arrays.gradients.as<float>(),
+                     .velocity = arrays.velocity.as<float>(),
+                     .values = arrays.values.as<float>(),
+                     .narrow = device_.narrow_copy(arrays.values),
+                     .narrow_dtype = device_.precision(),
+                     .count = arrays.gradients.shape().count(),
+                     .runs = reinterpret_cast<const cuda::DecayFrom*>(runs_.data()),
+                     .run_count = run_count_,
+                     .momentum = rates.momentum,
+                     .own = looks_ahead ? 1.0F : 0.0F,
+                     .look_ahead = looks_ahead ? rates.momentum : 1.0F,
+                     .scalars = slot,
+                     .overflow = nullptr},
+                    device_.stream());
   }
 
   void average(const Tensor& batch, float momentum, const Tensor& running) override {
-    queue_average({batch.as<float>(), momentum, running.as<float>()}, running.shape().count(), device_.stream());
+    cuda::queue_average({batch.as<float>(), momentum, running.as<float>(), nullptr}, running.shape().count(),
+                        device_.stream());
   }
 
   void count_non_finite(const Tensor& values, const Tensor& count, Accumulate accumulate) override {
-    queue_count_non_finite(values.as<float>(), values.shape().count(), scratch_.as<float>(),
-                           accumulate == Accumulate::add, count.as<float>(), device_.stream());
+    cuda::queue_count_non_finite(device_.context(), values, count, accumulate, device_.stream());
   }
 
  private:
   cuda::CudaDevice& device_;
   std::int64_t run_count_;
   Tensor runs_;
-  Tensor rates_;
-  Tensor scratch_;
+  Tensor scalars_;
 };
 
 }  // namespace
