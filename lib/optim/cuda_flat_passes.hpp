@@ -1,9 +1,9 @@
 // The passes of device/cuda/flat_kernels.hpp, queued on a stream.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include "device/cuda/flat_kernels.hpp"
+
+struct CUstream_st;  // what cudaStream_t points to
 
 namespace lockstep::cuda {
 
@@ -15,11 +15,27 @@ struct SetSgdScalars {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t) const { *slot = values; }
 };
 
+// Elements of scratch that counting takes: so many threads count, the next launch makes their sums sixteen times fewer.
+inline constexpr std::int64_t counting_threads = 4096;
+inline constexpr std::int64_t counting_scratch = counting_threads + counting_threads / lessening;
+
+// Overwrites found[0] with the number of infinities and NaNs in `values`, or adds it.
+template <typename Launch>
+void count_non_finite(const Launch& launch, const Tensor& values, const Tensor& scratch, const Tensor& found,
+                      Accumulate accumulate) {
+  constexpr std::int64_t fewer = counting_threads / lessening;
+  float* const first = scratch.as<float>();
+  float* const second = first + counting_threads;
+  launch(counting_threads, CountNonFinite{values.as<float>(), values.shape().count(), counting_threads, first});
+  launch(fewer, Lessen{{first, 1, counting_threads}, second, fewer});
+  launch(1, FinishSums{{second, 1, fewer}, 0, 1, found.as<float>(), accumulate});
+}
+
 // All pointers are the device's. Stream-ordered.
-void queue_set_scalars(const SetSgdScalars& pass, cudaStream_t stream);
-void queue_sgd(const Sgd& pass, cudaStream_t stream);
-void queue_average(const AverageInto& pass, std::int64_t count, cudaStream_t stream);
-void queue_count_non_finite(const CudaContext& context, const Tensor& values, const Tensor& found,
-                            Accumulate accumulate, cudaStream_t stream);
+void queue_set_scalars(const SetSgdScalars& pass, CUstream_st* stream);
+void queue_sgd(const Sgd& pass, CUstream_st* stream);
+void queue_average(const AverageInto& pass, std::int64_t count, CUstream_st* stream);
+void queue_count_non_finite(const Tensor& values, const Tensor& scratch, const Tensor& found, Accumulate accumulate,
+                            CUstream_st* stream);
 
 }  // namespace lockstep::cuda

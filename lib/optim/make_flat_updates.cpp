@@ -29,7 +29,8 @@ class CudaFlatUpdates final : public FlatUpdates {
       : device_(device),
         run_count_(static_cast<std::int64_t>(runs.size())),
         runs_(room_for<cuda::DecayFrom>(device, runs.size())),
-        scalars_(room_for<cuda::SgdScalars>(device, 1)) {
+        scalars_(room_for<cuda::SgdScalars>(device, 1)),
+        scratch_(device.make_lasting(cuda::counting_scratch, DType::f32)) {
     const std::vector<cuda::DecayFrom> from = decay_from(runs);
     // Behind the zeros that make_lasting() may have queued.
     cuda::check_cuda(cudaMemcpyAsync(runs_.data(), from.data(), from.size() * sizeof(cuda::DecayFrom),
@@ -45,7 +46,7 @@ class CudaFlatUpdates final : public FlatUpdates {
     cuda::queue_sgd({.gradients = arrays.gradients.as<float>(),
                      .velocity = arrays.velocity.as<float>(),
                      .values = arrays.values.as<float>(),
-                     .narrow = device_.narrow_copy(arrays.values),
+                     .narrow = reinterpret_cast<std::uint16_t*>(device_.narrow_copy(arrays.values)),
                      .narrow_dtype = device_.precision(),
                      .count = arrays.gradients.shape().count(),
                      .runs = reinterpret_cast<const cuda::DecayFrom*>(runs_.data()),
@@ -64,7 +65,7 @@ class CudaFlatUpdates final : public FlatUpdates {
   }
 
   void count_non_finite(const Tensor& values, const Tensor& count, Accumulate accumulate) override {
-    cuda::queue_count_non_finite(device_.context(), values, count, accumulate, device_.stream());
+    cuda::queue_count_non_finite(values, scratch_, count, accumulate, device_.stream());
   }
 
  private:
@@ -72,6 +73,7 @@ class CudaFlatUpdates final : public FlatUpdates {
   std::int64_t run_count_;
   Tensor runs_;
   Tensor scalars_;
+  Tensor scratch_;
 };
 
 }  // namespace

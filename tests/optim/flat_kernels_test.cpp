@@ -1,12 +1,12 @@
 // A GPU's optimizer, run here by a plain loop: bit for bit what the CPU's gives.
-#include "device/cuda/flat_kernels.hpp"
-
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "base/random.hpp"
 #include "device/cuda/launch.hpp"
+#include "optim/cuda_flat_passes.hpp"
 #include "optim/sgd_update.hpp"
 
 namespace lockstep {
@@ -57,6 +57,25 @@ TEST(CudaAverageTest, averages_as_the_cpu_does) {
   average_into(batch, 0.1F, running);
   launch(77, cuda::AverageInto{batch.data(), 0.1F, body_running.data(), nullptr});
   EXPECT_EQ(body_running, running);
+}
+
+Tensor view(std::vector<float>& values) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  return {reinterpret_cast<std::byte*>(values.data()), count * 4, Shape{count}, DType::f32, Layout::plain};
+}
+
+TEST(CudaCountTest, counts_what_the_cpu_counts) {
+  for (const std::size_t count : {std::size_t{1}, std::size_t{102}, std::size_t{100007}}) {
+    std::vector<float> values = noise(count, 1);
+    for (std::size_t i = 0; i < count; i += 7) values[i] = i % 2 == 0 ? HUGE_VALF : std::nanf("");
+    std::vector<float> scratch(cuda::counting_scratch, -1);
+    std::vector<float> found{5};
+    const auto expected = static_cast<float>(count_non_finite(values));
+    cuda::count_non_finite(launch, view(values), view(scratch), view(found), Accumulate::add);
+    EXPECT_EQ(found[0], 5 + expected);
+    cuda::count_non_finite(launch, view(values), view(scratch), view(found), Accumulate::overwrite);
+    EXPECT_EQ(found[0], expected);
+  }
 }
 
 }  // namespace
