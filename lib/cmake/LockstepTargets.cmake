@@ -3,9 +3,13 @@
 # Warnings and sanitizers that every target of ours gets.
 add_library(lockstep_flags INTERFACE)
 # -Wrestrict: GCC 12 sees overlap in "text" + std::string where there is none (its bug 105651).
-target_compile_options(lockstep_flags INTERFACE -Wall -Wextra -Wshadow -Wpedantic -Wno-restrict)
+target_compile_options(lockstep_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wpedantic -Wno-restrict>
+  # Loop bodies use what the standard library declares constexpr.
+  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
 if(LOCKSTEP_SANITIZE)
-  target_compile_options(lockstep_flags INTERFACE -fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_options(lockstep_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer>)
   target_link_options(lockstep_flags INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
 endif()
 

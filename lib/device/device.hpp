@@ -27,6 +27,8 @@ struct DeviceOptions {
   std::vector<std::vector<std::string>> local_gpus = {};
   DType precision = DType::f32;  // of activations: f32, bf16 or (cuda) f16; weights and sums are fp32 in any case
   bool verbose = false;          // print the kernel chosen for each layer and direction
+  bool tf32 = false;             // GPU: fp32 convolutions and products in TF32, of 10 bits
+  bool deterministic = false;    // GPU: only engines that give the same bits every time
 };
 
 class Device {

@@ -75,6 +75,8 @@ void declare_device(CLI::App& app, DeviceOptions& device) {
   app.add_option("--threads", device.threads, "Threads of each rank; 0: its share of the cores it may use")
       ->check(CLI::Range(0, 4096))
       ->type_name("THREADS");
+  app.add_flag("--tf32", device.tf32, "On a GPU: fp32 convolutions and products in TF32, of 10 bits");
+  app.add_flag("--deterministic", device.deterministic, "On a GPU: only kernels that give the same bits every time");
   app.add_flag("--verbose", device.verbose, "Print the kernel chosen for each layer and direction");
 }
 

@@ -192,8 +192,13 @@ std::string refusal(const std::string& name) {
   return "";
 }
 
-TEST(OpenDeviceTest, says_that_a_build_has_no_cuda) {
-  EXPECT_EQ(refusal("cuda"), "this build has no CUDA device (--device cuda). Use --device cpu?");
+TEST(OpenDeviceTest, says_why_no_gpu_can_be_used) {
+  if (!visible_gpus().empty()) GTEST_SKIP() << "there is one";
+  using namespace testing;
+  // In a build without CUDA; without a driver; with one, but nothing behind it.
+  EXPECT_THAT(refusal("cuda"), AnyOf(Eq("this build has no CUDA device (--device cuda). Use --device cpu?"),
+                                     Eq("no GPU can be used: this node has no NVIDIA driver. Use --device cpu?"),
+                                     StartsWith("no GPU is visible to this rank. ")));
 }
 
 TEST(OpenDeviceTest, refuses_fp16_on_the_cpu) {

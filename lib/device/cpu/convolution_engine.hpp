@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "device/cpu/conv_problem.hpp"
+#include "device/conv_problem.hpp"
 #include "device/cpu/cpu_context.hpp"
 #include "device/cpu/onednn_adapter.hpp"
 #include "device/ops.hpp"

@@ -12,7 +12,7 @@
 #include <string>
 #include <tuple>
 
-#include "device/cpu/conv_problem.hpp"
+#include "device/conv_problem.hpp"
 
 namespace lockstep::cpu {
 

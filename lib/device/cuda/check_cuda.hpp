@@ -1,21 +1,48 @@
-// CUDA's error codes as exceptions.
+// Error codes of CUDA and its libraries as exceptions.
 #pragma once
 
+#include <cublasLt.h>
 #include <cuda_runtime_api.h>
+#include <cudnn_graph.h>
 
 #include <source_location>
+#include <string>
 #include <string_view>
 
 #include "base/error.hpp"
 
 namespace lockstep::cuda {
 
-// Throws Error if a CUDA call failed. `task` completes the sentence "CUDA could not ...".
+[[noreturn]] void fail_cuda(cudaError_t code, std::string_view task, const std::source_location& at);
+[[noreturn]] void fail_cudnn(cudnnStatus_t status, std::string_view task, const std::source_location& at);
+[[noreturn]] void fail_cublas(cublasStatus_t status, std::string_view task, const std::source_location& at);
+
+// Throws Error if a CUDA call failed: out_of_memory, bad_node where the GPU itself failed, or other. `task` completes
+// the sentence "CUDA could not ...". Where the error has spoilt the context, so that every later call would fail with
+// it, destructors included, the rank ends here: see spoils_context().
 inline void check_cuda(cudaError_t code, std::string_view task,
                        std::source_location at = std::source_location::current()) {
-  if (code == cudaSuccess) return;
-  throw Error(code == cudaErrorMemoryAllocation ? Failure::out_of_memory : Failure::other,
-              fmt::format("CUDA could not {}: {} [{}:{}]", task, cudaGetErrorString(code), at.file_name(), at.line()));
+  if (code != cudaSuccess) fail_cuda(code, task, at);
 }
+
+inline void check_cudnn(cudnnStatus_t status, std::string_view task,
+                        std::source_location at = std::source_location::current()) {
+  if (status != CUDNN_STATUS_SUCCESS) fail_cudnn(status, task, at);
+}
+
+inline void check_cublas(cublasStatus_t status, std::string_view task,
+                         std::source_location at = std::source_location::current()) {
+  if (status != CUBLAS_STATUS_SUCCESS) fail_cublas(status, task, at);
+}
+
+// Errors after which the context of this process is lost (CUDA Runtime API, "Error types": those for which the process
+// must be terminated and relaunched).
+bool spoils_context(cudaError_t code);
+// What a job script shall do about `code`.
+Failure failure_of(cudaError_t code);
+
+// One sentence for a machine on which no GPU can be used: why, and what to try. `code` is what counting the devices or
+// opening one gave. Pure.
+std::string unusable_sentence(cudaError_t code, int driver_version, int runtime_version);
 
 }  // namespace lockstep::cuda

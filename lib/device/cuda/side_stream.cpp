@@ -18,6 +18,12 @@ Event make_event() {
   return Event(event);
 }
 
+Event make_timed_event() {
+  cudaEvent_t event = nullptr;
+  check_cuda(cudaEventCreate(&event), "create an event");
+  return Event(event);
+}
+
 SideStream::SideStream(cudaStream_t main)
     : main_(main), side_(make_stream()), main_reached_(make_event()), side_reached_(make_event()) {}
 

@@ -20,7 +20,8 @@ using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, CloseStream>
 using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, CloseEvent>;
 
 Stream make_stream();
-Event make_event();  // without a clock
+Event make_event();        // without a clock
+Event make_timed_event();  // with one
 
 // The two streams wait for each other on the device only. The host never waits here.
 class SideStream {

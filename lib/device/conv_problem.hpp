@@ -9,7 +9,7 @@
 #include "device/ops.hpp"
 #include "device/tensor.hpp"
 
-namespace lockstep::cpu {
+namespace lockstep {
 
 enum class Direction : std::uint8_t { forward, backward_data, backward_weight };
 
@@ -22,7 +22,7 @@ struct ConvProblem {
   std::int64_t h;  // of the input
   std::int64_t w;
   Layout input;     // of x or dx: images or features
-  DType precision;  // of features, f32 or bf16; images and weights are fp32
+  DType precision;  // of features
 
   double flops() const {
     return 2.0 * static_cast<double>(n * conv.out_size(h) * conv.out_size(w) * conv.out_channels) *
@@ -38,4 +38,4 @@ struct ConvProblem {
   bool operator<(const ConvProblem& other) const { return key() < other.key(); }
 };
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep

@@ -1,18 +1,18 @@
-#include "device/cpu/conv_problem.hpp"
+#include "device/conv_problem.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <string_view>
 
-namespace lockstep::cpu {
+namespace lockstep {
 
 std::string ConvProblem::text() const {
   constexpr std::array<std::string_view, 3> directions{"forward", "backward-data", "backward-weight"};
   return fmt::format("{} {}->{} kernel {} stride {} padding {} on {}x{}x{} {} {}",
                      directions[static_cast<std::size_t>(direction)], conv.in_channels, conv.out_channels, conv.kernel,
                      conv.stride, conv.padding, n, h, w, input == Layout::images ? "images" : "features",
-                     precision == DType::bf16 ? "bf16" : "f32");
+                     name_of(precision));
 }
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep

@@ -1,0 +1,104 @@
+#include "device/cuda/check_cuda.hpp"
+
+#include <array>
+#include <exception>
+
+namespace lockstep::cuda {
+namespace {
+
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+std::string sentence(std::string_view library, std::string_view task, std::string_view words,
+                     const std::source_location& at) {
+  return fmt::format("{} could not {}: {} [{}:{}]", library, task, words, at.file_name(), at.line());
+}
+
+// The terminate handler ends the job with nothing unwound: the destructors on the way would call into a lost context.
+[[noreturn]] void end_at_once(const Error& error) {
+  try {
+    throw error;
+  } catch (const Error&) {
+    std::terminate();
+  }
+}
+
+}  // namespace
+
+bool spoils_context(cudaError_t code) {
+  switch (code) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorExternalDevice:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Failure failure_of(cudaError_t code) {
+  switch (code) {
+    case cudaErrorMemoryAllocation:
+      return Failure::out_of_memory;
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorHardwareStackError:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorSystemNotReady:
+      return Failure::bad_node;
+    default:
+      return Failure::other;
+  }
+}
+
+void fail_cuda(cudaError_t code, std::string_view task, const std::source_location& at) {
+  std::string text = sentence("CUDA", task, cudaGetErrorString(code), at);
+  if (code == cudaErrorMemoryAllocation) text += ". Choose a smaller batch?";
+  if (failure_of(code) == Failure::bad_node) text += ". Leave this node out.";
+  const Error error(failure_of(code), text);
+  if (spoils_context(code)) end_at_once(error);
+  throw error;
+}
+
+void fail_cudnn(cudnnStatus_t status, std::string_view task, const std::source_location& at) {
+  std::array<char, 512> words{};
+  cudnnGetLastErrorString(words.data(), words.size());
+  const Failure failure =
+      status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED ? Failure::out_of_memory : Failure::other;
+  throw Error(failure, sentence("cuDNN", task, fmt::format("{}: {}", cudnnGetErrorString(status), words.data()), at));
+}
+
+void fail_cublas(cublasStatus_t status, std::string_view task, const std::source_location& at) {
+  const Failure failure = status == CUBLAS_STATUS_ALLOC_FAILED ? Failure::out_of_memory : Failure::other;
+  throw Error(failure, sentence("cuBLAS", task, cublasLtGetStatusString(status), at));
+}
+
+std::string unusable_sentence(cudaError_t code, int driver_version, int runtime_version) {
+  switch (code) {
+    case cudaErrorNoDevice:
+      return "no GPU is visible to this rank. Is there one on this node, and does CUDA_VISIBLE_DEVICES name it?";
+    case cudaErrorInsufficientDriver:
+    case cudaErrorCallRequiresNewerDriver:
+      if (driver_version == 0) return "no GPU can be used: this node has no NVIDIA driver. Use --device cpu?";
+      return fmt::format(
+          "no GPU can be used: the driver of this node serves CUDA {}, this build needs {}. Update the driver, or use "
+          "--device cpu?",
+          version_text(driver_version), version_text(runtime_version));
+    case cudaErrorNoKernelImageForDevice:
+      return "this build has no code for this GPU. Rebuild with its architecture in CMAKE_CUDA_ARCHITECTURES.";
+    case cudaErrorDevicesUnavailable:
+      return "the GPU is in use by another process (its compute mode is exclusive). Wait, or choose another GPU.";
+    default:
+      return fmt::format("no GPU can be used: {}. Use --device cpu?", cudaGetErrorString(code));
+  }
+}
+
+}  // namespace lockstep::cuda

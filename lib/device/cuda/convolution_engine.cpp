@@ -1,0 +1,137 @@
+#include "device/cuda/convolution_engine.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <sstream>
+#include <utility>
+
+#include "base/log.hpp"
+#include "device/cuda/check_cuda.hpp"
+#include "device/cuda/side_stream.hpp"
+
+namespace lockstep::cuda {
+namespace {
+
+constexpr std::string_view separator = " = ";
+constexpr int most_measured = 8;  // the heuristics' order is good: the best is hardly ever behind
+constexpr int timed_runs = 3;
+constexpr std::int64_t most_workspace_bytes = std::int64_t{1} << 30;
+
+}  // namespace
+
+ConvolutionEngine::ConvolutionEngine(const LibraryContext& context)
+    : context_(context), handle_(make_cudnn_handle(context.stream)) {}
+
+void ConvolutionEngine::run(const ConvProblem& problem, std::span<std::byte* const, 3> operands) {
+  auto found = chosen_.find(problem);
+  if (found == chosen_.end()) found = chosen_.emplace(problem, choose(problem, operands)).first;
+  execute(*found->second, operands);
+}
+
+void ConvolutionEngine::execute(const ConvolutionPlan& plan, std::span<std::byte* const, 3> operands) {
+  const Tensor workspace = scratch_bytes(context_.arena, plan.workspace_bytes());
+  plan.run(handle_.get(), operands, workspace.data());
+}
+
+std::unique_ptr<ConvolutionPlan> ConvolutionEngine::choose(const ConvProblem& problem,
+                                                           std::span<std::byte* const, 3> operands) {
+  const auto planned = plan_.find(problem.text());
+  if (planned != plan_.end()) return compile_planned(problem, planned->second);
+  std::unique_ptr<ConvolutionPlan> best = measure(problem, operands);
+  plan_.emplace(problem.text(), best->choice());
+  return best;
+}
+
+std::unique_ptr<ConvolutionPlan> ConvolutionEngine::compile_planned(const ConvProblem& problem,
+                                                                    const EngineChoice& choice) {
+  std::unique_ptr<ConvolutionPlan> plan = ConvolutionGraph(handle_.get(), problem).compile(choice);
+  require(plan != nullptr, Failure::other,
+          "cuDNN cannot compute convolution {} with {} here: the plan comes from another GPU or another cuDNN (all "
+          "ranks compute with the same engines). Run on nodes of one kind.",
+          problem.text(), choice.text());
+  if (context_.verbosity == Verbosity::verbose) {
+    log::info("convolution {}: {}, as planned", problem.text(), choice.text());
+  }
+  return plan;
+}
+
+bool ConvolutionEngine::allows(DType precision, const EngineNotes& notes) const {
+  if (notes.narrow_sums) return false;
+  if (context_.determinism == Determinism::deterministic && notes.nondeterministic) return false;
+  if (precision != DType::f32 || context_.products == Products::tf32) return true;
+  return !notes.tensor_cores && !notes.narrows_inputs;
+}
+
+std::unique_ptr<ConvolutionPlan> ConvolutionEngine::measure(const ConvProblem& problem,
+                                                            std::span<std::byte* const, 3> operands) {
+  const ConvolutionGraph graph(handle_.get(), problem);
+  std::unique_ptr<ConvolutionPlan> best;
+  float best_ms = std::numeric_limits<float>::infinity();
+  int measured = 0;
+  for (const ConvolutionGraph::Candidate& candidate : graph.candidates()) {
+    if (measured == most_measured) break;
+    if (!allows(problem.precision, candidate.notes)) continue;
+    std::unique_ptr<ConvolutionPlan> plan = graph.compile(candidate);
+    if (plan == nullptr || plan->workspace_bytes() > most_workspace_bytes) continue;
+    ++measured;
+    const float ms = milliseconds(*plan, operands, best_ms);
+    if (ms >= best_ms) continue;
+    best_ms = ms;
+    best = std::move(plan);
+  }
+  require(best != nullptr, Failure::other, "cuDNN has no engine on this GPU for convolution {}.", problem.text());
+  if (context_.verbosity == Verbosity::verbose) {
+    log::info("convolution {}: {}, {:.1f} TFLOP/s, best of {}", problem.text(), best->choice().text(),
+              problem.flops() / static_cast<double>(best_ms) * 1e-9, measured);
+  }
+  return best;
+}
+
+float ConvolutionEngine::milliseconds(const ConvolutionPlan& plan, std::span<std::byte* const, 3> operands,
+                                      float to_beat) {
+  constexpr float hopeless = 4;  // the first run also loads the kernel
+  const Event start = make_timed_event();
+  const Event end = make_timed_event();
+  float best = std::numeric_limits<float>::infinity();
+  for (int run = 0; run <= timed_runs; ++run) {
+    check_cuda(cudaEventRecord(start.get(), context_.stream), "record an event");
+    execute(plan, operands);
+    check_cuda(cudaEventRecord(end.get(), context_.stream), "record an event");
+    check_cuda(cudaEventSynchronize(end.get()), "wait for a convolution");
+    float ms = 0;
+    check_cuda(cudaEventElapsedTime(&ms, start.get(), end.get()), "time a convolution");
+    if (run > 0) best = std::min(best, ms);
+    if (run > 0 && ms > hopeless * to_beat) break;
+  }
+  return best;
+}
+
+std::string ConvolutionEngine::export_plan() const {
+  std::string text;
+  for (const auto& [problem, choice] : plan_) text += problem + std::string(separator) + choice.text() + "\n";
+  return text;
+}
+
+void ConvolutionEngine::import_plan(const std::string& plan) {
+  std::map<std::string, EngineChoice> imported;
+  std::istringstream lines(plan);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t middle = line.find(separator);
+    const bool has_both = middle != std::string::npos && middle > 0;
+    const std::optional<EngineChoice> choice =
+        has_both ? EngineChoice::parse(std::string_view(line).substr(middle + separator.size())) : std::nullopt;
+    require(choice.has_value(), Failure::other,
+            "cannot read the plan of convolution engines at '{}' (a line is 'problem = engine N knobs T:V ...').",
+            line);
+    imported[line.substr(0, middle)] = *choice;
+  }
+  std::erase_if(chosen_, [&](const auto& entry) {
+    const auto planned = imported.find(entry.first.text());
+    return planned != imported.end() && planned->second != entry.second->choice();
+  });
+  imported.merge(plan_);
+  plan_ = std::move(imported);
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,170 @@
+#include "device/cuda/cuda_device.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "device/cuda/check_cuda.hpp"
+#include "device/cuda/cuda_layout.hpp"
+#include "device/cuda/gpu_choice.hpp"
+
+namespace lockstep::cuda {
+namespace {
+
+void require_usable(cudaError_t code) {
+  if (code == cudaSuccess) return;
+  int driver = 0;
+  int runtime = 0;
+  static_cast<void>(cudaDriverGetVersion(&driver));
+  static_cast<void>(cudaRuntimeGetVersion(&runtime));
+  const Failure failure = failure_of(code) == Failure::bad_node ? Failure::bad_node : Failure::usage;
+  throw Error(failure, unusable_sentence(code, driver, runtime));
+}
+
+// Opens the GPU and makes it this thread's.
+void take_gpu(int index) {
+  require_usable(cudaSetDevice(index));
+  require_usable(cudaFree(nullptr));  // creates the context now, not within the first measured call
+}
+
+std::string describe_gpu(int index) {
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, index), "describe a GPU");
+  int driver = 0;
+  check_cuda(cudaDriverGetVersion(&driver), "tell the driver's version");
+  std::array<char, 32> address{};
+  check_cuda(cudaDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), index), "tell where a GPU sits");
+  return fmt::format("cuda: {}, {:.0f} GiB, {} multiprocessors, driver for CUDA {}.{}, at {}", properties.name,
+                     static_cast<double>(properties.totalGlobalMem) / (1 << 30), properties.multiProcessorCount,
+                     driver / 1000, driver % 1000 / 10, address.data());
+}
+
+}  // namespace
+
+CudaDevice::CudaDevice(const DeviceOptions& options) {
+  int count = 0;
+  require_usable(cudaGetDeviceCount(&count));
+  const auto local_rank = static_cast<std::size_t>(options.local_rank);
+  const bool is_alone = options.local_gpus.empty();
+  const GpuChoice choice =
+      choose_gpu(is_alone ? std::vector<std::vector<std::string>>{visible_gpus()} : options.local_gpus,
+                 is_alone ? std::size_t{0} : local_rank);
+  const int index = static_cast<int>(choice.index);
+  take_gpu(index);
+  description_ = describe_gpu(index);
+  stream_ = make_stream();
+  reserve_memory(choice.sharers);
+  context_ = std::make_unique<CudaContext>(CudaContext{*arena_, options.precision});
+  libraries_ = std::make_unique<LibraryContext>(
+      LibraryContext{*arena_, stream(), options.tf32 ? Products::tf32 : Products::fp32,
+                     options.deterministic ? Determinism::deterministic : Determinism::any,
+                     options.verbose ? Verbosity::verbose : Verbosity::quiet});
+  ops_ = std::make_unique<CudaOps>(*context_, *libraries_, *this);
+}
+
+// Work may be queued on memory that goes now.
+CudaDevice::~CudaDevice() { static_cast<void>(cudaStreamSynchronize(stream())); }
+
+void CudaDevice::reserve_memory(int sharers) {
+  // For modules that are loaded later, NCCL's buffers and other ranks that open the same GPU.
+  constexpr std::size_t left_alone = std::size_t{2} << 30;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "ask for free memory");
+  const std::size_t share = free / static_cast<std::size_t>(sharers);
+  require(share > left_alone, Failure::out_of_memory,
+          "the GPU has {} MiB left for this rank (less than it needs to begin). Does another process use it?",
+          share >> 20);
+  // Ranks that share a GPU ask at different times: the later ones find less.
+  const std::size_t bytes = (sharers == 1 ? share - left_alone : (total / 2) / static_cast<std::size_t>(sharers));
+  void* memory = nullptr;
+  check_cuda(cudaMalloc(&memory, bytes), "reserve memory");
+  memory_.reset(static_cast<std::byte*>(memory));
+  arena_ = std::make_unique<Arena>(memory_.get(), static_cast<std::int64_t>(bytes));
+}
+
+Tensor CudaDevice::make(const Shape& shape, DType dtype, Layout layout) {
+  return {arena_->allocate(storage_count(shape, layout) * size_of(dtype)), shape, dtype, layout};
+}
+
+Tensor CudaDevice::make_lasting(std::int64_t count, DType dtype) {
+  Tensor tensor = make(Shape{count}, dtype, Layout::plain);
+  check_cuda(cudaMemsetAsync(tensor.data(), 0, static_cast<std::size_t>(tensor.bytes()), stream()), "clear memory");
+  lasting_.push_back({tensor, {}});
+  return tensor;
+}
+
+void CudaDevice::copy_to_device(const void* host, std::int64_t bytes, std::byte* device) {
+  check_cuda(cudaMemcpyAsync(device, host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream()),
+             "copy to the GPU");
+  synchronize();
+}
+
+void CudaDevice::copy_to_host(const Tensor& tensor, void* host) {
+  check_cuda(
+      cudaMemcpyAsync(host, tensor.data(), static_cast<std::size_t>(tensor.bytes()), cudaMemcpyDeviceToHost, stream()),
+      "copy from the GPU");
+  synchronize();
+}
+
+void CudaDevice::read(const Tensor& tensor, std::span<float> values) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.bytes()));
+  copy_to_host(tensor, bytes.data());
+  unpack_tensor({bytes.data(), tensor.bytes(), tensor.shape(), tensor.dtype(), tensor.layout()}, values);
+}
+
+void CudaDevice::write(std::span<const float> values, const Tensor& tensor) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.bytes()));
+  pack_tensor(values, {bytes.data(), tensor.bytes(), tensor.shape(), tensor.dtype(), tensor.layout()});
+  copy_to_device(bytes.data(), tensor.bytes(), tensor.data());
+}
+
+std::int64_t CudaDevice::stored_count(ParameterKind kind, std::span<const std::int64_t> dims) const {
+  return storage_count(kind, dims);
+}
+
+void CudaDevice::store(ParameterKind kind, std::span<const std::int64_t> dims, std::span<const float> values,
+                       const Tensor& stored) {
+  std::vector<float> packed(static_cast<std::size_t>(stored.shape().count()));
+  pack_parameter(kind, dims, values, packed);
+  copy_to_device(packed.data(), stored.bytes(), stored.data());
+  if (precision() == DType::f32) return;
+  Lasting* const array = array_of(stored.data());
+  if (array == nullptr) return;  // a tensor of a test, in no parameter array
+  if (!array->narrow) {
+    const Tensor narrow = make(array->values.shape(), precision(), Layout::plain);
+    check_cuda(cudaMemsetAsync(narrow.data(), 0, static_cast<std::size_t>(narrow.bytes()), stream()), "clear memory");
+    array->narrow = narrow;
+  }
+  std::vector<std::uint16_t> narrowed(packed.size());
+  narrow(packed, precision(), narrowed);
+  copy_to_device(narrowed.data(), static_cast<std::int64_t>(narrowed.size() * sizeof(std::uint16_t)),
+                 narrow_copy(stored));
+}
+
+void CudaDevice::load(ParameterKind kind, std::span<const std::int64_t> dims, const Tensor& stored,
+                      std::span<float> values) {
+  std::vector<float> packed(static_cast<std::size_t>(stored.shape().count()));
+  copy_to_host(stored, packed.data());
+  unpack_parameter(kind, dims, packed, values);
+}
+
+void CudaDevice::synchronize() { check_cuda(cudaStreamSynchronize(stream()), "finish the work on the GPU"); }
+
+CudaDevice::Lasting* CudaDevice::array_of(const std::byte* address) {
+  const auto found = std::ranges::find_if(lasting_, [&](const Lasting& array) {
+    return address >= array.values.data() && address < array.values.data() + array.values.bytes();
+  });
+  return found == lasting_.end() ? nullptr : &*found;
+}
+
+std::byte* CudaDevice::narrow_copy(const Tensor& values) const {
+  for (const Lasting& array : lasting_) {
+    const std::int64_t offset = values.data() - array.values.data();
+    if (offset < 0 || offset >= array.values.bytes() || !array.narrow) continue;
+    return array.narrow.data() + offset / size_of(DType::f32) * size_of(array.narrow.dtype());
+  }
+  return nullptr;
+}
+
+}  // namespace lockstep::cuda

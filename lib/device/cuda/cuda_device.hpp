@@ -1,0 +1,73 @@
+// One GPU as a device: a stream on which everything is queued, and its memory, reserved once.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/arena.hpp"
+#include "device/cuda/cuda_context.hpp"
+#include "device/cuda/cuda_ops.hpp"
+#include "device/cuda/library_context.hpp"
+#include "device/cuda/side_stream.hpp"
+#include "device/device.hpp"
+
+namespace lockstep::cuda {
+
+class CudaDevice final : public Device, public NarrowCopies {
+ public:
+  // Takes the GPU that choose_gpu() gives this rank. Throws Error(usage) where no GPU can be used, with the reason.
+  explicit CudaDevice(const DeviceOptions& options);
+  ~CudaDevice() override;
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
+
+  Ops& ops() override { return *ops_; }
+  std::string description() const override { return description_; }
+  DType precision() const override { return context_->precision; }
+  DType image_dtype() const override { return context_->precision; }
+
+  Tensor make(const Shape& shape, DType dtype, Layout layout) override;
+  Tensor make_lasting(std::int64_t count, DType dtype) override;
+  void read(const Tensor& tensor, std::span<float> values) override;
+  void write(std::span<const float> values, const Tensor& tensor) override;
+
+  std::int64_t stored_count(ParameterKind kind, std::span<const std::int64_t> dims) const override;
+  void store(ParameterKind kind, std::span<const std::int64_t> dims, std::span<const float> values,
+             const Tensor& stored) override;
+  void load(ParameterKind kind, std::span<const std::int64_t> dims, const Tensor& stored,
+            std::span<float> values) override;
+
+  void synchronize() override;
+  std::int64_t peak_bytes() const override { return arena_->peak_bytes(); }
+
+  cudaStream_t stream() const { return stream_.get(); }
+  // The same elements of a parameter array in the device's precision, which whoever changes the values has to keep up.
+  // Null in fp32, and for arrays that no parameter was stored in.
+  std::byte* narrow_copy(const Tensor& values) const override;
+
+ private:
+  struct FreeMemory {
+    void operator()(std::byte* memory) const noexcept { static_cast<void>(cudaFree(memory)); }
+  };
+  struct Lasting {
+    Tensor values;
+    Tensor narrow;  // empty until a parameter is stored
+  };
+
+  void reserve_memory(int sharers);
+  void copy_to_device(const void* host, std::int64_t bytes, std::byte* device);
+  void copy_to_host(const Tensor& tensor, void* host);
+  Lasting* array_of(const std::byte* address);
+
+  std::string description_;
+  Stream stream_;
+  std::unique_ptr<std::byte, FreeMemory> memory_;
+  std::unique_ptr<Arena> arena_;
+  std::unique_ptr<CudaContext> context_;
+  std::unique_ptr<LibraryContext> libraries_;
+  std::unique_ptr<CudaOps> ops_;
+  std::vector<Lasting> lasting_;
+};
+
+}  // namespace lockstep::cuda

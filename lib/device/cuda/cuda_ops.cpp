@@ -1,0 +1,74 @@
+#include "device/cuda/cuda_ops.hpp"
+
+#include <array>
+#include <cassert>
+
+#include "device/cuda/cuda_layout.hpp"
+#include "device/cuda/widen.hpp"
+
+namespace lockstep::cuda {
+namespace {
+
+ConvProblem problem_of(Direction direction, const Conv2d& conv, const Tensor& x, const Tensor& y) {
+  assert(x.shape()[3] == conv.in_channels && y.shape()[3] == conv.out_channels && x.dtype() == y.dtype());
+  assert(y.shape()[1] == conv.out_size(x.shape()[1]) && y.shape()[2] == conv.out_size(x.shape()[2]));
+  return {direction, conv, x.shape()[0], x.shape()[1], x.shape()[2], x.layout(), y.dtype()};
+}
+
+}  // namespace
+
+CudaOps::CudaOps(const CudaContext& context, const LibraryContext& libraries, const NarrowCopies& copies)
+    : KernelOps(context, CudaLaunch(libraries.stream)),
+      copies_(copies),
+      libraries_(libraries),
+      convolutions_(libraries),
+      matmul_(libraries) {}
+
+std::byte* CudaOps::operand_of(const Tensor& weight) const {
+  if (context().precision == DType::f32) return weight.data();
+  std::byte* const narrow = copies_.narrow_copy(weight);
+  assert(narrow != nullptr);  // Device::store made it
+  return narrow;
+}
+
+void CudaOps::conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y) {
+  convolutions_.run(problem_of(Direction::forward, conv, x, y), std::array{x.data(), operand_of(weight), y.data()});
+}
+
+void CudaOps::conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx) {
+  convolutions_.run(problem_of(Direction::backward_data, conv, dx, dy),
+                    std::array{dy.data(), operand_of(weight), dx.data()});
+}
+
+void CudaOps::conv_backward_weight(const Conv2d& conv, const Tensor& x, const Tensor& dy, const Tensor& dweight,
+                                   Accumulate accumulate) {
+  const ConvProblem problem = problem_of(Direction::backward_weight, conv, x, dy);
+  if (problem.precision == DType::f32 && accumulate == Accumulate::overwrite) {
+    convolutions_.run(problem, std::array{x.data(), dy.data(), dweight.data()});
+    return;
+  }
+  const std::array dims{conv.out_channels, conv.in_channels, conv.kernel, conv.kernel};
+  const std::int64_t count = storage_count(ParameterKind::conv_weight, dims);
+  const Tensor memory = scratch_bytes(libraries_.arena, count * size_of(problem.precision));
+  const Tensor part(memory.data(), count * size_of(problem.precision), Shape{count}, problem.precision, Layout::plain);
+  convolutions_.run(problem, std::array{x.data(), dy.data(), part.data()});
+  widen_into(launch(), part, dweight, accumulate);
+}
+
+void CudaOps::linear_forward(const Tensor& x, const Tensor& weight, const Tensor& y) {
+  matmul_.linear_forward(x, weight, y);
+}
+
+void CudaOps::linear_backward_data(const Tensor& dy, const Tensor& weight, const Tensor& dx) {
+  matmul_.linear_backward_data(dy, weight, dx);
+}
+
+void CudaOps::linear_backward_weight(const Tensor& x, const Tensor& dy, const Tensor& dweight, Accumulate accumulate) {
+  matmul_.linear_backward_weight(x, dy, dweight, accumulate);
+}
+
+std::string CudaOps::export_plan() const { return convolutions_.export_plan(); }
+
+void CudaOps::import_plan(const std::string& plan) { convolutions_.import_plan(plan); }
+
+}  // namespace lockstep::cuda

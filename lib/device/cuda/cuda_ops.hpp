@@ -1,0 +1,47 @@
+// The arithmetic of a GPU: convolutions by cuDNN, linear layers by cuBLASLt, all else by kernels of our own.
+#pragma once
+
+#include <string>
+
+#include "device/cuda/convolution_engine.hpp"
+#include "device/cuda/kernel_ops.hpp"
+#include "device/cuda/library_context.hpp"
+#include "device/cuda/matmul.hpp"
+
+namespace lockstep::cuda {
+
+// Where the half-precision copy of a parameter lies.
+class NarrowCopies {
+ public:
+  virtual ~NarrowCopies() = default;
+  // Null where the device computes in fp32.
+  virtual std::byte* narrow_copy(const Tensor& values) const = 0;
+};
+
+class CudaOps final : public KernelOps<CudaLaunch> {
+ public:
+  // All outlive this.
+  CudaOps(const CudaContext& context, const LibraryContext& libraries, const NarrowCopies& copies);
+
+  void conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y) override;
+  void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx) override;
+  void conv_backward_weight(const Conv2d& conv, const Tensor& x, const Tensor& dy, const Tensor& dweight,
+                            Accumulate accumulate) override;
+
+  void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& y) override;
+  void linear_backward_data(const Tensor& dy, const Tensor& weight, const Tensor& dx) override;
+  void linear_backward_weight(const Tensor& x, const Tensor& dy, const Tensor& dweight, Accumulate accumulate) override;
+
+  std::string export_plan() const override;
+  void import_plan(const std::string& plan) override;
+
+ private:
+  std::byte* operand_of(const Tensor& weight) const;
+
+  const NarrowCopies& copies_;
+  const LibraryContext& libraries_;
+  ConvolutionEngine convolutions_;
+  Matmul matmul_;
+};
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,29 @@
+// What identifies one way to compute an operation graph: an engine of cuDNN and the values of its knobs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep::cuda {
+
+struct EngineChoice {
+  struct Knob {
+    std::int64_t type;
+    std::int64_t value;
+    bool operator==(const Knob&) const = default;
+  };
+  std::int64_t engine = 0;
+  std::vector<Knob> knobs;
+
+  // For plans that travel between ranks and runs: "engine 31 knobs 2:1 5:3", or "engine 0" where there is no knob.
+  std::string text() const;
+  // Empty unless `text` is of that form, with numbers from 0 and at most 64 knobs.
+  static std::optional<EngineChoice> parse(std::string_view text);
+
+  bool operator==(const EngineChoice&) const = default;
+};
+
+}  // namespace lockstep::cuda

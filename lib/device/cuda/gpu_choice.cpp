@@ -1,0 +1,61 @@
+#include "device/cuda/gpu_choice.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "base/error.hpp"
+
+namespace lockstep::cuda {
+namespace {
+
+using Seen = std::vector<std::vector<std::string>>;
+
+// By address, the rank that drives the GPU: as many ranks as can be have one of their own (augmenting paths, Kuhn
+// 1955).
+std::map<std::string, std::size_t> assign(const Seen& seen) {
+  std::map<std::string, std::size_t> driver;
+  for (std::size_t rank = 0; rank < seen.size(); ++rank) {
+    std::set<std::string> tried;
+    const std::function<bool(std::size_t)> place = [&](std::size_t one) {
+      for (const std::string& gpu : seen[one]) {
+        if (!tried.insert(gpu).second) continue;
+        const auto holder = driver.find(gpu);
+        if (holder != driver.end() && !place(holder->second)) continue;
+        driver[gpu] = one;
+        return true;
+      }
+      return false;
+    };
+    // A free GPU first: nobody has to move, and where all see the same, rank and GPU count alike.
+    const auto free = std::ranges::find_if(seen[rank], [&](const std::string& gpu) { return !driver.contains(gpu); });
+    if (free != seen[rank].end()) {
+      driver[*free] = rank;
+    } else {
+      place(rank);
+    }
+  }
+  return driver;
+}
+
+}  // namespace
+
+GpuChoice choose_gpu(const Seen& seen, std::size_t local_rank) {
+  require(local_rank < seen.size() && !seen[local_rank].empty(), Failure::usage,
+          "no GPU is visible to this rank. Is there one on this node, and does CUDA_VISIBLE_DEVICES name it?");
+  const std::map<std::string, std::size_t> driver = assign(seen);
+  const auto address_of = [&](std::size_t rank) -> std::string {
+    for (const auto& [gpu, owner] : driver) {
+      if (owner == rank) return gpu;
+    }
+    return seen[rank].empty() ? "" : seen[rank][rank % seen[rank].size()];
+  };
+  const std::string mine = address_of(local_rank);
+  GpuChoice choice{0, 0};
+  for (std::size_t rank = 0; rank < seen.size(); ++rank) choice.sharers += address_of(rank) == mine ? 1 : 0;
+  choice.index = static_cast<std::size_t>(std::ranges::find(seen[local_rank], mine) - seen[local_rank].begin());
+  return choice;
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,16 @@
+#include "device/cuda/cuda_launch.cuh"
+#include "device/cuda/flat_kernels.hpp"
+#include "device/cuda/widen.hpp"
+#include "device/cuda/with_dtype.hpp"
+
+namespace lockstep::cuda {
+
+void widen_into(const CudaLaunch& launch, const Tensor& sums, const Tensor& values, Accumulate accumulate) {
+  const std::int64_t count = values.shape().count();
+  with_dtype(sums.dtype(), [&](auto dtype) {
+    launch((count + vector_width - 1) / vector_width,
+           WidenInto<dtype.value>{sums.data(), values.as<float>(), count, accumulate});
+  });
+}
+
+}  // namespace lockstep::cuda
