@@ -21,11 +21,12 @@ if [ "${1:-}" = --long ]; then
 fi
 install_missing "${packages[@]}"
 
-cmake --preset release
-cmake --build --preset release
+cmake --preset ci
+cmake --build --preset ci
 results=build/release/tests.xml
 rm -f "$results"
 code=0
 ctest --test-dir build/release "${selection[@]}" --parallel 2 --output-on-failure --no-tests=error \
   --output-junit "$root/$results" "$@" || code=$?
-exec python3 tests/support/count_results.py "$results" "$code"
+cuda=$(sed -n 's/^LOCKSTEP_CUDA_SUMMARY:INTERNAL=//p' build/release/CMakeCache.txt)
+exec python3 tests/support/count_results.py "$results" "$code" "$cuda"

@@ -9,14 +9,14 @@ import unittest
 COUNT_RESULTS = sys.argv.pop()
 
 
-def count(junit, ctest_code):
+def count(junit, ctest_code, *lines):
     """Exit code and lines for a result file with these words; None: no file."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "tests.xml"
         if junit is not None:
             path.write_text(junit)
-        done = subprocess.run([sys.executable, COUNT_RESULTS, path, str(ctest_code)], capture_output=True, text=True,
-                              check=False)
+        done = subprocess.run([sys.executable, COUNT_RESULTS, path, str(ctest_code), *lines], capture_output=True,
+                              text=True, check=False)
     return done.returncode, done.stdout.splitlines()
 
 
@@ -33,6 +33,10 @@ class CountResults(unittest.TestCase):
     def test_names_what_was_skipped_and_passes(self):
         self.assertEqual(count(suite(a="run", c="notrun", b="disabled"), 0),
                          (0, ["skipped: b", "skipped: c", "1 passed, 0 failed, 2 skipped"]))
+
+    def test_says_a_line_before_the_last(self):
+        self.assertEqual(count(suite(a="run"), 0, "CUDA: compiled for 90"),
+                         (0, ["CUDA: compiled for 90", "1 passed, 0 failed, 0 skipped"]))
 
     def test_names_what_failed_and_fails(self):
         self.assertEqual(count(suite(a="run", b="fail"), 8), (1, ["failed: b", "1 passed, 1 failed, 0 skipped"]))

@@ -46,7 +46,8 @@ TEST_F(OptionsTest, every_option_reaches_the_recipe) {
   EXPECT_EQ(parse("--model lenet --epochs 3 --output o --seed 9 --device cpu --precision bf16 --threads 2 --verbose "
                   "--global-batch 64 --accumulate 2 --lr 0.3 --lr-batch 0 --momentum 0.8 --nesterov --weight-decay 0.1 "
                   "--no-decay-norm --label-smoothing 0.2 --schedule step --warmup 0.5 --milestones 1 2.5 "
-                  "--lr-factor 0.2 --reduce shared --bucket-mib 2 --report-every 7 --loader-threads 3 --augment none"),
+                  "--lr-factor 0.2 --tf32 --deterministic --reduce shared --bucket-mib 2 --report-every 7 "
+                  "--loader-threads 3 --augment none"),
             "");
   EXPECT_EQ(recipe_.model, "lenet");
   EXPECT_EQ(recipe_.epochs, 3);
@@ -74,6 +75,8 @@ TEST_F(OptionsTest, every_option_reaches_the_recipe) {
   EXPECT_EQ(device_.precision, DType::bf16);
   EXPECT_EQ(device_.threads, 2);
   EXPECT_TRUE(device_.verbose);
+  EXPECT_TRUE(device_.tf32);
+  EXPECT_TRUE(device_.deterministic);
 }
 
 TEST_F(OptionsTest, the_rate_may_be_written_out) {

@@ -37,6 +37,13 @@ inline std::vector<TestDevice> test_devices() {
   add_cpu("cpu_avx2", InstructionSet::avx2);
   add_cpu("cpu_avx512", InstructionSet::avx512);
   devices.push_back({"cuda_on_host", open_hosted_cuda_device, {DType::f32, DType::bf16, DType::f16}});
+  if (!visible_gpus().empty()) {
+    const auto open_gpu = [](DeviceOptions options) {
+      options.name = "cuda";
+      return open_device(options);
+    };
+    devices.push_back({"cuda", open_gpu, {DType::f32, DType::bf16, DType::f16}});
+  }
   return devices;
 }
 
