@@ -118,6 +118,7 @@ void bench(Session& session, const StepBenchOptions& options) {
       {"step_ms_median", world.max(median(timing.step_ms))},
       {"first_step_seconds", first_step_seconds},
       {"peak_memory_bytes", static_cast<std::int64_t>(world.max(static_cast<double>(peak_memory_bytes())))},
+      {"device_memory_bytes", session.device->peak_bytes()},
       {"sync_ms_within_backward", world.max(timing.sync.within_backward_ms) / steps},
       {"sync_ms_after_backward", world.max(timing.sync.after_backward_ms) / steps},
       {"buckets", step.sync().bucket_count()},
@@ -127,7 +128,7 @@ void bench(Session& session, const StepBenchOptions& options) {
       {"batch_per_rank", options.batch},
       {"ranks", world.size()},
       {"steps", options.steps},
-      {"precision", options.device.precision == DType::bf16 ? "bf16" : "fp32"},
+      {"precision", precision_name(options.device.precision)},
       {"device", session.device->description()}};
   if (options.bound == Bound::convolutions) {
     const double bound = world.sum(

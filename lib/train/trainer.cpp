@@ -37,10 +37,6 @@ std::int64_t skipped_steps(const TrainingStep& step) {
   return step.loss_scaler() ? step.loss_scaler()->state().skipped_steps : 0;
 }
 
-const char* precision_name(DType precision) {
-  return precision == DType::bf16 ? "bf16" : precision == DType::f16 ? "fp16" : "fp32";
-}
-
 }  // namespace
 
 Trainer::Trainer(const Session& session, Recipe recipe)

@@ -28,7 +28,7 @@ TEST(RandomTest, normal_values_have_mean_zero_and_variance_one) {
   double squares = 0;
   for (int i = 0; i < count; ++i) {
     const auto words = philox(7, 0, static_cast<std::uint64_t>(i));
-    const double value = static_cast<double>(normal(words[0], words[1]));
+    const double value = normal(words[0], words[1]);
     sum += value;
     squares += value * value;
   }

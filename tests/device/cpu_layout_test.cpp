@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "device/cpu/bfloat16.hpp"
+#include "device/host_device.hpp"
 #include "support/cpu_fixture.hpp"
 
 namespace lockstep::cpu {

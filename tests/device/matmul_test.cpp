@@ -11,10 +11,10 @@ namespace {
 
 // A linear layer with x [n, in], weight [out, in], dy [n, out] and its products in double precision.
 struct Linear {
-  Linear(std::int64_t n_, std::int64_t in_, std::int64_t out_)
-      : n(n_),
-        in(in_),
-        out(out_),
+  Linear(std::int64_t samples, std::int64_t inputs, std::int64_t outputs)
+      : n(samples),
+        in(inputs),
+        out(outputs),
         x_values(CpuFixture::values(n * in, 1)),
         weight_values(CpuFixture::values(out * in, 2)),
         dy_values(CpuFixture::values(n * out, 3)),

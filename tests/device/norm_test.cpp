@@ -26,7 +26,7 @@ class NormTest : public OpsTest {
     Run run;
     // Shifts of both signs shut some pixels and open others.
     run.norm = {weights(channels, 3), weights(channels, 4), activation};
-    for (std::size_t c = 0; c < run.norm.shift.size(); ++c) run.norm.shift[c] -= 1;
+    for (double& shift : run.norm.shift) shift -= 1;
     run.x_values = values(shape.count(), 1);
     for (double& value : run.x_values) value += offset;
     run.x = tensor(shape, run.x_values);

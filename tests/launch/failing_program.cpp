@@ -1,8 +1,8 @@
 // A program that ends in the way and on the rank that its options say, while the other ranks wait for it.
-#include <signal.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <functional>

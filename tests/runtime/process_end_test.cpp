@@ -1,10 +1,11 @@
 #include "runtime/process_end.hpp"
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "base/descriptor.hpp"
 

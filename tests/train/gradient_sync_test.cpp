@@ -4,6 +4,7 @@
 
 #include <cassert>
 #include <cmath>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -42,8 +43,7 @@ class GradientSyncTest : public testing::Test {
   void SetUp() override { model_.store.allocate(reducer_.allocate(model_.store.reduced_count())); }
 
   void report_part(GradientSync& sync) {
-    auto& parameters = model_.store.parameters();
-    for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) sync.ready(*parameter);
+    for (const Parameter& parameter : std::views::reverse(model_.store.parameters())) sync.ready(parameter);
   }
 
   std::unique_ptr<Device> device_ = open_device({.name = "cpu", .threads = 1});
@@ -78,10 +78,9 @@ TEST_F(GradientSyncTest, the_last_bucket_is_small_and_carries_statistics_and_tai
 TEST_F(GradientSyncTest, a_bucket_goes_as_soon_as_its_last_gradient_is_ready) {
   GradientSync sync(model_.store, reducer_, 64 << 10);
   sync.begin_part(0, 1);
-  auto& parameters = model_.store.parameters();
-  for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {
-    sync.ready(*parameter);
-    const std::int64_t reported = parameter->offset + parameter->stored;
+  for (const Parameter& parameter : std::views::reverse(model_.store.parameters())) {
+    sync.ready(parameter);
+    const std::int64_t reported = parameter.offset + parameter.stored;
     for (const auto& slice : reducer_.slices) {
       const bool last = slice.end == model_.store.reduced_count();
       EXPECT_TRUE(last || slice.end - 16 <= reported) << slice.end;

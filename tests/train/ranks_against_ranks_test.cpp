@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -145,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(Models, RanksAgainstRanks,
 // Gives one part for ever.
 class Again final : public Loader {
  public:
-  explicit Again(const Batch& batch) : batch_(batch) {}
+  explicit Again(Batch batch) : batch_(std::move(batch)) {}
   const Batch& next() override { return batch_; }
   double waited_ms() const override { return 0; }
 

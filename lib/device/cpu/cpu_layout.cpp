@@ -3,7 +3,7 @@
 #include <cassert>
 #include <cstring>
 
-#include "device/cpu/bfloat16.hpp"
+#include "device/host_device.hpp"
 
 namespace lockstep::cpu {
 namespace {

@@ -1,6 +1,6 @@
 #include "device/cpu/flat_loops.hpp"
 
-#include "device/cpu/bfloat16.hpp"
+#include "device/host_device.hpp"
 
 namespace lockstep::cpu {
 
