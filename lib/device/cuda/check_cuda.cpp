@@ -14,9 +14,9 @@ std::string sentence(std::string_view library, std::string_view task, std::strin
 }
 
 // The terminate handler ends the job with nothing unwound: the destructors on the way would call into a lost context.
-[[noreturn]] void end_at_once(const Error& error) {
+[[noreturn]] void end_at_once(Failure failure, const std::string& text) {
   try {
-    throw error;
+    throw Error(failure, text);
   } catch (const Error&) {
     std::terminate();
   }
@@ -63,9 +63,8 @@ void fail_cuda(cudaError_t code, std::string_view task, const std::source_locati
   std::string text = sentence("CUDA", task, cudaGetErrorString(code), at);
   if (code == cudaErrorMemoryAllocation) text += ". Choose a smaller batch?";
   if (failure_of(code) == Failure::bad_node) text += ". Leave this node out.";
-  const Error error(failure_of(code), text);
-  if (spoils_context(code)) end_at_once(error);
-  throw error;
+  if (spoils_context(code)) end_at_once(failure_of(code), text);
+  throw Error(failure_of(code), text);
 }
 
 void fail_cudnn(cudnnStatus_t status, std::string_view task, const std::source_location& at) {

@@ -124,7 +124,7 @@ void ConvolutionEngine::import_plan(const std::string& plan) {
     require(choice.has_value(), Failure::other,
             "cannot read the plan of convolution engines at '{}' (a line is 'problem = engine N knobs T:V ...').",
             line);
-    imported[line.substr(0, middle)] = *choice;
+    imported[line.substr(0, middle)] = choice.value();  // NOLINT(bugprone-unchecked-optional-access): required above
   }
   std::erase_if(chosen_, [&](const auto& entry) {
     const auto planned = imported.find(entry.first.text());

@@ -16,7 +16,6 @@
 namespace lockstep::cuda {
 
 struct DestroyCudnn {
-  using pointer = cudnnHandle_t;
   void operator()(cudnnHandle_t handle) const noexcept { cudnnDestroy(handle); }
 };
 using CudnnHandle = std::unique_ptr<cudnnContext, DestroyCudnn>;
