@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <numeric>
 #include <sstream>
@@ -43,6 +44,7 @@ struct PixelSums {
 
   void add(std::span<const std::uint8_t> images) {
     const std::size_t channels = values.size();
+    assert(channels > 0);
     for (std::size_t channel = 0; channel < channels; ++channel) {
       std::uint64_t sum = 0;
       std::uint64_t square = 0;
