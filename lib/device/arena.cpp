@@ -50,6 +50,14 @@ ArenaBlock* Arena::allocate(std::int64_t bytes) {
   return block;
 }
 
+std::int64_t Arena::largest_free_bytes() const {
+  std::int64_t largest = 0;
+  for (const ArenaBlock* block : blocks_) {
+    if (block->owners == 0) largest = std::max(largest, block->bytes);
+  }
+  return largest;
+}
+
 void Arena::release(ArenaBlock* block) noexcept {
   assert(block->arena == this);
   used_bytes_ -= block->bytes;

@@ -16,6 +16,15 @@ int gpu_count() {
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
+// `auto`: the GPU where there is one, else the CPU, and says why.
+bool takes_cpu() {
+  int count = 0;
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  if (code == cudaSuccess && count > 0) return false;
+  log::info("computing on the CPU ({})", cuda::unusable_here(code == cudaSuccess ? cudaErrorNoDevice : code).reason);
+  return true;
+}
+
 std::string version_text(std::size_t version, std::size_t major, std::size_t minor) {
   return fmt::format("{}.{}.{}", version / major, version % major / minor, version % minor);
 }
@@ -25,7 +34,7 @@ std::string version_text(std::size_t version, std::size_t major, std::size_t min
 std::unique_ptr<Device> open_device(const DeviceOptions& options) {
   require(options.name == "cpu" || options.name == "auto" || options.name == "cuda", Failure::usage,
           "unknown device '{}' (--device). Known: auto, cpu, cuda.", options.name);
-  if (options.name == "cpu" || (options.name == "auto" && gpu_count() == 0)) {
+  if (options.name == "cpu" || (options.name == "auto" && takes_cpu())) {
     return std::make_unique<cpu::CpuDevice>(options);
   }
   return std::make_unique<cuda::CudaDevice>(options);

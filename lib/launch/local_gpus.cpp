@@ -4,6 +4,8 @@
 #include <set>
 #include <string_view>
 
+#include "base/error.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -29,6 +31,13 @@ LocalGpus gather_local_gpus(const Communicator& world, const std::vector<std::st
   LocalGpus gpus;
   for (const std::string& text : world.node().all_gather(joined(seen_here))) gpus.push_back(lines_of(text));
   return gpus;
+}
+
+void require_alike(int ranks_with_gpu, int ranks) {
+  require(ranks_with_gpu == 0 || ranks_with_gpu == ranks, Failure::usage,
+          "{} of {} ranks see a GPU (with --device auto all take a GPU or none does). Start the job where every rank "
+          "has one, or use --device cpu?",
+          ranks_with_gpu, ranks);
 }
 
 bool peers_are_hidden(const LocalGpus& gpus) {

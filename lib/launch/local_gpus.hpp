@@ -15,6 +15,9 @@ using LocalGpus = std::vector<std::vector<std::string>>;
 // Collective.
 LocalGpus gather_local_gpus(const Communicator& world, const std::vector<std::string>& seen_here);
 
+// Throws Error(usage) if some ranks of a job see a GPU and others do not: with --device auto they would part.
+void require_alike(int ranks_with_gpu, int ranks);
+
 // Whether each of several ranks sees one GPU alone, not its neighbours'.
 bool peers_are_hidden(const LocalGpus& gpus);
 

@@ -90,7 +90,9 @@ void place_on_node(const Communicator& world, DeviceOptions& device) {
   device.local_rank = world.local_rank();
   device.local_size = world.local_size();
   if (device.name == "cpu") return;
-  device.local_gpus = gather_local_gpus(world, visible_gpus());
+  const std::vector<std::string> seen = visible_gpus();
+  if (device.name == "auto") require_alike(static_cast<int>(world.sum(seen.empty() ? 0 : 1)), world.size());
+  device.local_gpus = gather_local_gpus(world, seen);
   if (world.local_rank() == 0 && peers_are_hidden(device.local_gpus)) {
     log::warning(
         "each rank sees one GPU of its own and no other (--gpus-per-task does so; gradients may then go through the "

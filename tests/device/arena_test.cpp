@@ -117,6 +117,15 @@ TEST_F(ArenaTest, says_how_much_was_asked_for_when_memory_is_out) {
   EXPECT_EQ(large.used_bytes(), 2048);
 }
 
+TEST_F(ArenaTest, tells_the_most_that_it_can_serve_at_once) {
+  EXPECT_EQ(arena_.largest_free_bytes(), capacity);
+  ArenaBlock* first = arena_.allocate(128);
+  arena_.allocate(64);
+  EXPECT_EQ(arena_.largest_free_bytes(), capacity - 192);
+  arena_.release(first);
+  EXPECT_EQ(arena_.largest_free_bytes(), capacity - 192) << "a hole of 128 bytes is the smaller one";
+}
+
 TEST_F(ArenaTest, refuses_a_size_that_no_memory_has) {
   EXPECT_THROW(arena_.allocate(std::numeric_limits<std::int64_t>::max()), Error);
   EXPECT_EQ(place(arena_.allocate(capacity)), 0) << "nothing was taken";

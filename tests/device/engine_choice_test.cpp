@@ -8,8 +8,8 @@ namespace lockstep::cuda {
 namespace {
 
 TEST(EngineChoiceTest, text_gives_the_choice_back) {
-  for (const EngineChoice& choice :
-       {EngineChoice{0, {}}, EngineChoice{31, {{2, 1}}}, EngineChoice{1025, {{2, 1}, {5, 300}, {0, 0}}}}) {
+  for (const EngineChoice& choice : {EngineChoice{0, {}}, EngineChoice{31, {{2, 1}}},
+                                     EngineChoice{1025, {{2, 1}, {5, 300}, {0, 0}}}, EngineChoice{0, {{1023, -1}}}}) {
     EXPECT_EQ(EngineChoice::parse(choice.text()), choice) << choice.text();
   }
   EXPECT_EQ((EngineChoice{31, {{2, 1}, {5, 3}}}).text(), "engine 31 knobs 2:1 5:3");
@@ -22,7 +22,8 @@ TEST(EngineChoiceTest, other_text_is_refused) {
        {std::string(), std::string("engine"), std::string("engine "), std::string("engine x"), std::string("engine -1"),
         std::string("engine 99999999999999999999"), std::string("engine 1 "), std::string("engine 1 knobs"),
         std::string("engine 1 knobs 2"), std::string("engine 1 knobs 2:"), std::string("engine 1 knobs 2:3 "),
-        std::string("engine 1 knobs 2:-3"), std::string("engine 1 knobs 2:3;"), many}) {
+        std::string("engine 1 knobs -2:3"), std::string("engine 1 knobs 1024:1"),
+        std::string("engine 1 knobs 2:99999999999999999999"), std::string("engine 1 knobs 2:3;"), many}) {
     EXPECT_EQ(EngineChoice::parse(text), std::nullopt) << text;
   }
 }

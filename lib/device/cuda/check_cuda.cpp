@@ -6,6 +6,9 @@
 namespace lockstep::cuda {
 namespace {
 
+// cudaErrorContained, which the oldest toolkits that serve do not name: a hardware error kept within this process.
+constexpr auto memory_contained = static_cast<cudaError_t>(226);
+
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
 std::string sentence(std::string_view library, std::string_view task, std::string_view words,
@@ -25,6 +28,7 @@ std::string sentence(std::string_view library, std::string_view task, std::strin
 }  // namespace
 
 bool spoils_context(cudaError_t code) {
+  if (code == memory_contained) return true;
   switch (code) {
     case cudaErrorIllegalAddress:
     case cudaErrorMisalignedAddress:
@@ -38,6 +42,7 @@ bool spoils_context(cudaError_t code) {
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorExternalDevice:
+    case cudaErrorUnknown:
       return true;
     default:
       return false;
@@ -45,14 +50,15 @@ bool spoils_context(cudaError_t code) {
 }
 
 Failure failure_of(cudaError_t code) {
+  if (code == memory_contained) return Failure::bad_node;
   switch (code) {
     case cudaErrorMemoryAllocation:
       return Failure::out_of_memory;
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
-    case cudaErrorHardwareStackError:
     case cudaErrorDevicesUnavailable:
     case cudaErrorSystemNotReady:
+    case cudaErrorUnknown:  // a GPU that fell off the bus has no code of its own
       return Failure::bad_node;
     default:
       return Failure::other;
@@ -80,24 +86,35 @@ void fail_cublas(cublasStatus_t status, std::string_view task, const std::source
   throw Error(failure, sentence("cuBLAS", task, cublasLtGetStatusString(status), at));
 }
 
-std::string unusable_sentence(cudaError_t code, int driver_version, int runtime_version) {
+Unusable unusable(cudaError_t code, int driver_version, int runtime_version) {
   switch (code) {
     case cudaErrorNoDevice:
-      return "no GPU is visible to this rank. Is there one on this node, and does CUDA_VISIBLE_DEVICES name it?";
+      return {"no GPU is visible to this rank", "Is there one on this node, and does CUDA_VISIBLE_DEVICES name it?"};
     case cudaErrorInsufficientDriver:
     case cudaErrorCallRequiresNewerDriver:
-      if (driver_version == 0) return "no GPU can be used: this node has no NVIDIA driver. Use --device cpu?";
-      return fmt::format(
-          "no GPU can be used: the driver of this node serves CUDA {}, this build needs {}. Update the driver, or use "
-          "--device cpu?",
-          version_text(driver_version), version_text(runtime_version));
+      if (driver_version == 0) {
+        return {"no GPU can be used: this node has no NVIDIA driver", "Use --device cpu?"};
+      }
+      return {fmt::format("no GPU can be used: the driver of this node serves CUDA {}, this build needs {}",
+                          version_text(driver_version), version_text(runtime_version)),
+              "Update the driver, or use --device cpu?"};
     case cudaErrorNoKernelImageForDevice:
-      return "this build has no code for this GPU. Rebuild with its architecture in CMAKE_CUDA_ARCHITECTURES.";
+    case cudaErrorInvalidDeviceFunction:  // what looking a kernel up gives
+    case cudaErrorUnsupportedPtxVersion:
+      return {"this build has no code for this GPU", "Rebuild with its architecture in CMAKE_CUDA_ARCHITECTURES."};
     case cudaErrorDevicesUnavailable:
-      return "the GPU is in use by another process (its compute mode is exclusive). Wait, or choose another GPU.";
+      return {"the GPU is in use by another process (its compute mode is exclusive)", "Wait, or choose another GPU."};
     default:
-      return fmt::format("no GPU can be used: {}. Use --device cpu?", cudaGetErrorString(code));
+      return {fmt::format("no GPU can be used: {}", cudaGetErrorString(code)), "Use --device cpu?"};
   }
+}
+
+Unusable unusable_here(cudaError_t code) {
+  int driver = 0;
+  int runtime = 0;
+  static_cast<void>(cudaDriverGetVersion(&driver));
+  static_cast<void>(cudaRuntimeGetVersion(&runtime));
+  return unusable(code, driver, runtime);
 }
 
 }  // namespace lockstep::cuda

@@ -41,8 +41,13 @@ bool spoils_context(cudaError_t code);
 // What a job script shall do about `code`.
 Failure failure_of(cudaError_t code);
 
-// One sentence for a machine on which no GPU can be used: why, and what to try. `code` is what counting the devices or
-// opening one gave. Pure.
-std::string unusable_sentence(cudaError_t code, int driver_version, int runtime_version);
+// Why no GPU can be used on a machine, and what to try. `code` is what counting the GPUs or opening one gave.
+struct Unusable {
+  std::string reason;
+  std::string remedy;
+  std::string sentence() const { return reason + ". " + remedy; }
+};
+Unusable unusable(cudaError_t code, int driver_version, int runtime_version);
+Unusable unusable_here(cudaError_t code);  // with the versions of this machine
 
 }  // namespace lockstep::cuda

@@ -18,6 +18,12 @@ constexpr int most_measured = 8;  // the heuristics' order is good: the best is 
 constexpr int timed_runs = 3;
 constexpr std::int64_t most_workspace_bytes = std::int64_t{1} << 30;
 
+[[maybe_unused]] bool is_capturing(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check_cuda(cudaStreamIsCapturing(stream, &status), "tell whether a graph is being captured");
+  return status != cudaStreamCaptureStatusNone;
+}
+
 }  // namespace
 
 ConvolutionEngine::ConvolutionEngine(const LibraryContext& context)
@@ -65,7 +71,10 @@ bool ConvolutionEngine::allows(DType precision, const EngineNotes& notes) const 
 
 std::unique_ptr<ConvolutionPlan> ConvolutionEngine::measure(const ConvProblem& problem,
                                                             std::span<std::byte* const, 3> operands) {
+  assert(!is_capturing(context_.stream));  // an eager step comes first
   const ConvolutionGraph graph(handle_.get(), problem);
+  // A step meets this problem with the same memory in use each time, so what fits now fits later.
+  const std::int64_t room = std::min(most_workspace_bytes, context_.arena.largest_free_bytes());
   std::unique_ptr<ConvolutionPlan> best;
   float best_ms = std::numeric_limits<float>::infinity();
   int measured = 0;
@@ -73,7 +82,7 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::measure(const ConvProblem& p
     if (measured == most_measured) break;
     if (!allows(problem.precision, candidate.notes)) continue;
     std::unique_ptr<ConvolutionPlan> plan = graph.compile(candidate);
-    if (plan == nullptr || plan->workspace_bytes() > most_workspace_bytes) continue;
+    if (plan == nullptr || plan->workspace_bytes() > room) continue;
     ++measured;
     const float ms = milliseconds(*plan, operands, best_ms);
     if (ms >= best_ms) continue;
@@ -94,9 +103,11 @@ float ConvolutionEngine::milliseconds(const ConvolutionPlan& plan, std::span<std
   const Event start = make_timed_event();
   const Event end = make_timed_event();
   float best = std::numeric_limits<float>::infinity();
+  const Tensor workspace = scratch_bytes(context_.arena, plan.workspace_bytes());
   for (int run = 0; run <= timed_runs; ++run) {
     check_cuda(cudaEventRecord(start.get(), context_.stream), "record an event");
-    execute(plan, operands);
+    const cudnnStatus_t status = plan.try_run(handle_.get(), operands, workspace.data());
+    if (status != CUDNN_STATUS_SUCCESS) return turned_down(plan, status);
     check_cuda(cudaEventRecord(end.get(), context_.stream), "record an event");
     check_cuda(cudaEventSynchronize(end.get()), "wait for a convolution");
     float ms = 0;
@@ -105,6 +116,17 @@ float ConvolutionEngine::milliseconds(const ConvolutionPlan& plan, std::span<std
     if (run > 0 && ms > hopeless * to_beat) break;
   }
   return best;
+}
+
+// An engine may accept a problem and still not run it. What it leaves as CUDA's last error must not be found by the
+// next call that looks.
+float ConvolutionEngine::turned_down(const ConvolutionPlan& plan, cudnnStatus_t status) const {
+  const cudaError_t error = cudaGetLastError();
+  if (spoils_context(error)) check_cuda(error, "run a convolution");
+  if (context_.verbosity == Verbosity::verbose) {
+    log::info("left out {}: {}", plan.choice().text(), cudnnGetErrorString(status));
+  }
+  return std::numeric_limits<float>::infinity();
 }
 
 std::string ConvolutionEngine::export_plan() const {

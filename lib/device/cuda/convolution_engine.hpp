@@ -30,7 +30,9 @@ class ConvolutionEngine {
   std::unique_ptr<ConvolutionPlan> compile_planned(const ConvProblem& problem, const EngineChoice& choice);
   std::unique_ptr<ConvolutionPlan> measure(const ConvProblem& problem, std::span<std::byte* const, 3> operands);
   bool allows(DType precision, const EngineNotes& notes) const;
+  // Infinity where the engine cannot run it after all.
   float milliseconds(const ConvolutionPlan& plan, std::span<std::byte* const, 3> operands, float to_beat);
+  float turned_down(const ConvolutionPlan& plan, cudnnStatus_t status) const;
   void execute(const ConvolutionPlan& plan, std::span<std::byte* const, 3> operands);
 
   const LibraryContext& context_;

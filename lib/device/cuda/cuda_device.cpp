@@ -6,6 +6,7 @@
 
 #include "device/cuda/check_cuda.hpp"
 #include "device/cuda/cuda_layout.hpp"
+#include "device/cuda/find_kernel.hpp"
 #include "device/cuda/gpu_choice.hpp"
 
 namespace lockstep::cuda {
@@ -13,18 +14,15 @@ namespace {
 
 void require_usable(cudaError_t code) {
   if (code == cudaSuccess) return;
-  int driver = 0;
-  int runtime = 0;
-  static_cast<void>(cudaDriverGetVersion(&driver));
-  static_cast<void>(cudaRuntimeGetVersion(&runtime));
   const Failure failure = failure_of(code) == Failure::bad_node ? Failure::bad_node : Failure::usage;
-  throw Error(failure, unusable_sentence(code, driver, runtime));
+  throw Error(failure, unusable_here(code).sentence());
 }
 
 // Opens the GPU and makes it this thread's.
 void take_gpu(int index) {
   require_usable(cudaSetDevice(index));
   require_usable(cudaFree(nullptr));  // creates the context now, not within the first measured call
+  require_usable(find_kernel());
 }
 
 std::string describe_gpu(int index) {
@@ -34,9 +32,10 @@ std::string describe_gpu(int index) {
   check_cuda(cudaDriverGetVersion(&driver), "tell the driver's version");
   std::array<char, 32> address{};
   check_cuda(cudaDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), index), "tell where a GPU sits");
-  return fmt::format("cuda: {}, {:.0f} GiB, {} multiprocessors, driver for CUDA {}.{}, at {}", properties.name,
-                     static_cast<double>(properties.totalGlobalMem) / (1 << 30), properties.multiProcessorCount,
-                     driver / 1000, driver % 1000 / 10, address.data());
+  return fmt::format("cuda: {}, {:.0f} GiB, compute capability {}.{}, {} multiprocessors, driver for CUDA {}.{}, at {}",
+                     properties.name, static_cast<double>(properties.totalGlobalMem) / (1 << 30), properties.major,
+                     properties.minor, properties.multiProcessorCount, driver / 1000, driver % 1000 / 10,
+                     address.data());
 }
 
 }  // namespace

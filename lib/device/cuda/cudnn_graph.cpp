@@ -128,67 +128,29 @@ Descriptor graph_of(cudnnHandle_t handle, const ConvProblem& problem) {
   return made;
 }
 
-std::int64_t count_of(const Descriptor& descriptor, cudnnBackendAttributeName_t name,
-                      cudnnBackendAttributeType_t type) {
-  std::int64_t count = 0;
-  check_cudnn(cudnnBackendGetAttribute(descriptor.get(), name, type, 0, &count, nullptr), "count an attribute");
-  return count;
-}
-
-std::int64_t number_of(const Descriptor& descriptor, cudnnBackendAttributeName_t name) {
-  std::int64_t value = 0;
-  std::int64_t count = 0;
-  check_cudnn(cudnnBackendGetAttribute(descriptor.get(), name, CUDNN_TYPE_INT64, 1, &count, &value),
-              "read an attribute");
-  return value;
-}
-
-// Descriptors that cuDNN fills in.
-std::vector<Descriptor> children_of(const Descriptor& parent, cudnnBackendAttributeName_t name,
-                                    cudnnBackendDescriptorType_t type) {
-  std::vector<Descriptor> children;
-  const std::int64_t count = count_of(parent, name, CUDNN_TYPE_BACKEND_DESCRIPTOR);
-  std::vector<cudnnBackendDescriptor_t> handles;
-  for (std::int64_t i = 0; i < count; ++i) handles.push_back(children.emplace_back(type).get());
-  std::int64_t filled = 0;
-  check_cudnn(
-      cudnnBackendGetAttribute(parent.get(), name, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &filled, handles.data()),
-      "read descriptors");
-  children.erase(children.begin() + std::min(filled, count), children.end());
-  return children;
-}
-
+// cuDNN fills in a descriptor that its caller made.
 Descriptor engine_of(const Descriptor& config) {
   Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t handle = engine.get();
-  std::int64_t count = 0;
-  check_cudnn(cudnnBackendGetAttribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-                                       &count, &handle),
-              "read a configuration's engine");
+  config.read(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &handle);
   return engine;
 }
 
 EngineChoice choice_of(const Descriptor& config, const Descriptor& engine) {
-  EngineChoice choice{number_of(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX), {}};
-  for (const Descriptor& knob :
-       children_of(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR)) {
+  EngineChoice choice{engine.number(CUDNN_ATTR_ENGINE_GLOBAL_INDEX), {}};
+  for (const Descriptor& knob : config.children(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,
+                                                CUDNN_KNOB_TYPE_COUNTS)) {
     cudnnBackendKnobType_t type{};
-    std::int64_t count = 0;
-    check_cudnn(
-        cudnnBackendGetAttribute(knob.get(), CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &count, &type),
-        "read a knob's type");
-    choice.knobs.push_back({static_cast<std::int64_t>(type), number_of(knob, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE)});
+    knob.read(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type);
+    choice.knobs.push_back({static_cast<std::int64_t>(type), knob.number(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE)});
   }
   return choice;
 }
 
 EngineNotes notes_of(const Descriptor& engine) {
   std::vector<cudnnBackendNumericalNote_t> notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
-  std::int64_t count = 0;
-  check_cudnn(cudnnBackendGetAttribute(engine.get(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
-                                       CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes.data()),
-              "read an engine's notes");
-  notes.resize(static_cast<std::size_t>(std::min<std::int64_t>(count, CUDNN_NUMERICAL_NOTE_TYPE_COUNT)));
+  notes.resize(static_cast<std::size_t>(engine.read(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                                                    CUDNN_NUMERICAL_NOTE_TYPE_COUNT, notes.data())));
   const auto has = [&](cudnnBackendNumericalNote_t note) { return std::ranges::find(notes, note) != notes.end(); };
   return {has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE), has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS),
           has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION), has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)};
@@ -196,52 +158,17 @@ EngineNotes notes_of(const Descriptor& engine) {
 
 }  // namespace
 
-CudnnHandle make_cudnn_handle(cudaStream_t stream) {
-  cudnnHandle_t handle = nullptr;
-  check_cudnn(cudnnCreate(&handle), "start");
-  CudnnHandle owner(handle);
-  check_cudnn(cudnnSetStream(handle, stream), "take a stream");
-  return owner;
-}
-
-Descriptor::Descriptor(cudnnBackendDescriptorType_t type) {
-  cudnnBackendDescriptor_t descriptor = nullptr;
-  check_cudnn(cudnnBackendCreateDescriptor(type, &descriptor), "create a descriptor");
-  descriptor_.reset(descriptor);
-}
-
-Descriptor& Descriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
-                            const void* values) {
-  check_cudnn(cudnnBackendSetAttribute(get(), name, type, count, values), "set an attribute");
-  return *this;
-}
-
-Descriptor& Descriptor::set(cudnnBackendAttributeName_t name, std::int64_t value) {
-  return set(name, CUDNN_TYPE_INT64, 1, &value);
-}
-
-Descriptor& Descriptor::set(cudnnBackendAttributeName_t name, std::span<const std::int64_t> values) {
-  return set(name, CUDNN_TYPE_INT64, static_cast<std::int64_t>(values.size()), values.data());
-}
-
-Descriptor& Descriptor::set(cudnnBackendAttributeName_t name, std::span<const Descriptor> values) {
-  std::vector<cudnnBackendDescriptor_t> handles;
-  for (const Descriptor& value : values) handles.push_back(value.get());
-  return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(handles.size()), handles.data());
-}
-
-Descriptor& Descriptor::set(cudnnBackendAttributeName_t name, const Descriptor& value) {
-  return set(name, std::span(&value, 1));
-}
-
-void Descriptor::finalize() { check_cudnn(try_finalize(), "accept a descriptor"); }
-
 ConvolutionPlan::ConvolutionPlan(Descriptor plan, EngineChoice choice)
     : plan_(std::move(plan)),
       choice_(std::move(choice)),
-      workspace_bytes_(number_of(plan_, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)) {}
+      workspace_bytes_(plan_.number(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)) {}
 
 void ConvolutionPlan::run(cudnnHandle_t handle, std::span<std::byte* const, 3> operands, std::byte* workspace) const {
+  check_cudnn(try_run(handle, operands, workspace), "run a convolution");
+}
+
+cudnnStatus_t ConvolutionPlan::try_run(cudnnHandle_t handle, std::span<std::byte* const, 3> operands,
+                                       std::byte* workspace) const {
   std::array<void*, 3> pointers{operands[0], operands[1], operands[2]};
   void* const memory = workspace;
   Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
@@ -249,7 +176,7 @@ void ConvolutionPlan::run(cudnnHandle_t handle, std::span<std::byte* const, 3> o
       .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, pointers.data())
       .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &memory);
   pack.finalize();
-  check_cudnn(cudnnBackendExecute(handle, plan_.get(), pack.get()), "run a convolution");
+  return cudnnBackendExecute(handle, plan_.get(), pack.get());
 }
 
 ConvolutionGraph::ConvolutionGraph(cudnnHandle_t handle, const ConvProblem& problem)
@@ -260,12 +187,14 @@ void ConvolutionGraph::add_candidates(cudnnBackendHeurMode_t mode, std::vector<C
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_)
       .set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
   if (heuristics.try_finalize() != CUDNN_STATUS_SUCCESS) return;  // this list knows nothing of such a graph
-  for (Descriptor& config :
-       children_of(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR)) {
+  const std::int64_t count = heuristics.count(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR);
+  if (count == 0) return;
+  for (const Descriptor& config :
+       heuristics.children(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, count)) {
     const Descriptor engine = engine_of(config);
     EngineChoice choice = choice_of(config, engine);
     const bool known = std::ranges::any_of(candidates, [&](const Candidate& one) { return one.choice == choice; });
-    if (!known) candidates.push_back({std::move(config), std::move(choice), notes_of(engine)});
+    if (!known) candidates.push_back({config, std::move(choice), notes_of(engine)});
   }
 }
 
@@ -279,7 +208,8 @@ std::vector<ConvolutionGraph::Candidate> ConvolutionGraph::candidates() const {
 std::unique_ptr<ConvolutionPlan> ConvolutionGraph::compile(const Descriptor& config, const EngineChoice& choice) const {
   Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle_)
-      .set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+      .set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config)
+      .keep(graph_);
   if (plan.try_finalize() != CUDNN_STATUS_SUCCESS) return nullptr;
   return std::make_unique<ConvolutionPlan>(std::move(plan), choice);
 }

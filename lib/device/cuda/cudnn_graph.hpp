@@ -1,8 +1,5 @@
-// cuDNN's graph API, through the backend's C functions: descriptors that destroy themselves, and one convolution as a
-// graph of a single operation.
+// One convolution as a graph of cuDNN's, of a single operation.
 #pragma once
-
-#include <cudnn_graph.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -11,15 +8,10 @@
 #include <vector>
 
 #include "device/conv_problem.hpp"
+#include "device/cuda/cudnn_descriptor.hpp"
 #include "device/cuda/engine_choice.hpp"
 
 namespace lockstep::cuda {
-
-struct DestroyCudnn {
-  void operator()(cudnnHandle_t handle) const noexcept { cudnnDestroy(handle); }
-};
-using CudnnHandle = std::unique_ptr<cudnnContext, DestroyCudnn>;
-CudnnHandle make_cudnn_handle(cudaStream_t stream);
 
 // What an engine says of its arithmetic.
 struct EngineNotes {
@@ -27,29 +19,6 @@ struct EngineNotes {
   bool narrows_inputs = false;
   bool narrow_sums = false;
   bool nondeterministic = false;
-};
-
-class Descriptor {
- public:
-  explicit Descriptor(cudnnBackendDescriptorType_t type);
-
-  Descriptor& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
-                  const void* values);
-  Descriptor& set(cudnnBackendAttributeName_t name, std::int64_t value);
-  Descriptor& set(cudnnBackendAttributeName_t name, std::span<const std::int64_t> values);
-  Descriptor& set(cudnnBackendAttributeName_t name, std::span<const Descriptor> values);
-  Descriptor& set(cudnnBackendAttributeName_t name, const Descriptor& value);
-  // Returns cuDNN's verdict where "not supported" is an answer.
-  cudnnStatus_t try_finalize() { return cudnnBackendFinalize(get()); }
-  void finalize();
-
-  cudnnBackendDescriptor_t get() const { return descriptor_.get(); }
-
- private:
-  struct Destroy {
-    void operator()(void* descriptor) const noexcept { cudnnBackendDestroyDescriptor(descriptor); }
-  };
-  std::unique_ptr<void, Destroy> descriptor_;
 };
 
 // One convolution in one direction, compiled. Operands in the order of ConvProblem.
@@ -61,6 +30,8 @@ class ConvolutionPlan {
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
   // Stream-ordered, on the stream of `handle`.
   void run(cudnnHandle_t handle, std::span<std::byte* const, 3> operands, std::byte* workspace) const;
+  // The same, but returns cuDNN's verdict where "cannot after all" is an answer.
+  cudnnStatus_t try_run(cudnnHandle_t handle, std::span<std::byte* const, 3> operands, std::byte* workspace) const;
 
  private:
   Descriptor plan_;

@@ -9,6 +9,7 @@ namespace lockstep::cuda {
 namespace {
 
 constexpr std::size_t most_knobs = 64;
+constexpr std::int64_t knob_types = 1024;  // cuDNN has some forty
 
 bool take(std::string_view& text, std::string_view word) {
   if (!text.starts_with(word)) return false;
@@ -18,7 +19,7 @@ bool take(std::string_view& text, std::string_view word) {
 
 bool take(std::string_view& text, std::int64_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number < 0) return false;
+  if (error != std::errc()) return false;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return true;
 }
@@ -34,13 +35,14 @@ std::string EngineChoice::text() const {
 
 std::optional<EngineChoice> EngineChoice::parse(std::string_view text) {
   EngineChoice choice;
-  if (!take(text, "engine ") || !take(text, choice.engine)) return std::nullopt;
+  if (!take(text, "engine ") || !take(text, choice.engine) || choice.engine < 0) return std::nullopt;
   if (text.empty()) return choice;
   if (!take(text, " knobs")) return std::nullopt;
   while (!text.empty()) {
     Knob knob{};
     const bool whole = take(text, " ") && take(text, knob.type) && take(text, ":") && take(text, knob.value);
-    if (!whole || choice.knobs.size() == most_knobs) return std::nullopt;
+    const bool known = knob.type >= 0 && knob.type < knob_types;
+    if (!whole || !known || choice.knobs.size() == most_knobs) return std::nullopt;
     choice.knobs.push_back(knob);
   }
   if (choice.knobs.empty()) return std::nullopt;

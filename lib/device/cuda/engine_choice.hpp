@@ -20,7 +20,7 @@ struct EngineChoice {
 
   // For plans that travel between ranks and runs: "engine 31 knobs 2:1 5:3", or "engine 0" where there is no knob.
   std::string text() const;
-  // Empty unless `text` is of that form, with numbers from 0 and at most 64 knobs.
+  // Empty unless `text` is of that form, with numbers from 0 (a knob's value may be less) and at most 64 knobs.
   static std::optional<EngineChoice> parse(std::string_view text);
 
   bool operator==(const EngineChoice&) const = default;
