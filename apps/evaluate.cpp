@@ -51,7 +51,9 @@ int main(int argc, char** argv) {
     model.store.allocate(session.device->make_lasting(model.store.reduced_count(), DType::f32));
     model.store.assign(file.entries);
 
-    const Evaluation evaluation = Evaluator(session.world, model, dataset, options.loader_threads).evaluate();
+    // Each sample is needed once: it need not stay on the device.
+    Evaluator evaluator(session.world, model, dataset, options.loader_threads, DataPlace::host);
+    const Evaluation evaluation = evaluator.evaluate();
     log::plain(evaluation_text(evaluation, file.classes));
     if (options.predictions.empty() || session.world.rank() != 0) return;
     write_file_atomically(options.predictions, predictions_text(evaluation, dataset, file.classes));

@@ -55,7 +55,8 @@ void read_and_augment(benchmark::State& state, const Dataset& dataset, Order ord
 }
 
 void load_parts(benchmark::State& state, const Dataset& dataset) {
-  const auto loader = make_training_loader(dataset, {part, 1, 0, 1}, Augmentation::crop_and_flip, 1, 0, 0, 1);
+  const auto loader =
+      make_host_loader(training_source(dataset, {part, 1, 0, 1}, Augmentation::crop_and_flip, 1, 0, 0, 1));
   for (auto _ : state) {
     std::int64_t loaded = loader->next().samples;
     benchmark::DoNotOptimize(loaded);

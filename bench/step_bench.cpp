@@ -80,18 +80,20 @@ struct Timing {
 };
 
 // Collective.
-Timing time_steps(TrainingStep& step, Loader& loader, const Communicator& world, std::int64_t steps) {
+Timing time_steps(TrainingStep& step, Loader& loader, const Session& session, std::int64_t steps) {
   constexpr std::int64_t untimed = 3;
   for (std::int64_t index = 0; index < untimed; ++index) step.run(loader, index, learning_rate);
   Timing timing;
   const SyncCost before = step.sync().cost();
-  world.barrier();
+  session.world.barrier();
   const Stopwatch whole;
   for (std::int64_t index = 0; index < steps; ++index) {
     const Stopwatch watch;
-    step.run(loader, index, learning_rate);
+    step.start(loader, index, learning_rate);
+    while (step.steps_under_way() > session.device->steps_ahead()) step.finish();
     timing.step_ms.push_back(watch.milliseconds());
   }
+  while (step.steps_under_way() > 0) step.finish();
   timing.seconds = whole.seconds();
   timing.sync.within_backward_ms = step.sync().cost().within_backward_ms - before.within_backward_ms;
   timing.sync.after_backward_ms = step.sync().cost().after_backward_ms - before.after_backward_ms;
@@ -108,7 +110,7 @@ void bench(Session& session, const StepBenchOptions& options) {
   NoiseLoader loader(noise_batch(*session.device, model.sample, options.batch, options.classes));
   step.run(loader, 0, learning_rate);
   const double first_step_seconds = world.max(seconds_since_process_start());
-  const Timing timing = time_steps(step, loader, world, options.steps);
+  const Timing timing = time_steps(step, loader, session, options.steps);
 
   const double seconds = world.max(timing.seconds);
   const auto steps = static_cast<double>(options.steps);

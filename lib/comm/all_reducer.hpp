@@ -23,6 +23,11 @@ class AllReducer {
   // Collective, stream-ordered. Every slice started so far now holds the sum, the same bits on every rank.
   virtual void wait() = 0;
 
+  // Whether the host sums for a device that has a queue of its own: start_sum() and wait() cannot then be recorded.
+  virtual bool needs_host() const { return false; }
+  // Throws Error if a sum that was started has failed since, as recorded ones may at any time.
+  virtual void check() {}
+
   virtual std::string description() const = 0;  // "shared memory (2 ranks)", "mpi (2 ranks)"
 };
 

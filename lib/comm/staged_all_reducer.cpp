@@ -71,6 +71,8 @@ class StagedAllReducer final : public AllReducer {
     side_.make_main_wait();
   }
 
+  bool needs_host() const override { return true; }
+
   std::string description() const override { return host_->description() + ", through the host"; }
 
  private:

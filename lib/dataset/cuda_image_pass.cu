@@ -1,16 +1,16 @@
 #include "dataset/cuda_image_pass.hpp"
 #include "device/cuda/cuda_launch.cuh"
-#include "device/cuda/image_kernels.hpp"
 #include "device/cuda/with_dtype.hpp"
 
 namespace lockstep::cuda {
 
-void queue_image_layout(const Tensor& planes, const Tensor& images, cudaStream_t stream) {
+void queue_batch(const SampleStore& samples, const SampleView* views, const Batch& batch, cudaStream_t stream) {
   const CudaLaunch launch(stream);
-  const FeatureMap to(images);
-  with_dtype(images.dtype(), [&](auto dtype) {
-    launch(to.vectors(), InterleaveImages<dtype()>{planes.as<float>(), to});
+  const FeatureMap images(batch.images);
+  with_dtype(batch.images.dtype(), [&](auto dtype) {
+    launch(images.vectors(), MakeImages<dtype()>{samples, views, images});
   });
+  launch(batch.labels.shape()[0], GatherLabels{samples, views, batch.labels.as<std::int32_t>()});
 }
 
 }  // namespace lockstep::cuda

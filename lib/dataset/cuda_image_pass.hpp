@@ -1,13 +1,15 @@
-// The layout of pictures on a GPU, queued on a stream.
+// What a GPU does with the samples of a part, queued on a stream.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
-#include "device/tensor.hpp"
+#include "dataset/batch.hpp"
+#include "device/cuda/image_kernels.hpp"
 
 namespace lockstep::cuda {
 
-// `planes` holds [n, c, h, w] fp32 for `images` [n, h, w, c]. Stream-ordered.
-void queue_image_layout(const Tensor& planes, const Tensor& images, cudaStream_t stream);
+// Images and labels of `batch` from `samples` as `views`, one for each place, say. Stream-ordered; all memory is the
+// device's.
+void queue_batch(const SampleStore& samples, const SampleView* views, const Batch& batch, cudaStream_t stream);
 
 }  // namespace lockstep::cuda

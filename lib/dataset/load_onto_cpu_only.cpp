@@ -3,6 +3,8 @@
 
 namespace lockstep {
 
-std::unique_ptr<Loader> load_onto(Device&, std::unique_ptr<Loader> host) { return host; }
+std::unique_ptr<Loader> load_onto(Device&, const LoaderSource& source, DataPlace place) {
+  return load_onto_cpu(source, place);
+}
 
 }  // namespace lockstep

@@ -1,147 +1,99 @@
 #include "dataset/loader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
-#include <memory>
+#include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "dataset/part_ring.hpp"
-#include "dataset/sampler.hpp"
 
 namespace lockstep {
 namespace {
 
-// A part by its place in the split: positions [first, first + samples) of `epoch`.
-struct PartPlace {
-  std::int64_t epoch;
-  std::int64_t first;
-  std::int64_t samples;
-};
-
-// Which samples part number 0, 1, 2, ... of this rank holds, and how they are treated.
-class PartPlan {
+// Aligned memory for a part, as the CPU's first convolution reads it.
+class HostPart {
  public:
-  virtual ~PartPlan() = default;
-  virtual PartPlace place(std::int64_t part) const = 0;
-  virtual std::int64_t sample_at(const PartPlace& place, std::int64_t position) const = 0;
-  virtual View view_at(const PartPlace& place, std::int64_t position) const = 0;
-};
+  HostPart(std::int64_t places, const SampleShape& shape)
+      : images_(reserve(places * shape.height * shape.width * shape.channels * size_of(DType::f32))),
+        labels_(reserve(places * size_of(DType::i32))) {
+    const Shape dims{places, shape.height, shape.width, shape.channels};
+    const std::int64_t bytes = dims.count() * size_of(DType::f32);
+    batch.images = Tensor(images_.front().bytes.data(), bytes, dims, DType::f32, Layout::images);
+    batch.labels =
+        Tensor(labels_.front().bytes.data(), places * size_of(DType::i32), Shape{places}, DType::i32, Layout::plain);
+  }
 
-class TrainingPlan final : public PartPlan {
- public:
-  TrainingPlan(std::int64_t samples, const LoaderShare& share, Augmentation augmentation, std::uint64_t seed,
-               std::int64_t first_step)
-      : samples_(samples), share_(share), augmentation_(augmentation), seed_(seed), first_step_(first_step) {}
-
-  PartPlace place(std::int64_t part) const override {
-    const std::int64_t steps_per_epoch = samples_ / share_.global_batch;
-    const std::int64_t step = first_step_ + part / share_.parts;
-    const std::int64_t part_of_step = share_.first_part + part % share_.parts;
-    return {step / steps_per_epoch, step % steps_per_epoch * share_.global_batch + part_of_step * share_.part_size(),
-            share_.part_size()};
-  }
-  std::int64_t sample_at(const PartPlace& place, std::int64_t position) const override {
-    return SampleOrder(samples_, seed_, place.epoch).sample_at(position);
-  }
-  View view_at(const PartPlace& place, std::int64_t position) const override {
-    return choose_view(augmentation_, seed_, place.epoch, position);
-  }
+  Batch batch;
 
  private:
-  std::int64_t samples_;
-  LoaderShare share_;
-  Augmentation augmentation_;
-  std::uint64_t seed_;
-  std::int64_t first_step_;  // counted from the first epoch
+  struct alignas(Arena::alignment) CacheLine {
+    std::array<std::byte, Arena::alignment> bytes;
+  };
+  static std::vector<CacheLine> reserve(std::int64_t bytes) {
+    return std::vector<CacheLine>(static_cast<std::size_t>((bytes + Arena::alignment - 1) / Arena::alignment));
+  }
+
+  std::vector<CacheLine> images_;
+  std::vector<CacheLine> labels_;
 };
 
-class EvaluationPlan final : public PartPlan {
+class HostLoader final : public Loader {
  public:
-  EvaluationPlan(std::int64_t samples, std::int64_t batch, int rank, int ranks)
-      : samples_(samples), batch_(batch), rank_(rank), ranks_(ranks) {}
+  explicit HostLoader(const LoaderSource& source)
+      : source_(source),
+        normalizer_(manifest().shape, manifest().mean, manifest().deviation),
+        ring_([this] { return HostPart(source_.places, manifest().shape); },
+              [this](std::int64_t part, HostPart& memory) { fill(part, memory.batch); }, source.threads) {}
 
-  PartPlace place(std::int64_t part) const override {
-    const std::int64_t batch_of_rank = part % evaluation_batches(samples_, batch_, ranks_);
-    const std::int64_t first = std::min((batch_of_rank * ranks_ + rank_) * batch_, samples_);
-    return {0, first, std::min(batch_, samples_ - first)};
-  }
-  std::int64_t sample_at(const PartPlace&, std::int64_t position) const override { return position; }
-  View view_at(const PartPlace&, std::int64_t) const override { return {}; }
+  const Batch& next() override { return ring_.next().batch; }
+  double waited_ms() const override { return ring_.waited_ms(); }
 
  private:
-  std::int64_t samples_;
-  std::int64_t batch_;
-  int rank_;
-  int ranks_;
-};
-
-// Fills parts by a plan.
-class PartFiller {
- public:
-  PartFiller(const Dataset& dataset, std::unique_ptr<PartPlan> plan)
-      : dataset_(dataset),
-        plan_(std::move(plan)),
-        normalizer_(dataset.manifest().shape, dataset.manifest().mean, dataset.manifest().deviation) {}
+  const Manifest& manifest() const { return source_.dataset->manifest(); }
 
   // Every place of `batch` is written: those without a sample get zeros and label -1.
   void fill(std::int64_t part, Batch& batch) const {
-    const PartPlace place = plan_->place(part);
+    const PartPlace place = source_.plan->place(part);
     const std::int64_t places = batch.labels.shape()[0];
     const auto image_count = static_cast<std::size_t>(batch.images.shape().count() / places);
     auto* image = batch.images.as<float>();
     auto* const labels = batch.labels.as<std::int32_t>();
     for (std::int64_t i = 0; i < place.samples; ++i, image += image_count) {
       const std::int64_t position = place.first + i;
-      const std::int64_t sample = plan_->sample_at(place, position);
-      normalizer_.write(dataset_.image(sample), plan_->view_at(place, position), {image, image_count});
-      labels[i] = dataset_.label(sample);
+      const std::int64_t sample = source_.plan->sample_at(place, position);
+      normalizer_.write(source_.dataset->image(sample), source_.plan->view_at(place, position), {image, image_count});
+      labels[i] = source_.dataset->label(sample);
     }
     std::fill(image, image + (places - place.samples) * static_cast<std::int64_t>(image_count), 0.0F);
     std::fill(labels + place.samples, labels + places, -1);
     batch.samples = place.samples;
   }
 
- private:
-  const Dataset& dataset_;
-  std::unique_ptr<PartPlan> plan_;
+  LoaderSource source_;
   Normalizer normalizer_;
+  PartRing<HostPart> ring_;  // its threads use the others
 };
-
-std::unique_ptr<Loader> make_ring(const Dataset& dataset, std::unique_ptr<PartPlan> plan, std::int64_t places,
-                                  int threads) {
-  const auto filler = std::make_shared<const PartFiller>(dataset, std::move(plan));
-  return std::make_unique<PartRing>([filler](std::int64_t part, Batch& batch) { filler->fill(part, batch); }, places,
-                                    dataset.manifest().shape, threads);
-}
 
 }  // namespace
 
-std::unique_ptr<Loader> make_training_loader(const Dataset& dataset, const LoaderShare& share,
-                                             Augmentation augmentation, std::uint64_t seed, std::int64_t epoch,
-                                             std::int64_t step, int threads) {
-  assert(share.total_parts > 0 && share.global_batch % share.total_parts == 0);
-  assert(share.parts > 0 && share.first_part >= 0 && share.first_part + share.parts <= share.total_parts);
+LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, Augmentation augmentation,
+                             std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads) {
   const std::int64_t samples = dataset.samples();
   require(samples >= share.global_batch, Failure::usage,
           "the training set has {} samples but the global batch {} (no step would ever be complete). Choose a smaller "
           "global batch?",
           samples, share.global_batch);
   const std::int64_t first_step = epoch * (samples / share.global_batch) + step;
-  auto plan = std::make_unique<TrainingPlan>(samples, share, augmentation, seed, first_step);
-  return make_ring(dataset, std::move(plan), share.part_size(), threads);
+  return {&dataset, make_training_plan(samples, share, augmentation, seed, first_step), share.part_size(), threads};
 }
 
-std::unique_ptr<Loader> make_evaluation_loader(const Dataset& dataset, std::int64_t batch, int rank, int ranks,
-                                               int threads) {
-  assert(batch > 0 && rank >= 0 && rank < ranks);
-  auto plan = std::make_unique<EvaluationPlan>(dataset.samples(), batch, rank, ranks);
-  return make_ring(dataset, std::move(plan), batch, threads);
+LoaderSource evaluation_source(const Dataset& dataset, std::int64_t batch, int rank, int ranks, int threads) {
+  return {&dataset, make_evaluation_plan(dataset.samples(), batch, rank, ranks), batch, threads};
 }
 
-std::int64_t evaluation_batches(std::int64_t samples, std::int64_t batch, int ranks) {
-  const std::int64_t per_round = batch * ranks;
-  return (samples + per_round - 1) / per_round;
-}
+std::unique_ptr<Loader> make_host_loader(const LoaderSource& source) { return std::make_unique<HostLoader>(source); }
 
 }  // namespace lockstep

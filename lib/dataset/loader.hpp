@@ -7,28 +7,18 @@
 #include <cstdint>
 #include <memory>
 
-#include "dataset/augment.hpp"
 #include "dataset/batch.hpp"
 #include "dataset/dataset.hpp"
+#include "dataset/part_plan.hpp"
 
 namespace lockstep {
-
-// The positions of an epoch that this rank carries, in order of time. Step s of an epoch covers the positions
-// [s * global_batch, (s + 1) * global_batch), cut into equal parts; a rank carries parts [first_part, first_part +
-// parts).
-struct LoaderShare {
-  std::int64_t global_batch = 0;
-  int total_parts = 1;  // of all ranks; divides global_batch
-  int first_part = 0;
-  int parts = 1;
-  std::int64_t part_size() const { return global_batch / total_parts; }
-};
 
 class Loader {
  public:
   virtual ~Loader() = default;
   // The next part of this rank: parts of a step one after another, then the next step, then (training) the next epoch.
-  // Waits if the threads are behind. Valid until the next call.
+  // Waits if the threads are behind. Valid until the next call; on a device that works on its own it is the same memory
+  // every time, so that what reads it can be recorded.
   virtual const Batch& next() = 0;
   // Call once the work on the part at hand is queued: a loader that has to carry parts to the device starts on the
   // next.
@@ -37,15 +27,21 @@ class Loader {
   virtual double waited_ms() const = 0;
 };
 
-// Training: endless, every epoch in an order of its own, the incomplete last batch dropped. Starts at (epoch, step).
-// `dataset` outlives the loader. Throws Error(usage) if the split is smaller than one global batch.
-std::unique_ptr<Loader> make_training_loader(const Dataset& dataset, const LoaderShare& share,
-                                             Augmentation augmentation, std::uint64_t seed, std::int64_t epoch,
-                                             std::int64_t step, int threads);
-// Evaluation: each sample of the split once over all ranks, in file order, no augmentation; the last batches are filled
-// up with label -1. Every rank gets the same number of batches; after the last one it starts again.
-std::unique_ptr<Loader> make_evaluation_loader(const Dataset& dataset, std::int64_t batch, int rank, int ranks,
-                                               int threads);
-std::int64_t evaluation_batches(std::int64_t samples, std::int64_t batch, int ranks);  // per rank
+// What to load, and by how many threads of this rank. `dataset` outlives every loader.
+struct LoaderSource {
+  const Dataset* dataset;
+  std::shared_ptr<const PartPlan> plan;
+  std::int64_t places;  // of a part
+  int threads;
+};
+
+// Starts at (epoch, step). Throws Error(usage) if the split is smaller than one global batch.
+LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, Augmentation augmentation,
+                             std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads);
+// The last batches are filled up with label -1.
+LoaderSource evaluation_source(const Dataset& dataset, std::int64_t batch, int rank, int ranks, int threads);
+
+// Into the host's memory, planar fp32.
+std::unique_ptr<Loader> make_host_loader(const LoaderSource& source);
 
 }  // namespace lockstep

@@ -1,49 +1,42 @@
 // A ring of parts that threads fill ahead of need. All memory is there from the start.
 #pragma once
 
-#include <array>
+#include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <condition_variable>
-#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
-
-#include "dataset/loader.hpp"
 
 namespace lockstep {
 
-// Fills the batch of part number 0, 1, 2, ...; called by several threads at once, for different parts.
-using FillPart = std::function<void(std::int64_t part, Batch& batch)>;
-
 // Each thread takes the next part, waits until its slot is free, and fills it alone: threads share nothing but the
-// count. What `fill` throws, next() throws.
-class PartRing final : public Loader {
+// count. `Part` is the memory of a part; it stays where it is.
+template <typename Part>
+class PartRing {
  public:
-  // A part has room for `places` samples of `shape`.
-  PartRing(FillPart fill, std::int64_t places, const SampleShape& shape, int threads);
-  ~PartRing() override;
+  // Fills part number 0, 1, 2, ...; called by several threads at once, for different parts. What it throws, next()
+  // throws, behind the parts that were whole.
+  using Fill = std::function<void(std::int64_t part, Part& memory)>;
+
+  // `make` gives the memory of one part.
+  PartRing(const std::function<Part()>& make, Fill fill, int threads);
+  ~PartRing();
   PartRing(const PartRing&) = delete;
   PartRing& operator=(const PartRing&) = delete;
 
-  const Batch& next() override;
-  double waited_ms() const override;
+  // Waits if the threads are behind. Valid until the next call.
+  const Part& next();
+  double waited_ms() const { return std::chrono::duration<double, std::milli>(waited_).count(); }
 
  private:
-  struct alignas(Arena::alignment) CacheLine {
-    std::array<std::byte, Arena::alignment> bytes;
-  };
-  // Memory for a part, and the part that it holds.
   struct Slot {
-    Slot(std::int64_t places, const SampleShape& shape);
-    static std::vector<CacheLine> reserve(std::int64_t bytes);
-
-    std::vector<CacheLine> images;
-    std::vector<CacheLine> labels;
-    Batch batch;
+    Part memory;
     std::int64_t part = -1;  // filled and ready
   };
 
@@ -51,7 +44,7 @@ class PartRing final : public Loader {
   void work();
   void fill_parts();
 
-  FillPart fill_;
+  Fill fill_;
   std::vector<Slot> slots_;
   std::vector<std::thread> threads_;
 
@@ -64,5 +57,69 @@ class PartRing final : public Loader {
   std::exception_ptr failure_;
   std::chrono::steady_clock::duration waited_{};  // the caller's alone
 };
+
+template <typename Part>
+PartRing<Part>::PartRing(const std::function<Part()>& make, Fill fill, int threads) : fill_(std::move(fill)) {
+  assert(threads > 0);
+  // One part is in the caller's hands, one waits for it, and each thread has one in work.
+  slots_.reserve(static_cast<std::size_t>(threads) + 2);
+  for (int slot = 0; slot < threads + 2; ++slot) slots_.push_back({make()});
+  for (int thread = 0; thread < threads; ++thread) threads_.emplace_back([this] { work(); });
+}
+
+template <typename Part>
+PartRing<Part>::~PartRing() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  slot_free_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+template <typename Part>
+const Part& PartRing<Part>::next() {
+  std::unique_lock lock(mutex_);
+  const std::int64_t part = ++current_;
+  slot_free_.notify_all();  // the caller has done with the part before
+  Slot& slot = slot_of(part);
+  const auto ready = [&] { return slot.part == part || failure_ != nullptr; };
+  if (!ready()) {
+    const auto start = std::chrono::steady_clock::now();
+    part_ready_.wait(lock, ready);
+    waited_ += std::chrono::steady_clock::now() - start;
+  }
+  if (slot.part != part) std::rethrow_exception(failure_);
+  return slot.memory;
+}
+
+// A thread must not end the program by itself where one rank alone may unwind. Nothing in it is collective, so that
+// unwinding it first is safe on several ranks too.
+template <typename Part>
+void PartRing<Part>::work() {
+  try {
+    fill_parts();
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    failure_ = std::current_exception();
+    part_ready_.notify_all();
+  }
+}
+
+template <typename Part>
+void PartRing<Part>::fill_parts() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const std::int64_t part = taken_++;
+    const auto ring = static_cast<std::int64_t>(slots_.size());
+    slot_free_.wait(lock, [&] { return stopping_ || part - ring < std::max<std::int64_t>(current_, 0); });
+    if (stopping_) return;
+    lock.unlock();
+    fill_(part, slot_of(part).memory);
+    lock.lock();
+    slot_of(part).part = part;
+    part_ready_.notify_all();
+  }
+}
 
 }  // namespace lockstep

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "device/ops.hpp"
+#include "device/readback.hpp"
+#include "device/recording.hpp"
 #include "device/tensor.hpp"
 
 namespace lockstep {
@@ -29,6 +31,7 @@ struct DeviceOptions {
   bool verbose = false;          // print the kernel chosen for each layer and direction
   bool tf32 = false;             // GPU: fp32 convolutions and products in TF32, of 10 bits
   bool deterministic = false;    // GPU: only engines that give the same bits every time
+  bool graphs = true;            // GPU: record the step once and repeat it
 };
 
 class Device {
@@ -56,6 +59,12 @@ class Device {
                      const Tensor& stored) = 0;
   virtual void load(ParameterKind kind, std::span<const std::int64_t> dims, const Tensor& stored,
                     std::span<float> values) = 0;
+
+  // Whether the host queues work ahead of the device, and how far a step's results may then lag behind it.
+  virtual int steps_ahead() const { return 0; }
+  virtual std::unique_ptr<Recording> make_recording() { return make_direct_recording(); }
+  // For `count` fp32 values.
+  virtual std::unique_ptr<Readback> make_readback(std::int64_t count) { return make_host_readback(count); }
 
   virtual void synchronize() = 0;               // waits for everything queued
   virtual std::int64_t peak_bytes() const = 0;  // most memory that tensors have taken so far

@@ -51,6 +51,13 @@ struct NormSaved {
   Tensor inverse_deviation;  // 1 / sqrt(biased variance + epsilon)
 };
 
+// Where the gradient of softmax cross-entropy goes: d_logits = scale * loss_scale[0] * (softmax - target). Not wanted
+// if d_logits is empty; without loss scaling loss_scale is.
+struct LogitsGradient {
+  Tensor d_logits;    // plain [n, classes]
+  Tensor loss_scale;  // [1]; the sums are not multiplied with it
+};
+
 // Softmax cross-entropy sums of the parts seen so far: two fp32 elements.
 struct LossSums {
   Tensor loss;     // [1] sum over samples of scale * loss
@@ -116,10 +123,9 @@ class Ops {
                                       Accumulate accumulate) = 0;
 
   // ---- loss: logits plain [n, classes], labels i32 [n] (-1: not counted, gradient zero)
-  // target = (1 - smoothing) * onehot + smoothing / classes, as PyTorch. d_logits = scale * (softmax - target), or not
-  // written if empty. Adds to `sums` or overwrites them.
+  // target = (1 - smoothing) * onehot + smoothing / classes, as PyTorch. Adds to `sums` or overwrites them.
   virtual void softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
-                                     const Tensor& d_logits, const LossSums& sums, Accumulate accumulate) = 0;
+                                     const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) = 0;
 
   // ---- kernel choices, as text, one line a layer and direction: measured on first use unless imported before
   virtual std::string export_plan() const = 0;

@@ -55,6 +55,8 @@ constexpr std::array<Choice<std::optional<Augmentation>>, 4> augmentations{
      {"none", Augmentation::none},
      {"crop", Augmentation::crop},
      {"crop-flip", Augmentation::crop_and_flip}}};
+constexpr std::array<Choice<DataPlace>, 3> data_places{
+    {{"auto", DataPlace::automatic}, {"device", DataPlace::device}, {"host", DataPlace::host}}};
 constexpr std::array<Choice<const char*>, 4> reducers{
     {{"auto", "auto"}, {"nccl", "nccl"}, {"mpi", "mpi"}, {"shared", "shared"}}};
 constexpr std::array<Choice<const char*>, 3> devices{{{"auto", "auto"}, {"cpu", "cpu"}, {"cuda", "cuda"}}};
@@ -76,6 +78,8 @@ void declare_device(CLI::App& app, DeviceOptions& device) {
       ->check(CLI::Range(0, 4096))
       ->type_name("THREADS");
   app.add_flag("--tf32", device.tf32, "On a GPU: fp32 convolutions and products in TF32, of 10 bits");
+  app.add_flag("!--no-graphs", device.graphs,
+               "On a GPU: queue every call of a step anew instead of recording the step once");
   app.add_flag("--deterministic", device.deterministic, "On a GPU: only kernels that give the same bits every time");
   app.add_flag("--verbose", device.verbose, "Print the kernel chosen for each layer and direction");
 }
@@ -86,6 +90,8 @@ void declare_data(CLI::App& app, Recipe& recipe) {
       ->type_name("FOLDER");
   add_choice(app, "--augment", augmentations, recipe.augmentation, name_of(augmentations, recipe.augmentation),
              "Changes to training pictures; auto: crop-flip for pictures, crop for digits");
+  add_choice(app, "--data-on", data_places, recipe.data_place, name_of(data_places, recipe.data_place),
+             "Where a GPU takes samples from: its own memory, the host's, or (auto) its own if they fit well");
   app.add_option("--loader-threads", recipe.loader_threads, "Threads of each rank that read and augment samples")
       ->check(CLI::Range(1, 256))
       ->type_name("THREADS");

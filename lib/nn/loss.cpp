@@ -5,15 +5,14 @@ namespace lockstep {
 Tensor softmax_cross_entropy(Device& device, const Tensor& logits, const Tensor& labels, const LossOptions& options,
                              const LossSums& sums, Accumulate accumulate) {
   Tensor gradient = device.make(logits.shape(), DType::f32, Layout::plain);
-  device.ops().softmax_cross_entropy(logits, labels, options.label_smoothing, options.scale, gradient, sums,
-                                     accumulate);
+  device.ops().softmax_cross_entropy(logits, labels, options.label_smoothing, options.scale,
+                                     {gradient, options.loss_scale}, sums, accumulate);
   return gradient;
 }
 
 void sum_softmax_cross_entropy(Device& device, const Tensor& logits, const Tensor& labels, const LossOptions& options,
                                const LossSums& sums, Accumulate accumulate) {
-  device.ops().softmax_cross_entropy(logits, labels, options.label_smoothing, options.scale, Tensor(), sums,
-                                     accumulate);
+  device.ops().softmax_cross_entropy(logits, labels, options.label_smoothing, options.scale, {}, sums, accumulate);
 }
 
 }  // namespace lockstep

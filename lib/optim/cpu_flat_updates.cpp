@@ -1,5 +1,6 @@
 #include "optim/cpu_flat_updates.hpp"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -14,13 +15,27 @@ class CpuFlatUpdates final : public FlatUpdates {
  public:
   explicit CpuFlatUpdates(std::vector<DecayRun> runs) : runs_(std::move(runs)) {}
 
-  void sgd(const SgdRates& rates, const SgdArrays& arrays) override {
-    const std::span<float> gradients = elements(arrays.gradients);
-    sgd_update(runs_, rates, gradients, elements(arrays.velocity), elements(arrays.values).first(gradients.size()));
+  void set(const Tensor& slot, float value) override { *slot.as<float>() = value; }
+
+  void judge(const Tensor& tail, const TailPlaces& places, const StepRecord& record) override {
+    const std::span<const float> from = elements(tail);
+    float* const values = record.all().as<float>();
+    const Verdict verdict = judge_step(values, from[static_cast<std::size_t>(places.loss)],
+                                       from[static_cast<std::size_t>(places.overflow)]);
+    values[step_verdict] = static_cast<float>(verdict);
+    std::ranges::copy(from, values + step_tail);
   }
 
-  void average(const Tensor& batch, float momentum, const Tensor& running) override {
-    average_into(elements(batch), momentum, elements(running));
+  void sgd(const SgdRule& rule, const SgdArrays& arrays, const StepRecord& record) override {
+    if (!is_applied(record)) return;
+    const std::span<float> gradients = elements(arrays.gradients);
+    const SgdRates rates{value_of(record, step_learning_rate), value_of(record, step_gradient_scale)};
+    sgd_update(runs_, rule, rates, gradients, elements(arrays.velocity),
+               elements(arrays.values).first(gradients.size()));
+  }
+
+  void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) override {
+    if (is_applied(record)) average_into(elements(batch), momentum, elements(running));
   }
 
   void count_non_finite(const Tensor& values, const Tensor& count, Accumulate accumulate) override {
@@ -30,6 +45,11 @@ class CpuFlatUpdates final : public FlatUpdates {
   }
 
  private:
+  static float value_of(const StepRecord& record, StepField field) { return *record.at(field).as<float>(); }
+  static bool is_applied(const StepRecord& record) {
+    return value_of(record, step_verdict) == static_cast<float>(Verdict::applied);
+  }
+
   std::vector<DecayRun> runs_;
 };
 

@@ -3,7 +3,9 @@
 
 namespace lockstep::cuda {
 
-void queue_set_scalars(const SetSgdScalars& pass, CUstream_st* stream) { CudaLaunch{stream}(1, pass); }
+void queue_set_value(const SetValue& pass, CUstream_st* stream) { CudaLaunch{stream}(1, pass); }
+
+void queue_judge_step(const JudgeStep& pass, CUstream_st* stream) { CudaLaunch{stream}(1, pass); }
 
 void queue_sgd(const Sgd& pass, CUstream_st* stream) { CudaLaunch{stream}(quads(pass.count), pass); }
 

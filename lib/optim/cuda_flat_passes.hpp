@@ -2,17 +2,32 @@
 #pragma once
 
 #include "device/cuda/flat_kernels.hpp"
+#include "optim/step_record.hpp"
 
 struct CUstream_st;  // what cudaStream_t points to
 
 namespace lockstep::cuda {
 
-// Puts what changes from step to step where a queued pass will read it. Run for one index.
-struct SetSgdScalars {
-  SgdScalars values;
-  SgdScalars* slot;
+// Puts a value where a queued pass will read it. Run for one index.
+struct SetValue {
+  float value;
+  float* slot;
 
-  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t) const { *slot = values; }
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t) const { *slot = value; }
+};
+
+// The decision on a step, and a copy of the tail it rests on. Run for one index.
+struct JudgeStep {
+  const float* tail;
+  std::int64_t tail_count;
+  std::int64_t loss;  // its place in the tail, and that of the number of overflows
+  std::int64_t overflow;
+  float* record;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t) const {
+    record[step_verdict] = static_cast<float>(judge_step(record, tail[loss], tail[overflow]));
+    for (std::int64_t i = 0; i < tail_count; ++i) record[step_tail + i] = tail[i];
+  }
 };
 
 // Elements of scratch that counting takes: so many threads count, the next launch makes their sums sixteen times fewer.
@@ -32,7 +47,8 @@ void count_non_finite(const Launch& launch, const Tensor& values, const Tensor& 
 }
 
 // All pointers are the device's. Stream-ordered.
-void queue_set_scalars(const SetSgdScalars& pass, CUstream_st* stream);
+void queue_set_value(const SetValue& pass, CUstream_st* stream);
+void queue_judge_step(const JudgeStep& pass, CUstream_st* stream);
 void queue_sgd(const Sgd& pass, CUstream_st* stream);
 void queue_average(const AverageInto& pass, std::int64_t count, CUstream_st* stream);
 void queue_count_non_finite(const Tensor& values, const Tensor& scratch, const Tensor& found, Accumulate accumulate,

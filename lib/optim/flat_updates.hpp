@@ -7,6 +7,7 @@
 
 #include "device/device.hpp"
 #include "optim/sgd_update.hpp"
+#include "optim/step_record.hpp"
 
 namespace lockstep {
 
@@ -17,13 +18,24 @@ struct SgdArrays {
   Tensor values;
 };
 
-// Every call is stream-ordered. The arithmetic is that of optim/sgd_update.hpp.
+// Where judge() finds what it rests on in the tail of the reduced array.
+struct TailPlaces {
+  std::int64_t loss;
+  std::int64_t overflow;
+};
+
+// Every call is stream-ordered. The arithmetic is that of optim/sgd_update.hpp and optim/step_record.hpp.
 class FlatUpdates {
  public:
   virtual ~FlatUpdates() = default;
 
-  virtual void sgd(const SgdRates& rates, const SgdArrays& arrays) = 0;
-  virtual void average(const Tensor& batch, float momentum, const Tensor& running) = 0;
+  // slot[0] = value.
+  virtual void set(const Tensor& slot, float value) = 0;
+  // Puts the verdict on a step into its record, and a copy of `tail`.
+  virtual void judge(const Tensor& tail, const TailPlaces& places, const StepRecord& record) = 0;
+  // By the rate and the gradient scale in the record. Unless the verdict is `applied`, these two change nothing.
+  virtual void sgd(const SgdRule& rule, const SgdArrays& arrays, const StepRecord& record) = 0;
+  virtual void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) = 0;
   // Overwrites count[0] with the number of infinities and NaNs in `values`, or adds it.
   virtual void count_non_finite(const Tensor& values, const Tensor& count, Accumulate accumulate) = 0;
 };

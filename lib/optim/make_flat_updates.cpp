@@ -29,7 +29,6 @@ class CudaFlatUpdates final : public FlatUpdates {
       : device_(device),
         run_count_(static_cast<std::int64_t>(runs.size())),
         runs_(room_for<cuda::DecayFrom>(device, runs.size())),
-        scalars_(room_for<cuda::SgdScalars>(device, 1)),
         scratch_(device.make_lasting(cuda::counting_scratch, DType::f32)) {
     const std::vector<cuda::DecayFrom> from = decay_from(runs);
     // Behind the zeros that make_lasting() may have queued.
@@ -39,10 +38,18 @@ class CudaFlatUpdates final : public FlatUpdates {
     device.synchronize();
   }
 
-  void sgd(const SgdRates& rates, const SgdArrays& arrays) override {
-    auto* const slot = reinterpret_cast<cuda::SgdScalars*>(scalars_.data());
-    const bool looks_ahead = rates.kind == Momentum::nesterov;
-    cuda::queue_set_scalars({{rates.learning_rate, rates.gradient_scale}, slot}, device_.stream());
+  void set(const Tensor& slot, float value) override {
+    cuda::queue_set_value({value, slot.as<float>()}, device_.stream());
+  }
+
+  void judge(const Tensor& tail, const TailPlaces& places, const StepRecord& record) override {
+    cuda::queue_judge_step(
+        {tail.as<float>(), tail.shape().count(), places.loss, places.overflow, record.all().as<float>()},
+        device_.stream());
+  }
+
+  void sgd(const SgdRule& rule, const SgdArrays& arrays, const StepRecord& record) override {
+    const bool looks_ahead = rule.kind == Momentum::nesterov;
     cuda::queue_sgd({.gradients = arrays.gradients.as<float>(),
                      .velocity = arrays.velocity.as<float>(),
                      .values = arrays.values.as<float>(),
@@ -51,17 +58,18 @@ class CudaFlatUpdates final : public FlatUpdates {
                      .count = arrays.gradients.shape().count(),
                      .runs = reinterpret_cast<const cuda::DecayFrom*>(runs_.data()),
                      .run_count = run_count_,
-                     .momentum = rates.momentum,
+                     .momentum = rule.momentum,
                      .own = looks_ahead ? 1.0F : 0.0F,
-                     .look_ahead = looks_ahead ? rates.momentum : 1.0F,
-                     .scalars = slot,
-                     .overflow = nullptr},
+                     .look_ahead = looks_ahead ? rule.momentum : 1.0F,
+                     .learning_rate = record.at(step_learning_rate).as<float>(),
+                     .gradient_scale = record.at(step_gradient_scale).as<float>(),
+                     .skip = record.at(step_verdict).as<float>()},
                     device_.stream());
   }
 
-  void average(const Tensor& batch, float momentum, const Tensor& running) override {
-    cuda::queue_average({batch.as<float>(), momentum, running.as<float>(), nullptr}, running.shape().count(),
-                        device_.stream());
+  void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) override {
+    cuda::queue_average({batch.as<float>(), momentum, running.as<float>(), record.at(step_verdict).as<float>()},
+                        running.shape().count(), device_.stream());
   }
 
   void count_non_finite(const Tensor& values, const Tensor& count, Accumulate accumulate) override {
@@ -72,7 +80,6 @@ class CudaFlatUpdates final : public FlatUpdates {
   cuda::CudaDevice& device_;
   std::int64_t run_count_;
   Tensor runs_;
-  Tensor scalars_;
   Tensor scratch_;
 };
 

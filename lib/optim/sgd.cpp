@@ -38,10 +38,9 @@ Sgd::Sgd(ParameterStore& store, const SgdOptions& options)
   assert(store.values());
 }
 
-void Sgd::step(float learning_rate, float gradient_scale) {
-  updates_->sgd({learning_rate, options_.momentum, options_.kind, gradient_scale},
-                {store_.gradients(), velocity_, store_.values()});
-  updates_->average(store_.batch_statistics(), statistics_momentum, store_.running());
+void Sgd::step(const StepRecord& record) {
+  updates_->sgd({options_.momentum, options_.kind}, {store_.gradients(), velocity_, store_.values()}, record);
+  updates_->average(store_.batch_statistics(), statistics_momentum, store_.running(), record);
 }
 
 }  // namespace lockstep

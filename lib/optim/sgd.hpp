@@ -23,9 +23,9 @@ class Sgd {
   // `store` is allocated and outlives this.
   Sgd(ParameterStore& store, const SgdOptions& options);
 
-  // Updates all parameters by store.gradients(), then the running statistics by store.batch_statistics().
-  // The gradients hold 1 / gradient_scale times their values. Stream-ordered.
-  void step(float learning_rate, float gradient_scale = 1.0F);
+  // Updates all parameters by store.gradients(), then the running statistics by store.batch_statistics(), as `record`
+  // says: its rate, its gradient scale, its verdict. Stream-ordered.
+  void step(const StepRecord& record);
 
  private:
   ParameterStore& store_;

@@ -5,19 +5,19 @@
 
 namespace lockstep {
 
-void sgd_update(std::span<const DecayRun> runs, const SgdRates& rates, std::span<const float> gradients,
-                std::span<float> velocity, std::span<float> values) {
+void sgd_update(std::span<const DecayRun> runs, const SgdRule& rule, const SgdRates& rates,
+                std::span<const float> gradients, std::span<float> velocity, std::span<float> values) {
   assert(gradients.size() == values.size() && velocity.size() == values.size());
   const float* const g = gradients.data();
   float* const v = velocity.data();
   float* const w = values.data();
-  const float momentum = rates.momentum;
+  const float momentum = rule.momentum;
   const float learning_rate = rates.learning_rate;
   const float gradient_scale = rates.gradient_scale;
   // The step is value -= learning_rate * (own * d + look_ahead * velocity): one loop without a branch serves both
   // kinds.
-  const float own = rates.kind == Momentum::nesterov ? 1.0F : 0.0F;
-  const float look_ahead = rates.kind == Momentum::nesterov ? momentum : 1.0F;
+  const float own = rule.kind == Momentum::nesterov ? 1.0F : 0.0F;
+  const float look_ahead = rule.kind == Momentum::nesterov ? momentum : 1.0F;
 
   // One team for all runs and no waiting between them: a network has a run for each norm, most of them tiny.
 #pragma omp parallel

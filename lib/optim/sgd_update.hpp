@@ -15,10 +15,14 @@ struct DecayRun {
   float weight_decay;
 };
 
-struct SgdRates {
-  float learning_rate;
+struct SgdRule {
   float momentum;
   Momentum kind;
+};
+
+// What may differ from step to step.
+struct SgdRates {
+  float learning_rate;
   float gradient_scale = 1.0F;  // 1 / loss scale
 };
 
@@ -30,8 +34,8 @@ struct SgdRates {
 //   value   -= learning_rate * (d + momentum * velocity)   nesterov
 //
 // The result does not depend on the number of threads.
-void sgd_update(std::span<const DecayRun> runs, const SgdRates& rates, std::span<const float> gradients,
-                std::span<float> velocity, std::span<float> values);
+void sgd_update(std::span<const DecayRun> runs, const SgdRule& rule, const SgdRates& rates,
+                std::span<const float> gradients, std::span<float> velocity, std::span<float> values);
 
 // running = (1 - momentum) * running + momentum * batch: the convention of PyTorch's batch norm.
 void average_into(std::span<const float> batch, float momentum, std::span<float> running);

@@ -6,8 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "dataset/load_onto.hpp"
-
 namespace lockstep {
 
 std::int64_t Evaluation::count(std::int64_t label, std::int64_t prediction) const {
@@ -29,12 +27,14 @@ double Evaluation::ratio(std::int64_t part) const {
   return samples == 0 ? 0 : static_cast<double>(part) / static_cast<double>(samples);
 }
 
-Evaluator::Evaluator(const Communicator& world, Model& model, const Dataset& dataset, int loader_threads)
+Evaluator::Evaluator(const Communicator& world, Model& model, const Dataset& dataset, int loader_threads,
+                     DataPlace place)
     : world_(world),
       model_(model),
       dataset_(dataset),
-      loader_(load_onto(model.store.device(), make_evaluation_loader(dataset, evaluation_batch, world.rank(),
-                                                                     world.size(), loader_threads))) {}
+      loader_(load_onto(model.store.device(),
+                        evaluation_source(dataset, evaluation_batch, world.rank(), world.size(), loader_threads),
+                        place)) {}
 
 Evaluator::Verdict Evaluator::judge(const float* logits, std::int32_t label) const {
   const std::int64_t classes = model_.options.classes;

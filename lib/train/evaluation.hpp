@@ -7,7 +7,7 @@
 
 #include "comm/communicator.hpp"
 #include "dataset/dataset.hpp"
-#include "dataset/loader.hpp"
+#include "dataset/load_onto.hpp"
 #include "train/model.hpp"
 
 namespace lockstep {
@@ -38,7 +38,7 @@ struct Evaluation {
 class Evaluator {
  public:
   // `dataset` and `model` outlive this.
-  Evaluator(const Communicator& world, Model& model, const Dataset& dataset, int loader_threads);
+  Evaluator(const Communicator& world, Model& model, const Dataset& dataset, int loader_threads, DataPlace place);
 
   // Collective. The same result on every rank: counts are exact, and the loss is summed sample by sample in the order
   // of the data set. Of equal logits the lowest class counts as predicted.

@@ -64,15 +64,15 @@ void GradientSync::ready(const Parameter& parameter) {
   assert(parameter.index == next_);  // one report a gradient and part, in the order of the flat array
   --next_;
   const int bucket = closed_bucket_[static_cast<std::size_t>(parameter.index)];
-  if (!last_part_ || bucket == closes_no_bucket) return;
-  start_sum(bucket);
+  if (!last_part_ || bucket == closes_no_bucket || reducer_.needs_host()) return;
+  start_sum(buckets_[static_cast<std::size_t>(bucket)]);
 }
 
-void GradientSync::start_sum(int bucket) {
-  const Bucket& full = buckets_[static_cast<std::size_t>(bucket)];
+void GradientSync::start_sum(const Bucket& full) {
   // The slot lies in the last bucket, which goes last.
   if (updates_ != nullptr) {
-    updates_->count_non_finite(full.gradients, overflow_, bucket == 0 ? Accumulate::overwrite : Accumulate::add);
+    const bool is_first = &full == &buckets_.front();
+    updates_->count_non_finite(full.gradients, overflow_, is_first ? Accumulate::overwrite : Accumulate::add);
   }
   const Stopwatch watch;
   reducer_.start_sum(full.values);
@@ -81,6 +81,9 @@ void GradientSync::start_sum(int bucket) {
 
 void GradientSync::finish() {
   assert(last_part_ && next_ == -1);
+  if (reducer_.needs_host()) {
+    for (const Bucket& full : buckets_) start_sum(full);
+  }
   const Stopwatch watch;
   reducer_.wait();
   cost_.after_backward_ms += watch.milliseconds();

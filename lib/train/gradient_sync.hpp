@@ -36,7 +36,8 @@ class GradientSync final : public GradientSink {
   void begin_part(int part, int parts);
   Accumulate accumulate() const override { return accumulate_; }
   void ready(const Parameter& parameter) override;
-  // Collective, stream-ordered. Call once after the last part's backward: all of store.reduced() is then summed.
+  // Collective, stream-ordered. Call once after the last part's backward: all of store.reduced() is then summed. With a
+  // reducer that needs the host, everything is started here, so that what comes before can be recorded.
   void finish();
 
   std::size_t bucket_count() const { return buckets_.size(); }
@@ -52,7 +53,7 @@ class GradientSync final : public GradientSink {
     Tensor gradients;  // what of it is neither statistics nor tail
   };
 
-  void start_sum(int bucket);
+  void start_sum(const Bucket& full);
 
   AllReducer& reducer_;
   std::vector<Bucket> buckets_;     // in the order backward fills them

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "device/ops.hpp"
 #include "nn/parameter_store.hpp"
@@ -19,23 +20,16 @@ struct Metrics {
   void add(const Metrics& other);
 };
 
-// Where the loss of a step's parts is summed. The loss must be scaled by loss_scale / global batch, as the gradients
-// are.
+// Where the loss of a step's parts is summed. The loss must be scaled by 1 / global batch.
 LossSums loss_sums(const ParameterStore& store);
 
-// What the reduced tail says of a step.
-struct StepSums {
-  Metrics metrics;
-  bool overflow = false;  // a gradient of some rank was not finite; false where nobody counted
-};
+// Of a step on `global_batch` samples, from its reduced tail.
+Metrics step_metrics(std::span<const float> tail, std::int64_t global_batch);
 
-// Of a step on `global_batch` samples. Waits for the device.
-StepSums read_step_sums(const ParameterStore& store, std::int64_t global_batch, float loss_scale = 1.0F);
+// Throws Error(diverged): the loss of `step` (counted from 0) is not a finite number.
+[[noreturn]] void diverged(double loss, std::int64_t step, double learning_rate);
 
-// Throws Error(diverged) if the loss of `step` (counted from 0) is not a finite number.
-void require_finite(double loss, std::int64_t step, double learning_rate);
-
-// Throws Error(diverged): gradients overflowed in `step`, and a smaller loss scale cannot help.
+// The same: gradients overflowed in `step`, and a smaller loss scale cannot help.
 [[noreturn]] void overflowed_unscaled(std::int64_t step, double learning_rate);
 
 }  // namespace lockstep

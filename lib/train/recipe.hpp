@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "dataset/loader.hpp"
+#include "dataset/load_onto.hpp"
 #include "dataset/manifest.hpp"
 #include "optim/lr_schedule.hpp"
 #include "optim/sgd.hpp"
@@ -49,6 +49,7 @@ struct Recipe {
   float label_smoothing = 0;
   std::optional<Augmentation> augmentation;  // none stated: by the kind of the samples
   int loader_threads = 1;
+  DataPlace data_place = DataPlace::automatic;
   std::int64_t report_every = 50;  // steps
 };
 

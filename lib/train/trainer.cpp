@@ -1,5 +1,6 @@
 #include "train/trainer.hpp"
 
+#include <cmath>
 #include <utility>
 
 #include "base/error.hpp"
@@ -34,7 +35,7 @@ void require_same_labels(const Recipe& recipe, const Manifest& train, const Mani
 }
 
 std::int64_t skipped_steps(const TrainingStep& step) {
-  return step.loss_scaler() ? step.loss_scaler()->state().skipped_steps : 0;
+  return std::llround(step.loss_scale().value_or(LossScale{}).skipped_steps);
 }
 
 }  // namespace
@@ -50,7 +51,7 @@ Trainer::Trainer(const Session& session, Recipe recipe)
       reporter_(session.world.rank(), recipe_.output, length_, recipe_.report_every),
       step_(session, model_options(recipe_, train_.manifest()), share_, recipe_.reduce, recipe_.sgd,
             recipe_.label_smoothing, recipe_.seed),
-      evaluator_(session.world, step_.model(), test_, recipe_.loader_threads) {
+      evaluator_(session.world, step_.model(), test_, recipe_.loader_threads, recipe_.data_place) {
   require_same_labels(recipe_, train_.manifest(), test_.manifest());
   describe();
   step_.choose_kernels(evaluation_batch);
@@ -76,7 +77,8 @@ void Trainer::describe() const {
 void Trainer::fit() {
   const Augmentation augmentation = recipe_.augmentation.value_or(default_augmentation(train_.manifest().kind));
   const std::unique_ptr<Loader> loader = load_onto(
-      *session_.device, make_training_loader(train_, share_, augmentation, recipe_.seed, 0, 0, recipe_.loader_threads));
+      *session_.device, training_source(train_, share_, augmentation, recipe_.seed, 0, 0, recipe_.loader_threads),
+      recipe_.data_place);
   reporter_.start();
   Evaluation last;
   for (std::int64_t epoch = 0; epoch < length_.epochs; ++epoch) {
@@ -89,11 +91,18 @@ void Trainer::fit() {
 void Trainer::train_epoch(Loader& loader, std::int64_t epoch) {
   for (std::int64_t index = 0; index < length_.steps_per_epoch; ++index) {
     const std::int64_t step = epoch * length_.steps_per_epoch + index;
-    const double rate = schedule_.at(step);
-    const std::int64_t skipped = skipped_steps(step_);
-    const Metrics metrics = step_.run(loader, step, rate);
-    reporter_.step({epoch, step}, metrics, rate, loader.waited_ms());
-    if (skipped_steps(step_) > skipped) reporter_.skipped({epoch, step}, step_.loss_scaler()->scale());
+    step_.start(loader, step, schedule_.at(step));
+    report(loader, session_.device->steps_ahead());
+  }
+  report(loader, 0);
+}
+
+void Trainer::report(const Loader& loader, int steps_left_under_way) {
+  while (step_.steps_under_way() > steps_left_under_way) {
+    const StepResult result = step_.finish();
+    const Position position{result.step / length_.steps_per_epoch, result.step};
+    reporter_.step(position, result.metrics, result.learning_rate, loader.waited_ms());
+    if (result.skipped) reporter_.skipped(position, result.loss_scale);
   }
 }
 

@@ -24,6 +24,7 @@ class Trainer {
  private:
   void describe() const;
   void train_epoch(Loader& loader, std::int64_t epoch);
+  void report(const Loader& loader, int steps_left_under_way);
   Evaluation test(std::int64_t epoch);
   void save(const Evaluation& last);
   nlohmann::json summary(const Evaluation& last, const std::string& weights_hash) const;

@@ -1,5 +1,11 @@
 #include "train/training_step.hpp"
 
+#include <cassert>
+#include <chrono>
+#include <span>
+#include <thread>
+#include <utility>
+
 #include "nn/initialise.hpp"
 #include "nn/loss.hpp"
 #include "runtime/failure_report.hpp"
@@ -24,7 +30,9 @@ TrainingStep::TrainingStep(const Session& session, const ModelOptions& model, co
       device_(*session.device),
       share_(share),
       label_smoothing_(label_smoothing),
-      model_(device_, model) {
+      model_(device_, model),
+      updates_(make_flat_updates(device_, {})),
+      record_(device_, ParameterStore::tail_count) {
   ParameterStore& store = model_.store;
   const std::int64_t count = store.reduced_count();
   reducer_ = make_all_reducer(reduce.reducer, device_, session.world, count * size_of(DType::f32));
@@ -33,11 +41,19 @@ TrainingStep::TrainingStep(const Session& session, const ModelOptions& model, co
   sync_ = std::make_unique<GradientSync>(store, *reducer_, reduce.bucket_bytes);
   sgd_ = std::make_unique<Sgd>(store, sgd);
   if (device_.precision() == DType::f16) scale_loss({});
+  for (std::unique_ptr<Recording>& recording : part_recordings_) recording = device_.make_recording();
+  update_recording_ = device_.make_recording();
 }
 
 void TrainingStep::scale_loss(const LossScale& state) {
-  if (!scaler_) sync_->count_overflow(model_.store);
-  scaler_.emplace(state);
+  if (!scales_loss_) sync_->count_overflow(model_.store);
+  scales_loss_ = true;
+  record_.scale_loss(state);
+}
+
+std::optional<LossScale> TrainingStep::loss_scale() const {
+  if (!scales_loss_) return std::nullopt;
+  return record_.loss_scale();
 }
 
 void TrainingStep::choose_kernels(std::int64_t evaluation_batch) {
@@ -58,31 +74,74 @@ void TrainingStep::rehearse(std::int64_t evaluation_batch) {
 void TrainingStep::run_part(const Batch& batch, GradientSink& sink, Accumulate accumulate) {
   model_.statistics = {1.0F / static_cast<float>(share_.total_parts), accumulate};
   const Tensor logits = model_.network->forward(batch.images, Mode::train);
-  const LossOptions loss{label_smoothing_, loss_scale() / static_cast<float>(share_.global_batch)};
+  const LossOptions loss{label_smoothing_, 1.0F / static_cast<float>(share_.global_batch), record_.at(step_loss_scale)};
   const Tensor gradient =
       softmax_cross_entropy(device_, logits, batch.labels, loss, loss_sums(model_.store), accumulate);
   model_.network->backward(gradient, sink);
 }
 
-Metrics TrainingStep::run(Loader& loader, std::int64_t step, double learning_rate) {
+void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate) {
+  assert(steps_under_way() <= device_.steps_ahead());
   failure_report::set_step(step);
+  updates_->set(record_.at(step_learning_rate), static_cast<float>(learning_rate));
   for (int part = 0; part < share_.parts; ++part) {
-    sync_->begin_part(part, share_.parts);
-    run_part(loader.next(), *sync_, sync_->accumulate());
+    queue_part(loader.next(), part);
     loader.start_next();
   }
-  sync_->finish();
-  const float scale = loss_scale();
-  const StepSums sums = read_step_sums(model_.store, share_.global_batch, scale);
-  require_finite(sums.metrics.loss(), step, learning_rate);
-  if (sums.overflow) {
-    if (!scaler_->can_shrink()) overflowed_unscaled(step, learning_rate);
-    scaler_->record_overflow();
-    return sums.metrics;
+  if (reducer_->needs_host()) {
+    sync_->finish();
+    update_recording_->run([this] { update(); });
   }
-  sgd_->step(static_cast<float>(learning_rate), 1.0F / scale);
-  if (scaler_) scaler_->record_clean_step();
-  return sums.metrics;
+  under_way_.push_back({step, learning_rate, spare_readback()});
+  under_way_.back().record->start(record_.all());
+}
+
+void TrainingStep::queue_part(const Batch& batch, int part) {
+  const bool is_last = part + 1 == share_.parts;
+  const PartKind kind = is_last ? last_part : part == 0 ? first_part : middle_part;
+  part_recordings_[kind]->run([&] {
+    sync_->begin_part(part, share_.parts);
+    run_part(batch, *sync_, sync_->accumulate());
+    if (!is_last || reducer_->needs_host()) return;
+    sync_->finish();
+    update();
+  });
+}
+
+void TrainingStep::update() {
+  updates_->judge(model_.store.tail(), {ParameterStore::tail_loss, ParameterStore::tail_overflow}, record_);
+  sgd_->step(record_);
+}
+
+std::unique_ptr<Readback> TrainingStep::spare_readback() {
+  if (spare_.empty()) return device_.make_readback(record_.count());
+  std::unique_ptr<Readback> readback = std::move(spare_.back());
+  spare_.pop_back();
+  return readback;
+}
+
+StepResult TrainingStep::finish() {
+  assert(!under_way_.empty());
+  UnderWay oldest = std::move(under_way_.front());
+  under_way_.pop_front();
+  while (!oldest.record->has_arrived()) {
+    reducer_->check();  // behind a sum that has failed nothing arrives
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  const std::span<const float> values = oldest.record->values();
+  const Metrics metrics = step_metrics(values.subspan(step_tail), share_.global_batch);
+  const auto verdict = static_cast<Verdict>(static_cast<std::uint8_t>(values[step_verdict]));
+  if (verdict == Verdict::not_finite) diverged(metrics.loss(), oldest.step, oldest.learning_rate);
+  if (verdict == Verdict::overflowed_unscaled) overflowed_unscaled(oldest.step, oldest.learning_rate);
+  const StepResult result{oldest.step, oldest.learning_rate, metrics, verdict == Verdict::overflowed,
+                          static_cast<double>(values[step_loss_scale])};
+  spare_.push_back(std::move(oldest.record));
+  return result;
+}
+
+StepResult TrainingStep::run(Loader& loader, std::int64_t step, double learning_rate) {
+  start(loader, step, learning_rate);
+  return finish();
 }
 
 }  // namespace lockstep

@@ -1,14 +1,26 @@
 // One optimizer step of one rank: its parts forward and backward, the sum over ranks, the update.
+//
+// On a device that works on its own the host runs ahead: start() queues a step, finish() tells of the oldest one later,
+// so that nothing waits within an epoch. From the second step on a GPU repeats what it recorded (Recording):
+//
+//   reducer            recorded                                               called every step
+//   NCCL               forward, backward, sums, update: one graph             upload of the batch
+//   through the host   forward and backward; the update                       upload of the batch, sums
+//
+// With several parts the first one, those between and the last one are recordings of their own.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dataset/loader.hpp"
-#include "optim/loss_scaler.hpp"
 #include "optim/sgd.hpp"
+#include "optim/step_record.hpp"
 #include "runtime/session.hpp"
 #include "train/gradient_sync.hpp"
 #include "train/metrics.hpp"
@@ -16,6 +28,15 @@
 #include "train/recipe.hpp"
 
 namespace lockstep {
+
+// What came of a step.
+struct StepResult {
+  std::int64_t step = 0;
+  double learning_rate = 0;
+  Metrics metrics;
+  bool skipped = false;   // a gradient of some rank overflowed, and no weight changed
+  double loss_scale = 1;  // of the next step
+};
 
 class TrainingStep {
  public:
@@ -27,14 +48,22 @@ class TrainingStep {
   // device measure its kernels; the others get its choices. Changes no weight. Call once, before the first step.
   void choose_kernels(std::int64_t evaluation_batch);
 
-  // Collective. The next step on what `loader` gives. `step` counts from 0, for the message. Throws Error(diverged), on
-  // every rank alike and before any weight changes, if the loss is not finite. With loss scaling, a step in which a
-  // gradient of any rank overflows changes nothing but the scale.
-  Metrics run(Loader& loader, std::int64_t step, double learning_rate);
+  // Collective, stream-ordered. The next step on what `loader` gives, which is on the device. `step` counts from 0. At
+  // most Device::steps_ahead() steps are under way before.
+  void start(Loader& loader, std::int64_t step, double learning_rate);
+  // Collective. Waits for the oldest step under way and tells of it. Throws Error(diverged), on every rank alike, if
+  // its loss is not finite, or if gradients overflow and no smaller loss scale can help; no weight has changed from
+  // that step on. A step in which a gradient overflows otherwise changes nothing but the scale.
+  StepResult finish();
+  int steps_under_way() const { return static_cast<int>(under_way_.size()); }
+  // start() and finish().
+  StepResult run(Loader& loader, std::int64_t step, double learning_rate);
 
-  // Scales the loss from the next step on, in half precision from the start; every rank alike.
+  // Scales the loss from the next step on; every rank alike. In half precision that is so from the start; elsewhere call
+  // it before the first step.
   void scale_loss(const LossScale& state);
-  const std::optional<LossScaler>& loss_scaler() const { return scaler_; }
+  // As it stands; none without loss scaling. Waits for the device.
+  std::optional<LossScale> loss_scale() const;
 
   Model& model() { return model_; }
   const Model& model() const { return model_; }
@@ -42,9 +71,18 @@ class TrainingStep {
   std::string reducer_description() const { return reducer_->description(); }
 
  private:
+  enum PartKind : std::uint8_t { first_part, middle_part, last_part, part_kinds };
+  struct UnderWay {
+    std::int64_t step;
+    double learning_rate;
+    std::unique_ptr<Readback> record;
+  };
+
+  void queue_part(const Batch& batch, int part);
   void run_part(const Batch& batch, GradientSink& sink, Accumulate accumulate);
+  void update();
   void rehearse(std::int64_t evaluation_batch);
-  float loss_scale() const { return scaler_ ? scaler_->scale() : 1.0F; }
+  std::unique_ptr<Readback> spare_readback();
 
   const Session& session_;
   Device& device_;
@@ -54,7 +92,13 @@ class TrainingStep {
   std::unique_ptr<AllReducer> reducer_;
   std::unique_ptr<GradientSync> sync_;
   std::unique_ptr<Sgd> sgd_;
-  std::optional<LossScaler> scaler_;
+  std::unique_ptr<FlatUpdates> updates_;
+  StepRecord record_;
+  bool scales_loss_ = false;
+  std::array<std::unique_ptr<Recording>, part_kinds> part_recordings_;
+  std::unique_ptr<Recording> update_recording_;  // where the host sums in between
+  std::deque<UnderWay> under_way_;               // oldest first
+  std::vector<std::unique_ptr<Readback>> spare_;
 };
 
 }  // namespace lockstep

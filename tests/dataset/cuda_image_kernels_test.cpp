@@ -96,16 +96,6 @@ TEST_P(CudaImagesTest, a_place_without_a_sample_is_zero_and_has_label_minus_one)
   EXPECT_EQ(labels, (std::vector<std::int32_t>{-1, 7}));
 }
 
-TEST_P(CudaImagesTest, come_from_planes_too) {
-  const std::vector<float> planes = cpu::CpuFixture::values(2 * sample_values, 1);
-  const Tensor images = make({2, 6, 5, 3});
-  with_dtype(GetParam(), [&](auto dtype) {
-    const FeatureMap map(images);
-    HostLaunch()(map.vectors(), InterleaveImages<dtype>{planes.data(), map});
-  });
-  expect_images(planes, images);
-}
-
 INSTANTIATE_TEST_SUITE_P(, CudaImagesTest, testing::Values(DType::f32, DType::bf16, DType::f16), [](const auto& test) {
   return test.param == DType::f32 ? "f32" : test.param == DType::f16 ? "f16" : "bf16";
 });

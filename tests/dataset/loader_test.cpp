@@ -55,7 +55,8 @@ class LoaderTest : public testing::Test {
     std::vector<std::unique_ptr<Loader>> loaders;
     for (int rank = 0; rank < ranks; ++rank) {
       const LoaderShare share{global_batch, ranks * parts_per_rank, rank * parts_per_rank, parts_per_rank};
-      loaders.push_back(make_training_loader(dataset_, share, Augmentation::crop_and_flip, 11, epoch, step, threads));
+      loaders.push_back(
+          make_host_loader(training_source(dataset_, share, Augmentation::crop_and_flip, 11, epoch, step, threads)));
     }
     std::vector<Part> parts;
     for (std::int64_t s = 0; s < steps; ++s) {
@@ -114,7 +115,7 @@ TEST_F(LoaderTest, sample_is_cropped_and_mirrored_by_its_position) {
 }
 
 TEST_F(LoaderTest, tensors_have_the_shape_layout_and_alignment_that_a_device_takes) {
-  const auto loader = make_training_loader(dataset_, {24, 2, 0, 1}, Augmentation::none, 1, 0, 0, 1);
+  const auto loader = make_host_loader(training_source(dataset_, {24, 2, 0, 1}, Augmentation::none, 1, 0, 0, 1));
   const Batch& batch = loader->next();
   EXPECT_EQ(batch.images.shape(), (Shape{12, 8, 6, 3}));
   EXPECT_EQ(batch.images.layout(), Layout::images);
@@ -127,7 +128,7 @@ TEST_F(LoaderTest, tensors_have_the_shape_layout_and_alignment_that_a_device_tak
 }
 
 TEST_F(LoaderTest, memory_is_reused_from_the_first_lap_on) {
-  const auto loader = make_training_loader(dataset_, {24, 2, 0, 1}, Augmentation::none, 1, 0, 0, 2);
+  const auto loader = make_host_loader(training_source(dataset_, {24, 2, 0, 1}, Augmentation::none, 1, 0, 0, 2));
   std::vector<const std::byte*> first_lap;
   for (int part = 0; part < 4; ++part) first_lap.push_back(loader->next().images.data());
   for (int part = 0; part < 40; ++part) {
@@ -146,7 +147,8 @@ TEST_P(EvaluationLoader, gives_each_sample_once_over_all_ranks) {
   const std::int64_t batches = evaluation_batches(samples, batch, ranks);
   const Normalizer normalizer(shape, dataset_.manifest().mean, dataset_.manifest().deviation);
   std::vector<std::unique_ptr<Loader>> loaders;
-  for (int rank = 0; rank < ranks; ++rank) loaders.push_back(make_evaluation_loader(dataset_, batch, rank, ranks, 2));
+  for (int rank = 0; rank < ranks; ++rank)
+    loaders.push_back(make_host_loader(evaluation_source(dataset_, batch, rank, ranks, 2)));
 
   for (int lap = 0; lap < 2; ++lap) {
     std::int64_t next_sample = 0;
@@ -178,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, EvaluationLoader,
 
 TEST_F(LoaderTest, refuses_a_global_batch_larger_than_the_training_set_in_words) {
   try {
-    make_training_loader(dataset_, {128, 1, 0, 1}, Augmentation::none, 1, 0, 0, 1);
+    make_host_loader(training_source(dataset_, {128, 1, 0, 1}, Augmentation::none, 1, 0, 0, 1));
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.failure(), Failure::usage);
@@ -189,7 +191,7 @@ TEST_F(LoaderTest, refuses_a_global_batch_larger_than_the_training_set_in_words)
 }
 
 TEST_F(LoaderTest, counts_how_long_the_caller_waited_and_nothing_else) {
-  const auto loader = make_training_loader(dataset_, {103, 1, 0, 1}, Augmentation::crop, 1, 0, 0, 1);
+  const auto loader = make_host_loader(training_source(dataset_, {103, 1, 0, 1}, Augmentation::crop, 1, 0, 0, 1));
   // A caller that does nothing with the parts overtakes the thread sooner or later.
   for (int part = 0; part < 100'000 && loader->waited_ms() == 0.0; ++part) loader->next();
   EXPECT_GT(loader->waited_ms(), 0.0);
@@ -207,7 +209,7 @@ TEST_F(LoaderTest, counts_how_long_the_caller_waited_and_nothing_else) {
 
 TEST_F(LoaderTest, ends_at_once_whether_parts_were_taken_or_not) {
   for (int taken = 0; taken < 6; ++taken) {
-    const auto loader = make_training_loader(dataset_, {24, 1, 0, 1}, Augmentation::crop, 1, 0, 0, 3);
+    const auto loader = make_host_loader(training_source(dataset_, {24, 1, 0, 1}, Augmentation::crop, 1, 0, 0, 3));
     for (int part = 0; part < taken; ++part) loader->next();
   }
 }

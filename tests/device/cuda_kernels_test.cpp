@@ -92,20 +92,6 @@ TEST_F(CudaKernelsTest, partial_sums_lose_nothing_on_their_way) {
   }
 }
 
-TEST_F(CudaKernelsTest, counts_what_is_not_finite) {
-  for (const std::int64_t count : {1, 3, 4, 5, 1000, 100003}) {
-    std::vector<float> values(static_cast<std::size_t>(count), -3e38F);
-    values.front() = std::numeric_limits<float>::quiet_NaN();
-    values.back() = -std::numeric_limits<float>::infinity();
-    const float expected = count == 1 ? 1 : 2;
-    const Tensor found = floats({77});
-    count_non_finite(context_, launch_, floats(values), found, Accumulate::overwrite);
-    EXPECT_EQ(*found.as<float>(), expected);
-    count_non_finite(context_, launch_, floats(values), found, Accumulate::add);
-    EXPECT_EQ(*found.as<float>(), 2 * expected);
-  }
-}
-
 TEST_F(CudaKernelsTest, widens_into_an_array_whose_end_is_no_whole_vector) {
   const std::vector<float> values{1, -2, 3, 4, 5, 6, 7, 8, 9, 10, -11};
   const Tensor narrowed = scratch(context_, 16);

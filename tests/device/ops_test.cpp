@@ -222,7 +222,8 @@ TEST_P(LossTest, sums_loss_and_correct_answers_and_finds_the_gradient) {
     const Tensor d_logits = make(shape, Layout::plain);
     for (const Accumulate accumulate : {Accumulate::overwrite, Accumulate::add}) {
       ops_.softmax_cross_entropy(tensor(shape, logits, Layout::plain), labels(label_values),
-                                 static_cast<float>(smoothing), static_cast<float>(scale), d_logits, sums, accumulate);
+                                 static_cast<float>(smoothing), static_cast<float>(scale), {d_logits, {}}, sums,
+                                 accumulate);
     }
     const Values losses = naive::cross_entropy(logits, label_values, smoothing);
     expect_near(sums.loss, {2 * scale * sum(losses)}, "loss");
@@ -235,10 +236,26 @@ TEST_P(LossTest, sums_loss_and_correct_answers_and_finds_the_gradient) {
 
 TEST_P(LossTest, evaluates_without_a_gradient) {
   const LossSums sums{vector(1), vector(1)};
-  ops_.softmax_cross_entropy(tensor(Shape{1, 2}, {1, 2}, Layout::plain), labels({0}), 0, 1, Tensor(), sums,
+  ops_.softmax_cross_entropy(tensor(Shape{1, 2}, {1, 2}, Layout::plain), labels({0}), 0, 1, {}, sums,
                              Accumulate::overwrite);
   expect_near(sums.loss, naive::cross_entropy({1, 2}, {0}, 0), "loss");
   EXPECT_EQ(contents(sums.correct), Values{0});
+}
+
+TEST_P(LossTest, a_loss_scale_multiplies_the_gradient_alone) {
+  const Shape shape{2, 3};
+  const Tensor logits = tensor(shape, values(6, 1), Layout::plain);
+  const LossSums plain{vector(1), vector(1)};
+  const LossSums scaled{vector(1), vector(1)};
+  const Tensor d_plain = make(shape, Layout::plain);
+  const Tensor d_scaled = make(shape, Layout::plain);
+  ops_.softmax_cross_entropy(logits, labels({2, 0}), 0.1F, 0.5F, {d_plain, {}}, plain, Accumulate::overwrite);
+  ops_.softmax_cross_entropy(logits, labels({2, 0}), 0.1F, 0.5F, {d_scaled, vector(Values{1024})}, scaled,
+                             Accumulate::overwrite);
+  EXPECT_EQ(contents(scaled.loss), contents(plain.loss));
+  Values expected = contents(d_plain);
+  for (double& value : expected) value *= 1024;
+  EXPECT_EQ(contents(d_scaled), expected);
 }
 
 TEST_P(LossTest, takes_any_number_of_classes) {
@@ -252,8 +269,8 @@ TEST_P(LossTest, takes_any_number_of_classes) {
     const std::vector<std::int32_t> label_values{last, last / 2, last};
     const LossSums sums{vector(1), vector(1)};
     const Tensor d_logits = make(shape, Layout::plain);
-    ops_.softmax_cross_entropy(tensor(shape, logits, Layout::plain), labels(label_values), 0.1F, 1, d_logits, sums,
-                               Accumulate::overwrite);
+    ops_.softmax_cross_entropy(tensor(shape, logits, Layout::plain), labels(label_values), 0.1F, 1, {d_logits, {}},
+                               sums, Accumulate::overwrite);
     expect_near(sums.loss, {sum(naive::cross_entropy(logits, label_values, 0.1))}, "loss");
     EXPECT_EQ(contents(sums.correct)[0], correct_answers(logits, label_values));
     if (classes == 1 || classes > 33) continue;  // differences are all rounding; or take long
@@ -265,8 +282,8 @@ TEST_P(LossTest, takes_any_number_of_classes) {
 TEST_P(LossTest, large_logits_do_not_overflow) {
   const LossSums sums{vector(1), vector(1)};
   const Tensor d_logits = make(Shape{1, 3}, Layout::plain);
-  ops_.softmax_cross_entropy(tensor(Shape{1, 3}, {1e4, 0, -1e4}, Layout::plain), labels({1}), 0, 1, d_logits, sums,
-                             Accumulate::overwrite);
+  ops_.softmax_cross_entropy(tensor(Shape{1, 3}, {1e4, 0, -1e4}, Layout::plain), labels({1}), 0, 1, {d_logits, {}},
+                             sums, Accumulate::overwrite);
   expect_near(sums.loss, {1e4}, "loss");
   expect_near(d_logits, {1, -1, 0}, "d_logits");
 }

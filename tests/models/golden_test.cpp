@@ -119,6 +119,9 @@ Trained train(TestNet& net, const GoldenFile& golden, const Shape& shape, std::s
   const Tensor images = make_images(*net.device, shape, pixels);
   const Tensor labels = make_labels(*net.device, floats(golden.values("labels")));
   Sgd sgd = make_sgd(net, golden);
+  const StepRecord record(*net.device, ParameterStore::tail_count);
+  net.device->write(std::vector<float>{static_cast<float>(golden.attribute("learning_rate"))},
+                    record.at(step_learning_rate));
 
   Trained trained;
   for (int step = 0; step < static_cast<int>(golden.attribute("steps")); ++step) {
@@ -129,7 +132,7 @@ Trained train(TestNet& net, const GoldenFile& golden, const Shape& shape, std::s
       trained.loss = net.loss();
       trained.gradients = gradients(net);
     }
-    sgd.step(static_cast<float>(golden.attribute("learning_rate")));
+    sgd.step(record);
     if (step == 0) trained.running = running(net);
   }
   trained.updated = state(net);

@@ -1,10 +1,11 @@
 // The GPU's passes over flat arrays against those of the CPU.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
-#include "device/cuda/flat_kernels.hpp"
 #include "device/cuda/launch.hpp"
+#include "optim/cuda_flat_passes.hpp"
 #include "optim/sgd_update.hpp"
 #include "support/cpu_fixture.hpp"
 
@@ -23,9 +24,10 @@ class CudaFlatKernelsTest : public testing::TestWithParam<Momentum> {
   };
 
   // The arrays of vectors begin at 16 bytes, as operator new gives them.
-  static void step(Arrays& arrays, DType narrow_dtype, const float* overflow) {
+  static void step(Arrays& arrays, DType narrow_dtype, float skip) {
     const std::vector<DecayFrom> runs{{0, 0.5F}, {16, 0.0F}, {48, 0.25F}};
-    const SgdScalars scalars{0.1F, 0.25F};
+    const float learning_rate = 0.1F;
+    const float gradient_scale = 0.25F;
     const bool is_nesterov = GetParam() == Momentum::nesterov;
     HostLaunch()(quads(count), Sgd{.gradients = arrays.gradients.data(),
                                    .velocity = arrays.velocity.data(),
@@ -38,41 +40,40 @@ class CudaFlatKernelsTest : public testing::TestWithParam<Momentum> {
                                    .momentum = 0.9F,
                                    .own = is_nesterov ? 1.0F : 0.0F,
                                    .look_ahead = is_nesterov ? 0.9F : 1.0F,
-                                   .scalars = &scalars,
-                                   .overflow = overflow});
+                                   .learning_rate = &learning_rate,
+                                   .gradient_scale = &gradient_scale,
+                                   .skip = &skip});
   }
 };
 
 TEST_P(CudaFlatKernelsTest, a_step_is_the_cpus_and_leaves_a_narrow_copy) {
   for (const DType dtype : {DType::f16, DType::bf16}) {
     Arrays expected;
-    for (float& gradient : expected.gradients) gradient *= 0.25F;
     const std::vector<DecayRun> runs{{0, 16, 0.5F}, {16, 32, 0.0F}, {48, count - 48, 0.25F}};
-    sgd_update(runs, {0.1F, 0.9F, GetParam()}, expected.gradients, expected.velocity, expected.values);
+    sgd_update(runs, {0.9F, GetParam()}, {0.1F, 0.25F}, expected.gradients, expected.velocity, expected.values);
 
     Arrays actual;
-    const float no_overflow = 0;
-    step(actual, dtype, &no_overflow);
+    step(actual, dtype, 0);
 
     for (std::size_t i = 0; i < count; ++i) {
-      ASSERT_NEAR(actual.velocity[i], expected.velocity[i], 1e-6) << i;
-      ASSERT_NEAR(actual.values[i], expected.values[i], 1e-6) << i;
+      ASSERT_EQ(actual.velocity[i], expected.velocity[i]) << i;
+      ASSERT_EQ(actual.values[i], expected.values[i]) << i;
       ASSERT_EQ(actual.narrow[i], dtype == DType::f16 ? to_f16(actual.values[i]) : to_bf16(actual.values[i])) << i;
     }
   }
 }
 
-TEST_P(CudaFlatKernelsTest, an_overflow_leaves_everything_as_it_was) {
-  for (const float overflow : {1.0F, std::numeric_limits<float>::quiet_NaN()}) {
+TEST_P(CudaFlatKernelsTest, a_step_to_be_skipped_leaves_everything_as_it_was) {
+  for (const float skip : {1.0F, 3.0F}) {
     Arrays arrays;
-    step(arrays, DType::f16, &overflow);
+    step(arrays, DType::f16, skip);
     EXPECT_EQ(arrays.velocity, Arrays().velocity);
     EXPECT_EQ(arrays.values, Arrays().values);
     EXPECT_EQ(arrays.narrow, Arrays().narrow);
 
     float running = 1;
     const float batch = 5;
-    HostLaunch()(1, AverageInto{&batch, 0.5F, &running, &overflow});
+    HostLaunch()(1, AverageInto{&batch, 0.5F, &running, &skip});
     EXPECT_EQ(running, 1);
   }
 }
@@ -82,8 +83,28 @@ TEST_P(CudaFlatKernelsTest, averages_as_the_cpu_does) {
   std::vector<float> expected = cpu::CpuFixture::values(count, 5);
   std::vector<float> actual = expected;
   average_into(batch, 0.1F, expected);
-  HostLaunch()(count, AverageInto{batch.data(), 0.1F, actual.data(), nullptr});
-  for (std::size_t i = 0; i < count; ++i) EXPECT_NEAR(actual[i], expected[i], 1e-6);
+  const float skip = 0;
+  HostLaunch()(count, AverageInto{batch.data(), 0.1F, actual.data(), &skip});
+  EXPECT_EQ(actual, expected);
+}
+
+Tensor view(std::vector<float>& values) {
+  const auto elements = static_cast<std::int64_t>(values.size());
+  return {reinterpret_cast<std::byte*>(values.data()), elements * 4, Shape{elements}, DType::f32, Layout::plain};
+}
+
+TEST(CudaCountTest, counts_what_the_cpu_counts) {
+  for (const std::int64_t elements : {1, 3, 4, 5, 102, 100007}) {
+    std::vector<float> values = cpu::CpuFixture::values(elements, 1);
+    for (std::size_t i = 0; i < values.size(); i += 7) values[i] = i % 2 == 0 ? HUGE_VALF : std::nanf("");
+    std::vector<float> scratch(counting_scratch, -1);
+    std::vector<float> found{5};
+    const auto expected = static_cast<float>(lockstep::count_non_finite(values));
+    count_non_finite(HostLaunch(), view(values), view(scratch), view(found), Accumulate::add);
+    EXPECT_EQ(found[0], 5 + expected);
+    count_non_finite(HostLaunch(), view(values), view(scratch), view(found), Accumulate::overwrite);
+    EXPECT_EQ(found[0], expected);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, CudaFlatKernelsTest, testing::Values(Momentum::classic, Momentum::nesterov),

@@ -15,7 +15,8 @@ namespace {
 // A net of one of each role, small enough that a device pads most of it. All values 2, all gradients 1.
 class SgdTest : public testing::Test {
  protected:
-  SgdTest() : device_(open_device(cpu())), store_(*device_) {
+  SgdTest() : device_(open_device(cpu())), store_(*device_), quarter_(*device_, ParameterStore::tail_count) {
+    device_->write(std::vector<float>{0.25F}, quarter_.at(step_learning_rate));
     add("conv.weight", {3, 5, 3, 3}, ParameterKind::conv_weight, ParameterRole::weight);
     add("bn.weight", {3}, ParameterKind::channel_vector, ParameterRole::norm_scale);
     add("bn.bias", {3}, ParameterKind::channel_vector, ParameterRole::norm_shift);
@@ -49,10 +50,11 @@ class SgdTest : public testing::Test {
 
   std::unique_ptr<Device> device_;
   ParameterStore store_;
+  StepRecord quarter_;  // a learning rate of 1/4
 };
 
 TEST_F(SgdTest, decays_every_parameter_by_default) {
-  Sgd(store_, {0.9F, Momentum::classic, 0.5F, DecayScope::all}).step(0.25F);
+  Sgd(store_, {0.9F, Momentum::classic, 0.5F, DecayScope::all}).step(quarter_);
   // 2 - 0.25 * (1 + 0.5 * 2)
   auto after = values();
   EXPECT_EQ(after["conv.weight"], std::vector<float>(135, 1.5F));
@@ -63,7 +65,7 @@ TEST_F(SgdTest, decays_every_parameter_by_default) {
 }
 
 TEST_F(SgdTest, leaves_norms_and_biases_undecayed_by_option) {
-  Sgd(store_, {0.9F, Momentum::classic, 0.5F, DecayScope::weights_only}).step(0.25F);
+  Sgd(store_, {0.9F, Momentum::classic, 0.5F, DecayScope::weights_only}).step(quarter_);
   auto after = values();
   EXPECT_EQ(after["conv.weight"], std::vector<float>(135, 1.5F));
   EXPECT_EQ(after["bn.weight"], std::vector<float>(3, 1.75F));
@@ -74,14 +76,14 @@ TEST_F(SgdTest, leaves_norms_and_biases_undecayed_by_option) {
 
 TEST_F(SgdTest, keeps_momentum_from_step_to_step) {
   Sgd sgd(store_, {0.5F, Momentum::classic, 0.0F, DecayScope::all});
-  sgd.step(0.25F);
-  sgd.step(0.25F);
+  sgd.step(quarter_);
+  sgd.step(quarter_);
   // The velocity is 1, then 1.5.
   EXPECT_EQ(values()["fc.weight"], std::vector<float>(12, 2.0F - 0.25F - 0.375F));
 }
 
 TEST_F(SgdTest, leaves_padding_zero) {
-  Sgd(store_, {0.9F, Momentum::nesterov, 0.5F, DecayScope::all}).step(0.25F);
+  Sgd(store_, {0.9F, Momentum::nesterov, 0.5F, DecayScope::all}).step(quarter_);
   const float* const first = store_.values().as<float>();
   const std::int64_t others = std::count_if(first, first + store_.gradient_count(), [](float v) { return v != 0.0F; });
   EXPECT_EQ(others, store_.parameter_count());
@@ -92,10 +94,22 @@ TEST_F(SgdTest, moves_running_statistics_by_a_tenth_of_the_batch) {
     const std::vector<float> batch{3.0F, 3.0F, 3.0F};
     device_->store(ParameterKind::channel_vector, std::vector<std::int64_t>{3}, batch, statistic.batch);
   }
-  Sgd(store_, {}).step(0.25F);
+  Sgd(store_, {}).step(quarter_);
   auto after = values();
   for (const float mean : after["bn.running_mean"]) EXPECT_FLOAT_EQ(mean, 0.3F);
   for (const float variance : after["bn.running_var"]) EXPECT_FLOAT_EQ(variance, 1.2F);
+}
+
+TEST_F(SgdTest, a_step_that_was_not_applied_changes_nothing) {
+  Sgd sgd(store_, {});
+  sgd.step(quarter_);
+  const auto before = values();
+  device_->write(std::vector<float>{static_cast<float>(Verdict::overflowed)}, quarter_.at(step_verdict));
+  sgd.step(quarter_);
+  EXPECT_EQ(values(), before);
+  device_->write(std::vector<float>{static_cast<float>(Verdict::applied)}, quarter_.at(step_verdict));
+  sgd.step(quarter_);
+  EXPECT_NE(values(), before);
 }
 
 }  // namespace

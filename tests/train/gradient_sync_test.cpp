@@ -25,6 +25,7 @@ class RecordingReducer final : public AllReducer {
     slices.push_back({first, first + values.shape()[0]});
   }
   void wait() override { ++waits; }
+  bool needs_host() const override { return host_sums; }
   std::string description() const override { return "recording"; }
 
   struct Slice {
@@ -33,6 +34,7 @@ class RecordingReducer final : public AllReducer {
   };
   std::vector<Slice> slices;
   int waits = 0;
+  bool host_sums = false;
 
  private:
   std::vector<float> values_;
@@ -73,6 +75,19 @@ TEST_F(GradientSyncTest, the_last_bucket_is_small_and_carries_statistics_and_tai
   const std::int64_t last = sync.bucket_bytes(sync.bucket_count() - 1);
   EXPECT_LE(last, limit);
   EXPECT_GT(last, (model_.store.statistics_count() + ParameterStore::tail_count) * 4);
+}
+
+TEST_F(GradientSyncTest, where_the_host_sums_nothing_goes_before_backward_has_ended) {
+  reducer_.host_sums = true;
+  GradientSync sync(model_.store, reducer_, 64 << 10);
+  sync.begin_part(0, 1);
+  report_part(sync);
+  EXPECT_TRUE(reducer_.slices.empty());
+  sync.finish();
+  ASSERT_EQ(reducer_.slices.size(), sync.bucket_count());
+  EXPECT_EQ(reducer_.slices.front().first, 0);
+  EXPECT_EQ(reducer_.slices.back().end, model_.store.reduced_count());
+  EXPECT_EQ(reducer_.waits, 1);
 }
 
 TEST_F(GradientSyncTest, a_bucket_goes_as_soon_as_its_last_gradient_is_ready) {

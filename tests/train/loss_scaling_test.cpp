@@ -51,16 +51,16 @@ class LossScalingTest : public testing::Test {
   PoisoningLoader loader_{step_.model().store};
 };
 
-TEST_F(LossScalingTest, without_half_precision_there_is_none) { EXPECT_FALSE(step_.loss_scaler().has_value()); }
+TEST_F(LossScalingTest, without_half_precision_there_is_none) { EXPECT_FALSE(step_.loss_scale().has_value()); }
 
 TEST_F(LossScalingTest, changes_no_bit_of_what_is_learned) {
   TrainingStep plain(session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
   step_.scale_loss({});
   for (int index = 0; index < 3; ++index) {
-    EXPECT_EQ(step_.run(loader_, index, 0.05).loss(), plain.run(loader_, index, 0.05).loss());
+    EXPECT_EQ(step_.run(loader_, index, 0.05).metrics.loss(), plain.run(loader_, index, 0.05).metrics.loss());
   }
   EXPECT_EQ(hash(), plain.model().store.weights_hash());
-  EXPECT_EQ(step_.loss_scaler()->state().clean_steps, 3);
+  EXPECT_EQ(step_.loss_scale()->clean_steps, 3);
 }
 
 TEST_F(LossScalingTest, every_rank_skips_the_step_in_which_one_rank_overflows) {
@@ -68,16 +68,16 @@ TEST_F(LossScalingTest, every_rank_skips_the_step_in_which_one_rank_overflows) {
   step_.run(loader_, 0, 0.05);
   const std::string before = hash();
   loader_.poisons = world_.rank() == world_.size() - 1;
-  EXPECT_TRUE(std::isfinite(step_.run(loader_, 1, 0.05).loss()));
+  EXPECT_TRUE(std::isfinite(step_.run(loader_, 1, 0.05).metrics.loss()));
   EXPECT_EQ(hash(), before);
-  EXPECT_EQ(step_.loss_scaler()->state().skipped_steps, 1);
-  EXPECT_EQ(step_.loss_scaler()->scale(), 32768.0F);
+  EXPECT_EQ(step_.loss_scale()->skipped_steps, 1);
+  EXPECT_EQ(step_.loss_scale()->scale, 32768.0F);
 
   loader_.poisons = false;
   step_.run(loader_, 2, 0.05);
   EXPECT_NE(hash(), before);
-  EXPECT_EQ(step_.loss_scaler()->state().skipped_steps, 1);
-  EXPECT_EQ(step_.loss_scaler()->state().clean_steps, 1);
+  EXPECT_EQ(step_.loss_scale()->skipped_steps, 1);
+  EXPECT_EQ(step_.loss_scale()->clean_steps, 1);
   for (const std::string& other : world_.all_gather(hash())) EXPECT_EQ(other, hash());
 }
 

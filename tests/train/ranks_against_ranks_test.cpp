@@ -76,7 +76,7 @@ Outcome train(const Communicator& world, const Case& choice, int parts, int step
   PartLoader loader(*session.device, choice.shape, share);
   Outcome outcome;
   for (int index = 0; index < steps; ++index) {
-    const Metrics metrics = step.run(loader, index, 0.05);
+    const Metrics metrics = step.run(loader, index, 0.05).metrics;
     outcome.losses.push_back(metrics.loss());
     outcome.correct += metrics.correct;
   }
@@ -183,9 +183,9 @@ TEST(TrainingStepTest, learns_what_it_sees_again_and_again) {
   TrainingStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
   PartLoader fresh(*session.device, {32, 32, 3}, share);
   Again loader(fresh.next());
-  const double first = step.run(loader, 0, 0.05).loss();
+  const double first = step.run(loader, 0, 0.05).metrics.loss();
   double last = first;
-  for (int index = 1; index < 60; ++index) last = step.run(loader, index, 0.05).loss();
+  for (int index = 1; index < 60; ++index) last = step.run(loader, index, 0.05).metrics.loss();
   EXPECT_NEAR(first, std::log(10.0), 0.2);
   EXPECT_LT(last, first / 2);
 }

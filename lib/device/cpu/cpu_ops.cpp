@@ -104,8 +104,8 @@ void CpuOps::linear_backward_weight(const Tensor& x, const Tensor& dy, const Ten
 }
 
 void CpuOps::softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
-                                   const Tensor& d_logits, const LossSums& sums, Accumulate accumulate) {
-  cpu::softmax_cross_entropy(context_, logits, labels, smoothing, scale, d_logits, sums, accumulate);
+                                   const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) {
+  cpu::softmax_cross_entropy(context_, logits, labels, smoothing, scale, gradient, sums, accumulate);
 }
 
 std::string CpuOps::export_plan() const { return convolutions_.export_plan(); }

@@ -51,7 +51,7 @@ class CpuOps final : public Ops {
   void linear_backward_weight(const Tensor& x, const Tensor& dy, const Tensor& dweight, Accumulate accumulate) override;
 
   void softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
-                             const Tensor& d_logits, const LossSums& sums, Accumulate accumulate) override;
+                             const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) override;
 
   std::string export_plan() const override;
   void import_plan(const std::string& plan) override;

@@ -14,6 +14,10 @@ Tensor doubles(const CpuContext& context, std::int64_t count) {
   return scratch(context, count * std::int64_t{sizeof(double)});
 }
 
+double loss_scale_of(const LogitsGradient& gradient) {
+  return gradient.loss_scale ? static_cast<double>(*gradient.loss_scale.as<float>()) : 1.0;
+}
+
 // Loss and gradient of one sample; `d_logits` may be null.
 double sample_loss(const float* logits, std::int64_t classes, std::int64_t label, double smoothing, double scale,
                    float* d_logits) {
@@ -62,21 +66,22 @@ void plain_bias_backward(const CpuContext& context, const Tensor& y, const Tenso
 }
 
 void softmax_cross_entropy(const CpuContext& context, const Tensor& logits, const Tensor& labels, float smoothing,
-                           float scale, const Tensor& d_logits, const LossSums& sums, Accumulate accumulate) {
+                           float scale, const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) {
   const std::int64_t samples = logits.shape()[0];
   const std::int64_t classes = logits.shape()[1];
   const Tensor memory = doubles(context, samples);
   auto* losses = reinterpret_cast<double*>(memory.data());
+  const double gradient_scale = static_cast<double>(scale) * loss_scale_of(gradient);
   parallel_for(context.threads, samples, [&](std::int64_t sample) {
     const std::int32_t label = labels.as<std::int32_t>()[sample];
     assert(label >= -1 && label < classes);
-    float* gradient = d_logits ? d_logits.as<float>() + sample * classes : nullptr;
+    float* const d_logits = gradient.d_logits ? gradient.d_logits.as<float>() + sample * classes : nullptr;
     losses[sample] = 0;
     if (label >= 0 && label < classes) {
       losses[sample] = sample_loss(logits.as<float>() + sample * classes, classes, label,
-                                   static_cast<double>(smoothing), static_cast<double>(scale), gradient);
-    } else if (gradient != nullptr) {
-      std::fill_n(gradient, classes, 0.0F);
+                                   static_cast<double>(smoothing), gradient_scale, d_logits);
+    } else if (d_logits != nullptr) {
+      std::fill_n(d_logits, classes, 0.0F);
     }
   });
   double loss = 0;

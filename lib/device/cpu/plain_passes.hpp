@@ -11,6 +11,6 @@ void plain_bias_backward(const CpuContext& context, const Tensor& y, const Tenso
                          const Tensor& dx, const Tensor& d_bias, Accumulate accumulate);
 
 void softmax_cross_entropy(const CpuContext& context, const Tensor& logits, const Tensor& labels, float smoothing,
-                           float scale, const Tensor& d_logits, const LossSums& sums, Accumulate accumulate);
+                           float scale, const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate);
 
 }  // namespace lockstep::cpu

@@ -8,6 +8,8 @@
 #include "device/cuda/cuda_layout.hpp"
 #include "device/cuda/find_kernel.hpp"
 #include "device/cuda/gpu_choice.hpp"
+#include "device/cuda/graph_recording.hpp"
+#include "device/cuda/pinned_readback.hpp"
 
 namespace lockstep::cuda {
 namespace {
@@ -40,7 +42,8 @@ std::string describe_gpu(int index) {
 
 }  // namespace
 
-CudaDevice::CudaDevice(const DeviceOptions& options) {
+CudaDevice::CudaDevice(const DeviceOptions& options)
+    : repetition_(options.graphs ? Repetition::by_graph : Repetition::by_calls) {
   int count = 0;
   require_usable(cudaGetDeviceCount(&count));
   const auto local_rank = static_cast<std::size_t>(options.local_rank);
@@ -146,6 +149,15 @@ void CudaDevice::load(ParameterKind kind, std::span<const std::int64_t> dims, co
   std::vector<float> packed(static_cast<std::size_t>(stored.shape().count()));
   copy_to_host(stored, packed.data());
   unpack_parameter(kind, dims, packed, values);
+}
+
+std::unique_ptr<Recording> CudaDevice::make_recording() {
+  if (repetition_ == Repetition::by_calls) return make_direct_recording();
+  return std::make_unique<GraphRecording>(stream(), *arena_);
+}
+
+std::unique_ptr<Readback> CudaDevice::make_readback(std::int64_t count) {
+  return std::make_unique<PinnedReadback>(stream(), count);
 }
 
 void CudaDevice::synchronize() { check_cuda(cudaStreamSynchronize(stream()), "finish the work on the GPU"); }

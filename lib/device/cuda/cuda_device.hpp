@@ -14,6 +14,9 @@
 
 namespace lockstep::cuda {
 
+// How a step is queued again.
+enum class Repetition : std::uint8_t { by_graph, by_calls };
+
 class CudaDevice final : public Device, public NarrowCopies {
  public:
   // Takes the GPU that choose_gpu() gives this rank. Throws Error(usage) where no GPU can be used, with the reason.
@@ -38,9 +41,15 @@ class CudaDevice final : public Device, public NarrowCopies {
   void load(ParameterKind kind, std::span<const std::int64_t> dims, const Tensor& stored,
             std::span<float> values) override;
 
+  // Enough to hide the host's work on a step behind the device's.
+  int steps_ahead() const override { return 2; }
+  std::unique_ptr<Recording> make_recording() override;
+  std::unique_ptr<Readback> make_readback(std::int64_t count) override;
+
   void synchronize() override;
   std::int64_t peak_bytes() const override { return arena_->peak_bytes(); }
 
+  std::int64_t free_bytes() const { return arena_->largest_free_bytes(); }
   cudaStream_t stream() const { return stream_.get(); }
   // The same elements of a parameter array in the device's precision, which whoever changes the values has to keep up.
   // Null in fp32, and for arrays that no parameter was stored in.
@@ -61,6 +70,7 @@ class CudaDevice final : public Device, public NarrowCopies {
   Lasting* array_of(const std::byte* address);
 
   std::string description_;
+  Repetition repetition_;
   Stream stream_;
   std::unique_ptr<std::byte, FreeMemory> memory_;
   std::unique_ptr<Arena> arena_;

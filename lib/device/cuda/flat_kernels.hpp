@@ -70,12 +70,6 @@ struct DecayFrom {
   float weight_decay;
 };
 
-// What changes from step to step, in device memory: the host writes it ahead of a step and waits for nothing.
-struct SgdScalars {
-  float learning_rate;
-  float gradient_scale;  // 1 / loss scale
-};
-
 // One step of stochastic gradient descent; one thread four elements.
 struct Sgd {
   const float* gradients;
@@ -89,21 +83,21 @@ struct Sgd {
   float momentum;
   float own;  // step = own * d + look_ahead * velocity: 0 and 1 classic, 1 and momentum Nesterov
   float look_ahead;
-  const SgdScalars* scalars;
-  const float* overflow;  // nothing changes unless this is 0; may be null
+  // What changes from step to step lies in device memory.
+  const float* learning_rate;
+  const float* gradient_scale;  // 1 / loss scale
+  const float* skip;            // nothing changes unless this is 0
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    if (overflow != nullptr && *overflow != 0) return;
+    if (*skip != 0) return;
     const float decay = decay_at(index * quad);
-    const float learning_rate = scalars->learning_rate;
-    const float gradient_scale = scalars->gradient_scale;
     const Four g = load_four(gradients, index, count);
     Four v = load_four(velocity, index, count);
     Four w = load_four(values, index, count);
     for (int i = 0; i < quad; ++i) {
-      const float d = gradient_scale * g.at[i] + decay * w.at[i];
+      const float d = *gradient_scale * g.at[i] + decay * w.at[i];
       v.at[i] = momentum * v.at[i] + d;
-      w.at[i] -= learning_rate * (own * d + look_ahead * v.at[i]);
+      w.at[i] -= *learning_rate * (own * d + look_ahead * v.at[i]);
     }
     store_four(v, velocity, index, count);
     store_four(w, values, index, count);
@@ -130,10 +124,10 @@ struct AverageInto {
   const float* batch;
   float momentum;
   float* running;
-  const float* overflow;  // nothing changes unless this is 0; may be null
+  const float* skip;  // nothing changes unless this is 0
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    if (overflow != nullptr && *overflow != 0) return;
+    if (*skip != 0) return;
     running[index] = (1.0F - momentum) * running[index] + momentum * batch[index];
   }
 };
@@ -187,16 +181,5 @@ struct CountNonFinite {
     sums[index] = found;
   }
 };
-
-// Overwrites found[0] with the number of infinities and NaNs in `values`, or adds it.
-template <typename Launch>
-void count_non_finite(const CudaContext& context, const Launch& launch, const Tensor& values, const Tensor& found,
-                      Accumulate accumulate) {
-  const std::int64_t count = values.shape().count();
-  const std::int64_t slices = slices_for_sums(quads(count), 1).count;
-  SumMemory sums(context, slices, 1);
-  launch(slices, CountNonFinite{values.as<float>(), count, slices, sums.data()});
-  launch(1, FinishSums{sums.lessened(launch), 0, 1, found.as<float>(), accumulate});
-}
 
 }  // namespace lockstep::cuda

@@ -65,23 +65,4 @@ struct GatherLabels {
   }
 };
 
-// From images as loaders on the host lay them out, planar fp32 [n, c, h, w]. One thread a vector of `images`.
-template <DType dtype>
-struct InterleaveImages {
-  const float* planes;
-  FeatureMap images;
-
-  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    const auto [row, group] = divide(index, images.groups);
-    const auto [image, pixel] = divide(row, images.pixels());
-    Eight values{};
-    for (int i = 0; i < vector_width; ++i) {
-      const std::int64_t channel = group * vector_width + i;
-      if (channel >= images.channels) break;
-      values.at[i] = planes[(image * images.channels + channel) * images.pixels() + pixel];
-    }
-    store<dtype>(values, images.data, index);
-  }
-};
-
 }  // namespace lockstep::cuda

@@ -40,7 +40,7 @@ class KernelOps : public Ops {
   void add(const Tensor& other, const Tensor& sum) override;
 
   void softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
-                             const Tensor& d_logits, const LossSums& sums, Accumulate accumulate) override;
+                             const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) override;
 
  protected:
   const CudaContext& context() const { return context_; }

@@ -225,7 +225,8 @@ void KernelOps<Launch>::add(const Tensor& other, const Tensor& sum) {
 
 template <typename Launch>
 void KernelOps<Launch>::softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
-                                              const Tensor& d_logits, const LossSums& sums, Accumulate accumulate) {
+                                              const LogitsGradient& gradient, const LossSums& sums,
+                                              Accumulate accumulate) {
   const std::int64_t samples = logits.shape()[0];
   const LossOperands operands{floats(logits), labels.as<std::int32_t>(), logits.shape()[1], smoothing, scale};
   const Tensor log_sums = scratch(context_, 2 * samples);
@@ -235,8 +236,10 @@ void KernelOps<Launch>::softmax_cross_entropy(const Tensor& logits, const Tensor
   auto* const row_parts = reinterpret_cast<RowPart*>(parts.data());
   launch_(samples * lanes, FindRowParts{operands, lanes, row_parts});
   launch_(samples, FindSampleLoss{operands, lanes, row_parts, log_sums.as<float>(), sample_sums.data()});
-  if (d_logits) {
-    launch_(logits.shape().count(), LossGradient{operands, log_sums.as<float>(), d_logits.as<float>()});
+  if (gradient.d_logits) {
+    const float* const loss_scale = gradient.loss_scale ? gradient.loss_scale.as<float>() : nullptr;
+    launch_(logits.shape().count(),
+            LossGradient{operands, loss_scale, log_sums.as<float>(), gradient.d_logits.as<float>()});
   }
   const PartialSums totals = sample_sums.lessened(launch_);
   launch_(1, FinishSums{totals, 0, static_cast<double>(scale), sums.loss.as<float>(), accumulate});

@@ -105,6 +105,7 @@ struct FindSampleLoss {
 // One thread a logit.
 struct LossGradient {
   LossOperands operands;
+  const float* loss_scale;  // null: 1
   const float* log_sums;
   float* d_logits;
 
@@ -117,7 +118,8 @@ struct LossGradient {
     const float softmax = expf(operands.logits[index] - log_sums[2 * sample] - log_sums[2 * sample + 1]);
     const float target = operands.smoothing / static_cast<float>(operands.classes) +
                          (c == operands.labels[sample] ? 1 - operands.smoothing : 0);
-    d_logits[index] = operands.scale * (softmax - target);
+    const float scale = loss_scale == nullptr ? operands.scale : operands.scale * *loss_scale;
+    d_logits[index] = scale * (softmax - target);
   }
 };
 

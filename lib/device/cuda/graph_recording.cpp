@@ -1,0 +1,70 @@
+#include "device/cuda/graph_recording.hpp"
+
+#include <cassert>
+
+#include "device/cuda/check_cuda.hpp"
+
+namespace lockstep::cuda {
+namespace {
+
+struct DestroyTemplate {
+  void operator()(cudaGraph_t graph) const noexcept { static_cast<void>(cudaGraphDestroy(graph)); }
+};
+using Template = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyTemplate>;
+
+// What is queued on the stream while this lives is recorded instead of run.
+class Capture {
+ public:
+  // Of this thread alone: NCCL's and other threads' calls go on as usual.
+  explicit Capture(cudaStream_t stream) : stream_(stream) {
+    check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin to record a step");
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+  // An exception leaves a stream that can be used again.
+  ~Capture() {
+    if (stream_ == nullptr) return;
+    cudaGraph_t unfinished = nullptr;
+    static_cast<void>(cudaStreamEndCapture(stream_, &unfinished));
+    const Template discarded(unfinished);
+  }
+
+  Template finish() {
+    cudaGraph_t recorded = nullptr;
+    check_cuda(cudaStreamEndCapture(stream_, &recorded), "record a step");
+    stream_ = nullptr;
+    return Template(recorded);
+  }
+
+ private:
+  cudaStream_t stream_;
+};
+
+Graph record(cudaStream_t stream, const std::function<void()>& work) {
+  Capture capture(stream);
+  work();
+  const Template recorded = capture.finish();
+  cudaGraphExec_t graph = nullptr;
+  check_cuda(cudaGraphInstantiate(&graph, recorded.get(), 0), "make a recorded step ready");
+  return Graph(graph);
+}
+
+}  // namespace
+
+// The first run is not recorded: libraries load code and take workspaces then.
+void GraphRecording::run(const std::function<void()>& work) {
+  if (state_ == State::fresh) {
+    work();
+    state_ = State::warm;
+    return;
+  }
+  if (state_ == State::warm) {
+    bytes_in_use_ = arena_.used_bytes();
+    graph_ = record(stream_, work);
+    state_ = State::recorded;
+  }
+  assert(arena_.used_bytes() == bytes_in_use_);  // else somebody's memory lies where the graph writes
+  check_cuda(cudaGraphLaunch(graph_.get(), stream_), "repeat a recorded step");
+}
+
+}  // namespace lockstep::cuda

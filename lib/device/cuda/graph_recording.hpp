@@ -1,0 +1,37 @@
+// A recording as a CUDA graph: a step is then one launch instead of hundreds.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <type_traits>
+
+#include "device/arena.hpp"
+#include "device/recording.hpp"
+
+namespace lockstep::cuda {
+
+struct DestroyGraph {
+  void operator()(cudaGraphExec_t graph) const noexcept { static_cast<void>(cudaGraphExecDestroy(graph)); }
+};
+using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraph>;
+
+class GraphRecording final : public Recording {
+ public:
+  // `stream` and `arena`, whose memory the work takes, outlive this. Work on other streams is recorded where events
+  // order it between work on this one.
+  GraphRecording(cudaStream_t stream, const Arena& arena) : stream_(stream), arena_(arena) {}
+
+  void run(const std::function<void()>& work) override;
+
+ private:
+  enum class State { fresh, warm, recorded };
+
+  cudaStream_t stream_;
+  const Arena& arena_;
+  std::int64_t bytes_in_use_ = 0;  // beside the recorded work
+  State state_ = State::fresh;
+  Graph graph_;
+};
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,27 @@
+// A few values on their way from device memory to the host, which looks at them later.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "device/tensor.hpp"
+
+namespace lockstep {
+
+class Readback {
+ public:
+  virtual ~Readback() = default;
+
+  // Stream-ordered. `values` is plain fp32, of the size this was made for.
+  virtual void start(const Tensor& values) = 0;
+  // Whether the values of the last start() are here.
+  virtual bool has_arrived() const = 0;
+  // Waits for them. Valid until the next start().
+  virtual std::span<const float> values() const = 0;
+};
+
+// For tensors in the host's memory: copies at once.
+std::unique_ptr<Readback> make_host_readback(std::int64_t count);
+
+}  // namespace lockstep

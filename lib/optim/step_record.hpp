@@ -1,0 +1,72 @@
+// What steers a step and what came of it, in device memory: the host writes a rate ahead of a step and waits for
+// nothing, and whether the gradients are applied is decided where they lie. So a recorded step can be repeated.
+#pragma once
+
+#include <cstdint>
+
+#include "device/device.hpp"
+#include "optim/loss_scale.hpp"
+
+namespace lockstep {
+
+// What was decided on a step's gradients. From the last two on a training is over: no later step changes a weight.
+enum class Verdict : std::uint8_t {
+  applied,
+  overflowed,           // with loss scaling: skipped, and the scale is halved
+  not_finite,           // the loss is not a number, or infinite
+  overflowed_unscaled,  // a gradient overflowed though the loss is not scaled: nothing is left to try
+};
+
+// fp32 values as they lie in a StepRecord's tensor, the tail of the reduced array behind them.
+enum StepField : std::int64_t {
+  step_learning_rate,
+  step_loss_scale,      // of the next step; 1 without loss scaling
+  step_gradient_scale,  // 1 / loss scale of the step that was judged: its gradients times this are the true ones
+  step_scales_loss,     // 1 where the scale moves by itself, else 0
+  step_clean_steps,     // see LossScale
+  step_skipped_steps,
+  step_verdict,
+  step_tail = 8,
+};
+
+// The whole decision, on the host and on a GPU. `record` is laid out by StepField; `loss` and `overflow` are reduced.
+LOCKSTEP_HOST_DEVICE inline Verdict judge_step(float* record, float loss, float overflow) {
+  const auto before = static_cast<Verdict>(static_cast<std::uint8_t>(record[step_verdict]));
+  if (before == Verdict::not_finite || before == Verdict::overflowed_unscaled) return before;
+  record[step_gradient_scale] = 1.0F / record[step_loss_scale];
+  if (loss - loss != 0) return Verdict::not_finite;
+  if (record[step_scales_loss] == 0) return Verdict::applied;
+  LossScale scale{record[step_loss_scale], record[step_clean_steps], record[step_skipped_steps]};
+  if (overflow != 0 && !can_shrink(scale)) return Verdict::overflowed_unscaled;
+  if (overflow != 0) {
+    note_overflow(scale);
+  } else {
+    note_clean_step(scale);
+  }
+  record[step_loss_scale] = scale.scale;
+  record[step_clean_steps] = scale.clean_steps;
+  record[step_skipped_steps] = scale.skipped_steps;
+  return overflow != 0 ? Verdict::overflowed : Verdict::applied;
+}
+
+// The tensor, plain fp32, on the device.
+class StepRecord {
+ public:
+  // Without loss scaling, and with room for `tail_count` values. `device` outlives the record.
+  StepRecord(Device& device, std::int64_t tail_count);
+
+  // From the next step on the loss is scaled, and the scale moves. Blocking.
+  void scale_loss(const LossScale& state);
+
+  LossScale loss_scale() const;  // as it stands. Blocking
+
+  const Tensor& all() const { return values_; }
+  Tensor at(StepField field) const { return values_.slice(field, 1); }
+  std::int64_t count() const { return values_.shape()[0]; }
+
+ private:
+  Device& device_;
+  Tensor values_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,105 @@
+// What a GPU makes of raw parts, against the batches that the CPU's loader gives.
+#include "dataset/raw_part.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "device/cuda/launch.hpp"
+#include "support/cpu_fixture.hpp"
+#include "support/small_data_set.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr SampleShape shape{8, 6, 3};
+constexpr std::int64_t samples = 103;
+constexpr std::int64_t pixels_each = 8 * 6 * 3;
+
+class RawPartTest : public testing::TestWithParam<PixelSource> {
+ protected:
+  static void SetUpTestSuite() {
+    directory() = std::filesystem::path(testing::TempDir()) / ("raw_part_test_" + std::to_string(getpid()));
+    write_small_data_set(directory(), shape, samples, 40);
+  }
+  static void TearDownTestSuite() { std::filesystem::remove_all(directory()); }
+  static std::filesystem::path& directory() {
+    static std::filesystem::path path;
+    return path;
+  }
+
+  // Fills part after part as a GPU would and compares each with the host's loader.
+  void expect_the_hosts_batches(const LoaderSource& source, int parts) {
+    const bool travels = GetParam() == PixelSource::travelling;
+    const auto places = static_cast<std::size_t>(source.places);
+    std::vector<cuda::SampleView> views(places);
+    std::vector<std::uint8_t> pixels(travels ? places * pixels_each : 0);
+    std::vector<std::int32_t> labels(travels ? places : 0);
+    RawPart raw{views, pixels, labels};
+    const auto loader = make_host_loader(source);
+    for (int part = 0; part < parts; ++part) {
+      fill_raw_part(source, GetParam(), part, raw);
+      const Batch& expected = loader->next();
+      const Manifest& manifest = dataset_.manifest();
+      const cuda::SampleStore store{travels ? pixels.data() : split_.data(), manifest.mean.data(),
+                                    manifest.deviation.data(), travels ? labels.data() : split_labels_.data()};
+      expect_batch(store, views, expected);
+      EXPECT_EQ(raw.samples, expected.samples);
+    }
+  }
+
+  void expect_batch(const cuda::SampleStore& store, const std::vector<cuda::SampleView>& views, const Batch& expected) {
+    const std::int64_t bytes = cuda::storage_count(expected.images.shape(), Layout::images) * size_of(DType::f32);
+    const Tensor images(memory_.arena.allocate(bytes), expected.images.shape(), DType::f32, Layout::images);
+    const cuda::FeatureMap map(images);
+    cuda::HostLaunch()(map.vectors(), cuda::MakeImages<DType::f32>{store, views.data(), map});
+    std::vector<float> values(static_cast<std::size_t>(expected.images.shape().count()));
+    cuda::unpack_tensor(images, values);
+    const float* const planes = expected.images.as<float>();
+    for (std::int64_t i = 0; i < expected.images.shape().count(); ++i) {
+      const std::int64_t image = i / pixels_each;
+      const std::int64_t plane_value = image * pixels_each + i % 3 * 48 + i % pixels_each / 3;
+      ASSERT_NEAR(values[static_cast<std::size_t>(i)], planes[plane_value], 1e-5) << i;
+    }
+    std::vector<std::int32_t> labels(views.size(), 77);
+    cuda::HostLaunch()(static_cast<std::int64_t>(labels.size()),
+                       cuda::GatherLabels{store, views.data(), labels.data()});
+    for (std::size_t i = 0; i < labels.size(); ++i) ASSERT_EQ(labels[i], expected.labels.as<std::int32_t>()[i]) << i;
+  }
+
+  std::vector<std::uint8_t> whole_split() const {
+    std::vector<std::uint8_t> pixels(samples * pixels_each);
+    copy_pixels(dataset_, 0, 60, pixels.data());
+    copy_pixels(dataset_, 60, samples - 60, pixels.data() + 60 * pixels_each);
+    return pixels;
+  }
+  std::vector<std::int32_t> all_labels() const {
+    std::vector<std::int32_t> labels;
+    for (std::int64_t sample = 0; sample < samples; ++sample) labels.push_back(dataset_.label(sample));
+    return labels;
+  }
+
+  Dataset dataset_{directory()};
+  std::vector<std::uint8_t> split_ = whole_split();
+  std::vector<std::int32_t> split_labels_ = all_labels();
+  cpu::CpuFixture memory_{DType::f32};
+};
+
+TEST_P(RawPartTest, training_batches_are_the_hosts) {
+  expect_the_hosts_batches(training_source(dataset_, {24, 2, 1, 1}, Augmentation::crop_and_flip, 11, 1, 2, 1), 9);
+}
+
+TEST_P(RawPartTest, evaluation_batches_are_the_hosts_the_last_one_not_full) {
+  expect_the_hosts_batches(evaluation_source(dataset_, 16, 1, 2, 1), 8);
+}
+
+INSTANTIATE_TEST_SUITE_P(, RawPartTest, testing::Values(PixelSource::resident, PixelSource::travelling),
+                         [](const auto& test) {
+                           return test.param == PixelSource::resident ? "resident" : "travelling";
+                         });
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,225 @@
+#include "support/repeating_device.hpp"
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+// Calls in the order in which they were asked, while somebody records; else they run at once.
+class Calls {
+ public:
+  void keep(std::function<void()> call) {
+    if (recorded_ == nullptr) {
+      call();
+    } else {
+      recorded_->push_back(std::move(call));
+    }
+  }
+  std::vector<std::function<void()>> record(const std::function<void()>& work) {
+    std::vector<std::function<void()>> calls;
+    recorded_ = &calls;
+    work();
+    recorded_ = nullptr;
+    return calls;
+  }
+
+ private:
+  std::vector<std::function<void()>>* recorded_ = nullptr;
+};
+
+// The same memory, which a recording does not own.
+Tensor unowned(const Tensor& tensor) {
+  return {tensor.data(), tensor.bytes(), tensor.shape(), tensor.dtype(), tensor.layout()};
+}
+NormWeights unowned(const NormWeights& weights) {
+  return {unowned(weights.scale), unowned(weights.shift), weights.epsilon};
+}
+NormSaved unowned(const NormSaved& saved) { return {unowned(saved.mean), unowned(saved.inverse_deviation)}; }
+LossSums unowned(const LossSums& sums) { return {unowned(sums.loss), unowned(sums.correct)}; }
+LogitsGradient unowned(const LogitsGradient& gradient) {
+  return {unowned(gradient.d_logits), unowned(gradient.loss_scale)};
+}
+
+class RepeatingOps final : public Ops {
+ public:
+  RepeatingOps(Ops& inner, Calls& calls) : inner_(inner), calls_(calls) {}
+
+  void conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y) override {
+    keep([this, conv, x = unowned(x), weight = unowned(weight), y = unowned(y)] {
+      inner_.conv_forward(conv, x, weight, y);
+    });
+  }
+  void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx) override {
+    keep([this, conv, dy = unowned(dy), weight = unowned(weight), dx = unowned(dx)] {
+      inner_.conv_backward_data(conv, dy, weight, dx);
+    });
+  }
+  void conv_backward_weight(const Conv2d& conv, const Tensor& x, const Tensor& dy, const Tensor& dweight,
+                            Accumulate accumulate) override {
+    keep([this, conv, x = unowned(x), dy = unowned(dy), dweight = unowned(dweight), accumulate] {
+      inner_.conv_backward_weight(conv, x, dy, dweight, accumulate);
+    });
+  }
+  void norm_forward(const Tensor& x, const NormWeights& weights, const Tensor& residual, Activation activation,
+                    const Tensor& y, const NormSaved& saved, const Tensor& batch_mean, const Tensor& batch_variance,
+                    float statistics_scale, Accumulate accumulate) override {
+    keep([this, x = unowned(x), weights = unowned(weights), residual = unowned(residual), activation, y = unowned(y),
+          saved = unowned(saved), batch_mean = unowned(batch_mean), batch_variance = unowned(batch_variance),
+          statistics_scale, accumulate] {
+      inner_.norm_forward(x, weights, residual, activation, y, saved, batch_mean, batch_variance, statistics_scale,
+                          accumulate);
+    });
+  }
+  void norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
+                  const Tensor& running_variance, const Tensor& residual, Activation activation,
+                  const Tensor& y) override {
+    keep([this, x = unowned(x), weights = unowned(weights), running_mean = unowned(running_mean),
+          running_variance = unowned(running_variance), residual = unowned(residual), activation,
+          y = unowned(y)] { inner_.norm_infer(x, weights, running_mean, running_variance, residual, activation, y); });
+  }
+  void norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
+                     Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
+                     const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) override {
+    keep([this, x = unowned(x), y = unowned(y), dy = unowned(dy), weights = unowned(weights), activation,
+          saved = unowned(saved), dx = unowned(dx), d_residual = unowned(d_residual), d_scale = unowned(d_scale),
+          d_shift = unowned(d_shift), accumulate] {
+      inner_.norm_backward(x, y, dy, weights, activation, saved, dx, d_residual, d_scale, d_shift, accumulate);
+    });
+  }
+  void bias_forward(const Tensor& x, const Tensor& bias, Activation activation, const Tensor& y) override {
+    keep([this, x = unowned(x), bias = unowned(bias), activation, y = unowned(y)] {
+      inner_.bias_forward(x, bias, activation, y);
+    });
+  }
+  void bias_backward(const Tensor& y, const Tensor& dy, Activation activation, const Tensor& dx, const Tensor& d_bias,
+                     Accumulate accumulate) override {
+    keep([this, y = unowned(y), dy = unowned(dy), activation, dx = unowned(dx), d_bias = unowned(d_bias), accumulate] {
+      inner_.bias_backward(y, dy, activation, dx, d_bias, accumulate);
+    });
+  }
+  void max_pool_forward(const Pool2d& pool, const Tensor& x, const Tensor& y, const Tensor& winner) override {
+    keep([this, pool, x = unowned(x), y = unowned(y), winner = unowned(winner)] {
+      inner_.max_pool_forward(pool, x, y, winner);
+    });
+  }
+  void max_pool_backward(const Pool2d& pool, const Tensor& dy, const Tensor& winner, const Tensor& dx) override {
+    keep([this, pool, dy = unowned(dy), winner = unowned(winner), dx = unowned(dx)] {
+      inner_.max_pool_backward(pool, dy, winner, dx);
+    });
+  }
+  void mean_pool_forward(const Tensor& x, const Tensor& y) override {
+    keep([this, x = unowned(x), y = unowned(y)] { inner_.mean_pool_forward(x, y); });
+  }
+  void mean_pool_backward(const Tensor& dy, const Tensor& dx) override {
+    keep([this, dy = unowned(dy), dx = unowned(dx)] { inner_.mean_pool_backward(dy, dx); });
+  }
+  void flatten_forward(const Tensor& x, const Tensor& y) override {
+    keep([this, x = unowned(x), y = unowned(y)] { inner_.flatten_forward(x, y); });
+  }
+  void flatten_backward(const Tensor& dy, const Tensor& dx) override {
+    keep([this, dy = unowned(dy), dx = unowned(dx)] { inner_.flatten_backward(dy, dx); });
+  }
+  void subsample_forward(std::int64_t stride, const Tensor& x, const Tensor& y) override {
+    keep([this, stride, x = unowned(x), y = unowned(y)] { inner_.subsample_forward(stride, x, y); });
+  }
+  void subsample_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) override {
+    keep([this, stride, dy = unowned(dy), dx = unowned(dx)] { inner_.subsample_backward(stride, dy, dx); });
+  }
+  void add(const Tensor& other, const Tensor& sum) override {
+    keep([this, other = unowned(other), sum = unowned(sum)] { inner_.add(other, sum); });
+  }
+  void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& y) override {
+    keep([this, x = unowned(x), weight = unowned(weight), y = unowned(y)] { inner_.linear_forward(x, weight, y); });
+  }
+  void linear_backward_data(const Tensor& dy, const Tensor& weight, const Tensor& dx) override {
+    keep([this, dy = unowned(dy), weight = unowned(weight), dx = unowned(dx)] {
+      inner_.linear_backward_data(dy, weight, dx);
+    });
+  }
+  void linear_backward_weight(const Tensor& x, const Tensor& dy, const Tensor& dweight,
+                              Accumulate accumulate) override {
+    keep([this, x = unowned(x), dy = unowned(dy), dweight = unowned(dweight), accumulate] {
+      inner_.linear_backward_weight(x, dy, dweight, accumulate);
+    });
+  }
+  void softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
+                             const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) override {
+    keep([this, logits = unowned(logits), labels = unowned(labels), smoothing, scale, gradient = unowned(gradient),
+          sums = unowned(sums),
+          accumulate] { inner_.softmax_cross_entropy(logits, labels, smoothing, scale, gradient, sums, accumulate); });
+  }
+  std::string export_plan() const override { return inner_.export_plan(); }
+  void import_plan(const std::string& plan) override { inner_.import_plan(plan); }
+
+ private:
+  void keep(std::function<void()> call) { calls_.keep(std::move(call)); }
+
+  Ops& inner_;
+  Calls& calls_;
+};
+
+class RepeatingRecording final : public Recording {
+ public:
+  RepeatingRecording(Device& device, Calls& calls) : device_(device), calls_(calls) {}
+
+  void run(const std::function<void()>& work) override {
+    if (runs_++ == 0) {
+      work();
+      return;
+    }
+    if (runs_ == 2) recorded_ = calls_.record(work);
+    // What the calls take as scratch memory must not be what lies between them, which nobody owns now.
+    const Tensor between = device_.make(Shape{device_.peak_bytes()}, DType::u8, Layout::plain);
+    for (const std::function<void()>& call : recorded_) call();
+  }
+
+ private:
+  Device& device_;
+  Calls& calls_;
+  int runs_ = 0;
+  std::vector<std::function<void()>> recorded_;
+};
+
+class RepeatingDevice final : public Device {
+ public:
+  explicit RepeatingDevice(std::unique_ptr<Device> inner) : inner_(std::move(inner)) {}
+
+  Ops& ops() override { return ops_; }
+  std::string description() const override { return inner_->description() + ", repeating"; }
+  DType precision() const override { return inner_->precision(); }
+  DType image_dtype() const override { return inner_->image_dtype(); }
+  Tensor make(const Shape& shape, DType dtype, Layout layout) override { return inner_->make(shape, dtype, layout); }
+  Tensor make_lasting(std::int64_t count, DType dtype) override { return inner_->make_lasting(count, dtype); }
+  void read(const Tensor& tensor, std::span<float> values) override { inner_->read(tensor, values); }
+  void write(std::span<const float> values, const Tensor& tensor) override { inner_->write(values, tensor); }
+  std::int64_t stored_count(ParameterKind kind, std::span<const std::int64_t> dims) const override {
+    return inner_->stored_count(kind, dims);
+  }
+  void store(ParameterKind kind, std::span<const std::int64_t> dims, std::span<const float> values,
+             const Tensor& stored) override {
+    inner_->store(kind, dims, values, stored);
+  }
+  void load(ParameterKind kind, std::span<const std::int64_t> dims, const Tensor& stored,
+            std::span<float> values) override {
+    inner_->load(kind, dims, stored, values);
+  }
+  std::unique_ptr<Recording> make_recording() override { return std::make_unique<RepeatingRecording>(*inner_, calls_); }
+  void synchronize() override { inner_->synchronize(); }
+  std::int64_t peak_bytes() const override { return inner_->peak_bytes(); }
+
+ private:
+  std::unique_ptr<Device> inner_;
+  Calls calls_;
+  RepeatingOps ops_{inner_->ops(), calls_};
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_repeating_device(std::unique_ptr<Device> inner) {
+  return std::make_unique<RepeatingDevice>(std::move(inner));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,99 @@
+// Steps that a device repeats instead of queueing them anew: the same gradients, whatever changes from step to step.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "support/hosted_cuda_device.hpp"
+#include "support/repeating_device.hpp"
+#include "train/noise.hpp"
+#include "train/training_step.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr SampleShape shape{16, 16, 3};
+constexpr std::int64_t part_size = 4;
+
+// Other pictures in the same memory every time.
+class OneBatchLoader final : public Loader {
+ public:
+  explicit OneBatchLoader(Device& device)
+      : device_(device), batch_(noise_batch(device, shape, part_size, 10)), pixels_(values()) {
+    device.read(batch_.images, pixels_);
+  }
+
+  const Batch& next() override {
+    std::ranges::rotate(pixels_, pixels_.begin() + 7);
+    device_.write(pixels_, batch_.images);
+    return batch_;
+  }
+  double waited_ms() const override { return 0; }
+
+ private:
+  std::vector<float> values() const {
+    return std::vector<float>(static_cast<std::size_t>(batch_.images.shape().count()));
+  }
+
+  Device& device_;
+  Batch batch_;
+  std::vector<float> pixels_;
+};
+
+struct Case {
+  const char* model;
+  int parts;
+  bool on_gpu_kernels;
+};
+
+std::unique_ptr<Device> open(const Case& choice) {
+  return choice.on_gpu_kernels ? open_hosted_cuda_device({}) : open_device({.name = "cpu", .threads = 1});
+}
+
+class RecordedStepTest : public testing::TestWithParam<Case> {
+ protected:
+  // What each of some steps sums up, with a test between them as at an epoch's end. Without a learning rate: the update
+  // is the host's here, and not recorded.
+  std::vector<std::vector<float>> sums_of_steps(std::unique_ptr<Device> device) {
+    const Session session{world_, std::move(device)};
+    Device& on = *session.device;
+    const LoaderShare share{part_size * GetParam().parts, GetParam().parts, 0, GetParam().parts};
+    const SgdOptions sgd{.weight_decay = 0};
+    TrainingStep step(session, {GetParam().model, shape, 10}, share, {"auto", 16 << 10}, sgd, 0.1F, 3);
+    step.scale_loss({2048, 0, 0});
+    step.choose_kernels(part_size);
+    OneBatchLoader loader(on);
+    const Batch test = noise_batch(on, shape, part_size, 10);
+    std::vector<std::vector<float>> sums;
+    for (int index = 0; index < 5; ++index) {
+      if (index == 3) step.scale_loss({1024, 0, 0});  // as after an overflow
+      step.start(loader, index, 0.0);
+      step.finish();
+      std::vector<float>& reduced = sums.emplace_back(static_cast<std::size_t>(step.model().store.reduced_count()));
+      on.read(step.model().store.reduced(), reduced);
+      step.model().network->forward(test.images, Mode::evaluate);
+    }
+    return sums;
+  }
+
+  const Communicator world_{MPI_COMM_SELF};
+};
+
+TEST_P(RecordedStepTest, repeated_steps_sum_up_what_called_ones_do) {
+  const auto called = sums_of_steps(open(GetParam()));
+  const auto repeated = sums_of_steps(make_repeating_device(open(GetParam())));
+  for (std::size_t step = 0; step < called.size(); ++step) EXPECT_EQ(repeated[step], called[step]) << "step " << step;
+  EXPECT_NE(called[1], called[0]);
+}
+
+INSTANTIATE_TEST_SUITE_P(, RecordedStepTest,
+                         testing::Values(Case{"resnet20", 1, false}, Case{"resnet20", 4, false},
+                                         Case{"lenet", 2, false}, Case{"resnet20", 2, true}),
+                         [](const auto& test) {
+                           return std::string(test.param.model) + "_" + std::to_string(test.param.parts) + "_parts" +
+                                  (test.param.on_gpu_kernels ? "_on_gpu_kernels" : "");
+                         });
+
+}  // namespace
+}  // namespace lockstep
