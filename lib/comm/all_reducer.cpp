@@ -28,4 +28,10 @@ std::unique_ptr<AllReducer> make_cpu_all_reducer(const std::string& name, const 
   return make_mpi_all_reducer(world);
 }
 
+void require_full_wire(DType wire) {
+  require(wire == DType::f32, Failure::usage,
+          "only NCCL sums what travels in {} (--wire), and this run does not use it. Use --wire fp32?",
+          precision_name(wire));
+}
+
 }  // namespace lockstep

@@ -20,6 +20,8 @@ class AllReducer {
   // Collective, stream-ordered. `values` is a slice of what allocate() gave; until wait() returns it belongs to the
   // reducer. Several slices may be under way; every rank starts the same ones in the same order.
   virtual void start_sum(const Tensor& values) = 0;
+  // The same for values that need not be exact: each rank's may be rounded to the precision in which they travel.
+  virtual void start_rounded_sum(const Tensor& values) { start_sum(values); }
   // Collective, stream-ordered. Every slice started so far now holds the sum, the same bits on every rank.
   virtual void wait() = 0;
 
@@ -33,9 +35,12 @@ class AllReducer {
 
 // Collective. `name`: auto | nccl | mpi | shared. For values in the memory of `device`, which outlives the reducer. On
 // a GPU `auto` takes NCCL, unless two ranks share one, and the others carry the values through the host; on the CPU,
-// see make_cpu_all_reducer(). Throws Error(usage) for an unknown name, or for NCCL where it cannot be.
+// see make_cpu_all_reducer(). `wire`: how rounded sums travel, f32 or (NCCL) bf16. Throws Error(usage) for an unknown
+// name, or for NCCL or a wire where it cannot be.
 std::unique_ptr<AllReducer> make_all_reducer(const std::string& name, Device& device, const Communicator& world,
-                                             std::int64_t bytes);
+                                             std::int64_t bytes, DType wire);
+// Throws Error(usage) for a wire that only NCCL has.
+void require_full_wire(DType wire);
 
 // Collective. `name`: auto | mpi | shared, for values in the host's memory. `auto` takes shared memory within a node
 // and MPI between nodes, and plain MPI (with one warning) where the node's shared memory is too small for `bytes`.

@@ -39,19 +39,20 @@ std::string shared_gpu(const Communicator& world) {
 }  // namespace
 
 std::unique_ptr<AllReducer> make_all_reducer(const std::string& name, Device& device, const Communicator& world,
-                                             std::int64_t bytes) {
+                                             std::int64_t bytes, DType wire) {
   const auto* const gpu = dynamic_cast<cuda::CudaDevice*>(&device);
   require(gpu != nullptr || name != "nccl", Failure::usage,
           "NCCL sums between GPUs, and this device is a CPU (--reduce nccl). Use --reduce auto?");
-  if (gpu == nullptr) return make_cpu_all_reducer(name, world, bytes);
-  if (name == "auto" || name == "nccl") {
+  if (gpu != nullptr && (name == "auto" || name == "nccl")) {
     const std::string shared = shared_gpu(world);
     require(shared.empty() || name == "auto", Failure::usage,
             "two ranks drive one GPU ({}), which NCCL cannot connect (--reduce nccl). Start one rank for each GPU, or "
             "use --reduce mpi?",
             shared);
-    if (shared.empty()) return make_nccl_all_reducer(device, gpu->stream(), world);
+    if (shared.empty()) return make_nccl_all_reducer(device, gpu->stream(), world, wire);
   }
+  require_full_wire(wire);
+  if (gpu == nullptr) return make_cpu_all_reducer(name, world, bytes);
   return make_staged_all_reducer(device, gpu->stream(), make_cpu_all_reducer(name, world, bytes));
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "comm/check_nccl.hpp"
+#include "device/cuda/half_precision.hpp"
 #include "device/cuda/side_stream.hpp"
 
 namespace lockstep {
@@ -97,17 +98,34 @@ class NcclCommunicator {
 
 class NcclAllReducer final : public AllReducer {
  public:
-  NcclAllReducer(Device& device, cudaStream_t stream, const Communicator& world)
-      : device_(device), ranks_(world.size()), side_(stream), comm_(world) {}
+  NcclAllReducer(Device& device, cudaStream_t stream, const Communicator& world, DType wire)
+      : device_(device), ranks_(world.size()), wire_(wire), side_(stream), comm_(world) {
+    assert(wire == DType::f32 || wire == DType::bf16);
+  }
 
-  Tensor allocate(std::int64_t count) override { return device_.make_lasting(count, DType::f32); }
+  Tensor allocate(std::int64_t count) override {
+    assert(!values_);
+    values_ = device_.make_lasting(count, DType::f32);
+    if (wire_ == DType::bf16) rounded_ = device_.make_lasting(count, wire_);
+    return values_;
+  }
 
   void start_sum(const Tensor& values) override {
-    assert(values.dtype() == DType::f32);
     side_.wait_for_main();
-    comm_.complete(ncclAllReduce(values.data(), values.data(), static_cast<std::size_t>(values.shape().count()),
-                                 ncclFloat32, ncclSum, comm_.handle(), side_.handle()),
-                   "sum gradients");
+    sum(values, ncclFloat32);
+  }
+
+  void start_rounded_sum(const Tensor& values) override {
+    if (wire_ == DType::f32) {
+      start_sum(values);
+      return;
+    }
+    const Tensor rounded = rounded_.slice(values.as<float>() - values_.as<float>(), values.shape().count());
+    const cuda::CudaLaunch launch(side_.handle());
+    side_.wait_for_main();
+    cuda::narrow_into(launch, values, rounded);
+    sum(rounded, ncclBfloat16);
+    cuda::widen_into(launch, rounded, values, Accumulate::overwrite);
   }
 
   void wait() override { side_.make_main_wait(); }
@@ -117,21 +135,31 @@ class NcclAllReducer final : public AllReducer {
   std::string description() const override {
     int version = 0;
     check_nccl(ncclGetVersion(&version), "tell its version");
-    return fmt::format("nccl {}.{}.{} ({} {})", version / 10000, version / 100 % 100, version % 100, ranks_,
-                       ranks_ == 1 ? "rank" : "ranks");
+    return fmt::format("nccl {}.{}.{} ({} {}{})", version / 10000, version / 100 % 100, version % 100, ranks_,
+                       ranks_ == 1 ? "rank" : "ranks", wire_ == DType::f32 ? "" : ", gradients travel in bf16");
   }
 
  private:
+  void sum(const Tensor& values, ncclDataType_t type) {
+    comm_.complete(ncclAllReduce(values.data(), values.data(), static_cast<std::size_t>(values.shape().count()), type,
+                                 ncclSum, comm_.handle(), side_.handle()),
+                   "sum gradients");
+  }
+
   Device& device_;
   int ranks_;
+  DType wire_;
+  Tensor values_;
+  Tensor rounded_;         // place for place, as they travel; empty if they travel as they are
   cuda::SideStream side_;  // outlives the communicator that works on it
   NcclCommunicator comm_;
 };
 
 }  // namespace
 
-std::unique_ptr<AllReducer> make_nccl_all_reducer(Device& device, cudaStream_t stream, const Communicator& world) {
-  return std::make_unique<NcclAllReducer>(device, stream, world);
+std::unique_ptr<AllReducer> make_nccl_all_reducer(Device& device, cudaStream_t stream, const Communicator& world,
+                                                  DType wire) {
+  return std::make_unique<NcclAllReducer>(device, stream, world, wire);
 }
 
 }  // namespace lockstep

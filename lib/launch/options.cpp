@@ -59,6 +59,7 @@ constexpr std::array<Choice<DataPlace>, 3> data_places{
     {{"auto", DataPlace::automatic}, {"device", DataPlace::device}, {"host", DataPlace::host}}};
 constexpr std::array<Choice<const char*>, 4> reducers{
     {{"auto", "auto"}, {"nccl", "nccl"}, {"mpi", "mpi"}, {"shared", "shared"}}};
+constexpr std::array<Choice<DType>, 2> wires{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
 constexpr std::array<Choice<const char*>, 3> devices{{{"auto", "auto"}, {"cpu", "cpu"}, {"cuda", "cuda"}}};
 
 template <typename Value, std::size_t count>
@@ -169,10 +170,12 @@ void declare_reduce(CLI::App& app, ReducePlan& reduce) {
   constexpr std::int64_t mebibyte = 1 << 20;
   app.add_option_function<std::int64_t>(
          "--bucket-mib", [&reduce](std::int64_t count) { reduce.bucket_bytes = count * mebibyte; },
-         "Gradients that are summed in one go")
-      ->check(CLI::Range(1, 1024))
+         "Gradients that are summed in one go; 0: as latency and bandwidth, measured at the start, suggest")
+      ->check(CLI::Range(0, 1024))
       ->default_str(std::to_string(reduce.bucket_bytes / mebibyte))
       ->type_name("MIB");
+  add_choice(app, "--wire", wires, reduce.wire, name_of(wires, reduce.wire),
+             "Precision in which gradients travel between ranks; bf16 with NCCL only");
 }
 
 void declare_output(CLI::App& app, Recipe& recipe) {

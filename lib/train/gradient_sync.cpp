@@ -75,7 +75,12 @@ void GradientSync::start_sum(const Bucket& full) {
     updates_->count_non_finite(full.gradients, overflow_, is_first ? Accumulate::overwrite : Accumulate::add);
   }
   const Stopwatch watch;
-  reducer_.start_sum(full.values);
+  // The last bucket carries statistics and counts, which stay exact.
+  if (&full == &buckets_.back()) {
+    reducer_.start_sum(full.values);
+  } else {
+    reducer_.start_rounded_sum(full.values);
+  }
   cost_.within_backward_ms += watch.milliseconds();
 }
 

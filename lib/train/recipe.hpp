@@ -23,8 +23,9 @@ struct BatchPlan {
 
 // How gradients are summed over ranks.
 struct ReducePlan {
-  std::string reducer = "auto";  // auto | nccl | mpi | shared
-  std::int64_t bucket_bytes = 4 << 20;
+  std::string reducer = "auto";         // auto | nccl | mpi | shared
+  std::int64_t bucket_bytes = 4 << 20;  // 0: by the latency and bandwidth of sums, measured at the start
+  DType wire = DType::f32;  // or bf16 (NCCL): the precision in which gradients travel; the last bucket's is fp32
 };
 
 struct LearningRate {

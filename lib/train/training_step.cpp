@@ -9,6 +9,7 @@
 #include "nn/initialise.hpp"
 #include "nn/loss.hpp"
 #include "runtime/failure_report.hpp"
+#include "train/bucket_size.hpp"
 #include "train/noise.hpp"
 
 namespace lockstep {
@@ -35,10 +36,13 @@ TrainingStep::TrainingStep(const Session& session, const ModelOptions& model, co
       record_(device_, ParameterStore::tail_count) {
   ParameterStore& store = model_.store;
   const std::int64_t count = store.reduced_count();
-  reducer_ = make_all_reducer(reduce.reducer, device_, session.world, count * size_of(DType::f32));
+  reducer_ = make_all_reducer(reduce.reducer, device_, session.world, count * size_of(DType::f32), reduce.wire);
   store.allocate(reducer_->allocate(count));
   initialise(store, seed);
-  sync_ = std::make_unique<GradientSync>(store, *reducer_, reduce.bucket_bytes);
+  const std::int64_t bucket_bytes =
+      reduce.bucket_bytes > 0 ? reduce.bucket_bytes
+                              : choose_bucket_bytes(measure_sums(*reducer_, session.world, device_, store.reduced()));
+  sync_ = std::make_unique<GradientSync>(store, *reducer_, bucket_bytes);
   sgd_ = std::make_unique<Sgd>(store, sgd);
   if (device_.precision() == DType::f16) scale_loss({});
   for (std::unique_ptr<Recording>& recording : part_recordings_) recording = device_.make_recording();

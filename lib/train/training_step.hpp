@@ -59,8 +59,8 @@ class TrainingStep {
   // start() and finish().
   StepResult run(Loader& loader, std::int64_t step, double learning_rate);
 
-  // Scales the loss from the next step on; every rank alike. In half precision that is so from the start; elsewhere call
-  // it before the first step.
+  // Scales the loss from the next step on; every rank alike. In half precision that is so from the start; elsewhere
+  // call it before the first step.
   void scale_loss(const LossScale& state);
   // As it stands; none without loss scaling. Waits for the device.
   std::optional<LossScale> loss_scale() const;

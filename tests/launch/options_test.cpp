@@ -47,7 +47,7 @@ TEST_F(OptionsTest, every_option_reaches_the_recipe) {
                   "--global-batch 64 --accumulate 2 --lr 0.3 --lr-batch 0 --momentum 0.8 --nesterov --weight-decay 0.1 "
                   "--no-decay-norm --label-smoothing 0.2 --schedule step --warmup 0.5 --milestones 1 2.5 "
                   "--lr-factor 0.2 --tf32 --deterministic --reduce shared --bucket-mib 2 --report-every 7 "
-                  "--loader-threads 3 --augment none"),
+                  "--loader-threads 3 --augment none --data-on host --wire bf16 --no-graphs"),
             "");
   EXPECT_EQ(recipe_.model, "lenet");
   EXPECT_EQ(recipe_.epochs, 3);
@@ -68,6 +68,7 @@ TEST_F(OptionsTest, every_option_reaches_the_recipe) {
   EXPECT_DOUBLE_EQ(recipe_.learning_rate.factor, 0.2);
   EXPECT_EQ(recipe_.reduce.reducer, "shared");
   EXPECT_EQ(recipe_.reduce.bucket_bytes, 2 << 20);
+  EXPECT_EQ(recipe_.reduce.wire, DType::bf16);
   EXPECT_EQ(recipe_.report_every, 7);
   EXPECT_EQ(recipe_.loader_threads, 3);
   EXPECT_EQ(recipe_.augmentation, Augmentation::none);
@@ -77,6 +78,8 @@ TEST_F(OptionsTest, every_option_reaches_the_recipe) {
   EXPECT_TRUE(device_.verbose);
   EXPECT_TRUE(device_.tf32);
   EXPECT_TRUE(device_.deterministic);
+  EXPECT_FALSE(device_.graphs);
+  EXPECT_EQ(recipe_.data_place, DataPlace::host);
 }
 
 TEST_F(OptionsTest, the_rate_may_be_written_out) {

@@ -24,6 +24,10 @@ class RecordingReducer final : public AllReducer {
     const std::int64_t first = values.as<float>() - values_.data();
     slices.push_back({first, first + values.shape()[0]});
   }
+  void start_rounded_sum(const Tensor& values) override {
+    start_sum(values);
+    ++rounded;
+  }
   void wait() override { ++waits; }
   bool needs_host() const override { return host_sums; }
   std::string description() const override { return "recording"; }
@@ -34,6 +38,7 @@ class RecordingReducer final : public AllReducer {
   };
   std::vector<Slice> slices;
   int waits = 0;
+  std::size_t rounded = 0;  // slices
   bool host_sums = false;
 
  private:
@@ -75,6 +80,13 @@ TEST_F(GradientSyncTest, the_last_bucket_is_small_and_carries_statistics_and_tai
   const std::int64_t last = sync.bucket_bytes(sync.bucket_count() - 1);
   EXPECT_LE(last, limit);
   EXPECT_GT(last, (model_.store.statistics_count() + ParameterStore::tail_count) * 4);
+}
+
+TEST_F(GradientSyncTest, every_bucket_but_the_last_may_be_rounded_on_its_way) {
+  GradientSync sync(model_.store, reducer_, 64 << 10);
+  sync.begin_part(0, 1);
+  report_part(sync);
+  EXPECT_EQ(reducer_.rounded, sync.bucket_count() - 1);
 }
 
 TEST_F(GradientSyncTest, where_the_host_sums_nothing_goes_before_backward_has_ended) {

@@ -95,5 +95,56 @@ INSTANTIATE_TEST_SUITE_P(, RecordedStepTest,
                                   (test.param.on_gpu_kernels ? "_on_gpu_kernels" : "");
                          });
 
+// The same on a GPU, update and sums included: a graph against the calls that it was made from.
+struct GraphCase {
+  const char* name;
+  DType precision;
+  int parts;
+  const char* reducer;
+};
+
+class GraphTest : public testing::TestWithParam<GraphCase> {
+ protected:
+  std::string hash_after_steps(bool graphs) {
+    const DeviceOptions options{
+        .name = "cuda", .precision = GetParam().precision, .deterministic = true, .graphs = graphs};
+    const Session session{world_, open_device(options)};
+    const LoaderShare share{part_size * GetParam().parts, GetParam().parts, 0, GetParam().parts};
+    TrainingStep step(session, {"resnet20", shape, 10}, share, {GetParam().reducer, 16 << 10}, SgdOptions{}, 0.1F, 3);
+    step.choose_kernels(part_size);
+    OneBatchLoader loader(*session.device);
+    for (int index = 0; index < 6; ++index) {
+      step.start(loader, index, 0.05 / (1 + index));
+      losses_ += step.finish().metrics.loss();
+    }
+    return step.model().store.weights_hash() + " " + std::to_string(losses_);
+  }
+
+  const Communicator world_{MPI_COMM_SELF};
+  double losses_ = 0;
+};
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GraphTest);
+
+TEST_P(GraphTest, learns_what_the_calls_learn_and_the_same_again) {
+  const std::string called = hash_after_steps(false);
+  losses_ = 0;
+  const std::string repeated = hash_after_steps(true);
+  losses_ = 0;
+  EXPECT_EQ(repeated, called);
+  EXPECT_EQ(hash_after_steps(true), repeated);
+}
+
+std::vector<GraphCase> graph_cases() {
+  if (visible_gpus().empty()) return {};
+  return {{"cuda_fp32_nccl", DType::f32, 1, "nccl"},
+          {"cuda_bf16_nccl_parts", DType::bf16, 4, "nccl"},
+          {"cuda_fp16_nccl", DType::f16, 1, "nccl"},
+          {"cuda_bf16_mpi", DType::bf16, 2, "mpi"}};
+}
+
+INSTANTIATE_TEST_SUITE_P(, GraphTest, testing::ValuesIn(graph_cases()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
 }  // namespace
 }  // namespace lockstep

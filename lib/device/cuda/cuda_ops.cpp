@@ -4,7 +4,7 @@
 #include <cassert>
 
 #include "device/cuda/cuda_layout.hpp"
-#include "device/cuda/widen.hpp"
+#include "device/cuda/half_precision.hpp"
 
 namespace lockstep::cuda {
 namespace {

@@ -1,4 +1,4 @@
-// Weight gradients that a library wrote in the device's precision, brought into the fp32 gradients.
+// Flat arrays between fp32 and the half precision in which a library computes or a network carries them.
 #pragma once
 
 #include "device/cuda/launch.hpp"
@@ -9,5 +9,8 @@ namespace lockstep::cuda {
 // values = sums, or values += sums. Both hold values.shape().count() elements; `sums` is f32, bf16 or f16 and padded to
 // whole vectors of eight. Stream-ordered.
 void widen_into(const CudaLaunch& launch, const Tensor& sums, const Tensor& values, Accumulate accumulate);
+
+// narrowed = values, rounded to nearest; `narrowed` is bf16 or f16. Stream-ordered.
+void narrow_into(const CudaLaunch& launch, const Tensor& values, const Tensor& narrowed);
 
 }  // namespace lockstep::cuda

@@ -1,6 +1,6 @@
 #include "device/cuda/cuda_launch.cuh"
 #include "device/cuda/flat_kernels.hpp"
-#include "device/cuda/widen.hpp"
+#include "device/cuda/half_precision.hpp"
 #include "device/cuda/with_dtype.hpp"
 
 namespace lockstep::cuda {
@@ -11,6 +11,12 @@ void widen_into(const CudaLaunch& launch, const Tensor& sums, const Tensor& valu
     launch((count + vector_width - 1) / vector_width,
            WidenInto<dtype.value>{sums.data(), values.as<float>(), count, accumulate});
   });
+}
+
+void narrow_into(const CudaLaunch& launch, const Tensor& values, const Tensor& narrowed) {
+  const std::int64_t count = values.shape().count();
+  launch(quads(count),
+         Narrow{values.as<float>(), narrowed.dtype(), reinterpret_cast<std::uint16_t*>(narrowed.data()), count});
 }
 
 }  // namespace lockstep::cuda
