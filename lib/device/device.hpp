@@ -1,6 +1,7 @@
 // One place where arithmetic happens: the CPU cores of a rank, or one GPU.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,6 +33,8 @@ struct DeviceOptions {
   bool tf32 = false;             // GPU: fp32 convolutions and products in TF32, of 10 bits
   bool deterministic = false;    // GPU: only engines that give the same bits every time
   bool graphs = true;            // GPU: record the step once and repeat it
+  // Kernel choices are kept there between runs, by whoever lets them be measured. Empty: they are not.
+  std::filesystem::path plan_folder = {};
 };
 
 class Device {
@@ -40,6 +43,7 @@ class Device {
 
   virtual Ops& ops() = 0;
   virtual std::string description() const = 0;              // "cpu: AMD EPYC, AVX-512, 2 threads"
+  virtual std::string plan_conditions() const = 0;          // what a plan of another run must have had too
   virtual DType precision() const = 0;                      // of activations
   virtual DType image_dtype() const { return DType::f32; }  // of Layout::images
 

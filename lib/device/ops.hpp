@@ -130,6 +130,9 @@ class Ops {
   // ---- kernel choices, as text, one line a layer and direction: measured on first use unless imported before
   virtual std::string export_plan() const = 0;
   virtual void import_plan(const std::string& plan) = 0;
+  // Choices of an earlier run: taken where they still fit, measured anew where not; never an error. They are part of
+  // export_plan() once they are in use.
+  virtual void suggest_plan(const std::string& plan) = 0;
 };
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/model_zoo.hpp"
+#include "runtime/plan_file.hpp"
 
 namespace lockstep {
 
@@ -82,6 +83,9 @@ void declare_device(CLI::App& app, DeviceOptions& device) {
   app.add_flag("!--no-graphs", device.graphs,
                "On a GPU: queue every call of a step anew instead of recording the step once");
   app.add_flag("--deterministic", device.deterministic, "On a GPU: only kernels that give the same bits every time");
+  device.plan_folder = default_plan_folder();
+  app.add_option("--plan-folder", device.plan_folder, "Where kernel choices are kept between runs; '': nowhere")
+      ->type_name("FOLDER");
   app.add_flag("--verbose", device.verbose, "Print the kernel chosen for each layer and direction");
 }
 

@@ -108,6 +108,7 @@ void run_body(const Communicator& world, const Program& program) {
   if (std::optional<DeviceOptions> device = program.device_options()) {
     place_on_node(world, *device);
     session.device = open_device(*device);
+    session.plan_folder = device->plan_folder;
   }
   program.body(session);
 }

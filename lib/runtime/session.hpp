@@ -1,6 +1,7 @@
 // What every program has: its ranks and its device. Built once by launch/run, passed down.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 
 #include "comm/communicator.hpp"
@@ -11,6 +12,7 @@ namespace lockstep {
 struct Session {
   const Communicator& world;
   std::unique_ptr<Device> device;
+  std::filesystem::path plan_folder = {};  // for PlanFile
 };
 
 }  // namespace lockstep

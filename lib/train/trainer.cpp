@@ -150,6 +150,8 @@ nlohmann::json Trainer::summary(const Evaluation& last, const std::string& weigh
           {"precision", precision_name(session_.device->precision())},
           {"skipped_steps", skipped_steps(step_)},
           {"versions", versions},
+          {"kernels_recalled", step_.plan_use().recalled},
+          {"kernels_measured", step_.plan_use().measured},
           {"reducer", step_.reducer_description()},
           {"sync_ms_within_backward", step_.sync().cost().within_backward_ms},
           {"sync_ms_after_backward", step_.sync().cost().after_backward_ms}};

@@ -62,7 +62,15 @@ std::optional<LossScale> TrainingStep::loss_scale() const {
 
 void TrainingStep::choose_kernels(std::int64_t evaluation_batch) {
   constexpr int measuring_rank = 0;
-  if (session_.world.rank() == measuring_rank) rehearse(evaluation_batch);
+  if (session_.world.rank() == measuring_rank) {
+    const PlanFile file(session_.plan_folder, device_.plan_conditions());
+    const std::string known = file.read();
+    device_.ops().suggest_plan(known);
+    rehearse(evaluation_batch);
+    const std::string used = device_.ops().export_plan();
+    plan_use_ = lockstep::plan_use(known, used);
+    file.keep(used);
+  }
   device_.ops().import_plan(session_.world.broadcast(device_.ops().export_plan(), measuring_rank));
 }
 

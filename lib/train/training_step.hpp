@@ -21,6 +21,7 @@
 #include "dataset/loader.hpp"
 #include "optim/sgd.hpp"
 #include "optim/step_record.hpp"
+#include "runtime/plan_file.hpp"
 #include "runtime/session.hpp"
 #include "train/gradient_sync.hpp"
 #include "train/metrics.hpp"
@@ -45,7 +46,8 @@ class TrainingStep {
                const SgdOptions& sgd, float label_smoothing, std::uint64_t seed);
 
   // Collective. Rank 0 runs one part, and one forward pass on `evaluation_batch` samples, on noise, which makes the
-  // device measure its kernels; the others get its choices. Changes no weight. Call once, before the first step.
+  // device measure its kernels, those that an earlier run measured excepted; the others get its choices. Changes no
+  // weight. Call once, before the first step.
   void choose_kernels(std::int64_t evaluation_batch);
 
   // Collective, stream-ordered. The next step on what `loader` gives, which is on the device. `step` counts from 0. At
@@ -64,6 +66,7 @@ class TrainingStep {
   void scale_loss(const LossScale& state);
   // As it stands; none without loss scaling. Waits for the device.
   std::optional<LossScale> loss_scale() const;
+  const PlanUse& plan_use() const { return plan_use_; }  // of rank 0's kernels; zero elsewhere
 
   Model& model() { return model_; }
   const Model& model() const { return model_; }
@@ -99,6 +102,7 @@ class TrainingStep {
   std::unique_ptr<Recording> update_recording_;  // where the host sums in between
   std::deque<UnderWay> under_way_;               // oldest first
   std::vector<std::unique_ptr<Readback>> spare_;
+  PlanUse plan_use_;
 };
 
 }  // namespace lockstep

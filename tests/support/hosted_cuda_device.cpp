@@ -77,6 +77,7 @@ class HostedOps final : public cuda::KernelOps<HostLaunch> {
 
   std::string export_plan() const override { return ""; }
   void import_plan(const std::string&) override {}
+  void suggest_plan(const std::string&) override {}
 
  private:
   static std::vector<std::int64_t> dims(const Conv2d& conv) {
@@ -104,6 +105,7 @@ class HostedCudaDevice final : public Device {
 
   Ops& ops() override { return ops_; }
   std::string description() const override { return "the kernels of a GPU on the host"; }
+  std::string plan_conditions() const override { return description(); }
   DType precision() const override { return context_.precision; }
   DType image_dtype() const override { return context_.precision; }
 

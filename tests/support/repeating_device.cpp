@@ -153,6 +153,7 @@ class RepeatingOps final : public Ops {
   }
   std::string export_plan() const override { return inner_.export_plan(); }
   void import_plan(const std::string& plan) override { inner_.import_plan(plan); }
+  void suggest_plan(const std::string& plan) override { inner_.suggest_plan(plan); }
 
  private:
   void keep(std::function<void()> call) { calls_.keep(std::move(call)); }
@@ -189,6 +190,7 @@ class RepeatingDevice final : public Device {
 
   Ops& ops() override { return ops_; }
   std::string description() const override { return inner_->description() + ", repeating"; }
+  std::string plan_conditions() const override { return inner_->plan_conditions(); }
   DType precision() const override { return inner_->precision(); }
   DType image_dtype() const override { return inner_->image_dtype(); }
   Tensor make(const Shape& shape, DType dtype, Layout layout) override { return inner_->make(shape, dtype, layout); }

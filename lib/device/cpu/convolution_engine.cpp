@@ -13,11 +13,10 @@
 #include "base/log.hpp"
 #include "device/cpu/cpu_layout.hpp"
 #include "device/cpu/flat_loops.hpp"
+#include "device/plan_line.hpp"
 
 namespace lockstep::cpu {
 namespace {
-
-constexpr std::string_view separator = " = ";
 
 // oneDNN's plain loops: hundreds of times slower, and so not even tried where anything else exists.
 bool is_reference(std::string_view name) { return name.find(" ref") != std::string_view::npos; }
@@ -74,7 +73,8 @@ void ConvolutionEngine::execute(OneDnnKernel& kernel, const Operands& operands) 
 ConvolutionEngine::Choice ConvolutionEngine::choose(const ConvProblem& problem, const Operands& operands) {
   const auto planned = plan_.find(problem.text());
   if (planned != plan_.end()) return compile_planned(problem, planned->second);
-  Choice choice = measure(problem, operands);
+  Choice choice = compile_suggested(problem);
+  if (choice.kernel == nullptr) choice = measure(problem, operands);
   plan_.emplace(problem.text(), choice.name);
   return choice;
 }
@@ -99,11 +99,26 @@ ConvolutionEngine::Choice ConvolutionEngine::measure(const ConvProblem& problem,
   return best;
 }
 
-ConvolutionEngine::Choice ConvolutionEngine::compile_planned(const ConvProblem& problem, const std::string& name) {
+ConvolutionEngine::Choice ConvolutionEngine::compile(const ConvProblem& problem, const std::string& name) {
   Choice choice{name, nullptr};
   visit_convolutions(problem, context_.lanes, [&](const std::string& candidate, const CompileKernel& compile) {
     if (candidate == name && choice.kernel == nullptr) choice.kernel = compile();
   });
+  return choice;
+}
+
+ConvolutionEngine::Choice ConvolutionEngine::compile_suggested(const ConvProblem& problem) {
+  const auto suggested = suggested_.find(problem.text());
+  if (suggested == suggested_.end()) return {};
+  Choice choice = compile(problem, suggested->second);
+  if (choice.kernel != nullptr && context_.verbosity == Verbosity::verbose) {
+    log::info("convolution {}: {}, as in an earlier run", problem.text(), choice.name);
+  }
+  return choice;
+}
+
+ConvolutionEngine::Choice ConvolutionEngine::compile_planned(const ConvProblem& problem, const std::string& name) {
+  Choice choice = compile(problem, name);
   require(choice.kernel != nullptr, Failure::other,
           "no kernel '{}' on this node for convolution {}: the plan comes from a rank on another processor or with "
           "another oneDNN (all ranks compute with the same kernels). Run on nodes of one kind.",
@@ -132,7 +147,7 @@ double ConvolutionEngine::best_seconds(OneDnnKernel& kernel, const Operands& ope
 
 std::string ConvolutionEngine::export_plan() const {
   std::string text;
-  for (const auto& [problem, name] : plan_) text.append(problem).append(separator).append(name).append("\n");
+  for (const auto& [problem, name] : plan_) text.append(problem).append(" = ").append(name).append("\n");
   return text;
 }
 
@@ -140,10 +155,10 @@ void ConvolutionEngine::import_plan(const std::string& plan) {
   std::map<std::string, std::string> imported;
   std::istringstream lines(plan);
   for (std::string line; std::getline(lines, line);) {
-    const std::size_t middle = line.find(separator);
-    require(middle != std::string::npos && middle > 0 && middle + separator.size() < line.size(), Failure::other,
+    const std::optional<PlanLine> entry = split_plan_line(line);
+    require(entry.has_value(), Failure::other,
             "cannot read the plan of convolution kernels at '{}' (a line is 'problem = kernel').", line);
-    imported[line.substr(0, middle)] = line.substr(middle + separator.size());
+    imported.insert_or_assign(std::string(entry->problem), std::string(entry->kernel));
   }
   std::erase_if(chosen_, [&](const auto& entry) {
     const auto planned = imported.find(entry.first.text());
@@ -151,6 +166,14 @@ void ConvolutionEngine::import_plan(const std::string& plan) {
   });
   imported.merge(plan_);
   plan_ = std::move(imported);
+}
+
+void ConvolutionEngine::suggest_plan(const std::string& plan) {
+  std::istringstream lines(plan);
+  for (std::string line; std::getline(lines, line);) {
+    const std::optional<PlanLine> entry = split_plan_line(line);
+    if (entry) suggested_.insert_or_assign(std::string(entry->problem), std::string(entry->kernel));
+  }
 }
 
 }  // namespace lockstep::cpu

@@ -32,6 +32,8 @@ class ConvolutionEngine {
   std::string export_plan() const;
   // Throws Error(other) for a line that is none. A kernel that this processor lacks is found at its first use.
   void import_plan(const std::string& plan);
+  // As Ops.
+  void suggest_plan(const std::string& plan);
 
  private:
   struct Choice {
@@ -43,13 +45,16 @@ class ConvolutionEngine {
   void run(const ConvProblem& problem, const Operands& operands);
   Choice choose(const ConvProblem& problem, const Operands& operands);
   Choice measure(const ConvProblem& problem, const Operands& operands);
+  Choice compile(const ConvProblem& problem, const std::string& name);  // without a kernel where there is none
   Choice compile_planned(const ConvProblem& problem, const std::string& name);
+  Choice compile_suggested(const ConvProblem& problem);
   void execute(OneDnnKernel& kernel, const Operands& operands);
   double best_seconds(OneDnnKernel& kernel, const Operands& operands, double seconds_to_beat);
 
   const CpuContext& context_;
   std::map<ConvProblem, Choice> chosen_;
-  std::map<std::string, std::string> plan_;  // kernel name by ConvProblem::text()
+  std::map<std::string, std::string> plan_;       // kernel name by ConvProblem::text()
+  std::map<std::string, std::string> suggested_;  // likewise
 };
 
 }  // namespace lockstep::cpu

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "device/cpu/cpu_layout.hpp"
+#include "device/cpu/onednn_adapter.hpp"
 #include "device/cpu/threads.hpp"
 
 namespace lockstep::cpu {
@@ -50,6 +51,10 @@ CpuDevice::CpuDevice(const DeviceOptions& options, InstructionSet set)
 std::string CpuDevice::description() const {
   return fmt::format("cpu: {}, {}, {} {}", processor_name(), name_of(set_), context_.threads,
                      context_.threads == 1 ? "thread" : "threads");
+}
+
+std::string CpuDevice::plan_conditions() const {
+  return fmt::format("{}, oneDNN {}, {}", description(), onednn_version(), name_of(context_.precision));
 }
 
 Tensor CpuDevice::make(const Shape& shape, DType dtype, Layout layout) {

@@ -112,4 +112,6 @@ std::string CpuOps::export_plan() const { return convolutions_.export_plan(); }
 
 void CpuOps::import_plan(const std::string& plan) { convolutions_.import_plan(plan); }
 
+void CpuOps::suggest_plan(const std::string& plan) { convolutions_.suggest_plan(plan); }
+
 }  // namespace lockstep::cpu

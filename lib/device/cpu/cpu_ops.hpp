@@ -55,6 +55,7 @@ class CpuOps final : public Ops {
 
   std::string export_plan() const override;
   void import_plan(const std::string& plan) override;
+  void suggest_plan(const std::string& plan) override;
 
  private:
   const CpuContext& context_;

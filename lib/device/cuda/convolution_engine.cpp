@@ -2,18 +2,20 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <limits>
+#include <optional>
 #include <sstream>
 #include <utility>
 
 #include "base/log.hpp"
 #include "device/cuda/check_cuda.hpp"
 #include "device/cuda/side_stream.hpp"
+#include "device/plan_line.hpp"
 
 namespace lockstep::cuda {
 namespace {
 
-constexpr std::string_view separator = " = ";
 constexpr int most_measured = 8;  // the heuristics' order is good: the best is hardly ever behind
 constexpr int timed_runs = 3;
 constexpr std::int64_t most_workspace_bytes = std::int64_t{1} << 30;
@@ -22,6 +24,19 @@ constexpr std::int64_t most_workspace_bytes = std::int64_t{1} << 30;
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check_cuda(cudaStreamIsCapturing(stream, &status), "tell whether a graph is being captured");
   return status != cudaStreamCaptureStatusNone;
+}
+
+struct PlanEntry {
+  std::string problem;
+  EngineChoice choice;
+};
+
+std::optional<PlanEntry> read_entry(const std::string& line) {
+  const std::optional<PlanLine> parts = split_plan_line(line);
+  if (!parts) return std::nullopt;
+  std::optional<EngineChoice> choice = EngineChoice::parse(parts->kernel);
+  if (!choice) return std::nullopt;
+  return PlanEntry{std::string(parts->problem), std::move(*choice)};
 }
 
 }  // namespace
@@ -44,7 +59,8 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::choose(const ConvProblem& pr
                                                            std::span<std::byte* const, 3> operands) {
   const auto planned = plan_.find(problem.text());
   if (planned != plan_.end()) return compile_planned(problem, planned->second);
-  std::unique_ptr<ConvolutionPlan> best = measure(problem, operands);
+  std::unique_ptr<ConvolutionPlan> best = compile_suggested(problem, operands);
+  if (best == nullptr) best = measure(problem, operands);
   plan_.emplace(problem.text(), best->choice());
   return best;
 }
@@ -62,6 +78,25 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::compile_planned(const ConvPr
   return plan;
 }
 
+std::unique_ptr<ConvolutionPlan> ConvolutionEngine::compile_suggested(const ConvProblem& problem,
+                                                                      std::span<std::byte* const, 3> operands) {
+  const auto suggested = suggested_.find(problem.text());
+  if (suggested == suggested_.end()) return nullptr;
+  std::unique_ptr<ConvolutionPlan> plan = ConvolutionGraph(handle_.get(), problem).compile(suggested->second);
+  if (plan == nullptr || plan->workspace_bytes() > room()) return nullptr;
+  constexpr float one_run_will_do = 0;
+  if (std::isinf(milliseconds(*plan, operands, one_run_will_do))) return nullptr;
+  if (context_.verbosity == Verbosity::verbose) {
+    log::info("convolution {}: {}, as in an earlier run", problem.text(), plan->choice().text());
+  }
+  return plan;
+}
+
+// A step meets a problem with the same memory in use each time, so what fits now fits later.
+std::int64_t ConvolutionEngine::room() const {
+  return std::min(most_workspace_bytes, context_.arena.largest_free_bytes());
+}
+
 bool ConvolutionEngine::allows(DType precision, const EngineNotes& notes) const {
   if (notes.narrow_sums) return false;
   if (context_.determinism == Determinism::deterministic && notes.nondeterministic) return false;
@@ -73,8 +108,7 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::measure(const ConvProblem& p
                                                             std::span<std::byte* const, 3> operands) {
   assert(!is_capturing(context_.stream));  // an eager step comes first
   const ConvolutionGraph graph(handle_.get(), problem);
-  // A step meets this problem with the same memory in use each time, so what fits now fits later.
-  const std::int64_t room = std::min(most_workspace_bytes, context_.arena.largest_free_bytes());
+  const std::int64_t most_bytes = room();
   std::unique_ptr<ConvolutionPlan> best;
   float best_ms = std::numeric_limits<float>::infinity();
   int measured = 0;
@@ -82,7 +116,7 @@ std::unique_ptr<ConvolutionPlan> ConvolutionEngine::measure(const ConvProblem& p
     if (measured == most_measured) break;
     if (!allows(problem.precision, candidate.notes)) continue;
     std::unique_ptr<ConvolutionPlan> plan = graph.compile(candidate);
-    if (plan == nullptr || plan->workspace_bytes() > room) continue;
+    if (plan == nullptr || plan->workspace_bytes() > most_bytes) continue;
     ++measured;
     const float ms = milliseconds(*plan, operands, best_ms);
     if (ms >= best_ms) continue;
@@ -131,7 +165,7 @@ float ConvolutionEngine::turned_down(const ConvolutionPlan& plan, cudnnStatus_t 
 
 std::string ConvolutionEngine::export_plan() const {
   std::string text;
-  for (const auto& [problem, choice] : plan_) text += problem + std::string(separator) + choice.text() + "\n";
+  for (const auto& [problem, choice] : plan_) text += problem + " = " + choice.text() + "\n";
   return text;
 }
 
@@ -139,14 +173,11 @@ void ConvolutionEngine::import_plan(const std::string& plan) {
   std::map<std::string, EngineChoice> imported;
   std::istringstream lines(plan);
   for (std::string line; std::getline(lines, line);) {
-    const std::size_t middle = line.find(separator);
-    const bool has_both = middle != std::string::npos && middle > 0;
-    const std::optional<EngineChoice> choice =
-        has_both ? EngineChoice::parse(std::string_view(line).substr(middle + separator.size())) : std::nullopt;
-    require(choice.has_value(), Failure::other,
+    const std::optional<PlanEntry> entry = read_entry(line);
+    require(entry.has_value(), Failure::other,
             "cannot read the plan of convolution engines at '{}' (a line is 'problem = engine N knobs T:V ...').",
             line);
-    imported[line.substr(0, middle)] = choice.value();  // NOLINT(bugprone-unchecked-optional-access): required above
+    imported[entry->problem] = entry->choice;  // NOLINT(bugprone-unchecked-optional-access): required above
   }
   std::erase_if(chosen_, [&](const auto& entry) {
     const auto planned = imported.find(entry.first.text());
@@ -154,6 +185,13 @@ void ConvolutionEngine::import_plan(const std::string& plan) {
   });
   imported.merge(plan_);
   plan_ = std::move(imported);
+}
+
+void ConvolutionEngine::suggest_plan(const std::string& plan) {
+  std::istringstream lines(plan);
+  for (std::string line; std::getline(lines, line);) {
+    if (std::optional<PlanEntry> entry = read_entry(line)) suggested_[entry->problem] = std::move(entry->choice);
+  }
 }
 
 }  // namespace lockstep::cuda

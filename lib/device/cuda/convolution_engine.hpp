@@ -24,11 +24,16 @@ class ConvolutionEngine {
   std::string export_plan() const;
   // Throws Error(other) naming the line that cannot be read.
   void import_plan(const std::string& plan);
+  // As Ops.
+  void suggest_plan(const std::string& plan);
 
  private:
   std::unique_ptr<ConvolutionPlan> choose(const ConvProblem& problem, std::span<std::byte* const, 3> operands);
   std::unique_ptr<ConvolutionPlan> compile_planned(const ConvProblem& problem, const EngineChoice& choice);
+  std::unique_ptr<ConvolutionPlan> compile_suggested(const ConvProblem& problem,
+                                                     std::span<std::byte* const, 3> operands);
   std::unique_ptr<ConvolutionPlan> measure(const ConvProblem& problem, std::span<std::byte* const, 3> operands);
+  std::int64_t room() const;  // for a workspace
   bool allows(DType precision, const EngineNotes& notes) const;
   // Infinity where the engine cannot run it after all.
   float milliseconds(const ConvolutionPlan& plan, std::span<std::byte* const, 3> operands, float to_beat);
@@ -38,7 +43,8 @@ class ConvolutionEngine {
   const LibraryContext& context_;
   CudnnHandle handle_;
   std::map<ConvProblem, std::unique_ptr<ConvolutionPlan>> chosen_;
-  std::map<std::string, EngineChoice> plan_;  // by ConvProblem::text()
+  std::map<std::string, EngineChoice> plan_;       // by ConvProblem::text()
+  std::map<std::string, EngineChoice> suggested_;  // likewise
 };
 
 }  // namespace lockstep::cuda

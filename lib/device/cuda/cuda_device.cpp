@@ -10,6 +10,7 @@
 #include "device/cuda/gpu_choice.hpp"
 #include "device/cuda/graph_recording.hpp"
 #include "device/cuda/pinned_readback.hpp"
+#include "device/cuda/plan_conditions.hpp"
 
 namespace lockstep::cuda {
 namespace {
@@ -40,6 +41,13 @@ std::string describe_gpu(int index) {
                      address.data());
 }
 
+// Which GPU of a kind it is, and where, does not matter.
+std::string describe_plan(int index, const DeviceOptions& options) {
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, index), "describe a GPU");
+  return plan_conditions_of({properties.name, properties.major, properties.minor, cudnnGetVersion()}, options);
+}
+
 }  // namespace
 
 CudaDevice::CudaDevice(const DeviceOptions& options)
@@ -54,6 +62,7 @@ CudaDevice::CudaDevice(const DeviceOptions& options)
   const int index = static_cast<int>(choice.index);
   take_gpu(index);
   description_ = describe_gpu(index);
+  plan_conditions_ = describe_plan(index, options);
   stream_ = make_stream();
   reserve_memory(choice.sharers);
   context_ = std::make_unique<CudaContext>(CudaContext{*arena_, options.precision});

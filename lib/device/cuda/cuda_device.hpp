@@ -27,6 +27,7 @@ class CudaDevice final : public Device, public NarrowCopies {
 
   Ops& ops() override { return *ops_; }
   std::string description() const override { return description_; }
+  std::string plan_conditions() const override { return plan_conditions_; }
   DType precision() const override { return context_->precision; }
   DType image_dtype() const override { return context_->precision; }
 
@@ -71,6 +72,7 @@ class CudaDevice final : public Device, public NarrowCopies {
 
   std::string description_;
   Repetition repetition_;
+  std::string plan_conditions_;
   Stream stream_;
   std::unique_ptr<std::byte, FreeMemory> memory_;
   std::unique_ptr<Arena> arena_;

@@ -71,4 +71,6 @@ std::string CudaOps::export_plan() const { return convolutions_.export_plan(); }
 
 void CudaOps::import_plan(const std::string& plan) { convolutions_.import_plan(plan); }
 
+void CudaOps::suggest_plan(const std::string& plan) { convolutions_.suggest_plan(plan); }
+
 }  // namespace lockstep::cuda

@@ -34,6 +34,7 @@ class CudaOps final : public KernelOps<CudaLaunch> {
 
   std::string export_plan() const override;
   void import_plan(const std::string& plan) override;
+  void suggest_plan(const std::string& plan) override;
 
  private:
   std::byte* operand_of(const Tensor& weight) const;

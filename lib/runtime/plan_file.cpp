@@ -1,0 +1,166 @@
+#include "runtime/plan_file.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/log.hpp"
+#include "device/plan_line.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using Choices = std::map<std::string, std::string, std::less<>>;
+
+constexpr std::string_view format_line = "lockstep kernel plan 1";
+constexpr std::size_t most_choices = 8192;  // a large network has some 160 for each batch and picture size
+constexpr std::size_t most_line_bytes = 512;
+constexpr std::size_t most_bytes = (most_choices + 3) * most_line_bytes;
+
+bool is_printable(std::string_view text) {
+  return std::ranges::all_of(text, [](char letter) { return letter >= ' ' && letter <= '~'; });
+}
+
+// The next line, which it takes off `text`. Empty where no whole line is left.
+std::optional<std::string_view> take_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end + 1);
+  return line;
+}
+
+// Calls `visit` for every line that states a choice, and returns how many lines do not.
+template <typename Visit>
+std::int64_t visit_choices(std::string_view plan, const Visit& visit) {
+  std::int64_t others = 0;
+  while (const std::optional<std::string_view> line = take_line(plan)) {
+    const bool sound = line->size() <= most_line_bytes && is_printable(*line);
+    const std::optional<PlanLine> choice = sound ? split_plan_line(*line) : std::nullopt;
+    if (choice) visit(*choice);
+    if (!choice) ++others;
+  }
+  return others + (plan.empty() ? 0 : 1);
+}
+
+Choices choices_of(std::string_view plan) {
+  Choices choices;
+  visit_choices(plan, [&](const PlanLine& line) { choices.insert_or_assign(std::string(line.problem), line.kernel); });
+  return choices;
+}
+
+std::string text_of(const Choices& choices) {
+  std::string text;
+  for (const auto& [problem, kernel] : choices) text.append(problem).append(" = ").append(kernel).append("\n");
+  return text;
+}
+
+std::string count_line(std::size_t count) { return fmt::format("choices: {}", count); }
+
+// Readable, and different for different conditions.
+std::string file_name(std::string_view conditions) {
+  constexpr std::size_t most_readable = 120;
+  std::string name;
+  for (const char letter : conditions.substr(0, most_readable)) {
+    const bool plain = (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z');
+    const bool capital = letter >= 'A' && letter <= 'Z';
+    if (plain || capital) name += static_cast<char>(capital ? letter - 'A' + 'a' : letter);
+    if (!plain && !capital && !name.empty() && name.back() != '-') name += '-';
+  }
+  return fmt::format("{}-{:016x}.plan", name, XXH3_64bits(conditions.data(), conditions.size()));
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  require(!error, Failure::usage, "cannot make the folder '{}': {}. Choose one that you may write to.", folder.string(),
+          error.message());
+}
+
+// An absolute path in the environment; others are to be ignored, says the specification.
+fs::path folder_in(const char* variable) {
+  const char* const value = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): nothing here changes it
+  const fs::path folder = value == nullptr ? "" : value;
+  return folder.is_absolute() ? folder : fs::path();
+}
+
+}  // namespace
+
+PlanFile::PlanFile(fs::path folder, std::string conditions) : conditions_(std::move(conditions)) {
+  if (!folder.empty()) path_ = std::move(folder) / file_name(conditions_);
+}
+
+// The choices in the text of a file. Throws Error(bad_data) with what is wrong, for a sentence that names the file.
+PlanFile::Choices PlanFile::parse(std::string_view text) const {
+  require(take_line(text) == format_line, Failure::bad_data, "its first line is not '{}'", format_line);
+  require(take_line(text) == conditions_, Failure::bad_data, "it is not for '{}'", conditions_);
+  const std::optional<std::string_view> count = take_line(text);
+  Choices choices;
+  const std::int64_t others = visit_choices(
+      text, [&](const PlanLine& line) { choices.insert_or_assign(std::string(line.problem), line.kernel); });
+  require(others == 0 && count == count_line(choices.size()), Failure::bad_data,
+          "it does not hold as many lines 'problem = kernel' as it says");
+  return choices;
+}
+
+PlanFile::Content PlanFile::load() const {
+  std::error_code error;
+  if (path_.empty() || !fs::exists(path_, error)) return {};
+  if (!fs::is_regular_file(path_, error)) return {{}, "it is no regular file"};  // reading a pipe would wait for ever
+  try {
+    return {parse(read_file(path_, most_bytes)), ""};
+  } catch (const Error& reason) {
+    return {{}, reason.what()};
+  }
+}
+
+std::string PlanFile::read() const {
+  const Content content = load();
+  if (!content.mistake.empty()) {
+    log::warning("the kernel plan '{}' is not used: {} (kernels are measured anew, and the file is replaced).",
+                 path_.string(), content.mistake);
+  }
+  return text_of(content.choices);
+}
+
+void PlanFile::keep(std::string_view plan) const {
+  Choices all = choices_of(plan);
+  if (path_.empty()) return;
+  Choices known = load().choices;
+  if (std::ranges::includes(known, all)) return;
+  if (all.size() + known.size() <= most_choices) all.merge(known);
+  try {
+    make_folder(path_.parent_path());
+    write_file_atomically(
+        path_, fmt::format("{}\n{}\n{}\n{}", format_line, conditions_, count_line(all.size()), text_of(all)));
+  } catch (const Error& reason) {
+    log::warning("kernel choices are not kept for the next run: {} (--plan-folder; '' keeps none)", reason.what());
+  }
+}
+
+PlanUse plan_use(std::string_view known, std::string_view used) {
+  const Choices earlier = choices_of(known);
+  PlanUse use;
+  for (const auto& [problem, kernel] : choices_of(used)) {
+    const auto found = earlier.find(problem);
+    ++(found != earlier.end() && found->second == kernel ? use.recalled : use.measured);
+  }
+  return use;
+}
+
+fs::path default_plan_folder() {
+  const fs::path cache = folder_in("XDG_CACHE_HOME");
+  if (!cache.empty()) return cache / "lockstep";
+  const fs::path home = folder_in("HOME");
+  return home.empty() ? fs::path() : home / ".cache" / "lockstep";
+}
+
+}  // namespace lockstep
