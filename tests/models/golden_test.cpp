@@ -1,22 +1,20 @@
 // Whole models against golden values that PyTorch wrote in float64.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <map>
+#include <string>
+#include <vector>
 
 #include "models/counter_values.hpp"
 #include "models/golden_file.hpp"
+#include "models/net_values.hpp"
 #include "models/test_net.hpp"
 #include "optim/sgd.hpp"
 #include "support/hosted_cuda_device.hpp"
 
 namespace lockstep::testing {
 namespace {
-
-using Values = std::vector<double>;
-using NamedValues = std::map<std::string, Values>;
 
 constexpr std::uint64_t image_stream = 1000;  // of counter_uniform, as in make_golden.py
 
@@ -26,57 +24,12 @@ std::string golden_path(const std::string& name) {
   return std::string(folder != nullptr ? folder : LOCKSTEP_GOLDEN_DIR) + "/" + name + ".h5";
 }
 
-template <typename Numbers>
-Values doubles(const Numbers& numbers) {
-  return {numbers.begin(), numbers.end()};
-}
-
 std::vector<float> floats(const Values& values) { return {values.begin(), values.end()}; }
-
-// Largest error of a tensor relative to its largest value.
-double largest_error(const Values& values, const Values& expected) {
-  EXPECT_EQ(values.size(), expected.size());
-  double error = 0.0;
-  double largest = 0.0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    error = std::max(error, std::abs(values[i] - expected[i]));
-    largest = std::max(largest, std::abs(expected[i]));
-  }
-  return error / largest;
-}
 
 double worst_error(const NamedValues& values, const NamedValues& expected) {
   double worst = 0.0;
   for (const auto& [name, one] : expected) worst = std::max(worst, largest_error(values.at(name), one));
   return worst;
-}
-
-// Over all tensors together.
-struct Comparison {
-  double relative_l2;
-  double cosine;
-};
-
-Comparison compare(const NamedValues& values, const NamedValues& expected) {
-  double difference = 0.0, dot = 0.0, square = 0.0, expected_square = 0.0;
-  for (const auto& [name, one] : expected) {
-    for (std::size_t i = 0; i < one.size(); ++i) {
-      const double value = values.at(name)[i];
-      difference += (value - one[i]) * (value - one[i]);
-      dot += value * one[i];
-      square += value * value;
-      expected_square += one[i] * one[i];
-    }
-  }
-  return {std::sqrt(difference / expected_square), dot / std::sqrt(square * expected_square)};
-}
-
-NamedValues gradients(const TestNet& net) {
-  NamedValues gradients;
-  for (const Parameter& parameter : net.store.parameters()) {
-    gradients[parameter.name] = doubles(net.gradient(parameter));
-  }
-  return gradients;
 }
 
 // Parameters and running statistics.
