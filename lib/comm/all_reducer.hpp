@@ -15,12 +15,13 @@ class AllReducer {
  public:
   virtual ~AllReducer() = default;
 
-  // Collective. `count` fp32 zeros, plain, in memory this reducer sums without copying; lives as long as the reducer.
-  virtual Tensor allocate(std::int64_t count) = 0;
+  // Collective, once. `count` zeros, f32 or i64, plain, in memory this reducer sums without copying; lives as long as
+  // the reducer.
+  virtual Tensor allocate(std::int64_t count, DType dtype = DType::f32) = 0;
   // Collective, stream-ordered. `values` is a slice of what allocate() gave; until wait() returns it belongs to the
   // reducer. Several slices may be under way; every rank starts the same ones in the same order.
   virtual void start_sum(const Tensor& values) = 0;
-  // The same for values that need not be exact: each rank's may be rounded to the precision in which they travel.
+  // The same for f32 values that need not be exact: each rank's may be rounded to the precision in which they travel.
   virtual void start_rounded_sum(const Tensor& values) { start_sum(values); }
   // Collective, stream-ordered. Every slice started so far now holds the sum, the same bits on every rank.
   virtual void wait() = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/check_mpi.hpp"
+#include "comm/mpi_type.hpp"
 
 namespace lockstep {
 namespace {
@@ -17,19 +18,18 @@ namespace {
 constexpr std::int64_t largest_count = std::int64_t{1} << 30;
 
 struct FreeAligned {
-  void operator()(float* memory) const { ::operator delete[](memory, std::align_val_t{Arena::alignment}); }
+  void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{Arena::alignment}); }
 };
 
 class MpiAllReducer final : public AllReducer {
  public:
   explicit MpiAllReducer(Communicator world) : world_(std::move(world)) {}
 
-  Tensor allocate(std::int64_t count) override {
+  Tensor allocate(std::int64_t count, DType dtype) override {
     assert(memory_ == nullptr);
-    const auto elements = static_cast<std::size_t>(count);
-    memory_.reset(new (std::align_val_t{Arena::alignment}) float[elements]());
-    return {reinterpret_cast<std::byte*>(memory_.get()), count * size_of(DType::f32), Shape{count}, DType::f32,
-            Layout::plain};
+    const std::int64_t bytes = count * size_of(dtype);
+    memory_.reset(new (std::align_val_t{Arena::alignment}) std::byte[static_cast<std::size_t>(bytes)]());
+    return {memory_.get(), bytes, Shape{count}, dtype, Layout::plain};
   }
 
   void start_sum(const Tensor& values) override { under_way_.push_back(values); }
@@ -50,13 +50,14 @@ class MpiAllReducer final : public AllReducer {
     const std::int64_t count = values.shape().count();
     for (std::int64_t first = 0; first < count; first += largest_count) {
       const auto length = static_cast<int>(std::min(largest_count, count - first));
-      check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.as<float>() + first, length, MPI_FLOAT, MPI_SUM, world_.handle()),
+      check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data() + first * size_of(values.dtype()), length,
+                              mpi_type(values.dtype()), MPI_SUM, world_.handle()),
                 "sum gradients");
     }
   }
 
   Communicator world_;
-  std::unique_ptr<float[], FreeAligned> memory_;
+  std::unique_ptr<std::byte[], FreeAligned> memory_;
   std::vector<Tensor> under_way_;
 };
 

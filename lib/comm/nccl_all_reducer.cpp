@@ -103,16 +103,16 @@ class NcclAllReducer final : public AllReducer {
     assert(wire == DType::f32 || wire == DType::bf16);
   }
 
-  Tensor allocate(std::int64_t count) override {
-    assert(!values_);
-    values_ = device_.make_lasting(count, DType::f32);
+  Tensor allocate(std::int64_t count, DType dtype) override {
+    assert(!values_ && (dtype == DType::f32 || wire_ == DType::f32));
+    values_ = device_.make_lasting(count, dtype);
     if (wire_ == DType::bf16) rounded_ = device_.make_lasting(count, wire_);
     return values_;
   }
 
   void start_sum(const Tensor& values) override {
     side_.wait_for_main();
-    sum(values, ncclFloat32);
+    sum(values, values.dtype() == DType::i64 ? ncclInt64 : ncclFloat32);
   }
 
   void start_rounded_sum(const Tensor& values) override {

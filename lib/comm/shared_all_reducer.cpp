@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "comm/check_mpi.hpp"
+#include "comm/mpi_type.hpp"
 #include "comm/patience.hpp"
 #include "comm/shared_segment.hpp"
 
@@ -26,47 +27,50 @@ struct alignas(128) Progress {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-constexpr std::int64_t line_elements = Arena::alignment / size_of(DType::f32);
-constexpr std::int64_t piece_elements = 4096;  // 16 KiB: the running sum stays in the first-level cache
+constexpr std::int64_t piece_bytes = 16 << 10;  // the running sum stays in the first-level cache
 
-std::int64_t whole_lines(std::int64_t elements) {
-  return (elements + line_elements - 1) / line_elements * line_elements;
+std::int64_t whole_lines(std::int64_t bytes) {
+  return (bytes + Arena::alignment - 1) / Arena::alignment * Arena::alignment;
 }
 
-// Sums [first, first + count) of `arrays` in their order, without writing it back.
-void sum_in_order(std::span<float* const> arrays, std::int64_t first, std::int64_t count, float* sum) {
-  std::copy_n(arrays[0] + first, count, sum);
-  for (const float* array : arrays.subspan(1)) {
-    const float* const values = array + first;
-    for (std::int64_t i = 0; i < count; ++i) sum[i] += values[i];
+// Sums bytes [first, first + count) of `arrays`, elements of T, in their order, without writing the sum back.
+template <typename T>
+void sum_in_order(std::span<std::byte* const> arrays, std::int64_t first, std::int64_t count, std::byte* sum_bytes) {
+  auto* const sum = reinterpret_cast<T*>(sum_bytes);
+  const std::int64_t elements = count / std::int64_t{sizeof(T)};
+  std::copy_n(reinterpret_cast<const T*>(arrays[0] + first), elements, sum);
+  for (const std::byte* array : arrays.subspan(1)) {
+    const auto* const values = reinterpret_cast<const T*>(array + first);
+    for (std::int64_t i = 0; i < elements; ++i) sum[i] += values[i];
   }
 }
 
+// All places and sizes are in bytes.
 class SharedAllReducer final : public AllReducer {
  public:
   SharedAllReducer(int ranks, SharingGroups groups, std::unique_ptr<SharedSegment> segment, std::int64_t capacity)
       : ranks_(ranks), groups_(std::move(groups)), segment_(std::move(segment)), capacity_(capacity) {
     std::byte* const gradients = segment_->data() + groups_.node.size() * std::int64_t{sizeof(Progress)};
     for (int rank = 0; rank < groups_.node.size(); ++rank) {
-      arrays_.push_back(reinterpret_cast<float*>(gradients) + rank * capacity_);
+      arrays_.push_back(gradients + rank * capacity_);
     }
-    piece_.resize(piece_elements);
+    piece_.resize(piece_bytes);
   }
 
   static std::int64_t bytes_needed(int ranks, std::int64_t capacity) {
-    return ranks * (std::int64_t{sizeof(Progress)} + capacity * size_of(DType::f32));
+    return ranks * (std::int64_t{sizeof(Progress)} + capacity);
   }
 
-  Tensor allocate(std::int64_t count) override {
-    assert(count <= capacity_);
-    float* const mine = arrays_[static_cast<std::size_t>(groups_.node.rank())];
-    return {reinterpret_cast<std::byte*>(mine), count * size_of(DType::f32), Shape{count}, DType::f32, Layout::plain};
+  Tensor allocate(std::int64_t count, DType dtype) override {
+    assert(count * size_of(dtype) <= capacity_ && (dtype == DType::f32 || dtype == DType::i64));
+    dtype_ = dtype;
+    return {mine(), count * size_of(dtype), Shape{count}, dtype, Layout::plain};
   }
 
   void start_sum(const Tensor& values) override {
-    const std::int64_t first = values.as<float>() - arrays_[static_cast<std::size_t>(groups_.node.rank())];
-    assert(first >= 0 && first + values.shape().count() <= capacity_);
-    under_way_.push_back({++started_, first, values.shape().count()});
+    const std::int64_t first = values.data() - mine();
+    assert(first >= 0 && first + values.bytes() <= capacity_ && values.dtype() == dtype_);
+    under_way_.push_back({++started_, first, values.bytes()});
     progress_of(groups_.node.rank()).arrived.store(started_, std::memory_order_release);
     // Between nodes a sum waits for the others' messages, which would hold backward up.
     if (groups_.groups == 1) work_without_waiting();
@@ -91,10 +95,12 @@ class SharedAllReducer final : public AllReducer {
   struct Slice {
     std::uint64_t number;
     std::int64_t first;
-    std::int64_t count;
+    std::int64_t bytes;
   };
 
   Progress& progress_of(int rank) const { return *std::launder(reinterpret_cast<Progress*>(segment_->data()) + rank); }
+
+  std::byte* mine() const { return arrays_[static_cast<std::size_t>(groups_.node.rank())]; }
 
   bool all_reached(std::atomic<std::uint64_t> Progress::*what, std::uint64_t number) const {
     for (int rank = 0; rank < groups_.node.size(); ++rank) {
@@ -115,9 +121,9 @@ class SharedAllReducer final : public AllReducer {
   void add_up(const Slice& slice) {
     const int place = groups_.node.rank();
     if (place < groups_.slices) {
-      const std::int64_t share = whole_lines((slice.count + groups_.slices - 1) / groups_.slices);
-      const std::int64_t begin = std::min(place * share, slice.count);
-      const std::int64_t end = std::min(begin + share, slice.count);
+      const std::int64_t share = whole_lines((slice.bytes + groups_.slices - 1) / groups_.slices);
+      const std::int64_t begin = std::min(place * share, slice.bytes);
+      const std::int64_t end = std::min(begin + share, slice.bytes);
       if (groups_.groups == 1) {
         add_up_here(slice.first + begin, end - begin);
       } else {
@@ -127,40 +133,48 @@ class SharedAllReducer final : public AllReducer {
     progress_of(place).finished.store(slice.number, std::memory_order_release);
   }
 
+  void sum_piece(std::int64_t first, std::int64_t count) {
+    if (dtype_ == DType::i64) {
+      sum_in_order<std::int64_t>(arrays_, first, count, piece_.data());
+    } else {
+      sum_in_order<float>(arrays_, first, count, piece_.data());
+    }
+  }
+
   void add_up_here(std::int64_t first, std::int64_t count) {
-    for (std::int64_t at = first; at < first + count; at += piece_elements) {
-      const std::int64_t length = std::min(piece_elements, first + count - at);
-      sum_in_order(arrays_, at, length, piece_.data());
+    for (std::int64_t at = first; at < first + count; at += piece_bytes) {
+      const std::int64_t length = std::min(piece_bytes, first + count - at);
+      sum_piece(at, length);
       // Ordinary stores: those past the caches cost a quarter (4 to 100 MB, two ranks).
-      for (float* array : arrays_) std::copy_n(piece_.data(), length, array + at);
+      for (std::byte* array : arrays_) std::copy_n(piece_.data(), length, array + at);
     }
   }
 
   // The group's sum goes into this rank's own array, from there into the sum over groups, and then to the others.
   void add_up_everywhere(std::int64_t first, std::int64_t count) {
-    float* const mine = arrays_[static_cast<std::size_t>(groups_.node.rank())];
-    for (std::int64_t at = first; at < first + count; at += piece_elements) {
-      const std::int64_t length = std::min(piece_elements, first + count - at);
-      sum_in_order(arrays_, at, length, piece_.data());
-      std::copy_n(piece_.data(), length, mine + at);
+    for (std::int64_t at = first; at < first + count; at += piece_bytes) {
+      const std::int64_t length = std::min(piece_bytes, first + count - at);
+      sum_piece(at, length);
+      std::copy_n(piece_.data(), length, mine() + at);
     }
-    constexpr std::int64_t largest_count = std::int64_t{1} << 30;  // MPI counts are int
-    for (std::int64_t at = first; at < first + count; at += largest_count) {
-      const auto length = static_cast<int>(std::min(largest_count, first + count - at));
-      check_mpi(MPI_Allreduce(MPI_IN_PLACE, mine + at, length, MPI_FLOAT, MPI_SUM, groups_.peers.handle()),
+    constexpr std::int64_t largest_bytes = std::int64_t{1} << 32;  // MPI counts are int
+    for (std::int64_t at = first; at < first + count; at += largest_bytes) {
+      const auto length = static_cast<int>(std::min(largest_bytes, first + count - at) / size_of(dtype_));
+      check_mpi(MPI_Allreduce(MPI_IN_PLACE, mine() + at, length, mpi_type(dtype_), MPI_SUM, groups_.peers.handle()),
                 "sum gradients between nodes");
     }
-    for (float* array : arrays_) {
-      if (array != mine) std::copy_n(mine + first, count, array + first);
+    for (std::byte* array : arrays_) {
+      if (array != mine()) std::copy_n(mine() + first, count, array + first);
     }
   }
 
   int ranks_;
   SharingGroups groups_;
   std::unique_ptr<SharedSegment> segment_;
-  std::int64_t capacity_;         // elements for each rank
-  std::vector<float*> arrays_;    // by rank of the node
-  std::vector<float> piece_;      // running sum
+  std::int64_t capacity_;           // for each rank
+  std::vector<std::byte*> arrays_;  // by rank of the node
+  DType dtype_ = DType::f32;
+  std::vector<std::byte> piece_;  // running sum
   std::vector<Slice> under_way_;  // started, not yet added up here
   std::uint64_t started_ = 0;
 };
@@ -175,7 +189,7 @@ SharingGroups sharing_groups(const Communicator& world, const Communicator& node
 
 std::unique_ptr<AllReducer> make_shared_all_reducer(const Communicator& world, SharingGroups groups, std::int64_t bytes,
                                                     std::string& reason) {
-  const std::int64_t capacity = whole_lines((bytes + size_of(DType::f32) - 1) / size_of(DType::f32));
+  const std::int64_t capacity = whole_lines(bytes);
   const std::int64_t needed = SharedAllReducer::bytes_needed(groups.node.size(), capacity);
   std::unique_ptr<SharedSegment> segment = SharedSegment::create(groups.node, needed, reason);
   // A node that lacks the memory decides for all; its own words stay with its own ranks.

@@ -35,17 +35,18 @@ class StagedAllReducer final : public AllReducer {
   // Copies may be under way.
   ~StagedAllReducer() override { static_cast<void>(cudaStreamSynchronize(side_.handle())); }
 
-  Tensor allocate(std::int64_t count) override {
+  Tensor allocate(std::int64_t count, DType dtype) override {
     assert(!on_device_);
-    on_host_ = host_->allocate(count);
+    on_host_ = host_->allocate(count, dtype);
     pinned_ = std::make_unique<PinnedRange>(on_host_);
-    on_device_ = device_.make_lasting(count, DType::f32);
+    on_device_ = device_.make_lasting(count, dtype);
     return on_device_;
   }
 
   // To the host; its copies of a slice may be on their way back from the step before, on the same stream.
   void start_sum(const Tensor& values) override {
-    const Slice slice{values, on_host_.slice(values.as<float>() - on_device_.as<float>(), values.shape().count())};
+    const Slice slice{
+        values, on_host_.slice((values.data() - on_device_.data()) / size_of(values.dtype()), values.shape().count())};
     if (under_way_.size() == arrived_.size()) arrived_.push_back(cuda::make_event());
     side_.wait_for_main();
     check_cuda(cudaMemcpyAsync(slice.host.data(), values.data(), static_cast<std::size_t>(values.bytes()),

@@ -15,6 +15,8 @@ const char* name_of(DType dtype) {
       return "bf16";
     case DType::f16:
       return "f16";
+    case DType::i64:
+      return "i64";
     case DType::i32:
       return "i32";
     case DType::u8:

@@ -13,10 +13,22 @@
 
 namespace lockstep {
 
-enum class DType : std::uint8_t { f32, bf16, f16, i32, u8 };
+enum class DType : std::uint8_t { f32, bf16, f16, i64, i32, u8 };
 
 constexpr std::int64_t size_of(DType dtype) {
-  return dtype == DType::u8 ? 1 : dtype == DType::bf16 || dtype == DType::f16 ? 2 : 4;
+  switch (dtype) {
+    case DType::u8:
+      return 1;
+    case DType::bf16:
+    case DType::f16:
+      return 2;
+    case DType::f32:
+    case DType::i32:
+      return 4;
+    case DType::i64:
+      return 8;
+  }
+  return 0;
 }
 
 const char* name_of(DType dtype);         // "f32", "bf16", ...

@@ -131,6 +131,11 @@ void declare_batch(CLI::App& app, Recipe& recipe) {
   app.add_option("--accumulate", batch.accumulate, "Parts of each rank in one step, one after another")
       ->check(CLI::Range(1, 65536))
       ->type_name("PARTS");
+  app.add_option("--virtual-ranks", batch.virtual_ranks,
+                 "Cut the global batch into so many parts and sum them exactly: the same weights, bit for bit, on any "
+                 "number of ranks up to it")
+      ->check(CLI::Range(1, 65536))
+      ->type_name("PARTS");
 }
 
 void declare_optimizer(CLI::App& app, Recipe& recipe) {

@@ -4,11 +4,17 @@
 #include <span>
 #include <utility>
 
+#include "optim/flat_sums.hpp"
+
 namespace lockstep {
 namespace {
 
 std::span<float> elements(const Tensor& tensor) {
   return {tensor.as<float>(), static_cast<std::size_t>(tensor.shape().count())};
+}
+
+std::span<std::int64_t> fixed_elements(const Tensor& tensor) {
+  return {tensor.as<std::int64_t>(), static_cast<std::size_t>(tensor.shape().count())};
 }
 
 class CpuFlatUpdates final : public FlatUpdates {
@@ -38,10 +44,18 @@ class CpuFlatUpdates final : public FlatUpdates {
     if (is_applied(record)) average_into(elements(batch), momentum, elements(running));
   }
 
-  void count_non_finite(const Tensor& values, const Tensor& count, Accumulate accumulate) override {
-    const auto found = static_cast<float>(lockstep::count_non_finite(elements(values)));
+  void count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) override {
+    const auto found = static_cast<float>(lockstep::count_outside(elements(values), limit));
     float& sum = *count.as<float>();
     sum = accumulate == Accumulate::add ? sum + found : found;
+  }
+
+  void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) override {
+    lockstep::sum_fixed(elements(values), form, fixed_elements(sums), accumulate);
+  }
+
+  void values_of_fixed(const Tensor& sums, const Tensor& values) override {
+    lockstep::values_of_fixed(fixed_elements(sums), elements(values));
   }
 
  private:

@@ -13,9 +13,15 @@ void queue_average(const AverageInto& pass, std::int64_t count, CUstream_st* str
   CudaLaunch{stream}(count, pass);
 }
 
-void queue_count_non_finite(const Tensor& values, const Tensor& scratch, const Tensor& found, Accumulate accumulate,
-                            CUstream_st* stream) {
-  count_non_finite(CudaLaunch(stream), values, scratch, found, accumulate);
+void queue_count_outside(const Tensor& values, float limit, const Tensor& scratch, const Tensor& found,
+                         Accumulate accumulate, CUstream_st* stream) {
+  count_outside(CudaLaunch(stream), values, limit, scratch, found, accumulate);
+}
+
+void queue_sum_fixed(const SumFixed& pass, std::int64_t count, CUstream_st* stream) { CudaLaunch{stream}(count, pass); }
+
+void queue_values_of_fixed(const ValuesOfFixed& pass, std::int64_t count, CUstream_st* stream) {
+  CudaLaunch{stream}(count, pass);
 }
 
 }  // namespace lockstep::cuda

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "device/device.hpp"
+#include "optim/fixed_point.hpp"
 #include "optim/sgd_update.hpp"
 #include "optim/step_record.hpp"
 
@@ -36,8 +37,12 @@ class FlatUpdates {
   // By the rate and the gradient scale in the record. Unless the verdict is `applied`, these two change nothing.
   virtual void sgd(const SgdRule& rule, const SgdArrays& arrays, const StepRecord& record) = 0;
   virtual void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) = 0;
-  // Overwrites count[0] with the number of infinities and NaNs in `values`, or adds it.
-  virtual void count_non_finite(const Tensor& values, const Tensor& count, Accumulate accumulate) = 0;
+  // Overwrites count[0] with how many of `values` are not smaller in size than `limit` (NaNs are not), or adds it.
+  virtual void count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) = 0;
+
+  // Between fp32 values and sums in i64, place by place: see FixedPoint. What it does not hold adds nothing.
+  virtual void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) = 0;
+  virtual void values_of_fixed(const Tensor& sums, const Tensor& values) = 0;
 };
 
 // `runs` as sgd_update() takes them; `device` outlives the updates.

@@ -72,8 +72,18 @@ class CudaFlatUpdates final : public FlatUpdates {
                         running.shape().count(), device_.stream());
   }
 
-  void count_non_finite(const Tensor& values, const Tensor& count, Accumulate accumulate) override {
-    cuda::queue_count_non_finite(values, scratch_, count, accumulate, device_.stream());
+  void count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) override {
+    cuda::queue_count_outside(values, limit, scratch_, count, accumulate, device_.stream());
+  }
+
+  void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) override {
+    cuda::queue_sum_fixed({values.as<float>(), form, sums.as<std::int64_t>(), accumulate}, values.shape().count(),
+                          device_.stream());
+  }
+
+  void values_of_fixed(const Tensor& sums, const Tensor& values) override {
+    cuda::queue_values_of_fixed({sums.as<std::int64_t>(), values.as<float>()}, values.shape().count(),
+                                device_.stream());
   }
 
  private:

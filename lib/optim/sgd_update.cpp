@@ -1,6 +1,5 @@
 #include "optim/sgd_update.hpp"
 
-#include <bit>
 #include <cassert>
 
 namespace lockstep {
@@ -35,16 +34,6 @@ void sgd_update(std::span<const DecayRun> runs, const SgdRule& rule, const SgdRa
 void average_into(std::span<const float> batch, float momentum, std::span<float> running) {
   assert(batch.size() == running.size());
   for (std::size_t i = 0; i < running.size(); ++i) running[i] = (1.0F - momentum) * running[i] + momentum * batch[i];
-}
-
-std::int64_t count_non_finite(std::span<const float> values) {
-  constexpr std::uint32_t exponent = 0x7f800000;  // all ones in infinities and NaNs alone
-  const auto count = static_cast<std::int64_t>(values.size());
-  const float* const v = values.data();
-  std::int64_t found = 0;
-#pragma omp parallel for simd schedule(static) reduction(+ : found)
-  for (std::int64_t i = 0; i < count; ++i) found += (std::bit_cast<std::uint32_t>(v[i]) & exponent) == exponent ? 1 : 0;
-  return found;
 }
 
 }  // namespace lockstep

@@ -40,7 +40,4 @@ void sgd_update(std::span<const DecayRun> runs, const SgdRule& rule, const SgdRa
 // running = (1 - momentum) * running + momentum * batch: the convention of PyTorch's batch norm.
 void average_into(std::span<const float> batch, float momentum, std::span<float> running);
 
-// Infinities and NaNs among `values`.
-std::int64_t count_non_finite(std::span<const float> values);
-
 }  // namespace lockstep

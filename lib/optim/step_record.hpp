@@ -35,9 +35,9 @@ LOCKSTEP_HOST_DEVICE inline Verdict judge_step(float* record, float loss, float 
   if (before == Verdict::not_finite || before == Verdict::overflowed_unscaled) return before;
   record[step_gradient_scale] = 1.0F / record[step_loss_scale];
   if (loss - loss != 0) return Verdict::not_finite;
-  if (record[step_scales_loss] == 0) return Verdict::applied;
   LossScale scale{record[step_loss_scale], record[step_clean_steps], record[step_skipped_steps]};
   if (overflow != 0 && !can_shrink(scale)) return Verdict::overflowed_unscaled;
+  if (record[step_scales_loss] == 0) return Verdict::applied;
   if (overflow != 0) {
     note_overflow(scale);
   } else {

@@ -35,10 +35,10 @@ SumSpeed measure_sums(AllReducer& reducer, const Communicator& world, Device& de
   const std::int64_t large = std::min(large_count, values.shape()[0]);
   const double small_seconds = sum_seconds(reducer, world, device, values.slice(0, small));
   const double large_seconds = sum_seconds(reducer, world, device, values.slice(0, large));
-  const auto more_bytes = static_cast<double>((large - small) * size_of(DType::f32));
+  const auto more_bytes = static_cast<double>((large - small) * size_of(values.dtype()));
   // A net smaller than the small slice has one bucket in any case.
   const double seconds_a_byte = more_bytes > 0 ? std::max(large_seconds - small_seconds, 0.0) / more_bytes : 0.0;
-  const double latency = small_seconds - static_cast<double>(small * size_of(DType::f32)) * seconds_a_byte;
+  const double latency = small_seconds - static_cast<double>(small * size_of(values.dtype())) * seconds_a_byte;
   return {std::max(latency, 0.0), seconds_a_byte > 0 ? 1 / seconds_a_byte : std::numeric_limits<double>::infinity()};
 }
 

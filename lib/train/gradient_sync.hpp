@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "comm/all_reducer.hpp"
@@ -22,19 +23,29 @@ struct SyncCost {
   double after_backward_ms = 0;   // waiting in finish(): not hidden
 };
 
+// Sums that do not depend on who computed which part: every part's gradients, statistics and counts go into `sums` as
+// whole numbers, and only those are added.
+struct ExactSums {
+  Tensor sums;  // i64, as long as the reduced array, of the reducer
+  FixedPoint form;
+};
+
 class GradientSync final : public GradientSink {
  public:
-  // `store` is allocated on memory of `reducer`; both outlive this object. A bucket is closed once it holds
-  // `bucket_bytes`; the last one holds at most as much, and at most 1 MiB unless one layer alone is larger.
-  GradientSync(const ParameterStore& store, AllReducer& reducer, std::int64_t bucket_bytes);
+  // `store` is allocated on memory of `reducer`, unless the sums are exact; both outlive this object. A bucket is
+  // closed once it holds `bucket_bytes`; the last one holds at most as much, and at most 1 MiB unless one layer alone
+  // is larger.
+  GradientSync(const ParameterStore& store, AllReducer& reducer, std::int64_t bucket_bytes,
+               std::optional<ExactSums> exact = std::nullopt);
 
   // From now on the gradients of this rank that are not finite are counted, in the tail's overflow slot, before they
   // are summed: so the sum tells every rank of any rank's overflow.
-  void count_overflow(const ParameterStore& store);
+  void count_overflow();
 
-  // Call before each part of a step: part 0 overwrites, the last one lets buckets go.
+  // Call before each part of a step: part 0 overwrites, the last one lets buckets go. With exact sums every part
+  // overwrites, and is added as it is complete.
   void begin_part(int part, int parts);
-  Accumulate accumulate() const override { return accumulate_; }
+  Accumulate accumulate() const override;
   void ready(const Parameter& parameter) override;
   // Collective, stream-ordered. Call once after the last part's backward: all of store.reduced() is then summed. With a
   // reducer that needs the host, everything is started here, so that what comes before can be recorded.
@@ -50,20 +61,25 @@ class GradientSync final : public GradientSink {
   // Slices of the reduced array.
   struct Bucket {
     Tensor values;
-    Tensor gradients;  // what of it is neither statistics nor tail
+    Tensor counted;  // what of it may overflow: gradients; for exact sums all before the slot that tells of it
+    Tensor sums;     // what is added over ranks: the values, or their exact sums
   };
 
+  void complete(const Bucket& full);
   void start_sum(const Bucket& full);
+  Tensor sums_of(std::int64_t first, std::int64_t count) const;
 
+  const ParameterStore& store_;
   AllReducer& reducer_;
+  std::unique_ptr<FlatUpdates> updates_;
+  std::optional<ExactSums> exact_;
   std::vector<Bucket> buckets_;     // in the order backward fills them
   std::vector<int> closed_bucket_;  // by parameter index: the bucket that this gradient completes
-  Accumulate accumulate_ = Accumulate::overwrite;
+  float overflow_limit_ = 0;        // what is counted is not smaller in size; 0: nothing is
+  int part_ = 0;
   bool last_part_ = false;
   int next_ = -1;  // index of the parameter that must report next
   SyncCost cost_;
-  std::unique_ptr<FlatUpdates> updates_;  // with count_overflow()
-  Tensor overflow_;
 };
 
 }  // namespace lockstep

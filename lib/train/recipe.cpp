@@ -6,22 +6,53 @@
 
 namespace lockstep {
 
+namespace {
+
+void require_batch(const char* option, std::int64_t samples) {
+  require(samples >= 1 && samples <= std::int64_t{1} << 31, Failure::usage,
+          "{} is {}. A batch has at least 1 sample and at most 2^31.", option, samples);
+}
+
+// Throws unless `global` divides into `parts`, which come from `origin`.
+void require_divides(std::int64_t global, std::int64_t parts, const std::string& origin) {
+  if (global % parts == 0) return;
+  const std::int64_t below = global / parts * parts;
+  const std::string nearest = below == 0 ? fmt::format("{}", parts) : fmt::format("{} or {}", below, below + parts);
+  throw Error(Failure::usage,
+              fmt::format("--global-batch {} does not divide into {} equal parts ({}). Nearest that does: "
+                          "{}.",
+                          global, parts, origin, nearest));
+}
+
+LoaderShare share_of_virtual_ranks(const BatchPlan& plan, int rank, int ranks) {
+  const int parts = *plan.virtual_ranks;
+  require(plan.accumulate == 1, Failure::usage,
+          "--virtual-ranks says how the global batch is cut, and --accumulate {} too. Leave out --accumulate: a rank "
+          "carries its virtual ranks one after another.",
+          plan.accumulate);
+  require(plan.global_batch.has_value(), Failure::usage,
+          "--batch-per-rank depends on the number of ranks, which --virtual-ranks makes of no account. Use "
+          "--global-batch.");
+  require_batch("--global-batch", *plan.global_batch);
+  require(ranks <= parts, Failure::usage,
+          "{} ranks cannot share {} virtual ranks (a virtual rank is computed by one rank). Start at most {}, or raise "
+          "--virtual-ranks.",
+          ranks, parts, parts);
+  require_divides(*plan.global_batch, parts, "virtual ranks");
+  const auto first_of = [&](std::int64_t one) { return static_cast<int>(one * parts / ranks); };
+  return {*plan.global_batch, parts, first_of(rank), first_of(rank + 1) - first_of(rank)};
+}
+
+}  // namespace
+
 LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks) {
+  if (plan.virtual_ranks) return share_of_virtual_ranks(plan, rank, ranks);
   require(plan.accumulate >= 1, Failure::usage, "--accumulate is {}. It must be at least 1.", plan.accumulate);
   const std::int64_t parts = static_cast<std::int64_t>(ranks) * plan.accumulate;
   const std::int64_t stated = plan.global_batch.value_or(plan.batch_per_rank.value_or(0));
-  const char* option = plan.global_batch ? "--global-batch" : "--batch-per-rank";
-  require(stated >= 1 && stated <= std::int64_t{1} << 31, Failure::usage,
-          "{} is {}. A batch has at least 1 sample and at most 2^31.", option, stated);
+  require_batch(plan.global_batch ? "--global-batch" : "--batch-per-rank", stated);
   const std::int64_t global = plan.global_batch ? stated : stated * parts;
-  if (global % parts != 0) {
-    const std::int64_t below = global / parts * parts;
-    const std::string nearest = below == 0 ? fmt::format("{}", parts) : fmt::format("{} or {}", below, below + parts);
-    throw Error(Failure::usage,
-                fmt::format("--global-batch {} does not divide into {} equal parts (ranks: {}, parts each: {}). "
-                            "Nearest that does: {}.",
-                            global, parts, ranks, plan.accumulate, nearest));
-  }
+  require_divides(global, parts, fmt::format("ranks: {}, parts each: {}", ranks, plan.accumulate));
   return {global, static_cast<int>(parts), rank * plan.accumulate, plan.accumulate};
 }
 

@@ -19,12 +19,20 @@ struct BatchPlan {
   std::optional<std::int64_t> global_batch;
   std::optional<std::int64_t> batch_per_rank;  // of one micro-batch
   int accumulate = 1;                          // micro-batches a rank carries in each step
+  std::optional<int> virtual_ranks = {};       // equal parts of the global batch, whatever the number of ranks
+};
+
+// How sums over parts and ranks are rounded.
+enum class Sums : std::uint8_t {
+  rounded,  // fp32: the last bits depend on who added what first
+  exact,    // whole numbers, which do not: the same bits on any number of ranks that carry the same parts
 };
 
 // How gradients are summed over ranks.
 struct ReducePlan {
   std::string reducer = "auto";         // auto | nccl | mpi | shared
   std::int64_t bucket_bytes = 4 << 20;  // 0: by the latency and bandwidth of sums, measured at the start
+  Sums sums = Sums::rounded;
   DType wire = DType::f32;  // or bf16 (NCCL): the precision in which gradients travel; the last bucket's is fp32
 };
 
@@ -54,8 +62,8 @@ struct Recipe {
   std::int64_t report_every = 50;  // steps
 };
 
-// What `rank` of `ranks` carries. Throws Error(usage) where the global batch does not divide into equal parts, naming
-// the nearest that do.
+// What `rank` of `ranks` carries: parts as equal in number as can be. Throws Error(usage) where the global batch does
+// not divide into equal parts, naming the nearest that do, and where ranks would have none.
 LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks);
 
 // The schedule of a whole training. Throws Error(usage) on a warm-up longer than the training.

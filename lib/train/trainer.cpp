@@ -25,6 +25,16 @@ ModelOptions model_options(const Recipe& recipe, const Manifest& manifest) {
   return {recipe.model, manifest.shape, static_cast<std::int64_t>(manifest.classes.size())};
 }
 
+ReducePlan reduce_plan(const Recipe& recipe) {
+  ReducePlan plan = recipe.reduce;
+  if (!recipe.batch.virtual_ranks) return plan;
+  require(plan.wire == DType::f32, Failure::usage,
+          "--virtual-ranks sums gradients exactly, --wire {} rounds them. Leave out one of the two.",
+          precision_name(plan.wire));
+  plan.sums = Sums::exact;
+  return plan;
+}
+
 // What is learned on one split must mean the same on the other.
 void require_same_labels(const Recipe& recipe, const Manifest& train, const Manifest& test) {
   require(
@@ -49,7 +59,7 @@ Trainer::Trainer(const Session& session, Recipe recipe)
       length_(training_length(recipe_, train_, share_.global_batch)),
       schedule_(make_schedule(recipe_.learning_rate, share_.global_batch, length_.epochs, length_.steps_per_epoch)),
       reporter_(session.world.rank(), recipe_.output, length_, recipe_.report_every),
-      step_(session, model_options(recipe_, train_.manifest()), share_, recipe_.reduce, recipe_.sgd,
+      step_(session, model_options(recipe_, train_.manifest()), share_, reduce_plan(recipe_), recipe_.sgd,
             recipe_.label_smoothing, recipe_.seed),
       evaluator_(session.world, step_.model(), test_, recipe_.loader_threads, recipe_.data_place) {
   require_same_labels(recipe_, train_.manifest(), test_.manifest());
@@ -64,9 +74,15 @@ void Trainer::describe() const {
             test_.samples(), data.classes.size());
   log::info("model: {}, {} parameters, on {}", recipe_.model, step_.model().store.parameter_count(),
             session_.device->description());
-  log::info("batch: {} per rank, {} in all (ranks: {}, parts each: {}); {} steps an epoch",
-            share_.part_size() * share_.parts, share_.global_batch, session_.world.size(), share_.parts,
-            length_.steps_per_epoch);
+  if (recipe_.batch.virtual_ranks) {
+    log::info("batch: {} in all (virtual ranks: {} of {}, on {} {}); {} steps an epoch", share_.global_batch,
+              share_.total_parts, share_.part_size(), session_.world.size(),
+              session_.world.size() == 1 ? "rank" : "ranks", length_.steps_per_epoch);
+  } else {
+    log::info("batch: {} per rank, {} in all (ranks: {}, parts each: {}); {} steps an epoch",
+              share_.part_size() * share_.parts, share_.global_batch, session_.world.size(), share_.parts,
+              length_.steps_per_epoch);
+  }
   const double scaled = scaled_rate(rate, share_.global_batch);
   log::info("learning rate: {:.4g} for a batch of {}, {:.4g} for the global batch of {}", rate.rate,
             rate.base_batch == 0 ? share_.global_batch : rate.base_batch, scaled, share_.global_batch);
@@ -138,6 +154,7 @@ nlohmann::json Trainer::summary(const Evaluation& last, const std::string& weigh
           {"ranks", session_.world.size()},
           {"global_batch", share_.global_batch},
           {"parts_per_rank", share_.parts},
+          {"virtual_ranks", recipe_.batch.virtual_ranks ? nlohmann::json(*recipe_.batch.virtual_ranks) : nullptr},
           {"seed", recipe_.seed},
           {"weights_hash", weights_hash},
           {"seconds", watch_.seconds()},

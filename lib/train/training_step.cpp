@@ -36,13 +36,18 @@ TrainingStep::TrainingStep(const Session& session, const ModelOptions& model, co
       record_(device_, ParameterStore::tail_count) {
   ParameterStore& store = model_.store;
   const std::int64_t count = store.reduced_count();
-  reducer_ = make_all_reducer(reduce.reducer, device_, session.world, count * size_of(DType::f32), reduce.wire);
-  store.allocate(reducer_->allocate(count));
+  const bool is_exact = reduce.sums == Sums::exact;
+  const DType summed = is_exact ? DType::i64 : DType::f32;
+  reducer_ = make_all_reducer(reduce.reducer, device_, session.world, count * size_of(summed), reduce.wire);
+  const Tensor sums = reducer_->allocate(count, summed);
+  store.allocate(is_exact ? device_.make_lasting(count, DType::f32) : sums);
   initialise(store, seed);
-  const std::int64_t bucket_bytes =
-      reduce.bucket_bytes > 0 ? reduce.bucket_bytes
-                              : choose_bucket_bytes(measure_sums(*reducer_, session.world, device_, store.reduced()));
-  sync_ = std::make_unique<GradientSync>(store, *reducer_, bucket_bytes);
+  const std::int64_t bucket_bytes = reduce.bucket_bytes > 0
+                                        ? reduce.bucket_bytes
+                                        : choose_bucket_bytes(measure_sums(*reducer_, session.world, device_, sums));
+  std::optional<ExactSums> exact;
+  if (is_exact) exact = {sums, fixed_point_for(share.total_parts)};
+  sync_ = std::make_unique<GradientSync>(store, *reducer_, bucket_bytes, std::move(exact));
   sgd_ = std::make_unique<Sgd>(store, sgd);
   if (device_.precision() == DType::f16) scale_loss({});
   for (std::unique_ptr<Recording>& recording : part_recordings_) recording = device_.make_recording();
@@ -50,7 +55,7 @@ TrainingStep::TrainingStep(const Session& session, const ModelOptions& model, co
 }
 
 void TrainingStep::scale_loss(const LossScale& state) {
-  if (!scales_loss_) sync_->count_overflow(model_.store);
+  sync_->count_overflow();
   scales_loss_ = true;
   record_.scale_loss(state);
 }

@@ -148,6 +148,25 @@ TEST_P(AllReducerTest, sums_arrays_of_many_pieces) {
   expect_sums(values, 0, count, 7);
 }
 
+TEST_P(AllReducerTest, sums_whole_numbers_exactly) {
+  constexpr std::int64_t count = 30'001;
+  const auto reducer = GetParam().make(count * size_of(DType::i64));
+  const Tensor values = reducer->allocate(count, DType::i64);
+  EXPECT_EQ(values.dtype(), DType::i64);
+  const auto number = [](int rank, std::int64_t i) {
+    return (std::int64_t{1} << 55) * (rank % 2 == 0 ? 1 : -1) + i * (rank + 1);
+  };
+  for (std::int64_t i = 0; i < count; ++i) values.as<std::int64_t>()[i] = number(world_.rank(), i);
+  reducer->start_sum(values.slice(0, 17));
+  reducer->start_sum(values.slice(17, count - 17));
+  reducer->wait();
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t expected = 0;
+    for (int rank = 0; rank < world_.size(); ++rank) expected += number(rank, i);
+    ASSERT_EQ(values.as<std::int64_t>()[i], expected) << i;
+  }
+}
+
 TEST_P(AllReducerTest, waiting_for_nothing_returns) {
   const auto reducer = GetParam().make(bytes_of(16));
   reducer->wait();

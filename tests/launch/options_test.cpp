@@ -47,7 +47,7 @@ TEST_F(OptionsTest, every_option_reaches_the_recipe) {
                   "--global-batch 64 --accumulate 2 --lr 0.3 --lr-batch 0 --momentum 0.8 --nesterov --weight-decay 0.1 "
                   "--no-decay-norm --label-smoothing 0.2 --schedule step --warmup 0.5 --milestones 1 2.5 "
                   "--lr-factor 0.2 --tf32 --deterministic --reduce shared --bucket-mib 2 --report-every 7 "
-                  "--loader-threads 3 --augment none --data-on host --wire bf16 --no-graphs"),
+                  "--loader-threads 3 --augment none --data-on host --wire bf16 --no-graphs --virtual-ranks 8"),
             "");
   EXPECT_EQ(recipe_.model, "lenet");
   EXPECT_EQ(recipe_.epochs, 3);
@@ -55,6 +55,7 @@ TEST_F(OptionsTest, every_option_reaches_the_recipe) {
   EXPECT_EQ(recipe_.seed, 9U);
   EXPECT_EQ(recipe_.batch.global_batch, 64);
   EXPECT_EQ(recipe_.batch.accumulate, 2);
+  EXPECT_EQ(recipe_.batch.virtual_ranks, 8);
   EXPECT_DOUBLE_EQ(recipe_.learning_rate.rate, 0.3);
   EXPECT_EQ(recipe_.learning_rate.base_batch, 0);
   EXPECT_FLOAT_EQ(recipe_.sgd.momentum, 0.8F);

@@ -6,6 +6,7 @@
 
 #include "device/cuda/launch.hpp"
 #include "optim/cuda_flat_passes.hpp"
+#include "optim/flat_sums.hpp"
 #include "optim/sgd_update.hpp"
 #include "support/cpu_fixture.hpp"
 
@@ -93,18 +94,42 @@ Tensor view(std::vector<float>& values) {
   return {reinterpret_cast<std::byte*>(values.data()), elements * 4, Shape{elements}, DType::f32, Layout::plain};
 }
 
-TEST(CudaCountTest, counts_what_the_cpu_counts) {
+class CudaCountTest : public testing::TestWithParam<float> {};
+
+TEST_P(CudaCountTest, counts_what_the_cpu_counts) {
+  const float limit = GetParam();
   for (const std::int64_t elements : {1, 3, 4, 5, 102, 100007}) {
     std::vector<float> values = cpu::CpuFixture::values(elements, 1);
     for (std::size_t i = 0; i < values.size(); i += 7) values[i] = i % 2 == 0 ? HUGE_VALF : std::nanf("");
     std::vector<float> scratch(counting_scratch, -1);
     std::vector<float> found{5};
-    const auto expected = static_cast<float>(lockstep::count_non_finite(values));
-    count_non_finite(HostLaunch(), view(values), view(scratch), view(found), Accumulate::add);
+    const auto expected = static_cast<float>(lockstep::count_outside(values, limit));
+    count_outside(HostLaunch(), view(values), limit, view(scratch), view(found), Accumulate::add);
     EXPECT_EQ(found[0], 5 + expected);
-    count_non_finite(HostLaunch(), view(values), view(scratch), view(found), Accumulate::overwrite);
+    count_outside(HostLaunch(), view(values), limit, view(scratch), view(found), Accumulate::overwrite);
     EXPECT_EQ(found[0], expected);
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(, CudaCountTest, testing::Values(0.5F, HUGE_VALF));
+
+TEST(CudaFixedTest, sums_are_the_cpus) {
+  const FixedPoint form = fixed_point_for(12);
+  std::vector<float> values = cpu::CpuFixture::values(count, 1);
+  values[3] = std::nanf("");
+  values[5] = form.limit;
+  std::vector<std::int64_t> expected(count, 77);
+  std::vector<std::int64_t> actual(count, 78);
+  for (const Accumulate accumulate : {Accumulate::overwrite, Accumulate::add}) {
+    sum_fixed(values, form, expected, accumulate);
+    HostLaunch()(count, SumFixed{values.data(), form, actual.data(), accumulate});
+    EXPECT_EQ(actual, expected);
+  }
+  std::vector<float> back(count);
+  std::vector<float> back_on_gpu(count);
+  values_of_fixed(expected, back);
+  HostLaunch()(count, ValuesOfFixed{actual.data(), back_on_gpu.data()});
+  EXPECT_EQ(back_on_gpu, back);
 }
 
 INSTANTIATE_TEST_SUITE_P(, CudaFlatKernelsTest, testing::Values(Momentum::classic, Momentum::nesterov),

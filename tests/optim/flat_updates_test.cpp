@@ -66,15 +66,17 @@ TEST_F(FlatUpdatesTest, counts_infinities_and_nans_and_nothing_else) {
   values[2] = std::numeric_limits<float>::denorm_min();
   const auto updates = make_flat_updates(*device_, {});
   const Tensor count = make({7.0F});
-  updates->count_non_finite(make(values), count, Accumulate::overwrite);
+  updates->count_outside(make(values), infinity, count, Accumulate::overwrite);
   EXPECT_EQ(read(count)[0], 0.0F);
   values[0] = infinity;
   values[500] = -infinity;
   values[999] = nan;
-  updates->count_non_finite(make(values), count, Accumulate::overwrite);
+  updates->count_outside(make(values), infinity, count, Accumulate::overwrite);
   EXPECT_EQ(read(count)[0], 3.0F);
-  updates->count_non_finite(make({nan, 0.0F, -nan}), count, Accumulate::add);
+  updates->count_outside(make({nan, 0.0F, -nan}), infinity, count, Accumulate::add);
   EXPECT_EQ(read(count)[0], 5.0F);
+  updates->count_outside(make({1.0F, -2.0F, 1.9F, nan}), 2.0F, count, Accumulate::overwrite);
+  EXPECT_EQ(read(count)[0], 2.0F);
 }
 
 }  // namespace

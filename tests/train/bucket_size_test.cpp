@@ -15,7 +15,7 @@ constexpr std::int64_t mebibyte = 1 << 20;
 class SlowReducer final : public AllReducer {
  public:
   explicit SlowReducer(const SumSpeed& speed) : speed_(speed) {}
-  Tensor allocate(std::int64_t) override { return {}; }
+  Tensor allocate(std::int64_t, DType) override { return {}; }
   void start_sum(const Tensor& values) override {
     const double seconds = speed_.latency_seconds + static_cast<double>(values.bytes()) / speed_.bytes_per_second;
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));

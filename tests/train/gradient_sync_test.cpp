@@ -16,12 +16,12 @@ namespace {
 // Writes down what it is asked.
 class RecordingReducer final : public AllReducer {
  public:
-  Tensor allocate(std::int64_t count) override {
+  Tensor allocate(std::int64_t count, DType) override {
     values_.resize(static_cast<std::size_t>(count));
     return {reinterpret_cast<std::byte*>(values_.data()), count * 4, Shape{count}, DType::f32, Layout::plain};
   }
   void start_sum(const Tensor& values) override {
-    const std::int64_t first = values.as<float>() - values_.data();
+    const std::int64_t first = (values.data() - reinterpret_cast<std::byte*>(values_.data())) / 4;
     slices.push_back({first, first + values.shape()[0]});
   }
   void start_rounded_sum(const Tensor& values) override {
@@ -47,7 +47,7 @@ class RecordingReducer final : public AllReducer {
 
 class GradientSyncTest : public testing::Test {
  protected:
-  void SetUp() override { model_.store.allocate(reducer_.allocate(model_.store.reduced_count())); }
+  void SetUp() override { model_.store.allocate(reducer_.allocate(model_.store.reduced_count(), DType::f32)); }
 
   void report_part(GradientSync& sync) {
     for (const Parameter& parameter : std::views::reverse(model_.store.parameters())) sync.ready(parameter);
@@ -143,7 +143,7 @@ TEST_F(GradientSyncTest, counts_gradients_that_overflow_and_not_what_lies_behind
   };
   const std::vector<float> infinity{HUGE_VALF};
   GradientSync sync(store, reducer_, 64 << 10);
-  sync.count_overflow(store);
+  sync.count_overflow();
   device_->write(infinity, store.batch_statistics().slice(0, 1));
   device_->write(infinity, store.tail(ParameterStore::tail_loss));
   sync.begin_part(0, 1);
@@ -157,6 +157,32 @@ TEST_F(GradientSyncTest, counts_gradients_that_overflow_and_not_what_lies_behind
   sync.begin_part(0, 1);
   report_part(sync);
   EXPECT_EQ(overflow(), 2);  // anew each step
+}
+
+TEST_F(GradientSyncTest, exact_sums_add_each_part_by_itself_and_count_all_that_they_cannot_hold) {
+  const ParameterStore& store = model_.store;
+  const std::int64_t count = store.reduced_count();
+  const Tensor sums = device_->make_lasting(count, DType::i64);
+  const FixedPoint form = fixed_point_for(2);
+  GradientSync sync(store, reducer_, 64 << 10, ExactSums{sums, form});
+  std::vector<float> values(static_cast<std::size_t>(count), 0.25F);
+  for (int part = 0; part < 2; ++part) {
+    sync.begin_part(part, 2);
+    EXPECT_EQ(sync.accumulate(), Accumulate::overwrite);
+    values[7] = part == 0 ? form.limit : 1.0F;
+    values[static_cast<std::size_t>(store.gradient_count())] = part == 0 ? 1.0F : std::nanf("");  // a statistic
+    device_->write(values, store.reduced());
+    report_part(sync);
+  }
+  EXPECT_EQ(sums.as<std::int64_t>()[0], std::int64_t{1} << 39);
+  EXPECT_EQ(sums.as<std::int64_t>()[7], std::int64_t{1} << 40);
+  sync.finish();
+  std::vector<float> result(static_cast<std::size_t>(count));
+  device_->read(store.reduced(), result);
+  EXPECT_EQ(result[0], 0.5F);
+  float overflow = 0;
+  device_->read(store.tail(ParameterStore::tail_overflow), std::span(&overflow, 1));
+  EXPECT_EQ(overflow, 2);
 }
 
 using GradientSyncDeathTest = GradientSyncTest;

@@ -42,6 +42,47 @@ TEST(LoaderShareTest, an_impossible_batch_is_refused) {
             "--accumulate is 0. It must be at least 1.");
 }
 
+BatchPlan virtual_ranks(std::int64_t samples, int parts) {
+  BatchPlan plan = global(samples);
+  plan.virtual_ranks = parts;
+  return plan;
+}
+
+TEST(LoaderShareTest, virtual_ranks_go_to_ranks_in_order_as_evenly_as_they_can) {
+  for (int ranks = 1; ranks <= 12; ++ranks) {
+    int next = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const LoaderShare share = loader_share(virtual_ranks(96, 12), rank, ranks);
+      EXPECT_EQ(share.global_batch, 96);
+      EXPECT_EQ(share.total_parts, 12);
+      EXPECT_EQ(share.part_size(), 8);
+      EXPECT_EQ(share.first_part, next);
+      EXPECT_GE(share.parts, 12 / ranks);
+      EXPECT_LE(share.parts, (12 + ranks - 1) / ranks);
+      next += share.parts;
+    }
+    EXPECT_EQ(next, 12);
+  }
+}
+
+TEST(LoaderShareTest, virtual_ranks_that_cannot_be_are_refused) {
+  EXPECT_EQ(
+      words_of(Failure::usage, [] { loader_share(virtual_ranks(96, 12), 0, 13); }),
+      "13 ranks cannot share 12 virtual ranks (a virtual rank is computed by one rank). Start at most 12, or raise "
+      "--virtual-ranks.");
+  EXPECT_EQ(words_of(Failure::usage, [] { loader_share(virtual_ranks(100, 12), 0, 1); }),
+            "--global-batch 100 does not divide into 12 equal parts (virtual ranks). Nearest that does: 96 or 108.");
+  BatchPlan plan = virtual_ranks(96, 12);
+  plan.accumulate = 2;
+  EXPECT_EQ(words_of(Failure::usage, [&] { loader_share(plan, 0, 1); }),
+            "--virtual-ranks says how the global batch is cut, and --accumulate 2 too. Leave out --accumulate: a rank "
+            "carries its virtual ranks one after another.");
+  plan = {std::nullopt, 8, 1, 12};
+  EXPECT_EQ(words_of(Failure::usage, [&] { loader_share(plan, 0, 1); }),
+            "--batch-per-rank depends on the number of ranks, which --virtual-ranks makes of no account. Use "
+            "--global-batch.");
+}
+
 TEST(LearningRateTest, grows_in_proportion_to_the_global_batch) {
   LearningRate rate;
   rate.rate = 0.1;

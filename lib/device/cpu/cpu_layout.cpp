@@ -65,6 +65,9 @@ void write_element(const Tensor& tensor, std::int64_t place, float value) {
     case DType::f16:
       assert(false);  // the CPU refuses fp16
       return;
+    case DType::i64:
+      tensor.as<std::int64_t>()[place] = static_cast<std::int64_t>(value);
+      return;
     case DType::i32:
       tensor.as<std::int32_t>()[place] = static_cast<std::int32_t>(value);
       return;
@@ -83,6 +86,8 @@ float read_element(const Tensor& tensor, std::int64_t place) {
     case DType::f16:
       assert(false);  // the CPU refuses fp16
       return 0;
+    case DType::i64:
+      return static_cast<float>(tensor.as<std::int64_t>()[place]);
     case DType::i32:
       return static_cast<float>(tensor.as<std::int32_t>()[place]);
     case DType::u8:

@@ -44,6 +44,9 @@ void write_element(const Tensor& tensor, std::int64_t place, float value) {
     case DType::f16:
       tensor.as<std::uint16_t>()[place] = to_f16(value);
       return;
+    case DType::i64:
+      tensor.as<std::int64_t>()[place] = static_cast<std::int64_t>(value);
+      return;
     case DType::i32:
       tensor.as<std::int32_t>()[place] = static_cast<std::int32_t>(value);
       return;
@@ -61,6 +64,8 @@ float read_element(const Tensor& tensor, std::int64_t place) {
       return from_bf16(tensor.as<std::uint16_t>()[place]);
     case DType::f16:
       return from_f16(tensor.as<std::uint16_t>()[place]);
+    case DType::i64:
+      return static_cast<float>(tensor.as<std::int64_t>()[place]);
     case DType::i32:
       return static_cast<float>(tensor.as<std::int32_t>()[place]);
     case DType::u8:

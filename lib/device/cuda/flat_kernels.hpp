@@ -165,10 +165,12 @@ struct Narrow {
   }
 };
 
-// How many elements of a slice are infinite or NaN. One thread a slice, of every slices-th four elements.
-struct CountNonFinite {
+// How many elements of a slice are not smaller in size than the limit, as NaNs. One thread a slice, of every slices-th
+// four elements.
+struct CountOutside {
   const float* values;
   std::int64_t count;
+  float limit;
   std::int64_t slices;
   float* sums;  // [slices]
 
@@ -176,7 +178,7 @@ struct CountNonFinite {
     float found = 0;
     for (std::int64_t at = index; at < quads(count); at += slices) {
       const Four four = load_four(values, at, count);
-      for (const float value : four.at) found += value - value == 0 ? 0 : 1;
+      for (const float value : four.at) found += fabsf(value) < limit ? 0 : 1;
     }
     sums[index] = found;
   }

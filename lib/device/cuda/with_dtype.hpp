@@ -21,6 +21,7 @@ void with_dtype(DType dtype, const Act& act) {
     case DType::f16:
       act(std::integral_constant<DType, DType::f16>());
       return;
+    case DType::i64:
     case DType::i32:
     case DType::u8:
       break;

@@ -1,0 +1,12 @@
+// What MPI calls the elements that gradients are summed in.
+#pragma once
+
+#include <mpi.h>
+
+#include "device/tensor.hpp"
+
+namespace lockstep {
+
+inline MPI_Datatype mpi_type(DType dtype) { return dtype == DType::i64 ? MPI_INT64_T : MPI_FLOAT; }
+
+}  // namespace lockstep

@@ -1,0 +1,120 @@
+// With virtual ranks the weights are the same, bit for bit, whatever the number of ranks.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "train/training_step.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int virtual_ranks = 5;  // so that most numbers of ranks carry unequal shares
+constexpr std::int64_t part_size = 4;
+constexpr SampleShape shape{16, 16, 3};
+
+// The parts of a share, filled by their place in the global batch alone.
+class PartLoader final : public Loader {
+ public:
+  PartLoader(Device& device, const LoaderShare& share) : device_(device), share_(share) {
+    batch_.images = device.make({part_size, shape.height, shape.width, shape.channels}, DType::f32, Layout::images);
+    batch_.labels = device.make({part_size}, DType::i32, Layout::plain);
+    batch_.samples = part_size;
+  }
+  const Batch& next() override {
+    const std::int64_t step = calls_ / share_.parts;
+    const std::int64_t part = share_.first_part + calls_++ % share_.parts;
+    std::vector<float> pixels(static_cast<std::size_t>(batch_.images.shape().count()));
+    for (std::size_t i = 0; i < pixels.size(); ++i) {
+      pixels[i] = 2 * uniform(philox(static_cast<std::uint64_t>(step * virtual_ranks + part), 0, i)[0]) - 1;
+    }
+    device_.write(pixels, batch_.images);
+    std::vector<float> labels;
+    for (std::int64_t i = 0; i < part_size; ++i) labels.push_back(static_cast<float>((part + i * 3) % 10));
+    device_.write(labels, batch_.labels);
+    return batch_;
+  }
+  double waited_ms() const override { return 0; }
+
+ private:
+  Device& device_;
+  LoaderShare share_;
+  Batch batch_;
+  std::int64_t calls_ = 0;
+};
+
+struct Case {
+  const char* model;
+  const char* reducer;
+  int bucket_kib;
+  DType precision;
+};
+
+// Hash and losses after a few steps. Where `plan` is empty kernels are chosen, and it tells which.
+std::string learn(const Communicator& world, const Case& choice, std::string& plan) {
+  const Session session{world, open_device({.name = "cpu", .threads = 1, .precision = choice.precision})};
+  BatchPlan batch{virtual_ranks * part_size, std::nullopt, 1, virtual_ranks};
+  const LoaderShare share = loader_share(batch, world.rank(), world.size());
+  const ReducePlan reduce{.reducer = choice.reducer, .bucket_bytes = choice.bucket_kib << 10, .sums = Sums::exact};
+  TrainingStep step(session, {choice.model, shape, 10}, share, reduce, SgdOptions{}, 0.1F, 3);
+  if (plan.empty()) {
+    step.choose_kernels(part_size);
+    plan = session.device->ops().export_plan();
+  } else {
+    session.device->ops().import_plan(plan);
+  }
+  PartLoader loader(*session.device, share);
+  std::string outcome;
+  for (int index = 0; index < 4; ++index) {
+    const Metrics metrics = step.run(loader, index, 0.05).metrics;
+    outcome += fmt::format("{} {} ", metrics.loss(), metrics.correct);
+  }
+  return outcome + step.model().store.weights_hash();
+}
+
+class VirtualRanksTest : public testing::TestWithParam<Case> {};
+
+TEST_P(VirtualRanksTest, ranks_together_learn_what_one_rank_learns_alone) {
+  const Communicator world(MPI_COMM_WORLD);
+  std::string plan;
+  const std::string together = learn(world, GetParam(), plan);
+  const Case alone{GetParam().model, "mpi", 64, GetParam().precision};  // other reductions, other buckets
+  EXPECT_EQ(together, learn(Communicator(MPI_COMM_SELF), alone, plan));
+}
+
+INSTANTIATE_TEST_SUITE_P(, VirtualRanksTest,
+                         testing::Values(Case{"lenet", "shared", 16, DType::f32}, Case{"lenet", "mpi", 16, DType::f32},
+                                         Case{"resnet20", "auto", 128, DType::f32},
+                                         Case{"resnet20", "auto", 128, DType::bf16}),
+                         [](const auto& test) {
+                           return std::string(test.param.model) + "_" + test.param.reducer + "_" +
+                                  precision_name(test.param.precision);
+                         });
+
+TEST(ExactSumsTest, what_no_whole_number_holds_ends_the_training_on_every_rank) {
+  const Communicator world(MPI_COMM_WORLD);
+  const Session session{world, open_device({.name = "cpu", .threads = 1})};
+  const BatchPlan batch{virtual_ranks * part_size, std::nullopt, 1, virtual_ranks};
+  const LoaderShare share = loader_share(batch, world.rank(), world.size());
+  TrainingStep step(session, {"lenet", shape, 10}, share, {.sums = Sums::exact}, SgdOptions{}, 0.0F, 3);
+  PartLoader loader(*session.device, share);
+  std::string words = "no error";
+  std::string before;
+  for (int index = 0; index < 20 && words == "no error"; ++index) {
+    before = step.model().store.weights_hash();
+    try {
+      step.run(loader, index, 1e12);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.failure(), Failure::diverged);
+      words = error.what();
+    }
+  }
+  EXPECT_TRUE(words.starts_with("gradients overflow at step ")) << words;
+  EXPECT_EQ(step.model().store.weights_hash(), before);
+  for (const std::string& other : world.all_gather(words)) EXPECT_EQ(other, words);
+}
+
+}  // namespace
+}  // namespace lockstep
