@@ -36,6 +36,7 @@ struct TrainOptions {
   }
   DeviceOptions device_options() const { return device; }
   std::filesystem::path output_folder() const { return recipe.output; }
+  double hang_timeout_seconds() const { return recipe.hang_timeout_seconds; }
 };
 
 }  // namespace

@@ -6,22 +6,29 @@
 
 #include "dataset/mapping_guard.hpp"
 #include "dataset/shard.hpp"
+#include "runtime/rank_status.hpp"
 
 namespace lockstep {
 
 struct Dataset::OpenShard {
-  OpenShard(const std::filesystem::path& directory, const Manifest& manifest, const ShardEntry& entry)
-      : reader(directory, manifest, entry), guard(reader.path(), reader.mapped()) {}
+  OpenShard(std::int32_t shard_number, const std::filesystem::path& directory, const Manifest& manifest,
+            const ShardEntry& entry)
+      : number(shard_number), reader(directory, manifest, entry), guard(reader.path(), reader.mapped()) {}
 
+  std::int32_t number;  // of rank_status::name_shard
   ShardReader reader;
   MappingGuard guard;  // behind the reader: it must go before the mapping does
 };
 
 Dataset::Dataset(const std::filesystem::path& directory) : manifest_(read_manifest(directory)), first_sample_{0} {
+  rank_status::enter(Phase::opening_data);
   for (const ShardEntry& entry : manifest_.shards) {
-    shards_.push_back(std::make_unique<OpenShard>(directory, manifest_, entry));
+    const std::int32_t number = rank_status::name_shard(directory / entry.file);
+    rank_status::begin_reading(number);
+    shards_.push_back(std::make_unique<OpenShard>(number, directory, manifest_, entry));
     first_sample_.push_back(first_sample_.back() + entry.samples);
   }
+  rank_status::end_reading();
 }
 
 Dataset::~Dataset() = default;
@@ -30,6 +37,8 @@ std::span<const std::uint8_t> Dataset::image(std::int64_t sample) const {
   const Place place = find(sample);
   return place.shard.reader.image(place.index);
 }
+
+void Dataset::begin_reading(std::int64_t sample) const { rank_status::begin_reading(find(sample).shard.number); }
 
 std::int32_t Dataset::label(std::int64_t sample) const {
   const Place place = find(sample);

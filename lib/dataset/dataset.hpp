@@ -30,6 +30,8 @@ class Dataset {
 
   std::span<const std::uint8_t> image(std::int64_t sample) const;  // [h, w, c]
   std::int32_t label(std::int64_t sample) const;
+  // Puts down that this thread reads the sample's shard from here on: see runtime/rank_status.
+  void begin_reading(std::int64_t sample) const;
 
  private:
   struct OpenShard;

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "dataset/part_ring.hpp"
+#include "runtime/rank_status.hpp"
 
 namespace lockstep {
 namespace {
@@ -64,9 +65,11 @@ class HostLoader final : public Loader {
     for (std::int64_t i = 0; i < place.samples; ++i, image += image_count) {
       const std::int64_t position = place.first + i;
       const std::int64_t sample = source_.plan->sample_at(place, position);
+      source_.dataset->begin_reading(sample);
       normalizer_.write(source_.dataset->image(sample), source_.plan->view_at(place, position), {image, image_count});
       labels[i] = source_.dataset->label(sample);
     }
+    rank_status::end_reading();
     std::fill(image, image + (places - place.samples) * static_cast<std::int64_t>(image_count), 0.0F);
     std::fill(labels + place.samples, labels + places, -1);
     batch.samples = place.samples;

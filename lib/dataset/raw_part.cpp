@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "runtime/rank_status.hpp"
+
 namespace lockstep {
 
 void fill_raw_part(const LoaderSource& source, PixelSource pixels, std::int64_t part, RawPart& memory) {
@@ -16,11 +18,13 @@ void fill_raw_part(const LoaderSource& source, PixelSource pixels, std::int64_t 
     memory.views[static_cast<std::size_t>(i)] = {static_cast<std::int32_t>(place_of_pixels), view.dy, view.dx,
                                                  view.mirrored ? 1 : 0};
     if (pixels == PixelSource::resident) continue;
+    source.dataset->begin_reading(sample);
     const std::span<const std::uint8_t> image = source.dataset->image(sample);
     assert(next_pixels + image.size() <= memory.pixels.data() + memory.pixels.size());
     next_pixels = std::ranges::copy(image, next_pixels).out;
     memory.labels[static_cast<std::size_t>(i)] = source.dataset->label(sample);
   }
+  rank_status::end_reading();
   std::ranges::fill(memory.views.subspan(static_cast<std::size_t>(place.samples)), cuda::SampleView{-1, 0, 0, 0});
   memory.samples = place.samples;
 }

@@ -196,6 +196,13 @@ void declare_output(CLI::App& app, Recipe& recipe) {
       ->type_name("STEPS");
 }
 
+void declare_watch(CLI::App& app, Recipe& recipe) {
+  app.add_option("--hang-timeout", recipe.hang_timeout_seconds,
+                 "A rank that gets no further for so long is named and ends the job; 0: never")
+      ->check(CLI::Range(0.0, largest))
+      ->type_name("SECONDS");
+}
+
 void declare_training(CLI::App& app, Recipe& recipe, DeviceOptions& device) {
   declare_data(app, recipe);
   declare_model(app, recipe);
@@ -205,6 +212,7 @@ void declare_training(CLI::App& app, Recipe& recipe, DeviceOptions& device) {
   declare_device(app, device);
   declare_reduce(app, recipe.reduce);
   declare_output(app, recipe);
+  declare_watch(app, recipe);
 }
 
 }  // namespace lockstep

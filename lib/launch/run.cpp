@@ -103,7 +103,7 @@ void place_on_node(const Communicator& world, DeviceOptions& device) {
 void run_body(const Communicator& world, const Program& program) {
   failure_report::set_folder(program.output_folder());
   if (world.rank() == 0) failure_report::clear();
-  const Watcher watcher(world, host_name());
+  const Watcher watcher(world, world.node(), host_name(), {program.hang_timeout_seconds()});
   Session session{world, nullptr};
   if (std::optional<DeviceOptions> device = program.device_options()) {
     place_on_node(world, *device);

@@ -34,11 +34,18 @@ concept HasOutputFolder = requires(const Options& options) {
   { options.output_folder() } -> std::convertible_to<std::filesystem::path>;
 };
 
+// A program whose ranks tell how they get on (runtime/rank_status) says how long one may stand still. 0: for ever.
+template <class Options>
+concept HasHangTimeout = requires(const Options& options) {
+  { options.hang_timeout_seconds() } -> std::convertible_to<double>;
+};
+
 // A program without the types: what run() hands to run_program().
 struct Program {
   std::function<void(CLI::App&)> declare;
   std::function<std::optional<DeviceOptions>()> device_options;  // called after parsing, as are the others
   std::function<std::filesystem::path()> output_folder;
+  std::function<double()> hang_timeout_seconds;
   std::function<void(Session&)> body;
 };
 int run_program(int argc, char** argv, const Program& program);
@@ -61,6 +68,10 @@ int run(int argc, char** argv, Body body) {
   program.output_folder = [&]() -> std::filesystem::path {
     if constexpr (HasOutputFolder<Options>) return options.output_folder();
     return {};
+  };
+  program.hang_timeout_seconds = [&]() -> double {
+    if constexpr (HasHangTimeout<Options>) return options.hang_timeout_seconds();
+    return 0;
   };
   program.body = [&](Session& session) { body(session, std::as_const(options)); };
   return run_program(argc, argv, program);

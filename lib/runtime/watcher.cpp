@@ -2,18 +2,16 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <new>
+#include <functional>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -22,14 +20,15 @@
 #include "base/log.hpp"
 #include "runtime/failure_report.hpp"
 #include "runtime/process_end.hpp"
+#include "runtime/wake.hpp"
 
 namespace lockstep {
 
 namespace {
 
-// What a rank has said of itself; a positive number is the code of a failure that it reported.
-constexpr int running = 0;
-constexpr int done = -1;
+constexpr int running = RankStatus::running;
+constexpr int done = RankStatus::done;
+constexpr int last_look_ms = 200;  // after SIGTERM: a launcher sends it at the moment it sees a death
 
 bool is_gone(int process) { return ::kill(process, 0) != 0 && errno == ESRCH; }
 
@@ -56,64 +55,55 @@ std::int64_t process_name_space() {
   return ::stat("/proc/self/ns/pid", &entry) == 0 ? static_cast<std::int64_t>(entry.st_ino) : 0;
 }
 
-constexpr eventfd_t stop_request = 1;
-constexpr eventfd_t terminate_request = 1 << 20;
-std::atomic<int> wake_on_terminate = -1;  // a signal handler reaches nothing but globals
-
-void on_terminate(int) { ::eventfd_write(wake_on_terminate, terminate_request); }
-
-void handle_terminate(void (*handler)(int)) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;
-  ::sigaction(SIGTERM, &action, nullptr);
-}
-
-}  // namespace
-
-Watcher::Watcher(const Communicator& world, std::string host)
-    : host_(std::move(host)), node_rank_(world.local_rank()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  const Communicator node = world.node();
-  if (node.size() == 1) return;
-  std::string reason;
-  segment_ = SharedSegment::create(node, (1 + node.size()) * std::int64_t{sizeof(std::atomic<int>)}, reason);
-  require(segment_ != nullptr, Failure::other, "cannot watch over the ranks: cannot have {}. Enlarge /dev/shm.",
-          reason);
-  failure_report::share({&told(), &code_of(node_rank_)});
-  find_others(world, node);
-
-  wake_on_terminate = wake_;
-  handle_terminate(on_terminate);
-  // Signals are the main thread's.
+// Signals are the main thread's.
+std::thread start_deaf(const std::function<void()>& work) {
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { watch(); });
+  std::thread thread(work);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+Watcher::Watcher(const Communicator& world, const Communicator& node, std::string host, const WatchOptions& options)
+    : host_(std::move(host)),
+      options_(options),
+      world_size_(world.size()),
+      node_rank_(node.rank()),
+      board_(node),
+      wake_(make_wake()) {
+  find_ranks(world, node);
+  rank_status::move_to(&board_.status(node_rank_));
+  failure_report::share({&board_.told(), &board_.status(node_rank_).code});
+  wake_on_signal(SIGUSR2, wake_, Wake::say_where);
+  if (world_size_ > 1) wake_on_signal(SIGTERM, wake_, Wake::terminate);
+  thread_ = start_deaf([this] { watch(); });
 }
 
 Watcher::~Watcher() {
-  if (!thread_.joinable()) return;
   failure_report::share({});
-  code_of(node_rank_) = done;
-  ::eventfd_write(wake_, stop_request);
+  board_.status(node_rank_).code = done;
+  wake(wake_, Wake::stop);
   thread_.join();
-  handle_terminate(SIG_DFL);
+  ignore_wakes();
+  rank_status::move_to(nullptr);
 }
 
-void Watcher::find_others(const Communicator& world, const Communicator& node) {
+void Watcher::find_ranks(const Communicator& world, const Communicator& node) {
   const std::int64_t name_space = process_name_space();
   const std::vector<std::string> processes =
       node.all_gather(fmt::format("{} {} {}", world.rank(), ::getpid(), name_space));
   for (int rank = 0; rank < node.size(); ++rank) {
-    Watched other{};
+    Watched other;
     std::int64_t its_name_space = 0;
     std::istringstream(processes[static_cast<std::size_t>(rank)]) >> other.rank >> other.process >> its_name_space;
-    if (rank == node_rank_ || its_name_space != name_space) continue;
-    other.node_rank = rank;
-    other.handle = std::make_unique<Descriptor>(static_cast<int>(::syscall(SYS_pidfd_open, other.process, 0)));
-    others_.push_back(std::move(other));
+    other.is_visible = rank != node_rank_ && its_name_space == name_space;
+    const int pidfd = other.is_visible ? static_cast<int>(::syscall(SYS_pidfd_open, other.process, 0)) : -1;
+    other.handle = std::make_unique<Descriptor>(pidfd);
+    ranks_.push_back(std::move(other));
   }
 }
 
@@ -123,54 +113,113 @@ bool Watcher::Watched::has_ended() const {
   return ::poll(&look, 1, 0) > 0;
 }
 
-void Watcher::watch() const {
-  constexpr int look_again_ms = 100;  // where the system has no pidfds
-  constexpr int last_look_ms = 200;   // after SIGTERM: a launcher sends it at the moment it sees a death
-  std::vector<const Watched*> alive;
-  alive.reserve(others_.size());
-  for (const Watched& other : others_) alive.push_back(&other);
-  int timeout_ms = -1;
-  if (std::ranges::any_of(others_, [](const Watched& other) { return *other.handle < 0; })) timeout_ms = look_again_ms;
+// Between two looks at those who tell nothing by themselves; -1: there are none.
+int Watcher::period_ms() const {
+  constexpr int without_pidfds = 100;
+  constexpr double longest = 1000;
+  if (std::ranges::any_of(ranks_, [](const Watched& rank) { return rank.is_visible && *rank.handle < 0; })) {
+    return without_pidfds;
+  }
+  if (options_.hang_timeout_seconds == 0) return -1;
+  return static_cast<int>(std::clamp(options_.hang_timeout_seconds * 1e3 / 20, 20.0, longest));
+}
+
+void Watcher::watch() {
+  std::vector<int> alive;
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    if (ranks_[static_cast<std::size_t>(rank)].is_visible) alive.push_back(rank);
+  }
+  int timeout_ms = period_ms();
+  since_look_ = Stopwatch();
   while (true) {
     std::vector<pollfd> handles{{wake_, POLLIN, 0}};
-    for (const Watched* other : alive) handles.push_back({*other->handle, POLLIN, 0});
+    for (const int rank : alive) handles.push_back({*ranks_[static_cast<std::size_t>(rank)].handle, POLLIN, 0});
     const bool is_last_look = timeout_ms == last_look_ms;
     const int events = ::poll(handles.data(), handles.size(), timeout_ms);
-    eventfd_t requests = 0;
-    if (::eventfd_read(wake_, &requests) == 0 && requests % terminate_request != 0) return;
-    if (requests >= terminate_request) timeout_ms = last_look_ms;
-    std::erase_if(alive, [&](const Watched* other) {
-      if (!other->has_ended()) return false;
-      judge(*other);
+    const Wakes wakes = read_wakes(wake_);
+    if (wakes.stop) return;
+    if (wakes.terminate) timeout_ms = last_look_ms;
+    if (wakes.say_where) say_where();
+    std::erase_if(alive, [&](int rank) {
+      if (!ranks_[static_cast<std::size_t>(rank)].has_ended()) return false;
+      judge(rank);
       return true;
     });
     if (is_last_look && events == 0) {
-      handle_terminate(SIG_DFL);
+      ignore_wakes();
       ::kill(::getpid(), SIGTERM);
     }
+    if (options_.hang_timeout_seconds > 0) look_for_hangs();
   }
 }
 
 // Returns if the rank was done.
-void Watcher::judge(const Watched& ended) const {
-  const int code = code_of(ended.node_rank);
+void Watcher::judge(int node_rank) const {
+  const int code = board_.status(node_rank).code;
   if (code == done) return;
   if (code != running) ::_exit(code);  // it has said everything
+  const Watched& ended = ranks_[static_cast<std::size_t>(node_rank)];
   const Death death = describe_death(ended.process, *ended.handle);
-  const std::string sentence =
-      fmt::format("rank {} on {} {} (no rank can go on without it). Look for its last words, and at the node's memory.",
-                  ended.rank, host_, death.words);
-  if (failure_report::write_of(ended.rank, {death.code, death.signal, sentence})) {
-    log::error(sentence);
+  end_job(death.code, death.signal,
+          {ended.rank,
+           fmt::format("rank {} on {} {} (no rank can go on without it). Look for its last words, and at the node's "
+                       "memory.",
+                       ended.rank, host_, death.words)});
+}
+
+// A rank by itself may be the one that stands still: then its own watcher says so. Where there are others, the first
+// one speaks first, and the others only where it cannot.
+double Watcher::patience_seconds() const {
+  constexpr double turn_seconds = 0.5;
+  constexpr int turns = 8;
+  return options_.hang_timeout_seconds + turn_seconds * std::min(node_rank_, turns);
+}
+
+void Watcher::look_for_hangs() {
+  const double period_seconds = period_ms() / 1e3;
+  const double seconds = since_look_.seconds();
+  if (seconds < 0.9 * period_seconds) return;
+  since_look_ = Stopwatch();
+  const std::vector<RankView> views = look_at_node(std::min(seconds, 2 * period_seconds));
+  const Sight sight = static_cast<int>(views.size()) == world_size_ ? Sight::whole_job : Sight::part;
+  if (const std::optional<Finding> hang = find_hang(views, patience_seconds(), sight)) {
+    end_job(static_cast<int>(Failure::out_of_step), 0, *hang);
+  }
+}
+
+std::vector<RankView> Watcher::look_at_node(double waking_seconds) {
+  std::vector<RankView> views;
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    Watched& watched = ranks_[static_cast<std::size_t>(rank)];
+    const RankStatus& status = board_.status(rank);
+    watched.stillness.look(progress_of(status), waking_seconds);
+    RankView view = view_of(status, watched.rank, host_);
+    view.still_seconds = watched.stillness.seconds();
+    // The only question that costs a system call: not while all goes well.
+    if (watched.is_visible && view.still_seconds > options_.hang_timeout_seconds / 2) {
+      view.process_state = process_state_of(watched.process);
+    }
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+void Watcher::say_where() const {
+  const RankStatus& status = board_.status(node_rank_);
+  const Watched& self = ranks_[static_cast<std::size_t>(node_rank_)];
+  const double seconds = static_cast<double>(monotonic_ns() - status.since_ns) / 1e9;
+  log::warning("is {}, for {}", place_words(view_of(status, self.rank, host_)), seconds_words(seconds));
+}
+
+void Watcher::end_job(int code, int signal, const Finding& finding) const {
+  if (failure_report::write_of(finding.rank, {code, signal, finding.sentence})) {
+    log::error(finding.sentence);
   } else {
     // Another survivor is writing, and a launcher that sees this one go would cut it short.
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
-  ::_exit(death.code);
+  board_.status(node_rank_).code = code;  // the others need not look for a cause of this end
+  ::_exit(code);
 }
-
-std::atomic<int>& Watcher::told() const { return *std::launder(reinterpret_cast<std::atomic<int>*>(segment_->data())); }
-
-std::atomic<int>& Watcher::code_of(int node_rank) const { return (&told())[1 + node_rank]; }
 
 }  // namespace lockstep

@@ -1,52 +1,67 @@
-// A thread that watches the other ranks of this node, so that a death is known within a fraction of a second and by
-// name, whatever MPI call the survivors wait in.
+// A thread that watches the ranks of this node, so that a death is known within a fraction of a second and by name,
+// whatever MPI call the survivors wait in; and so that a rank that hangs is known, though it is alive.
 //
-// It sees processes, not progress: a rank that hangs is alive. A node that goes down as a whole leaves nobody to see
-// it, nor do ranks of one node that a container puts into process name spaces of their own; there the launcher ends the
-// job.
+// Deaths are seen through process descriptors, hangs through the records of runtime/rank_status. Ranks of one node that
+// a container puts into process name spaces of their own do not see each other die; there the launcher ends the job.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/descriptor.hpp"
 #include "comm/communicator.hpp"
-#include "comm/shared_segment.hpp"
+#include "runtime/hang.hpp"
+#include "runtime/node_board.hpp"
+#include "runtime/rank_view.hpp"
 
 namespace lockstep {
 
+struct WatchOptions {
+  double hang_timeout_seconds = 0;  // 0: a rank may stand still for ever
+};
+
 class Watcher {
  public:
-  // Collective over `world`. `host` is this node's name. Call after failure_report::set_rank. From here on the end of a
-  // rank whose watcher lives ends the job: one survivor of the node writes failure.json and says which rank died, all
-  // exit at once. SIGTERM, which launchers send to survivors, waits until the death that caused it is told.
-  Watcher(const Communicator& world, std::string host);
+  // Collective over `world`; `node` holds the ranks of this node, `host` is its name. Call after
+  // failure_report::set_rank. From here on the end of a rank whose watcher lives ends the job, and so does a rank that
+  // stands still: one of the others writes failure.json and says who it is, all exit at once. SIGTERM, which launchers
+  // send to survivors, waits until the death that caused it is told; SIGUSR2 makes the rank say where it is.
+  Watcher(const Communicator& world, const Communicator& node, std::string host, const WatchOptions& options);
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
   // Says that this rank is done; it may end now, and no longer watches.
   ~Watcher();
 
  private:
+  // A rank of this node, this one included.
   struct Watched {
-    int rank;  // of the world
-    int process;
-    int node_rank;
+    int rank = 0;  // of the world
+    int process = 0;
+    bool is_visible = false;             // in this rank's process name space, and not this rank
     std::unique_ptr<Descriptor> handle;  // pidfd; -1 where the system has none
+    Stillness stillness;
     bool has_ended() const;
   };
-  void find_others(const Communicator& world, const Communicator& node);
-  void watch() const;
-  void judge(const Watched& ended) const;
-  std::atomic<int>& told() const;
-  std::atomic<int>& code_of(int node_rank) const;
+  void find_ranks(const Communicator& world, const Communicator& node);
+  void watch();
+  int period_ms() const;
+  void judge(int node_rank) const;
+  void look_for_hangs();
+  double patience_seconds() const;
+  std::vector<RankView> look_at_node(double waking_seconds);
+  void say_where() const;
+  [[noreturn]] void end_job(int code, int signal, const Finding& finding) const;
 
   std::string host_;
+  WatchOptions options_;
+  int world_size_;
   int node_rank_;
-  std::unique_ptr<SharedSegment> segment_;  // told, then the code of each rank of the node
-  std::vector<Watched> others_;
+  NodeBoard board_;
+  std::vector<Watched> ranks_;  // by rank of the node
+  Stopwatch since_look_;
   Descriptor wake_;  // eventfd
   std::thread thread_;
 };

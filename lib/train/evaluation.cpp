@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/rank_status.hpp"
+
 namespace lockstep {
 
 std::int64_t Evaluation::count(std::int64_t label, std::int64_t prediction) const {
@@ -56,6 +58,7 @@ Evaluation Evaluator::evaluate() {
   std::vector<float> labels(static_cast<std::size_t>(evaluation_batch));
   std::vector<Verdict> verdicts;
   for (std::int64_t index = 0; index < batches; ++index) {
+    rank_status::enter(Phase::testing);
     const Batch& batch = loader_->next();
     const Tensor y = model_.network->forward(batch.images, Mode::evaluate);
     loader_->start_next();
@@ -73,7 +76,9 @@ Evaluation Evaluator::evaluate() {
 // Batch b of rank r stands at b * ranks + r in the order of the data set.
 std::vector<Evaluator::Verdict> Evaluator::gather_in_order(const std::vector<Verdict>& own) const {
   const std::string_view bytes(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(Verdict));
+  rank_status::enter(Phase::gathering);
   const std::vector<std::string> of_ranks = world_.all_gather(bytes);
+  rank_status::enter(Phase::testing);
   std::vector<Verdict> in_order(static_cast<std::size_t>(dataset_.samples()));
   constexpr std::size_t batch_bytes = evaluation_batch * sizeof(Verdict);
   auto* next = reinterpret_cast<char*>(in_order.data());

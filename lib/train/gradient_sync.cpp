@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "runtime/rank_status.hpp"
 
 namespace lockstep {
 
@@ -78,6 +79,7 @@ void GradientSync::begin_part(int part, int parts) {
 void GradientSync::ready(const Parameter& parameter) {
   assert(parameter.index == next_);  // one report a gradient and part, in the order of the flat array
   --next_;
+  rank_status::get_on();
   const int bucket = closed_bucket_[static_cast<std::size_t>(parameter.index)];
   if (bucket == closes_no_bucket) return;
   const Bucket& full = buckets_[static_cast<std::size_t>(bucket)];
@@ -98,6 +100,7 @@ void GradientSync::complete(const Bucket& full) {
 
 void GradientSync::start_sum(const Bucket& full) {
   const Stopwatch watch;
+  rank_status::begin_sum();
   // The last bucket carries statistics and counts, which stay exact.
   if (exact_ || &full == &buckets_.back()) {
     reducer_.start_sum(full.sums);
@@ -112,6 +115,7 @@ void GradientSync::finish() {
   if (reducer_.needs_host()) {
     for (const Bucket& full : buckets_) start_sum(full);
   }
+  rank_status::enter(Phase::reducing);
   const Stopwatch watch;
   reducer_.wait();
   cost_.after_backward_ms += watch.milliseconds();

@@ -59,7 +59,8 @@ struct Recipe {
   std::optional<Augmentation> augmentation;  // none stated: by the kind of the samples
   int loader_threads = 1;
   DataPlace data_place = DataPlace::automatic;
-  std::int64_t report_every = 50;  // steps
+  std::int64_t report_every = 50;     // steps
+  double hang_timeout_seconds = 300;  // 0: a rank may stand still for ever
 };
 
 // What `rank` of `ranks` carries: parts as equal in number as can be. Throws Error(usage) where the global batch does

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "dataset/load_onto.hpp"
+#include "runtime/rank_status.hpp"
 #include "runtime/versions.hpp"
 #include "train/model_file.hpp"
 
@@ -131,6 +132,7 @@ Evaluation Trainer::test(std::int64_t epoch) {
 
 void Trainer::save(const Evaluation& last) {
   if (session_.world.rank() != 0) return;
+  rank_status::enter(Phase::saving);
   const Manifest& data = train_.manifest();
   const ParameterStore& store = step_.model().store;
   const std::string hash = store.weights_hash();

@@ -9,6 +9,7 @@
 #include "nn/initialise.hpp"
 #include "nn/loss.hpp"
 #include "runtime/failure_report.hpp"
+#include "runtime/rank_status.hpp"
 #include "train/bucket_size.hpp"
 #include "train/noise.hpp"
 
@@ -35,6 +36,7 @@ TrainingStep::TrainingStep(const Session& session, const ModelOptions& model, co
       updates_(make_flat_updates(device_, {})),
       record_(device_, ParameterStore::tail_count) {
   ParameterStore& store = model_.store;
+  rank_status::enter(Phase::meeting);
   const std::int64_t count = store.reduced_count();
   const bool is_exact = reduce.sums == Sums::exact;
   const DType summed = is_exact ? DType::i64 : DType::f32;
@@ -67,6 +69,7 @@ std::optional<LossScale> TrainingStep::loss_scale() const {
 
 void TrainingStep::choose_kernels(std::int64_t evaluation_batch) {
   constexpr int measuring_rank = 0;
+  rank_status::enter(Phase::measuring);
   if (session_.world.rank() == measuring_rank) {
     const PlanFile file(session_.plan_folder, device_.plan_conditions());
     const std::string known = file.read();
@@ -76,6 +79,7 @@ void TrainingStep::choose_kernels(std::int64_t evaluation_batch) {
     plan_use_ = lockstep::plan_use(known, used);
     file.keep(used);
   }
+  rank_status::enter(Phase::meeting);
   device_.ops().import_plan(session_.world.broadcast(device_.ops().export_plan(), measuring_rank));
 }
 
@@ -89,19 +93,23 @@ void TrainingStep::rehearse(std::int64_t evaluation_batch) {
 }
 
 void TrainingStep::run_part(const Batch& batch, GradientSink& sink, Accumulate accumulate) {
+  rank_status::enter(Phase::forward);
   model_.statistics = {1.0F / static_cast<float>(share_.total_parts), accumulate};
   const Tensor logits = model_.network->forward(batch.images, Mode::train);
   const LossOptions loss{label_smoothing_, 1.0F / static_cast<float>(share_.global_batch), record_.at(step_loss_scale)};
   const Tensor gradient =
       softmax_cross_entropy(device_, logits, batch.labels, loss, loss_sums(model_.store), accumulate);
+  rank_status::enter(Phase::backward);
   model_.network->backward(gradient, sink);
 }
 
 void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate) {
   assert(steps_under_way() <= device_.steps_ahead());
   failure_report::set_step(step);
+  rank_status::set_step(step);
   updates_->set(record_.at(step_learning_rate), static_cast<float>(learning_rate));
   for (int part = 0; part < share_.parts; ++part) {
+    rank_status::enter(Phase::reading);
     queue_part(loader.next(), part);
     loader.start_next();
   }
@@ -126,6 +134,7 @@ void TrainingStep::queue_part(const Batch& batch, int part) {
 }
 
 void TrainingStep::update() {
+  rank_status::enter(Phase::updating);
   updates_->judge(model_.store.tail(), {ParameterStore::tail_loss, ParameterStore::tail_overflow}, record_);
   sgd_->step(record_);
 }
@@ -141,6 +150,7 @@ StepResult TrainingStep::finish() {
   assert(!under_way_.empty());
   UnderWay oldest = std::move(under_way_.front());
   under_way_.pop_front();
+  if (!oldest.record->has_arrived()) rank_status::enter(Phase::reducing);
   while (!oldest.record->has_arrived()) {
     reducer_->check();  // behind a sum that has failed nothing arrives
     std::this_thread::sleep_for(std::chrono::microseconds(20));

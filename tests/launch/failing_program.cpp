@@ -1,7 +1,8 @@
-// A program that ends in the way and on the rank that its options say, while the other ranks wait for it.
+// A program that ends, or hangs, in the way and on the rank that its options say, while the other ranks wait for it.
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "launch/run.hpp"
+#include "runtime/rank_status.hpp"
 
 namespace lockstep {
 namespace {
@@ -22,13 +24,16 @@ struct FailingOptions {
   std::string how = "finish";
   int rank = 0;
   std::string output;
+  double hang_timeout = 0;
 
   void declare(CLI::App& app) {
     app.description("Ends as told.");
     app.add_option("--how", how, "finish, throw, ...");
     app.add_option("--rank", rank, "which rank does so");
     app.add_option("--output", output, "folder for failure.json");
+    app.add_option("--hang-timeout", hang_timeout, "seconds");
   }
+  double hang_timeout_seconds() const { return hang_timeout; }
   std::filesystem::path output_folder() const { return output; }
 };
 
@@ -53,6 +58,11 @@ int overflow_the_stack(int depth) {
   return overflow_the_stack(depth + 1) + frame[0];
 }
 
+void sleep_in(Phase phase) {
+  rank_status::enter(phase);
+  ::sleep(60);
+}
+
 const std::map<std::string, std::function<void()>> ways = {
     {"finish", [] {}},
     {"throw", throw_error},
@@ -70,11 +80,35 @@ const std::map<std::string, std::function<void()>> ways = {
     {"segfault", [] { ::raise(SIGSEGV); }},
     {"stack", [] { overflow_the_stack(0); }},
     {"abort", [] { std::abort(); }},
+    {"hang", [] { sleep_in(Phase::forward); }},
+    {"hang_elsewhere", [] { sleep_in(Phase::gathering); }},
+    {"hang_reading",
+     [] {
+       rank_status::begin_reading(0);
+       sleep_in(Phase::reading);
+     }},
+    {"stop", [] { ::raise(SIGSTOP); }},
+    {"work_slowly",
+     [] {
+       for (int i = 0; i < 30; ++i) {
+         rank_status::enter(Phase::forward);
+         std::this_thread::sleep_for(std::chrono::milliseconds(100));
+       }
+     }},
+    {"ask",
+     [] {
+       rank_status::set_step(412);
+       rank_status::enter(Phase::backward);
+       ::raise(SIGUSR2);
+       std::this_thread::sleep_for(std::chrono::milliseconds(500));
+     }},
 };
 
 void note_the_moment(const std::string& folder) { std::ofstream(std::filesystem::path(folder) / "last_moment"); }
 
 void end_as_told(Session& session, const FailingOptions& options) {
+  rank_status::name_shard("/data/train-00003.h5");
+  rank_status::enter(Phase::meeting);
   session.world.barrier();
   if (options.rank != session.world.rank() && options.rank >= 0) {
     session.world.barrier();

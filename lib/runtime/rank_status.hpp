@@ -1,0 +1,84 @@
+// Where this rank stands: a record in memory of its node, which other ranks read without its help.
+//
+// The rank writes with plain stores, no lock and no system call, so a rank that hangs, or is stopped, has said where.
+// Whoever reads between two stores sees half of a change; the next look puts that right.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+// What the main thread of a rank does. In phases of which waits_for_others() is true it goes on when others come.
+enum class Phase : std::int32_t {
+  starting,
+  opening_data,
+  meeting,  // start-up: the others, or what rank 0 found out
+  measuring,
+  reading,
+  forward,
+  backward,
+  reducing,
+  updating,
+  testing,
+  gathering,  // results of ranks
+  saving,
+};
+inline constexpr std::size_t phase_count = 12;
+
+std::string_view words_of(Phase phase);  // "in forward", "summing gradients"
+bool waits_for_others(Phase phase);
+
+std::int64_t monotonic_ns() noexcept;  // the clock of RankStatus
+
+// All zero before the first store. The threads that load samples have lines of their own: they store often.
+struct alignas(128) RankStatus {
+  static constexpr std::size_t reader_count = 8;
+  struct alignas(64) Reader {
+    std::atomic<std::int32_t> shard;  // what a thread reads now: number of name_shard() + 1, or 0
+    std::atomic<std::uint64_t> progress;
+  };
+
+  std::atomic<int> code;  // running, done, or the exit code of a failure that the rank reported
+  std::atomic<Phase> phase;
+  std::atomic<std::uint64_t> progress;                          // grows with whatever the main thread gets done
+  std::atomic<std::int64_t> step;                               // the last one begun, counted from 1; 0 before
+  std::atomic<std::int64_t> sum;                                // sums of gradients begun so far
+  std::atomic<std::int64_t> since_ns;                           // when the phase began, by the node's monotonic clock
+  std::array<std::atomic<std::int64_t>, phase_count> spent_ns;  // in each phase so far, the present one left out
+  std::array<Reader, reader_count> readers;
+
+  static constexpr int running = 0;
+  static constexpr int done = -1;
+};
+static_assert(std::atomic<Phase>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
+
+// One record for the process, because threads of the loader and layers far from main write it.
+namespace rank_status {
+
+// The main thread's.
+void enter(Phase phase) noexcept;
+void set_step(std::int64_t step) noexcept;  // counted from 0
+void begin_sum() noexcept;
+void get_on() noexcept;  // within a phase
+
+// Any thread's: it reads from a shard, of name_shard(); reads from none.
+void begin_reading(std::int32_t shard) noexcept;
+void end_reading() noexcept;
+
+// Every rank names the same shards in the same order, so that numbers mean the same everywhere.
+std::int32_t name_shard(const std::filesystem::path& path);
+std::string shard_name(std::int32_t shard);  // empty where there is no such number
+
+// The record goes to memory that others see, or (nullptr) back to memory of this process.
+void move_to(RankStatus* record);
+RankStatus& record() noexcept;
+
+}  // namespace rank_status
+
+}  // namespace lockstep

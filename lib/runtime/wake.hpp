@@ -1,0 +1,23 @@
+// What a signal, or another thread, has to say to a thread that waits in poll(): an eventfd.
+#pragma once
+
+namespace lockstep {
+
+enum class Wake { stop, terminate, say_where };
+
+struct Wakes {
+  bool stop = false;
+  bool terminate = false;
+  bool say_where = false;
+};
+
+int make_wake();  // a descriptor, -1 where the system gives none
+void wake(int descriptor, Wake what);
+Wakes read_wakes(int descriptor);  // what has been said since the last look; does not wait
+
+// From now on `signal` wakes whoever waits at `descriptor`; one descriptor for the process.
+void wake_on_signal(int signal, int descriptor, Wake what);
+// SIGTERM and SIGUSR2 have their default effects again.
+void ignore_wakes();
+
+}  // namespace lockstep

@@ -1,0 +1,131 @@
+#include "runtime/hang.hpp"
+
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+constexpr double timeout_seconds = 300;
+
+RankView rank_at(int rank, Phase phase, double still_seconds, std::int64_t step = 412, std::int64_t sum = 1648) {
+  RankView view;
+  view.rank = rank;
+  view.host = rank < 2 ? "n1" : "n2";
+  view.phase = phase;
+  view.step = step;
+  view.sum = sum;
+  view.process_state = 'S';
+  view.still_seconds = still_seconds;
+  return view;
+}
+
+std::optional<Finding> find(const std::vector<RankView>& views) {
+  return find_hang(views, timeout_seconds, Sight::whole_job);
+}
+
+TEST(Hang, nobody_is_found_while_one_that_works_gets_on) {
+  EXPECT_EQ(find({rank_at(0, Phase::reducing, 400), rank_at(1, Phase::testing, 2)}), std::nullopt);
+  EXPECT_EQ(find({rank_at(0, Phase::reducing, 400), rank_at(1, Phase::forward, 299)}), std::nullopt);
+  EXPECT_EQ(find({rank_at(0, Phase::reducing, 400), rank_at(1, Phase::reducing, 299)}), std::nullopt);
+}
+
+TEST(Hang, the_rank_that_works_and_gets_no_further_is_named_with_those_that_wait) {
+  const auto found = find({rank_at(0, Phase::reducing, 320), rank_at(1, Phase::reducing, 320),
+                           rank_at(2, Phase::forward, 300), rank_at(3, Phase::reducing, 310)});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->rank, 2);
+  EXPECT_EQ(
+      found->sentence,
+      "rank 2 on n2 has got no further for 300 s: in forward at step 412 (ranks 0-1, 3: summing gradients at step "
+      "412, sum 1648). Look at that node and its file system; if the work does take this long, raise "
+      "--hang-timeout.");
+}
+
+TEST(Hang, of_two_that_stand_still_the_first_is_named) {
+  EXPECT_EQ(find({rank_at(0, Phase::forward, 301), rank_at(1, Phase::reading, 350)})->rank, 1);
+}
+
+TEST(Hang, a_process_that_waits_for_a_disk_is_told_so) {
+  RankView rank = rank_at(0, Phase::reading, 300);
+  rank.process_state = 'D';
+  EXPECT_EQ(
+      find({rank})->sentence,
+      "rank 0 on n1 has got no further for 300 s: waiting for data at step 412, its process waiting for a disk or "
+      "a file system. Look at that node and its file system; if the work does take this long, raise "
+      "--hang-timeout.");
+}
+
+TEST(Hang, a_stopped_rank_is_named_wherever_it_stopped) {
+  RankView stopped = rank_at(1, Phase::reducing, 305);
+  stopped.process_state = 'T';
+  const auto found = find({rank_at(0, Phase::reading, 310), stopped});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(
+      found->sentence,
+      "rank 1 on n1 has been stopped for 305 s while summing gradients at step 412, sum 1648 (rank 0: waiting for "
+      "data at step 412). Continue it (kill -CONT) or end it; --hang-timeout 0 waits for ever.");
+}
+
+TEST(Hang, where_all_wait_the_one_out_of_step_is_named) {
+  const auto found = find({rank_at(0, Phase::reducing, 320), rank_at(1, Phase::gathering, 330, 411, 1644),
+                           rank_at(2, Phase::reducing, 320)});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(
+      found->sentence,
+      "rank 1 on n1 is out of step: gathering results at step 411 for 330 s (ranks 0, 2: summing gradients at step "
+      "412, sum 1648). Please report it.");
+}
+
+TEST(Hang, of_two_that_wait_in_different_places_the_one_behind_is_named) {
+  EXPECT_EQ(find({rank_at(0, Phase::reducing, 320, 412, 1648), rank_at(1, Phase::reducing, 320, 412, 1647)})->rank, 1);
+}
+
+TEST(Hang, where_all_wait_in_one_place_the_network_is_asked_about) {
+  const auto found = find({rank_at(0, Phase::reducing, 320), rank_at(1, Phase::reducing, 320)});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->sentence,
+            "ranks 0-1 have waited for each other for 320 s (summing gradients at step 412, sum 1648). Is the network "
+            "between them down?");
+}
+
+TEST(Hang, who_sees_a_part_of_the_job_does_not_say_that_all_wait) {
+  const std::vector<RankView> views = {rank_at(0, Phase::reducing, 320), rank_at(1, Phase::reducing, 320)};
+  EXPECT_EQ(find_hang(views, timeout_seconds, Sight::part), std::nullopt);
+}
+
+TEST(Hang, ranks_that_are_done_or_have_failed_hold_nobody_up) {
+  RankView done = rank_at(0, Phase::saving, 400);
+  done.code = RankStatus::done;
+  RankView failed = rank_at(1, Phase::forward, 400);
+  failed.code = 65;
+  EXPECT_EQ(find({done, failed}), std::nullopt);
+  EXPECT_EQ(others_words(std::vector{done}, 1), " (rank 0: done)");
+}
+
+TEST(Hang, a_long_list_of_places_is_cut) {
+  std::vector<RankView> views;
+  for (int rank = 0; rank < 6; ++rank) views.push_back(rank_at(rank, Phase::reducing, 1, 412, rank));
+  EXPECT_TRUE(others_words(views, 0).ends_with("rank 4: summing gradients at step 412, sum 4; others elsewhere)"))
+      << others_words(views, 0);
+}
+
+TEST(Stillness, counts_from_the_last_progress) {
+  Stillness stillness;
+  stillness.look(7, 1);
+  EXPECT_EQ(stillness.seconds(), 0) << "nothing is known before the first look";
+  stillness.look(7, 1);
+  stillness.look(7, 1.5);
+  EXPECT_EQ(stillness.seconds(), 2.5);
+  stillness.look(8, 1);
+  EXPECT_EQ(stillness.seconds(), 0);
+}
+
+TEST(Stillness, every_record_that_changes_is_progress) {
+  RankStatus status{};
+  const std::uint64_t before = progress_of(status);
+  status.readers[5].progress = 1;
+  EXPECT_NE(progress_of(status), before);
+}
+
+}  // namespace
+}  // namespace lockstep

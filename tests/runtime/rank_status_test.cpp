@@ -1,0 +1,116 @@
+#include "runtime/rank_status.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <thread>
+
+#include "runtime/rank_view.hpp"
+
+namespace lockstep {
+namespace {
+
+class RankStatusTest : public testing::Test {
+ protected:
+  RankStatusTest() { rank_status::move_to(&status_); }
+  ~RankStatusTest() override { rank_status::move_to(nullptr); }
+
+  RankView view() const { return view_of(status_, 3, "gpu07"); }
+
+  RankStatus status_{};
+};
+
+TEST_F(RankStatusTest, others_see_what_the_rank_says) {
+  rank_status::enter(Phase::backward);
+  rank_status::set_step(412);
+  rank_status::begin_sum();
+  const RankView seen = view();
+  EXPECT_EQ(seen.rank, 3);
+  EXPECT_EQ(seen.host, "gpu07");
+  EXPECT_EQ(seen.code, RankStatus::running);
+  EXPECT_EQ(seen.phase, Phase::backward);
+  EXPECT_EQ(seen.step, 412);
+  EXPECT_GE(seen.sum, 1);
+  EXPECT_EQ(place_words(seen), "in backward at step 412");
+}
+
+TEST_F(RankStatusTest, no_step_is_told_before_the_first) {
+  RankStatus fresh{};
+  EXPECT_EQ(place_words(view_of(fresh, 0, "n1")), "starting");
+}
+
+TEST_F(RankStatusTest, whatever_gets_done_counts_as_progress) {
+  std::set<std::uint64_t> seen = {status_.progress};
+  rank_status::enter(Phase::forward);
+  seen.insert(status_.progress);
+  rank_status::get_on();
+  seen.insert(status_.progress);
+  rank_status::begin_sum();
+  seen.insert(status_.progress);
+  EXPECT_EQ(seen.size(), 4U);
+}
+
+TEST_F(RankStatusTest, time_is_kept_by_phase) {
+  rank_status::enter(Phase::reading);
+  const std::int64_t before = status_.spent_ns[static_cast<std::size_t>(Phase::reading)];
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  rank_status::enter(Phase::forward);
+  const std::int64_t spent = status_.spent_ns[static_cast<std::size_t>(Phase::reading)] - before;
+  EXPECT_GE(spent, 20'000'000);
+  EXPECT_LT(spent, 10'000'000'000);
+  EXPECT_LE(status_.since_ns, monotonic_ns());
+}
+
+TEST_F(RankStatusTest, each_thread_that_reads_is_seen_with_its_shard) {
+  const std::int32_t first = rank_status::name_shard("/data/train-00000.h5");
+  const std::int32_t second = rank_status::name_shard("/data/train-00001.h5");
+  rank_status::enter(Phase::reading);
+  rank_status::set_step(7);
+  std::thread([&] { rank_status::begin_reading(second); }).join();
+  std::thread([&] { rank_status::begin_reading(first); }).join();
+  std::thread([&] {
+    rank_status::begin_reading(first);
+    rank_status::end_reading();
+  }).join();
+  EXPECT_EQ(place_words(view()),
+            "waiting for data at step 7, reading shard '/data/train-00000.h5' and shard '/data/train-00001.h5'");
+  rank_status::enter(Phase::forward);
+  EXPECT_EQ(place_words(view()), "in forward at step 7") << "data loaded ahead hold nobody up";
+}
+
+TEST_F(RankStatusTest, a_shard_that_has_no_name_here_is_no_mistake) {
+  RankView other = view();
+  other.phase = Phase::reading;
+  other.step = 1;
+  other.shards = {1'000'000};
+  EXPECT_EQ(place_words(other), "waiting for data at step 1, reading a shard that is not known here");
+  EXPECT_EQ(rank_status::shard_name(-1), "");
+}
+
+TEST_F(RankStatusTest, the_record_moves_with_what_it_holds) {
+  rank_status::enter(Phase::testing);
+  rank_status::set_step(5);
+  auto other = std::make_unique<RankStatus>();
+  rank_status::move_to(other.get());
+  EXPECT_EQ(view_of(*other, 0, "").step, 5);
+  EXPECT_EQ(view_of(*other, 0, "").phase, Phase::testing);
+  rank_status::set_step(6);
+  EXPECT_EQ(view_of(*other, 0, "").step, 6);
+  EXPECT_EQ(view().step, 5);
+  rank_status::move_to(&status_);
+}
+
+TEST(Phase, every_one_has_words_of_its_own) {
+  std::set<std::string_view> words;
+  for (std::size_t phase = 0; phase < phase_count; ++phase) words.insert(words_of(static_cast<Phase>(phase)));
+  EXPECT_EQ(words.size(), phase_count);
+  EXPECT_FALSE(words.contains(""));
+  EXPECT_EQ(words_of(static_cast<Phase>(99)), "somewhere");
+  EXPECT_EQ(words_of(static_cast<Phase>(-1)), "somewhere");
+}
+
+}  // namespace
+}  // namespace lockstep
