@@ -4,6 +4,7 @@
 #include <cassert>
 #include <iterator>
 
+#include "dataset/block_check.hpp"
 #include "dataset/mapping_guard.hpp"
 #include "dataset/shard.hpp"
 #include "runtime/rank_status.hpp"
@@ -13,11 +14,15 @@ namespace lockstep {
 struct Dataset::OpenShard {
   OpenShard(std::int32_t shard_number, const std::filesystem::path& directory, const Manifest& manifest,
             const ShardEntry& entry)
-      : number(shard_number), reader(directory, manifest, entry), guard(reader.path(), reader.mapped()) {}
+      : number(shard_number),
+        reader(directory, manifest, entry),
+        guard(reader.path(), reader.mapped()),
+        check(reader.path(), reader.mapped(), entry, manifest.block_bytes) {}
 
   std::int32_t number;  // of rank_status::name_shard
   ShardReader reader;
   MappingGuard guard;  // behind the reader: it must go before the mapping does
+  BlockCheck check;
 };
 
 Dataset::Dataset(const std::filesystem::path& directory) : manifest_(read_manifest(directory)), first_sample_{0} {
@@ -38,7 +43,12 @@ std::span<const std::uint8_t> Dataset::image(std::int64_t sample) const {
   return place.shard.reader.image(place.index);
 }
 
-void Dataset::begin_reading(std::int64_t sample) const { rank_status::begin_reading(find(sample).shard.number); }
+void Dataset::begin_reading(std::int64_t sample, std::int64_t epoch) const {
+  const Place place = find(sample);
+  rank_status::begin_reading(place.shard.number);
+  place.shard.check.require_whole(std::as_bytes(place.shard.reader.image(place.index)), epoch);
+  place.shard.check.require_whole(place.shard.reader.label_bytes(place.index), epoch);
+}
 
 std::int32_t Dataset::label(std::int64_t sample) const {
   const Place place = find(sample);

@@ -30,13 +30,15 @@ class Dataset {
 
   std::span<const std::uint8_t> image(std::int64_t sample) const;  // [h, w, c]
   std::int32_t label(std::int64_t sample) const;
-  // Puts down that this thread reads the sample's shard from here on: see runtime/rank_status.
-  void begin_reading(std::int64_t sample) const;
+  // Call before image() and label() where a sample is used in `epoch` (counted from 0). Puts down that this thread
+  // reads the sample's shard from here on (see runtime/rank_status), and at an epoch's first touch of a block compares
+  // it with the manifest: throws Error(bad_data) naming shard and block.
+  void begin_reading(std::int64_t sample, std::int64_t epoch) const;
 
  private:
   struct OpenShard;
   struct Place {
-    const OpenShard& shard;
+    OpenShard& shard;
     std::int64_t index;
   };
   Place find(std::int64_t sample) const;

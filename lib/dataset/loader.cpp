@@ -65,7 +65,7 @@ class HostLoader final : public Loader {
     for (std::int64_t i = 0; i < place.samples; ++i, image += image_count) {
       const std::int64_t position = place.first + i;
       const std::int64_t sample = source_.plan->sample_at(place, position);
-      source_.dataset->begin_reading(sample);
+      source_.dataset->begin_reading(sample, place.epoch);
       normalizer_.write(source_.dataset->image(sample), source_.plan->view_at(place, position), {image, image_count});
       labels[i] = source_.dataset->label(sample);
     }

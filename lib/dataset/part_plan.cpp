@@ -42,9 +42,10 @@ class EvaluationPlan final : public PartPlan {
       : samples_(samples), batch_(batch), rank_(rank), ranks_(ranks) {}
 
   PartPlace place(std::int64_t part) const override {
-    const std::int64_t batch_of_rank = part % evaluation_batches(samples_, batch_, ranks_);
+    const std::int64_t batches = evaluation_batches(samples_, batch_, ranks_);
+    const std::int64_t batch_of_rank = part % batches;
     const std::int64_t first = std::min((batch_of_rank * ranks_ + rank_) * batch_, samples_);
-    return {0, first, std::min(batch_, samples_ - first)};
+    return {part / batches, first, std::min(batch_, samples_ - first)};
   }
   std::int64_t sample_at(const PartPlace&, std::int64_t position) const override { return position; }
   View view_at(const PartPlace&, std::int64_t) const override { return {}; }

@@ -21,7 +21,7 @@ struct LoaderShare {
 
 // A part by its place in the split: positions [first, first + samples) of `epoch`.
 struct PartPlace {
-  std::int64_t epoch;
+  std::int64_t epoch;  // evaluation: how often the split has been gone through before
   std::int64_t first;
   std::int64_t samples;
 };

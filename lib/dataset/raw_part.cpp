@@ -18,7 +18,7 @@ void fill_raw_part(const LoaderSource& source, PixelSource pixels, std::int64_t 
     memory.views[static_cast<std::size_t>(i)] = {static_cast<std::int32_t>(place_of_pixels), view.dy, view.dx,
                                                  view.mirrored ? 1 : 0};
     if (pixels == PixelSource::resident) continue;
-    source.dataset->begin_reading(sample);
+    source.dataset->begin_reading(sample, place.epoch);
     const std::span<const std::uint8_t> image = source.dataset->image(sample);
     assert(next_pixels + image.size() <= memory.pixels.data() + memory.pixels.size());
     next_pixels = std::ranges::copy(image, next_pixels).out;
@@ -31,8 +31,10 @@ void fill_raw_part(const LoaderSource& source, PixelSource pixels, std::int64_t 
 
 void copy_pixels(const Dataset& dataset, std::int64_t first, std::int64_t count, std::uint8_t* pixels) {
   for (std::int64_t sample = first; sample < first + count; ++sample) {
+    dataset.begin_reading(sample, 0);
     pixels = std::ranges::copy(dataset.image(sample), pixels).out;
   }
+  rank_status::end_reading();
 }
 
 }  // namespace lockstep

@@ -38,6 +38,7 @@ class ShardReader {
   std::int64_t samples() const { return samples_; }
   std::span<const std::uint8_t> image(std::int64_t sample) const;  // [h, w, c]
   std::int32_t label(std::int64_t sample) const;
+  std::span<const std::byte> label_bytes(std::int64_t sample) const;
 
   // The memory that goes away if the file is cut while it is open.
   std::span<const std::byte> mapped() const { return file_.bytes(); }

@@ -134,10 +134,14 @@ std::span<const std::uint8_t> ShardReader::image(std::int64_t sample) const {
 }
 
 std::int32_t ShardReader::label(std::int64_t sample) const {
-  assert(sample >= 0 && sample < samples_);
   std::int32_t value = 0;
-  std::memcpy(&value, labels_ + static_cast<std::size_t>(sample) * sizeof value, sizeof value);
+  std::memcpy(&value, label_bytes(sample).data(), sizeof value);
   return value;
+}
+
+std::span<const std::byte> ShardReader::label_bytes(std::int64_t sample) const {
+  assert(sample >= 0 && sample < samples_);
+  return {labels_ + static_cast<std::size_t>(sample) * sizeof(std::int32_t), sizeof(std::int32_t)};
 }
 
 }  // namespace lockstep

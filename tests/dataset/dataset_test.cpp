@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "base/error.hpp"
@@ -51,6 +52,34 @@ TEST_F(DatasetTest, numbers_samples_through_all_shards) {
       ASSERT_EQ(image[i], small_pixel(sample, static_cast<std::int64_t>(i))) << "sample " << sample << " pixel " << i;
     }
     EXPECT_EQ(dataset.label(sample), small_label(sample));
+  }
+}
+
+// The pixels of the last sample of shard 1, as they lie in its file.
+void change_a_pixel(const std::filesystem::path& shard, const Dataset& dataset) {
+  std::fstream file(shard, std::ios::in | std::ios::out | std::ios::binary);
+  std::string bytes(std::filesystem::file_size(shard), 0);
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  const auto image = dataset.image(19);
+  const std::size_t place = bytes.find(std::string(image.begin(), image.end()));
+  ASSERT_NE(place, std::string::npos);
+  file.seekp(static_cast<std::streamoff>(place));
+  file.put(static_cast<char>(image[0] ^ 1));
+}
+
+TEST_F(DatasetTest, a_shard_that_changes_while_it_is_used_is_noticed_in_the_next_epoch) {
+  const Dataset dataset(directory_);
+  for (std::int64_t sample = 0; sample < 25; ++sample) EXPECT_NO_THROW(dataset.begin_reading(sample, 0));
+  change_a_pixel(directory_ / "shard-1.h5", dataset);
+  EXPECT_NO_THROW(dataset.begin_reading(12, 0));
+  EXPECT_NO_THROW(dataset.begin_reading(5, 1)) << "another shard";
+  try {
+    dataset.begin_reading(12, 1);
+    FAIL() << "the block changed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.failure(), Failure::bad_data);
+    EXPECT_EQ(error.what(), "shard '" + (directory_ / "shard-1.h5").string() +
+                                "' is damaged: block 0 of 1 changed. Re-run make_shards, or make_shards verify?");
   }
 }
 
