@@ -1,6 +1,7 @@
 // Whole training steps on noise: forward, backward, the sum over ranks, the update. Prints one JSON line.
 //
 //   mpirun -n 2 step_bench --model resnet18 --image-size 32 --batch 64 --threads 1 --steps 20
+//   step_bench --model resnet50 --image-size 224 --classes 1000 --batch 256 --first-step
 #include <algorithm>
 #include <cstddef>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "convolution_bound.hpp"
+#include "first_step.hpp"
 #include "launch/options.hpp"
 #include "launch/run.hpp"
 #include "models/model_zoo.hpp"
@@ -48,6 +50,10 @@ struct StepBenchOptions {
     app.add_flag_callback(
         "--convolutions", [this] { bound = Bound::convolutions; },
         "Also time the convolutions of a step alone: the bound that the rest of the step costs");
+    // Seen by main, before anything is opened.
+    app.add_flag_callback(
+        "--first-step", [] {},
+        "Only time the way to the first step, without and with kernel choices of an earlier run");
     declare_device(app, device);
     declare_reduce(app, reduce);
   }
@@ -119,6 +125,8 @@ void bench(Session& session, const StepBenchOptions& options) {
       {"samples_per_second", rate},
       {"step_ms_median", world.max(median(timing.step_ms))},
       {"first_step_seconds", first_step_seconds},
+      {"kernels_recalled", step.plan_use().recalled},
+      {"kernels_measured", step.plan_use().measured},
       {"peak_memory_bytes", static_cast<std::int64_t>(world.max(static_cast<double>(peak_memory_bytes())))},
       {"device_memory_bytes", session.device->peak_bytes()},
       {"sync_ms_within_backward", world.max(timing.sync.within_backward_ms) / steps},
@@ -143,4 +151,7 @@ void bench(Session& session, const StepBenchOptions& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return run<StepBenchOptions>(argc, argv, bench); }
+int main(int argc, char** argv) {
+  if (asks_for_first_step(argc, argv)) return time_first_steps(argc, argv);
+  return run<StepBenchOptions>(argc, argv, bench);
+}

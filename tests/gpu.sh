@@ -52,9 +52,24 @@ run_bench() { # NAME ARGUMENTS...
   fi
 }
 
+# Both figures, from two starts of one program.
+run_first_step() { # NAME ARGUMENTS...
+  local log=$bundle/log/$1.txt name=$1
+  shift
+  if "$bundle/run" step_bench --first-step "$@" >"$log" 2>&1; then
+    row "$name" "$(value_of first_step_seconds_cold "$log") s, with kernels chosen before $(value_of first_step_seconds_warm "$log") s"
+  else
+    row "$name" "FAILED: $(tail -1 "$log")"
+    failed=1
+  fi
+}
+
 run() {
   [ -x "$bundle/run" ] || { echo "gpu.sh: no bundle in '$bundle'. Make one with tests/gpu.sh pack." >&2; exit 2; }
   mkdir -p "$bundle/log"
+  XDG_CACHE_HOME=$(cd "$bundle" && pwd)/cache  # kernel choices of this run alone
+  export XDG_CACHE_HOME
+  rm -rf "$XDG_CACHE_HOME"
   if ! "$bundle/run" step_bench --device cuda --model lenet --batch 8 --steps 1 >"$bundle/log/first.txt" 2>&1; then
     cat "$bundle/log/first.txt"
     grep -q 'no GPU' "$bundle/log/first.txt" && { echo "skipped: no GPU here"; exit 77; }
@@ -72,6 +87,8 @@ run() {
     run_bench "resnet50-$precision" step_bench --device cuda --model resnet50 --image-size 224 --classes 1000 --batch 256 \
       --precision "$precision" --steps 30 --verbose
   done
+  run_first_step "first-step-resnet50-bf16" --device cuda --model resnet50 --image-size 224 --classes 1000 --batch 256 \
+    --precision bf16
   run_bench "resnet20-2ranks-1gpu-bf16" mpirun -n 2 step_bench --device cuda --model resnet20 --batch 256 \
     --precision bf16 --reduce mpi --steps 30
   exit "$failed"
