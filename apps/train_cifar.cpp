@@ -1,6 +1,8 @@
 // Trains an image classifier on shards made by make_shards, data-parallel over the ranks it is started on.
 //
 //   mpirun -n 2 train_cifar --data data/cifar10 --output runs/cifar10
+//   train_cifar --data data/cifar10 --gpus all
+#include "launch/gpu_ranks.hpp"
 #include "launch/options.hpp"
 #include "launch/run.hpp"
 #include "train/trainer.hpp"
@@ -29,10 +31,12 @@ Recipe cifar_recipe() {
 struct TrainOptions {
   Recipe recipe = cifar_recipe();
   DeviceOptions device;
+  std::string gpus;
 
   void declare(CLI::App& app) {
     app.description("Trains an image classifier on one or many ranks.");
     declare_training(app, recipe, device);
+    declare_gpus(app, gpus);
   }
   DeviceOptions device_options() const { return device; }
   std::filesystem::path output_folder() const { return recipe.output; }
@@ -42,6 +46,7 @@ struct TrainOptions {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const std::optional<int> code = spread_over_gpus(argc, argv)) return *code;
   return run<TrainOptions>(
       argc, argv, [](Session& session, const TrainOptions& options) { Trainer(session, options.recipe).fit(); });
 }

@@ -1,0 +1,133 @@
+#include "launch/gpu_ranks.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/log.hpp"
+#include "device/device.hpp"
+#include "launch/launcher.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::string_view option = "--gpus";
+constexpr std::size_t most_gpus = 1024;
+
+// 0 stands for all.
+std::optional<std::size_t> parse_gpus(std::string_view text) {
+  if (text == "all") return 0;
+  std::size_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (!whole || count < 1 || count > most_gpus) return std::nullopt;
+  return count;
+}
+
+// The last value of an option: "--name value" or "--name=value". Empty where it is not stated.
+std::string value_of(const std::vector<std::string>& words, std::string_view name) {
+  std::string value;
+  for (std::size_t index = 1; index < words.size(); ++index) {
+    const std::string_view word = words[index];
+    if (word == name && index + 1 < words.size()) value = words[index + 1];
+    if (word.starts_with(name) && word.substr(name.size()).starts_with('=')) value = word.substr(name.size() + 1);
+  }
+  return value;
+}
+
+std::vector<std::string> without(const std::vector<std::string>& words, std::string_view name) {
+  std::vector<std::string> kept;
+  for (std::size_t index = 0; index < words.size(); ++index) {
+    const std::string_view word = words[index];
+    if (word == name) ++index;
+    if (word != name && !(word.starts_with(name) && word.substr(name.size()).starts_with('='))) kept.emplace_back(word);
+  }
+  return kept;
+}
+
+void require_gpus(std::string_view asked, std::size_t wanted, std::size_t visible) {
+  require(visible > 0, Failure::usage,
+          "{} {}: no GPU can be used here (one rank is started for each). Leave {} out to train on the CPU; --device "
+          "cuda says why there is none.",
+          option, asked, option);
+  require(wanted <= visible, Failure::usage, "{} {}: only {} can be used here (one rank drives one GPU). Use {} all?",
+          option, asked, visible == 1 ? "1 GPU" : fmt::format("{} GPUs", visible), option);
+}
+
+// mpirun spreads ranks over all nodes of an allocation.
+void require_one_node() {
+  const char* const nodes = std::getenv("SLURM_JOB_NUM_NODES");  // NOLINT(concurrency-mt-unsafe): nobody changes it
+  require(nodes == nullptr || std::string_view(nodes) == "1", Failure::usage,
+          "{} is for one node, and this job has {} (ranks would start on all of them). Use srun with one task for each "
+          "GPU instead.",
+          option, nodes == nullptr ? "" : nodes);
+}
+
+std::size_t count_visible() { return visible_gpus().size(); }
+
+}  // namespace
+
+void declare_gpus(CLI::App& app, std::string& gpus) {
+  const auto check = [](const std::string& text) -> std::string {
+    if (!parse_gpus(text)) return fmt::format("'{}' is neither a number from 1 to {} nor 'all'", text, most_gpus);
+    const std::optional<std::string> launcher = launcher_here();
+    if (!launcher) return "";
+    return fmt::format("this program is a rank of {} already (which starts one for each GPU). Leave {} out", *launcher,
+                       option);
+  };
+  app.add_option(std::string(option), gpus,
+                 "Started without a launcher: train on so many GPUs of this node, or on all, one rank each (by mpirun)")
+      ->check(CLI::Validator(check, "", "gpus"))
+      ->type_name("COUNT|all");
+}
+
+std::vector<std::string> words_for_gpus(const std::vector<std::string>& words,
+                                        const std::function<std::size_t()>& count) {
+  const std::string asked = value_of(words, option);
+  const std::optional<std::size_t> parsed = parse_gpus(asked);
+  if (!parsed || launcher_here()) return {};
+  const std::string device = value_of(words, "--device");
+  require(device != "cpu", Failure::usage, "{} {} with --device cpu (GPUs are not used then). Leave one of them out.",
+          option, asked);
+  const std::size_t visible = count();
+  const std::size_t wanted = *parsed == 0 ? visible : *parsed;
+  require_gpus(asked, wanted, visible);
+  if (wanted == 1) return {};
+  require_one_node();
+  // As many ranks as GPUs whatever the number of cores; each may use its share of all cores, as a plain start may.
+  std::vector<std::string> launch = {"mpirun", "--oversubscribe", "--bind-to", "none", "-n", std::to_string(wanted)};
+  const std::vector<std::string> program = without(words, option);
+  launch.insert(launch.end(), program.begin(), program.end());
+  return launch;
+}
+
+std::optional<int> spread_over_gpus(int argc, char** argv, const std::function<std::size_t()>& count) {
+  std::vector<std::string> words(argv, argv + argc);
+  try {
+    words.at(0) = std::filesystem::read_symlink("/proc/self/exe");  // argv[0] may be a name that only PATH completes
+    std::vector<std::string> launch = words_for_gpus(words, count);
+    if (launch.empty()) return std::nullopt;
+    std::vector<char*> pointers;
+    for (std::string& word : launch) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    ::execvp(pointers[0], pointers.data());
+    throw Error(Failure::usage,
+                fmt::format("cannot start mpirun: {} ({} starts the ranks by it). Is Open MPI's launcher in PATH "
+                            "(Debian: openmpi-bin)?",
+                            system_words(errno), option));
+  } catch (const Error& error) {
+    log::error(error.what());
+    return error.exit_code();
+  }
+}
+
+std::optional<int> spread_over_gpus(int argc, char** argv) { return spread_over_gpus(argc, argv, count_visible); }
+
+}  // namespace lockstep

@@ -1,0 +1,127 @@
+#include "launch/gpu_ranks.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "base/error.hpp"
+#include "support/program.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+using Words = std::vector<std::string>;
+
+class GpuRanksTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_ID", "PMIX_RANK", "PMI_RANK", "SLURM_JOB_NUM_NODES"}) {
+      ASSERT_EQ(::unsetenv(name), 0);
+    }
+  }
+
+  // The program of this test, on a machine with so many GPUs.
+  static ProgramResult run(int gpus, const Words& options, std::map<std::string, std::string> environment = {}) {
+    Words words = {built_program("gpus_program")};
+    words.insert(words.end(), options.begin(), options.end());
+    environment["GPUS_HERE"] = std::to_string(gpus);
+    return run_program(words, environment);
+  }
+  static void expect_refused(const ProgramResult& result, const std::string& sentence) {
+    EXPECT_EQ(result.exit_code, 2) << result.errors;
+    EXPECT_EQ(result.output, "");
+    EXPECT_NE(result.errors.find("  " + sentence + "\n"), std::string::npos) << result.errors;
+  }
+};
+
+TEST_F(GpuRanksTest, the_words_are_mpiruns_with_the_programs_own_behind) {
+  const Words words = {"/bin/train", "--data", "a b", "--gpus", "all", "--epochs=3"};
+  const Words launch = {"mpirun", "--oversubscribe", "--bind-to", "none", "-n",
+                        "4",      "/bin/train",      "--data",    "a b",  "--epochs=3"};
+  EXPECT_EQ(words_for_gpus(words, [] { return 4; }), launch);
+  EXPECT_EQ(words_for_gpus({"/bin/train", "--gpus=4", "--data", "a b", "--epochs=3"}, [] { return 8; }), launch);
+}
+
+TEST_F(GpuRanksTest, gpus_are_not_even_counted_without_the_option) {
+  const auto fail = []() -> std::size_t { throw Error("counted"); };
+  EXPECT_EQ(words_for_gpus({"/bin/train", "--epochs", "3"}, fail), Words{});
+  EXPECT_EQ(words_for_gpus({"/bin/train", "--gpus"}, fail), Words{});
+  EXPECT_EQ(words_for_gpus({"/bin/train", "--gpusx", "all"}, fail), Words{});
+}
+
+TEST_F(GpuRanksTest, every_gpu_gets_a_rank) {
+  const ProgramResult result =
+      run(3, {"--gpus", "all", "--text", "two words"}, {{"OMPI_MCA_mpi_yield_when_idle", "1"}});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(result.output, "3 ranks: two words\n");
+}
+
+TEST_F(GpuRanksTest, one_gpu_needs_no_launcher) {
+  const ProgramResult result = run(1, {"--gpus", "all", "--text", "alone"}, {{"PATH", "/nowhere"}});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(result.output, "1 ranks: alone\n");
+}
+
+TEST_F(GpuRanksTest, mpirun_is_the_first_one_in_path_and_gives_its_exit_code) {
+  const TemporaryFolder folder;
+  const std::filesystem::path script = folder.path() / "mpirun";
+  std::ofstream(script) << "#!/bin/sh\nfor word; do echo \"<$word>\"; done\nexit 75\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  const ProgramResult result = run(2, {"--text", "$(echo no shell)", "--gpus=2"}, {{"PATH", folder.path().string()}});
+  EXPECT_EQ(result.exit_code, 75);
+  EXPECT_EQ(result.output, "<--oversubscribe>\n<--bind-to>\n<none>\n<-n>\n<2>\n<" +
+                               built_program("gpus_program").string() + ">\n<--text>\n<$(echo no shell)>\n");
+}
+
+TEST_F(GpuRanksTest, a_missing_mpirun_is_told) {
+  expect_refused(
+      run(2, {"--gpus", "all"}, {{"PATH", "/nowhere"}}),
+      "cannot start mpirun: No such file or directory (--gpus starts the ranks by it). Is Open MPI's launcher "
+      "in PATH (Debian: openmpi-bin)?");
+}
+
+TEST_F(GpuRanksTest, a_machine_without_gpus_is_told) {
+  expect_refused(run(0, {"--gpus", "all"}),
+                 "--gpus all: no GPU can be used here (one rank is started for each). Leave --gpus out to train on the "
+                 "CPU; --device cuda says why there is none.");
+}
+
+TEST_F(GpuRanksTest, more_gpus_than_there_are_is_refused) {
+  expect_refused(run(2, {"--gpus", "3"}),
+                 "--gpus 3: only 2 GPUs can be used here (one rank drives one GPU). Use --gpus all?");
+  expect_refused(run(1, {"--gpus=2"}),
+                 "--gpus 2: only 1 GPU can be used here (one rank drives one GPU). Use --gpus all?");
+}
+
+TEST_F(GpuRanksTest, a_rank_of_a_launcher_is_refused) {
+  expect_refused(
+      run(2, {"--gpus", "all"}, {{"SLURM_STEP_ID", "0"}}),
+      "--gpus: this program is a rank of srun already (which starts one for each GPU). Leave --gpus out. See "
+      "--help.");
+}
+
+TEST_F(GpuRanksTest, several_nodes_are_refused) {
+  expect_refused(
+      run(2, {"--gpus", "all"}, {{"SLURM_JOB_NUM_NODES", "2"}}),
+      "--gpus is for one node, and this job has 2 (ranks would start on all of them). Use srun with one task "
+      "for each GPU instead.");
+  EXPECT_EQ(run(2, {"--gpus", "all"}, {{"SLURM_JOB_NUM_NODES", "1"}}).exit_code, 0);
+}
+
+TEST_F(GpuRanksTest, the_cpu_is_refused) {
+  expect_refused(run(2, {"--gpus", "all", "--device", "cpu"}),
+                 "--gpus all with --device cpu (GPUs are not used then). Leave one of them out.");
+}
+
+TEST_F(GpuRanksTest, what_is_no_count_is_refused) {
+  for (const std::string value : {"0", "-1", "two", "1025", "2x", "ALL"}) {
+    expect_refused(run(2, {"--gpus=" + value}),
+                   "--gpus: '" + value + "' is neither a number from 1 to 1024 nor 'all'. See --help.");
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
