@@ -1,64 +1,105 @@
-// The convolutions of a training step, layer by layer: effective GFLOP/s of the kernels chosen on this machine, and the
-// samples a second that a step of nothing else would reach.
+// The convolutions of a training step, layer by layer: effective GFLOP/s of our kernels and of oneDNN's best for the
+// same layer, measured in turn, and the share of the cores' measured peak. One table a model.
 //
-//   conv_bench --model resnet18 --image-size 32 --batch 64 --threads 2 --precision bf16 --verbose
+//   conv_bench
+//   conv_bench --model resnet18 --batch 64 --threads 1 --precision bf16 --verbose
 #include <CLI/CLI.hpp>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "convolution_bound.hpp"
+#include "device/cpu/onednn_adapter.hpp"
+#include "device/cpu/threads.hpp"
+#include "fma_peak.hpp"
+#include "kernel_race.hpp"
 
 using namespace lockstep;
 
 namespace {
 
 struct ConvBenchOptions {
-  std::string model = "resnet18";
-  std::int64_t image_size = 32;
-  std::int64_t batch = 64;
-  DeviceOptions device;
+  std::vector<std::string> models{"resnet18", "resnet20", "resnet50"};
+  std::int64_t image_size = 0;
+  std::int64_t batch = 0;
+  int threads = 0;
+  int rounds = 10;
+  DType precision = DType::f32;
+  bool verbose = false;
 
   void declare(CLI::App& app) {
-    app.add_option("--model", model, "resnet18, resnet20 or resnet50")->capture_default_str();
-    app.add_option("--image-size", image_size, "pixels")->capture_default_str()->check(CLI::Range(8, 1024));
-    app.add_option("--batch", batch, "samples")->capture_default_str()->check(CLI::Range(1, 65536));
-    app.add_option("--threads", device.threads, "0: all cores that this process may use")->capture_default_str();
-    app.add_option("--precision", device.precision, "of activations")
+    app.add_option("--model", models, "resnet18, resnet20, resnet50")->capture_default_str();
+    app.add_option("--image-size", image_size, "pixels; 0: 224 for resnet50, else 32")->check(CLI::Range(0, 1024));
+    app.add_option("--batch", batch, "samples; 0: 64, 128 and 16 of the models above")->check(CLI::Range(0, 65536));
+    app.add_option("--threads", threads, "0: all cores that this process may use")->capture_default_str();
+    app.add_option("--rounds", rounds, "of which the best counts")->capture_default_str()->check(CLI::Range(1, 1000));
+    app.add_option("--precision", precision, "of activations")
         ->transform(CLI::CheckedTransformer(std::map<std::string, DType>{{"fp32", DType::f32}, {"bf16", DType::bf16}}));
-    app.add_flag("--verbose", device.verbose, "print the kernel chosen for each layer and direction");
+    app.add_flag("--verbose", verbose, "print which kernels were the fastest");
   }
 };
 
-void print_layers(Device& device, const ConvBenchOptions& options) {
-  const std::vector<ConvLayer> layers = convolutions_of(options.model, options.image_size);
-  log::plain(fmt::format("{}, {} {}, batch {}\n{:>24} {:>6}  GFLOP/s: forward, backward-data, backward-weight",
-                         device.description(), options.model, options.image_size, options.batch, "layer", "times"));
-  double seconds = 0;
+// Seconds of a whole step's convolutions.
+struct StepSeconds {
+  double ours = 0;
+  double onednn = 0;
+};
+
+// One direction of one layer as columns of the table.
+std::string raced(const ConvProblem& problem, const cpu::KernelTarget& target, const ConvBenchOptions& options,
+                  double peak, int times, StepSeconds& step) {
+  const Race result = race(problem, target, options.rounds);
+  const double gflop = problem.flops() * 1e-9;
+  step.ours += times * result.ours.seconds;
+  step.onednn += times * result.onednn.seconds;
+  if (options.verbose) log::plain(fmt::format("{}: {} | {}", problem.text(), result.ours.name, result.onednn.name));
+  return fmt::format("  {:6.0f} {:6.0f} {:5.2f} {:3.0f} %", gflop / result.ours.seconds, gflop / result.onednn.seconds,
+                     result.onednn.seconds / result.ours.seconds, 100 * gflop / result.ours.seconds / peak);
+}
+
+void print_model(const std::string& model, const ConvBenchOptions& options, const cpu::KernelTarget& target) {
+  const bool is_large = model == "resnet50";
+  const std::int64_t batch = options.batch > 0 ? options.batch : is_large ? 16 : model == "resnet20" ? 128 : 64;
+  const std::int64_t size = options.image_size > 0 ? options.image_size : is_large ? 224 : 32;
+  const std::vector<ConvLayer> layers = convolutions_of(model, size);
+  const double peak = fma_peak(target.set, target.threads);
+  log::plain(fmt::format("\n{}, {} pixels, batch {}, {}; {} thread(s), {}, {:.0f} GFLOP/s at most; oneDNN {}", model,
+                         size, batch, precision_name(options.precision), target.threads, name_of(target.set), peak,
+                         cpu::onednn_version()));
+  log::plain(fmt::format("{:>23} {:>5}  {:26}  {:26}  {:26}", "layer", "times", "forward", "backward-data",
+                         "backward-weight"));
+  const std::string columns = fmt::format("  {:>6} {:>6} {:>5} {:>5}", "ours", "oneDNN", "ratio", "peak");
+  log::plain(fmt::format("{:>29}{}{}{}", "", columns, columns, columns));
+  StepSeconds step;
   for (const ConvLayer& layer : layers) {
     const auto& [in, out, kernel, stride, padding] = layer.conv;
-    const std::int64_t out_size = layer.conv.out_size(layer.size);
-    const double gflop = 2e-9 * static_cast<double>(options.batch * out_size * out_size * in * out * kernel * kernel);
-    const ConvSeconds measured = measure(device, layer, options.batch);
-    const auto rate = [&](double value) { return value > 0 ? gflop / value : 0.0; };
-    log::plain(fmt::format("{:>4}->{:<4} {}x{} /{} on {:>3} {:>6}  {:7.0f} {:7.0f} {:7.0f}", in, out, kernel, kernel,
-                           stride, layer.size, layer.times, rate(measured.forward), rate(measured.backward_data),
-                           rate(measured.backward_weight)));
-    seconds += layer.times * measured.sum();
+    std::string line =
+        fmt::format("{:>4}->{:<4} {}x{} /{} on {:>3} {:>5}", in, out, kernel, kernel, stride, layer.size, layer.times);
+    for (const Direction direction : {Direction::forward, Direction::backward_data, Direction::backward_weight}) {
+      const Layout input = layer.reads_images ? Layout::images : Layout::features;
+      const ConvProblem problem{direction, layer.conv, batch, layer.size, layer.size, input, options.precision};
+      const bool is_wanted = direction != Direction::backward_data || !layer.reads_images;
+      line += is_wanted ? raced(problem, target, options, peak, layer.times, step) : fmt::format("  {:26}", "-");
+    }
+    log::plain(line);
   }
-  log::plain(fmt::format("convolutions only: {:.1f} samples/s", static_cast<double>(options.batch) / seconds));
+  const auto rate = [&](double seconds) { return static_cast<double>(batch) / seconds; };
+  log::plain(fmt::format("convolutions only: {:.1f} samples/s, oneDNN {:.1f}: ratio {:.2f}", rate(step.ours),
+                         rate(step.onednn), step.onednn / step.ours));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   ConvBenchOptions options;
-  CLI::App app("Measures the convolutions of a training step.");
+  CLI::App app("Measures the convolutions of a training step against oneDNN's.");
   options.declare(app);
   CLI11_PARSE(app, argc, argv);
   try {
-    print_layers(*open_device(options.device), options);
+    const cpu::KernelTarget target{cpu::widest_instruction_set(), cpu::choose_threads(options.threads, 0, 1)};
+    for (const std::string& model : options.models) print_model(model, options, target);
   } catch (const Error& error) {
     log::error(error.what());
     return error.exit_code();

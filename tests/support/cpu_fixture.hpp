@@ -2,11 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/random.hpp"
@@ -16,15 +19,32 @@
 
 namespace lockstep::cpu {
 
-// Largest error of a tensor over its largest value.
-inline double largest_error(std::span<const float> values, std::span<const double> expected) {
+// Largest error of a tensor over its largest value; infinite where something is no number.
+template <typename Value>
+double largest_error(const std::vector<Value>& values, std::span<const double> expected) {
   double error = 0;
   double largest = 1e-30;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    error = std::max(error, std::abs(values[i] - expected[i]));
+    const double difference = std::abs(static_cast<double>(values[i]) - expected[i]);
+    if (std::isnan(difference)) return std::numeric_limits<double>::infinity();
+    error = std::max(error, difference);
     largest = std::max(largest, std::abs(expected[i]));
   }
   return error / largest;
+}
+
+// As a test's name spells it.
+inline std::string word_for(InstructionSet set) {
+  constexpr std::array words{"baseline", "avx2", "avx512"};
+  return words[static_cast<std::size_t>(set)];
+}
+
+inline std::vector<InstructionSet> sets_here() {
+  std::vector<InstructionSet> sets;
+  for (const InstructionSet set : {InstructionSet::baseline, InstructionSet::avx2, InstructionSet::avx512}) {
+    if (runs_here(set)) sets.push_back(set);
+  }
+  return sets;
 }
 
 class CpuFixture {

@@ -9,7 +9,7 @@
 namespace lockstep::cpu {
 
 CpuOps::CpuOps(const CpuContext& context, InstructionSet set)
-    : context_(context), loops_(vector_loops(set, context.precision)), convolutions_(context), matmul_(context) {
+    : context_(context), loops_(vector_loops(set, context.precision)), convolutions_(context), matmul_(context, set) {
   assert(loops_.lanes == context.lanes);
 }
 

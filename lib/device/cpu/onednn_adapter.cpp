@@ -157,22 +157,4 @@ void visit_convolutions(const ConvProblem& problem, int lanes,
   }
 }
 
-std::unique_ptr<OneDnnKernel> compile_product(const MatrixProduct& product) {
-  const auto [m, n, k, a_order, b_order] = product;
-  const auto f32 = [](std::int64_t rows, std::int64_t columns, MatrixOrder order) {
-    const Tag tag = order == MatrixOrder::rows ? Tag::ab : Tag::ba;
-    return StoredFormat{memory::desc({rows, columns}, memory::data_type::f32, tag), {}, DType::f32};
-  };
-  const StoredFormat a = f32(m, k, a_order);
-  const StoredFormat b = f32(k, n, b_order);
-  const StoredFormat c = f32(m, n, MatrixOrder::rows);
-  const Described<dnnl::matmul> description = Describe<dnnl::matmul>::with(a.f32, b.f32, c.f32);
-  std::unique_ptr<OneDnnKernel> kernel;
-  if (description.kernel)
-    kernel = compile_kernel(description.kernel, {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}, {a, b, c});
-  require(kernel != nullptr, Failure::other, "oneDNN has no product of {}x{} and {}x{} matrices on this processor.", m,
-          k, k, n);
-  return kernel;
-}
-
 }  // namespace lockstep::cpu

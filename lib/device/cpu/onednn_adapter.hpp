@@ -1,4 +1,4 @@
-// The only way to oneDNN: convolution, matmul and reorder, by both of its C++ APIs (2.6 and 3.x).
+// The only way to oneDNN: convolution and reorder, by both of its C++ APIs (2.6 and 3.x).
 //
 // Operands are given and taken as cpu_context.hpp lays them out. Where a primitive wants another layout or element
 // type, a converting pass is part of the kernel.
@@ -41,22 +41,5 @@ using CompileKernel = std::function<std::unique_ptr<OneDnnKernel>()>;
 // call only.
 void visit_convolutions(const ConvProblem& problem, int lanes,
                         const std::function<void(const std::string& name, const CompileKernel& compile)>& visit);
-
-enum class MatrixOrder : std::uint8_t { rows, columns };  // which of them are contiguous
-
-// c [m, n] = a [m, k] * b [k, n], fp32; c by rows.
-struct MatrixProduct {
-  std::int64_t m;
-  std::int64_t n;
-  std::int64_t k;
-  MatrixOrder a;
-  MatrixOrder b;
-
-  auto key() const { return std::tuple(m, n, k, a, b); }
-  bool operator<(const MatrixProduct& other) const { return key() < other.key(); }
-};
-
-// Operands a, b, c.
-std::unique_ptr<OneDnnKernel> compile_product(const MatrixProduct& product);
 
 }  // namespace lockstep::cpu

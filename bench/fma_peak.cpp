@@ -1,0 +1,69 @@
+#include "fma_peak.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "process_facts.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t steps = 200'000;
+constexpr int chains = 10;  // independent: enough to hide the latency, few enough for 16 registers
+
+// Returns something that depends on every product, so that none is left out.
+template <typename Vector>
+[[gnu::always_inline]] inline float multiply_add(float seed) {
+  Vector sums[chains];
+#pragma GCC unroll 16
+  for (int i = 0; i < chains; ++i) sums[i] = Vector{} + seed * static_cast<float>(i);
+  const Vector factor = Vector{} + (1 - seed);
+  const Vector addend = Vector{} + seed;
+  for (std::int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 16
+    for (int i = 0; i < chains; ++i) sums[i] = sums[i] * factor + addend;
+  }
+  Vector total{};
+#pragma GCC unroll 16
+  for (int i = 0; i < chains; ++i) total += sums[i];
+  return total[0];
+}
+
+using Four = float __attribute__((vector_size(16)));
+using Eight = float __attribute__((vector_size(32)));
+using Sixteen = float __attribute__((vector_size(64)));
+
+}  // namespace
+
+// In the namespaces of their sets, as all code with wide vectors.
+namespace cpu {
+namespace baseline {
+float multiply_add_chains(float seed) { return multiply_add<Four>(seed); }
+}  // namespace baseline
+namespace avx2 {
+[[gnu::target("avx2,fma")]] float multiply_add_chains(float seed) { return multiply_add<Eight>(seed); }
+}  // namespace avx2
+namespace avx512 {
+[[gnu::target("avx2,fma,avx512f")]] float multiply_add_chains(float seed) { return multiply_add<Sixteen>(seed); }
+}  // namespace avx512
+}  // namespace cpu
+
+double fma_peak(cpu::InstructionSet set, int threads) {
+  constexpr int rounds = 20;
+  const auto chains_of = set == cpu::InstructionSet::avx512 ? cpu::avx512::multiply_add_chains
+                         : set == cpu::InstructionSet::avx2 ? cpu::avx2::multiply_add_chains
+                                                            : cpu::baseline::multiply_add_chains;
+  const double floats = set == cpu::InstructionSet::avx512 ? 16 : set == cpu::InstructionSet::avx2 ? 8 : 4;
+  double best = 0;
+  volatile float kept = 1e-6F;
+  for (int round = 0; round < rounds; ++round) {
+    const double start = work_seconds(threads);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int thread = 0; thread < threads; ++thread) kept = chains_of(kept) * 1e-9F;
+    const double seconds = work_seconds(threads) - start;
+    best = std::max(best, 2e-9 * floats * chains * steps * threads / seconds);
+  }
+  return best;
+}
+
+}  // namespace lockstep

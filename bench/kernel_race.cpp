@@ -1,0 +1,124 @@
+#include "kernel_race.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "device/cpu/cpu_layout.hpp"
+#include "device/cpu/onednn_adapter.hpp"
+#include "process_facts.hpp"
+
+namespace lockstep {
+namespace {
+
+using cpu::whole_blocks;
+
+struct Contestant {
+  std::string name;
+  std::function<void()> run;
+  double seconds = std::numeric_limits<double>::infinity();
+};
+
+// Memory as tensors have it, with values that are neither zero nor alike: processors are quicker, and cooler, on those.
+class Buffer {
+ public:
+  explicit Buffer(std::int64_t bytes) : memory_(new (alignment) std::byte[static_cast<std::size_t>(bytes + 4)]) {
+    auto* const values = reinterpret_cast<float*>(memory_.get());
+    for (std::int64_t i = 0; i < bytes / 4 + 1; ++i) values[i] = static_cast<float>(i * 37 % 201) / 100 - 1;
+  }
+  std::byte* data() const { return memory_.get(); }
+
+ private:
+  static constexpr std::align_val_t alignment{64};
+  struct Free {
+    void operator()(std::byte* memory) const { ::operator delete[](memory, alignment); }
+  };
+  std::unique_ptr<std::byte[], Free> memory_;
+};
+
+std::int64_t input_bytes(const ConvProblem& problem, int lanes) {
+  const Shape shape{problem.n, problem.h, problem.w, problem.conv.in_channels};
+  const DType dtype = problem.input == Layout::images ? DType::f32 : problem.precision;
+  return cpu::storage_count(shape, problem.input, lanes) * size_of(dtype);
+}
+
+std::int64_t output_bytes(const ConvProblem& problem, int lanes) {
+  const Conv2d& conv = problem.conv;
+  const Shape shape{problem.n, conv.out_size(problem.h), conv.out_size(problem.w), conv.out_channels};
+  return cpu::storage_count(shape, Layout::features, lanes) * size_of(problem.precision);
+}
+
+std::int64_t weight_bytes(const ConvProblem& problem, int lanes) {
+  const Conv2d& conv = problem.conv;
+  const std::array dims{conv.out_channels, conv.in_channels, conv.kernel, conv.kernel};
+  return cpu::storage_count(ParameterKind::conv_weight, dims, lanes) * size_of(DType::f32);
+}
+
+void time(Contestant& contestant, int threads) {
+  const double start = work_seconds(threads);
+  contestant.run();
+  contestant.seconds = std::min(contestant.seconds, work_seconds(threads) - start);
+}
+
+// The first round fetches code and pages; those that are far behind after it take no further part.
+RaceResult fastest(std::vector<Contestant>& contestants) {
+  RaceResult best{"none", std::numeric_limits<double>::infinity()};
+  for (const Contestant& contestant : contestants) {
+    if (contestant.seconds < best.seconds) best = {contestant.name, contestant.seconds};
+  }
+  return best;
+}
+
+void drop_hopeless(std::vector<Contestant>& contestants) {
+  constexpr double hopeless = 1.5;
+  const double best = fastest(contestants).seconds;
+  std::erase_if(contestants, [&](const Contestant& contestant) { return contestant.seconds > hopeless * best; });
+}
+
+}  // namespace
+
+Race race(const ConvProblem& problem, const cpu::KernelTarget& target, int rounds) {
+  omp_set_num_threads(target.threads);  // oneDNN takes its number of threads from OpenMP
+  const int lanes = target.set == cpu::InstructionSet::avx512 ? 16 : 8;
+  const Buffer x(input_bytes(problem, lanes));
+  const Buffer y(output_bytes(problem, lanes));
+  const Buffer weight(weight_bytes(problem, lanes));
+  std::array operands{x.data(), weight.data(), y.data()};
+  if (problem.direction == Direction::backward_data) operands = {y.data(), weight.data(), x.data()};
+  if (problem.direction == Direction::backward_weight) operands = {x.data(), y.data(), weight.data()};
+
+  std::vector<std::unique_ptr<cpu::ConvKernel>> our_kernels;
+  for (const auto make : {cpu::make_direct}) {
+    if (auto kernel = make(problem, target)) our_kernels.push_back(std::move(kernel));
+  }
+  std::vector<std::pair<std::string, std::unique_ptr<cpu::OneDnnKernel>>> peer_kernels;
+  cpu::visit_convolutions(problem, lanes, [&](const std::string& name, const cpu::CompileKernel& compile) {
+    if (name.find(" ref") != std::string::npos) return;  // plain loops, hundreds of times slower
+    if (auto kernel = compile()) peer_kernels.emplace_back(name, std::move(kernel));
+  });
+  std::int64_t scratch_bytes = 0;
+  for (const auto& kernel : our_kernels) scratch_bytes = std::max(scratch_bytes, kernel->scratch_bytes());
+  for (const auto& [name, kernel] : peer_kernels) scratch_bytes = std::max(scratch_bytes, kernel->scratch_bytes());
+  const Buffer scratch(scratch_bytes);
+
+  std::vector<Contestant> ours;
+  for (const auto& kernel : our_kernels) {
+    ours.push_back({kernel->name(), [&] { kernel->run({operands}, scratch.data()); }});
+  }
+  std::vector<Contestant> peers;
+  for (const auto& [name, kernel] : peer_kernels) {
+    peers.push_back({name, [&, &kernel = kernel] { kernel->run(operands, scratch.data()); }});
+  }
+  for (int round = 0; round <= rounds; ++round) {
+    for (Contestant& contestant : ours) time(contestant, target.threads);
+    for (Contestant& contestant : peers) time(contestant, target.threads);
+    if (round == 0) drop_hopeless(peers);
+  }
+  return {fastest(ours), fastest(peers)};
+}
+
+}  // namespace lockstep

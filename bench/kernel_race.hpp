@@ -1,0 +1,24 @@
+// Our kernels and oneDNN's for the same convolution on the same operands, in turn: other work on the machine then slows
+// both.
+#pragma once
+
+#include <string>
+
+#include "device/cpu/conv_kernel.hpp"
+
+namespace lockstep {
+
+struct RaceResult {
+  std::string name;  // of the fastest kernel
+  double seconds;    // the best of its rounds; infinite where there is no kernel
+};
+
+struct Race {
+  RaceResult ours;
+  RaceResult onednn;  // of all its kernels that start from and end with our layouts, conversions included
+};
+
+// Sets OpenMP's number of threads to the target's.
+Race race(const ConvProblem& problem, const cpu::KernelTarget& target, int rounds);
+
+}  // namespace lockstep

@@ -1,0 +1,85 @@
+#include "device/cpu/direct_operand.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace lockstep::cpu {
+namespace {
+
+// One channel of an image into its place among `channels` of each packed pixel.
+void pack_channel(const float* x, const PlaneWindow& window, std::int64_t channels, float* packed) {
+  for (std::int64_t r = 0; r < window.rows; ++r, packed += window.columns * channels) {
+    const std::int64_t row = window.first_row + r * window.step;
+    const bool is_inside = row >= 0 && row < window.height;
+    const std::int64_t first = is_inside ? window.first_inside : window.columns;
+    const std::int64_t last = is_inside ? window.last_inside : window.columns;
+    const std::int64_t left = row * window.width + window.first_column;
+    for (std::int64_t c = 0; c < first; ++c) packed[c * channels] = 0;
+    for (std::int64_t c = first; c < last; ++c) packed[c * channels] = x[left + c * window.step];
+    for (std::int64_t c = last; c < window.columns; ++c) packed[c * channels] = 0;
+  }
+}
+
+}  // namespace
+
+Operand input_operand(const ConvProblem& problem, std::int64_t lanes) {
+  const DType dtype = problem.input == Layout::images ? DType::f32 : problem.precision;
+  return {problem.input, dtype, problem.conv.in_channels, problem.h, problem.w, lanes};
+}
+
+Operand output_operand(const ConvProblem& problem, std::int64_t lanes) {
+  const Conv2d& conv = problem.conv;
+  const std::int64_t height = conv.out_size(problem.h);
+  return {Layout::features, problem.precision, conv.out_channels, height, conv.out_size(problem.w), lanes};
+}
+
+const float* Operand::values_at(const std::byte* data, const OperandBand& band) const {
+  assert(is_readable());
+  const PixelStrides at = strides();
+  return reinterpret_cast<const float*>(data) + band.first_image * at.image + band.first_block * at.block +
+         at.pixel(band.window.first_row, band.window.first_column);
+}
+
+OperandBand source_band(const Axis& axis, const Band& band, std::int64_t width, const Operand& operand,
+                        std::int64_t first_block, std::int64_t blocks) {
+  Span rows = source_span(axis, band.rows);
+  rows.first += band.first_row / axis.spacing * axis.advance * axis.step;
+  const PlaneWindow window = window_of(operand.height, operand.width, rows, source_span(axis, width), axis.step);
+  return {band.first_image, band.images, first_block, blocks, window};
+}
+
+bool reads_inside(const Axis& axis, std::int64_t height, std::int64_t width, const Operand& operand) {
+  const Span rows = source_span(axis, height);
+  const Span columns = source_span(axis, width);
+  return rows.first >= 0 && rows.first + rows.count <= operand.height && columns.first >= 0 &&
+         columns.first + columns.count <= operand.width;
+}
+
+void pack(const ProductLoops& loops, const Operand& operand, const std::byte* data, const OperandBand& band,
+          const InputNorm* norm, float* packed) {
+  const PixelStrides strides = band.packed_strides(operand.unit());
+  const std::int64_t bytes = size_of(operand.dtype);
+  for (std::int64_t i = 0; i < band.images; ++i) {
+    const std::byte* image = data + (band.first_image + i) * operand.image() * bytes;
+    float* to = packed + i * strides.image;
+    if (operand.layout == Layout::images) {
+      assert(norm == nullptr && operand.dtype == DType::f32);
+      for (std::int64_t c = 0; c < operand.channels; ++c) {
+        pack_channel(reinterpret_cast<const float*>(image) + c * operand.plane(), band.window, operand.channels,
+                     to + c);
+      }
+      continue;
+    }
+    const auto pack_plane = operand.dtype == DType::bf16 ? loops.pack_bf16 : loops.pack_f32;
+    for (std::int64_t b = 0; b < band.blocks; ++b) {
+      const std::int64_t block = band.first_block + b;
+      BlockNorm block_norm;
+      if (norm != nullptr) {
+        block_norm = {norm->factor + block * operand.lanes, norm->offset + block * operand.lanes, norm->activation};
+      }
+      pack_plane(image + block * operand.plane() * bytes, band.window, block_norm, to + b * strides.block);
+    }
+  }
+}
+
+}  // namespace lockstep::cpu

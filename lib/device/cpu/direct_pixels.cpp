@@ -1,0 +1,271 @@
+#include "device/cpu/direct_pixels.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "device/cpu/parallel.hpp"
+
+namespace lockstep::cpu {
+namespace {
+
+constexpr std::int64_t items_wanted = 32;    // enough for the threads of a rank
+constexpr std::int64_t blocks_in_place = 8;  // more would crowd the same sets of the L1 cache: planes are even
+constexpr std::int64_t most_pixels = 256;
+constexpr std::int64_t least_pixels = 64;         // of a band: fewer would not pay for fetching the weights
+constexpr std::int64_t packed_values = 64 << 10;  // of a band, so that it stays in the L2 cache
+
+bool is_forward(const ConvProblem& problem) { return problem.direction == Direction::forward; }
+
+PixelGeometry geometry_of(const ConvProblem& problem, const WeightPlaces& weights, const Operand& result) {
+  const Axis axis = is_forward(problem) ? forward_axis(problem.conv) : backward_data_axis(problem.conv);
+  const std::int64_t rows = is_forward(problem) ? weights.rows : weights.lanes;
+  return {axis, result.width, rows * weights.lanes, result.blocks(), blocks_in_place};
+}
+
+// Per phase a band has between the least and the most pixels: as many as keep its source in the L2 cache.
+std::vector<Band> bands_of(const ConvProblem& problem, const Axis& axis, const Operand& source, const Operand& result) {
+  const std::int64_t values = source.blocks() * source.unit();
+  const std::int64_t pixels = std::clamp(packed_values / values, least_pixels, most_pixels);
+  return cut_bands(problem.n, result.height, result.width, pixels * axis.spacing * axis.spacing, axis.spacing);
+}
+
+}  // namespace
+
+struct DirectPixels::Job {
+  const ConvCall& call;
+  const float* weights;  // in the order of the tables
+  std::byte* scratch;
+  bool packs;  // the source is read packed
+  const Tables& tables;
+};
+
+struct DirectPixels::Group {
+  std::int64_t thread;
+  std::int64_t band;
+  std::int64_t first_block;
+  int vectors;
+};
+
+DirectPixels::DirectPixels(const ConvProblem& problem, const KernelTarget& target)
+    : problem_(problem),
+      target_(target),
+      loops_(product_loops(target.set)),
+      weights_(problem.conv, static_cast<int>(loops_.lanes)),
+      source_(is_forward(problem) ? input_operand(problem, loops_.lanes) : output_operand(problem, loops_.lanes)),
+      result_(is_forward(problem) ? output_operand(problem, loops_.lanes) : input_operand(problem, loops_.lanes)),
+      geometry_(geometry_of(problem, weights_, result_)),
+      packed_axis_(packed_axis(geometry_.axis)),
+      bands_(bands_of(problem, packed_axis_, source_, result_)),
+      groups_(ceil_div(result_.blocks(), loops_.most_vectors)),
+      ranges_(std::clamp<std::int64_t>(ceil_div(items_wanted, std::ssize(bands_)), 1, groups_)) {
+  assert(result_.layout == Layout::features);
+  make_tables();
+  place_scratch();
+  has_untouched_pixels_ =
+      std::ranges::any_of(packed_.front(), [](const PhaseTables& phase) { return phase.segments.empty(); });
+}
+
+void DirectPixels::make_tables() {
+  const bool reads_in_place = source_.is_readable() && packed_axis_.step == 1 &&
+                              reads_inside(geometry_.axis, result_.height, result_.width, source_);
+  PixelGeometry packed_geometry = geometry_;
+  packed_geometry.axis = packed_axis_;
+  packed_geometry.most_blocks = source_.blocks();
+  for (const Band& band : {bands_.front(), bands_.back()}) {
+    const PixelStrides packed = source_of(band).packed_strides(source_.unit());
+    const PixelStrides sums = dense_strides(1, band.rows, result_.width, result_.lanes);
+    const PixelStrides result = rounds() ? sums : result_.strides();
+    packed_floats_ = std::max(packed_floats_, band.images * packed.image);
+    if (rounds()) sums_floats_ = std::max(sums_floats_, loops_.most_vectors * band.images * sums.image);
+    packed_.push_back(make_band_tables(packed_geometry, band, source_, packed, result, loops_.most_vectors));
+    if (!reads_in_place) continue;
+    in_place_.push_back(make_band_tables(geometry_, band, source_, source_.strides(), result, loops_.most_vectors));
+  }
+}
+
+void DirectPixels::place_scratch() {
+  const std::int64_t matrices = weights_.out_blocks * weights_.in_blocks * weights_.window;
+  const std::int64_t transposed = is_forward(problem_) ? 0 : matrices * weights_.lanes * weights_.lanes;
+  const std::int64_t moments = is_forward(problem_) ? std::ssize(bands_) * result_.blocks() * 2 * result_.lanes : 0;
+  scratch_.moments = line_bytes(transposed);
+  scratch_.packed = scratch_.moments + line_bytes(2 * moments);  // doubles
+  scratch_.sums = scratch_.packed + target_.threads * line_bytes(packed_floats_);
+  scratch_.bytes = scratch_.sums + target_.threads * line_bytes(sums_floats_);
+}
+
+OperandBand DirectPixels::source_of(const Band& band) const {
+  return source_band(packed_axis_, band, result_.width, source_, 0, source_.blocks());
+}
+
+void DirectPixels::run(const ConvCall& call, std::byte* scratch) {
+  assert(call.accumulate == Accumulate::overwrite);
+  assert(is_forward(problem_) || (call.x_norm == nullptr && call.y_moments == nullptr));
+  const auto* weights = reinterpret_cast<const float*>(call.operands[1]);
+  if (!is_forward(problem_)) {
+    transpose_weights(weights, reinterpret_cast<float*>(scratch));
+    weights = reinterpret_cast<const float*>(scratch);
+  }
+  const bool packs = in_place_.empty() || call.x_norm != nullptr;
+  const Job job{call, weights, scratch, packs, packs ? packed_ : in_place_};
+  parallel_for(target_.threads, target_.threads, [&](std::int64_t thread) { compute_share(job, thread); });
+  if (call.y_moments != nullptr) sum_moments(job);
+}
+
+// For every tap of every phase, in the order of its segments.
+void DirectPixels::transpose_weights(const float* weights, float* transposed) const {
+  const std::int64_t kernel = problem_.conv.kernel;
+  const std::vector<PhaseTables>& phases = packed_.front();
+  parallel_for(target_.threads, result_.blocks(), [&](std::int64_t in) {
+    const float* const stored = weights + in * weights_.window * weights_.matrix();
+    auto phase = phases.begin();
+    for (const AxisPhase& rows : geometry_.axis.phases) {
+      for (const AxisPhase& columns : geometry_.axis.phases) {
+        float* to = transposed + phase->right + in * phase->right_stride;
+        ++phase;
+        for (std::int64_t out = 0; out < weights_.out_blocks; ++out) {
+          for (const Tap& row : rows.taps) {
+            for (const Tap& column : columns.taps) {
+              const std::int64_t tap = row.kernel * kernel + column.kernel;
+              const float* const from = stored + out * weights_.out_stride() + tap * weights_.matrix();
+              loops_.transpose(from, weights_.lanes, weights_.rows, to);
+              to += geometry_.weight_matrix;
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+void DirectPixels::compute_share(const Job& job, std::int64_t thread) const {
+  float* const packed = packed_of(job, thread);
+  const std::int64_t items = std::ssize(bands_) * ranges_;
+  std::int64_t packed_band = -1;
+  for (std::int64_t item = cut(items, target_.threads, thread); item < cut(items, target_.threads, thread + 1);
+       ++item) {
+    const std::int64_t band = item / ranges_;
+    if (job.packs && band != packed_band) {
+      pack(loops_, source_, job.call.operands[0], source_of(bands_[static_cast<std::size_t>(band)]), job.call.x_norm,
+           packed);
+      packed_band = band;
+    }
+    const std::int64_t range = item % ranges_;
+    for (std::int64_t g = cut(groups_, ranges_, range); g < cut(groups_, ranges_, range + 1); ++g) {
+      const std::int64_t first = cut(result_.blocks(), groups_, g);
+      const std::int64_t vectors = cut(result_.blocks(), groups_, g + 1) - first;
+      const Group group{thread, band, first, static_cast<int>(vectors)};
+      multiply(job, group);
+      finish(job, group);
+    }
+  }
+}
+
+void DirectPixels::multiply(const Job& job, const Group& group) const {
+  const Band& band = bands_[static_cast<std::size_t>(group.band)];
+  const std::vector<PhaseTables>& tables = band.is_as_large_as(bands_.front()) ? job.tables.front() : job.tables.back();
+  Products call{};
+  call.left = packed_of(job, group.thread);
+  if (!job.packs) call.left = source_.values_at(job.call.operands[0], source_of(band));
+  call.left_step = 1;
+  call.out = sums_of(job, group.thread);
+  call.out_stride = band.images * band.rows * result_.width * result_.lanes;
+  if (!rounds()) {
+    call.out = reinterpret_cast<float*>(result_at(job, band, group.first_block));
+    call.out_stride = result_.plane();
+  }
+  call.vectors = group.vectors;
+  if (has_untouched_pixels_) clear(job, group);
+  for (const PhaseTables& phase : tables) {
+    if (phase.segments.empty()) continue;
+    call.left_offsets = phase.left_offsets.data();
+    call.out_offsets = phase.out_offsets.data();
+    call.rows = std::ssize(phase.left_offsets);
+    call.right = job.weights + phase.right + group.first_block * phase.right_stride;
+    call.right_stride = phase.right_stride;
+    std::int64_t first = 0;
+    for (const std::int64_t end : phase.chunk_ends) {
+      call.segments = phase.segments.data() + first;
+      call.segment_count = end - first;
+      call.accumulate = first == 0 ? Accumulate::overwrite : Accumulate::add;
+      loops_.products(call);
+      first = end;
+    }
+  }
+}
+
+// Pixels that no tap reaches: with a stride beyond the kernel.
+void DirectPixels::clear(const Job& job, const Group& group) const {
+  const Band& band = bands_[static_cast<std::size_t>(group.band)];
+  const std::int64_t pixels = band.rows * result_.width;
+  for (std::int64_t v = 0; v < group.vectors; ++v) {
+    for (std::int64_t image = 0; image < band.images; ++image) {
+      float* values = sums_of(job, group.thread) + (v * band.images + image) * pixels * result_.lanes;
+      if (!rounds())
+        values = reinterpret_cast<float*>(result_at(job, band, group.first_block + v)) + image * result_.image();
+      std::fill_n(values, pixels * result_.lanes, 0.0F);
+    }
+  }
+}
+
+// Leaves the moments of a group's sums, and rounds them where the result is narrower.
+void DirectPixels::finish(const Job& job, const Group& group) const {
+  const Band& band = bands_[static_cast<std::size_t>(group.band)];
+  const std::int64_t pixels = band.rows * result_.width;
+  const std::int64_t image_stride = rounds() ? pixels * result_.lanes : result_.image();
+  const VectorLoops& loops = vector_loops(target_.set, DType::f32);
+  for (std::int64_t v = 0; v < group.vectors; ++v) {
+    const std::int64_t block = group.first_block + v;
+    std::byte* const y = result_at(job, band, block);
+    const float* const sums =
+        rounds() ? sums_of(job, group.thread) + v * band.images * image_stride : reinterpret_cast<const float*>(y);
+    if (job.call.y_moments != nullptr) {
+      constexpr std::array<float, 16> no_shift{};
+      double* const moments = moments_of(job, group.band, block);
+      loops.moments(sums, {band.images, pixels, image_stride}, no_shift.data(), moments);
+    }
+    for (std::int64_t image = 0; rounds() && image < band.images; ++image) {
+      std::byte* const to = y + image * result_.image() * size_of(result_.dtype);
+      loops_.narrow(sums + image * image_stride, pixels, to);
+    }
+  }
+}
+
+void DirectPixels::sum_moments(const Job& job) const {
+  const OutputMoments& moments = *job.call.y_moments;
+  for (std::int64_t block = 0; block < result_.blocks(); ++block) {
+    for (std::int64_t lane = 0; lane < result_.lanes; ++lane) {
+      double sum = 0;
+      double square = 0;
+      for (std::int64_t band = 0; band < std::ssize(bands_); ++band) {
+        const double* const part = moments_of(job, band, block);
+        sum += part[lane];
+        square += part[result_.lanes + lane];
+      }
+      moments.sum[block * result_.lanes + lane] = sum;
+      moments.square[block * result_.lanes + lane] = square;
+    }
+  }
+}
+
+bool DirectPixels::rounds() const { return result_.dtype != DType::f32; }
+
+std::byte* DirectPixels::result_at(const Job& job, const Band& band, std::int64_t block) const {
+  const PixelStrides strides = result_.strides();
+  const std::int64_t place = band.first_image * strides.image + block * strides.block + band.first_row * strides.row;
+  return job.call.operands[2] + place * size_of(result_.dtype);
+}
+
+float* DirectPixels::packed_of(const Job& job, std::int64_t thread) const {
+  return reinterpret_cast<float*>(job.scratch + scratch_.packed + thread * line_bytes(packed_floats_));
+}
+
+float* DirectPixels::sums_of(const Job& job, std::int64_t thread) const {
+  return reinterpret_cast<float*>(job.scratch + scratch_.sums + thread * line_bytes(sums_floats_));
+}
+
+double* DirectPixels::moments_of(const Job& job, std::int64_t band, std::int64_t block) const {
+  return reinterpret_cast<double*>(job.scratch + scratch_.moments) +
+         (band * result_.blocks() + block) * 2 * result_.lanes;
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,64 @@
+// Direct convolution whose sums are pixels: forward, and backward-data, which is a forward convolution of dy for each
+// remainder of a pixel's row and column by the stride, with the weights transposed.
+#pragma once
+
+#include <vector>
+
+#include "device/cpu/conv_kernel.hpp"
+#include "device/cpu/direct_operand.hpp"
+#include "device/cpu/pixel_tables.hpp"
+
+namespace lockstep::cpu {
+
+class DirectPixels final : public ConvKernel {
+ public:
+  DirectPixels(const ConvProblem& problem, const KernelTarget& target);
+
+  std::int64_t scratch_bytes() const override { return scratch_.bytes; }
+  std::string name() const override { return "direct"; }
+  void run(const ConvCall& call, std::byte* scratch) override;
+
+ private:
+  struct Job;                                            // what a call computes from and into
+  struct Group;                                          // some blocks of the result in one band
+  using Tables = std::vector<std::vector<PhaseTables>>;  // for bands as large as the first, as the last
+  struct Scratch {
+    std::int64_t moments, packed, sums, bytes;  // where parts begin, behind transposed weights
+  };
+
+  void make_tables();
+  void place_scratch();
+  OperandBand source_of(const Band& band) const;
+  void transpose_weights(const float* weights, float* transposed) const;
+  void compute_share(const Job& job, std::int64_t thread) const;
+  void multiply(const Job& job, const Group& group) const;
+  void clear(const Job& job, const Group& group) const;
+  void finish(const Job& job, const Group& group) const;
+  void sum_moments(const Job& job) const;
+
+  bool rounds() const;
+  std::byte* result_at(const Job& job, const Band& band, std::int64_t block) const;
+  float* packed_of(const Job& job, std::int64_t thread) const;
+  float* sums_of(const Job& job, std::int64_t thread) const;
+  double* moments_of(const Job& job, std::int64_t band, std::int64_t block) const;
+
+  ConvProblem problem_;
+  KernelTarget target_;
+  const ProductLoops& loops_;
+  WeightPlaces weights_;
+  Operand source_;
+  Operand result_;
+  PixelGeometry geometry_;
+  Axis packed_axis_;
+  std::vector<Band> bands_;
+  std::int64_t groups_;             // that the blocks of the result are cut into: what a tile takes at once
+  std::int64_t ranges_;             // that the groups are cut into, each an item of work with a band
+  std::int64_t packed_floats_ = 0;  // of the largest band's source
+  std::int64_t sums_floats_ = 0;    // of a group in the largest band, if results are rounded when they are complete
+  Tables in_place_;                 // empty where the source can only be read packed
+  Tables packed_;
+  bool has_untouched_pixels_ = false;
+  Scratch scratch_{};
+};
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,132 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+
+#include "base/random.hpp"
+#include "support/conv_case.hpp"
+
+namespace lockstep::cpu {
+namespace {
+
+using naive::ConvSizes;
+using Parameters = std::tuple<InstructionSet, DType>;
+
+constexpr std::array directions{Direction::forward, Direction::backward_data, Direction::backward_weight};
+
+// Largest error over largest value; results in bf16 keep eight bits.
+double tolerance(DType precision, Direction direction) {
+  return precision == DType::bf16 && direction != Direction::backward_weight ? 4e-3 : 1e-5;
+}
+
+class DirectTest : public testing::TestWithParam<Parameters> {
+ protected:
+  static InstructionSet set() { return std::get<0>(GetParam()); }
+  static DType precision() { return std::get<1>(GetParam()); }
+
+  static void expect_right(const ConvSizes& sizes) {
+    ConvCase convolution(set(), precision(), sizes);
+    for (const Direction direction : directions) {
+      SCOPED_TRACE(convolution.problem(direction).text());
+      EXPECT_LE(convolution.error(direction, make_direct), tolerance(precision(), direction));
+    }
+  }
+  static void expect_right_from_images(const ConvSizes& sizes) {
+    ConvCase convolution(set(), precision(), sizes);
+    convolution.read_images();
+    for (const Direction direction : {Direction::forward, Direction::backward_weight}) {
+      SCOPED_TRACE(convolution.problem(direction).text());
+      EXPECT_LE(convolution.error(direction, make_direct), tolerance(precision(), direction));
+    }
+  }
+};
+
+TEST_P(DirectTest, agrees_with_plain_loops_for_every_window_and_size) {
+  for (const std::int64_t kernel : {1, 2, 3, 5, 7})
+    for (const std::int64_t stride : {1, 2, 3})
+      for (const std::int64_t size : {1, 7, 28, 33})
+        expect_right({{16, 20, kernel, stride, kernel / 2}, size == 7 ? 5 : 1, size, size});
+}
+
+TEST_P(DirectTest, agrees_with_plain_loops_for_every_padding) {
+  for (const std::int64_t kernel : {1, 3, 5})
+    for (const std::int64_t padding : {0, 1, 2, 4})
+      for (const std::int64_t stride : {1, 2}) expect_right({{10, 12, kernel, stride, padding}, 2, 9, 6});
+}
+
+TEST_P(DirectTest, agrees_with_plain_loops_for_channels_that_fill_no_block) {
+  for (const std::int64_t in : {1, 2, 3, 6, 16, 20, 64})
+    for (const std::int64_t out : {6, 16, 20, 40, 64})
+      expect_right({{in, out, 3, 1 + (in + out) % 2, 1}, in == 6 ? 5 : 1, 9, 8});
+}
+
+TEST_P(DirectTest, agrees_with_plain_loops_from_images) {
+  for (const std::int64_t channels : {1, 2, 3})
+    for (const std::int64_t kernel : {1, 3, 5, 7})
+      for (const std::int64_t stride : {1, 2})
+        expect_right_from_images({{channels, 20, kernel, stride, kernel / 2}, 3, 17, 12});
+  expect_right_from_images({{3, 6, 5, 1, 0}, 5, 32, 32});
+  expect_right_from_images({{3, 8, 7, 2, 3}, 1, 224, 224});
+}
+
+TEST_P(DirectTest, agrees_with_plain_loops_for_layers_of_many_channels) {
+  expect_right({{512, 512, 3, 1, 1}, 1, 4, 4});
+  expect_right({{256, 512, 3, 2, 1}, 1, 8, 8});
+  expect_right({{512, 260, 1, 1, 0}, 5, 7, 7});
+  expect_right({{64, 128, 1, 2, 0}, 3, 56, 56});
+  expect_right({{16, 16, 3, 1, 1}, 3, 56, 56});
+  expect_right({{16, 16, 3, 1, 1}, 70, 4, 5});
+}
+
+TEST_P(DirectTest, agrees_with_plain_loops_for_shapes_drawn_at_random) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const auto draw = [&](std::uint64_t place, std::int64_t least, std::int64_t most) {
+      return least +
+             static_cast<std::int64_t>(uniform(philox(7, seed, place)[0]) * static_cast<double>(most - least + 1));
+    };
+    const std::int64_t kernel = draw(0, 1, 7);
+    const Conv2d conv{draw(1, 1, 70), draw(2, 1, 70), kernel, draw(3, 1, 3), draw(4, 0, kernel - 1)};
+    const std::int64_t least = std::max<std::int64_t>(1, kernel - 2 * conv.padding);
+    expect_right({conv, draw(5, 1, 9), least + draw(6, 0, 12), least + draw(7, 0, 12)});
+  }
+}
+
+TEST_P(DirectTest, normalises_what_it_reads_and_keeps_the_padding_zero) {
+  for (const ConvSizes& sizes : {ConvSizes{{20, 16, 3, 1, 1}, 3, 9, 8}, ConvSizes{{16, 20, 1, 1, 0}, 3, 7, 7},
+                                 ConvSizes{{12, 8, 3, 2, 1}, 2, 8, 8}, ConvSizes{{8, 24, 1, 2, 0}, 2, 6, 5}}) {
+    for (const Activation activation : {Activation::none, Activation::relu}) {
+      ConvCase convolution(set(), precision(), sizes);
+      convolution.use_norm(activation);
+      for (const Direction direction : {Direction::forward, Direction::backward_weight}) {
+        SCOPED_TRACE(convolution.problem(direction).text());
+        EXPECT_LE(convolution.error(direction, make_direct), tolerance(precision(), direction));
+      }
+    }
+  }
+}
+
+TEST_P(DirectTest, leaves_the_moments_of_its_sums_before_they_are_rounded) {
+  EXPECT_LE(ConvCase(set(), precision(), {{20, 20, 3, 1, 1}, 3, 9, 8}).moments_error(make_direct), 1e-5);
+  EXPECT_LE(ConvCase(set(), precision(), {{16, 70, 1, 2, 0}, 9, 33, 33}).moments_error(make_direct), 1e-5);
+}
+
+TEST_P(DirectTest, adds_a_parts_gradient_exactly_once) {
+  for (const ConvSizes& sizes : {ConvSizes{{6, 16, 3, 1, 1}, 2, 8, 8}, ConvSizes{{70, 16, 3, 1, 1}, 1, 8, 8},
+                                 ConvSizes{{16, 16, 3, 1, 1}, 9, 16, 16}}) {
+    ConvCase convolution(set(), precision(), sizes);
+    const std::vector<float> alone = convolution.backward_weight(make_direct, Accumulate::overwrite, 0.5F);
+    const std::vector<float> added = convolution.backward_weight(make_direct, Accumulate::add, 0.5F);
+    for (std::size_t i = 0; i < alone.size(); ++i) ASSERT_EQ(added[i], alone[i] + 0.5F);
+  }
+}
+
+std::string name_of_test(const testing::TestParamInfo<Parameters>& test) {
+  return word_for(std::get<0>(test.param)) + "_" + lockstep::name_of(std::get<1>(test.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(sets, DirectTest,
+                         testing::Combine(testing::ValuesIn(sets_here()), testing::Values(DType::f32, DType::bf16)),
+                         name_of_test);
+
+}  // namespace
+}  // namespace lockstep::cpu
