@@ -1,0 +1,123 @@
+// Products of transformed tiles. Included inside a namespace per instruction set, after vectors.inl, with the register
+// tiles of that set: product_rows[w] and gradient_rows[w] rows for a panel w blocks wide.
+
+// What a micro-kernel adds its products to: `rows` by `width` vectors in registers.
+template <int rows, int width>
+struct Sums {
+  Sums(Accumulate accumulate, const float* from, std::int64_t row_stride, std::int64_t part_stride) {
+    const bool fresh = accumulate == Accumulate::overwrite;
+#pragma GCC unroll 32
+    for (int row = 0; row < rows; ++row) {
+#pragma GCC unroll 4
+      for (int part = 0; part < width; ++part) {
+        value[row][part] = fresh ? zero : load(from + row * row_stride + part * part_stride);
+      }
+    }
+  }
+  // factors[row * stride] times a row of `width` vectors, for every row.
+  void add(const float* factors, std::int64_t stride, const float* vectors) {
+    Floats vector[width];
+#pragma GCC unroll 4
+    for (int part = 0; part < width; ++part) vector[part] = load(vectors + part * lanes);
+#pragma GCC unroll 32
+    for (int row = 0; row < rows; ++row) {
+#pragma GCC unroll 4
+      for (int part = 0; part < width; ++part) value[row][part] += factors[row * stride] * vector[part];
+    }
+  }
+  void put(float* to, std::int64_t row_stride, std::int64_t part_stride) const {
+#pragma GCC unroll 32
+    for (int row = 0; row < rows; ++row) {
+#pragma GCC unroll 4
+      for (int part = 0; part < width; ++part) store(value[row][part], to + row * row_stride + part * part_stride);
+    }
+  }
+
+  Floats value[rows][width];
+};
+
+// `rows` tiles by one panel, over all input channels.
+template <int rows, int width>
+[[gnu::noinline]] void multiply_rows(const float* v, std::int64_t v_block_stride, std::int64_t in_blocks,
+                                     const float* u, float* m, std::int64_t m_block_stride, Accumulate accumulate) {
+  Sums<rows, width> sums(accumulate, m, lanes, m_block_stride);
+  do {
+#pragma GCC unroll 4
+    for (std::int64_t channel = 0; channel < lanes; ++channel, u += width * lanes) sums.add(v + channel, lanes, u);
+    v += v_block_stride;
+  } while (--in_blocks > 0);
+  sums.put(m, lanes, m_block_stride);
+}
+
+// All tiles from `tile` on, by half as many at once where they do not go round.
+template <int rows, int width>
+inline void multiply_panel(const float* v, const float* u, float* m, const TileProduct& product, std::int64_t tile) {
+  for (; tile + rows <= product.tiles; tile += rows) {
+    multiply_rows<rows, width>(v + tile * lanes, product.v_block_stride, product.in_blocks, u, m + tile * lanes,
+                               product.m_block_stride, product.accumulate);
+  }
+  if constexpr (rows > 1) multiply_panel<rows / 2, width>(v, u, m, product, tile);
+}
+
+inline void multiply(const TileProduct& product) {
+  for (std::int64_t point = 0; point < points; ++point) {
+    const float* v = product.v + point * product.v_point_stride;
+    const float* u = product.u + point * product.u_point_stride;
+    float* m = product.m + point * product.m_point_stride;
+    for (std::int64_t block = 0; block < product.out_blocks;) {
+      const std::int64_t width = panel_width(product.out_blocks - block, product_panel);
+      if (width == 2) {
+        multiply_panel<product_rows[2], 2>(v, u, m, product, 0);
+      } else {
+        multiply_panel<product_rows[1], 1>(v, u, m, product, 0);
+      }
+      block += width;
+      u += width * lanes * product.in_blocks * lanes;
+      m += width * product.m_block_stride;
+    }
+  }
+}
+
+// `rows` input channels by one panel, over all tiles.
+template <int rows, int width>
+[[gnu::noinline]] void multiply_gradient_rows(const float* v, const float* y, std::int64_t tiles, float* d,
+                                              Accumulate accumulate) {
+  Sums<rows, width> sums(accumulate, d, width * lanes, lanes);
+  do {
+    sums.add(v, 1, y);
+    v += lanes;
+    y += width * lanes;
+  } while (--tiles > 0);
+  sums.put(d, width * lanes, lanes);
+}
+
+template <int width>
+inline void multiply_gradient_panel(const float* v, const float* y, float* d, const GradientProduct& product) {
+  constexpr int rows = gradient_rows[width];
+  for (std::int64_t block = 0; block < product.in_blocks; ++block, v += product.v_block_stride) {
+    for (std::int64_t row = 0; row < lanes; row += rows, d += rows * width * lanes) {
+      multiply_gradient_rows<rows, width>(v + row, y, product.tiles, d, product.accumulate);
+    }
+  }
+}
+
+inline void multiply_gradient(const GradientProduct& product) {
+  for (std::int64_t point = 0; point < points; ++point) {
+    const float* v = product.v + point * product.v_point_stride;
+    const float* y = product.y + point * product.y_point_stride;
+    float* d = product.d + point * product.d_point_stride;
+    for (std::int64_t block = 0; block < product.out_blocks;) {
+      const std::int64_t width = panel_width(product.out_blocks - block, gradient_panel);
+      if (width == 3) {
+        multiply_gradient_panel<3>(v, y, d, product);
+      } else if (width == 2) {
+        multiply_gradient_panel<2>(v, y, d, product);
+      } else {
+        multiply_gradient_panel<1>(v, y, d, product);
+      }
+      block += width;
+      y += width * product.y_block_stride;
+      d += width * product.d_block_stride;
+    }
+  }
+}

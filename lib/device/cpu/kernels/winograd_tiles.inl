@@ -1,0 +1,180 @@
+// From feature maps to points and back. Included inside a namespace per instruction set, after winograd_points.inl.
+
+// Walks over the tiles of a range.
+struct TileWalk {
+  TileWalk(const TileGrid& tile_grid, std::int64_t tile)
+      : grid(tile_grid),
+        image(tile / (grid.down * grid.across)),
+        row(tile / grid.across % grid.down),
+        column(tile % grid.across) {}
+
+  void next() {
+    if (++column < grid.across) return;
+    column = 0;
+    if (++row < grid.down) return;
+    row = 0;
+    ++image;
+  }
+
+  const TileGrid& grid;
+  std::int64_t image, row, column;
+};
+
+// The part of a line of `size` pixels that lies on the map, where the line begins at pixel `begin`.
+struct Inside {
+  Inside(std::int64_t begin, std::int64_t map_size, std::int64_t size)
+      : first(static_cast<int>(begin < 0 ? -begin : 0)),
+        last(static_cast<int>(map_size - begin < size ? map_size - begin : size)) {}
+  bool holds(int at) const { return first <= at && at < last; }
+  bool whole(int size) const { return first == 0 && last == size; }
+
+  int first, last;
+};
+
+struct NoNorm {
+  Floats operator()(Floats x, int /*row*/) const { return x; }
+};
+
+// Padding reads as zero and takes no offset, so that it stays zero behind the norm.
+template <Activation activation>
+struct Norm {
+  Norm(const BlockNorm& norm, const Inside& rows) : factor(load(norm.factor)) {
+    for (int row = 0; row < window_size; ++row) offset[row] = rows.holds(row) ? load(norm.offset) : zero;
+  }
+  Floats operator()(Floats x, int row) const {
+    const Floats z = x * factor + offset[row];
+    return activation == Activation::relu ? relu(z) : z;
+  }
+
+  Floats factor;
+  Floats offset[window_size];
+};
+
+template <typename Storage>
+constexpr Storage no_pixels[window_size * lanes] = {};
+
+// The square of Transform::from pixels that begins at (top, left), zero beyond the map.
+template <typename Transform, typename Storage, typename MakeNorm>
+inline void transform_square(const TileGrid& grid, const Storage* plane, std::int64_t top, std::int64_t left,
+                             MakeNorm make_norm, float* to, std::int64_t point_stride) {
+  constexpr int size = Transform::from;
+  const Inside rows(top, grid.height, size);
+  const Inside columns(left, grid.width, size);
+  const Storage* start[size];
+#pragma GCC unroll 6
+  for (int row = 0; row < size; ++row) {
+    start[row] = rows.holds(row) ? plane + ((top + row) * grid.width + left) * lanes : no_pixels<Storage>;
+  }
+  const auto norm = make_norm(rows);
+  const auto pixel = [&](int row, int column) { return norm(load(start[row] + column * lanes), row); };
+  if (columns.whole(size)) {
+    to_points<Transform>(pixel, to, point_stride);
+    return;
+  }
+  Floats square[size][size] = {};
+  for (int column = columns.first; column < columns.last; ++column) {
+#pragma GCC unroll 6
+    for (int row = 0; row < size; ++row) square[row][column] = pixel(row, column);
+  }
+  to_points<Transform>([&](int row, int column) { return square[row][column]; }, to, point_stride);
+}
+
+template <typename Transform, typename Storage, typename MakeNorm>
+void transform_tiles(const TileGrid& grid, TileRange range, const void* map, MakeNorm make_norm,
+                     const PointVectors& to) {
+  const auto* first_image = static_cast<const Storage*>(map);
+  TileWalk at(grid, range.first);
+  for (std::int64_t tile = 0; tile < range.count; ++tile, at.next()) {
+    transform_square<Transform>(grid, first_image + at.image * grid.image_stride, at.row * tile_size - grid.padding,
+                                at.column * tile_size - grid.padding, make_norm, to.data + tile * to.vector_stride,
+                                to.point_stride);
+  }
+}
+
+template <typename Storage>
+void transform_windows(const TileGrid& grid, TileRange range, const void* x, const BlockNorm& norm,
+                       const PointVectors& v) {
+  if (norm.factor == nullptr) {
+    transform_tiles<WindowTransform, Storage>(
+        grid, range, x, [](const Inside&) { return NoNorm(); }, v);
+  } else if (norm.activation == Activation::relu) {
+    transform_tiles<WindowTransform, Storage>(
+        grid, range, x, [&](const Inside& rows) { return Norm<Activation::relu>(norm, rows); }, v);
+  } else {
+    transform_tiles<WindowTransform, Storage>(
+        grid, range, x, [&](const Inside& rows) { return Norm<Activation::none>(norm, rows); }, v);
+  }
+}
+
+template <typename Storage>
+void transform_gradient(const TileGrid& grid, TileRange range, const void* dy, const PointVectors& y) {
+  transform_tiles<GradientTransform, Storage>(
+      grid, range, dy, [](const Inside&) { return NoNorm(); }, y);
+}
+
+// Sums of y and y * y: of a tile and a run of tiles in fp32, beyond in double.
+struct RunningMoments {
+  static constexpr std::int64_t run_tiles = 32;
+
+  void add(Floats y) {
+    tile_sum += y;
+    tile_square += y * y;
+  }
+  void end_tile(const BlockMoments& moments) {
+    sum += tile_sum;
+    square += tile_square;
+    tile_sum = zero;
+    tile_square = zero;
+    if (++tiles == run_tiles) flush(moments);
+  }
+  void flush(const BlockMoments& moments) {
+    fold(sum, moments.sum);
+    fold(square, moments.square);
+    sum = zero;
+    square = zero;
+    tiles = 0;
+  }
+
+  Floats tile_sum = {}, tile_square = {}, sum = {}, square = {};
+  std::int64_t tiles = 0;
+};
+
+template <typename Storage, typename Take>
+inline void output_tile(const TileGrid& grid, const TileWalk& at, const float* m, std::int64_t point_stride,
+                        Storage* first_image, Take take) {
+  const std::int64_t top = at.row * tile_size;
+  const std::int64_t left = at.column * tile_size;
+  const Inside rows(top, grid.height, tile_size);
+  const Inside columns(left, grid.width, tile_size);
+  Storage* const y = first_image + at.image * grid.image_stride + (top * grid.width + left) * lanes;
+  const bool whole = rows.whole(tile_size) && columns.whole(tile_size);
+  from_points<OutputTransform>([&](int point) { return load(m + point * point_stride); },
+                               [&](int row, const Floats(&values)[4]) {
+#pragma GCC unroll 4
+                                 for (int column = 0; column < tile_size; ++column) {
+                                   if (!whole && !(rows.holds(row) && columns.holds(column))) continue;
+                                   store(values[column], y + (row * grid.width + column) * lanes);
+                                   take(values[column]);
+                                 }
+                               });
+}
+
+template <typename Storage>
+void transform_outputs(const TileGrid& grid, TileRange range, const PointVectors& m, void* y,
+                       const BlockMoments& moments) {
+  auto* first_image = static_cast<Storage*>(y);
+  TileWalk at(grid, range.first);
+  if (moments.sum == nullptr) {
+    for (std::int64_t tile = 0; tile < range.count; ++tile, at.next()) {
+      output_tile(grid, at, m.data + tile * m.vector_stride, m.point_stride, first_image, [](Floats) {});
+    }
+    return;
+  }
+  RunningMoments running;
+  for (std::int64_t tile = 0; tile < range.count; ++tile, at.next()) {
+    output_tile(grid, at, m.data + tile * m.vector_stride, m.point_stride, first_image,
+                [&](Floats value) { running.add(value); });
+    running.end_tile(moments);
+  }
+  running.flush(moments);
+}

@@ -1,0 +1,30 @@
+#include "device/cpu/winograd_loops.hpp"
+
+#include <cassert>
+
+namespace lockstep::cpu {
+
+namespace baseline {
+const WinogradLoops& winograd_loops(DType storage);
+}
+namespace avx2 {
+const WinogradLoops& winograd_loops(DType storage);
+}
+namespace avx512 {
+const WinogradLoops& winograd_loops(DType storage);
+}
+
+const WinogradLoops& winograd_loops(InstructionSet set, DType storage) {
+  assert(runs_here(set) && (storage == DType::f32 || storage == DType::bf16));
+  switch (set) {
+    case InstructionSet::avx512:
+      return avx512::winograd_loops(storage);
+    case InstructionSet::avx2:
+      return avx2::winograd_loops(storage);
+    case InstructionSet::baseline:
+      break;
+  }
+  return baseline::winograd_loops(storage);
+}
+
+}  // namespace lockstep::cpu

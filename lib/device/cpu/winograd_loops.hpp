@@ -1,0 +1,121 @@
+// Winograd F(4x4, 3x3) for one thread, once per instruction set, as a table of functions.
+//
+// A 3x3 convolution of stride 1 cuts its output into tiles of 4x4 pixels. A tile reads a window of 6x6 pixels; both
+// are transformed to 36 values, called points, and at each point the convolution is a product over channels:
+//
+//   y = At [sum over input channels of (G w Gt) * (Bt x B)] A        dweight = Gt [sum over tiles of (Bt x B) * (A dy
+//   At)] G
+//
+// Transformed maps    V  [point][channel block][tile][B]          M, of outputs, alike
+// Transformed weights U  [point][panel][input channel][panel's channels]
+// Gradients, of tiles    [point][panel][tile][panel's channels]   D, of weights: [point][panel][input channel][...]
+//
+// A panel is as many blocks of output channels as a micro-kernel holds: see panel_width. Strides are in floats. Points
+// lie a little more than a power of two apart, or all 36 of a tile would fall into one set of the cache.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "device/cpu/vector_loops.hpp"
+#include "device/ops.hpp"
+#include "device/tensor.hpp"
+
+namespace lockstep::cpu {
+
+constexpr std::int64_t tile_size = 4;    // outputs
+constexpr std::int64_t window_size = 6;  // inputs that they depend on
+constexpr std::int64_t points = window_size * window_size;
+constexpr std::int64_t taps = 9;  // weights of an input and an output channel
+
+// Blocks of the panel that begins where `left` blocks are left; `widest` is 2 or 3. Four are two and two, not three and
+// one: a panel of one block is the slowest.
+constexpr std::int64_t panel_width(std::int64_t left, std::int64_t widest) {
+  return widest == 3 && left == 4 ? 2 : std::min(left, widest);
+}
+constexpr std::int64_t product_panel = 2;
+constexpr std::int64_t gradient_panel = 3;
+
+// How tiles lie on a feature map: they are numbered by image, row and column.
+struct TileGrid {
+  std::int64_t height, width;  // of the map that is read or written
+  std::int64_t down, across;   // tiles of an image
+  std::int64_t padding;        // a window begins so many pixels above and to the left of its tile's outputs
+  std::int64_t image_stride;   // elements
+};
+
+struct TileRange {
+  std::int64_t first;
+  std::int64_t count;
+};
+
+// One channel block of transformed tiles, or one input channel's row of transformed weights.
+struct PointVectors {
+  float* data;
+  std::int64_t point_stride;
+  std::int64_t vector_stride;  // between tiles, or rows
+};
+
+// Rows of B floats, or null where x is taken as it is.
+struct BlockNorm {
+  const float* factor = nullptr;
+  const float* offset = nullptr;
+  Activation activation = Activation::none;
+};
+
+// Sums of y and y * y to which an output transform adds, B each; null where nobody asks.
+struct BlockMoments {
+  double* sum = nullptr;
+  double* square = nullptr;
+};
+
+// m = v * u at every point, or m += v * u, for `tiles` tiles, `in_blocks` blocks of input and `out_blocks` of output.
+struct TileProduct {
+  const float* v;
+  std::int64_t v_point_stride, v_block_stride;
+  const float* u;
+  std::int64_t u_point_stride;
+  float* m;
+  std::int64_t m_point_stride, m_block_stride;
+  std::int64_t tiles, in_blocks, out_blocks;
+  Accumulate accumulate;
+};
+
+// d = transposed v * y at every point, or d += it. A panel of y begins `y_block_stride` after each block before it, a
+// panel of d `d_block_stride`.
+struct GradientProduct {
+  const float* v;
+  std::int64_t v_point_stride, v_block_stride;
+  const float* y;
+  std::int64_t y_point_stride, y_block_stride;
+  float* d;
+  std::int64_t d_point_stride, d_block_stride;
+  std::int64_t tiles, in_blocks, out_blocks;
+  Accumulate accumulate;
+};
+
+// Which weights a pass multiplies by: as they are stored, or turned by half a turn with inputs and outputs exchanged.
+enum class WeightOrder : std::uint8_t { stored, turned };
+
+// `void*` are elements of the table's storage type: the first image's plane of one channel block.
+struct WinogradLoops {
+  std::int64_t lanes;
+
+  void (*transform_windows)(const TileGrid& grid, TileRange range, const void* x, const BlockNorm& norm,
+                            const PointVectors& v);
+  void (*transform_gradient)(const TileGrid& grid, TileRange range, const void* dy, const PointVectors& y);
+  void (*transform_outputs)(const TileGrid& grid, TileRange range, const PointVectors& m, void* y,
+                            const BlockMoments& moments);
+  // One block of weights, [3][3][B][B], to B rows.
+  void (*transform_weights)(const float* weights, WeightOrder order, const PointVectors& u);
+  // B rows, each the sum of `pieces` that lie `piece_stride` apart, to one block of weights.
+  void (*finish_gradient)(const PointVectors& d, std::int64_t pieces, std::int64_t piece_stride, float* dweights,
+                          Accumulate accumulate);
+  void (*multiply)(const TileProduct& product);
+  void (*multiply_gradient)(const GradientProduct& product);
+};
+
+// `storage` f32 or bf16.
+const WinogradLoops& winograd_loops(InstructionSet set, DType storage);
+
+}  // namespace lockstep::cpu

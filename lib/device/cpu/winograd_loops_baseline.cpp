@@ -1,0 +1,29 @@
+// Compiled for its instruction set alone, in a namespace of its own: see vector_loops_baseline.cpp.
+#include "device/cpu/winograd_loops.hpp"
+
+namespace lockstep::cpu::baseline {
+namespace {
+
+constexpr std::int64_t lanes = 8;
+
+// Sums that fit into the registers beside what they are made of: rows, by the blocks of a panel.
+constexpr int product_rows[] = {0, 4, 2};
+constexpr int gradient_rows[] = {0, 4, 2, 2};
+
+// Each builds on those before it.
+// clang-format off
+#include "device/cpu/loops/vectors.inl"
+#include "device/cpu/kernels/winograd_points.inl"
+#include "device/cpu/kernels/winograd_tiles.inl"
+#include "device/cpu/kernels/winograd_weights.inl"
+#include "device/cpu/kernels/winograd_products.inl"
+#include "device/cpu/kernels/winograd_table.inl"
+// clang-format on
+
+}  // namespace
+
+const WinogradLoops& winograd_loops(DType storage) {
+  return storage == DType::bf16 ? winograd_table<Bf16> : winograd_table<F32>;
+}
+
+}  // namespace lockstep::cpu::baseline

@@ -1,0 +1,89 @@
+#include "device/cpu/winograd_pass.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace lockstep::cpu {
+namespace {
+
+TileGrid grid_of(std::int64_t height, std::int64_t width, std::int64_t out_height, std::int64_t out_width,
+                 std::int64_t padding, std::int64_t image_stride) {
+  return {height, width, cut_into(out_height, tile_size), cut_into(out_width, tile_size), padding, image_stride};
+}
+
+}  // namespace
+
+WinogradShape::WinogradShape(const ConvProblem& convolution, const KernelTarget& target)
+    : problem(convolution), loops(&winograd_loops(target.set, convolution.precision)), threads(target.threads) {
+  const Conv2d& conv = problem.conv;
+  assert(conv.kernel == 3 && conv.stride == 1 && conv.padding <= 2 && problem.input == Layout::features);
+  in_blocks = cut_into(conv.in_channels, loops->lanes);
+  out_blocks = cut_into(conv.out_channels, loops->lanes);
+  const std::int64_t out_h = conv.out_size(problem.h);
+  const std::int64_t out_w = conv.out_size(problem.w);
+  const std::int64_t x_image = in_blocks * problem.h * problem.w * loops->lanes;
+  const std::int64_t y_image = out_blocks * out_h * out_w * loops->lanes;
+  if (problem.direction == Direction::backward_data) {
+    x = grid_of(problem.h, problem.w, problem.h, problem.w, 0, x_image);
+    y = grid_of(out_h, out_w, problem.h, problem.w, 2 - conv.padding, y_image);
+  } else {
+    x = grid_of(problem.h, problem.w, out_h, out_w, conv.padding, x_image);
+    y = grid_of(out_h, out_w, out_h, out_w, 0, y_image);
+  }
+}
+
+std::int64_t WinogradShape::plane_bytes(const TileGrid& grid) const {
+  return grid.height * grid.width * loops->lanes * size_of(problem.precision);
+}
+
+float* WinogradShape::dweights(std::byte* stored, std::int64_t in_block, std::int64_t out_block) const {
+  return reinterpret_cast<float*>(stored) + (out_block * in_blocks + in_block) * taps * loops->lanes * loops->lanes;
+}
+
+WinogradPass::WinogradPass(const WinogradShape& shape)
+    : loops(shape.loops),
+      threads(shape.threads),
+      tiles(shape.tiles()),
+      in_blocks(shape.in_blocks),
+      out_blocks(shape.out_blocks),
+      from(shape.x),
+      to(shape.y),
+      from_plane_bytes(shape.x_plane_bytes()),
+      to_plane_bytes(shape.y_plane_bytes()),
+      order(WeightOrder::stored) {
+  if (shape.problem.direction == Direction::backward_data) {
+    std::swap(in_blocks, out_blocks);
+    std::swap(from, to);
+    std::swap(from_plane_bytes, to_plane_bytes);
+    order = WeightOrder::turned;
+  }
+}
+
+const float* WinogradPass::weights(const std::byte* stored, std::int64_t in_block, std::int64_t out_block) const {
+  const std::int64_t block =
+      order == WeightOrder::stored ? out_block * in_blocks + in_block : in_block * out_blocks + out_block;
+  return reinterpret_cast<const float*>(stored) + block * taps * loops->lanes * loops->lanes;
+}
+
+NormRows::NormRows(ScratchPlan& plan, const WinogradShape& shape)
+    : channels_(shape.problem.conv.in_channels),
+      stored_(shape.in_blocks * shape.lanes()),
+      lanes_(shape.lanes()),
+      place_(plan.take_floats(2 * stored_)) {}
+
+void NormRows::fill(const InputNorm* norm, std::byte* scratch) const {
+  if (norm == nullptr) return;
+  float* rows = floats_at(scratch, place_);
+  std::fill_n(rows, 2 * stored_, 0.0F);
+  std::copy_n(norm->factor, channels_, rows);
+  std::copy_n(norm->offset, channels_, rows + stored_);
+}
+
+BlockNorm NormRows::of_block(const InputNorm* norm, std::byte* scratch, std::int64_t block) const {
+  if (norm == nullptr) return {};
+  const float* rows = floats_at(scratch, place_) + block * lanes_;
+  return {rows, rows + stored_, norm->activation};
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,154 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <tuple>
+
+#include "base/random.hpp"
+#include "device/cpu/winograd_kernels.hpp"
+#include "support/conv_case.hpp"
+
+namespace lockstep::cpu {
+namespace {
+
+using naive::ConvSizes;
+using Parameters = std::tuple<InstructionSet, DType>;
+
+constexpr std::array directions{Direction::forward, Direction::backward_data, Direction::backward_weight};
+
+Conv2d conv_of(std::int64_t in, std::int64_t out, std::int64_t padding = 1) { return {in, out, 3, 1, padding}; }
+
+// The cuts that make_winograd chooses among, made so small that every shape here has several pieces and a rest.
+std::unique_ptr<ConvKernel> make_first_way(const ConvProblem& problem, const KernelTarget& target) {
+  const WinogradShape shape(problem, target);
+  if (problem.direction != Direction::backward_weight) return make_winograd_by_tiles(shape, 7);
+  return make_winograd_gradient_by_pieces(shape, {11, 4});
+}
+
+std::unique_ptr<ConvKernel> make_second_way(const ConvProblem& problem, const KernelTarget& target) {
+  const WinogradShape shape(problem, target);
+  if (problem.direction != Direction::backward_weight) return make_winograd_by_outputs(shape, {21, 3, 2});
+  return make_winograd_gradient_by_weights(shape, {19, 2});
+}
+
+constexpr std::array<ConvCase::Make, 3> ways{make_winograd, make_first_way, make_second_way};
+
+class WinogradTest : public testing::TestWithParam<Parameters> {
+ protected:
+  void SetUp() override {
+    if (!runs_here(set())) GTEST_SKIP() << "this processor has no " << name_of(set());
+  }
+  static InstructionSet set() { return std::get<0>(GetParam()); }
+  static DType precision() { return std::get<1>(GetParam()); }
+
+  // Largest error over largest value; features in bf16 keep eight bits.
+  static double tolerance(Direction direction) {
+    return precision() == DType::bf16 && direction != Direction::backward_weight ? 4e-3 : 1e-4;
+  }
+  static void expect_right(const ConvSizes& sizes) {
+    ConvCase convolution(set(), precision(), sizes);
+    expect_right(convolution, directions);
+  }
+  static void expect_right(ConvCase& convolution, std::span<const Direction> wanted) {
+    for (const Direction direction : wanted) {
+      for (const ConvCase::Make make : ways) {
+        SCOPED_TRACE(convolution.problem(direction).text() + " " +
+                     make(convolution.problem(direction), {set(), 1})->name());
+        EXPECT_LE(convolution.error(direction, make), tolerance(direction));
+      }
+    }
+  }
+};
+
+TEST_P(WinogradTest, agrees_with_plain_loops_for_every_size) {
+  for (const std::int64_t size : {1, 2, 3, 4, 5, 7, 8}) expect_right({conv_of(10, 12), 3, size, size});
+  for (const std::int64_t size : {28, 32, 33, 56}) expect_right({conv_of(4, 6), 1, size, size});
+  expect_right({conv_of(4, 3), 1, 224, 9});
+}
+
+TEST_P(WinogradTest, agrees_with_plain_loops_for_every_padding) {
+  for (const std::int64_t padding : {0, 1, 2})
+    for (const std::int64_t height : {3, 4, 9, 10}) expect_right({conv_of(10, 12, padding), 2, height, 6});
+}
+
+TEST_P(WinogradTest, agrees_with_plain_loops_for_channels_that_fill_no_block) {
+  for (const std::int64_t in : {4, 6, 16, 20})
+    for (const std::int64_t out : {3, 16, 24, 40}) expect_right({conv_of(in, out), in == 6 ? 3 : 1, 7, 6});
+}
+
+TEST_P(WinogradTest, agrees_with_plain_loops_for_layers_of_many_channels) {
+  expect_right({conv_of(512, 20), 3, 4, 4});
+  expect_right({conv_of(20, 512), 1, 7, 7});
+  expect_right({conv_of(128, 136), 1, 8, 8});
+}
+
+TEST_P(WinogradTest, agrees_with_plain_loops_for_shapes_drawn_at_random) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const auto draw = [&](std::uint64_t place, std::int64_t least, std::int64_t most) {
+      return least +
+             static_cast<std::int64_t>(uniform(philox(7, seed, place)[0]) * static_cast<double>(most - least + 1));
+    };
+    expect_right(
+        {conv_of(draw(0, 4, 50), draw(1, 1, 50), draw(2, 0, 2)), draw(3, 1, 5), draw(4, 3, 14), draw(5, 3, 14)});
+  }
+}
+
+TEST_P(WinogradTest, normalises_what_it_reads_and_keeps_the_padding_zero) {
+  constexpr std::array with_norm{Direction::forward, Direction::backward_weight};
+  for (const Activation activation : {Activation::none, Activation::relu}) {
+    for (const std::int64_t size : {4, 9, 16}) {
+      ConvCase convolution(set(), precision(), {conv_of(20, 16), 3, size, size});
+      convolution.use_norm(activation);
+      expect_right(convolution, with_norm);
+    }
+  }
+}
+
+TEST_P(WinogradTest, leaves_the_moments_of_what_it_stored) {
+  for (const ConvCase::Make make : ways) {
+    EXPECT_LE(ConvCase(set(), precision(), {conv_of(20, 20), 3, 9, 8}).moments_error(make), 1e-6);
+    EXPECT_LE(ConvCase(set(), precision(), {conv_of(6, 30), 3, 33, 33}).moments_error(make), 1e-6);
+  }
+}
+
+TEST_P(WinogradTest, adds_a_parts_gradient_exactly_once) {
+  for (const ConvCase::Make make : ways) {
+    ConvCase convolution(set(), precision(), {conv_of(22, 30), 4, 12, 12});
+    const std::vector<float> alone = convolution.backward_weight(make, Accumulate::overwrite, 0.5F);
+    const std::vector<float> added = convolution.backward_weight(make, Accumulate::add, 0.5F);
+    for (std::size_t i = 0; i < alone.size(); ++i) ASSERT_EQ(added[i], alone[i] + 0.5F);
+  }
+}
+
+std::string name_of_case(const testing::TestParamInfo<Parameters>& test) {
+  constexpr std::array sets{"baseline", "avx2", "avx512"};
+  return fmt::format("{}_{}", sets[static_cast<std::size_t>(std::get<0>(test.param))],
+                     std::get<1>(test.param) == DType::bf16 ? "bf16" : "f32");
+}
+
+INSTANTIATE_TEST_SUITE_P(sets, WinogradTest,
+                         testing::Combine(testing::Values(InstructionSet::baseline, InstructionSet::avx2,
+                                                          InstructionSet::avx512),
+                                          testing::Values(DType::f32, DType::bf16)),
+                         name_of_case);
+
+TEST(WinogradChoiceTest, computes_windows_of_three_by_three_at_every_pixel_of_features) {
+  const ConvProblem fits{Direction::forward, conv_of(16, 16), 1, 8, 8, Layout::features, DType::f32};
+  const KernelTarget target{InstructionSet::baseline, 1};
+  EXPECT_NE(make_winograd(fits, target), nullptr);
+  for (const Conv2d& conv :
+       {Conv2d{16, 16, 1, 1, 0}, Conv2d{16, 16, 5, 1, 2}, Conv2d{16, 16, 3, 2, 1}, Conv2d{16, 16, 3, 1, 3}}) {
+    ConvProblem other = fits;
+    other.conv = conv;
+    EXPECT_EQ(make_winograd(other, target), nullptr) << other.text();
+  }
+  ConvProblem narrow = fits;
+  narrow.conv.in_channels = 3;
+  EXPECT_EQ(make_winograd(narrow, target), nullptr);
+  narrow.input = Layout::images;
+  EXPECT_EQ(make_winograd(narrow, target), nullptr);
+}
+
+}  // namespace
+}  // namespace lockstep::cpu
