@@ -11,10 +11,10 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "convolution_bound.hpp"
-#include "device/cpu/onednn_adapter.hpp"
 #include "device/cpu/threads.hpp"
 #include "fma_peak.hpp"
 #include "kernel_race.hpp"
+#include "onednn/onednn_adapter.hpp"
 
 using namespace lockstep;
 
@@ -54,6 +54,11 @@ std::string raced(const ConvProblem& problem, const cpu::KernelTarget& target, c
   const double gflop = problem.flops() * 1e-9;
   step.ours += times * result.ours.seconds;
   step.onednn += times * result.onednn.seconds;
+  constexpr double worth_telling = 1.05;
+  if (result.ours.seconds > worth_telling * result.best_ours.seconds) {
+    log::warning("the rule takes {} for {}, but {} takes {:.0f} % of its time", result.ours.name, problem.text(),
+                 result.best_ours.name, 100 * result.best_ours.seconds / result.ours.seconds);
+  }
   if (options.verbose) log::plain(fmt::format("{}: {} | {}", problem.text(), result.ours.name, result.onednn.name));
   return fmt::format("  {:6.0f} {:6.0f} {:5.2f} {:3.0f} %", gflop / result.ours.seconds, gflop / result.onednn.seconds,
                      result.onednn.seconds / result.ours.seconds, 100 * gflop / result.ours.seconds / peak);

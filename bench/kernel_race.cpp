@@ -8,8 +8,9 @@
 #include <memory>
 #include <vector>
 
+#include "device/cpu/convolution_engine.hpp"
 #include "device/cpu/cpu_layout.hpp"
-#include "device/cpu/onednn_adapter.hpp"
+#include "onednn/onednn_adapter.hpp"
 #include "process_facts.hpp"
 
 namespace lockstep {
@@ -92,8 +93,10 @@ Race race(const ConvProblem& problem, const cpu::KernelTarget& target, int round
   if (problem.direction == Direction::backward_weight) operands = {x.data(), y.data(), weight.data()};
 
   std::vector<std::unique_ptr<cpu::ConvKernel>> our_kernels;
-  for (const auto make : {cpu::make_direct}) {
-    if (auto kernel = make(problem, target)) our_kernels.push_back(std::move(kernel));
+  our_kernels.push_back(cpu::make_kernel(problem, target));
+  for (const auto make : {cpu::make_winograd, cpu::make_direct}) {
+    auto kernel = make(problem, target);
+    if (kernel != nullptr && kernel->name() != our_kernels.front()->name()) our_kernels.push_back(std::move(kernel));
   }
   std::vector<std::pair<std::string, std::unique_ptr<cpu::OneDnnKernel>>> peer_kernels;
   cpu::visit_convolutions(problem, lanes, [&](const std::string& name, const cpu::CompileKernel& compile) {
@@ -118,7 +121,7 @@ Race race(const ConvProblem& problem, const cpu::KernelTarget& target, int round
     for (Contestant& contestant : peers) time(contestant, target.threads);
     if (round == 0) drop_hopeless(peers);
   }
-  return {fastest(ours), fastest(peers)};
+  return {{ours.front().name, ours.front().seconds}, fastest(ours), fastest(peers)};
 }
 
 }  // namespace lockstep

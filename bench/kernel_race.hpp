@@ -9,13 +9,14 @@
 namespace lockstep {
 
 struct RaceResult {
-  std::string name;  // of the fastest kernel
+  std::string name;  // of the kernel
   double seconds;    // the best of its rounds; infinite where there is no kernel
 };
 
 struct Race {
-  RaceResult ours;
-  RaceResult onednn;  // of all its kernels that start from and end with our layouts, conversions included
+  RaceResult ours;       // the kernel of the rule
+  RaceResult best_ours;  // of all that compute the problem
+  RaceResult onednn;     // of all its kernels that start from and end with our layouts, conversions included
 };
 
 // Sets OpenMP's number of threads to the target's.

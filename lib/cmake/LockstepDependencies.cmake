@@ -6,7 +6,6 @@ set(MPI_CXX_SKIP_MPICXX ON)  # the C API only
 find_package(MPI REQUIRED COMPONENTS CXX)
 
 find_package(HDF5 REQUIRED COMPONENTS C)
-find_package(OneDNN REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)

@@ -4,7 +4,6 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "device/cpu/cpu_device.hpp"
-#include "device/cpu/onednn_adapter.hpp"
 #include "device/cuda/check_cuda.hpp"
 #include "device/cuda/cuda_device.hpp"
 
@@ -54,8 +53,7 @@ std::vector<std::string> visible_gpus() {
 std::vector<LibraryVersion> device_libraries() {
   int runtime = 0;
   static_cast<void>(cudaRuntimeGetVersion(&runtime));
-  return {{"oneDNN", cpu::onednn_version()},
-          {"CUDA", fmt::format("{}.{}", runtime / 1000, runtime % 1000 / 10)},
+  return {{"CUDA", fmt::format("{}.{}", runtime / 1000, runtime % 1000 / 10)},
           {"cuDNN", version_text(cudnnGetVersion(), 10000, 100)},
           {"cuBLAS", version_text(cublasLtGetVersion(), 10000, 100)}};
 }

@@ -1,7 +1,6 @@
 // The choice of devices in a build without CUDA.
 #include "base/error.hpp"
 #include "device/cpu/cpu_device.hpp"
-#include "device/cpu/onednn_adapter.hpp"
 #include "device/device.hpp"
 
 namespace lockstep {
@@ -15,6 +14,6 @@ std::unique_ptr<Device> open_device(const DeviceOptions& options) {
 
 std::vector<std::string> visible_gpus() { return {}; }
 
-std::vector<LibraryVersion> device_libraries() { return {{"oneDNN", cpu::onednn_version()}}; }
+std::vector<LibraryVersion> device_libraries() { return {}; }
 
 }  // namespace lockstep

@@ -127,7 +127,9 @@ class Ops {
   virtual void softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
                                      const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) = 0;
 
-  // ---- kernel choices, as text, one line a layer and direction: measured on first use unless imported before
+  // ---- kernel choices, as text, one line a layer and direction: measured on first use unless imported before. Where a
+  // rule chooses, nothing is measured and there is no text.
+  virtual bool measures_kernels() const = 0;
   virtual std::string export_plan() const = 0;
   virtual void import_plan(const std::string& plan) = 0;
   // Choices of an earlier run: taken where they still fit, measured anew where not; never an error. They are part of

@@ -45,7 +45,7 @@ class TrainingStep {
   TrainingStep(const Session& session, const ModelOptions& model, const LoaderShare& share, const ReducePlan& reduce,
                const SgdOptions& sgd, float label_smoothing, std::uint64_t seed);
 
-  // Collective. Rank 0 runs one part, and one forward pass on `evaluation_batch` samples, on noise, which makes the
+  // Collective. Where kernels are chosen by measuring, rank 0 runs one part, and one forward pass on `evaluation_batch` samples, on noise, which makes the
   // device measure its kernels, those that an earlier run measured excepted; the others get its choices. Changes no
   // weight. Call once, before the first step.
   void choose_kernels(std::int64_t evaluation_batch);

@@ -40,23 +40,15 @@ class PlanFolderTest : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(PlanFolderTest, the_users_cache_is_the_default) {
-  EXPECT_EQ(train({})["kernels_recalled"], 0);
-  EXPECT_TRUE(fs::is_directory(path("cache") / "lockstep"));
-  const nlohmann::json second = train({});
-  EXPECT_GT(second["kernels_recalled"], 0);
-  EXPECT_EQ(second["kernels_measured"], 0);
-}
-
-TEST_F(PlanFolderTest, another_folder_is_used_instead) {
-  EXPECT_GT(train({"--plan-folder", path("plans")})["kernels_measured"], 0);
-  EXPECT_FALSE(fs::exists(path("cache")));
-  EXPECT_EQ(train({"--plan-folder", path("plans")})["kernels_measured"], 0);
-}
-
-TEST_F(PlanFolderTest, without_a_folder_nothing_is_kept) {
-  EXPECT_GT(train({"--plan-folder", ""})["kernels_measured"], 0);
-  EXPECT_FALSE(fs::exists(path("cache")));
+TEST_F(PlanFolderTest, where_a_rule_chooses_kernels_nothing_is_measured_and_nothing_kept) {
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{}, {"--plan-folder", path("plans")}, {"--plan-folder", ""}}) {
+    const nlohmann::json summary = train(options);
+    EXPECT_EQ(summary["kernels_recalled"], 0);
+    EXPECT_EQ(summary["kernels_measured"], 0);
+    EXPECT_FALSE(fs::exists(path("cache")));
+    EXPECT_FALSE(fs::exists(path("plans")));
+  }
 }
 
 }  // namespace

@@ -1,9 +1,15 @@
 #include "support/repeating_device.hpp"
 
 #include <functional>
+#include <map>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "device/conv_problem.hpp"
+#include "device/plan_line.hpp"
 
 namespace lockstep {
 namespace {
@@ -48,17 +54,20 @@ class RepeatingOps final : public Ops {
   RepeatingOps(Ops& inner, Calls& calls) : inner_(inner), calls_(calls) {}
 
   void conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y) override {
+    choose(Direction::forward, conv, x);
     keep([this, conv, x = unowned(x), weight = unowned(weight), y = unowned(y)] {
       inner_.conv_forward(conv, x, weight, y);
     });
   }
   void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx) override {
+    choose(Direction::backward_data, conv, dx);
     keep([this, conv, dy = unowned(dy), weight = unowned(weight), dx = unowned(dx)] {
       inner_.conv_backward_data(conv, dy, weight, dx);
     });
   }
   void conv_backward_weight(const Conv2d& conv, const Tensor& x, const Tensor& dy, const Tensor& dweight,
                             Accumulate accumulate) override {
+    choose(Direction::backward_weight, conv, x);
     keep([this, conv, x = unowned(x), dy = unowned(dy), dweight = unowned(dweight), accumulate] {
       inner_.conv_backward_weight(conv, x, dy, dweight, accumulate);
     });
@@ -151,14 +160,38 @@ class RepeatingOps final : public Ops {
           sums = unowned(sums),
           accumulate] { inner_.softmax_cross_entropy(logits, labels, smoothing, scale, gradient, sums, accumulate); });
   }
-  std::string export_plan() const override { return inner_.export_plan(); }
-  void import_plan(const std::string& plan) override { inner_.import_plan(plan); }
-  void suggest_plan(const std::string& plan) override { inner_.suggest_plan(plan); }
+  bool measures_kernels() const override { return true; }
+  std::string export_plan() const override {
+    std::string text;
+    for (const auto& [problem, kernel] : plan_) text += problem + " = " + kernel + "\n";
+    return text;
+  }
+  void import_plan(const std::string& plan) override { read(plan, plan_); }
+  void suggest_plan(const std::string& plan) override { read(plan, suggested_); }
 
  private:
+  using Plan = std::map<std::string, std::string>;
+
   void keep(std::function<void()> call) { calls_.keep(std::move(call)); }
 
+  static void read(const std::string& text, Plan& plan) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      const std::optional<PlanLine> entry = split_plan_line(line);
+      if (entry) plan.insert_or_assign(std::string(entry->problem), std::string(entry->kernel));
+    }
+  }
+
+  // A convolution met for the first time is measured, or taken as suggested.
+  void choose(Direction direction, const Conv2d& conv, const Tensor& x) {
+    const ConvProblem problem{direction, conv, x.shape()[0], x.shape()[1], x.shape()[2], x.layout(), DType::f32};
+    const auto suggested = suggested_.find(problem.text());
+    plan_.emplace(problem.text(), suggested == suggested_.end() ? "the only one" : suggested->second);
+  }
+
   Ops& inner_;
+  Plan plan_;
+  Plan suggested_;
   Calls& calls_;
 };
 

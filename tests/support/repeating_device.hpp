@@ -1,5 +1,5 @@
-// A device that repeats what it recorded, as a GPU repeats a graph: another device's arithmetic, with every call kept
-// as it was asked, addresses and numbers alike.
+// What a GPU does beside arithmetic, which is another device's here: it repeats what it recorded, every call as it was
+// asked, addresses and numbers alike, and it has a plan of the kernels it chose.
 #pragma once
 
 #include <memory>

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string>
 
+#include "support/repeating_device.hpp"
 #include "support/temporary_folder.hpp"
 #include "train/training_step.hpp"
 
@@ -21,7 +22,7 @@ class KernelPlanTest : public testing::Test {
     std::string plan;
   };
   Outcome run(const std::string& model, const std::filesystem::path& folder) const {
-    const Session session{world_, open_device({.name = "cpu", .threads = 1}), folder};
+    const Session session{world_, make_repeating_device(open_device({.name = "cpu", .threads = 1})), folder};
     const LoaderShare share{part_size * world_.size(), world_.size(), world_.rank(), 1};
     TrainingStep step(session, {model, {32, 32, 3}, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
     step.choose_kernels(part_size);

@@ -52,19 +52,13 @@ struct Case {
   DType precision;
 };
 
-// Hash and losses after a few steps. Where `plan` is empty kernels are chosen, and it tells which.
-std::string learn(const Communicator& world, const Case& choice, std::string& plan) {
-  const Session session{world, open_device({.name = "cpu", .threads = 1, .precision = choice.precision})};
+// Hash and losses after a few steps.
+std::string learn(const Communicator& world, const Case& choice, int threads) {
+  const Session session{world, open_device({.name = "cpu", .threads = threads, .precision = choice.precision})};
   BatchPlan batch{virtual_ranks * part_size, std::nullopt, 1, virtual_ranks};
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
   const ReducePlan reduce{.reducer = choice.reducer, .bucket_bytes = choice.bucket_kib << 10, .sums = Sums::exact};
   TrainingStep step(session, {choice.model, shape, 10}, share, reduce, SgdOptions{}, 0.1F, 3);
-  if (plan.empty()) {
-    step.choose_kernels(part_size);
-    plan = session.device->ops().export_plan();
-  } else {
-    session.device->ops().import_plan(plan);
-  }
   PartLoader loader(*session.device, share);
   std::string outcome;
   for (int index = 0; index < 4; ++index) {
@@ -78,10 +72,10 @@ class VirtualRanksTest : public testing::TestWithParam<Case> {};
 
 TEST_P(VirtualRanksTest, ranks_together_learn_what_one_rank_learns_alone) {
   const Communicator world(MPI_COMM_WORLD);
-  std::string plan;
-  const std::string together = learn(world, GetParam(), plan);
-  const Case alone{GetParam().model, "mpi", 64, GetParam().precision};  // other reductions, other buckets
-  EXPECT_EQ(together, learn(Communicator(MPI_COMM_SELF), alone, plan));
+  const std::string together = learn(world, GetParam(), 1);
+  const Case alone{GetParam().model, "mpi", 64,
+                   GetParam().precision};  // other reductions, other buckets, other threads
+  EXPECT_EQ(together, learn(Communicator(MPI_COMM_SELF), alone, 3));
 }
 
 INSTANTIATE_TEST_SUITE_P(, VirtualRanksTest,

@@ -1,6 +1,7 @@
 #include "device/cpu/cpu_device.hpp"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +9,6 @@
 
 #include "base/error.hpp"
 #include "device/cpu/cpu_layout.hpp"
-#include "device/cpu/onednn_adapter.hpp"
 #include "device/cpu/threads.hpp"
 
 namespace lockstep::cpu {
@@ -46,15 +46,13 @@ CpuDevice::CpuDevice(const DeviceOptions& options, InstructionSet set)
                .arena = arena_,
                .precision = options.precision,
                .verbosity = options.verbose ? Verbosity::verbose : Verbosity::quiet},
-      ops_(context_, set) {}
+      ops_(context_, set) {
+  omp_set_num_threads(context_.threads);  // of loops that know no context
+}
 
 std::string CpuDevice::description() const {
   return fmt::format("cpu: {}, {}, {} {}", processor_name(), name_of(set_), context_.threads,
                      context_.threads == 1 ? "thread" : "threads");
-}
-
-std::string CpuDevice::plan_conditions() const {
-  return fmt::format("{}, oneDNN {}, {}", description(), onednn_version(), name_of(context_.precision));
 }
 
 Tensor CpuDevice::make(const Shape& shape, DType dtype, Layout layout) {

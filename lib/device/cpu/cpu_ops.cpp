@@ -9,7 +9,10 @@
 namespace lockstep::cpu {
 
 CpuOps::CpuOps(const CpuContext& context, InstructionSet set)
-    : context_(context), loops_(vector_loops(set, context.precision)), convolutions_(context), matmul_(context, set) {
+    : context_(context),
+      loops_(vector_loops(set, context.precision)),
+      convolutions_(context, set),
+      matmul_(context, set) {
   assert(loops_.lanes == context.lanes);
 }
 
@@ -107,11 +110,5 @@ void CpuOps::softmax_cross_entropy(const Tensor& logits, const Tensor& labels, f
                                    const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) {
   cpu::softmax_cross_entropy(context_, logits, labels, smoothing, scale, gradient, sums, accumulate);
 }
-
-std::string CpuOps::export_plan() const { return convolutions_.export_plan(); }
-
-void CpuOps::import_plan(const std::string& plan) { convolutions_.import_plan(plan); }
-
-void CpuOps::suggest_plan(const std::string& plan) { convolutions_.suggest_plan(plan); }
 
 }  // namespace lockstep::cpu

@@ -32,6 +32,7 @@ class CudaOps final : public KernelOps<CudaLaunch> {
   void linear_backward_data(const Tensor& dy, const Tensor& weight, const Tensor& dx) override;
   void linear_backward_weight(const Tensor& x, const Tensor& dy, const Tensor& dweight, Accumulate accumulate) override;
 
+  bool measures_kernels() const override { return true; }
   std::string export_plan() const override;
   void import_plan(const std::string& plan) override;
   void suggest_plan(const std::string& plan) override;

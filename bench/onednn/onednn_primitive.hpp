@@ -8,7 +8,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 
-#include "device/cpu/onednn_adapter.hpp"
+#include "onednn/onednn_adapter.hpp"
 
 namespace lockstep::cpu {
 

@@ -1,4 +1,4 @@
-#include "device/cpu/onednn_primitive.hpp"
+#include "onednn/onednn_primitive.hpp"
 
 #include <utility>
 

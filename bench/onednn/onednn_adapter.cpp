@@ -1,8 +1,8 @@
-#include "device/cpu/onednn_adapter.hpp"
+#include "onednn/onednn_adapter.hpp"
 
 #include "base/error.hpp"
 #include "device/cpu/cpu_layout.hpp"
-#include "device/cpu/onednn_primitive.hpp"
+#include "onednn/onednn_primitive.hpp"
 
 namespace lockstep::cpu {
 namespace {

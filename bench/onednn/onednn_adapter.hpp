@@ -1,4 +1,4 @@
-// The only way to oneDNN: convolution and reorder, by both of its C++ APIs (2.6 and 3.x).
+// oneDNN as the peer of our own kernels: convolution and reorder, by both of its C++ APIs (2.6 and 3.x).
 //
 // Operands are given and taken as cpu_context.hpp lays them out. Where a primitive wants another layout or element
 // type, a converting pass is part of the kernel.
