@@ -8,9 +8,9 @@
 #include "base/log.hpp"
 #include "launch/options.hpp"
 #include "launch/run.hpp"
+#include "train/checkpoint.hpp"
 #include "train/evaluation.hpp"
 #include "train/evaluation_text.hpp"
-#include "train/model_file.hpp"
 
 using namespace lockstep;
 
@@ -26,7 +26,9 @@ struct EvaluateOptions {
 
   void declare(CLI::App& app) {
     app.description("Tests a trained model on a data set.");
-    app.add_option("--model-file", model_file, "Written by train_cifar")->required()->type_name("FILE");
+    app.add_option("--model-file", model_file, "Written by train_cifar: a model file or a checkpoint")
+        ->required()
+        ->type_name("FILE");
     app.add_option("--data", data, "Folder made by make_shards")->required()->type_name("FOLDER");
     app.add_option("--split", split, "Part of the data set: train, test or validation")->type_name("NAME");
     app.add_option("--predictions", predictions, "Where to write one line for each sample: label, prediction")
@@ -43,7 +45,7 @@ struct EvaluateOptions {
 
 int main(int argc, char** argv) {
   return run<EvaluateOptions>(argc, argv, [](Session& session, const EvaluateOptions& options) {
-    const ModelFile file = read_model_file(options.model_file);
+    const ModelFile file = read_weights(options.model_file);
     const Dataset dataset(options.data / options.split);
     require_fits(file, dataset.manifest());
 

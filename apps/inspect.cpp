@@ -1,4 +1,4 @@
-// Says in words what a file of Lockstep holds: a shard, a manifest or a model.
+// Says in words what a file of Lockstep holds: a shard, a manifest, a model or a checkpoint.
 //
 //   inspect runs/cifar10/model.h5
 #include "base/log.hpp"
@@ -13,8 +13,9 @@ struct InspectOptions {
   std::filesystem::path file;
 
   void declare(CLI::App& app) {
-    app.description("Says what a shard, a manifest or a model file holds.");
-    app.add_option("FILE", file, "A shard (.h5), manifest.json, a data set's folder, or a model file (.h5)")
+    app.description("Says what a shard, a manifest, a model file or a checkpoint holds.");
+    app.add_option("FILE", file,
+                   "A shard (.h5), manifest.json, a data set's folder, a model file or a checkpoint (.h5)")
         ->required();
   }
 };

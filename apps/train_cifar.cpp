@@ -48,5 +48,5 @@ struct TrainOptions {
 int main(int argc, char** argv) {
   if (const std::optional<int> code = spread_over_gpus(argc, argv)) return *code;
   return run<TrainOptions>(
-      argc, argv, [](Session& session, const TrainOptions& options) { Trainer(session, options.recipe).fit(); });
+      argc, argv, [](Session& session, const TrainOptions& options) { return Trainer(session, options.recipe).fit(); });
 }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <utility>
 
 namespace lockstep {
 
@@ -16,6 +18,19 @@ std::string duration_words(double seconds) {
   const long long minutes = whole / 60 % 60;
   if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60);
   return fmt::format("{}:{:02}", minutes, whole % 60);
+}
+
+std::optional<double> parse_duration(std::string_view text) {
+  for (const auto& [unit, unit_seconds] : {std::pair("min", 60.0), std::pair("h", 3600.0), std::pair("s", 1.0)}) {
+    if (!text.ends_with(unit)) continue;
+    text.remove_suffix(std::string_view(unit).size());
+    double count = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+    constexpr double largest_seconds = 1e9;
+    const bool is_count = error == std::errc() && end == text.data() + text.size() && count > 0;
+    return is_count && count * unit_seconds <= largest_seconds ? std::optional(count * unit_seconds) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 }  // namespace lockstep

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace lockstep {
 
@@ -19,5 +21,8 @@ class Stopwatch {
 
 // "0:07", "12:30", "1:02:03"; days are counted in hours. Rounded to the nearest second; never negative.
 std::string duration_words(double seconds);
+
+// Seconds in "90s", "10min" or "1.5h"; nothing if it is none of these, or not above zero.
+std::optional<double> parse_duration(std::string_view text);
 
 }  // namespace lockstep

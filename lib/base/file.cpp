@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include "base/descriptor.hpp"
 #include "base/error.hpp"
@@ -48,6 +49,21 @@ bool write_all(int file, std::span<const std::byte> bytes) {
   return true;
 }
 
+// Removes a file on the way out of a scope.
+class Removal {
+ public:
+  explicit Removal(fs::path path) : path_(std::move(path)) {}
+  Removal(const Removal&) = delete;
+  Removal& operator=(const Removal&) = delete;
+  ~Removal() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  void cancel() { path_.clear(); }
+
+ private:
+  fs::path path_;
+};
+
 // Some file systems cannot sync a directory and say EINVAL; the rename is then as safe as it gets.
 bool sync_directory(const fs::path& directory) {
   Descriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -59,18 +75,21 @@ bool sync_directory(const fs::path& directory) {
 std::string system_words(int error_number) { return std::generic_category().message(error_number); }
 
 void write_file_atomically(const fs::path& path, std::span<const std::byte> bytes) {
+  write_file_atomically(path, bytes, [] {});
+}
+
+void write_file_atomically(const fs::path& path, std::span<const std::byte> bytes,
+                           const std::function<void()>& before_rename) {
   const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
   const fs::path partial = directory / fmt::format(".{}.{}{}", path.filename().string(), ::getpid(), partial_suffix);
 
   Descriptor file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file < 0) throw_unwritable(path, errno);
-  const bool whole =
-      write_all(file, bytes) && ::fsync(file) == 0 && file.close() && ::rename(partial.c_str(), path.c_str()) == 0;
-  if (!whole) {
-    const int reason = errno;
-    ::unlink(partial.c_str());
-    throw_unwritable(path, reason);
-  }
+  Removal removal(partial);
+  if (!write_all(file, bytes) || ::fsync(file) != 0 || !file.close()) throw_unwritable(path, errno);
+  before_rename();
+  if (::rename(partial.c_str(), path.c_str()) != 0) throw_unwritable(path, errno);
+  removal.cancel();
   if (!sync_directory(directory)) throw_unwritable(path, errno);
 }
 

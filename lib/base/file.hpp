@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,10 @@ inline constexpr std::string_view partial_suffix = ".partial";
 // where trying again may help (disk full, quota), usage where it will not (no permission, no such folder).
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
+// The same, but calls `before_rename` when all bytes are safe under the temporary name: what it throws leaves an older
+// file as it is.
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes,
+                           const std::function<void()>& before_rename);
 
 // The whole file. Throws Error(usage) if it cannot be opened, naming path and reason; Error(bad_data) above
 // `limit_bytes`.

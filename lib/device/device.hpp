@@ -43,7 +43,7 @@ class Device {
 
   virtual Ops& ops() = 0;
   virtual std::string description() const = 0;              // "cpu: AMD EPYC, AVX-512, 2 threads"
-  virtual std::string plan_conditions() const = 0;          // what a plan of another run must have had too
+  virtual std::string plan_conditions() const = 0;          // where kernels, and so bits, are the same
   virtual DType precision() const = 0;                      // of activations
   virtual DType image_dtype() const { return DType::f32; }  // of Layout::images
 

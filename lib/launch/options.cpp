@@ -213,6 +213,7 @@ void declare_training(CLI::App& app, Recipe& recipe, DeviceOptions& device) {
   declare_reduce(app, recipe.reduce);
   declare_output(app, recipe);
   declare_watch(app, recipe);
+  declare_checkpoints(app, recipe);
 }
 
 }  // namespace lockstep

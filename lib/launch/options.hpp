@@ -21,6 +21,8 @@ void declare_schedule(CLI::App& app, Recipe& recipe);    // --lr --lr-batch --sc
 void declare_reduce(CLI::App& app, ReducePlan& reduce);  // --reduce --bucket-mib
 void declare_output(CLI::App& app, Recipe& recipe);      // --output --report-every
 void declare_watch(CLI::App& app, Recipe& recipe);       // --hang-timeout
+// --checkpoints --checkpoint-every --keep-latest --keep-best --resume --init-from --new-head --time-limit
+void declare_checkpoints(CLI::App& app, Recipe& recipe);
 
 // All groups that a training takes.
 void declare_training(CLI::App& app, Recipe& recipe, DeviceOptions& device);

@@ -100,7 +100,7 @@ void place_on_node(const Communicator& world, DeviceOptions& device) {
   }
 }
 
-void run_body(const Communicator& world, const Program& program) {
+Ending run_body(const Communicator& world, const Program& program) {
   failure_report::set_folder(program.output_folder());
   if (world.rank() == 0) failure_report::clear();
   const Watcher watcher(world, world.node(), host_name(), {program.hang_timeout_seconds()});
@@ -110,7 +110,17 @@ void run_body(const Communicator& world, const Program& program) {
     session.device = open_device(*device);
     session.plan_folder = device->plan_folder;
   }
-  program.body(session);
+  return program.body(session);
+}
+
+// Collective. The exit code.
+int end_in_order(const Communicator& world, const Ending& ending) {
+  if (ending.code == 0) return 0;
+  if (world.rank() == 0) failure_report::write({ending.code, 0, ending.sentence});
+  // A launcher that sees the first rank end terminates the others, whose 143 would hide the code.
+  std::signal(SIGTERM, SIG_IGN);
+  world.barrier();
+  return ending.code;
 }
 
 }  // namespace
@@ -125,13 +135,9 @@ int run_program(int argc, char** argv, const Program& program) {
     return *code;
   }
   std::set_terminate(end_job);  // also for a thread of one rank, which unwinds into no handler
-  if (world.size() > 1) {
-    run_body(world, program);
-    return 0;
-  }
+  if (world.size() > 1) return end_in_order(world, run_body(world, program));
   try {
-    run_body(world, program);
-    return 0;
+    return end_in_order(world, run_body(world, program));
   } catch (...) {
     const Failed failed = describe_current_exception();
     tell(failed);

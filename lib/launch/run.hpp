@@ -10,8 +10,10 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
+#include "runtime/ending.hpp"
 #include "runtime/session.hpp"
 
 namespace lockstep {
@@ -46,11 +48,14 @@ struct Program {
   std::function<std::optional<DeviceOptions>()> device_options;  // called after parsing, as are the others
   std::function<std::filesystem::path()> output_folder;
   std::function<double()> hang_timeout_seconds;
-  std::function<void(Session&)> body;
+  std::function<Ending(Session&)> body;
 };
 int run_program(int argc, char** argv, const Program& program);
 
 // Collective. Runs `body(session, options)` and returns the exit code of the program.
+//
+// A body that returns an Ending ends all ranks in good order with its code; every rank returns the same one. Unless the
+// code is 0 rank 0 writes the sentence to failure.json.
 //
 // --help and --version: printed by rank 0, code 0. A wrong option or value: one sentence by rank 0, code 2 on all
 // ranks. An exception of `body` ends the job with its Failure (std::bad_alloc: 70, others: 1) and failure.json in the
@@ -73,7 +78,14 @@ int run(int argc, char** argv, Body body) {
     if constexpr (HasHangTimeout<Options>) return options.hang_timeout_seconds();
     return 0;
   };
-  program.body = [&](Session& session) { body(session, std::as_const(options)); };
+  program.body = [&](Session& session) -> Ending {
+    if constexpr (std::same_as<std::invoke_result_t<Body&, Session&, const Options&>, Ending>) {
+      return body(session, std::as_const(options));
+    } else {
+      body(session, std::as_const(options));
+      return {};
+    }
+  };
   return run_program(argc, argv, program);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <ranges>
 #include <string_view>
@@ -33,7 +34,7 @@ struct Slot {
   std::string_view name;
   std::vector<std::int64_t> dims;
   ParameterKind kind;
-  const Tensor* stored;
+  Tensor stored;
 };
 
 std::int64_t count_of(std::span<const std::int64_t> dims) {
@@ -43,12 +44,21 @@ std::int64_t count_of(std::span<const std::int64_t> dims) {
 std::vector<Slot> slots_by_name(const std::deque<Parameter>& parameters, const std::deque<Statistic>& statistics) {
   std::vector<Slot> slots;
   slots.reserve(parameters.size() + statistics.size());
-  for (const Parameter& p : parameters) slots.push_back({p.name, p.dims, p.kind, &p.value});
+  for (const Parameter& p : parameters) slots.push_back({p.name, p.dims, p.kind, p.value});
   for (const Statistic& s : statistics) {
-    slots.push_back({s.name, {s.channels}, ParameterKind::channel_vector, &s.running});
+    slots.push_back({s.name, {s.channels}, ParameterKind::channel_vector, s.running});
   }
   std::ranges::sort(slots, {}, &Slot::name);
   assert(std::ranges::adjacent_find(slots, {}, &Slot::name) == slots.end());  // two layers chose one name
+  return slots;
+}
+
+// The parameters' places in an array that is laid out as the gradients are.
+std::vector<Slot> slots_in(const Tensor& array, const std::deque<Parameter>& parameters) {
+  std::vector<Slot> slots = slots_by_name(parameters, {});
+  std::map<std::string_view, const Parameter*> by_name;
+  for (const Parameter& p : parameters) by_name[p.name] = &p;
+  for (Slot& slot : slots) slot.stored = array.slice(by_name[slot.name]->offset, by_name[slot.name]->stored);
   return slots;
 }
 
@@ -63,6 +73,46 @@ void check_entry(const Slot& slot, const ParameterStore::Entry& entry) {
   require(static_cast<std::int64_t>(entry.values.size()) == count_of(slot.dims), Failure::bad_data,
           "the weights are damaged: '{}' has {} values where its shape {} needs {}. Is there another copy of the file?",
           slot.name, entry.values.size(), dims_text(slot.dims), count_of(slot.dims));
+}
+
+// Throws Error(bad_data) unless `given`, in name order, are the entries of `slots`.
+void check_entries(const std::vector<Slot>& slots, const std::vector<const ParameterStore::Entry*>& given) {
+  const auto twice = std::ranges::adjacent_find(given, {}, &ParameterStore::Entry::name);
+  require(twice == given.end(), Failure::bad_data,
+          "the weights are damaged: '{}' appears twice. Is there another copy of the file?",
+          twice == given.end() ? "" : (*twice)->name);
+  for (std::size_t i = 0; i < std::max(slots.size(), given.size()); ++i) {
+    const bool missing = i == given.size() || (i < slots.size() && slots[i].name < given[i]->name);
+    require(!missing, Failure::bad_data,
+            "the weights do not fit this model: '{}' is missing. Were they written with another --model?",
+            i < slots.size() ? slots[i].name : "");
+    require(i < slots.size() && slots[i].name == given[i]->name, Failure::bad_data,
+            "the weights do not fit this model: it has no place for '{}'. Were they written with another --model?",
+            given[i]->name);
+    check_entry(slots[i], *given[i]);
+  }
+}
+
+// All checks come before the first write: weights that do not fit leave the model as it was.
+void store_all(Device& device, const std::vector<Slot>& slots, std::span<const ParameterStore::Entry> entries) {
+  std::vector<const ParameterStore::Entry*> given;
+  given.reserve(entries.size());
+  for (const ParameterStore::Entry& entry : entries) given.push_back(&entry);
+  std::ranges::sort(given, {}, &ParameterStore::Entry::name);
+  check_entries(slots, given);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    device.store(slots[i].kind, slots[i].dims, given[i]->values, slots[i].stored);
+  }
+}
+
+std::vector<ParameterStore::Entry> load_all(Device& device, std::vector<Slot> slots) {
+  std::vector<ParameterStore::Entry> entries;
+  for (Slot& slot : slots) {
+    std::vector<float> values(static_cast<std::size_t>(count_of(slot.dims)));
+    device.load(slot.kind, slot.dims, slot.stored, values);
+    entries.push_back({std::string(slot.name), std::move(slot.dims), std::move(values)});
+  }
+  return entries;
 }
 
 }  // namespace
@@ -114,41 +164,19 @@ void ParameterStore::allocate(const Tensor& reduced) {
 }
 
 std::vector<ParameterStore::Entry> ParameterStore::entries() const {
-  std::vector<Entry> entries;
-  for (Slot& slot : slots_by_name(parameters_, statistics_)) {
-    std::vector<float> values(static_cast<std::size_t>(count_of(slot.dims)));
-    device_.load(slot.kind, slot.dims, *slot.stored, values);
-    entries.push_back({std::string(slot.name), std::move(slot.dims), std::move(values)});
-  }
-  return entries;
+  return load_all(device_, slots_by_name(parameters_, statistics_));
 }
 
 void ParameterStore::assign(std::span<const Entry> entries) {
-  std::vector<const Entry*> given;
-  given.reserve(entries.size());
-  for (const Entry& entry : entries) given.push_back(&entry);
-  std::ranges::sort(given, {}, [](const Entry* entry) -> std::string_view { return entry->name; });
-  const std::vector<Slot> slots = slots_by_name(parameters_, statistics_);
+  store_all(device_, slots_by_name(parameters_, statistics_), entries);
+}
 
-  const auto twice =
-      std::ranges::adjacent_find(given, {}, [](const Entry* entry) -> std::string_view { return entry->name; });
-  require(twice == given.end(), Failure::bad_data,
-          "the weights are damaged: '{}' appears twice. Is there another copy of the file?",
-          twice == given.end() ? "" : (*twice)->name);
-  // All checks come before the first write: weights that do not fit leave the model as it was.
-  for (std::size_t i = 0; i < std::max(slots.size(), given.size()); ++i) {
-    const bool missing = i == given.size() || (i < slots.size() && slots[i].name < given[i]->name);
-    require(!missing, Failure::bad_data,
-            "the weights do not fit this model: '{}' is missing. Were they written with another --model?",
-            i < slots.size() ? slots[i].name : "");
-    require(i < slots.size() && slots[i].name == given[i]->name, Failure::bad_data,
-            "the weights do not fit this model: it has no place for '{}'. Were they written with another --model?",
-            given[i]->name);
-    check_entry(slots[i], *given[i]);
-  }
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    device_.store(slots[i].kind, slots[i].dims, given[i]->values, *slots[i].stored);
-  }
+std::vector<ParameterStore::Entry> ParameterStore::entries_of(const Tensor& array) const {
+  return load_all(device_, slots_in(array, parameters_));
+}
+
+void ParameterStore::assign_to(const Tensor& array, std::span<const Entry> entries) {
+  store_all(device_, slots_in(array, parameters_), entries);
 }
 
 std::string ParameterStore::weights_hash() const {

@@ -59,7 +59,7 @@ struct Statistic {
 class ParameterStore {
  public:
   // Elements behind the statistics, for values that ride along with the last bucket.
-  enum Tail : std::int64_t { tail_loss, tail_correct, tail_overflow, tail_spare, tail_count = 16 };
+  enum Tail : std::int64_t { tail_loss, tail_correct, tail_overflow, tail_stop, tail_spare, tail_count = 16 };
 
   explicit ParameterStore(Device& device) : device_(device) {}
   ParameterStore(const ParameterStore&) = delete;
@@ -100,6 +100,9 @@ class ParameterStore {
   std::vector<Entry> entries() const;  // in name order
   // Throws Error(bad_data) naming the entry that is missing, unknown, or of another size.
   void assign(std::span<const Entry> entries);
+  // The same of an optimizer's array [gradient_count], which has a value for each of every parameter.
+  std::vector<Entry> entries_of(const Tensor& array) const;
+  void assign_to(const Tensor& array, std::span<const Entry> entries);
   // xxh3-64 over names, dims and fp32 bytes of entries(), as 16 hex digits.
   std::string weights_hash() const;
   std::int64_t parameter_count() const;  // elements of all parameters, in PyTorch's form

@@ -27,6 +27,9 @@ class Sgd {
   // says: its rate, its gradient scale, its verdict. Stream-ordered.
   void step(const StepRecord& record);
 
+  // [gradient_count], laid out as the gradients are: all that is remembered from step to step.
+  const Tensor& velocity() const { return velocity_; }
+
  private:
   ParameterStore& store_;
   SgdOptions options_;

@@ -15,7 +15,7 @@
 #include "base/hdf5.hpp"
 #include "dataset/manifest.hpp"
 #include "dataset/shard.hpp"
-#include "train/model_file.hpp"
+#include "train/checkpoint.hpp"
 
 namespace lockstep {
 
@@ -96,20 +96,39 @@ std::string describe_shard(const std::filesystem::path& path) {
   return text;
 }
 
-std::string describe_model(const std::filesystem::path& path) {
-  const ModelFile model = read_model_file(path);
+// Behind the first line.
+std::string describe_model(const ModelFile& model) {
   std::size_t values = 0;
   for (const ParameterStore::Entry& entry : model.entries) values += entry.values.size();
   std::string text = fmt::format(
-      "model '{}' (format {})\n  takes      {}\n  classes    {}: {}\n  mean       {:.4f}\n  deviation  {:.4f}\n  "
+      "\n  takes      {}\n  classes    {}: {}\n  mean       {:.4f}\n  deviation  {:.4f}\n  "
       "values     "
       "{} in {} tensors, running statistics included\n  hash       {}\n",
-      model.model, model_file_format, shape_text(model.shape), model.classes.size(), fmt::join(model.classes, ", "),
-      fmt::join(model.mean, ", "), fmt::join(model.deviation, ", "), values, model.entries.size(), model_hash(model));
+      shape_text(model.shape), model.classes.size(), fmt::join(model.classes, ", "), fmt::join(model.mean, ", "),
+      fmt::join(model.deviation, ", "), values, model.entries.size(), model_hash(model));
   for (const ParameterStore::Entry& entry : model.entries) {
     text += fmt::format("\n  {:<40}  [{}]", entry.name, fmt::join(entry.dims, ", "));
   }
   return text;
+}
+
+std::string describe_checkpoint(const Checkpoint& checkpoint) {
+  const TrainingState& state = checkpoint.state;
+  return fmt::format(
+      "checkpoint of '{}' (format {})\n  step       {} ({} whole epochs, {} samples)\n  made by    {}\n"
+      "  ranks      {}\n  recipe     {}",
+      checkpoint.model.model, checkpoint_format, state.progress.step, state.progress.epoch, state.progress.samples,
+      state.origin.device, state.origin.ranks, state.recipe.dump());
+}
+
+std::string describe_trained(const std::filesystem::path& path) {
+  std::string image = read_file(path, tensor_file_limit_bytes);
+  if (is_checkpoint(path, image)) {
+    const Checkpoint checkpoint = parse_checkpoint(path, image);
+    return describe_checkpoint(checkpoint) + describe_model(checkpoint.model);
+  }
+  const ModelFile model = parse_model_file(path, image);
+  return fmt::format("model '{}' (format {})", model.model, model_file_format) + describe_model(model);
 }
 
 }  // namespace
@@ -120,9 +139,10 @@ std::string describe_file(const std::filesystem::path& path) {
   const std::string start = first_bytes(path);
   if (path.filename() == manifest_file) return describe_manifest(folder_of(path));
   require(looks_like_hdf5(std::as_bytes(std::span(start))), Failure::usage,
-          "'{}' is neither a shard, a manifest nor a model file. Name one that make_shards or train_cifar wrote.",
+          "'{}' is neither a shard, a manifest, a model file nor a checkpoint. Name one that make_shards or "
+          "train_cifar wrote.",
           path.string());
-  return is_listed(path) || holds_images(path) ? describe_shard(path) : describe_model(path);
+  return is_listed(path) || holds_images(path) ? describe_shard(path) : describe_trained(path);
 }
 
 }  // namespace lockstep

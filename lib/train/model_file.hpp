@@ -1,7 +1,6 @@
 // A trained model as one HDF5 file that PyTorch users open with h5py in three lines.
 //
-//   /<name>          fp32 dataset each, torchvision's names and layouts ("layer1.0.conv1.weight", OIHW), names with
-//   dots
+//   /<name>          fp32 dataset each, torchvision's names and layouts ("layer1.0.conv1.weight", OIHW)
 //   @format          int32, 1
 //   @model           text [1], a name of the model zoo
 //   @classes         text [classes], names in the order of the labels
@@ -10,15 +9,14 @@
 //   @hash            text [1], xxh3-128 over everything else, 32 hex digits
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "nn/parameter_store.hpp"
 #include "nn/sample_shape.hpp"
+#include "train/tensor_file.hpp"
 
 namespace lockstep {
 
@@ -42,8 +40,11 @@ void write_model_file(const std::filesystem::path& path, const ModelFile& model)
 // Trusts nothing: every name, type and size is checked against the file's own length before memory is taken, then the
 // hash. Throws Error(usage) if the file cannot be opened, Error(bad_data) naming what is wrong with it.
 ModelFile read_model_file(const std::filesystem::path& path);
+// Of a file's bytes, which it may change; `path` is for messages.
+ModelFile parse_model_file(const std::filesystem::path& path, std::string& image);
 
-// Whether the bytes begin as an HDF5 file does.
-bool looks_like_hdf5(std::span<const std::byte> bytes);
+// What a model is, without its tensors: the attributes that model files and checkpoints have in common.
+void write_model_fields(TensorFileWriter& file, const ModelFile& model);
+ModelFile read_model_fields(const TensorFileReader& file);
 
 }  // namespace lockstep

@@ -11,6 +11,7 @@
 #include "dataset/manifest.hpp"
 #include "optim/lr_schedule.hpp"
 #include "optim/sgd.hpp"
+#include "train/checkpoint_plan.hpp"
 
 namespace lockstep {
 
@@ -61,6 +62,8 @@ struct Recipe {
   DataPlace data_place = DataPlace::automatic;
   std::int64_t report_every = 50;     // steps
   double hang_timeout_seconds = 300;  // 0: a rank may stand still for ever
+  CheckpointPlan checkpoints;
+  std::optional<double> time_limit_seconds;  // from the start of the program
 };
 
 // What `rank` of `ranks` carries: parts as equal in number as can be. Throws Error(usage) where the global batch does

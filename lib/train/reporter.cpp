@@ -27,17 +27,67 @@ void clear_earlier_run(const std::filesystem::path& output) {
   if (found) log::warning("the files of an earlier run in '{}' are replaced.", output.string());
 }
 
+// Whether a line of metrics.jsonl was written before the checkpoint: a training that goes on from it will write the
+// others again. A line that was cut by a kill is none.
+bool came_before(const std::string& line, const Progress& progress) {
+  constexpr bool no_exceptions = false;
+  const nlohmann::json object = nlohmann::json::parse(line, nullptr, no_exceptions);
+  if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) return false;
+  const auto step = object["step"].get<std::int64_t>();
+  const bool is_untested = progress.tested_step < progress.step && object.value("kind", nlohmann::json()) == "test";
+  return step < progress.step || (step == progress.step && !is_untested);
+}
+
+void cut_back(const std::filesystem::path& metrics, const Progress& progress) {
+  std::ifstream file(metrics);
+  if (!file) return;
+  std::string kept;
+  for (std::string line; std::getline(file, line);) {
+    if (came_before(line, progress)) kept += line + '\n';
+  }
+  write_file_atomically(metrics, kept);
+}
+
+// They told of the end of a training that now goes on.
+void remove_results(const std::filesystem::path& output) {
+  std::error_code ignored;
+  for (const char* name : {"summary.json", "model.h5"}) std::filesystem::remove(output / name, ignored);
+}
+
 }  // namespace
 
-Reporter::Reporter(int rank, std::filesystem::path output, const TrainingLength& length, std::int64_t report_every)
-    : writes_(rank == 0), output_(std::move(output)), length_(length), report_every_(report_every) {
-  if (!writes_ || output_.empty()) return;
+void make_output_folder(const std::filesystem::path& output) {
   std::error_code error;
-  std::filesystem::create_directories(output_, error);
-  if (error) cannot_write(output_, error.message());
-  clear_earlier_run(output_);
-  metrics_file_.open(output_ / "metrics.jsonl");
-  if (!metrics_file_) cannot_write(output_ / "metrics.jsonl", system_words(errno));
+  std::filesystem::create_directories(output, error);
+  if (error) cannot_write(output, error.message());
+}
+
+Reporter::Reporter(int rank, std::filesystem::path output, const TrainingLength& length, std::int64_t report_every,
+                   const TrainingState* earlier)
+    : writes_(rank == 0), output_(std::move(output)), length_(length), report_every_(report_every) {
+  if (earlier != nullptr) {
+    earlier_ = earlier->report;
+    stretch_ = earlier_.stretch;
+    stretch_start_ = earlier_.stretch_start;
+    trained_samples_ = earlier_.trained_samples;
+    test_loss_ = earlier_.test_loss;
+    test_accuracy_ = earlier_.test_accuracy;
+  }
+  if (!writes_ || output_.empty()) return;
+  make_output_folder(output_);
+  const std::filesystem::path metrics = output_ / "metrics.jsonl";
+  if (earlier == nullptr) {
+    clear_earlier_run(output_);
+  } else {
+    cut_back(metrics, earlier->progress);
+    remove_results(output_);
+  }
+  metrics_file_.open(metrics, std::ios::app);
+  if (!metrics_file_) cannot_write(metrics, system_words(errno));
+}
+
+ReportState Reporter::state() const {
+  return {stretch_, stretch_start_, trained_samples_, seconds(), training_seconds(), test_loss_, test_accuracy_};
 }
 
 double Reporter::samples_per_second() const {
@@ -72,7 +122,7 @@ void Reporter::step(const Position& position, const Metrics& metrics, double lea
           {"learning_rate", learning_rate},
           {"samples_per_second", rate},
           {"loader_waited_ms", loader_waited_ms},
-          {"seconds", watch_.seconds()}});
+          {"seconds", this->seconds()}});
   stretch_ = {};
   stretch_start_ = now;
 }
@@ -85,11 +135,13 @@ void Reporter::skipped(const Position& position, double loss_scale) {
           {"epoch", position.epoch + 1},
           {"step", position.step + 1},
           {"loss_scale", loss_scale},
-          {"seconds", watch_.seconds()}});
+          {"seconds", this->seconds()}});
 }
 
 void Reporter::test(const Position& position, const Evaluation& evaluation, double seconds) {
   test_seconds_ += seconds;
+  test_loss_ = evaluation.loss();
+  test_accuracy_ = evaluation.accuracy();
   if (!writes_) return;
   log::info("epoch {}/{}  test loss {:.4f}  test accuracy {:.2f} %  ({} samples, {:.1f} s)", position.epoch + 1,
             length_.epochs, evaluation.loss(), 100 * evaluation.accuracy(), evaluation.samples, seconds);
@@ -100,7 +152,7 @@ void Reporter::test(const Position& position, const Evaluation& evaluation, doub
           {"accuracy", evaluation.accuracy()},
           {"top5", evaluation.top5()},
           {"samples", evaluation.samples},
-          {"seconds", watch_.seconds()}});
+          {"seconds", this->seconds()}});
 }
 
 // Flushed line by line: people watch this file, and a run that dies leaves what it had to say.

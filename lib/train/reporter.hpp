@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "train/evaluation.hpp"
 #include "train/metrics.hpp"
+#include "train/training_state.hpp"
 
 namespace lockstep {
 
@@ -25,11 +26,16 @@ struct TrainingLength {
   std::int64_t steps() const { return epochs * steps_per_epoch; }
 };
 
+// Makes the folder that a training writes into. Throws Error(usage) if it cannot.
+void make_output_folder(const std::filesystem::path& output);
+
 class Reporter {
  public:
-  // Makes the folder `output` (empty: no files) and empties what an earlier run left there, with a warning. Throws
-  // Error(usage) if it cannot be written.
-  Reporter(int rank, std::filesystem::path output, const TrainingLength& length, std::int64_t report_every);
+  // Makes the folder `output` (empty: no files). Files of an earlier run in it are removed, with a warning; those of a
+  // training that goes on from `earlier` (null: from the beginning) are its own, and metrics.jsonl is cut back to where
+  // it stands. Throws Error(usage) if the folder cannot be written.
+  Reporter(int rank, std::filesystem::path output, const TrainingLength& length, std::int64_t report_every,
+           const TrainingState* earlier = nullptr);
 
   void start() { watch_ = Stopwatch(); }  // the clock of rates and time left starts here
 
@@ -43,8 +49,13 @@ class Reporter {
   // At the end: writes `summary`.
   void finish(const nlohmann::json& summary);
 
+  // What a checkpoint keeps of all this.
+  ReportState state() const;
+
   std::int64_t trained_samples() const { return trained_samples_; }
-  double training_seconds() const { return watch_.seconds() - test_seconds_; }
+  // Of all attempts.
+  double seconds() const { return earlier_.seconds + watch_.seconds(); }
+  double training_seconds() const { return earlier_.training_seconds + watch_.seconds() - test_seconds_; }
   double samples_per_second() const;  // of all ranks, tests left out
 
  private:
@@ -56,8 +67,11 @@ class Reporter {
   TrainingLength length_;
   std::int64_t report_every_;
   std::ofstream metrics_file_;
+  ReportState earlier_;
   Stopwatch watch_;
   double test_seconds_ = 0;
+  double test_loss_ = 0;
+  double test_accuracy_ = 0;
   std::int64_t trained_samples_ = 0;
   Metrics stretch_;           // since the last report
   double stretch_start_ = 0;  // training_seconds() then

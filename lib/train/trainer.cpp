@@ -1,5 +1,6 @@
 #include "train/trainer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -8,7 +9,8 @@
 #include "dataset/load_onto.hpp"
 #include "runtime/rank_status.hpp"
 #include "runtime/versions.hpp"
-#include "train/model_file.hpp"
+#include "train/initial_weights.hpp"
+#include "train/resume_rules.hpp"
 
 namespace lockstep {
 
@@ -49,23 +51,78 @@ std::int64_t skipped_steps(const TrainingStep& step) {
   return std::llround(step.loss_scale().value_or(LossScale{}).skipped_steps);
 }
 
+// The recipe as it is meant: without a folder for checkpoints they lie in the output folder.
+Recipe completed(Recipe recipe, int rank) {
+  CheckpointPlan& plan = recipe.checkpoints;
+  if (rank == 0 && !recipe.output.empty()) make_output_folder(recipe.output);
+  if (plan.folder.empty() && !recipe.output.empty()) plan.folder = recipe.output / "checkpoints";
+  return recipe;
+}
+
+LoaderShare share_of(const Recipe& recipe, const Checkpoint* earlier, const Communicator& world) {
+  const BatchPlan plan = earlier ? batch_of_resumed(recipe.batch, earlier->state.recipe) : recipe.batch;
+  return loader_share(plan, world.rank(), world.size());
+}
+
 }  // namespace
 
 Trainer::Trainer(const Session& session, Recipe recipe)
     : session_(session),
-      recipe_(std::move(recipe)),
-      share_(loader_share(recipe_.batch, session.world.rank(), session.world.size())),
+      recipe_(completed(std::move(recipe), session.world.rank())),
+      checkpoints_(session.world, recipe_.checkpoints),
+      share_(share_of(recipe_, checkpoints_.found(), session.world)),
       train_(recipe_.data / "train"),
       test_(recipe_.data / "test"),
       length_(training_length(recipe_, train_, share_.global_batch)),
       schedule_(make_schedule(recipe_.learning_rate, share_.global_batch, length_.epochs, length_.steps_per_epoch)),
-      reporter_(session.world.rank(), recipe_.output, length_, recipe_.report_every),
+      reporter_(session.world.rank(), recipe_.output, length_, recipe_.report_every, checked_earlier()),
       step_(session, model_options(recipe_, train_.manifest()), share_, reduce_plan(recipe_), recipe_.sgd,
             recipe_.label_smoothing, recipe_.seed),
       evaluator_(session.world, step_.model(), test_, recipe_.loader_threads, recipe_.data_place) {
   require_same_labels(recipe_, train_.manifest(), test_.manifest());
+  if (session.world.rank() == 0) time_limit_.emplace(recipe_.time_limit_seconds);
   describe();
+  load_weights();
   step_.choose_kernels(evaluation_batch);
+  checkpoints_.begin(length_.steps_per_epoch);
+}
+
+// The state to go on from; null: from the beginning. Throws Error(usage) where this training would be another one.
+const TrainingState* Trainer::checked_earlier() const {
+  if (checkpoints_.found() == nullptr) return nullptr;
+  const TrainingState& earlier = checkpoints_.found()->state;
+  require_same_recipe(earlier.recipe,
+                      fixed_recipe(recipe_, share_.global_batch, train_.manifest(), session_.device->precision()));
+  require(earlier.progress.step <= length_.steps(), Failure::usage,
+          "the checkpoint is of step {}, but {} epochs have {} steps (--epochs). Train for more epochs.",
+          earlier.progress.step, length_.epochs, length_.steps());
+  return &earlier;
+}
+
+// From the checkpoint, or what the training begins with.
+void Trainer::load_weights() {
+  const Checkpoint* const found = checkpoints_.found();
+  if (found == nullptr) {
+    if (recipe_.checkpoints.init_from.empty()) return;
+    load_initial_weights(recipe_.checkpoints.init_from, recipe_.checkpoints.head, step_.model());
+    log::info("weights from '{}'", recipe_.checkpoints.init_from.string());
+    return;
+  }
+  ParameterStore& store = step_.model().store;
+  store.assign(found->model.entries);
+  store.assign_to(step_.optimizer().velocity(), found->velocity);
+  if (found->state.loss_scale) step_.scale_loss(*found->state.loss_scale);
+  progress_ = found->state.progress;
+  const Origin now = this_origin(session_);
+  const Sums sums = recipe_.batch.virtual_ranks ? Sums::exact : Sums::rounded;
+  const std::string difference = origin_difference(found->state.origin, now, sums);
+  if (!difference.empty() && session_.world.rank() == 0) {
+    log::warning("the checkpoint was made otherwise: {} now. The training goes on, but not with the same bits.",
+                 difference);
+  }
+  const bool holds = found->state.origin.plan_conditions == now.plan_conditions;
+  if (holds) session_.device->ops().import_plan(found->state.kernel_plan);
+  checkpoints_.forget_tensors();
 }
 
 void Trainer::describe() const {
@@ -89,67 +146,163 @@ void Trainer::describe() const {
             rate.base_batch == 0 ? share_.global_batch : rate.base_batch, scaled, share_.global_batch);
   const std::size_t buckets = step_.sync().bucket_count();
   log::info("gradients: {}, {} bucket{}", step_.reducer_description(), buckets, buckets == 1 ? "" : "s");
+  if (checkpoints_.is_on()) log::info("checkpoints: {}", checkpoints_.description());
 }
 
-void Trainer::fit() {
+Ending Trainer::fit() {
   const Augmentation augmentation = recipe_.augmentation.value_or(default_augmentation(train_.manifest().kind));
-  const std::unique_ptr<Loader> loader = load_onto(
-      *session_.device, training_source(train_, share_, augmentation, recipe_.seed, 0, 0, recipe_.loader_threads),
-      recipe_.data_place);
+  const std::int64_t epoch_steps = length_.steps_per_epoch;
+  const std::unique_ptr<Loader> loader =
+      load_onto(*session_.device,
+                training_source(train_, share_, augmentation, recipe_.seed, progress_.step / epoch_steps,
+                                progress_.step % epoch_steps, recipe_.loader_threads),
+                recipe_.data_place);
+  stop_signal_.emplace();
   reporter_.start();
-  Evaluation last;
-  for (std::int64_t epoch = 0; epoch < length_.epochs; ++epoch) {
-    train_epoch(*loader, epoch);
-    last = test(epoch);
+  // Which kernels were chosen is part of what a training goes on from: the first checkpoint is written before a step.
+  if (checkpoints_.is_on() && checkpoints_.found() == nullptr) checkpoints_.write(checkpoint());
+  const bool is_whole_epoch = progress_.step > 0 && progress_.step % epoch_steps == 0;
+  if (is_whole_epoch && progress_.tested_step < progress_.step) test(progress_.step / epoch_steps - 1);
+  for (std::int64_t epoch = progress_.step / epoch_steps; epoch < length_.epochs; ++epoch) {
+    if (!train_epoch(*loader, epoch)) return stop();
+    test(epoch);
+    write_checkpoint_if_due();
   }
-  save(last);
+  return save();
 }
 
-void Trainer::train_epoch(Loader& loader, std::int64_t epoch) {
-  for (std::int64_t index = 0; index < length_.steps_per_epoch; ++index) {
-    const std::int64_t step = epoch * length_.steps_per_epoch + index;
+// Returns whether the epoch was trained to its end and nobody wants to stop.
+bool Trainer::train_epoch(Loader& loader, std::int64_t epoch) {
+  const std::int64_t end = (epoch + 1) * length_.steps_per_epoch;
+  for (std::int64_t step = progress_.step; step < end && step != stop_step_; ++step) {
+    const Stopwatch watch;
+    ask_to_stop_in_time(step);
     step_.start(loader, step, schedule_.at(step));
+    progress_.step = step + 1;
     report(loader, session_.device->steps_ahead());
+    step_seconds_ = std::max(step_seconds_, watch.seconds());
+    if (step + 1 == end || !checkpoints_.is_due(step + 1)) continue;
+    report(loader, 0);
+    write_checkpoint_if_due();
   }
   report(loader, 0);
+  progress_.epoch = progress_.step / length_.steps_per_epoch;
+  return !stop_step_;
 }
 
+// Rank 0 watches the clock for all. The time that a test takes counts where one comes next.
+void Trainer::ask_to_stop_in_time(std::int64_t step) {
+  if (has_asked_) return;
+  const bool ends_epoch = (step + 1) % length_.steps_per_epoch == 0;
+  constexpr double margin_seconds = 2;
+  const double lead_seconds =
+      2 * (checkpoints_.seconds_to_write() + step_seconds_) + margin_seconds + (ends_epoch ? last_test_seconds_ : 0);
+  if (stop_signal_->is_requested()) {
+    why_stopping_ = stop_signal_->words();
+  } else if (time_limit_ && time_limit_->seconds_left() < lead_seconds) {
+    why_stopping_ = time_limit_->words();
+  } else {
+    return;
+  }
+  has_asked_ = true;
+  step_.request_stop();
+}
+
+// Every rank learns of a request from the results of the same step. Rank 0 may have waited for them earlier than the
+// others, for a checkpoint; all stop when the last of them must know.
 void Trainer::report(const Loader& loader, int steps_left_under_way) {
   while (step_.steps_under_way() > steps_left_under_way) {
     const StepResult result = step_.finish();
     const Position position{result.step / length_.steps_per_epoch, result.step};
     reporter_.step(position, result.metrics, result.learning_rate, loader.waited_ms());
     if (result.skipped) reporter_.skipped(position, result.loss_scale);
+    if (result.asked_to_stop && !stop_step_) stop_step_ = result.step + 1 + session_.device->steps_ahead();
   }
 }
 
-Evaluation Trainer::test(std::int64_t epoch) {
+void Trainer::test(std::int64_t epoch) {
   const Stopwatch watch;
-  Evaluation evaluation = evaluator_.evaluate();
-  reporter_.test({epoch, (epoch + 1) * length_.steps_per_epoch - 1}, evaluation, watch.seconds());
-  return evaluation;
+  const Evaluation evaluation = evaluator_.evaluate();
+  last_test_seconds_ = watch.seconds();
+  progress_.tested_step = progress_.step;
+  reporter_.test({epoch, (epoch + 1) * length_.steps_per_epoch - 1}, evaluation, last_test_seconds_);
 }
 
-void Trainer::save(const Evaluation& last) {
-  if (session_.world.rank() != 0) return;
-  rank_status::enter(Phase::saving);
+// Nothing is under way. What every rank holds is the same.
+Checkpoint Trainer::checkpoint() const {
   const Manifest& data = train_.manifest();
   const ParameterStore& store = step_.model().store;
-  const std::string hash = store.weights_hash();
-  if (!recipe_.output.empty()) {
-    write_model_file(recipe_.output / "model.h5",
-                     {recipe_.model, data.classes, data.shape, data.mean, data.deviation, store.entries()});
-  }
-  reporter_.finish(summary(last, hash));
-  log::info("test accuracy {:.2f} %  ({:.0f} samples/s, {} in all, weights {})", 100 * last.accuracy(),
-            reporter_.samples_per_second(), duration_words(watch_.seconds()), hash);
+  Checkpoint checkpoint{{recipe_.model, data.classes, data.shape, data.mean, data.deviation, store.entries()},
+                        store.entries_of(step_.optimizer().velocity()),
+                        {}};
+  checkpoint.state = {progress_,
+                      reporter_.state(),
+                      step_.loss_scale(),
+                      fixed_recipe(recipe_, share_.global_batch, data, session_.device->precision()),
+                      this_origin(session_),
+                      session_.device->ops().export_plan(),
+                      {}};
+  checkpoint.state.progress.epoch = progress_.step / length_.steps_per_epoch;
+  checkpoint.state.progress.samples = progress_.step * share_.global_batch;
+  return checkpoint;
 }
 
-nlohmann::json Trainer::summary(const Evaluation& last, const std::string& weights_hash) const {
+void Trainer::write_checkpoint_if_due() {
+  if (checkpoints_.is_due(progress_.step)) checkpoints_.write(checkpoint());
+}
+
+// What went wrong, in words; empty: it is safe, or there is none to be. Collective.
+std::string Trainer::write_last_checkpoint() {
+  std::string failure;
+  if (checkpoints_.is_on()) failure = checkpoints_.write_last(checkpoint());
+  return session_.world.broadcast(std::move(failure), 0);
+}
+
+Ending Trainer::stop() {
+  const std::string at =
+      fmt::format("stopped after step {} of {} ({})", progress_.step, length_.steps(), why_stopping_);
+  if (recipe_.checkpoints.folder.empty()) {
+    return {static_cast<int>(Failure::other),
+            at + " without a checkpoint (neither --checkpoints nor --output is set)."};
+  }
+  rank_status::enter(Phase::saving);
+  const std::string failure = write_last_checkpoint();
+  if (!failure.empty()) {
+    return {static_cast<int>(Failure::other), fmt::format("{}, and its checkpoint is not written: {}", at, failure)};
+  }
+  const std::string sentence = fmt::format("{}, with a checkpoint in '{}'. The same command goes on from it.", at,
+                                           recipe_.checkpoints.folder.string());
+  log::info(sentence);
+  return {static_cast<int>(Failure::stopped_early), sentence};
+}
+
+Ending Trainer::save() {
+  rank_status::enter(Phase::saving);
+  const std::string failure = write_last_checkpoint();
+  if (session_.world.rank() == 0) {
+    const Manifest& data = train_.manifest();
+    const ParameterStore& store = step_.model().store;
+    const std::string hash = store.weights_hash();
+    if (!recipe_.output.empty()) {
+      write_model_file(recipe_.output / "model.h5",
+                       {recipe_.model, data.classes, data.shape, data.mean, data.deviation, store.entries()});
+    }
+    reporter_.finish(summary(hash));
+    log::info("test accuracy {:.2f} %  ({:.0f} samples/s, {} in all, weights {})",
+              100 * reporter_.state().test_accuracy, reporter_.samples_per_second(), duration_words(watch_.seconds()),
+              hash);
+    if (checkpoints_.failures() > 0) log::warning("{} checkpoints were not written.", checkpoints_.failures());
+  }
+  if (failure.empty()) return {};
+  return {static_cast<int>(Failure::other),
+          fmt::format("the training is done, but its last checkpoint is not written: {}", failure)};
+}
+
+nlohmann::json Trainer::summary(const std::string& weights_hash) const {
   nlohmann::json versions;
   for (const LibraryVersion& library : library_versions()) versions[library.name] = library.version;
-  return {{"test_accuracy", last.accuracy()},
-          {"test_loss", last.loss()},
+  return {{"test_accuracy", reporter_.state().test_accuracy},
+          {"test_loss", reporter_.state().test_loss},
           {"samples_per_second", reporter_.samples_per_second()},
           {"steps", length_.steps()},
           {"epochs", length_.epochs},

@@ -1,10 +1,17 @@
-// Trains one model: epochs of steps over a data set, a test after each, reports on the way, the model file at the end.
+// Trains one model: epochs of steps over a data set, a test after each, reports and checkpoints on the way, the model
+// file at the end. Goes on from a checkpoint where there is one.
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 
 #include "dataset/dataset.hpp"
+#include "runtime/ending.hpp"
 #include "runtime/session.hpp"
+#include "runtime/stop_signal.hpp"
+#include "runtime/time_limit.hpp"
+#include "train/checkpointing.hpp"
 #include "train/evaluation.hpp"
 #include "train/recipe.hpp"
 #include "train/reporter.hpp"
@@ -14,24 +21,36 @@ namespace lockstep {
 
 class Trainer {
  public:
-  // Collective. Opens the data, builds the model, chooses kernels and prints what will be done. `session` outlives
-  // this. Throws Error(usage) on a recipe that the data or the number of ranks do not allow.
+  // Collective. Opens the data, finds a checkpoint, builds the model, chooses kernels and prints what will be done.
+  // `session` outlives this. Throws Error(usage) on a recipe that the data, the number of ranks or the checkpoint do
+  // not allow.
   Trainer(const Session& session, Recipe recipe);
 
-  // Collective. The whole training.
-  void fit();
+  // Collective. The whole training, or until a rank is asked to stop: then code 75, if a checkpoint of that step is
+  // safe on disk.
+  Ending fit();
 
  private:
+  const TrainingState* checked_earlier() const;
   void describe() const;
-  void train_epoch(Loader& loader, std::int64_t epoch);
+  void load_weights();
+
+  bool train_epoch(Loader& loader, std::int64_t epoch);
+  void ask_to_stop_in_time(std::int64_t step);
   void report(const Loader& loader, int steps_left_under_way);
-  Evaluation test(std::int64_t epoch);
-  void save(const Evaluation& last);
-  nlohmann::json summary(const Evaluation& last, const std::string& weights_hash) const;
+  void test(std::int64_t epoch);
+  Checkpoint checkpoint() const;
+  void write_checkpoint_if_due();
+  Ending stop();
+  Ending save();
+  std::string write_last_checkpoint();
+  nlohmann::json summary(const std::string& weights_hash) const;
 
   const Session& session_;
-  Recipe recipe_;
   Stopwatch watch_;
+  std::optional<TimeLimit> time_limit_;  // rank 0
+  Recipe recipe_;
+  Checkpointing checkpoints_;
   LoaderShare share_;
   Dataset train_;
   Dataset test_;
@@ -40,6 +59,13 @@ class Trainer {
   Reporter reporter_;
   TrainingStep step_;
   Evaluator evaluator_;
+  std::optional<StopSignal> stop_signal_;  // while training
+  Progress progress_;
+  bool has_asked_ = false;                     // this rank, to stop
+  std::string why_stopping_ = "another rank";  // who was asked
+  std::optional<std::int64_t> stop_step_;      // the step before which all ranks stop
+  double step_seconds_ = 0;                    // the longest so far
+  double last_test_seconds_ = 0;
 };
 
 }  // namespace lockstep

@@ -62,6 +62,9 @@ void TrainingStep::scale_loss(const LossScale& state) {
   record_.scale_loss(state);
 }
 
+// The slot is zero as long as nobody asks: nothing but the sum over ranks ever writes it.
+void TrainingStep::request_stop() { updates_->set(model_.store.tail(ParameterStore::tail_stop), 1.0F); }
+
 std::optional<LossScale> TrainingStep::loss_scale() const {
   if (!scales_loss_) return std::nullopt;
   return record_.loss_scale();
@@ -157,12 +160,17 @@ StepResult TrainingStep::finish() {
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   const std::span<const float> values = oldest.record->values();
-  const Metrics metrics = step_metrics(values.subspan(step_tail), share_.global_batch);
+  const std::span<const float> tail = values.subspan(step_tail);
+  const Metrics metrics = step_metrics(tail, share_.global_batch);
   const auto verdict = static_cast<Verdict>(static_cast<std::uint8_t>(values[step_verdict]));
   if (verdict == Verdict::not_finite) diverged(metrics.loss(), oldest.step, oldest.learning_rate);
   if (verdict == Verdict::overflowed_unscaled) overflowed_unscaled(oldest.step, oldest.learning_rate);
-  const StepResult result{oldest.step, oldest.learning_rate, metrics, verdict == Verdict::overflowed,
-                          static_cast<double>(values[step_loss_scale])};
+  const StepResult result{oldest.step,
+                          oldest.learning_rate,
+                          metrics,
+                          verdict == Verdict::overflowed,
+                          static_cast<double>(values[step_loss_scale]),
+                          tail[ParameterStore::tail_stop] != 0};
   spare_.push_back(std::move(oldest.record));
   return result;
 }

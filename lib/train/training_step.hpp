@@ -35,8 +35,9 @@ struct StepResult {
   std::int64_t step = 0;
   double learning_rate = 0;
   Metrics metrics;
-  bool skipped = false;   // a gradient of some rank overflowed, and no weight changed
-  double loss_scale = 1;  // of the next step
+  bool skipped = false;        // a gradient of some rank overflowed, and no weight changed
+  double loss_scale = 1;       // of the next step
+  bool asked_to_stop = false;  // of some rank, by request_stop() before the step
 };
 
 class TrainingStep {
@@ -61,6 +62,9 @@ class TrainingStep {
   // start() and finish().
   StepResult run(Loader& loader, std::int64_t step, double learning_rate);
 
+  // Tells every rank, through the results of the next step, that this one was asked to stop. Call between two steps.
+  void request_stop();
+
   // Scales the loss from the next step on; every rank alike. In half precision that is so from the start; elsewhere
   // call it before the first step.
   void scale_loss(const LossScale& state);
@@ -70,6 +74,7 @@ class TrainingStep {
 
   Model& model() { return model_; }
   const Model& model() const { return model_; }
+  const Sgd& optimizer() const { return *sgd_; }
   const GradientSync& sync() const { return *sync_; }
   std::string reducer_description() const { return reducer_->description(); }
 

@@ -75,5 +75,20 @@ TEST(FileTest, a_full_disk_leaves_the_old_file_and_nothing_else) {
   ::umount(folder.path().c_str());
 }
 
+TEST(FileTest, whoever_objects_before_the_rename_keeps_the_older_file_and_leaves_no_other) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "a.txt";
+  write_file_atomically(file, "old");
+  const std::string text = "new";
+  const auto object = [&] {
+    EXPECT_EQ(files_in(folder.path()), 2);
+    throw Error(Failure::out_of_step, "mine");
+  };
+  const Error error = error_of([&] { write_file_atomically(file, std::as_bytes(std::span(text)), object); });
+  EXPECT_EQ(error.failure(), Failure::out_of_step);
+  EXPECT_EQ(read_file(file, 100), "old");
+  EXPECT_EQ(files_in(folder.path()), 1);
+}
+
 }  // namespace
 }  // namespace lockstep

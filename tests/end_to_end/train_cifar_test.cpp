@@ -97,9 +97,9 @@ TEST_F(TrainCifarTest, one_rank_needs_no_launcher_and_leaves_three_files) {
 }
 
 TEST_F(TrainCifarTest, the_same_seed_gives_the_same_weights_and_another_seed_others) {
-  const fs::path output = folder_->path() / "seeds";
   std::vector<std::string> hashes;
   for (const char* seed : {"1", "1", "2"}) {
+    const fs::path output = folder_->path() / ("seeds" + std::to_string(hashes.size()));
     ASSERT_EQ(run_program(training(output, {"--seed", seed})).exit_code, 0);
     hashes.push_back(summary(output)["weights_hash"]);
   }
@@ -156,8 +156,8 @@ TEST_F(TrainCifarTest, inspect_says_what_each_file_is) {
   std::ofstream(other) << "something else";
   expect_failure({built_program("inspect"), other}, 2,
                  "'" + other.string() +
-                     "' is neither a shard, a manifest nor a model file. Name one that make_shards or train_cifar "
-                     "wrote.");
+                     "' is neither a shard, a manifest, a model file nor a checkpoint. Name one that make_shards or "
+                     "train_cifar wrote.");
 }
 
 TEST_F(TrainCifarTest, wrong_options_are_told_in_one_sentence) {

@@ -140,5 +140,20 @@ TEST_F(ParameterStoreTest, the_hash_is_that_of_names_dims_and_values) {
   EXPECT_NE(store_.weights_hash(), "0c52fb7860e1d8d0");
 }
 
+TEST_F(ParameterStoreTest, an_optimizers_array_has_a_value_for_each_of_every_parameter_and_none_for_statistics) {
+  const Tensor velocity = device_->make_lasting(store_.gradient_count(), DType::f32);
+  std::vector<Entry> given = entries();
+  given.pop_back();
+  store_.assign_to(velocity, given);
+  const std::vector<Entry> read = store_.entries_of(velocity);
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(read[0].name, "conv.bias");
+  EXPECT_EQ(read[0].values, given[0].values);
+  EXPECT_EQ(read[1].dims, given[1].dims);
+  EXPECT_EQ(read[1].values, given[1].values);
+  EXPECT_EQ(store_.entries()[0].values, (std::vector<float>{0, 0, 0}));  // the parameters themselves stay
+  EXPECT_THROW(store_.assign_to(velocity, entries()), Error);
+}
+
 }  // namespace
 }  // namespace lockstep::testing

@@ -55,6 +55,10 @@ std::string CpuDevice::description() const {
                      context_.threads == 1 ? "thread" : "threads");
 }
 
+std::string CpuDevice::plan_conditions() const {
+  return fmt::format("cpu: {}, {}", name_of(set_), lockstep::name_of(context_.precision));
+}
+
 Tensor CpuDevice::make(const Shape& shape, DType dtype, Layout layout) {
   const std::int64_t bytes = storage_count(shape, layout, context_.lanes) * size_of(dtype);
   return {arena_.allocate(bytes), shape, dtype, layout};

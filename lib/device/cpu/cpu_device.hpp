@@ -20,7 +20,7 @@ class CpuDevice final : public Device {
 
   Ops& ops() override { return ops_; }
   std::string description() const override;
-  std::string plan_conditions() const override { return description(); }
+  std::string plan_conditions() const override;
   DType precision() const override { return context_.precision; }
 
   Tensor make(const Shape& shape, DType dtype, Layout layout) override;

@@ -1,0 +1,68 @@
+#include "runtime/time_limit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <limits>
+#include <memory>
+
+namespace lockstep {
+
+namespace {
+
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  return value == nullptr ? "" : value;
+}
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.size() < 18 && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+std::string output_of(const std::string& command) {
+  const auto close = [](FILE* pipe) { ::pclose(pipe); };
+  const std::unique_ptr<FILE, decltype(close)> pipe(::popen(command.c_str(), "re"), close);  // NOLINT(cert-env33-c)
+  std::array<char, 256> line{};
+  if (pipe == nullptr || std::fgets(line.data(), line.size(), pipe.get()) == nullptr) return "";
+  return line.data();
+}
+
+}  // namespace
+
+std::optional<double> parse_slurm_time(const std::string& text) {
+  std::tm local{};
+  if (::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &local) == nullptr) return std::nullopt;
+  local.tm_isdst = -1;
+  const std::time_t time = std::mktime(&local);
+  return time < 0 ? std::nullopt : std::optional(static_cast<double>(time));
+}
+
+std::optional<double> slurm_end_time() {
+  const std::string told = environment("SLURM_JOB_END_TIME");
+  if (is_number(told)) return std::strtod(told.c_str(), nullptr);
+  const std::string job = environment("SLURM_JOB_ID");
+  if (!is_number(job)) return std::nullopt;
+  return parse_slurm_time(output_of(fmt::format("timeout 10 squeue -h -j {} -o %e 2>/dev/null", job)));
+}
+
+TimeLimit::TimeLimit(std::optional<double> limit_seconds) : seconds_(limit_seconds) {
+  if (seconds_) words_ = "--time-limit";
+  const std::optional<double> end = slurm_end_time();
+  if (!end) return;
+  const double left = std::max(0.0, *end - static_cast<double>(std::time(nullptr)));
+  if (seconds_ && *seconds_ <= left) return;
+  seconds_ = left;
+  words_ = "Slurm's time limit";
+}
+
+double TimeLimit::seconds_left() const {
+  return seconds_ ? *seconds_ - watch_.seconds() : std::numeric_limits<double>::infinity();
+}
+
+const std::string& TimeLimit::words() const { return words_; }
+
+}  // namespace lockstep

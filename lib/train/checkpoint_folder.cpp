@@ -1,0 +1,157 @@
+#include "train/checkpoint_folder.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <ranges>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/log.hpp"
+
+namespace lockstep {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view name_start = "step-";
+constexpr std::string_view name_end = ".h5";
+constexpr std::size_t digits = 12;
+
+std::optional<std::int64_t> step_in(const std::string& name) {
+  if (name.size() != name_start.size() + digits + name_end.size()) return std::nullopt;
+  if (!name.starts_with(name_start) || !name.ends_with(name_end)) return std::nullopt;
+  const char* const first = name.data() + name_start.size();
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(first, first + digits, step);
+  return error == std::errc() && end == first + digits && step >= 0 ? std::optional(step) : std::nullopt;
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    names.push_back(entry.path().filename().string());
+  }
+  return names;
+}
+
+fs::path made(fs::path folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  require(!error, Failure::usage, "cannot write '{}': {} (--checkpoints). Choose a folder that you may write to.",
+          folder.string(), error.message());
+  return folder;
+}
+
+}  // namespace
+
+CheckpointFolder::CheckpointFolder(fs::path folder, const KeepRule& keep)
+    : folder_(made(std::move(folder))), keep_(keep), lock_(folder_) {
+  remove_partial_files();
+}
+
+void CheckpointFolder::remove_partial_files() const {
+  for (const std::string& name : names_in(folder_)) {
+    if (!name.ends_with(partial_suffix)) continue;
+    std::error_code error;
+    fs::remove(folder_ / name, error);
+    log::warning("removed '{}', which a run left half written.", (folder_ / name).string());
+  }
+}
+
+fs::path CheckpointFolder::file_of(std::int64_t step) const {
+  return folder_ / fmt::format("{}{:012}{}", name_start, step, name_end);
+}
+
+std::set<std::int64_t> CheckpointFolder::steps() const {
+  std::set<std::int64_t> steps;
+  for (const std::string& name : names_in(folder_)) {
+    if (const std::optional<std::int64_t> step = step_in(name)) steps.insert(*step);
+  }
+  return steps;
+}
+
+std::optional<CheckpointFolder::Found> CheckpointFolder::newest_good() {
+  const std::set<std::int64_t> found = steps();
+  for (const std::int64_t step : found | std::views::reverse) {
+    const fs::path path = file_of(step);
+    try {
+      std::string image = read_file(path, tensor_file_limit_bytes);
+      const Checkpoint checkpoint = parse_checkpoint(path, image);
+      if (checkpoint.state.progress.step == step) return Found{path, std::move(image)};
+      log::warning("'{}' is the checkpoint of step {} (it was renamed?). It is passed over.", path.string(),
+                   checkpoint.state.progress.step);
+    } catch (const Error& error) {
+      log::warning("{} It is passed over.", error.what());
+    }
+    damaged_.insert(step);
+  }
+  require(found.empty(), Failure::bad_data,
+          "none of the {} checkpoints in '{}' is whole (nothing was overwritten). Bring one back, or begin anew with "
+          "--resume never.",
+          found.size(), folder_.string());
+  return std::nullopt;
+}
+
+void CheckpointFolder::continue_after(std::int64_t step, const std::map<std::int64_t, double>& scores) {
+  scores_ = scores;
+  std::erase_if(scores_, [step](const auto& score) { return score.first > step; });
+  const std::set<std::int64_t> found = steps();
+  if (found.empty() || *found.rbegin() <= step) return;
+  fs::path aside;
+  for (int number = 1; aside.empty() || fs::exists(aside); ++number) {
+    aside = folder_ / fmt::format("set-aside-{}", number);
+  }
+  lock_->require_held();
+  made(aside);
+  for (const std::int64_t later : found | std::views::filter([step](std::int64_t other) { return other > step; })) {
+    std::error_code error;
+    fs::rename(file_of(later), aside / file_of(later).filename(), error);
+    require(!error, Failure::usage, "cannot move '{}': {} (--checkpoints). Choose another folder.",
+            file_of(later).string(), error.message());
+    damaged_.erase(later);
+  }
+  log::warning("the checkpoints of later steps in '{}' are moved to '{}'.", folder_.string(), aside.string());
+}
+
+std::set<std::int64_t> CheckpointFolder::kept(const std::set<std::int64_t>& steps) const {
+  std::set<std::int64_t> kept;
+  for (const std::int64_t step : steps | std::views::reverse | std::views::take(keep_.latest)) kept.insert(step);
+  std::vector<std::pair<double, std::int64_t>> by_score;
+  for (const auto& [step, accuracy] : scores_) {
+    if (steps.contains(step)) by_score.emplace_back(accuracy, step);
+  }
+  std::ranges::sort(by_score, std::greater{});
+  for (const auto& [accuracy, step] : by_score | std::views::take(keep_.best)) kept.insert(step);
+  return kept;
+}
+
+fs::path CheckpointFolder::write(Checkpoint checkpoint) {
+  TrainingState& state = checkpoint.state;
+  const std::int64_t step = state.progress.step;
+  if (state.progress.tested_step == step && step > 0) scores_[step] = state.report.test_accuracy;
+  state.scores = scores_;
+  const fs::path path = file_of(step);
+  const std::vector<std::byte> image = checkpoint_image(checkpoint);
+  write_file_atomically(path, image, [this] { lock_->require_held(); });
+  damaged_.erase(step);
+
+  std::set<std::int64_t> present = steps();
+  std::erase_if(present, [this](std::int64_t one) { return damaged_.contains(one); });
+  const std::set<std::int64_t> keep = kept(present);
+  for (const std::int64_t one : present) {
+    if (keep.contains(one)) continue;
+    std::error_code error;
+    fs::remove(file_of(one), error);
+    if (error) log::warning("cannot remove '{}': {}.", file_of(one).string(), error.message());
+    scores_.erase(one);
+  }
+  return path;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,86 @@
+#include "train/checkpointing.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/log.hpp"
+
+namespace lockstep {
+
+Checkpointing::Checkpointing(const Communicator& world, CheckpointPlan plan) : plan_(std::move(plan)) {
+  std::string image;
+  if (world.rank() == 0) {
+    if (!plan_.folder.empty()) folder_ = std::make_unique<CheckpointFolder>(plan_.folder, plan_.keep);
+    image = find();
+  }
+  image = world.broadcast(std::move(image), 0);
+  if (!image.empty()) found_ = parse_checkpoint(plan_.folder, image);
+}
+
+// The bytes of the checkpoint to go on from; empty: from the beginning.
+std::string Checkpointing::find() {
+  if (plan_.resume == "never") return "";
+  if (plan_.resume != "auto") {
+    std::string image = read_file(plan_.resume, tensor_file_limit_bytes);
+    parse_checkpoint(plan_.resume, image);
+    log::info("going on from '{}'", plan_.resume);
+    return image;
+  }
+  std::optional<CheckpointFolder::Found> newest = folder_ ? folder_->newest_good() : std::nullopt;
+  if (!newest) return "";
+  log::info("going on from '{}'", newest->path.string());
+  return std::move(newest->image);
+}
+
+void Checkpointing::forget_tensors() {
+  if (!found_) return;
+  found_->model.entries = {};
+  found_->velocity = {};
+}
+
+void Checkpointing::begin(std::int64_t steps_per_epoch) {
+  if (!folder_) return;
+  constexpr std::int64_t no_step = -1;
+  folder_->continue_after(found_ ? found_->state.progress.step : no_step,
+                          found_ ? found_->state.scores : std::map<std::int64_t, double>());
+  writer_ = std::make_unique<CheckpointWriter>(*folder_);
+  clock_.emplace(plan_.every, steps_per_epoch, found_ ? found_->state.progress.step : 0);
+}
+
+bool Checkpointing::is_due(std::int64_t step) const { return writer_ && writer_->is_idle() && clock_->is_due(step); }
+
+void Checkpointing::write(Checkpoint checkpoint) {
+  clock_->note_written(checkpoint.state.progress.step);
+  writer_->start(std::move(checkpoint));
+}
+
+std::string Checkpointing::write_last(Checkpoint checkpoint) {
+  const std::int64_t step = checkpoint.state.progress.step;
+  writer_->wait();
+  const CheckpointWriter::Record& record = writer_->record();
+  if (record.step != step) {
+    write(std::move(checkpoint));
+    writer_->wait();
+  }
+  if (!record.failure.empty()) return record.failure;
+  try {
+    read_checkpoint(record.path);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+double Checkpointing::seconds_to_write() const {
+  constexpr double unmeasured_seconds = 1;
+  if (!writer_) return 0;
+  return writer_->longest_seconds() > 0 ? writer_->longest_seconds() : unmeasured_seconds;
+}
+
+std::string Checkpointing::description() const {
+  return fmt::format("'{}', every {}; the latest {} and the best {} are kept", plan_.folder.string(),
+                     checkpoint_interval_text(plan_.every), plan_.keep.latest, plan_.keep.best);
+}
+
+}  // namespace lockstep

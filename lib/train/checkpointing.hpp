@@ -1,0 +1,57 @@
+// Checkpoints of one training: what it goes on from, when the next one is due, and whether the last one is safe.
+//
+// Rank 0 alone holds the folder; every rank holds the same state, so one writes for all.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "comm/communicator.hpp"
+#include "train/checkpoint_plan.hpp"
+#include "train/checkpoint_writer.hpp"
+
+namespace lockstep {
+
+class Checkpointing {
+ public:
+  // Collective. Rank 0 takes the folder of `plan` (if there is one), finds what to go on from, and every rank gets it.
+  // Throws Error(usage) if the folder is another training's, Error(bad_data) if no checkpoint in it is whole.
+  Checkpointing(const Communicator& world, CheckpointPlan plan);
+
+  // What the training goes on from; null: from the beginning.
+  const Checkpoint* found() const { return found_ ? &*found_ : nullptr; }
+  // Frees the tensors of found(), which are in the model by now.
+  void forget_tensors();
+
+  // Call once, before the first step: the training begins or goes on where found() says.
+  void begin(std::int64_t steps_per_epoch);
+
+  // Whether this rank is to write one after `step` steps: rank 0, when the time has come and no other is under way.
+  bool is_due(std::int64_t step) const;
+  void write(Checkpoint checkpoint);  // in the background
+
+  // Whether this rank writes at all.
+  bool is_on() const { return folder_ != nullptr; }
+  // Waits, writes `checkpoint` unless its step is written, and reads the file back. Returns what went wrong; empty:
+  // the checkpoint is safe.
+  std::string write_last(Checkpoint checkpoint);
+  // Seconds from a decision to stop until a checkpoint is safe, as measured so far.
+  double seconds_to_write() const;
+  // "'runs/a/checkpoints', every 1epoch,10min, the latest 2 and the best 1 are kept"
+  std::string description() const;
+  std::filesystem::path path() const { return folder_ ? folder_->path() : plan_.folder; }
+  std::int64_t failures() const { return writer_ ? writer_->record().failures : 0; }
+
+ private:
+  std::string find();
+
+  CheckpointPlan plan_;
+  std::unique_ptr<CheckpointFolder> folder_;  // rank 0
+  std::optional<Checkpoint> found_;
+  std::unique_ptr<CheckpointWriter> writer_;
+  std::optional<CheckpointClock> clock_;
+};
+
+}  // namespace lockstep

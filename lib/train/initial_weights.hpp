@@ -1,0 +1,15 @@
+// Weights from a file in place of random ones: a training of its own that begins where another one ended.
+#pragma once
+
+#include <filesystem>
+
+#include "train/checkpoint_plan.hpp"
+#include "train/model.hpp"
+
+namespace lockstep {
+
+// Loads the weights and statistics of a model file or checkpoint into `model`; with Head::fresh all but those of the
+// last layer, which keeps its random ones and may be of another size. Throws Error(bad_data) if they do not fit.
+void load_initial_weights(const std::filesystem::path& path, Head head, Model& model);
+
+}  // namespace lockstep

@@ -1,0 +1,34 @@
+// Who holds a lock on disk, in words that another process, perhaps on another node, can judge.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace lockstep {
+
+struct LockHolder {
+  std::string job;              // Slurm's number; empty without Slurm
+  std::int64_t restarts = 0;    // of that job
+  std::string host;             // the node's name
+  std::int64_t process = 0;     // its number on that node
+  std::string start;            // when it started, so that a number used again is not mistaken for it
+  std::int64_t name_space = 0;  // of process numbers: a container has its own
+  std::string token;            // random: this very lock
+};
+
+// Of this process, with a token of its own.
+LockHolder this_lock_holder();
+
+// One line of JSON, and back; nothing if the text is none.
+std::string lock_holder_text(const LockHolder& holder);
+std::optional<LockHolder> parse_lock_holder(const std::string& line);
+
+// "job 17 on n2 (process 4711)"
+std::string lock_holder_words(const LockHolder& holder);
+
+// Whether `holder` can no longer use its lock, as far as `own`, who wants it, can know at once: it is an earlier run of
+// the same job, or a process of this node that is no more.
+bool is_gone(const LockHolder& holder, const LockHolder& own);
+
+}  // namespace lockstep

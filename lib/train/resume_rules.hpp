@@ -1,0 +1,32 @@
+// The one list of what may change when a training goes on from a checkpoint, and what may not.
+//
+//   may change    ranks, threads, node, device, paths, epochs, reports, checkpoints, how gradients are summed
+//   may not       everything in fixed_recipe(): it decides what is learned
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "dataset/manifest.hpp"
+#include "device/device.hpp"
+#include "runtime/session.hpp"
+#include "train/checkpoint.hpp"
+#include "train/recipe.hpp"
+
+namespace lockstep {
+
+// One plain value for each field, named as the option is. `global_batch` as it came out for this number of ranks.
+nlohmann::json fixed_recipe(const Recipe& recipe, std::int64_t global_batch, const Manifest& data, DType precision);
+
+// Throws Error(usage) naming the first field that differs.
+void require_same_recipe(const nlohmann::json& earlier, const nlohmann::json& now);
+
+// Where the batch is stated for each rank, a checkpoint's global batch stays, whatever the number of ranks now.
+BatchPlan batch_of_resumed(const BatchPlan& plan, const nlohmann::json& earlier);
+
+Origin this_origin(const Session& session);
+// Why the bits will not be those of an uninterrupted training: ranks (unless sums are exact), kernels and versions that
+// differ; else empty.
+std::string origin_difference(const Origin& earlier, const Origin& now, Sums sums);
+
+}  // namespace lockstep

@@ -1,0 +1,87 @@
+// HDF5 files of named fp32 tensors with attributes beside them: what model files and checkpoints are made of.
+//
+// Both are built and read in memory, whole. Attributes lie on the root group; tensors there, or in a group of their
+// own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/hdf5.hpp"
+#include "nn/parameter_store.hpp"
+
+namespace lockstep {
+
+inline constexpr const char* root_group = "/";
+inline constexpr std::size_t tensor_file_limit_bytes = std::size_t{1} << 36;  // four billion parameters in a checkpoint
+
+class TensorFileWriter {
+ public:
+  TensorFileWriter();
+
+  void write_number(const char* name, std::int32_t value);
+  void write_numbers(const char* name, const std::vector<std::int64_t>& values);
+  void write_numbers(const char* name, const std::vector<float>& values);
+  void write_text(const char* name, const std::string& text);
+  void write_texts(const char* name, std::span<const std::string> texts);
+  // A data set of bytes: an attribute of HDF5 1.8 holds 64 KiB at most.
+  void write_long_text(const char* name, const std::string& text);
+  // Makes the group, unless it is the root.
+  void write_tensors(const char* group, std::span<const ParameterStore::Entry> tensors);
+
+  std::vector<std::byte> image() const;  // the file's bytes
+
+ private:
+  Hid<H5Fclose> file_;
+};
+
+// How a reader names its file to people: "checkpoint", and what to try when it is damaged.
+struct FileKind {
+  const char* name;
+  const char* advice;
+};
+
+// Trusts nothing: every name, type and size is checked against the file's own length before memory is taken. What is
+// wrong throws Error(bad_data) naming the file and the object.
+class TensorFileReader {
+ public:
+  // Reads `image`, the bytes of the file `path`; the reader may change them, and they outlive it.
+  TensorFileReader(FileKind kind, std::string path, std::string& image);
+
+  // Throws Error(bad_data): "<kind> '<path>' is damaged or not a <kind>: <what>. <advice>".
+  [[noreturn]] void damaged(const std::string& what) const;
+  // Throws Error(bad_data) if the attribute is not `format`.
+  void require_format(const char* name, std::int32_t format) const;
+
+  bool has_attribute(const char* name) const;
+  // T is std::int32_t, std::int64_t or float.
+  template <typename T>
+  std::vector<T> numbers(const char* name, std::size_t count) const;
+  std::vector<std::string> texts(const char* name) const;  // one or more
+  std::string long_text(const char* name);
+  // In name order, one or more. Only data sets of this file's own: a link may point anywhere on this machine.
+  std::vector<ParameterStore::Entry> tensors(const char* group);
+
+ private:
+  Hid<H5Aclose> attribute(const char* name) const;
+  hsize_t attribute_count(hid_t attribute, const char* name) const;
+  Hid<H5Oclose> open_link(hid_t location, const std::string& name, H5I_type_t type, const char* type_words) const;
+  std::string tensor_name(hid_t group, hsize_t index) const;
+  ParameterStore::Entry read_tensor(hid_t group, hsize_t index);
+  std::vector<std::int64_t> read_dims(hid_t dataset, const std::string& name, std::size_t element_bytes) const;
+  void check_storage(hid_t dataset, const std::string& name, hsize_t bytes);
+
+  FileKind kind_;
+  std::string path_;
+  hsize_t bytes_;
+  hsize_t total_ = 0;  // bytes of tensors so far: two data sets may claim the same place
+  Hid<H5Fclose> file_;
+};
+
+// Whether the bytes begin as an HDF5 file does.
+bool looks_like_hdf5(std::span<const std::byte> bytes);
+
+}  // namespace lockstep

@@ -1,0 +1,71 @@
+#include "base/hdf5_memory.hpp"
+#include "train/tensor_file.hpp"
+
+namespace lockstep {
+
+namespace {
+
+void write_values(hid_t root, const char* name, hid_t type, std::size_t size, const void* values) {
+  const hsize_t count = size;
+  const Hid<H5Sclose> space(check_h5(H5Screate_simple(1, &count, nullptr), "describe an attribute"));
+  const Hid<H5Aclose> attribute(
+      check_h5(H5Acreate2(root, name, type, space, H5P_DEFAULT, H5P_DEFAULT), "create an attribute"));
+  check_h5(H5Awrite(attribute, type, values), "write an attribute");
+}
+
+void write_tensor(hid_t group, const ParameterStore::Entry& entry) {
+  const std::vector<hsize_t> dims(entry.dims.begin(), entry.dims.end());
+  const Hid<H5Sclose> space(
+      check_h5(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), "describe a tensor's shape"));
+  const Hid<H5Dclose> dataset(
+      check_h5(H5Dcreate2(group, entry.name.c_str(), H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+               "create a tensor's dataset"));
+  check_h5(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, entry.values.data()),
+           "write a tensor's values");
+}
+
+}  // namespace
+
+TensorFileWriter::TensorFileWriter() {
+  silence_hdf5();
+  const Hid<H5Pclose> access = hdf5_in_memory();
+  // HDF5 asks for a name, although nothing of it reaches a disk.
+  file_ = Hid<H5Fclose>(
+      check_h5(H5Fcreate("lockstep.in-memory", H5F_ACC_TRUNC, H5P_DEFAULT, access), "create a file in memory"));
+}
+
+void TensorFileWriter::write_number(const char* name, std::int32_t value) { hdf5_write_number(file_, name, value); }
+
+void TensorFileWriter::write_numbers(const char* name, const std::vector<std::int64_t>& values) {
+  write_values(file_, name, H5T_STD_I64LE, values.size(), values.data());
+}
+
+void TensorFileWriter::write_numbers(const char* name, const std::vector<float>& values) {
+  write_values(file_, name, H5T_IEEE_F32LE, values.size(), values.data());
+}
+
+void TensorFileWriter::write_text(const char* name, const std::string& text) { write_texts(name, std::span(&text, 1)); }
+
+void TensorFileWriter::write_texts(const char* name, std::span<const std::string> texts) {
+  hdf5_write_texts(file_, name, texts);
+}
+
+void TensorFileWriter::write_long_text(const char* name, const std::string& text) {
+  const hsize_t bytes = text.size();
+  const Hid<H5Sclose> space(check_h5(H5Screate_simple(1, &bytes, nullptr), "describe a text"));
+  const Hid<H5Dclose> dataset(
+      check_h5(H5Dcreate2(file_, name, H5T_STD_U8LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "create a text"));
+  check_h5(H5Dwrite(dataset, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "write a text");
+}
+
+void TensorFileWriter::write_tensors(const char* group, std::span<const ParameterStore::Entry> tensors) {
+  const hid_t opened = group == std::string_view(root_group)
+                           ? H5Gopen2(file_, group, H5P_DEFAULT)
+                           : H5Gcreate2(file_, group, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  const Hid<H5Gclose> handle(check_h5(opened, "make a group of tensors"));
+  for (const ParameterStore::Entry& entry : tensors) write_tensor(handle, entry);
+}
+
+std::vector<std::byte> TensorFileWriter::image() const { return hdf5_image(file_); }
+
+}  // namespace lockstep

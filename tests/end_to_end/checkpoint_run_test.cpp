@@ -1,0 +1,230 @@
+// Trainings that are stopped, go on, begin anew or may not: what they say, return and leave behind.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/file.hpp"
+#include "support/program.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+class CheckpointRunTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    const ProgramResult made =
+        run_program({built_program("make_shards"), "synthetic", "--samples", "600", "--output", data().string()});
+    ASSERT_EQ(made.exit_code, 0) << made.errors;
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  static fs::path data() { return folder_->path() / "data"; }
+  // Of this test.
+  static fs::path output() { return folder_->path() / testing::UnitTest::GetInstance()->current_test_info()->name(); }
+
+  // Three epochs of ten steps.
+  static std::vector<std::string> training(const fs::path& output, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {built_program("train_cifar"),
+                                      "--data",
+                                      data(),
+                                      "--model",
+                                      "lenet",
+                                      "--epochs",
+                                      "3",
+                                      "--output",
+                                      output,
+                                      "--threads",
+                                      "1",
+                                      "--global-batch",
+                                      "60",
+                                      "--report-every",
+                                      "5",
+                                      "--plan-folder",
+                                      folder_->path() / "plans"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  static ProgramResult train(const fs::path& output, const std::vector<std::string>& more = {}) {
+    return run_program(training(output, more));
+  }
+  static nlohmann::json json(const fs::path& file) { return nlohmann::json::parse(read_file(file, 1 << 20)); }
+  static std::string weights(const fs::path& output) { return json(output / "summary.json")["weights_hash"]; }
+  static fs::path checkpoint(const fs::path& output, int step) {
+    return output / "checkpoints" / fmt::format("step-{:012}.h5", step);
+  }
+  static void damage(const fs::path& file) {
+    std::string bytes = read_file(file, 1 << 24);
+    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+    write_file_atomically(file, bytes);
+  }
+  // Weights of the training that nobody disturbed.
+  static std::string undisturbed() {
+    static const std::string hash = [] {
+      EXPECT_EQ(train(folder_->path() / "undisturbed", {"--keep-latest", "9", "--checkpoint-every", "5"}).exit_code, 0);
+      return weights(folder_->path() / "undisturbed");
+    }();
+    return hash;
+  }
+  // A copy of what the undisturbed training left, as if it had been killed after `step`.
+  static void leave_killed_after(int step) {
+    undisturbed();
+    fs::copy(folder_->path() / "undisturbed", output(), fs::copy_options::recursive);
+    for (int later = step + 1; later <= 30; ++later) fs::remove(checkpoint(output(), later));
+    fs::remove(output() / "summary.json");
+  }
+
+  static TemporaryFolder* folder_;
+};
+
+TemporaryFolder* CheckpointRunTest::folder_ = nullptr;
+
+TEST_F(CheckpointRunTest, the_same_command_goes_on_from_the_newest_checkpoint) {
+  leave_killed_after(15);
+  const ProgramResult result = train(output());
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("going on from '" + checkpoint(output(), 15).string() + "'"));
+  EXPECT_THAT(result.output, Not(HasSubstr("step 15/30")));
+  EXPECT_EQ(weights(output()), undisturbed());
+}
+
+TEST_F(CheckpointRunTest, a_finished_training_stays_as_it_is_and_can_be_given_more_epochs) {
+  leave_killed_after(30);
+  ASSERT_EQ(train(output()).exit_code, 0);
+  EXPECT_EQ(weights(output()), undisturbed());
+  EXPECT_EQ(json(output() / "summary.json")["test_accuracy"],
+            json(folder_->path() / "undisturbed" / "summary.json")["test_accuracy"]);
+  const ProgramResult more = train(output(), {"--epochs", "4"});
+  EXPECT_EQ(more.exit_code, 0) << more.errors;
+  EXPECT_EQ(json(output() / "summary.json")["steps"], 40);
+  EXPECT_EQ(train(output()).exit_code, 2);  // not fewer than are done
+}
+
+TEST_F(CheckpointRunTest, another_recipe_is_refused_by_the_field_and_nothing_changes) {
+  leave_killed_after(15);
+  const std::string metrics = read_file(output() / "metrics.jsonl", 1 << 20);
+  const ProgramResult result = train(output(), {"--seed", "7"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors,
+              HasSubstr("the checkpoint was made with --seed 0, now it is 7 (a training goes on as it began). Take the "
+                        "earlier value, another --checkpoints, or --resume never."));
+  EXPECT_EQ(read_file(output() / "metrics.jsonl", 1 << 20), metrics);
+  EXPECT_TRUE(fs::exists(checkpoint(output(), 15)));
+}
+
+TEST_F(CheckpointRunTest, a_damaged_checkpoint_is_named_and_the_one_before_gives_the_same_weights) {
+  leave_killed_after(15);
+  damage(checkpoint(output(), 15));
+  const ProgramResult result = train(output());
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("checkpoint '" + checkpoint(output(), 15).string() +
+                                       "' is damaged or not a checkpoint: its hash does not match its content."));
+  EXPECT_THAT(result.output, HasSubstr("going on from '" + checkpoint(output(), 10).string() + "'"));
+  EXPECT_EQ(weights(output()), undisturbed());
+}
+
+TEST_F(CheckpointRunTest, if_all_checkpoints_are_damaged_it_ends_with_65) {
+  leave_killed_after(10);
+  for (const int step : {0, 5, 10}) damage(checkpoint(output(), step));
+  const ProgramResult result = train(output());
+  EXPECT_EQ(result.exit_code, 65);
+  EXPECT_THAT(result.errors, HasSubstr("none of the 3 checkpoints in '" + (output() / "checkpoints").string() +
+                                       "' is whole (nothing was overwritten)."));
+  for (const int step : {0, 5, 10}) EXPECT_TRUE(fs::exists(checkpoint(output(), step)));
+}
+
+TEST_F(CheckpointRunTest, a_file_may_be_named_and_later_checkpoints_are_moved_aside) {
+  leave_killed_after(30);
+  const ProgramResult result = train(output(), {"--resume", checkpoint(output(), 20)});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("the checkpoints of later steps in"));
+  EXPECT_TRUE(fs::exists(output() / "checkpoints" / "set-aside-1" / checkpoint(output(), 30).filename()));
+  EXPECT_EQ(weights(output()), undisturbed());
+}
+
+TEST_F(CheckpointRunTest, begun_anew_it_loses_nothing_of_the_earlier_training) {
+  leave_killed_after(15);
+  const ProgramResult result = train(output(), {"--resume", "never", "--seed", "7"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, Not(HasSubstr("going on")));
+  EXPECT_TRUE(fs::exists(output() / "checkpoints" / "set-aside-1" / checkpoint(output(), 15).filename()));
+  EXPECT_NE(weights(output()), undisturbed());
+}
+
+TEST_F(CheckpointRunTest, on_another_number_of_ranks_the_global_batch_stays_and_the_bits_do_not) {
+  const std::vector<std::string> words = {"--batch-per-rank", "30", "--checkpoint-every", "5", "--keep-latest", "9"};
+  std::vector<std::string> each = training(output(), words);
+  each.erase(std::ranges::find(each, "--global-batch"), std::ranges::find(each, "--global-batch") + 2);
+  ASSERT_EQ(run_program(under_mpirun(2, each)).exit_code, 0);
+  for (const int step : {20, 25, 30}) fs::remove(checkpoint(output(), step));
+  const ProgramResult result = run_program(each);
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("the checkpoint was made otherwise: 1 rank instead of 2 ranks now. The training "
+                                       "goes on, but not with the same bits."));
+  EXPECT_EQ(json(output() / "summary.json")["global_batch"], 60);
+}
+
+TEST_F(CheckpointRunTest, out_of_time_it_stops_with_75_and_the_same_command_gives_the_same_weights) {
+  const ProgramResult stopped = train(output(), {"--time-limit", "1s"});
+  EXPECT_EQ(stopped.exit_code, 75) << stopped.errors;
+  EXPECT_EQ(json(output() / "failure.json")["code"], 75);
+  EXPECT_THAT(json(output() / "failure.json")["sentence"].get<std::string>(),
+              HasSubstr("stopped after step 1 of 30 (--time-limit), with a checkpoint in '"));
+  ASSERT_EQ(train(output()).exit_code, 0);
+  EXPECT_EQ(weights(output()), undisturbed());
+  EXPECT_FALSE(fs::exists(output() / "failure.json"));
+}
+
+TEST_F(CheckpointRunTest, a_signal_to_one_of_several_ranks_stops_all_of_them_with_one_checkpoint) {
+  std::vector<std::string> words = under_mpirun(3, training(output(), {"--epochs", "100000"}));
+  std::string command;
+  for (const std::string& word : words) command += "'" + word + "' ";
+  const std::string wait = "until grep -q step '" + (output() / "metrics.jsonl").string() + "'; do sleep 0.05; done; ";
+  const ProgramResult result = run_program(
+      {"bash", "-c", command + "& p=$!; " + wait + "kill -USR1 $(ps -o pid= --ppid $p | tail -1); wait $p"});
+  EXPECT_EQ(result.exit_code, 75) << result.errors;
+  EXPECT_EQ(json(output() / "failure.json")["code"], 75);
+  const int steps = json(output() / "failure.json")["step"].get<int>() + 1;
+  EXPECT_TRUE(fs::exists(checkpoint(output(), steps)));
+}
+
+TEST_F(CheckpointRunTest, where_no_checkpoint_can_be_written_training_goes_on_and_ends_with_1) {
+  std::string command;
+  for (const std::string& word : training(output())) command += "'" + word + "' ";
+  const std::string checkpoints = (output() / "checkpoints").string();
+  const ProgramResult result =
+      run_program({"bash", "-c",
+                   command + "& p=$!; until [ -e '" + checkpoints + "/lock' ]; do sleep 0.01; done; rm -rf '" +
+                       checkpoints + "'; wait $p"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.errors, HasSubstr("the checkpoint of step 30 is not written, the training goes on: cannot write"));
+  EXPECT_THAT(json(output() / "failure.json")["sentence"].get<std::string>(),
+              HasSubstr("the training is done, but its last checkpoint is not written: cannot write '"));
+  EXPECT_EQ(weights(output()), undisturbed());
+}
+
+TEST_F(CheckpointRunTest, weights_of_another_training_are_a_beginning_and_no_more) {
+  undisturbed();
+  const fs::path from = folder_->path() / "undisturbed" / "model.h5";
+  const ProgramResult result = train(output(), {"--init-from", from, "--lr", "0.001", "--epochs", "1"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("weights from '" + from.string() + "'"));
+  EXPECT_THAT(result.output, HasSubstr("step 10/10"));
+  EXPECT_NE(weights(output()), undisturbed());
+  const ProgramResult other = train(output().string() + "2", {"--init-from", from, "--model", "resnet20"});
+  EXPECT_EQ(other.exit_code, 65);
+  EXPECT_THAT(other.errors, HasSubstr("the weights do not fit this model: "));
+}
+
+}  // namespace
+}  // namespace lockstep

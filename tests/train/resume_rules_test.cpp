@@ -1,0 +1,123 @@
+#include "train/resume_rules.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+Recipe recipe() {
+  Recipe recipe;
+  recipe.model = "resnet20";
+  recipe.batch.global_batch = 128;
+  return recipe;
+}
+
+Manifest data() {
+  Manifest manifest;
+  manifest.root_hash = "abc";
+  return manifest;
+}
+
+nlohmann::json fixed(const Recipe& recipe) {
+  // Through text, as a checkpoint keeps it.
+  return nlohmann::json::parse(fixed_recipe(recipe, 128, data(), DType::f32).dump());
+}
+
+// What a resume with the recipe after `change` says.
+std::string answer(const std::function<void(Recipe&)>& change) {
+  Recipe changed = recipe();
+  change(changed);
+  return words_of(Failure::usage,
+                  [&] { require_same_recipe(fixed(recipe()), fixed_recipe(changed, 128, data(), DType::f32)); });
+}
+
+std::string refusal(const std::string& field, const std::string& before, const std::string& now) {
+  return "the checkpoint was made with --" + field + " " + before + ", now it is " + now +
+         " (a training goes on as it began). Take the earlier value, another --checkpoints, or --resume never.";
+}
+
+TEST(ResumeRulesTest, what_may_change_is_not_looked_at) {
+  EXPECT_EQ(answer([](Recipe& changed) {
+              changed.data = "elsewhere";
+              changed.output = "elsewhere";
+              changed.epochs = 99;
+              changed.loader_threads = 7;
+              changed.report_every = 3;
+              changed.reduce.reducer = "mpi";
+              changed.reduce.bucket_bytes = 1;
+              changed.checkpoints.keep.latest = 9;
+              changed.time_limit_seconds = 3;
+            }),
+            "no error");
+}
+
+TEST(ResumeRulesTest, what_may_not_change_is_refused_by_name) {
+  EXPECT_EQ(answer([](Recipe& changed) { changed.model = "lenet"; }), refusal("model", "\"resnet20\"", "\"lenet\""));
+  EXPECT_EQ(answer([](Recipe& changed) { changed.seed = 1; }), refusal("seed", "0", "1"));
+  EXPECT_EQ(answer([](Recipe& changed) { changed.learning_rate.rate = 0.5; }), refusal("lr", "0.1", "0.5"));
+  EXPECT_EQ(answer([](Recipe& changed) { changed.learning_rate.schedule = Schedule::step; }),
+            refusal("schedule", "\"one-cycle\"", "\"step\""));
+  EXPECT_EQ(answer([](Recipe& changed) { changed.learning_rate.warmup_epochs = 2; }), refusal("warmup", "null", "2.0"));
+  EXPECT_EQ(answer([](Recipe& changed) { changed.learning_rate.milestones = {3}; }),
+            refusal("milestones", "[]", "[3.0]"));
+  EXPECT_EQ(answer([](Recipe& changed) { changed.sgd.kind = Momentum::nesterov; }),
+            refusal("nesterov", "false", "true"));
+  EXPECT_EQ(answer([](Recipe& changed) { changed.batch.accumulate = 2; }), refusal("accumulate", "1", "2"));
+  EXPECT_EQ(answer([](Recipe& changed) { changed.reduce.wire = DType::bf16; }),
+            refusal("wire", "\"fp32\"", "\"bf16\""));
+  EXPECT_NE(answer([](Recipe& changed) { changed.sgd.momentum = 0.5F; }), "no error");
+  EXPECT_NE(answer([](Recipe& changed) { changed.sgd.weight_decay = 0.5F; }), "no error");
+  EXPECT_NE(answer([](Recipe& changed) { changed.sgd.decay_scope = DecayScope::weights_only; }), "no error");
+  EXPECT_NE(answer([](Recipe& changed) { changed.label_smoothing = 0.5F; }), "no error");
+  EXPECT_NE(answer([](Recipe& changed) { changed.augmentation = Augmentation::none; }), "no error");
+  EXPECT_NE(answer([](Recipe& changed) { changed.learning_rate.base_batch = 0; }), "no error");
+  EXPECT_NE(answer([](Recipe& changed) { changed.learning_rate.factor = 0.5; }), "no error");
+}
+
+TEST(ResumeRulesTest, other_data_another_precision_and_another_batch_are_refused) {
+  const auto refused = [](const nlohmann::json& now) {
+    return words_of(Failure::usage, [&] { require_same_recipe(fixed(recipe()), now); });
+  };
+  Manifest other = data();
+  other.root_hash = "def";
+  EXPECT_EQ(refused(fixed_recipe(recipe(), 128, other, DType::f32)), refusal("data (hash)", "\"abc\"", "\"def\""));
+  EXPECT_EQ(refused(fixed_recipe(recipe(), 128, data(), DType::bf16)), refusal("precision", "\"fp32\"", "\"bf16\""));
+  EXPECT_EQ(refused(fixed_recipe(recipe(), 64, data(), DType::f32)), refusal("global-batch", "128", "64"));
+}
+
+TEST(ResumeRulesTest, the_automatic_augmentation_is_the_one_it_stands_for) {
+  EXPECT_EQ(answer([](Recipe& changed) { changed.augmentation = default_augmentation(data().kind); }), "no error");
+}
+
+TEST(ResumeRulesTest, a_batch_stated_for_each_rank_keeps_the_global_batch) {
+  Recipe each = recipe();
+  each.batch = {std::nullopt, 32, 1};
+  const nlohmann::json earlier = fixed(each);
+  EXPECT_EQ(batch_of_resumed(each.batch, earlier).global_batch, 128);
+  EXPECT_EQ(batch_of_resumed({std::nullopt, 16, 1}, earlier).global_batch, std::nullopt);
+  EXPECT_EQ(batch_of_resumed({std::nullopt, 32, 2}, earlier).global_batch, std::nullopt);
+  EXPECT_EQ(batch_of_resumed({64, std::nullopt, 1}, earlier).global_batch, 64);
+}
+
+TEST(ResumeRulesTest, what_the_bits_depend_on_is_compared_and_named) {
+  const Origin earlier{2, "cpu: some, 1 thread", "cpu: AVX2", {{"HDF5", "1.10"}, {"Open MPI", "4.1"}}};
+  EXPECT_EQ(origin_difference(earlier, earlier, Sums::rounded), "");
+  const Origin other{1, "cpu: other, 2 threads", "cpu: AVX-512", {{"HDF5", "1.10"}, {"Open MPI", "5.0"}, {"x", "1"}}};
+  EXPECT_EQ(origin_difference(earlier, other, Sums::rounded),
+            "1 rank instead of 2 ranks, cpu: AVX-512 instead of cpu: AVX2, Open MPI 5.0 instead of Open MPI 4.1, x 1 "
+            "instead of x (none)");
+}
+
+TEST(ResumeRulesTest, with_exact_sums_the_number_of_ranks_is_of_no_account) {
+  const Origin earlier{2, "cpu: some, 1 thread", "cpu: AVX2", {}};
+  const Origin more{12, "cpu: other, 3 threads", "cpu: AVX2", {}};
+  EXPECT_EQ(origin_difference(earlier, more, Sums::exact), "");
+}
+
+}  // namespace
+}  // namespace lockstep
