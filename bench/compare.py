@@ -3,29 +3,27 @@
 
     python3 bench/compare.py --build build/release
     python3 bench/compare.py --build build/release --only resnet18-fp32 --pairs 9
+    python3 bench/compare.py --build build/gpu_bundle --device cuda      on one GPU, against eager and torch.compile
 
 bench/README.md says what is measured and how. Progress goes to stderr.
 """
 
 import argparse
-import contextlib
 import dataclasses
 import datetime
-import json
 import os
 import pathlib
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 
-from comparison import HEAD, table_row
+from comparison import HEAD, missing_row, table_row
+from processes import CANNOT_COMPARE, ProgramFailed, give_up, json_line, output_of, python_with_torch, say, step_bench
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEER = HERE / "peers" / "step_peer.py"
-CANNOT_COMPARE = 2
-RUN_LIMIT_S = 600
+GPU_PEER = HERE / "peers" / "gpu_step_peer.py"
 ZEN_5 = ("AuthenticAMD", "26")  # targets are stated for it alone
 # PyTorch gives large blocks back to the kernel at every step unless its allocator keeps them: 15 to 45 % of its speed.
 JEMALLOC = {
@@ -49,13 +47,20 @@ class Case:
     precision: str
     ranks: int
     threads: int  # of each rank
-    target: float  # ratio to reach on Zen 5
+    target: float  # ratio to reach; on CPUs: on Zen 5
+    peer_mode: str = ""  # on a GPU: eager or compile
+    image_size: int = 32
+    classes: int = 10
 
     def options(self):
-        named = {"model": self.model, "batch": self.batch, "precision": self.precision, "threads": self.threads}
+        named = {"model": self.model, "batch": self.batch, "precision": self.precision}
+        named |= {"image-size": self.image_size, "classes": self.classes}
+        named |= {"device": "cuda"} if self.peer_mode else {"threads": self.threads}
         return [word for name, value in named.items() for word in (f"--{name}", str(value))]
 
     def title(self):
+        if self.peer_mode:
+            return f"{self.description}, against {self.peer_mode}"
         return f"{self.description}, {counted(self.ranks, 'rank')} x {counted(self.threads, 'thread')}"
 
 
@@ -69,57 +74,49 @@ CASES = [
 ]
 
 
-def say(text):
-    print(text, file=sys.stderr, flush=True)
+def resnet50_on_gpu(precision, target):
+    description = f"ResNet-50, 224 px, batch 256, {precision}"
+    return Case(f"resnet50-{precision}", description, "resnet50", 256, precision, 1, 1, target, "compile", 224, 1000)
 
 
-def give_up(text, code=1):
-    say(text)
-    sys.exit(code)
-
-
-def output_of(command, environment):
-    """What a program printed. Ends it with all its children when it takes too long."""
-    with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(
-        command, env=os.environ | environment, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
-    ) as process:
-        try:
-            printed, _ = process.communicate(timeout=RUN_LIMIT_S)
-        except BaseException as reason:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            if isinstance(reason, subprocess.TimeoutExpired):
-                give_up(f"{' '.join(map(str, command))} took more than {RUN_LIMIT_S} s.")
-            raise
-        if process.returncode != 0:
-            errors.seek(0)
-            give_up(f"{' '.join(map(str, command))} failed ({process.returncode}): {errors.read()[-2000:]}")
-        return printed
-
-
-def json_line(printed):
-    # torch.distributed.run puts the rank's name in front.
-    return json.loads(printed[printed.index("{") : printed.rindex("}") + 1])
+GPU_CASES = [
+    resnet50_on_gpu("bf16", 1.3),
+    resnet50_on_gpu("fp16", 1.5),
+    Case("resnet18-bf16-eager", "ResNet-18 (CIFAR), batch 512, bf16", "resnet18", 512, "bf16", 1, 1, 2.0, "eager"),
+    Case("resnet18-bf16-compile", "ResNet-18 (CIFAR), batch 512, bf16", "resnet18", 512, "bf16", 1, 1, 1.5, "compile"),
+]
 
 
 class Lockstep:
     name = "Lockstep"
 
     def __init__(self, build):
-        self.program = pathlib.Path(build) / "bin" / "step_bench"
-        if not self.program.is_file():
-            give_up(f"no step_bench in {self.program.parent} (--build). Build the release preset.", CANNOT_COMPARE)
+        self.program = step_bench(build)
 
     def run(self, case, steps):
         launcher = ["mpirun", "--bind-to", "none", "-n", str(case.ranks)] if case.ranks > 1 else []
-        command = [*launcher, self.program, *case.options(), "--steps", str(steps), "--convolutions"]
+        command = [*launcher, *self.program, *case.options(), "--steps", str(steps)]
+        command += [] if case.peer_mode else ["--convolutions"]
         command += ["--plan-folder", ""]  # the first step measures its kernels, as the peer chooses its own
         as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        return json_line(output_of(command, as_root))
+        line = json_line(output_of(command, as_root))
+        return line | {"peak_memory_bytes": line["device_memory_bytes"]} if case.peer_mode else line
 
     def versions(self):
-        lines = output_of([self.program, "--version"], {}).splitlines()
+        lines = output_of([*self.program, "--version"], {}).splitlines()
         return ", ".join(" ".join(line.split()) for line in lines)
+
+
+class GpuPyTorch:
+    name = "PyTorch"
+
+    def __init__(self, python):
+        self.python = python
+
+    def run(self, case, steps, untimed=None):
+        del untimed  # as many as torch.compile's graphs want
+        command = [self.python, GPU_PEER, *case.options(), "--mode", case.peer_mode, "--steps", str(steps)]
+        return json_line(output_of(command, {}))
 
 
 class PyTorch:
@@ -144,19 +141,6 @@ class PyTorch:
                 CANNOT_COMPARE,
             )
         return line
-
-
-def python_with_torch(wanted):
-    for python in [wanted] if wanted else [sys.executable, "/usr/bin/python3", "python3"]:
-        with contextlib.suppress(OSError):
-            if subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode == 0:
-                return python
-    where = wanted or "python3"
-    return give_up(
-        f"{where} cannot import torch (the peer to compare with). "
-        "Debian: apt install python3-torch. Or name another: --python.",
-        CANNOT_COMPARE,
-    )
 
 
 def summary(side, line):
@@ -190,16 +174,19 @@ def cpu_facts():
     return [re.search(rf"^{field}\s*: (.*)$", text, re.MULTILINE).group(1) for field in fields]
 
 
-def header(cores, lockstep, peer_line, load):
-    vendor, family, name = cpu_facts()
-    torch = ", ".join(f"{part} {version}" for part, version in peer_line["versions"].items())
+def header(hardware, lockstep, peer):
     return "\n".join([
-        f"- CPU: {name} ({vendor}, family {family}), cores {','.join(map(str, cores))}; load at the start {load:.1f}",
+        f"- {hardware}",
         f"- Lockstep: {lockstep.versions()}",
-        f"- PyTorch: {torch}, channels_last, {peer_line['allocator']}",
+        f"- PyTorch: {peer}",
         f"- {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
         "",
     ])
+
+
+def peer_words(line):
+    torch = ", ".join(f"{part} {version}" for part, version in line["versions"].items())
+    return f"{torch}, channels_last, {line.get('allocator', 'mixed precision, fused SGD, TF32 off in fp32')}"
 
 
 def positive(text):
@@ -212,7 +199,8 @@ def positive(text):
 def parse_options():
     parser = argparse.ArgumentParser(description="Compares whole training steps with PyTorch; prints a Markdown table.")
     parser.add_argument("--build", default="build/release", help="folder with bin/step_bench")
-    names = [case.name for case in CASES]
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    names = [case.name for case in CASES + GPU_CASES]
     parser.add_argument("--only", action="append", choices=names, help="this case alone; may be repeated")
     parser.add_argument("--pairs", type=positive, default=5, help="of runs; fewer than five prove little")
     parser.add_argument("--seconds", type=float, default=6, help="that the timed steps of one run shall take")
@@ -222,24 +210,51 @@ def parse_options():
     return parser.parse_args()
 
 
-def main():
-    options = parse_options()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that output_of() ends what it started
+def compare_on_cpu(cases, options):
     load = os.getloadavg()[0]
-    sides = [
-        Lockstep(options.build),
-        PyTorch(python_with_torch(options.python), {} if options.without_jemalloc else JEMALLOC),
-    ]
+    allocator = {} if options.without_jemalloc else JEMALLOC
+    sides = [Lockstep(options.build), PyTorch(python_with_torch(options.python), allocator)]
     cores = sorted(os.sched_getaffinity(0))[: max(case.ranks * case.threads for case in CASES)]
     os.sched_setaffinity(0, cores)  # every process started from here inherits it
     has_targets = tuple(cpu_facts()[:2]) == ZEN_5
-    rows, peer_line = [], None
-    for case in CASES:
-        if options.only is None or case.name in options.only:
+    rows = []
+    for case in cases:
+        ours, theirs = measure(case, sides, options)
+        rows.append(table_row(case.title(), case.target if has_targets else None, ours, theirs))
+    vendor, family, name = cpu_facts()
+    words = f"CPU: {name} ({vendor}, family {family}), cores {','.join(map(str, cores))}; load at the start {load:.1f}"
+    return [header(words, sides[0], peer_words(theirs[0])), HEAD, *rows]
+
+
+def compare_on_gpu(cases, options):
+    """A case that fails leaves its row without figures: the others may still run."""
+    sides = [Lockstep(options.build), GpuPyTorch(python_with_torch(options.python))]
+    rows, gpu, peer = [], "GPU: unknown", "unknown"
+    for case in cases:
+        try:
             ours, theirs = measure(case, sides, options)
-            rows.append(table_row(case.title(), case.target if has_targets else None, ours, theirs))
-            peer_line = theirs[0]
-    print("\n".join([header(cores, sides[0], peer_line, load), HEAD, *rows]))
+        except ProgramFailed as reason:
+            say(str(reason))
+            rows.append(missing_row(case.title(), str(reason)))
+            continue
+        rows.append(table_row(case.title(), case.target, ours, theirs))
+        gpu, peer = f"GPU: {ours[0]['device']}", peer_words(theirs[0])
+    return [header(gpu, sides[0], peer), HEAD, *rows]
+
+
+def main():
+    options = parse_options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that output_of() ends what it started
+    on_gpu = options.device == "cuda"
+    known = GPU_CASES if on_gpu else CASES
+    cases = [case for case in known if options.only is None or case.name in options.only]
+    if not cases:
+        named = ", ".join(options.only)
+        give_up(f"no case of that name with --device {options.device}: {named} (--only).", CANNOT_COMPARE)
+    try:
+        print("\n".join((compare_on_gpu if on_gpu else compare_on_cpu)(cases, options)))
+    except ProgramFailed as reason:
+        give_up(str(reason))
 
 
 if __name__ == "__main__":

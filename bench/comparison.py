@@ -58,6 +58,12 @@ def table_row(description, target, ours, theirs):
     return "| " + " | ".join(cells) + " |"
 
 
+def missing_row(description, reason):
+    """Of a case that could not be measured: the last words of the program that failed."""
+    words = reason.strip().splitlines()[-1].replace("|", "/")
+    return "| " + " | ".join([description, "–", "–", f"not measured: {words}", *["–"] * 4]) + " |"
+
+
 HEAD = """\
 | whole training steps | Lockstep, samples/s | PyTorch, samples/s | ratio (95 % interval) | to reach \
 | of the convolution-only bound | peak memory of a rank, MiB (Lockstep / PyTorch) \

@@ -64,6 +64,16 @@ run_first_step() { # NAME ARGUMENTS...
   fi
 }
 
+# The same steps in PyTorch, in turn with ours: a table of its own, or a word about what is missing.
+run_peers() {
+  local log=$bundle/log/peers
+  if python3 "$root/bench/compare.py" --device cuda --build "$bundle" --seconds 3 >"$log.md" 2>"$log.txt"; then
+    printf '\n%s\n' "$(cat "$log.md")"
+  else
+    row "against PyTorch" "not compared: $(tail -1 "$log.txt")"
+  fi
+}
+
 run() {
   [ -x "$bundle/run" ] || { echo "gpu.sh: no bundle in '$bundle'. Make one with tests/gpu.sh pack." >&2; exit 2; }
   mkdir -p "$bundle/log"
@@ -91,6 +101,7 @@ run() {
     --precision bf16
   run_bench "resnet20-2ranks-1gpu-bf16" mpirun -n 2 step_bench --device cuda --model resnet20 --batch 256 \
     --precision bf16 --reduce mpi --steps 30
+  run_peers
   exit "$failed"
 }
 

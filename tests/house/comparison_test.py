@@ -58,7 +58,9 @@ class Row(unittest.TestCase):
         self.assertEqual(len(columns), 1)
 
 
-class Compare(unittest.TestCase):
+class StandIns(unittest.TestCase):
+    """compare.py with programs that print what they are told."""
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -80,6 +82,13 @@ class Compare(unittest.TestCase):
         command = [sys.executable, ROOT / "bench" / "compare.py", "--build", self.build, "--python", self.python]
         return subprocess.run([*command, *options], capture_output=True, text=True, check=False, timeout=60)
 
+    def refused(self, *options):
+        result = self.compare(*options)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        return result.stderr.splitlines()[-1]
+
+
+class Compare(StandIns):
     def test_runs_both_sides_in_turn_behind_one_step_each(self):
         result = self.compare("--only", "resnet20-fp32", "--pairs", "3", "--steps", "7")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -92,11 +101,6 @@ class Compare(unittest.TestCase):
         self.stand_in("python", line(1))
         result = self.compare("--only", "resnet20-bf16")
         self.assertIn("| 20.00 (one run each) |", result.stdout)
-
-    def refused(self, *options):
-        result = self.compare(*options)
-        self.assertEqual((result.returncode, result.stdout), (2, ""))
-        return result.stderr.splitlines()[-1]
 
     def test_refuses_without_jemalloc(self):
         self.stand_in("python", line(10, allocator="malloc"))
@@ -118,6 +122,56 @@ class Compare(unittest.TestCase):
         (self.build / "bin" / "step_bench").unlink()
         wanted = f"no step_bench in {self.build}/bin (--build). Build the release preset."
         self.assertEqual(self.refused(), wanted)
+
+
+class CompareOnGpu(StandIns):
+    """The same stand-ins as programs for a GPU; what they would measure is not for a test."""
+
+    def setUp(self):
+        super().setUp()
+        self.stand_in("bin/step_bench", line(300, device="cuda: a GPU, 80 GiB", device_memory_bytes=200 << 20))
+        self.stand_in("python", line(200))
+
+    def compare(self, *options):
+        return super().compare("--device", "cuda", *options)
+
+    def test_pairs_both_sides_on_the_gpu(self):
+        result = self.compare("--only", "resnet50-bf16", "--pairs", "3", "--steps", "7")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        calls = [call.split() for call in self.calls.read_text(encoding="utf-8").splitlines() if "--model" in call]
+        self.assertEqual([call[0] for call in calls], ["step_bench", "python"] * 4)
+        for call in calls:
+            self.assertEqual(call[call.index("--device") + 1], "cuda")
+            self.assertEqual(call[call.index("--image-size") + 1], "224")
+            self.assertNotIn("--threads", call)
+        self.assertTrue(calls[1][1].endswith("gpu_step_peer.py"))
+        self.assertEqual(calls[1][calls[1].index("--mode") + 1], "compile")
+        title = "ResNet-50, 224 px, batch 256, bf16, against compile"
+        self.assertIn(f"| {title} | 300 | 200 | 1.50 (1.50–1.50) | ≥ 1.3 | – | 200 / 100 |", result.stdout)
+        self.assertIn("- GPU: cuda: a GPU, 80 GiB", result.stdout)
+
+    def test_goes_on_where_one_case_fails(self):
+        refusal = 'case "$*" in *compile*) echo "no | compiler" >&2; exit 2;; esac'
+        self.python.write_text(
+            f"""#!/bin/sh\n[ "$1" = -c ] && exit 0\n{refusal}\necho '{json.dumps(line(200))}'\n""", encoding="utf-8"
+        )
+        result = self.compare("--pairs", "2", "--steps", "3")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout.count("| not measured: no / compiler |"), 3)
+        self.assertEqual(result.stdout.count("| 1.50 (1.50–1.50) |"), 1)
+        self.assertEqual(len({text.count("|") for text in result.stdout.splitlines() if text.startswith("|")}), 1)
+
+    def test_starts_a_bundle_by_its_own_script(self):
+        run = self.build / "run"
+        run.write_text(f'#!/bin/sh\necho bundle "$@" >> {self.calls}\nexec {self.build}/bin/"$@"\n', encoding="utf-8")
+        run.chmod(0o755)
+        self.assertEqual(self.compare("--only", "resnet18-bf16-eager", "--pairs", "1").returncode, 0)
+        self.assertIn("bundle step_bench --model resnet18", self.calls.read_text(encoding="utf-8"))
+
+    def test_refuses_a_case_of_the_other_device(self):
+        self.assertEqual(
+            self.refused("--only", "resnet20-fp32"), "no case of that name with --device cuda: resnet20-fp32 (--only)."
+        )
 
 
 if __name__ == "__main__":

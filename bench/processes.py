@@ -1,0 +1,73 @@
+"""Running the programs that compare.py compares, and finding them."""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+CANNOT_COMPARE = 2
+RUN_LIMIT_S = 600
+
+
+class ProgramFailed(Exception):
+    """A program ended with an error, or not in time; the text says which and why."""
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def give_up(text, code=1):
+    say(text)
+    sys.exit(code)
+
+
+def output_of(command, environment):
+    """What a program printed. Ends it with all its children when it takes too long."""
+    words = " ".join(map(str, command))
+    with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(
+        command, env=os.environ | environment, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+    ) as process:
+        try:
+            printed, _ = process.communicate(timeout=RUN_LIMIT_S)
+        except BaseException as reason:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(reason, subprocess.TimeoutExpired):
+                raise ProgramFailed(f"{words} took more than {RUN_LIMIT_S} s.") from reason
+            raise
+        if process.returncode != 0:
+            errors.seek(0)
+            raise ProgramFailed(f"{words} failed ({process.returncode}):\n{errors.read()[-2000:]}")
+        return printed
+
+
+def json_line(printed):
+    # torch.distributed.run puts the rank's name in front.
+    return json.loads(printed[printed.index("{") : printed.rindex("}") + 1])
+
+
+def step_bench(build):
+    """The words that start step_bench: in a build folder, or in a bundle that brings its libraries along."""
+    folder = pathlib.Path(build).resolve()
+    program = folder / "bin" / "step_bench"
+    if not program.is_file():
+        give_up(f"no step_bench in {pathlib.Path(build) / 'bin'} (--build). Build the release preset.", CANNOT_COMPARE)
+    return [folder / "run", "step_bench"] if (folder / "run").is_file() else [program]
+
+
+def python_with_torch(wanted):
+    for python in [wanted] if wanted else [sys.executable, "/usr/bin/python3", "python3"]:
+        with contextlib.suppress(OSError):
+            if subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode == 0:
+                return python
+    where = wanted or "python3"
+    return give_up(
+        f"{where} cannot import torch (the peer to compare with). "
+        "Debian: apt install python3-torch. Or name another: --python.",
+        CANNOT_COMPARE,
+    )
