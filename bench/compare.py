@@ -227,13 +227,15 @@ def compare_on_cpu(cases, options):
 
 
 def compare_on_gpu(cases, options):
-    """A case that fails leaves its row without figures: the others may still run."""
+    """A case that fails leaves its row without figures, unless all do."""
     sides = [Lockstep(options.build), GpuPyTorch(python_with_torch(options.python))]
-    rows, gpu, peer = [], "GPU: unknown", "unknown"
+    rows, gpu, peer = [], None, None
     for case in cases:
         try:
             ours, theirs = measure(case, sides, options)
         except ProgramFailed as reason:
+            if gpu is None and case is cases[-1]:
+                raise
             say(str(reason))
             rows.append(missing_row(case.title(), str(reason)))
             continue
@@ -254,7 +256,7 @@ def main():
     try:
         print("\n".join((compare_on_gpu if on_gpu else compare_on_cpu)(cases, options)))
     except ProgramFailed as reason:
-        give_up(str(reason))
+        give_up(str(reason).rstrip())
 
 
 if __name__ == "__main__":

@@ -2,11 +2,11 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,8 +19,6 @@
 #include "base/file.hpp"
 #include "base/log.hpp"
 #include "launch/launcher.hpp"
-
-extern char** environ;
 
 namespace lockstep {
 namespace {
@@ -65,6 +63,7 @@ std::vector<std::string> words_of_child(int argc, char** argv, const fs::path& p
 // What the program printed on standard output.
 std::string output_of(std::vector<std::string> words, const fs::path& recording) {
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   posix_spawn_file_actions_t actions;

@@ -70,7 +70,7 @@ run_peers() {
   if python3 "$root/bench/compare.py" --device cuda --build "$bundle" --seconds 3 >"$log.md" 2>"$log.txt"; then
     printf '\n%s\n' "$(cat "$log.md")"
   else
-    row "against PyTorch" "not compared: $(tail -1 "$log.txt")"
+    row "against PyTorch" "not compared: $(grep . "$log.txt" | tail -1)"
   fi
 }
 

@@ -115,6 +115,7 @@ std::optional<int> spread_over_gpus(int argc, char** argv, const std::function<s
     std::vector<std::string> launch = words_for_gpus(words, count);
     if (launch.empty()) return std::nullopt;
     std::vector<char*> pointers;
+    pointers.reserve(launch.size() + 1);
     for (std::string& word : launch) pointers.push_back(word.data());
     pointers.push_back(nullptr);
     ::execvp(pointers[0], pointers.data());

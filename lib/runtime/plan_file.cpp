@@ -38,17 +38,23 @@ std::optional<std::string_view> take_line(std::string_view& text) {
   return line;
 }
 
+std::optional<PlanLine> choice_in(std::string_view line) {
+  if (line.size() > most_line_bytes || !is_printable(line)) return std::nullopt;
+  return split_plan_line(line);
+}
+
 // Calls `visit` for every line that states a choice, and returns how many lines do not.
 template <typename Visit>
 std::int64_t visit_choices(std::string_view plan, const Visit& visit) {
   std::int64_t others = 0;
-  while (const std::optional<std::string_view> line = take_line(plan)) {
-    const bool sound = line->size() <= most_line_bytes && is_printable(*line);
-    const std::optional<PlanLine> choice = sound ? split_plan_line(*line) : std::nullopt;
+  while (!plan.empty()) {
+    const std::size_t end = plan.find('\n');
+    const std::optional<PlanLine> choice = choice_in(plan.substr(0, end == std::string_view::npos ? 0 : end));
     if (choice) visit(*choice);
-    if (!choice) ++others;
+    others += choice ? 0 : 1;
+    plan.remove_prefix(std::min(end, plan.size() - 1) + 1);
   }
-  return others + (plan.empty() ? 0 : 1);
+  return others;
 }
 
 Choices choices_of(std::string_view plan) {
@@ -94,8 +100,8 @@ fs::path folder_in(const char* variable) {
 
 }  // namespace
 
-PlanFile::PlanFile(fs::path folder, std::string conditions) : conditions_(std::move(conditions)) {
-  if (!folder.empty()) path_ = std::move(folder) / file_name(conditions_);
+PlanFile::PlanFile(const fs::path& folder, std::string conditions) : conditions_(std::move(conditions)) {
+  if (!folder.empty()) path_ = folder / file_name(conditions_);
 }
 
 // The choices in the text of a file. Throws Error(bad_data) with what is wrong, for a sentence that names the file.

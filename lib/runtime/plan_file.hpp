@@ -15,7 +15,7 @@ namespace lockstep {
 class PlanFile {
  public:
   // `conditions` is Device::plan_conditions(): a file that states others is not used. Empty folder: nothing is kept.
-  PlanFile(std::filesystem::path folder, std::string conditions);
+  PlanFile(const std::filesystem::path& folder, std::string conditions);
 
   // What earlier runs chose, as Ops::suggest_plan() takes it; empty where there is nothing of use.
   std::string read() const;

@@ -161,6 +161,12 @@ class CompareOnGpu(StandIns):
         self.assertEqual(result.stdout.count("| 1.50 (1.50–1.50) |"), 1)
         self.assertEqual(len({text.count("|") for text in result.stdout.splitlines() if text.startswith("|")}), 1)
 
+    def test_fails_where_no_case_can_be_measured(self):
+        (self.build / "bin" / "step_bench").write_text("#!/bin/sh\necho 'no GPU here' >&2\nexit 2\n", encoding="utf-8")
+        result = self.compare("--pairs", "1")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertEqual(result.stderr.splitlines()[-1], "no GPU here")
+
     def test_starts_a_bundle_by_its_own_script(self):
         run = self.build / "run"
         run.write_text(f'#!/bin/sh\necho bundle "$@" >> {self.calls}\nexec {self.build}/bin/"$@"\n', encoding="utf-8")
