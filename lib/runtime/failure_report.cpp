@@ -12,9 +12,11 @@
 #include <charconv>
 #include <climits>
 #include <ctime>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 
 namespace lockstep::failure_report {
 namespace {
@@ -160,6 +162,17 @@ bool write_of(int rank, const Cause& cause) noexcept {
   const Outcome outcome = publish(report_of(rank, cause).view());
   errno = saved_errno;
   return outcome != Outcome::another_stands;
+}
+
+std::optional<int> standing_code() {
+  if (!state.has_folder) return std::nullopt;
+  try {
+    constexpr std::size_t longest = 1 << 16;
+    const int code = nlohmann::json::parse(read_file(state.file.data(), longest)).at("code");
+    return code > 0 && code < 256 ? std::optional(code) : std::nullopt;
+  } catch (const std::exception&) {
+    return std::nullopt;  // none stands, or none of ours
+  }
 }
 
 void share(const Shared& shared) {

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -39,6 +40,9 @@ struct Cause {
 // when the report of another rank stands, for then the job is ending with that one's words.
 bool write(const Cause& cause) noexcept;
 bool write_of(int rank, const Cause& cause) noexcept;
+
+// The exit code in the report that stands, if there is one that can be read. Not for signal handlers.
+std::optional<int> standing_code();
 
 // What the ranks of a node know of each other's failures, in memory they share: see runtime/watcher.
 struct Shared {

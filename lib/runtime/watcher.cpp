@@ -74,6 +74,7 @@ Watcher::Watcher(const Communicator& world, const Communicator& node, std::strin
       world_size_(world.size()),
       node_rank_(node.rank()),
       board_(node),
+      link_(world, node, host_),
       wake_(make_wake()) {
   find_ranks(world, node);
   rank_status::move_to(&board_.status(node_rank_));
@@ -88,6 +89,7 @@ Watcher::~Watcher() {
   board_.status(node_rank_).code = done;
   wake(wake_, Wake::stop);
   thread_.join();
+  link_.leave();
   ignore_wakes();
   rank_status::move_to(nullptr);
 }
@@ -116,12 +118,12 @@ bool Watcher::Watched::has_ended() const {
 // Between two looks at those who tell nothing by themselves; -1: there are none.
 int Watcher::period_ms() const {
   constexpr int without_pidfds = 100;
-  constexpr double longest = 1000;
+  constexpr int longest = 1000;
   if (std::ranges::any_of(ranks_, [](const Watched& rank) { return rank.is_visible && *rank.handle < 0; })) {
     return without_pidfds;
   }
-  if (options_.hang_timeout_seconds == 0) return -1;
-  return static_cast<int>(std::clamp(options_.hang_timeout_seconds * 1e3 / 20, 20.0, longest));
+  if (options_.hang_timeout_seconds == 0) return link_.is_used() ? longest : -1;
+  return static_cast<int>(std::clamp(options_.hang_timeout_seconds * 1e3 / 20, 20.0, 1.0 * longest));
 }
 
 void Watcher::watch() {
@@ -134,22 +136,27 @@ void Watcher::watch() {
   while (true) {
     std::vector<pollfd> handles{{wake_, POLLIN, 0}};
     for (const int rank : alive) handles.push_back({*ranks_[static_cast<std::size_t>(rank)].handle, POLLIN, 0});
+    link_.add_handles(handles);
     const bool is_last_look = timeout_ms == last_look_ms;
     const int events = ::poll(handles.data(), handles.size(), timeout_ms);
     const Wakes wakes = read_wakes(wake_);
     if (wakes.stop) return;
     if (wakes.terminate) timeout_ms = last_look_ms;
     if (wakes.say_where) say_where();
+    link_.serve();
     std::erase_if(alive, [&](int rank) {
       if (!ranks_[static_cast<std::size_t>(rank)].has_ended()) return false;
       judge(rank);
       return true;
     });
+    const bool is_ending = timeout_ms == last_look_ms;
+    look_for_deaths_elsewhere(is_ending ? NodeLink::Urgency::last_chance : NodeLink::Urgency::may_wait);
     if (is_last_look && events == 0) {
+      link_.leave();
       ignore_wakes();
       ::kill(::getpid(), SIGTERM);
     }
-    if (options_.hang_timeout_seconds > 0) look_for_hangs();
+    look_around();
   }
 }
 
@@ -167,23 +174,38 @@ void Watcher::judge(int node_rank) const {
                        ended.rank, host_, death.words)});
 }
 
-// A rank by itself may be the one that stands still: then its own watcher says so. Where there are others, the first
-// one speaks first, and the others only where it cannot.
+// The rank that stands still may be the first to tell it, by its own watcher: that one lives as long as its process is
+// not stopped. Where there are others, rank 0 speaks first, who sees most, and the others where it cannot.
 double Watcher::patience_seconds() const {
-  constexpr double turn_seconds = 0.5;
-  constexpr int turns = 8;
-  return options_.hang_timeout_seconds + turn_seconds * std::min(node_rank_, turns);
+  constexpr double turn_seconds = 2;
+  constexpr int turns = 4;
+  const int turn = node_rank_ + (link_.is_used() && !link_.is_hub() ? 1 : 0);
+  return options_.hang_timeout_seconds + turn_seconds * std::min(turn, turns);
 }
 
-void Watcher::look_for_hangs() {
+void Watcher::look_around() {
   const double period_seconds = period_ms() / 1e3;
   const double seconds = since_look_.seconds();
-  if (seconds < 0.9 * period_seconds) return;
+  if (period_seconds < 0 || seconds < 0.9 * period_seconds) return;
   since_look_ = Stopwatch();
-  const std::vector<RankView> views = look_at_node(std::min(seconds, 2 * period_seconds));
+  const double waking_seconds = std::min(seconds, 2 * period_seconds);
+  std::vector<RankView> views = look_at_node(waking_seconds);
+  link_.tell(views, waking_seconds);
+  if (options_.hang_timeout_seconds == 0) return;
+  const std::vector<RankView> others = link_.others();
+  views.insert(views.end(), others.begin(), others.end());
   const Sight sight = static_cast<int>(views.size()) == world_size_ ? Sight::whole_job : Sight::part;
   if (const std::optional<Finding> hang = find_hang(views, patience_seconds(), sight)) {
     end_job(static_cast<int>(Failure::out_of_step), 0, *hang);
+  }
+  if (const std::optional<Finding> silence = link_.find_silence(options_.hang_timeout_seconds)) {
+    end_job(static_cast<int>(Failure::out_of_step), 0, *silence);
+  }
+}
+
+void Watcher::look_for_deaths_elsewhere(NodeLink::Urgency urgency) const {
+  if (const std::optional<Finding> death = link_.find_death(urgency)) {
+    end_job(failure_report::standing_code().value_or(1), 0, *death);
   }
 }
 

@@ -1,7 +1,8 @@
 // A thread that watches the ranks of this node, so that a death is known within a fraction of a second and by name,
 // whatever MPI call the survivors wait in; and so that a rank that hangs is known, though it is alive.
 //
-// Deaths are seen through process descriptors, hangs through the records of runtime/rank_status. Ranks of one node that
+// Deaths are seen through process descriptors, hangs through the records of runtime/rank_status; what happens on other
+// nodes through runtime/node_link. Ranks of one node that
 // a container puts into process name spaces of their own do not see each other die; there the launcher ends the job.
 #pragma once
 
@@ -15,6 +16,7 @@
 #include "comm/communicator.hpp"
 #include "runtime/hang.hpp"
 #include "runtime/node_board.hpp"
+#include "runtime/node_link.hpp"
 #include "runtime/rank_view.hpp"
 
 namespace lockstep {
@@ -49,7 +51,8 @@ class Watcher {
   void watch();
   int period_ms() const;
   void judge(int node_rank) const;
-  void look_for_hangs();
+  void look_around();
+  void look_for_deaths_elsewhere(NodeLink::Urgency urgency) const;
   double patience_seconds() const;
   std::vector<RankView> look_at_node(double waking_seconds);
   void say_where() const;
@@ -60,6 +63,7 @@ class Watcher {
   int world_size_;
   int node_rank_;
   NodeBoard board_;
+  NodeLink link_;
   std::vector<Watched> ranks_;  // by rank of the node
   Stopwatch since_look_;
   Descriptor wake_;  // eventfd

@@ -1,0 +1,165 @@
+// The ranks of one machine as if each sat on a node of its own.
+#include "runtime/node_link.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/clock.hpp"
+
+namespace lockstep {
+namespace {
+
+using Urgency = NodeLink::Urgency;
+
+class NodeLinkTest : public testing::Test {
+ protected:
+  static Communicator world() { return Communicator(MPI_COMM_WORLD); }
+
+  // Collective. The hub answers until all have greeted it.
+  void connect() {
+    const Communicator all = world();
+    const Communicator node = all.split(all.rank(), 0);
+    link_ = nullptr;
+    if (all.rank() == 0) server_ = std::jthread([this](const std::stop_token& stop) { serve_until(stop); });
+    std::unique_ptr<NodeLink> made = std::make_unique<NodeLink>(all, node, host(all.rank()));
+    link_ = made.get();
+    owner_ = std::move(made);
+    all.barrier();
+    if (all.rank() == 0) {
+      server_.request_stop();
+      server_.join();
+    }
+    all.barrier();
+  }
+  void serve_until(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      if (NodeLink* const link = link_) link->serve();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+  static std::string host(int rank) { return "n" + std::to_string(rank + 1); }
+
+  template <typename Condition>
+  bool comes_true(const Condition& condition) {
+    const Stopwatch watch;
+    while (!condition()) {
+      if (watch.seconds() > 20) return false;
+      owner_->serve();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return true;
+  }
+
+  std::unique_ptr<NodeLink> owner_;
+
+ private:
+  std::atomic<NodeLink*> link_ = nullptr;
+  std::jthread server_;
+};
+
+RankView view_of_rank(int rank) {
+  RankView view;
+  view.rank = rank;
+  view.phase = Phase::backward;
+  view.step = 10 + rank;
+  return view;
+}
+
+TEST_F(NodeLinkTest, rank_0_learns_where_the_others_are) {
+  connect();
+  const Communicator all = world();
+  EXPECT_EQ(owner_->is_hub(), all.rank() == 0 && all.size() > 1);
+  EXPECT_EQ(owner_->is_used(), all.size() > 1);
+  const std::vector<RankView> own = {view_of_rank(all.rank())};
+  owner_->tell(own, 0);
+  if (all.rank() == 0) {
+    const auto wanted = static_cast<std::size_t>(all.size() - 1);
+    EXPECT_TRUE(comes_true([&] { return owner_->others().size() == wanted; }));
+    for (const RankView& view : owner_->others()) {
+      EXPECT_EQ(view.host, host(view.rank));
+      EXPECT_EQ(view.step, 10 + view.rank);
+    }
+  }
+  all.barrier();
+}
+
+TEST_F(NodeLinkTest, a_node_that_ends_without_a_word_is_a_death_on_both_sides) {
+  for (const int dying : {1, 0}) {
+    connect();
+    const Communicator all = world();
+    if (all.size() == 1) GTEST_SKIP() << "one node has nobody to miss";
+    if (all.rank() == dying) {
+      owner_.reset();
+    } else if (dying == 0 || all.rank() == 0) {
+      ASSERT_TRUE(comes_true([&] { return owner_->find_death(Urgency::last_chance).has_value(); }));
+      const Finding early = *owner_->find_death(Urgency::last_chance);
+      ASSERT_TRUE(comes_true([&] { return owner_->find_death(Urgency::may_wait).has_value(); }));
+      EXPECT_EQ(early.rank, dying);
+      EXPECT_EQ(early.sentence, "rank " + std::to_string(dying) + " on " + host(dying) +
+                                    " was killed or ended without a word (no rank can go on without it). Look for last "
+                                    "words there, and at the node's memory.");
+    }
+    all.barrier();
+    if (owner_) owner_->leave();
+    owner_.reset();
+    all.barrier();
+  }
+}
+
+TEST_F(NodeLinkTest, a_node_that_leaves_is_not_missed) {
+  connect();
+  const Communicator all = world();
+  if (all.rank() != 0) {
+    owner_->leave();
+    owner_.reset();
+  }
+  all.barrier();
+  if (all.rank() == 0) {
+    const Stopwatch watch;
+    while (watch.seconds() < 0.3) owner_->serve();
+    owner_->tell({}, 1000);
+    EXPECT_EQ(owner_->find_death(Urgency::last_chance), std::nullopt);
+    EXPECT_EQ(owner_->find_silence(10), std::nullopt);
+  }
+}
+
+TEST_F(NodeLinkTest, silence_is_told_after_the_timeout_and_time_for_others) {
+  connect();
+  const Communicator all = world();
+  if (all.size() == 1) GTEST_SKIP() << "one node has nobody to miss";
+  owner_->tell({}, 300);
+  EXPECT_EQ(owner_->find_silence(300), std::nullopt);
+  owner_->tell({}, 5);
+  const std::optional<Finding> silence = owner_->find_silence(300);
+  ASSERT_TRUE(silence);
+  const int missed = all.rank() == 0 ? 1 : 0;
+  if (all.size() == 2 || missed == 0) {
+    EXPECT_EQ(silence->rank, missed);
+  }
+  EXPECT_TRUE(silence->sentence.starts_with("nothing has been heard of rank ")) << silence->sentence;
+  EXPECT_TRUE(silence->sentence.ends_with(
+      " for 305 s (stopped, or cut off from the network). Look at that node; --hang-timeout 0 waits for ever."))
+      << silence->sentence;
+  all.barrier();
+}
+
+TEST_F(NodeLinkTest, what_is_answered_is_no_silence) {
+  connect();
+  const Communicator all = world();
+  if (all.size() == 1) GTEST_SKIP() << "one node has nobody to miss";
+  owner_->tell({}, 300);
+  all.barrier();
+  const Stopwatch watch;
+  while (watch.seconds() < 0.5) owner_->serve();
+  EXPECT_EQ(owner_->find_silence(10), std::nullopt);
+  all.barrier();
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,65 @@
+// Ranks of one machine as if they sat on nodes of their own, under a watcher each. One of them ends or hangs as told,
+// the others wait for it.
+//
+//   watched_program RANKS_PER_NODE RANK HOW HANG_TIMEOUT OUTPUT
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "comm/mpi_session.hpp"
+#include "runtime/failure_report.hpp"
+#include "runtime/watcher.hpp"
+
+namespace lockstep {
+namespace {
+
+const std::map<std::string, std::function<void()>> ways = {
+    {"finish", [] {}},
+    {"kill", [] { ::kill(::getpid(), SIGKILL); }},
+    {"stop", [] { ::raise(SIGSTOP); }},
+    {"hang",
+     [] {
+       rank_status::enter(Phase::backward);
+       ::sleep(60);
+     }},
+    {"fail",
+     [] {
+       failure_report::write({65, 0, "shard 'x.h5' is damaged."});
+       ::_exit(65);
+     }},
+};
+
+void play(const Communicator& world, int ranks_per_node, int rank, const std::string& how) {
+  rank_status::set_step(412);
+  rank_status::enter(Phase::meeting);
+  world.barrier();
+  if (world.rank() == rank) ways.at(how)();
+  rank_status::enter(Phase::reducing);
+  world.barrier();
+  // Nobody's end is a death once all have come so far, however far apart they end.
+  ::usleep(static_cast<useconds_t>(200'000 * (world.rank() % (ranks_per_node + 1))));
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  using namespace lockstep;
+  const MpiSession mpi(argc, argv);
+  const Communicator world(MPI_COMM_WORLD);
+  const int ranks_per_node = std::atoi(argv[1]);
+  const int node_number = world.rank() / ranks_per_node;
+  const std::string host = fmt::format("n{}", node_number + 1);
+  log::set_speaker(world.rank(), host);
+  failure_report::set_rank(world.rank(), host);
+  failure_report::set_folder(argv[5]);
+  const Watcher watcher(world, world.split(node_number, world.rank()), host, {std::atof(argv[4])});
+  play(world, ranks_per_node, std::atoi(argv[2]), argv[3]);
+}

@@ -1,0 +1,110 @@
+// What is told of ranks on other nodes: deaths, failures, hangs and silence. Of ranks of one node: tests/launch.
+#include "runtime/watcher.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/file.hpp"
+#include "support/program.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
+class WatcherTest : public testing::Test {
+ protected:
+  ProgramResult run(int ranks, int ranks_per_node, int rank, const std::string& how) const {
+    const auto start = std::chrono::steady_clock::now();
+    ProgramResult result =
+        run_program(under_mpirun(ranks, {built_program("watched_program").string(), std::to_string(ranks_per_node),
+                                         std::to_string(rank), how, "2", folder_.path().string()}));
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+    return result;
+  }
+
+  void remove_report() const { std::filesystem::remove(folder_.path() / "failure.json"); }
+  bool has_report() const { return std::filesystem::exists(folder_.path() / "failure.json"); }
+  nlohmann::json report() const { return nlohmann::json::parse(read_file(folder_.path() / "failure.json", 1 << 16)); }
+  std::string sentence() const { return report()["sentence"]; }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_F(WatcherTest, nobody_is_missed_who_ends_as_he_should) {
+  for (const int ranks_per_node : {1, 2}) {
+    const ProgramResult result = run(4, ranks_per_node, -1, "finish");
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_EQ(result.errors, "");
+    EXPECT_FALSE(has_report());
+  }
+}
+
+// The launcher may be the first to end the job, but not before the death is told.
+TEST_F(WatcherTest, the_death_of_the_only_rank_of_a_node_is_told_by_another_node) {
+  for (const int rank : {2, 0}) {
+    remove_report();
+    const ProgramResult result = run(3, 1, rank, "kill");
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_EQ(report()["rank"], rank);
+    EXPECT_EQ(sentence(), "rank " + std::to_string(rank) + " on n" + std::to_string(rank + 1) +
+                              " was killed or ended without a word (no rank can go on without it). Look for last words "
+                              "there, and at the node's memory.");
+  }
+}
+
+TEST_F(WatcherTest, a_death_is_told_by_a_survivor_of_the_node_who_knows_more) {
+  run(4, 2, 2, "kill");
+  EXPECT_EQ(report()["rank"], 2);
+  EXPECT_THAT(sentence(), AnyOf(HasSubstr("rank 2 on n2 was killed by SIGKILL (no rank can go on without it)"),
+                                HasSubstr("rank 2 on n2 was killed or ended without a word (")));
+}
+
+TEST_F(WatcherTest, a_rank_that_told_its_failure_itself_is_not_told_again) {
+  const ProgramResult result = run(3, 1, 1, "fail");
+  EXPECT_EQ(result.exit_code, 65) << result.errors;
+  EXPECT_EQ(report()["code"], 65);
+  EXPECT_EQ(sentence(), "shard 'x.h5' is damaged.");
+}
+
+TEST_F(WatcherTest, a_hang_on_another_node_is_told_with_all_who_wait) {
+  const ProgramResult result = run(4, 2, 3, "hang");
+  EXPECT_EQ(result.exit_code, 76) << result.errors;
+  EXPECT_EQ(report()["rank"], 3);
+  EXPECT_THAT(sentence(),
+              MatchesRegex("rank 3 on n2 has got no further for [23]\\.[0-9] s: in backward at step 412 "
+                           "\\(ranks 0-2: summing gradients at step 412, sum 0\\)\\. Look at that node .*"));
+}
+
+TEST_F(WatcherTest, a_stopped_speaker_is_named_by_its_neighbour) {
+  const ProgramResult result = run(4, 2, 2, "stop");
+  EXPECT_EQ(result.exit_code, 76) << result.errors;
+  EXPECT_THAT(sentence(), HasSubstr("rank 2 on n2 has been stopped for "));
+}
+
+TEST_F(WatcherTest, a_node_that_says_nothing_any_more_is_named_on_both_sides) {
+  for (const int rank : {1, 0}) {
+    remove_report();
+    const ProgramResult result = run(2, 1, rank, "stop");
+    EXPECT_EQ(result.exit_code, 76) << result.errors;
+    EXPECT_EQ(report()["rank"], rank);
+    EXPECT_THAT(
+        sentence(),
+        MatchesRegex("nothing has been heard of rank " + std::to_string(rank) + " on n" + std::to_string(rank + 1) +
+                     " for [78]\\.[0-9] s \\(stopped, or cut off from the network\\)\\. Look at that "
+                     "node; --hang-timeout 0 waits for ever\\."));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
