@@ -117,6 +117,12 @@ std::string prefix() {
   return prefix_of(now);
 }
 
+std::string host() {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  return now.host;
+}
+
 void info(std::string_view text) { print(STDOUT_FILENO, text, Speaker::rank_0, Prefix::rank_and_host); }
 void warning(std::string_view text) { print(STDERR_FILENO, text, Speaker::any_rank, Prefix::rank_and_host); }
 void plain(std::string_view text) { print(STDOUT_FILENO, text, Speaker::rank_0, Prefix::none); }

@@ -12,6 +12,7 @@ namespace lockstep::log {
 // Who speaks: set once, when the rank is known. Before that: rank 0 of this host.
 void set_speaker(int rank, std::string host);
 std::string prefix();  // "[rank 3, gpu07]"
+std::string host();    // "gpu07"
 
 // Rank 0: one line on standard output. Other ranks: nothing.
 void info(std::string_view text);

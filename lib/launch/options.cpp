@@ -201,6 +201,10 @@ void declare_watch(CLI::App& app, Recipe& recipe) {
                  "A rank that gets no further for so long is named and ends the job; 0: never")
       ->check(CLI::Range(0.0, largest))
       ->type_name("SECONDS");
+  app.add_option("--audit-every", recipe.audit_every,
+                 "Steps between two comparisons of all ranks' weights; a rank that deviates ends the job; 0: never")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31))
+      ->type_name("STEPS");
 }
 
 void declare_training(CLI::App& app, Recipe& recipe, DeviceOptions& device) {

@@ -20,7 +20,7 @@ void declare_optimizer(CLI::App& app, Recipe& recipe);   // --momentum --nestero
 void declare_schedule(CLI::App& app, Recipe& recipe);    // --lr --lr-batch --schedule --warmup --milestones --lr-factor
 void declare_reduce(CLI::App& app, ReducePlan& reduce);  // --reduce --bucket-mib
 void declare_output(CLI::App& app, Recipe& recipe);      // --output --report-every
-void declare_watch(CLI::App& app, Recipe& recipe);       // --hang-timeout
+void declare_watch(CLI::App& app, Recipe& recipe);       // --hang-timeout --audit-every
 // --checkpoints --checkpoint-every --keep-latest --keep-best --resume --init-from --new-head --time-limit
 void declare_checkpoints(CLI::App& app, Recipe& recipe);
 

@@ -61,6 +61,7 @@ struct Recipe {
   int loader_threads = 1;
   DataPlace data_place = DataPlace::automatic;
   std::int64_t report_every = 50;     // steps
+  std::int64_t audit_every = 500;     // steps between two comparisons of the ranks' weights; 0: never
   double hang_timeout_seconds = 300;  // 0: a rank may stand still for ever
   CheckpointPlan checkpoints;
   std::optional<double> time_limit_seconds;  // from the start of the program

@@ -9,6 +9,7 @@
 #include "dataset/load_onto.hpp"
 #include "runtime/rank_status.hpp"
 #include "runtime/versions.hpp"
+#include "train/audit.hpp"
 #include "train/initial_weights.hpp"
 #include "train/resume_rules.hpp"
 
@@ -76,6 +77,7 @@ Trainer::Trainer(const Session& session, Recipe recipe)
       length_(training_length(recipe_, train_, share_.global_batch)),
       schedule_(make_schedule(recipe_.learning_rate, share_.global_batch, length_.epochs, length_.steps_per_epoch)),
       reporter_(session.world.rank(), recipe_.output, length_, recipe_.report_every, checked_earlier()),
+      stragglers_(session.world),
       step_(session, model_options(recipe_, train_.manifest()), share_, reduce_plan(recipe_), recipe_.sgd,
             recipe_.label_smoothing, recipe_.seed),
       evaluator_(session.world, step_.model(), test_, recipe_.loader_threads, recipe_.data_place) {
@@ -159,6 +161,7 @@ Ending Trainer::fit() {
                 recipe_.data_place);
   stop_signal_.emplace();
   reporter_.start();
+  stragglers_.start();
   // Which kernels were chosen is part of what a training goes on from: the first checkpoint is written before a step.
   if (checkpoints_.is_on() && checkpoints_.found() == nullptr) checkpoints_.write(checkpoint());
   const bool is_whole_epoch = progress_.step > 0 && progress_.step % epoch_steps == 0;
@@ -181,6 +184,7 @@ bool Trainer::train_epoch(Loader& loader, std::int64_t epoch) {
     progress_.step = step + 1;
     report(loader, session_.device->steps_ahead());
     step_seconds_ = std::max(step_seconds_, watch.seconds());
+    watch_ranks(loader, step);
     if (step + 1 == end || !checkpoints_.is_due(step + 1)) continue;
     report(loader, 0);
     write_checkpoint_if_due();
@@ -218,6 +222,15 @@ void Trainer::report(const Loader& loader, int steps_left_under_way) {
     if (result.skipped) reporter_.skipped(position, result.loss_scale);
     if (result.asked_to_stop && !stop_step_) stop_step_ = result.step + 1 + session_.device->steps_ahead();
   }
+}
+
+// Collective. A GPU's times are its own, not those of the host that queues its work.
+void Trainer::watch_ranks(const Loader& loader, std::int64_t step) {
+  const std::int64_t done = step + 1;
+  if (done % recipe_.report_every == 0 && session_.device->steps_ahead() == 0) stragglers_.report(recipe_.report_every);
+  if (recipe_.audit_every == 0 || done % recipe_.audit_every != 0) return;
+  report(loader, 0);
+  audit_weights(session_.world, step_.model().store, step);
 }
 
 void Trainer::test(std::int64_t epoch) {

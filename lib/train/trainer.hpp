@@ -15,6 +15,7 @@
 #include "train/evaluation.hpp"
 #include "train/recipe.hpp"
 #include "train/reporter.hpp"
+#include "train/straggler.hpp"
 #include "train/training_step.hpp"
 
 namespace lockstep {
@@ -38,6 +39,7 @@ class Trainer {
   bool train_epoch(Loader& loader, std::int64_t epoch);
   void ask_to_stop_in_time(std::int64_t step);
   void report(const Loader& loader, int steps_left_under_way);
+  void watch_ranks(const Loader& loader, std::int64_t step);
   void test(std::int64_t epoch);
   Checkpoint checkpoint() const;
   void write_checkpoint_if_due();
@@ -57,6 +59,7 @@ class Trainer {
   TrainingLength length_;
   LrSchedule schedule_;
   Reporter reporter_;
+  StragglerWatch stragglers_;
   TrainingStep step_;
   Evaluator evaluator_;
   std::optional<StopSignal> stop_signal_;  // while training

@@ -1,0 +1,72 @@
+#include "train/straggler.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <sstream>
+
+#include "base/log.hpp"
+#include "runtime/rank_status.hpp"
+
+namespace lockstep {
+
+Straggler find_straggler(std::span<const StepTimes> ranks) {
+  assert(!ranks.empty());
+  std::vector<double> arrivals;
+  double step_ms = 0;
+  for (const StepTimes& times : ranks) {
+    arrivals.push_back(times.arrival_ms());
+    step_ms = std::max(step_ms, times.arrival_ms() + times.waiting_ms);
+  }
+  const auto last = std::ranges::max_element(arrivals);
+  Straggler straggler;
+  straggler.rank = static_cast<int>(last - arrivals.begin());
+  const double latest_ms = *last;
+  const auto middle = arrivals.begin() + static_cast<std::ptrdiff_t>((arrivals.size() - 1) / 2);
+  std::ranges::nth_element(arrivals, middle);
+  straggler.cost = step_ms > 0 ? (latest_ms - *middle) / step_ms : 0;
+  const StepTimes& times = ranks[static_cast<std::size_t>(straggler.rank)];
+  straggler.sentence = fmt::format(
+      "rank {} on {} holds the others up by {:.0f} % of a step: it takes {:.1f} ms to come to the sum of gradients "
+      "(data "
+      "{:.1f}, computing {:.1f}), the rank in the middle {:.1f}. Is that node busy, or slow to read?",
+      straggler.rank, times.host, 100 * straggler.cost, latest_ms, times.data_ms, times.compute_ms, *middle);
+  return straggler;
+}
+
+StragglerWatch::Spent StragglerWatch::spent() {
+  const auto in = [](Phase phase) { return rank_status::record().spent_ns[static_cast<std::size_t>(phase)].load(); };
+  return {in(Phase::reading), in(Phase::forward) + in(Phase::backward) + in(Phase::updating), in(Phase::reducing)};
+}
+
+void StragglerWatch::start() {
+  before_ = spent();
+  named_ = -1;
+}
+
+void StragglerWatch::report(std::int64_t steps) {
+  constexpr double worth_telling = 0.05;
+  if (world_.size() == 1 || steps == 0) return;
+  rank_status::enter(Phase::gathering);
+  const Spent now = spent();
+  const auto mean_ms = [&](std::int64_t Spent::*what) {
+    return static_cast<double>(now.*what - before_.*what) / 1e6 / static_cast<double>(steps);
+  };
+  const std::string own = fmt::format("{} {} {} {}", mean_ms(&Spent::data_ns), mean_ms(&Spent::compute_ns),
+                                      mean_ms(&Spent::waiting_ns), log::host());
+  before_ = now;
+  std::vector<StepTimes> ranks;
+  for (const std::string& said : world_.gather(own, 0)) {
+    StepTimes times;
+    std::istringstream(said) >> times.data_ms >> times.compute_ms >> times.waiting_ms >> times.host;
+    ranks.push_back(std::move(times));
+  }
+  if (ranks.empty()) return;
+  const Straggler slowest = find_straggler(ranks);
+  const int to_name = slowest.cost > worth_telling ? slowest.rank : -1;
+  if (to_name >= 0 && to_name != named_) log::info(std::string_view(slowest.sentence));
+  named_ = to_name;
+}
+
+}  // namespace lockstep

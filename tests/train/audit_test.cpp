@@ -1,0 +1,95 @@
+#include "train/audit.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "train/model.hpp"
+
+namespace lockstep {
+namespace {
+
+std::string words(const std::vector<std::string>& hashes) {
+  std::vector<WeightsOnRank> ranks;
+  for (const std::string& hash : hashes) ranks.push_back({ranks.size() < 2 ? "n1" : "n2", hash});
+  return deviation_words(ranks, 499);
+}
+
+constexpr const char* advice = " (memory or a sum went wrong). Start again; if it comes back, leave that node out.";
+
+TEST(Audit, equal_weights_need_no_words) {
+  EXPECT_EQ(words({"a", "a", "a"}), "");
+  EXPECT_EQ(words({"a"}), "");
+}
+
+TEST(Audit, the_rank_that_is_not_as_most_is_named) {
+  EXPECT_EQ(words({"a", "a", "b", "a"}),
+            std::string("rank 2 on n2 has other weights than the other 3 ranks after step 499") + advice);
+}
+
+TEST(Audit, several_that_deviate_are_named_together) {
+  EXPECT_EQ(words({"a", "b", "a", "c", "a"}),
+            std::string("ranks 1, 3 on n1, n2 have other weights than the other 3 ranks after step 499") + advice);
+}
+
+TEST(Audit, where_no_weights_are_those_of_most_all_are_named) {
+  const std::string both = "the weights of ranks 0-1 on n1 differ after step 499, and which are right cannot be told";
+  EXPECT_EQ(words({"a", "b"}), both + advice);
+  EXPECT_TRUE(words({"a", "a", "b", "b"}).starts_with("the weights of ranks 0-3 on n1, n2 differ "));
+}
+
+// Real ranks with a real model.
+class AuditOfRanksTest : public testing::Test {
+ protected:
+  AuditOfRanksTest() { model_.store.allocate(device_->make_lasting(model_.store.reduced_count(), DType::f32)); }
+
+  std::string said() {
+    try {
+      audit_weights(world_, model_.store, 7);
+      return "";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.failure(), Failure::out_of_step);
+      return error.what();
+    }
+  }
+  // Changes the last bit of one value, and nothing else.
+  void change(const Tensor& values) {
+    std::vector<float> one(1);
+    const Tensor target = values.slice(0, 1);
+    device_->read(target, one);
+    one[0] += one[0] == 0.0F ? 1e-30F : one[0] * 1e-7F;
+    device_->write(one, target);
+  }
+  std::string deviation(int rank) const {
+    const std::string where = world_.size() == 2 ? "the weights of ranks 0-1 on " + log::host() + " differ after step 7"
+                                                 : "rank " + std::to_string(rank) + " on " + log::host() +
+                                                       " has other weights than the other " +
+                                                       std::to_string(world_.size() - 1) + " ranks after step 7";
+    return where;
+  }
+
+  const Communicator world_{MPI_COMM_WORLD};
+  const std::unique_ptr<Device> device_ = open_device({.name = "cpu", .threads = 1});
+  Model model_{*device_, {"resnet20", {32, 32, 3}, 10}};
+};
+
+TEST_F(AuditOfRanksTest, ranks_alike_go_on) { EXPECT_EQ(said(), ""); }
+
+TEST_F(AuditOfRanksTest, every_rank_hears_of_one_weight_that_changed_on_one) {
+  if (world_.size() == 1) GTEST_SKIP() << "one rank is its own measure";
+  const int last = world_.size() - 1;
+  if (world_.rank() == last) change(model_.store.values());
+  EXPECT_TRUE(said().starts_with(deviation(last))) << said();
+}
+
+TEST_F(AuditOfRanksTest, running_statistics_count_too) {
+  if (world_.size() == 1) GTEST_SKIP() << "one rank is its own measure";
+  if (world_.rank() == 0) change(model_.store.running());
+  EXPECT_TRUE(said().starts_with(deviation(0))) << said();
+}
+
+}  // namespace
+}  // namespace lockstep

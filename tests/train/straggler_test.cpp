@@ -1,0 +1,69 @@
+#include "train/straggler.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/rank_status.hpp"
+
+namespace lockstep {
+namespace {
+
+TEST(Straggler, the_last_to_arrive_is_named_with_what_it_costs) {
+  const std::vector<StepTimes> ranks = {{"n1", 1, 79, 20}, {"n1", 1, 81, 18}, {"n2", 15, 85, 0}, {"n2", 1, 80, 19}};
+  const Straggler slowest = find_straggler(ranks);
+  EXPECT_EQ(slowest.rank, 2);
+  EXPECT_DOUBLE_EQ(slowest.cost, 0.19);
+  EXPECT_EQ(
+      slowest.sentence,
+      "rank 2 on n2 holds the others up by 19 % of a step: it takes 100.0 ms to come to the sum of gradients (data "
+      "15.0, computing 85.0), the rank in the middle 81.0. Is that node busy, or slow to read?");
+}
+
+TEST(Straggler, even_ranks_cost_nothing) {
+  EXPECT_EQ(find_straggler(std::vector<StepTimes>{{"n1", 1, 80, 1}, {"n1", 1, 80, 1}}).cost, 0);
+  EXPECT_EQ(find_straggler(std::vector<StepTimes>{{"n1", 0, 0, 0}}).cost, 0) << "nothing was measured";
+}
+
+TEST(Straggler, of_two_the_faster_is_the_measure) {
+  EXPECT_DOUBLE_EQ(find_straggler(std::vector<StepTimes>{{"n1", 0, 50, 50}, {"n1", 0, 100, 0}}).cost, 0.5);
+}
+
+void spend(Phase phase, int milliseconds) {
+  rank_status::enter(phase);
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+
+TEST(StragglerWatch, names_a_rank_once_until_it_is_another) {
+  const Communicator world(MPI_COMM_WORLD);
+  const int ranks = world.size();
+  StragglerWatch watch(world);
+  watch.start();
+  testing::internal::CaptureStdout();
+  for (const int slow : {ranks - 1, ranks - 1, 0}) {
+    for (int step = 0; step < 2; ++step) {
+      spend(Phase::reading, 5);
+      spend(Phase::forward, world.rank() == slow ? 100 : 10);
+      spend(Phase::backward, 10);
+      spend(Phase::reducing, world.rank() == slow ? 5 : 95);
+      spend(Phase::updating, 1);
+    }
+    watch.report(2);
+  }
+  const std::string said = testing::internal::GetCapturedStdout();
+  std::size_t lines = 0;
+  for (const char c : said) lines += c == '\n' ? 1 : 0;
+  if (ranks == 1 || world.rank() != 0) {
+    EXPECT_EQ(said, "");
+    return;
+  }
+  EXPECT_EQ(lines, 2U) << said;
+  EXPECT_NE(said.find("rank " + std::to_string(ranks - 1) + " on "), std::string::npos) << said;
+  EXPECT_NE(said.find("rank 0 on "), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace lockstep
