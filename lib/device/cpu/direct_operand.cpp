@@ -4,24 +4,6 @@
 #include <cassert>
 
 namespace lockstep::cpu {
-namespace {
-
-// One channel of an image into its place among `channels` of each packed pixel.
-void pack_channel(const float* x, const PlaneWindow& window, std::int64_t channels, float* packed) {
-  for (std::int64_t r = 0; r < window.rows; ++r, packed += window.columns * channels) {
-    const std::int64_t row = window.first_row + r * window.step;
-    const bool is_inside = row >= 0 && row < window.height;
-    const std::int64_t first = is_inside ? window.first_inside : window.columns;
-    const std::int64_t last = is_inside ? window.last_inside : window.columns;
-    const std::int64_t left = row * window.width + window.first_column;
-    for (std::int64_t c = 0; c < first; ++c) packed[c * channels] = 0;
-    for (std::int64_t c = first; c < last; ++c) packed[c * channels] = x[left + c * window.step];
-    for (std::int64_t c = last; c < window.columns; ++c) packed[c * channels] = 0;
-  }
-}
-
-}  // namespace
-
 Operand input_operand(const ConvProblem& problem, std::int64_t lanes) {
   const DType dtype = problem.input == Layout::images ? DType::f32 : problem.precision;
   return {problem.input, dtype, problem.conv.in_channels, problem.h, problem.w, lanes};
@@ -64,10 +46,7 @@ void pack(const ProductLoops& loops, const Operand& operand, const std::byte* da
     float* to = packed + i * strides.image;
     if (operand.layout == Layout::images) {
       assert(norm == nullptr && operand.dtype == DType::f32);
-      for (std::int64_t c = 0; c < operand.channels; ++c) {
-        pack_channel(reinterpret_cast<const float*>(image) + c * operand.plane(), band.window, operand.channels,
-                     to + c);
-      }
+      loops.pack_image(reinterpret_cast<const float*>(image), operand.channels, band.window, to);
       continue;
     }
     const auto pack_plane = operand.dtype == DType::bf16 ? loops.pack_bf16 : loops.pack_f32;

@@ -62,6 +62,8 @@ struct ProductLoops {
   // packed[rows][columns][B] = activation(factor * x + offset) of one channel block, or x; from fp32 or bf16.
   void (*pack_f32)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
   void (*pack_bf16)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
+  // packed[rows][columns][channels] of an image's `channels` planes, 1 ... 3 of them; fp32.
+  void (*pack_image)(const float* image, std::int64_t channels, const PlaneWindow& window, float* packed);
   // y = values, rounded to bf16.
   void (*narrow)(const float* values, std::int64_t vectors, void* y);
   // transposed[column][row] = matrix[row][column] for B columns and `rows` rows, `stride` floats apart; both sides by

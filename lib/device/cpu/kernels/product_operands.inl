@@ -35,6 +35,42 @@ void pack_plane(const void* x_data, const PlaneWindow& window, const BlockNorm& 
   }
 }
 
+// The number of channels and, in the usual case, the step are constants: then the compiler interleaves by vectors.
+template <std::int64_t channels>
+void pack_pixels(const float* image, std::int64_t plane, std::int64_t step, std::int64_t pixels, float* packed) {
+  if (step == 1) {
+    for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+      for (std::int64_t c = 0; c < channels; ++c) packed[pixel * channels + c] = image[c * plane + pixel];
+    }
+  } else {
+    for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+      for (std::int64_t c = 0; c < channels; ++c) packed[pixel * channels + c] = image[c * plane + pixel * step];
+    }
+  }
+}
+
+template <std::int64_t channels>
+void pack_planes(const float* image, const PlaneWindow& window, float* packed) {
+  const std::int64_t plane = window.height * window.width;
+  for (std::int64_t r = 0; r < window.rows; ++r, packed += window.columns * channels) {
+    const std::int64_t row = window.first_row + r * window.step;
+    const bool is_inside = row >= 0 && row < window.height && window.first_inside < window.last_inside;
+    const std::int64_t first = is_inside ? window.first_inside : window.columns;
+    const std::int64_t last = is_inside ? window.last_inside : window.columns;
+    for (std::int64_t i = 0; i < first * channels; ++i) packed[i] = 0;
+    for (std::int64_t i = last * channels; i < window.columns * channels; ++i) packed[i] = 0;
+    if (!is_inside) continue;
+    const float* const pixels = image + row * window.width + window.first_column + first * window.step;
+    pack_pixels<channels>(pixels, plane, window.step, last - first, packed + first * channels);
+  }
+}
+
+void pack_image(const float* image, std::int64_t channels, const PlaneWindow& window, float* packed) {
+  if (channels == 1) pack_planes<1>(image, window, packed);
+  if (channels == 2) pack_planes<2>(image, window, packed);
+  if (channels == 3) pack_planes<3>(image, window, packed);
+}
+
 void narrow(const float* values, std::int64_t vectors, void* y_data) {
   auto* y = static_cast<Bf16*>(y_data);
   for (std::int64_t i = 0; i < vectors; ++i) store(load(values + i * lanes), y + i * lanes);

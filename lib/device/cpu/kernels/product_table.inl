@@ -6,6 +6,7 @@ constexpr ProductLoops product_table = {
     .products = products,
     .pack_f32 = pack_plane<F32>,
     .pack_bf16 = pack_plane<Bf16>,
+    .pack_image = pack_image,
     .narrow = narrow,
     .transpose = transpose,
 };
