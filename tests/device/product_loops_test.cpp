@@ -1,0 +1,163 @@
+#include "device/cpu/product_loops.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "device/cpu/direct_geometry.hpp"
+#include "device/host_device.hpp"
+#include "support/cpu_fixture.hpp"
+
+namespace lockstep::cpu {
+namespace {
+
+class ProductLoopsTest : public testing::TestWithParam<InstructionSet> {
+ protected:
+  const ProductLoops& loops_ = product_loops(GetParam());
+  const std::int64_t lanes_ = loops_.lanes;
+};
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+// Rows and vectors of sums over two segments of unlike length, scattered on every side.
+struct Sums {
+  Sums(const ProductLoops& product_loops, std::int64_t row_count, int vector_count)
+      : loops(product_loops), rows(row_count), vectors(vector_count) {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      left_offsets.push_back((row * 7 % 13) * 5);
+      out_offsets.push_back((rows - 1 - row) * vectors * loops.lanes);
+    }
+  }
+
+  std::vector<float> compute(Accumulate accumulate) {
+    std::vector<float> out(at(rows * vectors * loops.lanes), 0.25F);
+    const Products call{.left = left.data(),
+                        .left_step = 3,
+                        .left_offsets = left_offsets.data(),
+                        .right = right.data(),
+                        .right_stride = 17 * loops.lanes,
+                        .segments = segments.data(),
+                        .segment_count = 2,
+                        .out = out.data(),
+                        .out_stride = loops.lanes,
+                        .out_offsets = out_offsets.data(),
+                        .rows = rows,
+                        .vectors = vectors,
+                        .accumulate = accumulate};
+    loops.products(call);
+    return out;
+  }
+  double expected(std::int64_t row, std::int64_t vector, std::int64_t lane) const {
+    double sum = 0;
+    for (const ProductSegment& segment : segments)
+      for (std::int64_t j = 0; j < segment.steps; ++j) {
+        sum += static_cast<double>(left[at(left_offsets[at(row)] + segment.left + j * 3)]) *
+               right[at(vector * 17 * loops.lanes + segment.right + j * loops.lanes + lane)];
+      }
+    return sum;
+  }
+
+  const ProductLoops& loops;
+  std::int64_t rows;
+  int vectors;
+  std::vector<float> left = CpuFixture::values(200, 1);
+  std::vector<float> right = CpuFixture::values(6 * 17 * 16, 2);
+  std::vector<ProductSegment> segments{{2, 0, 5}, {11, 6 * loops.lanes, 11}};
+  std::vector<std::int64_t> left_offsets;
+  std::vector<std::int64_t> out_offsets;
+};
+
+TEST_P(ProductLoopsTest, adds_products_for_any_number_of_rows_and_vectors) {
+  for (int vectors = 1; vectors <= loops_.most_vectors; ++vectors)
+    for (std::int64_t rows = 0; rows <= 30; ++rows) {
+      Sums sums(loops_, rows, vectors);
+      const std::vector<float> out = sums.compute(Accumulate::overwrite);
+      const std::vector<float> added = sums.compute(Accumulate::add);
+      for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t i = 0; i < vectors * lanes_; ++i) {
+          const std::size_t place = at(sums.out_offsets[at(row)] + i);
+          ASSERT_NEAR(out[place], sums.expected(row, i / lanes_, i % lanes_), 1e-5);
+          ASSERT_EQ(added[place], out[place] + 0.25F);
+        }
+    }
+}
+
+TEST_P(ProductLoopsTest, writes_zeros_for_sums_of_nothing) {
+  Sums sums(loops_, 5, 1);
+  sums.segments = {{0, 0, 0}, {0, 0, 0}};
+  EXPECT_EQ(sums.compute(Accumulate::overwrite), std::vector<float>(at(5 * lanes_), 0.0F));
+}
+
+TEST_P(ProductLoopsTest, packs_a_window_with_zeros_around_the_plane_and_a_norm_inside) {
+  constexpr std::int64_t height = 4;
+  constexpr std::int64_t width = 5;
+  const std::vector<float> x = CpuFixture::values(height * width * lanes_, 1);
+  const std::vector<float> factor = CpuFixture::values(lanes_, 2);
+  const std::vector<float> offset = CpuFixture::values(lanes_, 3);
+  std::vector<std::uint16_t> x_bf16;
+  for (const float value : x) x_bf16.push_back(to_bf16(value));
+  for (const std::int64_t step : {1, 2}) {
+    const PlaneWindow window = window_of(height, width, {-1, 4}, {-2, 5}, step);
+    for (const BlockNorm& norm : {BlockNorm{}, BlockNorm{factor.data(), offset.data(), Activation::relu}}) {
+      std::vector<float> packed(at(4 * 5 * lanes_), -9);
+      std::vector<float> packed_bf16 = packed;
+      loops_.pack_f32(x.data(), window, norm, packed.data());
+      loops_.pack_bf16(x_bf16.data(), window, norm, packed_bf16.data());
+      EXPECT_EQ(packed, packed_bf16);
+      for (std::int64_t i = 0; i < std::ssize(packed); ++i) {
+        const std::int64_t row = i / lanes_ / 5 * step - 1;
+        const std::int64_t column = i / lanes_ % 5 * step - 2;
+        const bool is_inside = row >= 0 && row < height && column >= 0 && column < width;
+        const auto lane = at(i % lanes_);
+        float value = is_inside ? x[at((row * width + column) * lanes_) + lane] : 0;
+        if (is_inside && norm.factor != nullptr) value = std::max(factor[lane] * value + offset[lane], 0.0F);
+        ASSERT_NEAR(packed[at(i)], value, 1e-6) << row << ", " << column;
+      }
+    }
+  }
+}
+
+TEST_P(ProductLoopsTest, interleaves_the_channels_of_an_image) {
+  constexpr std::int64_t plane = 4 * 40;
+  for (const std::int64_t channels : {1, 2, 3})
+    for (const std::int64_t step : {1, 3}) {
+      const std::vector<float> image = CpuFixture::values(channels * plane, 1);
+      const PlaneWindow window = window_of(4, 40, {-1, 6}, {-3, 44}, step);
+      std::vector<float> packed(at(6 * 44 * channels), -9);
+      loops_.pack_image(image.data(), channels, window, packed.data());
+      for (std::int64_t i = 0; i < std::ssize(packed); ++i) {
+        const std::int64_t row = i / channels / 44 * step - 1;
+        const std::int64_t column = i / channels % 44 * step - 3;
+        const bool is_inside = row >= 0 && row < 4 && column >= 0 && column < 40;
+        ASSERT_EQ(packed[at(i)], is_inside ? image[at(i % channels * plane + row * 40 + column)] : 0);
+      }
+    }
+}
+
+TEST_P(ProductLoopsTest, transposes_matrices_of_fewer_rows_too) {
+  const std::int64_t stride = lanes_ + 3;
+  const std::vector<float> matrix = CpuFixture::values(lanes_ * stride, 1);
+  for (std::int64_t rows = 1; rows <= lanes_; ++rows) {
+    std::vector<float> transposed(at(lanes_ * lanes_), -9);
+    loops_.transpose(matrix.data(), stride, rows, transposed.data());
+    for (std::int64_t i = 0; i < std::ssize(transposed); ++i) {
+      const std::int64_t row = i % lanes_;
+      ASSERT_EQ(transposed[at(i)], row < rows ? matrix[at(row * stride + i / lanes_)] : 0);
+    }
+  }
+}
+
+TEST_P(ProductLoopsTest, rounds_to_bf16_as_the_host_does) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < 4 * lanes_; ++i) values.push_back(std::ldexp(1.0F + static_cast<float>(i) / 300, i % 9));
+  std::vector<std::uint16_t> rounded(values.size());
+  loops_.narrow(values.data(), 4, rounded.data());
+  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(rounded[i], to_bf16(values[i]));
+}
+
+INSTANTIATE_TEST_SUITE_P(sets, ProductLoopsTest, testing::ValuesIn(sets_here()),
+                         [](const auto& test) { return word_for(test.param); });
+
+}  // namespace
+}  // namespace lockstep::cpu
