@@ -8,8 +8,8 @@
 namespace lockstep::cpu {
 namespace {
 
-constexpr std::int64_t items_wanted = 32;    // enough for the threads of a rank
-constexpr std::int64_t blocks_in_place = 8;  // more would crowd the same sets of the L1 cache: planes are even
+constexpr std::int64_t items_wanted = 32;     // enough for the threads of a rank
+constexpr std::int64_t blocks_in_place = 12;  // more would crowd the same sets of the L1 cache: planes are even
 constexpr std::int64_t most_pixels = 256;
 constexpr std::int64_t least_pixels = 64;         // of a band: fewer would not pay for fetching the weights
 constexpr std::int64_t packed_values = 64 << 10;  // of a band, so that it stays in the L2 cache
