@@ -95,27 +95,30 @@ struct WeightGradientTransform {
   }
 };
 
-// Both dimensions of n x n values to all points; value(row, column) reads one.
+// Both dimensions of n x n values to all points; value(row, column) reads one of columns [first, last), the others are
+// zero. Loops over columns and rows stay loops: unrolled, the compiler runs out of registers and moves twice as much.
 template <typename Transform, typename Value>
-inline void to_points(Value value, float* to, std::int64_t point_stride) {
+inline void to_points(int first, int last, Value value, float* to, std::int64_t point_stride) {
   constexpr int from = Transform::from;
   Floats rows[6][from];
-#pragma GCC unroll 6
+#pragma GCC unroll 1
   for (int column = 0; column < from; ++column) {
     Floats values[from];
-    Floats transformed[6];
+    Floats transformed[6] = {};
+    if (first <= column && column < last) {
 #pragma GCC unroll 6
-    for (int row = 0; row < from; ++row) values[row] = value(row, column);
-    Transform::apply(values, transformed);
+      for (int row = 0; row < from; ++row) values[row] = value(row, column);
+      Transform::apply(values, transformed);
+    }
 #pragma GCC unroll 6
     for (int row = 0; row < 6; ++row) rows[row][column] = transformed[row];
   }
-#pragma GCC unroll 6
-  for (int row = 0; row < 6; ++row) {
+#pragma GCC unroll 1
+  for (int row = 0; row < 6; ++row, to += 6 * point_stride) {
     Floats transformed[6];
     Transform::apply(rows[row], transformed);
 #pragma GCC unroll 6
-    for (int column = 0; column < 6; ++column) store(transformed[column], to + (row * 6 + column) * point_stride);
+    for (int column = 0; column < 6; ++column) store(transformed[column], to + column * point_stride);
   }
 }
 

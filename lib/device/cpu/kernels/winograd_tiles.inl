@@ -66,17 +66,9 @@ inline void transform_square(const TileGrid& grid, const Storage* plane, std::in
     start[row] = rows.holds(row) ? plane + ((top + row) * grid.width + left) * lanes : no_pixels<Storage>;
   }
   const auto norm = make_norm(rows);
-  const auto pixel = [&](int row, int column) { return norm(load(start[row] + column * lanes), row); };
-  if (columns.whole(size)) {
-    to_points<Transform>(pixel, to, point_stride);
-    return;
-  }
-  Floats square[size][size] = {};
-  for (int column = columns.first; column < columns.last; ++column) {
-#pragma GCC unroll 6
-    for (int row = 0; row < size; ++row) square[row][column] = pixel(row, column);
-  }
-  to_points<Transform>([&](int row, int column) { return square[row][column]; }, to, point_stride);
+  to_points<Transform>(
+      columns.first, columns.last, [&](int row, int column) { return norm(load(start[row] + column * lanes), row); },
+      to, point_stride);
 }
 
 template <typename Transform, typename Storage, typename MakeNorm>
@@ -148,13 +140,18 @@ inline void output_tile(const TileGrid& grid, const TileWalk& at, const float* m
   const Inside columns(left, grid.width, tile_size);
   Storage* const y = first_image + at.image * grid.image_stride + (top * grid.width + left) * lanes;
   const bool whole = rows.whole(tile_size) && columns.whole(tile_size);
+  const auto put = [&](int row, int column, Floats value) {
+    store(value, y + (row * grid.width + column) * lanes);
+    take(value);
+  };
   from_points<OutputTransform>([&](int point) { return load(m + point * point_stride); },
                                [&](int row, const Floats(&values)[4]) {
+                                 if (whole) {
 #pragma GCC unroll 4
-                                 for (int column = 0; column < tile_size; ++column) {
-                                   if (!whole && !(rows.holds(row) && columns.holds(column))) continue;
-                                   store(values[column], y + (row * grid.width + column) * lanes);
-                                   take(values[column]);
+                                   for (int column = 0; column < tile_size; ++column) put(row, column, values[column]);
+                                 } else if (rows.holds(row)) {
+                                   for (int column = 0; column < columns.last; ++column)
+                                     put(row, column, values[column]);
                                  }
                                });
 }

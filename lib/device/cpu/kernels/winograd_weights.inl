@@ -43,8 +43,9 @@ inline void transform_weights(const float* weights, WeightOrder order, const Poi
   }
   for (std::int64_t row = 0; row < lanes; ++row) {
     const float* values = weights + row * lanes;
-    to_points<WeightTransform>([=](int r, int c) { return load(values + (r * 3 + c) * block); },
-                               u.data + row * u.vector_stride, u.point_stride);
+    to_points<WeightTransform>(
+        0, 3, [=](int r, int c) { return load(values + (r * 3 + c) * block); }, u.data + row * u.vector_stride,
+        u.point_stride);
   }
 }
 
