@@ -1,14 +1,42 @@
-// Which cut Winograd takes: a fixed function of the shape.
+// Which way Winograd goes: a fixed function of the shape, from measurements on AVX2 (Zen 3). All are flat optima: cuts
+// half or twice as large cost a few per cent.
+#include <algorithm>
+
 #include "device/cpu/cpu_layout.hpp"
 #include "device/cpu/winograd_kernels.hpp"
 
 namespace lockstep::cpu {
 namespace {
 
-std::unique_ptr<ConvKernel> make_pass(const WinogradShape& shape) { return make_winograd_by_tiles(shape, 24); }
+// Of all weights once they are transformed, which sums of their gradients take as well.
+std::int64_t transformed_bytes(const WinogradShape& shape) {
+  return points * shape.in_blocks * shape.out_blocks * shape.lanes() * shape.lanes() * size_of(DType::f32);
+}
+
+// Blocks of at least `least` and at most `most` channels, half of all if it lies between them.
+std::int64_t half_of_blocks(std::int64_t blocks, std::int64_t least, std::int64_t most, std::int64_t lanes) {
+  return std::clamp(blocks / 2, least / lanes, most / lanes);
+}
+
+std::unique_ptr<ConvKernel> make_pass(const WinogradShape& shape) {
+  constexpr std::int64_t most_weight_bytes = std::int64_t{16} << 20;  // that stay in a last-level cache with the tiles
+  constexpr std::int64_t least_pieces = 4;
+  const std::int64_t lanes = shape.lanes();
+  const std::int64_t tiles = shape.tiles();
+  const std::int64_t at_once = tiles >= 32 * 24 ? 24 : 12;  // whole rows of registers; enough pieces for threads
+  if (transformed_bytes(shape) <= most_weight_bytes && tiles >= least_pieces * at_once) {
+    return make_winograd_by_tiles(shape, at_once);
+  }
+  return make_winograd_by_outputs(shape, {.tiles = 132, .out_blocks = 32 / lanes, .in_blocks = 64 / lanes});
+}
 
 std::unique_ptr<ConvKernel> make_gradient(const WinogradShape& shape) {
-  return make_winograd_gradient_by_pieces(shape, {512, 48});
+  constexpr std::int64_t most_sum_bytes = std::int64_t{160} << 10;  // of a piece: 32 channels to 32
+  if (transformed_bytes(shape) <= most_sum_bytes) {
+    return make_winograd_gradient_by_pieces(shape, {.tiles = 256, .tiles_at_once = 32});
+  }
+  const std::int64_t in_blocks = half_of_blocks(shape.in_blocks, 32, 128, shape.lanes());
+  return make_winograd_gradient_by_weights(shape, {.tiles = 128, .in_blocks = in_blocks});
 }
 
 }  // namespace
