@@ -224,54 +224,5 @@ TEST(ConvolutionGradientTest, agrees_with_central_differences) {
   }
 }
 
-std::string words_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.failure(), Failure::other);
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
-TEST(ConvolutionPlanTest, refuses_a_kernel_that_this_processor_lacks) {
-  CpuFixture cpu(DType::f32);
-  ConvolutionEngine engine(cpu.context, widest_instruction_set());
-  engine.import_plan("forward 16->16 kernel 3 stride 1 padding 1 on 2x8x8 features f32 = direct f32 jit:abacus\n");
-  Convolution convolution(cpu, {conv_of(16, 16, 3, 1), 2, 8, 8});
-  EXPECT_EQ(words_of([&] { convolution.forward_error(engine); }),
-            "no kernel 'direct f32 jit:abacus' on this node for convolution forward 16->16 kernel 3 stride 1 padding 1 "
-            "on 2x8x8 features f32: the plan comes from a rank on another processor or with another oneDNN (all ranks "
-            "compute with the same kernels). Run on nodes of one kind.");
-}
-
-TEST(ConvolutionPlanTest, follows_a_suggestion_that_fits_and_measures_for_one_that_does_not) {
-  const std::string problem = "forward 16->16 kernel 3 stride 1 padding 1 on 2x8x8 features f32";
-  CpuFixture cpu(DType::f32);
-  Convolution convolution(cpu, {conv_of(16, 16, 3, 1), 2, 8, 8});
-  std::vector<std::string> kernels;
-  visit_convolutions({Direction::forward, conv_of(16, 16, 3, 1), 2, 8, 8, Layout::features, DType::f32},
-                     cpu.context.lanes,
-                     [&](const std::string& name, const CompileKernel&) { kernels.push_back(name); });
-  for (const std::string& kernel : kernels) {
-    ConvolutionEngine engine(cpu.context, widest_instruction_set());
-    engine.suggest_plan("rubbish\n" + problem + " = " + kernel + "\nbackward-data of another layer = " + kernel + "\n");
-    EXPECT_EQ(engine.export_plan(), "");  // not in use yet
-    EXPECT_LE(convolution.forward_error(engine), tolerance(cpu, sizes));
-    EXPECT_EQ(engine.export_plan(), problem + " = " + kernel + "\n");
-  }
-  ConvolutionEngine measuring(cpu.context);
-  measuring.suggest_plan(problem + " = direct f32 jit:abacus\n");
-  EXPECT_LE(convolution.forward_error(measuring), tolerance(cpu, measuring));
-  EXPECT_EQ(measuring.export_plan().find("abacus"), std::string::npos);
-}
-
-TEST(ConvolutionPlanTest, refuses_a_line_that_names_no_kernel) {
-  CpuFixture cpu(DType::f32);
-  ConvolutionEngine engine(cpu.context, widest_instruction_set());
-  EXPECT_EQ(words_of([&] { engine.import_plan("forward 16->16\n"); }),
-            "cannot read the plan of convolution kernels at 'forward 16->16' (a line is 'problem = kernel').");
-}
-
 }  // namespace
 }  // namespace lockstep::cpu
