@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -36,9 +35,6 @@ constexpr std::array<ConvCase::Make, 3> ways{make_winograd, make_first_way, make
 
 class WinogradTest : public testing::TestWithParam<Parameters> {
  protected:
-  void SetUp() override {
-    if (!runs_here(set())) GTEST_SKIP() << "this processor has no " << name_of(set());
-  }
   static InstructionSet set() { return std::get<0>(GetParam()); }
   static DType precision() { return std::get<1>(GetParam()); }
 
@@ -121,17 +117,13 @@ TEST_P(WinogradTest, adds_a_parts_gradient_exactly_once) {
   }
 }
 
-std::string name_of_case(const testing::TestParamInfo<Parameters>& test) {
-  constexpr std::array sets{"baseline", "avx2", "avx512"};
-  return fmt::format("{}_{}", sets[static_cast<std::size_t>(std::get<0>(test.param))],
-                     std::get<1>(test.param) == DType::bf16 ? "bf16" : "f32");
+std::string name_of_test(const testing::TestParamInfo<Parameters>& test) {
+  return word_for(std::get<0>(test.param)) + "_" + lockstep::name_of(std::get<1>(test.param));
 }
 
 INSTANTIATE_TEST_SUITE_P(sets, WinogradTest,
-                         testing::Combine(testing::Values(InstructionSet::baseline, InstructionSet::avx2,
-                                                          InstructionSet::avx512),
-                                          testing::Values(DType::f32, DType::bf16)),
-                         name_of_case);
+                         testing::Combine(testing::ValuesIn(sets_here()), testing::Values(DType::f32, DType::bf16)),
+                         name_of_test);
 
 TEST(WinogradChoiceTest, computes_windows_of_three_by_three_at_every_pixel_of_features) {
   const ConvProblem fits{Direction::forward, conv_of(16, 16), 1, 8, 8, Layout::features, DType::f32};
@@ -148,6 +140,23 @@ TEST(WinogradChoiceTest, computes_windows_of_three_by_three_at_every_pixel_of_fe
   EXPECT_EQ(make_winograd(narrow, target), nullptr);
   narrow.input = Layout::images;
   EXPECT_EQ(make_winograd(narrow, target), nullptr);
+}
+
+TEST(WinogradChoiceTest, pays_where_tiles_are_full_and_weights_are_used_often) {
+  const auto pays = [](Direction direction, std::int64_t n, std::int64_t size, const Conv2d& conv) {
+    return winograd_pays({direction, conv, n, size, size, Layout::features, DType::f32});
+  };
+  for (const Direction direction : directions) {
+    EXPECT_TRUE(pays(direction, 128, 32, conv_of(16, 16)));
+    EXPECT_TRUE(pays(direction, 64, 4, conv_of(512, 512)));
+    EXPECT_TRUE(pays(direction, 64, 5, conv_of(64, 64)));
+    EXPECT_FALSE(pays(direction, 64, 2, conv_of(64, 64)));
+    EXPECT_FALSE(pays(direction, 64, 1, conv_of(64, 64)));
+    EXPECT_FALSE(pays(direction, 4, 4, conv_of(512, 512)));
+    EXPECT_FALSE(pays(direction, 64, 32, {64, 64, 3, 2, 1}));
+  }
+  EXPECT_TRUE(pays(Direction::backward_data, 64, 4, conv_of(64, 64, 0)));
+  EXPECT_FALSE(pays(Direction::forward, 64, 4, conv_of(64, 64, 0)));
 }
 
 }  // namespace

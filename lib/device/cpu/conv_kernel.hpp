@@ -58,6 +58,9 @@ class ConvKernel {
 
 // Null where the family does not compute the problem.
 std::unique_ptr<ConvKernel> make_winograd(const ConvProblem& problem, const KernelTarget& target);
+// Whether Winograd is faster than direct kernels. Its error is ten times theirs: about 1e-6 to 1e-5 of the largest
+// value.
+bool winograd_pays(const ConvProblem& problem);
 std::unique_ptr<ConvKernel> make_direct(const ConvProblem& problem, const KernelTarget& target);  // computes them all
 
 }  // namespace lockstep::cpu

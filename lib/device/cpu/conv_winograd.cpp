@@ -1,5 +1,5 @@
-// Which way Winograd goes: a fixed function of the shape, from measurements on AVX2 (Zen 3). All are flat optima: cuts
-// half or twice as large cost a few per cent.
+// Whether Winograd is taken and which way it goes: fixed functions of the shape, from measurements on Zen 3 with AVX2
+// and SSE2. All are flat optima: cuts half or twice as large cost a few per cent.
 #include <algorithm>
 
 #include "device/cpu/cpu_layout.hpp"
@@ -39,14 +39,29 @@ std::unique_ptr<ConvKernel> make_gradient(const WinogradShape& shape) {
   return make_winograd_gradient_by_weights(shape, {.tiles = 128, .in_blocks = in_blocks});
 }
 
+// Weights of fewer input channels are stored without blocks of them.
+bool computes(const ConvProblem& problem) {
+  const Conv2d& conv = problem.conv;
+  return conv.kernel == 3 && conv.stride == 1 && conv.padding <= 2 && problem.input == Layout::features &&
+         conv.in_channels > most_image_channels;
+}
+
 }  // namespace
 
+bool winograd_pays(const ConvProblem& problem) {
+  constexpr std::int64_t least_pixels =
+      6;                                   // of a tile's 16, on average: it takes 36 products where direct takes 9 each
+  constexpr std::int64_t least_tiles = 6;  // or transforming the weights takes longer than they save
+  if (!computes(problem)) return false;
+  const bool writes_x = problem.direction == Direction::backward_data;
+  const std::int64_t height = writes_x ? problem.h : problem.conv.out_size(problem.h);
+  const std::int64_t width = writes_x ? problem.w : problem.conv.out_size(problem.w);
+  const std::int64_t tiles = ((height + tile_size - 1) / tile_size) * ((width + tile_size - 1) / tile_size);
+  return height * width >= least_pixels * tiles && problem.n * tiles >= least_tiles;
+}
+
 std::unique_ptr<ConvKernel> make_winograd(const ConvProblem& problem, const KernelTarget& target) {
-  const Conv2d& conv = problem.conv;
-  // Weights of fewer input channels are stored without blocks of them.
-  const bool fits = conv.kernel == 3 && conv.stride == 1 && conv.padding <= 2 && problem.input == Layout::features &&
-                    conv.in_channels > most_image_channels;
-  if (!fits) return nullptr;
+  if (!computes(problem)) return nullptr;
   const WinogradShape shape(problem, target);
   return problem.direction == Direction::backward_weight ? make_gradient(shape) : make_pass(shape);
 }

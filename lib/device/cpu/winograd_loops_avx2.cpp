@@ -5,6 +5,7 @@ namespace lockstep::cpu::avx2 {
 namespace {
 
 constexpr std::int64_t lanes = 8;
+constexpr std::int64_t register_lanes = 8;
 
 // Sums that fit into the registers beside what they are made of: rows, by the blocks of a panel.
 constexpr int product_rows[] = {0, 12, 6};

@@ -5,6 +5,7 @@ namespace lockstep::cpu::avx512 {
 namespace {
 
 constexpr std::int64_t lanes = 16;
+constexpr std::int64_t register_lanes = 16;
 
 // Sums that fit into the registers beside what they are made of: rows, by the blocks of a panel.
 constexpr int product_rows[] = {0, 24, 12};

@@ -5,10 +5,11 @@ namespace lockstep::cpu::baseline {
 namespace {
 
 constexpr std::int64_t lanes = 8;
+constexpr std::int64_t register_lanes = 4;
 
 // Sums that fit into the registers beside what they are made of: rows, by the blocks of a panel.
 constexpr int product_rows[] = {0, 4, 2};
-constexpr int gradient_rows[] = {0, 4, 2, 2};
+constexpr int gradient_rows[] = {0, 4, 2, 1};
 
 // Each builds on those before it.
 // clang-format off

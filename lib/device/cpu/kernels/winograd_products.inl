@@ -1,39 +1,51 @@
 // Products of transformed tiles. Included inside a namespace per instruction set, after vectors.inl, with the register
 // tiles of that set: product_rows[w] and gradient_rows[w] rows for a panel w blocks wide.
 
-// What a micro-kernel adds its products to: `rows` by `width` vectors in registers.
+// A vector that the set has, of which a block takes one or two: wider ones the compiler keeps in memory.
+using Register = float __attribute__((vector_size(register_lanes * 4)));
+constexpr int registers_per_block = static_cast<int>(lanes / register_lanes);
+
+// What a micro-kernel adds its products to: `rows` by `width` blocks in registers.
 template <int rows, int width>
 struct Sums {
-  Sums(Accumulate accumulate, const float* from, std::int64_t row_stride, std::int64_t part_stride) {
+  static constexpr int parts = width * registers_per_block;
+
+  // Rows lie `row_stride` apart, the blocks of a row `block_stride`.
+  Sums(Accumulate accumulate, const float* from, std::int64_t row_stride, std::int64_t block_stride) {
     const bool fresh = accumulate == Accumulate::overwrite;
 #pragma GCC unroll 32
     for (int row = 0; row < rows; ++row) {
-#pragma GCC unroll 4
-      for (int part = 0; part < width; ++part) {
-        value[row][part] = fresh ? zero : load(from + row * row_stride + part * part_stride);
+#pragma GCC unroll 8
+      for (int part = 0; part < parts; ++part) {
+        value[row][part] = fresh ? Register{} : load_raw<Register>(from + row * row_stride + place(part, block_stride));
       }
     }
   }
-  // factors[row * stride] times a row of `width` vectors, for every row.
-  void add(const float* factors, std::int64_t stride, const float* vectors) {
-    Floats vector[width];
-#pragma GCC unroll 4
-    for (int part = 0; part < width; ++part) vector[part] = load(vectors + part * lanes);
+  // factors[row * stride] times a row of `width` blocks, for every row.
+  void add(const float* factors, std::int64_t stride, const float* blocks) {
+    Register vector[parts];
+#pragma GCC unroll 8
+    for (int part = 0; part < parts; ++part) vector[part] = load_raw<Register>(blocks + part * register_lanes);
 #pragma GCC unroll 32
     for (int row = 0; row < rows; ++row) {
-#pragma GCC unroll 4
-      for (int part = 0; part < width; ++part) value[row][part] += factors[row * stride] * vector[part];
+#pragma GCC unroll 8
+      for (int part = 0; part < parts; ++part) value[row][part] += factors[row * stride] * vector[part];
     }
   }
-  void put(float* to, std::int64_t row_stride, std::int64_t part_stride) const {
+  void put(float* to, std::int64_t row_stride, std::int64_t block_stride) const {
 #pragma GCC unroll 32
     for (int row = 0; row < rows; ++row) {
-#pragma GCC unroll 4
-      for (int part = 0; part < width; ++part) store(value[row][part], to + row * row_stride + part * part_stride);
+#pragma GCC unroll 8
+      for (int part = 0; part < parts; ++part) {
+        store_raw(value[row][part], to + row * row_stride + place(part, block_stride));
+      }
     }
+  }
+  static std::int64_t place(int part, std::int64_t block_stride) {
+    return part / registers_per_block * block_stride + part % registers_per_block * register_lanes;
   }
 
-  Floats value[rows][width];
+  Register value[rows][parts];
 };
 
 // `rows` tiles by one panel, over all input channels.
