@@ -21,11 +21,11 @@ template <typename Vector>
   const Vector addend = Vector{} + seed;
   for (std::int64_t step = 0; step < steps; ++step) {
 #pragma GCC unroll 16
-    for (int i = 0; i < chains; ++i) sums[i] = sums[i] * factor + addend;
+    for (Vector& sum : sums) sum = sum * factor + addend;
   }
   Vector total{};
 #pragma GCC unroll 16
-  for (int i = 0; i < chains; ++i) total += sums[i];
+  for (const Vector& sum : sums) total += sum;
   return total[0];
 }
 

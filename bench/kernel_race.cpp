@@ -3,9 +3,11 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "device/cpu/convolution_engine.hpp"
@@ -15,8 +17,6 @@
 
 namespace lockstep {
 namespace {
-
-using cpu::whole_blocks;
 
 struct Contestant {
   std::string name;
@@ -80,6 +80,33 @@ void drop_hopeless(std::vector<Contestant>& contestants) {
   std::erase_if(contestants, [&](const Contestant& contestant) { return contestant.seconds > hopeless * best; });
 }
 
+// Kernels stay while their contestants run.
+struct Kernels {
+  std::vector<std::unique_ptr<cpu::ConvKernel>> ours;  // that of the rule first
+  std::vector<std::pair<std::string, std::unique_ptr<cpu::OneDnnKernel>>> onednn;
+
+  std::int64_t scratch_bytes() const {
+    std::int64_t bytes = 0;
+    for (const auto& kernel : ours) bytes = std::max(bytes, kernel->scratch_bytes());
+    for (const auto& [name, kernel] : onednn) bytes = std::max(bytes, kernel->scratch_bytes());
+    return bytes;
+  }
+};
+
+Kernels kernels_for(const ConvProblem& problem, const cpu::KernelTarget& target, int lanes) {
+  Kernels kernels;
+  kernels.ours.push_back(cpu::make_kernel(problem, target));
+  for (const auto make : {cpu::make_winograd, cpu::make_direct}) {
+    auto kernel = make(problem, target);
+    if (kernel != nullptr && kernel->name() != kernels.ours.front()->name()) kernels.ours.push_back(std::move(kernel));
+  }
+  cpu::visit_convolutions(problem, lanes, [&](const std::string& name, const cpu::CompileKernel& compile) {
+    if (name.find(" ref") != std::string::npos) return;  // plain loops, hundreds of times slower
+    if (auto kernel = compile()) kernels.onednn.emplace_back(name, std::move(kernel));
+  });
+  return kernels;
+}
+
 }  // namespace
 
 Race race(const ConvProblem& problem, const cpu::KernelTarget& target, int rounds) {
@@ -92,28 +119,16 @@ Race race(const ConvProblem& problem, const cpu::KernelTarget& target, int round
   if (problem.direction == Direction::backward_data) operands = {y.data(), weight.data(), x.data()};
   if (problem.direction == Direction::backward_weight) operands = {x.data(), y.data(), weight.data()};
 
-  std::vector<std::unique_ptr<cpu::ConvKernel>> our_kernels;
-  our_kernels.push_back(cpu::make_kernel(problem, target));
-  for (const auto make : {cpu::make_winograd, cpu::make_direct}) {
-    auto kernel = make(problem, target);
-    if (kernel != nullptr && kernel->name() != our_kernels.front()->name()) our_kernels.push_back(std::move(kernel));
-  }
-  std::vector<std::pair<std::string, std::unique_ptr<cpu::OneDnnKernel>>> peer_kernels;
-  cpu::visit_convolutions(problem, lanes, [&](const std::string& name, const cpu::CompileKernel& compile) {
-    if (name.find(" ref") != std::string::npos) return;  // plain loops, hundreds of times slower
-    if (auto kernel = compile()) peer_kernels.emplace_back(name, std::move(kernel));
-  });
-  std::int64_t scratch_bytes = 0;
-  for (const auto& kernel : our_kernels) scratch_bytes = std::max(scratch_bytes, kernel->scratch_bytes());
-  for (const auto& [name, kernel] : peer_kernels) scratch_bytes = std::max(scratch_bytes, kernel->scratch_bytes());
-  const Buffer scratch(scratch_bytes);
-
+  const Kernels kernels = kernels_for(problem, target, lanes);
+  const Buffer scratch(kernels.scratch_bytes());
   std::vector<Contestant> ours;
-  for (const auto& kernel : our_kernels) {
+  ours.reserve(kernels.ours.size());
+  for (const auto& kernel : kernels.ours) {
     ours.push_back({kernel->name(), [&] { kernel->run({operands}, scratch.data()); }});
   }
   std::vector<Contestant> peers;
-  for (const auto& [name, kernel] : peer_kernels) {
+  peers.reserve(kernels.onednn.size());
+  for (const auto& [name, kernel] : kernels.onednn) {
     peers.push_back({name, [&, &kernel = kernel] { kernel->run(operands, scratch.data()); }});
   }
   for (int round = 0; round <= rounds; ++round) {

@@ -1,6 +1,7 @@
 #include "device/cpu/direct_geometry.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "device/cpu/cpu_layout.hpp"
@@ -55,20 +56,18 @@ Axis backward_data_axis(const Conv2d& conv) {
 }
 
 Span source_span(const Axis& axis, std::int64_t rows) {
-  bool reads = false;
-  std::int64_t first = 0;
-  std::int64_t last = 0;
+  constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
+  std::int64_t first = none;
+  std::int64_t last = -none;
   for (const AxisPhase& phase : axis.phases) {
     const std::int64_t count = axis.count(phase, rows);
-    if (count == 0 || phase.taps.empty()) continue;
-    const auto [least, most] = std::ranges::minmax(phase.taps, {}, [](const Tap& tap) { return tap.offset; });
-    const std::int64_t lowest = phase.source + least.offset;
-    const std::int64_t highest = phase.source + (count - 1) * axis.advance + most.offset;
-    first = reads ? std::min(first, lowest) : lowest;
-    last = reads ? std::max(last, highest) : highest;
-    reads = true;
+    for (const Tap& tap : phase.taps) {
+      if (count == 0) continue;
+      first = std::min(first, phase.source + tap.offset);
+      last = std::max(last, phase.source + tap.offset + (count - 1) * axis.advance);
+    }
   }
-  return reads ? Span{first, last - first + 1} : Span{0, 0};
+  return first == none ? Span{0, 0} : Span{first, last - first + 1};
 }
 
 PlaneWindow window_of(std::int64_t height, std::int64_t width, const Span& rows, const Span& columns,
@@ -80,10 +79,10 @@ PlaneWindow window_of(std::int64_t height, std::int64_t width, const Span& rows,
   return {height, width, rows.first, columns.first, rows.count, columns.count, step, steps_to(0), steps_to(width)};
 }
 
-WeightPlaces::WeightPlaces(const Conv2d& conv, int lanes_)
-    : lanes(lanes_),
-      rows(conv.in_channels <= most_image_channels ? conv.in_channels : lanes_),
-      out_blocks(ceil_div(conv.out_channels, lanes_)),
+WeightPlaces::WeightPlaces(const Conv2d& conv, int block_lanes)
+    : lanes(block_lanes),
+      rows(conv.in_channels <= most_image_channels ? conv.in_channels : block_lanes),
+      out_blocks(ceil_div(conv.out_channels, block_lanes)),
       in_blocks(ceil_div(conv.in_channels, rows)),
       window(conv.kernel * conv.kernel) {}
 

@@ -94,7 +94,7 @@ constexpr PixelStrides dense_strides(std::int64_t blocks, std::int64_t rows, std
 
 // Where stored weights lie (cpu_context.hpp): each of out_blocks, in_blocks, k, k is a matrix of `rows` x B.
 struct WeightPlaces {
-  WeightPlaces(const Conv2d& conv, int lanes);
+  WeightPlaces(const Conv2d& conv, int block_lanes);
 
   std::int64_t lanes;
   std::int64_t rows;  // input channels of a block: B, or all of a picture's

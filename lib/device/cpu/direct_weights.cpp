@@ -12,6 +12,10 @@ constexpr std::int64_t items_wanted = 32;    // enough for the threads of a rank
 constexpr std::int64_t least_rows = 72;      // of sums over a band: fewer would not pay for packing it
 constexpr std::int64_t dy_bytes = 20 << 10;  // of a band, for a tile's vectors: stays in the L1 cache
 
+std::int64_t band_pixels(const ProductLoops& loops) {
+  return dy_bytes / (loops.most_vectors * loops.lanes * size_of(DType::f32));
+}
+
 }  // namespace
 
 struct DirectWeights::Job {
@@ -36,12 +40,11 @@ DirectWeights::DirectWeights(const ConvProblem& problem, const KernelTarget& tar
       x_(input_operand(problem, loops_.lanes)),
       dy_(output_operand(problem, loops_.lanes)),
       axis_(forward_axis(problem.conv)),
-      packed_axis_(packed_axis(axis_)) {
-  const std::int64_t pixels = dy_bytes / (loops_.most_vectors * loops_.lanes * size_of(DType::f32));
-  bands_ = cut_bands(problem.n, dy_.height, dy_.width, pixels, 1);
-  range_blocks_ = std::min(ceil_div(least_rows, weights_.window * weights_.rows), x_.blocks());
-  ranges_ = ceil_div(x_.blocks(), range_blocks_);
-  pieces_ = std::clamp<std::int64_t>(ceil_div(items_wanted, ranges_), 1, std::ssize(bands_));
+      packed_axis_(packed_axis(axis_)),
+      bands_(cut_bands(problem.n, dy_.height, dy_.width, band_pixels(loops_), 1)),
+      range_blocks_(std::min(ceil_div(least_rows, weights_.window * weights_.rows), x_.blocks())),
+      ranges_(ceil_div(x_.blocks(), range_blocks_)),
+      pieces_(std::clamp<std::int64_t>(ceil_div(items_wanted, ranges_), 1, std::ssize(bands_))) {
   make_tables();
   scratch_.x = pieces_ * line_bytes(weights_.count());
   scratch_.dy = scratch_.x + target.threads * line_bytes(x_floats_);
@@ -112,7 +115,7 @@ void DirectWeights::run(const ConvCall& call, std::byte* scratch) {
   assert(call.y_moments == nullptr);
   const bool packs = in_place_.empty() || call.x_norm != nullptr;
   const bool sums_in_place = pieces_ == 1 && call.accumulate == Accumulate::overwrite;
-  float* const sums = reinterpret_cast<float*>(sums_in_place ? call.operands[2] : scratch);
+  auto* const sums = reinterpret_cast<float*>(sums_in_place ? call.operands[2] : scratch);
   const Job job{call, scratch, sums, packs, packs ? packed_ : in_place_};
   parallel_for(target_.threads, target_.threads, [&](std::int64_t thread) {
     const std::int64_t items = pieces_ * ranges_;
