@@ -46,6 +46,13 @@ def steps_reported(output):
         return 0
 
 
+def file_number(path):
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return 0
+
+
 def processes_of_ranks(launcher, ranks):
     if ranks == 1:
         return [launcher]
@@ -54,13 +61,15 @@ def processes_of_ranks(launcher, ranks):
 
 
 def run_until_killed(words, output, step, options):
-    """Starts the program and kills one of its ranks once `step` is reported. Returns whether it came to that."""
+    """Starts the program and kills one of its ranks once it reports `step`. Returns whether it came to that."""
+    metrics = output / "metrics.jsonl"
+    earlier = file_number(metrics)  # a run that goes on writes the file anew before its first step
     with open(output.parent / "killed.log", "ab") as log, subprocess.Popen(words, stdout=log, stderr=log) as program:
-        while steps_reported(output) < step:
+        while file_number(metrics) == earlier or steps_reported(output) < step:
             if program.poll() is not None:
                 return False
             time.sleep(0.002)
-        time.sleep(random.uniform(0, 0.05))
+        time.sleep(random.uniform(0, 0.02))
         processes = processes_of_ranks(program.pid, options.ranks)
         if program.poll() is None and processes:
             try:

@@ -123,5 +123,29 @@ TEST_F(OptionsTest, help_shows_defaults_and_units) {
   }
 }
 
+TEST_F(OptionsTest, checkpoints_are_asked_for_in_steps_epochs_or_time) {
+  EXPECT_EQ(parse("--checkpoints c --checkpoint-every 500,10min --keep-latest 3 --keep-best 0 --resume never "
+                  "--init-from m.h5 --new-head --time-limit 1.5h"),
+            "");
+  const CheckpointPlan& plan = recipe_.checkpoints;
+  EXPECT_EQ(plan.folder, "c");
+  EXPECT_EQ(checkpoint_interval_text(plan.every), "500,10min");
+  EXPECT_EQ(plan.keep.latest, 3);
+  EXPECT_EQ(plan.keep.best, 0);
+  EXPECT_EQ(plan.resume, "never");
+  EXPECT_EQ(plan.init_from, "m.h5");
+  EXPECT_EQ(plan.head, Head::fresh);
+  EXPECT_EQ(recipe_.time_limit_seconds, 5400);
+}
+
+TEST_F(OptionsTest, what_is_no_interval_or_time_is_answered_with_examples) {
+  EXPECT_EQ(
+      parse("--checkpoint-every often"),
+      "--checkpoint-every: 'often' is no interval. Write steps (500), epochs (2epochs) or a time (10min, 90s, 1h)");
+  EXPECT_EQ(parse("--time-limit 90"), "--time-limit: '90' is no time. Write 90s, 10min or 1.5h");
+  EXPECT_EQ(parse("--keep-latest 0"), "--keep-latest: Value 0 not in range 1 to 1000000");
+  EXPECT_EQ(parse("--new-head"), "--new-head requires --init-from");
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -108,5 +108,54 @@ TEST_F(ReporterTest, a_folder_that_cannot_be_made_is_refused_before_the_training
       "cannot write '" + inside.string() + "': Not a directory (--output). Choose a folder that you may write to.");
 }
 
+TEST_F(ReporterTest, going_on_cuts_the_metrics_back_to_the_checkpoint) {
+  std::filesystem::create_directories(folder_);
+  std::ofstream(folder_ / "metrics.jsonl") << R"({"kind":"training","step":4})" << '\n'
+                                           << R"({"kind":"training","step":5})" << '\n'
+                                           << R"({"kind":"test","step":5})" << '\n'
+                                           << "rubbish\n"
+                                           << R"({"kind":"training","step":6})" << '\n'
+                                           << R"({"kind":"training","st)";
+  std::ofstream(folder_ / "summary.json") << "{}";
+  TrainingState state;
+  state.progress = {.step = 5, .epoch = 1, .samples = 20, .tested_step = 5};
+  { const Reporter reporter(0, folder_, length_, 2, &state); }
+  ASSERT_EQ(metrics().size(), 3U);
+  EXPECT_EQ(metrics()[2]["kind"], "test");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "summary.json"));
+
+  state.progress.tested_step = 0;  // the test is still to come
+  { const Reporter reporter(0, folder_, length_, 2, &state); }
+  ASSERT_EQ(metrics().size(), 2U);
+  EXPECT_EQ(metrics()[1]["step"], 5);
+}
+
+TEST_F(ReporterTest, going_on_within_a_stretch_gives_the_same_means) {
+  const auto step = [](Reporter& reporter, std::int64_t index) {
+    reporter.step({0, index}, {1.0 / static_cast<double>(index + 3), index, 4}, 0.1, 0);
+  };
+  Reporter whole(0, folder_, length_, 5);
+  whole.start();
+  for (std::int64_t index = 0; index < 5; ++index) step(whole, index);
+  const nlohmann::json expected = metrics().back();
+
+  TrainingState state;
+  {
+    Reporter first(0, folder_, length_, 5);
+    first.start();
+    for (std::int64_t index = 0; index < 3; ++index) step(first, index);
+    state.report = first.state();
+    state.progress = {.step = 3, .epoch = 0, .samples = 12, .tested_step = 0};
+  }
+  Reporter second(0, folder_, length_, 5, &state);
+  second.start();
+  for (std::int64_t index = 3; index < 5; ++index) step(second, index);
+  ASSERT_EQ(metrics().size(), 1U);
+  EXPECT_EQ(metrics()[0]["loss"], expected["loss"]);
+  EXPECT_EQ(metrics()[0]["accuracy"], expected["accuracy"]);
+  EXPECT_EQ(second.trained_samples(), 20);
+  EXPECT_GE(second.state().seconds, state.report.seconds);
+}
+
 }  // namespace
 }  // namespace lockstep

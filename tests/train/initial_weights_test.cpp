@@ -1,0 +1,78 @@
+#include "train/initial_weights.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "nn/initialise.hpp"
+#include "support/temporary_folder.hpp"
+#include "train/checkpoint.hpp"
+#include "words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+class InitialWeightsTest : public testing::Test {
+ protected:
+  using Values = std::map<std::string, std::vector<float>>;
+
+  std::unique_ptr<Model> make(std::int64_t classes, std::uint64_t seed) {
+    auto model = std::make_unique<Model>(*device_, ModelOptions{"lenet", {32, 32, 3}, classes});
+    model->store.allocate(device_->make_lasting(model->store.reduced_count(), DType::f32));
+    initialise(model->store, seed);
+    return model;
+  }
+  static Values values(const Model& model) {
+    Values values;
+    for (ParameterStore::Entry& entry : model.store.entries()) values[entry.name] = std::move(entry.values);
+    return values;
+  }
+  void write(const Model& model, std::int64_t classes) const {
+    write_model_file(path_, {"lenet",
+                             std::vector<std::string>(static_cast<std::size_t>(classes), "c"),
+                             {32, 32, 3},
+                             {0, 0, 0},
+                             {1, 1, 1},
+                             model.store.entries()});
+  }
+
+  TemporaryFolder folder_;
+  const std::filesystem::path path_ = folder_.path() / "model.h5";
+  std::unique_ptr<Device> device_ = open_device({.name = "cpu", .threads = 1});
+};
+
+TEST_F(InitialWeightsTest, all_weights_come_from_the_file) {
+  const auto written = make(10, 1);
+  write(*written, 10);
+  const auto model = make(10, 2);
+  ASSERT_NE(values(*model), values(*written));
+  load_initial_weights(path_, Head::as_written, *model);
+  EXPECT_EQ(values(*model), values(*written));
+}
+
+TEST_F(InitialWeightsTest, a_new_head_keeps_its_own_weights_and_may_have_other_classes) {
+  const auto written = make(10, 1);
+  write(*written, 10);
+  const auto model = make(3, 2);
+  const Values before = values(*model);
+  load_initial_weights(path_, Head::fresh, *model);
+  const std::string head = model->store.parameters().back().name;
+  const std::string layer = head.substr(0, head.rfind('.'));
+  int kept = 0;
+  for (const auto& [name, after] : values(*model)) {
+    const bool is_head = name.starts_with(layer);
+    kept += is_head ? 1 : 0;
+    EXPECT_EQ(after, is_head ? before.at(name) : values(*written).at(name)) << name;
+  }
+  EXPECT_EQ(kept, 2);  // weight and bias
+}
+
+TEST_F(InitialWeightsTest, other_classes_without_a_new_head_are_refused) {
+  write(*make(10, 1), 10);
+  const auto model = make(3, 2);
+  const std::string words = words_of(Failure::bad_data, [&] { load_initial_weights(path_, Head::as_written, *model); });
+  EXPECT_TRUE(words.starts_with("the weights do not fit this model: ")) << words;
+}
+
+}  // namespace
+}  // namespace lockstep
