@@ -67,8 +67,8 @@ BatchPlan batch_of_resumed(const BatchPlan& plan, const Json& earlier) {
   return kept;
 }
 
-Origin this_origin(const Session& session) {
-  Origin origin{session.world.size(), session.device->description(), session.device->plan_conditions(), {}};
+Origin this_origin(const Session& session, const std::string& gradients) {
+  Origin origin{session.world.size(), session.device->description(), gradients, session.device->plan_conditions(), {}};
   for (const LibraryVersion& library : library_versions()) origin.versions[library.name] = library.version;
   return origin;
 }
@@ -79,7 +79,10 @@ std::string origin_difference(const Origin& earlier, const Origin& now, Sums sum
     if (before != after) text += fmt::format("{}{} instead of {}", text.empty() ? "" : ", ", after, before);
   };
   const auto ranks = [](int count) { return fmt::format("{} rank{}", count, count == 1 ? "" : "s"); };
-  if (sums == Sums::rounded) add(ranks(earlier.ranks), ranks(now.ranks));
+  if (sums == Sums::rounded) {
+    add(ranks(earlier.ranks), ranks(now.ranks));
+    if (earlier.ranks == now.ranks) add(earlier.gradients, now.gradients);
+  }
   add(earlier.plan_conditions, now.plan_conditions);
   for (const auto& [library, version] : now.versions) {
     const auto before = earlier.versions.find(library);

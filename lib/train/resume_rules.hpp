@@ -24,9 +24,10 @@ void require_same_recipe(const nlohmann::json& earlier, const nlohmann::json& no
 // Where the batch is stated for each rank, a checkpoint's global batch stays, whatever the number of ranks now.
 BatchPlan batch_of_resumed(const BatchPlan& plan, const nlohmann::json& earlier);
 
-Origin this_origin(const Session& session);
-// Why the bits will not be those of an uninterrupted training: ranks (unless sums are exact), kernels and versions that
-// differ; else empty.
+// `gradients` as in Origin.
+Origin this_origin(const Session& session, const std::string& gradients);
+// Why the bits will not be those of an uninterrupted training: ranks and reductions (unless sums are exact), kernels
+// and versions that differ; else empty.
 std::string origin_difference(const Origin& earlier, const Origin& now, Sums sums);
 
 }  // namespace lockstep

@@ -52,6 +52,11 @@ std::int64_t skipped_steps(const TrainingStep& step) {
   return std::llround(step.loss_scale().value_or(LossScale{}).skipped_steps);
 }
 
+std::string gradients_text(const TrainingStep& step) {
+  const std::size_t buckets = step.sync().bucket_count();
+  return fmt::format("{}, {} bucket{}", step.reducer_description(), buckets, buckets == 1 ? "" : "s");
+}
+
 // The recipe as it is meant: without a folder for checkpoints they lie in the output folder.
 Recipe completed(Recipe recipe, int rank) {
   CheckpointPlan& plan = recipe.checkpoints;
@@ -115,7 +120,7 @@ void Trainer::load_weights() {
   store.assign_to(step_.optimizer().velocity(), found->velocity);
   if (found->state.loss_scale) step_.scale_loss(*found->state.loss_scale);
   progress_ = found->state.progress;
-  const Origin now = this_origin(session_);
+  const Origin now = this_origin(session_, gradients_text(step_));
   const Sums sums = recipe_.batch.virtual_ranks ? Sums::exact : Sums::rounded;
   const std::string difference = origin_difference(found->state.origin, now, sums);
   if (!difference.empty() && session_.world.rank() == 0) {
@@ -146,8 +151,7 @@ void Trainer::describe() const {
   const double scaled = scaled_rate(rate, share_.global_batch);
   log::info("learning rate: {:.4g} for a batch of {}, {:.4g} for the global batch of {}", rate.rate,
             rate.base_batch == 0 ? share_.global_batch : rate.base_batch, scaled, share_.global_batch);
-  const std::size_t buckets = step_.sync().bucket_count();
-  log::info("gradients: {}, {} bucket{}", step_.reducer_description(), buckets, buckets == 1 ? "" : "s");
+  log::info("gradients: {}", gradients_text(step_));
   if (checkpoints_.is_on()) log::info("checkpoints: {}", checkpoints_.description());
 }
 
@@ -252,7 +256,7 @@ Checkpoint Trainer::checkpoint() const {
                       reporter_.state(),
                       step_.loss_scale(),
                       fixed_recipe(recipe_, share_.global_batch, data, session_.device->precision()),
-                      this_origin(session_),
+                      this_origin(session_, gradients_text(step_)),
                       session_.device->ops().export_plan(),
                       {}};
   checkpoint.state.progress.epoch = progress_.step / length_.steps_per_epoch;

@@ -88,6 +88,7 @@ Origin origin_of(const Json& json) {
   if (ranks < 1 || ranks > std::numeric_limits<int>::max()) fault("ranks");
   origin.ranks = static_cast<int>(ranks);
   origin.device = text_of(json, "device");
+  origin.gradients = text_of(json, "gradients");
   origin.plan_conditions = text_of(json, "plan_conditions");
   const Json& versions = member(json, "versions");
   if (!versions.is_object()) fault("versions");
@@ -120,6 +121,7 @@ std::string training_state_text(const TrainingState& state) {
                      {"origin",
                       {{"ranks", state.origin.ranks},
                        {"device", state.origin.device},
+                       {"gradients", state.origin.gradients},
                        {"plan_conditions", state.origin.plan_conditions},
                        {"versions", state.origin.versions}}},
                      {"kernel_plan", state.kernel_plan},

@@ -36,7 +36,8 @@ struct ReportState {
 struct Origin {
   int ranks = 1;
   std::string device;
-  std::string plan_conditions;                  // Device::plan_conditions(): where its kernels, and so its bits, are the same
+  std::string gradients;                        // how they are summed, and in how many pieces
+  std::string plan_conditions;                  // Device::plan_conditions(): what kernels, and so bits, depend on
   std::map<std::string, std::string> versions;  // of the program and every library
 };
 

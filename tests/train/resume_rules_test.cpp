@@ -104,18 +104,26 @@ TEST(ResumeRulesTest, a_batch_stated_for_each_rank_keeps_the_global_batch) {
   EXPECT_EQ(batch_of_resumed({64, std::nullopt, 1}, earlier).global_batch, 64);
 }
 
+TEST(ResumeRulesTest, another_way_of_summing_is_named_where_the_ranks_are_the_same) {
+  EXPECT_EQ(origin_difference({2, "cpu", "mpi", "", {}}, {2, "cpu", "shared memory", "", {}}, Sums::rounded),
+            "shared memory instead of mpi");
+  EXPECT_EQ(origin_difference({2, "cpu", "mpi", "", {}}, {1, "cpu", "none", "", {}}, Sums::rounded),
+            "1 rank instead of 2 ranks");
+}
+
 TEST(ResumeRulesTest, what_the_bits_depend_on_is_compared_and_named) {
-  const Origin earlier{2, "cpu: some, 1 thread", "cpu: AVX2", {{"HDF5", "1.10"}, {"Open MPI", "4.1"}}};
+  const Origin earlier{2, "cpu: some, 1 thread", "mpi", "cpu: AVX2", {{"HDF5", "1.10"}, {"Open MPI", "4.1"}}};
   EXPECT_EQ(origin_difference(earlier, earlier, Sums::rounded), "");
-  const Origin other{1, "cpu: other, 2 threads", "cpu: AVX-512", {{"HDF5", "1.10"}, {"Open MPI", "5.0"}, {"x", "1"}}};
+  const Origin other{
+      1, "cpu: other, 2 threads", "shared memory", "cpu: AVX-512", {{"HDF5", "1.10"}, {"Open MPI", "5.0"}, {"x", "1"}}};
   EXPECT_EQ(origin_difference(earlier, other, Sums::rounded),
             "1 rank instead of 2 ranks, cpu: AVX-512 instead of cpu: AVX2, Open MPI 5.0 instead of Open MPI 4.1, x 1 "
             "instead of x (none)");
 }
 
 TEST(ResumeRulesTest, with_exact_sums_the_number_of_ranks_is_of_no_account) {
-  const Origin earlier{2, "cpu: some, 1 thread", "cpu: AVX2", {}};
-  const Origin more{12, "cpu: other, 3 threads", "cpu: AVX2", {}};
+  const Origin earlier{2, "cpu: some, 1 thread", "mpi", "cpu: AVX2", {}};
+  const Origin more{12, "cpu: other, 3 threads", "shared memory", "cpu: AVX2", {}};
   EXPECT_EQ(origin_difference(earlier, more, Sums::exact), "");
 }
 

@@ -19,7 +19,7 @@ inline Checkpoint small_checkpoint(std::int64_t step = 12) {
   state.report = {{2.0 / 3.0, 17, 120}, 11.25, step * 60, 12.25, 11.5, 1.0 / 3.0, 0.875};
   state.loss_scale = LossScale{32768, 7, 1};
   state.recipe = {{"model", "lenet"}, {"global_batch", 60}, {"learning_rate", 0.1}};
-  state.origin = {2, "cpu: some, 1 thread", "some", {{"HDF5", "1.10.8"}, {"lockstep", "0.1"}}};
+  state.origin = {2, "cpu: some, 1 thread", "mpi", "some", {{"HDF5", "1.10.8"}, {"lockstep", "0.1"}}};
   state.kernel_plan = "conv 1 = direct\nconv 2 = winograd\n";
   state.scores = {{5, 0.5}, {10, 0.875}};
   return checkpoint;
