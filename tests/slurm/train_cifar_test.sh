@@ -73,6 +73,22 @@ expect "ExitCode=1:0"
 grep -q 'from failure.json: .*rank [23] on n2 was killed' "$work/killed.out" ||
   fail "the job does not name the rank"
 
+# The only rank of a node is killed, or stopped: another node tells it.
+for signal in KILL STOP; do
+  output=$work/alone_$signal
+  submit "alone_$signal" 3 "${options[@]}" --epochs 100000 --hang-timeout 3 --output="$output"
+  wait_for 60 test -s "$output/metrics.jsonl" || fail "the training to get SIG$signal wrote no metrics"
+  "$here/cluster.sh" "$work/cluster" in n2 pkill "-$signal" --newest train_cifar || fail "no train_cifar on n2"
+  wait_for_end
+  expect "JobState=FAILED"
+  case $signal in
+    KILL) told='rank [0-2] on n2 was killed or ended without a word' code=1 ;;
+    STOP) told='nothing has been heard of rank [0-2] on n2 for' code=76 ;;
+  esac
+  expect "ExitCode=$code:0"
+  grep -q "from failure.json: .*$told" "$work/alone_$signal.out" || fail "the job does not name the rank"
+done
+
 # An output folder is chosen where none is stated; data that are not there are wrong use. LOCKSTEP_BIN names programs.
 ln -s "$programs" "$work/other programs"
 export LOCKSTEP_BIN="$work/other programs"
@@ -90,4 +106,4 @@ grep -q -- '--epochs' "$work/wrong_option.out" || fail "the job does not name th
 LOCKSTEP_BIN="$work/no programs" submit no_program 3 "${options[@]}"
 wait_for_end
 expect "JobState=FAILED"
-echo "passed: five jobs on three nodes"
+echo "passed: seven jobs on three nodes"
