@@ -29,6 +29,7 @@ namespace {
 constexpr int running = RankStatus::running;
 constexpr int done = RankStatus::done;
 constexpr int last_look_ms = 200;  // after SIGTERM: a launcher sends it at the moment it sees a death
+constexpr int last_turns_ms = 20;
 
 bool is_gone(int process) { return ::kill(process, 0) != 0 && errno == ESRCH; }
 
@@ -132,16 +133,19 @@ void Watcher::watch() {
     if (ranks_[static_cast<std::size_t>(rank)].is_visible) alive.push_back(rank);
   }
   int timeout_ms = period_ms();
+  std::optional<Stopwatch> since_terminate;
   since_look_ = Stopwatch();
   while (true) {
     std::vector<pollfd> handles{{wake_, POLLIN, 0}};
     for (const int rank : alive) handles.push_back({*ranks_[static_cast<std::size_t>(rank)].handle, POLLIN, 0});
     link_.add_handles(handles);
-    const bool is_last_look = timeout_ms == last_look_ms;
-    const int events = ::poll(handles.data(), handles.size(), timeout_ms);
+    ::poll(handles.data(), handles.size(), timeout_ms);
     const Wakes wakes = read_wakes(wake_);
     if (wakes.stop) return;
-    if (wakes.terminate) timeout_ms = last_look_ms;
+    if (wakes.terminate && !since_terminate) {
+      since_terminate.emplace();
+      timeout_ms = last_turns_ms;
+    }
     if (wakes.say_where) say_where();
     link_.serve();
     std::erase_if(alive, [&](int rank) {
@@ -149,9 +153,8 @@ void Watcher::watch() {
       judge(rank);
       return true;
     });
-    const bool is_ending = timeout_ms == last_look_ms;
-    look_for_deaths_elsewhere(is_ending ? NodeLink::Urgency::last_chance : NodeLink::Urgency::may_wait);
-    if (is_last_look && events == 0) {
+    look_for_deaths_elsewhere(since_terminate ? NodeLink::Urgency::last_chance : NodeLink::Urgency::may_wait);
+    if (since_terminate && since_terminate->milliseconds() >= last_look_ms) {
       link_.leave();
       ignore_wakes();
       ::kill(::getpid(), SIGTERM);

@@ -24,6 +24,11 @@ const std::map<std::string, std::function<void()>> ways = {
     {"finish", [] {}},
     {"kill", [] { ::kill(::getpid(), SIGKILL); }},
     {"stop", [] { ::raise(SIGSTOP); }},
+    {"terminate",
+     [] {
+       ::raise(SIGTERM);
+       ::sleep(60);
+     }},
     {"hang",
      [] {
        rank_status::enter(Phase::backward);
@@ -36,11 +41,13 @@ const std::map<std::string, std::function<void()>> ways = {
      }},
 };
 
+constexpr int every_rank = -2;
+
 void play(const Communicator& world, int ranks_per_node, int rank, const std::string& how) {
   rank_status::set_step(412);
   rank_status::enter(Phase::meeting);
   world.barrier();
-  if (world.rank() == rank) ways.at(how)();
+  if (world.rank() == rank || rank == every_rank) ways.at(how)();
   rank_status::enter(Phase::reducing);
   world.barrier();
   // Nobody's end is a death once all have come so far, however far apart they end.

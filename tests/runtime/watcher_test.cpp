@@ -77,6 +77,13 @@ TEST_F(WatcherTest, a_rank_that_told_its_failure_itself_is_not_told_again) {
   EXPECT_EQ(sentence(), "shard 'x.h5' is damaged.");
 }
 
+// However much the nodes have to say to each other: a short timeout makes them talk often.
+TEST_F(WatcherTest, ranks_that_are_all_told_to_end_do_so_and_blame_nobody) {
+  const ProgramResult result = run(3, 1, -2, "terminate");
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_FALSE(has_report()) << sentence();
+}
+
 TEST_F(WatcherTest, a_hang_on_another_node_is_told_with_all_who_wait) {
   const ProgramResult result = run(4, 2, 3, "hang");
   EXPECT_EQ(result.exit_code, 76) << result.errors;
