@@ -46,9 +46,9 @@ class TrainingStep {
   TrainingStep(const Session& session, const ModelOptions& model, const LoaderShare& share, const ReducePlan& reduce,
                const SgdOptions& sgd, float label_smoothing, std::uint64_t seed);
 
-  // Collective. Where kernels are chosen by measuring, rank 0 runs one part, and one forward pass on `evaluation_batch` samples, on noise, which makes the
-  // device measure its kernels, those that an earlier run measured excepted; the others get its choices. Changes no
-  // weight. Call once, before the first step.
+  // Collective. Where kernels are chosen by measuring, rank 0 runs one part, and one forward pass on `evaluation_batch`
+  // samples, on noise, which makes the device measure its kernels, those that an earlier run measured excepted; the
+  // others get its choices. Changes no weight. Call once, before the first step.
   void choose_kernels(std::int64_t evaluation_batch);
 
   // Collective, stream-ordered. The next step on what `loader` gives, which is on the device. `step` counts from 0. At
