@@ -23,7 +23,7 @@ TEST(FirstStepTest, is_timed_without_and_with_choices_of_an_earlier_run) {
   const nlohmann::json line = nlohmann::json::parse(result.output);
   EXPECT_GT(line["first_step_seconds_cold"], 0);
   EXPECT_GT(line["first_step_seconds_warm"], 0);
-  EXPECT_EQ(line["kernels_measured_cold"], 5);
+  EXPECT_EQ(line["kernels_measured_cold"], 0);  // a CPU's are chosen by a rule
   EXPECT_EQ(line["kernels_measured_warm"], 0);
   EXPECT_EQ(line["model"], "lenet");
 }

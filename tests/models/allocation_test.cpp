@@ -1,4 +1,4 @@
-// After the first step a training step asks the system for no memory, but for what oneDNN takes inside.
+// After the first step a training step asks the system for no memory.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
