@@ -18,8 +18,7 @@ ConvProblem problem_of(Direction direction, const Conv2d& conv, const Tensor& x,
 }  // namespace
 
 std::unique_ptr<ConvKernel> make_kernel(const ConvProblem& problem, const KernelTarget& target) {
-  std::unique_ptr<ConvKernel> kernel = make_winograd(problem, target);
-  return kernel != nullptr ? std::move(kernel) : make_direct(problem, target);
+  return winograd_pays(problem) ? make_winograd(problem, target) : make_direct(problem, target);
 }
 
 ConvolutionEngine::ConvolutionEngine(const CpuContext& context, InstructionSet set)

@@ -12,7 +12,7 @@
 
 namespace lockstep::cpu {
 
-// The kernel of the rule: Winograd for 3x3 with stride 1, direct for all else.
+// The kernel of the rule: Winograd where it pays, direct for all else.
 std::unique_ptr<ConvKernel> make_kernel(const ConvProblem& problem, const KernelTarget& target);
 
 class ConvolutionEngine {
