@@ -5,6 +5,13 @@ namespace lockstep {
 
 namespace {
 
+// A date in the file would make equal content differ.
+Hid<H5Pclose> without_dates() {
+  Hid<H5Pclose> creation(check_h5(H5Pcreate(H5P_DATASET_CREATE), "make a creation list"));
+  check_h5(H5Pset_obj_track_times(creation, false), "leave out dates");
+  return creation;
+}
+
 void write_values(hid_t root, const char* name, hid_t type, std::size_t size, const void* values) {
   const hsize_t count = size;
   const Hid<H5Sclose> space(check_h5(H5Screate_simple(1, &count, nullptr), "describe an attribute"));
@@ -18,7 +25,7 @@ void write_tensor(hid_t group, const ParameterStore::Entry& entry) {
   const Hid<H5Sclose> space(
       check_h5(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), "describe a tensor's shape"));
   const Hid<H5Dclose> dataset(
-      check_h5(H5Dcreate2(group, entry.name.c_str(), H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+      check_h5(H5Dcreate2(group, entry.name.c_str(), H5T_IEEE_F32LE, space, H5P_DEFAULT, without_dates(), H5P_DEFAULT),
                "create a tensor's dataset"));
   check_h5(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, entry.values.data()),
            "write a tensor's values");
@@ -53,8 +60,8 @@ void TensorFileWriter::write_texts(const char* name, std::span<const std::string
 void TensorFileWriter::write_long_text(const char* name, const std::string& text) {
   const hsize_t bytes = text.size();
   const Hid<H5Sclose> space(check_h5(H5Screate_simple(1, &bytes, nullptr), "describe a text"));
-  const Hid<H5Dclose> dataset(
-      check_h5(H5Dcreate2(file_, name, H5T_STD_U8LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "create a text"));
+  const Hid<H5Dclose> dataset(check_h5(
+      H5Dcreate2(file_, name, H5T_STD_U8LE, space, H5P_DEFAULT, without_dates(), H5P_DEFAULT), "create a text"));
   check_h5(H5Dwrite(dataset, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "write a text");
 }
 
