@@ -106,8 +106,32 @@ TEST_P(DirectTest, normalises_what_it_reads_and_keeps_the_padding_zero) {
 }
 
 TEST_P(DirectTest, leaves_the_moments_of_its_sums_before_they_are_rounded) {
-  EXPECT_LE(ConvCase(set(), precision(), {{20, 20, 3, 1, 1}, 3, 9, 8}).moments_error(make_direct), 1e-5);
-  EXPECT_LE(ConvCase(set(), precision(), {{16, 70, 1, 2, 0}, 9, 33, 33}).moments_error(make_direct), 1e-5);
+  EXPECT_LE(ConvCase(set(), precision(), {{20, 20, 3, 1, 1}, 3, 9, 8}).sums_error(Direction::forward, make_direct),
+            1e-5);
+  EXPECT_LE(ConvCase(set(), precision(), {{16, 70, 1, 2, 0}, 9, 33, 33}).sums_error(Direction::forward, make_direct),
+            1e-5);
+}
+
+TEST_P(DirectTest, closes_the_gate_of_the_norm_in_front_and_leaves_its_sums) {
+  for (const Activation activation : {Activation::none, Activation::relu}) {
+    for (const ConvSizes& sizes : {ConvSizes{{20, 20, 3, 1, 1}, 3, 9, 8}, ConvSizes{{70, 16, 1, 2, 0}, 9, 33, 33},
+                                   ConvSizes{{16, 24, 3, 2, 1}, 2, 32, 32}}) {
+      ConvCase convolution(set(), precision(), sizes);
+      convolution.use_norm(activation);
+      // Sums are those of stored values, which bf16 rounds.
+      EXPECT_LE(convolution.sums_error(Direction::backward_data, make_direct),
+                precision() == DType::bf16 ? 4e-3 : 1e-5);
+      EXPECT_LE(convolution.last_error(), precision() == DType::bf16 ? 4e-3 : 1e-5);
+    }
+  }
+}
+
+TEST_P(DirectTest, adds_the_gradient_to_what_is_there) {
+  for (const ConvSizes& sizes : {ConvSizes{{20, 20, 3, 1, 1}, 3, 9, 8}, ConvSizes{{70, 16, 1, 2, 0}, 9, 33, 33},
+                                 ConvSizes{{16, 24, 3, 2, 1}, 2, 32, 32}}) {
+    ConvCase convolution(set(), precision(), sizes);
+    EXPECT_LE(convolution.error_onto(make_direct, 0.5F), precision() == DType::bf16 ? 4e-3 : 1e-5);
+  }
 }
 
 TEST_P(DirectTest, adds_a_parts_gradient_exactly_once) {

@@ -103,8 +103,28 @@ TEST_P(WinogradTest, normalises_what_it_reads_and_keeps_the_padding_zero) {
 
 TEST_P(WinogradTest, leaves_the_moments_of_what_it_stored) {
   for (const ConvCase::Make make : ways) {
-    EXPECT_LE(ConvCase(set(), precision(), {conv_of(20, 20), 3, 9, 8}).moments_error(make), 1e-6);
-    EXPECT_LE(ConvCase(set(), precision(), {conv_of(6, 30), 3, 33, 33}).moments_error(make), 1e-6);
+    EXPECT_LE(ConvCase(set(), precision(), {conv_of(20, 20), 3, 9, 8}).sums_error(Direction::forward, make), 1e-6);
+    EXPECT_LE(ConvCase(set(), precision(), {conv_of(6, 30), 3, 33, 33}).sums_error(Direction::forward, make), 1e-6);
+  }
+}
+
+TEST_P(WinogradTest, closes_the_gate_of_the_norm_in_front_and_leaves_its_sums) {
+  for (const Activation activation : {Activation::none, Activation::relu}) {
+    for (const ConvCase::Make make : ways) {
+      for (const ConvSizes& sizes : {ConvSizes{conv_of(20, 12), 3, 9, 8}, ConvSizes{conv_of(30, 6), 1, 33, 33}}) {
+        ConvCase convolution(set(), precision(), sizes);
+        convolution.use_norm(activation);
+        EXPECT_LE(convolution.sums_error(Direction::backward_data, make), 1e-5);
+        EXPECT_LE(convolution.last_error(), tolerance(Direction::backward_data));
+      }
+    }
+  }
+}
+
+TEST_P(WinogradTest, adds_the_gradient_to_what_is_there) {
+  for (const ConvCase::Make make : ways) {
+    EXPECT_LE(ConvCase(set(), precision(), {conv_of(20, 12), 3, 9, 8}).error_onto(make, 0.5F),
+              tolerance(Direction::backward_data));
   }
 }
 

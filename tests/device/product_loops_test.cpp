@@ -93,13 +93,12 @@ TEST_P(ProductLoopsTest, packs_a_window_with_zeros_around_the_plane_and_a_norm_i
   constexpr std::int64_t height = 4;
   constexpr std::int64_t width = 5;
   const std::vector<float> x = CpuFixture::values(height * width * lanes_, 1);
-  const std::vector<float> factor = CpuFixture::values(lanes_, 2);
-  const std::vector<float> offset = CpuFixture::values(lanes_, 3);
+  const std::vector<float> rows = CpuFixture::values(norm_rows * lanes_, 2);
   std::vector<std::uint16_t> x_bf16;
   for (const float value : x) x_bf16.push_back(to_bf16(value));
   for (const std::int64_t step : {1, 2}) {
     const PlaneWindow window = window_of(height, width, {-1, 4}, {-2, 5}, step);
-    for (const BlockNorm& norm : {BlockNorm{}, BlockNorm{factor.data(), offset.data(), Activation::relu}}) {
+    for (const BlockNorm& norm : {BlockNorm{}, BlockNorm{rows.data(), Activation::relu}}) {
       std::vector<float> packed(at(4 * 5 * lanes_), -9);
       std::vector<float> packed_bf16 = packed;
       loops_.pack_f32(x.data(), window, norm, packed.data());
@@ -111,7 +110,10 @@ TEST_P(ProductLoopsTest, packs_a_window_with_zeros_around_the_plane_and_a_norm_i
         const bool is_inside = row >= 0 && row < height && column >= 0 && column < width;
         const auto lane = at(i % lanes_);
         float value = is_inside ? x[at((row * width + column) * lanes_) + lane] : 0;
-        if (is_inside && norm.factor != nullptr) value = std::max(factor[lane] * value + offset[lane], 0.0F);
+        if (is_inside && norm.rows != nullptr) {
+          const float factor = rows[at(norm_factor * lanes_) + lane];
+          value = std::max(factor * value + rows[at(norm_offset * lanes_) + lane], 0.0F);
+        }
         ASSERT_NEAR(packed[at(i)], value, 1e-6) << row << ", " << column;
       }
     }

@@ -17,9 +17,10 @@
 
 namespace lockstep::cpu {
 
-// What a norm in front of x would do, with values that keep the sums exact enough to compare.
+// A norm in front of x, with values that keep the sums exact enough to compare.
 struct NormCase {
-  std::vector<float> factor, offset;  // stored channels; rubbish where a channel does not exist
+  std::vector<float> factor, offset, mean;  // by channel
+  std::vector<float> rows;                  // as kernels take them
   Activation activation;
 };
 
@@ -39,8 +40,21 @@ class ConvCase {
   // The input as pictures, planar, instead of features.
   void read_images() { input_ = Layout::images; }
   void use_norm(Activation activation) {
-    const auto stored = static_cast<std::size_t>(whole_blocks(sizes_.conv.in_channels, lanes_));
-    norm_ = {CpuFixture::values(stored, 4), CpuFixture::values(stored, 5), activation};
+    const std::int64_t channels = sizes_.conv.in_channels;
+    norm_ = {CpuFixture::values(channels, 4),
+             CpuFixture::values(channels, 5),
+             CpuFixture::values(channels, 6),
+             {},
+             activation};
+    norm_.rows.resize(static_cast<std::size_t>(whole_blocks(channels, lanes_) * norm_rows));
+    for (std::int64_t channel = 0; channel < channels; ++channel) {
+      const auto from = static_cast<std::size_t>(channel);
+      const auto to = static_cast<std::size_t>(channel / lanes_ * norm_rows * lanes_ + channel % lanes_);
+      const auto lanes = static_cast<std::size_t>(lanes_);
+      norm_.rows[to + norm_factor * lanes] = norm_.factor[from];
+      norm_.rows[to + norm_offset * lanes] = norm_.offset[from];
+      norm_.rows[to + norm_mean * lanes] = norm_.mean[from];
+    }
     has_norm_ = true;
   }
 
@@ -51,12 +65,23 @@ class ConvCase {
     return error_;
   }
 
-  // Of forward's sums of y and y * y, over the largest of them.
-  double moments_error(Make make) {
-    wants_moments_ = true;
-    run(Direction::forward, make, 2);
-    wants_moments_ = false;
-    return moments_error_;
+  // Of forward's sums of y and y * y, over the largest of them; with a norm in front of x of backward_data's sums of dz
+  // and dz * (x - mean). last_error() is that of dz.
+  double sums_error(Direction direction, Make make) {
+    wants_sums_ = true;
+    error(direction, make);
+    wants_sums_ = false;
+    return sums_error_;
+  }
+  double last_error() const { return error_; }  // of an output
+
+  // Of backward_data's sum of what dx held, `before` everywhere, and the gradient.
+  double error_onto(Make make, float before) {
+    accumulate_ = Accumulate::add;
+    before_ = before;
+    const double onto = error(Direction::backward_data, make);
+    accumulate_ = Accumulate::overwrite;
+    return onto;
   }
 
   // dweight in PyTorch's order, onto values that were all `before`.
@@ -119,25 +144,51 @@ class ConvCase {
     const GuardedTensor first = direction == Direction::backward_data ? dy() : x();
     const GuardedTensor second = direction == Direction::backward_weight ? dy() : weight(weight_values_);
     const GuardedTensor result = make_result(direction);
-    const InputNorm norm{norm_.factor.data(), norm_.offset.data(), norm_.activation};
-    const auto stored = static_cast<std::size_t>(whole_blocks(sizes_.conv.out_channels, lanes_));
-    std::vector<double> sums(2 * stored, std::nan(""));
-    const OutputMoments moments{sums.data(), sums.data() + stored};
+    const GuardedTensor gate_x = x();
+    const InputNorm norm{norm_.rows.data(), norm_.activation};
+    const auto stored = static_cast<std::size_t>(whole_blocks(channels_of(direction), lanes_));
+    std::vector<double> sum_values(2 * stored, std::nan(""));
+    const OutputSums sums{sum_values.data(), sum_values.data() + stored};
     ConvCall call{{first.data(), second.data(), result.data()}};
-    if (has_norm_) call.x_norm = &norm;
-    if (wants_moments_) call.y_moments = &moments;
+    if (has_norm_ && (direction != Direction::backward_data || wants_sums_)) call.x_norm = &norm;
+    if (direction == Direction::backward_data && wants_sums_) call.gate_x = gate_x.data();
+    if (wants_sums_) call.sums = &sums;
     call.accumulate = accumulate_;
     kernel->run(call, scratch.data());
     EXPECT_TRUE(first.is_intact() && second.is_intact() && result.is_intact() && scratch.is_intact());
+    EXPECT_TRUE(gate_x.is_intact());
     judge(direction, result);
-    if (wants_moments_) judge_moments(sums);
+    if (wants_sums_) judge_sums(direction, sum_values);
     return result.bytes();
+  }
+
+  // Of the output.
+  std::int64_t channels_of(Direction direction) const {
+    return direction == Direction::forward ? sizes_.conv.out_channels : sizes_.conv.in_channels;
   }
 
   GuardedTensor make_result(Direction direction) const {
     if (direction == Direction::forward) return {y_shape(), precision_, Layout::features, lanes_};
-    if (direction == Direction::backward_data) return {x_shape(), precision_, Layout::features, lanes_};
+    if (direction == Direction::backward_data) {
+      GuardedTensor dx(x_shape(), precision_, Layout::features, lanes_);
+      const std::vector<float> values(static_cast<std::size_t>(sizes_.x_count()), before_);
+      if (accumulate_ == Accumulate::add) pack_tensor(values, dx.tensor(), lanes_);
+      return dx;
+    }
     return weight(std::vector<float>(static_cast<std::size_t>(sizes_.weight_count()), before_));
+  }
+
+  // What the output is compared with.
+  std::vector<double> wanted(Direction direction) {
+    std::vector<double> values = expected(direction);
+    if (direction != Direction::backward_data) return values;
+    const auto channels = static_cast<std::size_t>(sizes_.conv.in_channels);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (accumulate_ == Accumulate::add) values[i] += static_cast<double>(before_);
+      const float z = has_norm_ ? norm_.factor[i % channels] * x_values_[i] + norm_.offset[i % channels] : 1;
+      if (wants_sums_ && norm_.activation == Activation::relu && z <= 0) values[i] = 0;
+    }
+    return values;
   }
 
   // Computed once a direction.
@@ -156,7 +207,8 @@ class ConvCase {
   }
 
   void judge(Direction direction, const GuardedTensor& result) {
-    results_.resize(expected(direction).size());
+    const std::vector<double> values = wanted(direction);
+    results_.resize(values.size());
     if (direction == Direction::backward_weight) {
       const auto count = static_cast<std::size_t>(result.tensor().shape().count());
       unpack_parameter(ParameterKind::conv_weight, dims(), {result.tensor().as<float>(), count}, results_, lanes_);
@@ -167,22 +219,25 @@ class ConvCase {
       pack_tensor(results_, clean.tensor(), lanes_);
       expect_same_bytes(clean, result);
     }
-    error_ = largest_error(results_, expected(direction));
+    error_ = largest_error(results_, values);
   }
   // What differs from the values laid out anew can only be padding, which is zero.
   static void expect_same_bytes(const GuardedTensor& clean, const GuardedTensor& result) {
     EXPECT_TRUE(clean.bytes() == result.bytes()) << "padding channels are not zero";
   }
 
-  void judge_moments(const std::vector<double>& sums) {
-    const std::vector<double>& y = expected(Direction::forward);
-    const auto channels = static_cast<std::size_t>(sizes_.conv.out_channels);
-    std::vector<double> moments(sums.size(), 0.0);
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      moments[i % channels] += y[i];
-      moments[sums.size() / 2 + i % channels] += y[i] * y[i];
+  void judge_sums(Direction direction, const std::vector<double>& sums) {
+    const std::vector<double> values = wanted(direction);
+    const auto channels = static_cast<std::size_t>(channels_of(direction));
+    std::vector<double> totals(sums.size(), 0.0);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::size_t channel = i % channels;
+      double other = values[i];
+      if (direction == Direction::backward_data) other = static_cast<double>(x_values_[i] - norm_.mean[channel]);
+      totals[channel] += values[i];
+      totals[sums.size() / 2 + channel] += values[i] * other;
     }
-    moments_error_ = largest_error(sums, moments);
+    sums_error_ = largest_error(sums, totals);
   }
 
   InstructionSet set_;
@@ -193,13 +248,13 @@ class ConvCase {
   Layout input_ = Layout::features;
   NormCase norm_{};
   bool has_norm_ = false;
-  bool wants_moments_ = false;
+  bool wants_sums_ = false;
   Accumulate accumulate_ = Accumulate::overwrite;
   float before_ = 0.5F;
   std::array<std::vector<double>, 3> expected_;  // by direction
   std::vector<float> results_;                   // of the last run
   double error_ = 0;
-  double moments_error_ = 0;
+  double sums_error_ = 0;
 };
 
 }  // namespace lockstep::cpu

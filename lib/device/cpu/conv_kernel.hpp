@@ -21,26 +21,34 @@ struct KernelTarget {
   int threads;
 };
 
-// A norm in front of x, applied while x is read: z = activation(factor * x + offset) takes its place. Padding around
-// the picture stays zero. Rows of whole blocks of channels; of channels that do not exist both are zero.
+// The norm in front of a convolution: z = activation(factor * x + offset) stands for x, and padding around the picture
+// stays zero. [blocks][norm_rows][B], see NormRow; rows of channels that do not exist are zero.
 struct InputNorm {
-  const float* factor;
-  const float* offset;
+  BlockNorm of(std::int64_t block, std::int64_t lanes) const { return {rows + block * norm_rows * lanes, activation}; }
+
+  const float* rows;
   Activation activation;
 };
 
-// What forward leaves about y for a norm behind it: sums over all pixels, for whole blocks of channels. Of the fp32
-// values, before they are rounded to the storage of y.
-struct OutputMoments {
-  double* sum;     // of y
-  double* square;  // of y * y
+// Sums over all pixels for the norm next to an output, for whole blocks of channels.
+struct OutputSums {
+  double* first;   // of y, or of dz
+  double* second;  // of y * y, or of dz * (x - mean)
 };
 
 struct ConvCall {
-  std::array<std::byte*, 3> operands;             // in the order of ConvProblem, the output last
-  const InputNorm* x_norm = nullptr;              // forward and backward_weight
-  const OutputMoments* y_moments = nullptr;       // forward
-  Accumulate accumulate = Accumulate::overwrite;  // backward_weight: add takes the whole sum to dweight once
+  std::array<std::byte*, 3> operands;  // in the order of ConvProblem, the output last
+  // forward and backward_weight: is applied while x is read. backward_data: dx ends behind the norm's activation, as
+  // dz, which the sums of `sums` are about; `gate_x` is x as it is stored.
+  const InputNorm* x_norm = nullptr;
+  const std::byte* gate_x = nullptr;
+  const OutputSums* sums = nullptr;  // forward, and backward_data with a norm; of y before it is rounded
+  // backward_weight: add takes the whole sum to dweight once. backward_data without a norm: add takes it to dx.
+  Accumulate accumulate = Accumulate::overwrite;
+
+  BlockNorm norm_of(std::int64_t block, std::int64_t lanes) const {
+    return x_norm == nullptr ? BlockNorm{} : x_norm->of(block, lanes);
+  }
 };
 
 class ConvKernel {

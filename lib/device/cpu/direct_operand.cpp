@@ -54,7 +54,7 @@ void pack(const ProductLoops& loops, const Operand& operand, const std::byte* da
       const std::int64_t block = band.first_block + b;
       BlockNorm block_norm;
       if (norm != nullptr) {
-        block_norm = {norm->factor + block * operand.lanes, norm->offset + block * operand.lanes, norm->activation};
+        block_norm = norm->of(block, operand.lanes);
       }
       pack_plane(image + block * operand.plane() * bytes, band.window, block_norm, to + b * strides.block);
     }

@@ -57,6 +57,7 @@ DirectPixels::DirectPixels(const ConvProblem& problem, const KernelTarget& targe
       packed_axis_(packed_axis(geometry_.axis)),
       bands_(bands_of(problem, packed_axis_, source_, result_)),
       groups_(ceil_div(result_.blocks(), loops_.most_vectors)),
+      band_sums_{std::ssize(bands_), result_.blocks(), result_.lanes},
       ranges_(std::clamp<std::int64_t>(ceil_div(items_wanted, std::ssize(bands_)), 1, groups_)) {
   assert(result_.layout == Layout::features);
   make_tables();
@@ -73,10 +74,10 @@ void DirectPixels::make_tables() {
   packed_geometry.most_blocks = source_.blocks();
   for (const Band& band : {bands_.front(), bands_.back()}) {
     const PixelStrides packed = source_of(band).packed_strides(source_.unit());
-    const PixelStrides sums = dense_strides(1, band.rows, result_.width, result_.lanes);
-    const PixelStrides result = rounds() ? sums : result_.strides();
+    const PixelStrides values = dense_strides(1, band.rows, result_.width, result_.lanes);
+    const PixelStrides result = rounds() ? values : result_.strides();
     packed_floats_ = std::max(packed_floats_, band.images * packed.image);
-    if (rounds()) sums_floats_ = std::max(sums_floats_, loops_.most_vectors * band.images * sums.image);
+    if (rounds()) values_floats_ = std::max(values_floats_, loops_.most_vectors * band.images * values.image);
     packed_.push_back(make_band_tables(packed_geometry, band, source_, packed, result, loops_.most_vectors));
     if (!reads_in_place) continue;
     in_place_.push_back(make_band_tables(geometry_, band, source_, source_.strides(), result, loops_.most_vectors));
@@ -86,11 +87,10 @@ void DirectPixels::make_tables() {
 void DirectPixels::place_scratch() {
   const std::int64_t matrices = weights_.out_blocks * weights_.in_blocks * weights_.window;
   const std::int64_t transposed = is_forward(problem_) ? 0 : matrices * weights_.lanes * weights_.lanes;
-  const std::int64_t moments = is_forward(problem_) ? std::ssize(bands_) * result_.blocks() * 2 * result_.lanes : 0;
-  scratch_.moments = line_bytes(transposed);
-  scratch_.packed = scratch_.moments + line_bytes(2 * moments);  // doubles
-  scratch_.sums = scratch_.packed + target_.threads * line_bytes(packed_floats_);
-  scratch_.bytes = scratch_.sums + target_.threads * line_bytes(sums_floats_);
+  scratch_.band_sums = line_bytes(transposed);
+  scratch_.packed = scratch_.band_sums + band_sums_.bytes();
+  scratch_.values = scratch_.packed + target_.threads * line_bytes(packed_floats_);
+  scratch_.bytes = scratch_.values + target_.threads * line_bytes(values_floats_);
 }
 
 OperandBand DirectPixels::source_of(const Band& band) const {
@@ -98,17 +98,17 @@ OperandBand DirectPixels::source_of(const Band& band) const {
 }
 
 void DirectPixels::run(const ConvCall& call, std::byte* scratch) {
-  assert(call.accumulate == Accumulate::overwrite);
-  assert(is_forward(problem_) || (call.x_norm == nullptr && call.y_moments == nullptr));
+  assert(call.accumulate == Accumulate::overwrite || !(is_forward(problem_) || call.sums != nullptr));
+  assert(is_forward(problem_) || (call.gate_x != nullptr) == (call.sums != nullptr));
   const auto* weights = reinterpret_cast<const float*>(call.operands[1]);
   if (!is_forward(problem_)) {
     transpose_weights(weights, reinterpret_cast<float*>(scratch));
     weights = reinterpret_cast<const float*>(scratch);
   }
-  const bool packs = in_place_.empty() || call.x_norm != nullptr;
+  const bool packs = in_place_.empty() || source_norm(call) != nullptr;
   const Job job{call, weights, scratch, packs, packs ? packed_ : in_place_};
   parallel_for(target_.threads, target_.threads, [&](std::int64_t thread) { compute_share(job, thread); });
-  if (call.y_moments != nullptr) sum_moments(job);
+  if (call.sums != nullptr) band_sums_.add_up(scratch + scratch_.band_sums, *call.sums);
 }
 
 // For every tap of every phase, in the order of its segments.
@@ -145,8 +145,8 @@ void DirectPixels::compute_share(const Job& job, std::int64_t thread) const {
        ++item) {
     const std::int64_t band = item / ranges_;
     if (job.packs && band != packed_band) {
-      pack(loops_, source_, job.call.operands[0], source_of(bands_[static_cast<std::size_t>(band)]), job.call.x_norm,
-           packed);
+      pack(loops_, source_, job.call.operands[0], source_of(bands_[static_cast<std::size_t>(band)]),
+           source_norm(job.call), packed);
       packed_band = band;
     }
     const std::int64_t range = item % ranges_;
@@ -167,14 +167,16 @@ void DirectPixels::multiply(const Job& job, const Group& group) const {
   call.left = packed_of(job, group.thread);
   if (!job.packs) call.left = source_.values_at(job.call.operands[0], source_of(band));
   call.left_step = 1;
-  call.out = sums_of(job, group.thread);
+  call.out = values_of(job, group.thread);
   call.out_stride = band.images * band.rows * result_.width * result_.lanes;
   if (!rounds()) {
     call.out = reinterpret_cast<float*>(result_at(job, band, group.first_block));
     call.out_stride = result_.plane();
   }
   call.vectors = group.vectors;
-  if (has_untouched_pixels_) clear(job, group);
+  const Accumulate onto = job.call.accumulate;
+  if (onto == Accumulate::add && rounds()) fetch(job, group);
+  if (onto == Accumulate::overwrite && has_untouched_pixels_) clear(job, group);
   for (const PhaseTables& phase : tables) {
     if (phase.segments.empty()) continue;
     call.left_offsets = phase.left_offsets.data();
@@ -186,7 +188,7 @@ void DirectPixels::multiply(const Job& job, const Group& group) const {
     for (const std::int64_t end : phase.chunk_ends) {
       call.segments = phase.segments.data() + first;
       call.segment_count = end - first;
-      call.accumulate = first == 0 ? Accumulate::overwrite : Accumulate::add;
+      call.accumulate = first == 0 ? onto : Accumulate::add;
       loops_.products(call);
       first = end;
     }
@@ -199,7 +201,7 @@ void DirectPixels::clear(const Job& job, const Group& group) const {
   const std::int64_t pixels = band.rows * result_.width;
   for (std::int64_t v = 0; v < group.vectors; ++v) {
     for (std::int64_t image = 0; image < band.images; ++image) {
-      float* values = sums_of(job, group.thread) + (v * band.images + image) * pixels * result_.lanes;
+      float* values = values_of(job, group.thread) + (v * band.images + image) * pixels * result_.lanes;
       if (!rounds())
         values = reinterpret_cast<float*>(result_at(job, band, group.first_block + v)) + image * result_.image();
       std::fill_n(values, pixels * result_.lanes, 0.0F);
@@ -207,65 +209,76 @@ void DirectPixels::clear(const Job& job, const Group& group) const {
   }
 }
 
-// Leaves the moments of a group's sums, and rounds them where the result is narrower.
+// What is there already, in fp32, to be added to.
+void DirectPixels::fetch(const Job& job, const Group& group) const {
+  const Band& band = bands_[static_cast<std::size_t>(group.band)];
+  const PlaneWindow whole = window_of(band.rows, result_.width, {0, band.rows}, {0, result_.width}, 1);
+  const std::int64_t plane = band.rows * result_.width * result_.lanes;
+  for (std::int64_t v = 0; v < group.vectors; ++v) {
+    const std::byte* const from = result_at(job, band, group.first_block + v);
+    float* const to = values_of(job, group.thread) + v * band.images * plane;
+    for (std::int64_t image = 0; image < band.images; ++image) {
+      loops_.pack_bf16(from + image * result_.image() * size_of(result_.dtype), whole, {}, to + image * plane);
+    }
+  }
+}
+
+// Takes a group's values to where they are stored, with sums of them on the way.
 void DirectPixels::finish(const Job& job, const Group& group) const {
   const Band& band = bands_[static_cast<std::size_t>(group.band)];
   const std::int64_t pixels = band.rows * result_.width;
   const std::int64_t image_stride = rounds() ? pixels * result_.lanes : result_.image();
-  const VectorLoops& loops = vector_loops(target_.set, DType::f32);
   for (std::int64_t v = 0; v < group.vectors; ++v) {
     const std::int64_t block = group.first_block + v;
     std::byte* const y = result_at(job, band, block);
-    const float* const sums =
-        rounds() ? sums_of(job, group.thread) + v * band.images * image_stride : reinterpret_cast<const float*>(y);
-    if (job.call.y_moments != nullptr) {
+    const float* const values =
+        rounds() ? values_of(job, group.thread) + v * band.images * image_stride : reinterpret_cast<const float*>(y);
+    double* const sums =
+        job.call.sums != nullptr ? band_sums_.of(job.scratch + scratch_.band_sums, group.band, block) : nullptr;
+    if (sums != nullptr && is_forward(problem_)) {
       constexpr std::array<float, 16> no_shift{};
-      double* const moments = moments_of(job, group.band, block);
-      loops.moments(sums, {band.images, pixels, image_stride}, no_shift.data(), moments);
+      vector_loops(target_.set, DType::f32).moments(values, {band.images, pixels, image_stride}, no_shift.data(), sums);
     }
     for (std::int64_t image = 0; rounds() && image < band.images; ++image) {
       std::byte* const to = y + image * result_.image() * size_of(result_.dtype);
-      loops_.narrow(sums + image * image_stride, pixels, to);
+      loops_.narrow(values + image * image_stride, pixels, to);
     }
+    if (sums != nullptr && !is_forward(problem_)) close_gate(job, band, block, sums);
   }
 }
 
-void DirectPixels::sum_moments(const Job& job) const {
-  const OutputMoments& moments = *job.call.y_moments;
-  for (std::int64_t block = 0; block < result_.blocks(); ++block) {
-    for (std::int64_t lane = 0; lane < result_.lanes; ++lane) {
-      double sum = 0;
-      double square = 0;
-      for (std::int64_t band = 0; band < std::ssize(bands_); ++band) {
-        const double* const part = moments_of(job, band, block);
-        sum += part[lane];
-        square += part[result_.lanes + lane];
-      }
-      moments.sum[block * result_.lanes + lane] = sum;
-      moments.square[block * result_.lanes + lane] = square;
-    }
-  }
+// While the values are in a cache.
+void DirectPixels::close_gate(const Job& job, const Band& band, std::int64_t block, double* sums) const {
+  const BlockNorm norm = job.call.x_norm->of(block, result_.lanes);
+  const std::int64_t place = place_of(band, block) * size_of(result_.dtype);
+  const Planes planes{band.images, band.rows * result_.width, result_.image()};
+  const Gate gate = norm.activation == Activation::relu ? Gate::from_x : Gate::open;
+  std::byte* const dx = job.call.operands[2] + place;
+  vector_loops(target_.set, result_.dtype)
+      .norm_sums(job.call.gate_x + place, nullptr, dx, planes, norm.rows, gate, dx, sums);
+}
+
+const InputNorm* DirectPixels::source_norm(const ConvCall& call) const {
+  return is_forward(problem_) ? call.x_norm : nullptr;
 }
 
 bool DirectPixels::rounds() const { return result_.dtype != DType::f32; }
 
-std::byte* DirectPixels::result_at(const Job& job, const Band& band, std::int64_t block) const {
+std::int64_t DirectPixels::place_of(const Band& band, std::int64_t block) const {
   const PixelStrides strides = result_.strides();
-  const std::int64_t place = band.first_image * strides.image + block * strides.block + band.first_row * strides.row;
-  return job.call.operands[2] + place * size_of(result_.dtype);
+  return band.first_image * strides.image + block * strides.block + band.first_row * strides.row;
+}
+
+std::byte* DirectPixels::result_at(const Job& job, const Band& band, std::int64_t block) const {
+  return job.call.operands[2] + place_of(band, block) * size_of(result_.dtype);
 }
 
 float* DirectPixels::packed_of(const Job& job, std::int64_t thread) const {
   return reinterpret_cast<float*>(job.scratch + scratch_.packed + thread * line_bytes(packed_floats_));
 }
 
-float* DirectPixels::sums_of(const Job& job, std::int64_t thread) const {
-  return reinterpret_cast<float*>(job.scratch + scratch_.sums + thread * line_bytes(sums_floats_));
-}
-
-double* DirectPixels::moments_of(const Job& job, std::int64_t band, std::int64_t block) const {
-  return reinterpret_cast<double*>(job.scratch + scratch_.moments) +
-         (band * result_.blocks() + block) * 2 * result_.lanes;
+float* DirectPixels::values_of(const Job& job, std::int64_t thread) const {
+  return reinterpret_cast<float*>(job.scratch + scratch_.values + thread * line_bytes(values_floats_));
 }
 
 }  // namespace lockstep::cpu

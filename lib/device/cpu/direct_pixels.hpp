@@ -6,6 +6,7 @@
 
 #include "device/cpu/conv_kernel.hpp"
 #include "device/cpu/direct_operand.hpp"
+#include "device/cpu/output_sums.hpp"
 #include "device/cpu/pixel_tables.hpp"
 
 namespace lockstep::cpu {
@@ -23,7 +24,7 @@ class DirectPixels final : public ConvKernel {
   struct Group;                                          // some blocks of the result in one band
   using Tables = std::vector<std::vector<PhaseTables>>;  // for bands as large as the first, as the last
   struct Scratch {
-    std::int64_t moments, packed, sums, bytes;  // where parts begin, behind transposed weights
+    std::int64_t band_sums, packed, values, bytes;  // where parts begin, behind transposed weights
   };
 
   void make_tables();
@@ -33,14 +34,16 @@ class DirectPixels final : public ConvKernel {
   void compute_share(const Job& job, std::int64_t thread) const;
   void multiply(const Job& job, const Group& group) const;
   void clear(const Job& job, const Group& group) const;
+  void fetch(const Job& job, const Group& group) const;
   void finish(const Job& job, const Group& group) const;
-  void sum_moments(const Job& job) const;
+  void close_gate(const Job& job, const Band& band, std::int64_t block, double* sums) const;
 
+  const InputNorm* source_norm(const ConvCall& call) const;
   bool rounds() const;
+  std::int64_t place_of(const Band& band, std::int64_t block) const;
   std::byte* result_at(const Job& job, const Band& band, std::int64_t block) const;
   float* packed_of(const Job& job, std::int64_t thread) const;
-  float* sums_of(const Job& job, std::int64_t thread) const;
-  double* moments_of(const Job& job, std::int64_t band, std::int64_t block) const;
+  float* values_of(const Job& job, std::int64_t thread) const;
 
   ConvProblem problem_;
   KernelTarget target_;
@@ -51,10 +54,11 @@ class DirectPixels final : public ConvKernel {
   PixelGeometry geometry_;
   Axis packed_axis_;
   std::vector<Band> bands_;
-  std::int64_t groups_;             // that the blocks of the result are cut into: what a tile takes at once
+  std::int64_t groups_;  // that the blocks of the result are cut into: what a tile takes at once
+  PieceSums band_sums_;
   std::int64_t ranges_;             // that the groups are cut into, each an item of work with a band
   std::int64_t packed_floats_ = 0;  // of the largest band's source
-  std::int64_t sums_floats_ = 0;    // of a group in the largest band, if results are rounded when they are complete
+  std::int64_t values_floats_ = 0;  // of a group in the largest band, if results are rounded when they are complete
   Tables in_place_;                 // empty where the source can only be read packed
   Tables packed_;
   bool has_untouched_pixels_ = false;

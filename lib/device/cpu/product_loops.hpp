@@ -47,19 +47,12 @@ struct PlaneWindow {
   std::int64_t first_inside, last_inside;  // of the window's columns, those inside the plane: [first, last)
 };
 
-// B floats each; null: values are copied as they are.
-struct BlockNorm {
-  const float* factor = nullptr;
-  const float* offset = nullptr;
-  Activation activation = Activation::none;
-};
-
 struct ProductLoops {
   std::int64_t lanes;
   int most_vectors;  // of a tile
 
   void (*products)(const Products& call);
-  // packed[rows][columns][B] = activation(factor * x + offset) of one channel block, or x; from fp32 or bf16.
+  // packed[rows][columns][B] of one channel block, behind its norm; from fp32 or bf16.
   void (*pack_f32)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
   void (*pack_bf16)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
   // packed[rows][columns][channels] of an image's `channels` planes, 1 ... 3 of them; fp32.

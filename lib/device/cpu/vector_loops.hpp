@@ -25,6 +25,13 @@ struct Planes {
 //   z = factor * x + offset;  dx = factor * ((dz - mean_dz) + x_factor * (x - mean))
 enum NormRow { norm_factor, norm_offset, norm_mean, norm_x_factor, norm_mean_dz, norm_rows };
 
+// The rows of one channel block and what follows them: z = activation(factor * x + offset) is read in the place of x.
+// No rows: x is read as it is.
+struct BlockNorm {
+  const float* rows = nullptr;
+  Activation activation = Activation::none;
+};
+
 // Which pixels let the gradient through.
 enum class Gate {
   open,    // all: no activation

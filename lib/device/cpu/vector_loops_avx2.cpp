@@ -9,6 +9,7 @@ constexpr std::int64_t lanes = 8;
 // Each builds on those before it.
 // clang-format off
 #include "device/cpu/loops/vectors.inl"
+#include "device/cpu/loops/norm_vectors.inl"
 #include "device/cpu/loops/norm.inl"
 #include "device/cpu/loops/pool.inl"
 #include "device/cpu/loops/shape.inl"

@@ -15,8 +15,7 @@ class WinogradByOutputs final : public ConvKernel {
         groups_(cut_into(pass_.out_blocks, cut_.out_blocks)),
         u_stride_(padded(cut_.in_blocks * cut_.out_blocks * lanes_ * lanes_)),
         v_stride_(padded(pass_.in_blocks * cut_.tiles * lanes_)),
-        m_stride_(padded(cut_.out_blocks * cut_.tiles * lanes_)),
-        norm_(plan_, shape) {
+        m_stride_(padded(cut_.out_blocks * cut_.tiles * lanes_)) {
     v_ = plan_.take_floats(points * v_stride_);
     for (int slot = 0; slot < pass_.threads; ++slot) {
       u_.push_back(plan_.take_floats(points * u_stride_));
@@ -28,10 +27,9 @@ class WinogradByOutputs final : public ConvKernel {
   std::string name() const override { return "winograd by outputs"; }
 
   void run(const ConvCall& call, std::byte* scratch) override {
-    norm_.fill(call.x_norm, scratch);
-    if (call.y_moments != nullptr) {
-      std::fill_n(call.y_moments->sum, pass_.out_blocks * lanes_, 0.0);
-      std::fill_n(call.y_moments->square, pass_.out_blocks * lanes_, 0.0);
+    if (call.sums != nullptr) {
+      std::fill_n(call.sums->first, pass_.out_blocks * lanes_, 0.0);
+      std::fill_n(call.sums->second, pass_.out_blocks * lanes_, 0.0);
     }
     for (std::int64_t first = 0; first < pass_.tiles; first += cut_.tiles) {
       const TileRange range{first, std::min(cut_.tiles, pass_.tiles - first)};
@@ -56,7 +54,7 @@ class WinogradByOutputs final : public ConvKernel {
       const std::int64_t skipped = at % parts * tiles_each;
       const TileRange part{range.first + skipped, std::min(tiles_each, range.count - skipped)};
       pass_.loops->transform_windows(pass_.from, part, call.operands[0] + block * pass_.from_plane_bytes,
-                                     norm_.of_block(call.x_norm, scratch, block),
+                                     pass_.input(call, block),
                                      {v + block * block_stride() + skipped * lanes_, v_stride_, lanes_});
     });
   }
@@ -90,11 +88,13 @@ class WinogradByOutputs final : public ConvKernel {
                              .accumulate = in_first > 0 ? Accumulate::add : Accumulate::overwrite});
     }
     for (std::int64_t out = 0; out < out_blocks; ++out) {
-      const std::int64_t channel = (first + out) * lanes_;
-      BlockMoments sums;
-      if (call.y_moments != nullptr) sums = {call.y_moments->sum + channel, call.y_moments->square + channel};
+      BlockSums sums;
+      if (call.sums != nullptr) {
+        sums = {call.sums->first + (first + out) * lanes_, call.sums->second + (first + out) * lanes_};
+      }
       pass_.loops->transform_outputs(pass_.to, range, {m + out * block_stride(), m_stride_, lanes_},
-                                     call.operands[2] + (first + out) * pass_.to_plane_bytes, sums);
+                                     call.operands[2] + (first + out) * pass_.to_plane_bytes,
+                                     pass_.output(call, first + out, sums));
     }
   }
 
@@ -104,7 +104,6 @@ class WinogradByOutputs final : public ConvKernel {
   std::int64_t groups_;
   std::int64_t u_stride_, v_stride_, m_stride_;
   ScratchPlan plan_;
-  NormRows norm_;
   std::int64_t v_;
   std::vector<std::int64_t> u_, m_;  // by slot
 };

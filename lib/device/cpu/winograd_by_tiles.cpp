@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "device/cpu/output_sums.hpp"
 #include "device/cpu/winograd_pass.hpp"
 
 namespace lockstep::cpu {
@@ -15,20 +16,19 @@ class WinogradByTiles final : public ConvKernel {
         u_stride_(padded(pass_.in_blocks * pass_.out_blocks * lanes_ * lanes_)),
         v_stride_(padded(pass_.in_blocks * at_once_ * lanes_)),
         m_stride_(padded(pass_.out_blocks * at_once_ * lanes_)),
-        norm_(plan_, shape) {
+        piece_sums_{pieces_, pass_.out_blocks, lanes_} {
     u_ = plan_.take_floats(points * u_stride_);
     for (int slot = 0; slot < pass_.threads; ++slot) {
       v_.push_back(plan_.take_floats(points * v_stride_));
       m_.push_back(plan_.take_floats(points * m_stride_));
     }
-    moments_ = plan_.take(pieces_ * piece_moments() * std::int64_t{sizeof(double)});
+    sums_ = plan_.take(piece_sums_.bytes());
   }
 
   std::int64_t scratch_bytes() const override { return plan_.bytes(); }
   std::string name() const override { return "winograd by tiles"; }
 
   void run(const ConvCall& call, std::byte* scratch) override {
-    norm_.fill(call.x_norm, scratch);
     parallel_for(pass_.threads, pass_.in_blocks * pass_.out_blocks, [&](std::int64_t at) {
       transform_weights(call.operands[1], at % pass_.in_blocks, at / pass_.in_blocks, floats_at(scratch, u_));
     });
@@ -36,15 +36,10 @@ class WinogradByTiles final : public ConvKernel {
       const auto place = static_cast<std::size_t>(slot);
       run_piece(call, piece, scratch, floats_at(scratch, v_[place]), floats_at(scratch, m_[place]));
     });
-    if (call.y_moments != nullptr) add_moments(*call.y_moments, scratch);
+    if (call.sums != nullptr) piece_sums_.add_up(scratch + sums_, *call.sums);
   }
 
  private:
-  std::int64_t piece_moments() const { return 2 * pass_.out_blocks * lanes_; }
-  double* moments_of(std::byte* scratch, std::int64_t piece) const {
-    return reinterpret_cast<double*>(scratch + moments_) + piece * piece_moments();
-  }
-
   void transform_weights(const std::byte* stored, std::int64_t in_block, std::int64_t out_block, float* u) const {
     const std::int64_t first = out_block / product_panel * product_panel;  // of its panel
     const std::int64_t width = panel_width(pass_.out_blocks - first, product_panel);
@@ -58,8 +53,7 @@ class WinogradByTiles final : public ConvKernel {
     const std::int64_t block_stride = at_once_ * lanes_;
     for (std::int64_t block = 0; block < pass_.in_blocks; ++block) {
       pass_.loops->transform_windows(pass_.from, range, call.operands[0] + block * pass_.from_plane_bytes,
-                                     norm_.of_block(call.x_norm, scratch, block),
-                                     {v + block * block_stride, v_stride_, lanes_});
+                                     pass_.input(call, block), {v + block * block_stride, v_stride_, lanes_});
     }
     pass_.loops->multiply({.v = v,
                            .v_point_stride = v_stride_,
@@ -73,27 +67,15 @@ class WinogradByTiles final : public ConvKernel {
                            .in_blocks = pass_.in_blocks,
                            .out_blocks = pass_.out_blocks,
                            .accumulate = Accumulate::overwrite});
-    double* moments = moments_of(scratch, piece);
-    if (call.y_moments != nullptr) std::fill_n(moments, piece_moments(), 0.0);
     for (std::int64_t block = 0; block < pass_.out_blocks; ++block) {
-      BlockMoments sums;
-      if (call.y_moments != nullptr) sums = {moments + block * lanes_, moments + (pass_.out_blocks + block) * lanes_};
-      pass_.loops->transform_outputs(pass_.to, range, {m + block * block_stride, m_stride_, lanes_},
-                                     call.operands[2] + block * pass_.to_plane_bytes, sums);
-    }
-  }
-
-  void add_moments(const OutputMoments& moments, std::byte* scratch) const {
-    const std::int64_t channels = pass_.out_blocks * lanes_;
-    for (std::int64_t channel = 0; channel < channels; ++channel) {
-      double sum = 0;
-      double square = 0;
-      for (std::int64_t piece = 0; piece < pieces_; ++piece) {
-        sum += moments_of(scratch, piece)[channel];
-        square += moments_of(scratch, piece)[channels + channel];
+      BlockSums sums;
+      if (call.sums != nullptr) {
+        double* values = piece_sums_.of(scratch + sums_, piece, block);
+        std::fill_n(values, 2 * lanes_, 0.0);
+        sums = {values, values + lanes_};
       }
-      moments.sum[channel] = sum;
-      moments.square[channel] = square;
+      pass_.loops->transform_outputs(pass_.to, range, {m + block * block_stride, m_stride_, lanes_},
+                                     call.operands[2] + block * pass_.to_plane_bytes, pass_.output(call, block, sums));
     }
   }
 
@@ -101,11 +83,11 @@ class WinogradByTiles final : public ConvKernel {
   std::int64_t lanes_;
   std::int64_t at_once_, pieces_;  // tiles of a piece
   std::int64_t u_stride_, v_stride_, m_stride_;
+  PieceSums piece_sums_;
   ScratchPlan plan_;
-  NormRows norm_;
   std::int64_t u_;
   std::vector<std::int64_t> v_, m_;  // by slot
-  std::int64_t moments_;             // [pieces][2][channels]
+  std::int64_t sums_;
 };
 
 }  // namespace

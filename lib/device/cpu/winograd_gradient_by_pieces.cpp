@@ -16,8 +16,7 @@ class WinogradGradientByPieces final : public ConvKernel {
         panels_(panels_of(shape.out_blocks, gradient_panel)),
         v_stride_(padded(shape.in_blocks * at_once_ * lanes_)),
         y_stride_(padded(shape.out_blocks * at_once_ * lanes_)),
-        d_stride_(padded(shape.in_blocks * shape.out_blocks * lanes_ * lanes_)),
-        norm_(plan_, shape) {
+        d_stride_(padded(shape.in_blocks * shape.out_blocks * lanes_ * lanes_)) {
     for (int slot = 0; slot < shape_.threads; ++slot) {
       v_.push_back(plan_.take_floats(points * v_stride_));
       y_.push_back(plan_.take_floats(points * y_stride_));
@@ -29,10 +28,10 @@ class WinogradGradientByPieces final : public ConvKernel {
   std::string name() const override { return "winograd by pieces"; }
 
   void run(const ConvCall& call, std::byte* scratch) override {
-    norm_.fill(call.x_norm, scratch);
     for_each_piece(shape_.threads, pieces_, [&](std::int64_t slot, std::int64_t piece) {
       const auto place = static_cast<std::size_t>(slot);
-      sum_piece(call, piece, scratch, floats_at(scratch, v_[place]), floats_at(scratch, y_[place]));
+      sum_piece(call, piece, floats_at(scratch, v_[place]), floats_at(scratch, y_[place]),
+                floats_at(scratch, d_) + piece * points * d_stride_);
     });
     const auto panels = static_cast<std::int64_t>(panels_.size());
     parallel_for(shape_.threads, panels * shape_.in_blocks, [&](std::int64_t at) {
@@ -42,13 +41,12 @@ class WinogradGradientByPieces final : public ConvKernel {
   }
 
  private:
-  void sum_piece(const ConvCall& call, std::int64_t piece, std::byte* scratch, float* v, float* y) const {
-    float* d = floats_at(scratch, d_) + piece * points * d_stride_;
+  void sum_piece(const ConvCall& call, std::int64_t piece, float* v, float* y, float* d) const {
     const std::int64_t begin = piece * piece_tiles_;
     const std::int64_t end = std::min(begin + piece_tiles_, shape_.tiles());
     for (std::int64_t first = begin; first < end; first += at_once_) {
       const TileRange range{first, std::min(at_once_, end - first)};
-      transform(call, range, scratch, v, y);
+      transform(call, range, v, y);
       shape_.loops->multiply_gradient({.v = v,
                                        .v_point_stride = v_stride_,
                                        .v_block_stride = at_once_ * lanes_,
@@ -65,11 +63,10 @@ class WinogradGradientByPieces final : public ConvKernel {
     }
   }
 
-  void transform(const ConvCall& call, const TileRange& range, std::byte* scratch, float* v, float* y) const {
+  void transform(const ConvCall& call, const TileRange& range, float* v, float* y) const {
     for (std::int64_t block = 0; block < shape_.in_blocks; ++block) {
       shape_.loops->transform_windows(shape_.x, range, call.operands[0] + block * shape_.x_plane_bytes(),
-                                      norm_.of_block(call.x_norm, scratch, block),
-                                      {v + block * at_once_ * lanes_, v_stride_, lanes_});
+                                      call.norm_of(block, lanes_), {v + block * at_once_ * lanes_, v_stride_, lanes_});
     }
     for (const Panel& panel : panels_) {
       for (std::int64_t part = 0; part < panel.width; ++part) {
@@ -96,7 +93,6 @@ class WinogradGradientByPieces final : public ConvKernel {
   std::vector<Panel> panels_;
   std::int64_t v_stride_, y_stride_, d_stride_;
   ScratchPlan plan_;
-  NormRows norm_;
   std::vector<std::int64_t> v_, y_;  // by slot
   std::int64_t d_;                   // [pieces][points]
 };

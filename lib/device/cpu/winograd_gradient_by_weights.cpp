@@ -15,8 +15,7 @@ class WinogradGradientByWeights final : public ConvKernel {
         groups_(cut_into(shape.in_blocks, cut_.in_blocks)),
         v_stride_(padded(shape.in_blocks * cut_.tiles * lanes_)),
         y_stride_(padded(shape.out_blocks * cut_.tiles * lanes_)),
-        d_stride_(padded(cut_.in_blocks * lanes_ * gradient_panel * lanes_)),
-        norm_(plan_, shape) {
+        d_stride_(padded(cut_.in_blocks * lanes_ * gradient_panel * lanes_)) {
     v_ = plan_.take_floats(points * v_stride_);
     y_ = plan_.take_floats(points * y_stride_);
     d_ = plan_.take_floats((keeps_sums() ? units() : shape_.threads) * points * d_stride_);
@@ -26,7 +25,6 @@ class WinogradGradientByWeights final : public ConvKernel {
   std::string name() const override { return "winograd by weights"; }
 
   void run(const ConvCall& call, std::byte* scratch) override {
-    norm_.fill(call.x_norm, scratch);
     for (std::int64_t first = 0; first < shape_.tiles(); first += cut_.tiles) {
       const TileRange range{first, std::min(cut_.tiles, shape_.tiles() - first)};
       transform(call, range, scratch);
@@ -56,8 +54,7 @@ class WinogradGradientByWeights final : public ConvKernel {
       const std::int64_t block = at / parts;
       const TileRange part = part_of(at);
       shape_.loops->transform_windows(shape_.x, {range.first + part.first, part.count},
-                                      call.operands[0] + block * shape_.x_plane_bytes(),
-                                      norm_.of_block(call.x_norm, scratch, block),
+                                      call.operands[0] + block * shape_.x_plane_bytes(), call.norm_of(block, lanes_),
                                       {v + block * block_stride() + part.first * lanes_, v_stride_, lanes_});
     });
     parallel_for(shape_.threads, static_cast<std::int64_t>(panels_.size()) * parts, [&](std::int64_t at) {
@@ -106,7 +103,6 @@ class WinogradGradientByWeights final : public ConvKernel {
   std::int64_t groups_;
   std::int64_t v_stride_, y_stride_, d_stride_;
   ScratchPlan plan_;
-  NormRows norm_;
   std::int64_t v_, y_, d_;
 };
 

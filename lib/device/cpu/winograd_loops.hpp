@@ -56,17 +56,19 @@ struct PointVectors {
   std::int64_t vector_stride;  // between tiles, or rows
 };
 
-// Rows of B floats, or null where x is taken as it is.
-struct BlockNorm {
-  const float* factor = nullptr;
-  const float* offset = nullptr;
-  Activation activation = Activation::none;
+// Where an output transform adds sums over pixels, B each; null where nobody asks.
+struct BlockSums {
+  double* first = nullptr;
+  double* second = nullptr;
 };
 
-// Sums of y and y * y to which an output transform adds, B each; null where nobody asks.
-struct BlockMoments {
-  double* sum = nullptr;
-  double* square = nullptr;
+// What becomes of one channel block of outputs on its way to memory. At most one of gate and accumulation.
+struct BlockOutput {
+  BlockSums sums;  // of y and y * y; behind a gate of dz and dz * (x - mean)
+  // A gate: dz = y where the activation behind `norm` lets it through. Elements like those of y, at the same places.
+  const void* gate_x = nullptr;
+  BlockNorm gate_norm;
+  Accumulate accumulate = Accumulate::overwrite;
 };
 
 // m = v * u at every point, or m += v * u, for `tiles` tiles, `in_blocks` blocks of input and `out_blocks` of output.
@@ -105,7 +107,7 @@ struct WinogradLoops {
                             const PointVectors& v);
   void (*transform_gradient)(const TileGrid& grid, TileRange range, const void* dy, const PointVectors& y);
   void (*transform_outputs)(const TileGrid& grid, TileRange range, const PointVectors& m, void* y,
-                            const BlockMoments& moments);
+                            const BlockOutput& output);
   // One block of weights, [3][3][B][B], to B rows.
   void (*transform_weights)(const float* weights, WeightOrder order, const PointVectors& u);
   // B rows, each the sum of `pieces` that lie `piece_stride` apart, to one block of weights.

@@ -14,6 +14,7 @@ constexpr int gradient_rows[] = {0, 4, 2, 1};
 // Each builds on those before it.
 // clang-format off
 #include "device/cpu/loops/vectors.inl"
+#include "device/cpu/loops/norm_vectors.inl"
 #include "device/cpu/kernels/winograd_points.inl"
 #include "device/cpu/kernels/winograd_tiles.inl"
 #include "device/cpu/kernels/winograd_weights.inl"

@@ -66,24 +66,16 @@ const float* WinogradPass::weights(const std::byte* stored, std::int64_t in_bloc
   return reinterpret_cast<const float*>(stored) + block * taps * loops->lanes * loops->lanes;
 }
 
-NormRows::NormRows(ScratchPlan& plan, const WinogradShape& shape)
-    : channels_(shape.problem.conv.in_channels),
-      stored_(shape.in_blocks * shape.lanes()),
-      lanes_(shape.lanes()),
-      place_(plan.take_floats(2 * stored_)) {}
-
-void NormRows::fill(const InputNorm* norm, std::byte* scratch) const {
-  if (norm == nullptr) return;
-  float* rows = floats_at(scratch, place_);
-  std::fill_n(rows, 2 * stored_, 0.0F);
-  std::copy_n(norm->factor, channels_, rows);
-  std::copy_n(norm->offset, channels_, rows + stored_);
-}
-
-BlockNorm NormRows::of_block(const InputNorm* norm, std::byte* scratch, std::int64_t block) const {
-  if (norm == nullptr) return {};
-  const float* rows = floats_at(scratch, place_) + block * lanes_;
-  return {rows, rows + stored_, norm->activation};
+BlockOutput WinogradPass::output(const ConvCall& call, std::int64_t block, const BlockSums& sums) const {
+  assert((call.gate_x == nullptr || sums.first != nullptr) && (call.accumulate == Accumulate::overwrite || !call.sums));
+  BlockOutput output;
+  output.sums = sums;
+  output.accumulate = call.accumulate;
+  if (call.gate_x != nullptr) {
+    output.gate_x = call.gate_x + block * to_plane_bytes;
+    output.gate_norm = call.norm_of(block, loops->lanes);
+  }
+  return output;
 }
 
 }  // namespace lockstep::cpu

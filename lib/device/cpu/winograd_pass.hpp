@@ -14,6 +14,12 @@ struct WinogradPass {
 
   // Of the weights as they are stored, those between two blocks of the maps.
   const float* weights(const std::byte* stored, std::int64_t in_block, std::int64_t out_block) const;
+  // What is applied to a channel block of the map that is read.
+  BlockNorm input(const ConvCall& call, std::int64_t block) const {
+    return order == WeightOrder::stored ? call.norm_of(block, loops->lanes) : BlockNorm{};
+  }
+  // What becomes of a channel block of the map that is written. `sums`: [2][lanes] that are added to, or null.
+  BlockOutput output(const ConvCall& call, std::int64_t block, const BlockSums& sums) const;
 
   const WinogradLoops* loops;
   int threads;
@@ -59,19 +65,6 @@ inline std::vector<Panel> panels_of(std::int64_t blocks, std::int64_t widest) {
   }
   return panels;
 }
-
-// The rows of a norm in scratch memory, zero for channels that do not exist: so those stay zero behind it.
-class NormRows {
- public:
-  NormRows(ScratchPlan& plan, const WinogradShape& shape);
-  void fill(const InputNorm* norm, std::byte* scratch) const;
-  // What a transform needs of them for a channel block, after fill.
-  BlockNorm of_block(const InputNorm* norm, std::byte* scratch, std::int64_t block) const;
-
- private:
-  std::int64_t channels_, stored_, lanes_;
-  std::int64_t place_;
-};
 
 // Calls body(slot, piece) for all pieces; those with the same slot, of `threads`, run one after another.
 template <typename Body>

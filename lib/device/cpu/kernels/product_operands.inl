@@ -1,9 +1,9 @@
 // Bringing operands into the form that products read, and results out of it. Included inside a namespace per
-// instruction set, after loops/vectors.inl.
+// instruction set, after loops/norm_vectors.inl.
 
 inline Floats normalised(Floats value, const BlockNorm& norm) {
-  const Floats shifted = load(norm.factor) * value + load(norm.offset);
-  return norm.activation == Activation::relu ? relu(shifted) : shifted;
+  const Floats z = NormVectors(norm.rows).forward(value);
+  return norm.activation == Activation::relu ? relu(z) : z;
 }
 
 inline float* fill_zero(float* packed, std::int64_t vectors) {
@@ -25,7 +25,7 @@ void pack_plane(const void* x_data, const PlaneWindow& window, const BlockNorm& 
     const std::int64_t pixel = row * window.width + window.first_column + first * window.step;
     const auto* x = static_cast<const Storage*>(x_data) + pixel * lanes;
     packed = fill_zero(packed, first);
-    if (norm.factor == nullptr) {
+    if (norm.rows == nullptr) {
       for (std::int64_t c = first; c < last; ++c, x += stride, packed += lanes) store(load(x), packed);
     } else {
       for (std::int64_t c = first; c < last; ++c, x += stride, packed += lanes)

@@ -38,8 +38,9 @@ struct NoNorm {
 // Padding reads as zero and takes no offset, so that it stays zero behind the norm.
 template <Activation activation>
 struct Norm {
-  Norm(const BlockNorm& norm, const Inside& rows) : factor(load(norm.factor)) {
-    for (int row = 0; row < window_size; ++row) offset[row] = rows.holds(row) ? load(norm.offset) : zero;
+  Norm(const BlockNorm& norm, const Inside& rows) : factor(load(norm.rows + norm_factor * lanes)) {
+    const Floats inside = load(norm.rows + norm_offset * lanes);
+    for (int row = 0; row < window_size; ++row) offset[row] = rows.holds(row) ? inside : zero;
   }
   Floats operator()(Floats x, int row) const {
     const Floats z = x * factor + offset[row];
@@ -86,7 +87,7 @@ void transform_tiles(const TileGrid& grid, TileRange range, const void* map, Mak
 template <typename Storage>
 void transform_windows(const TileGrid& grid, TileRange range, const void* x, const BlockNorm& norm,
                        const PointVectors& v) {
-  if (norm.factor == nullptr) {
+  if (norm.rows == nullptr) {
     transform_tiles<WindowTransform, Storage>(
         grid, range, x, [](const Inside&) { return NoNorm(); }, v);
   } else if (norm.activation == Activation::relu) {
@@ -104,45 +105,89 @@ void transform_gradient(const TileGrid& grid, TileRange range, const void* dy, c
       grid, range, dy, [](const Inside&) { return NoNorm(); }, y);
 }
 
-// Sums of y and y * y: of a tile and a run of tiles in fp32, beyond in double.
-struct RunningMoments {
+// Two sums over pixels: of a tile and a run of tiles in fp32, beyond in double.
+class TileSums {
+ public:
+  explicit TileSums(const BlockSums& sums) : sums_(sums) {}
+
+  void add(Floats first, Floats second) {
+    tile_first_ += first;
+    tile_second_ += second;
+  }
+  void end_tile() {
+    first_ += tile_first_;
+    second_ += tile_second_;
+    tile_first_ = zero;
+    tile_second_ = zero;
+    if (++tiles_ == run_tiles) end_run();
+  }
+  void end_run() {
+    fold(first_, sums_.first);
+    fold(second_, sums_.second);
+    first_ = zero;
+    second_ = zero;
+    tiles_ = 0;
+  }
+
+ private:
   static constexpr std::int64_t run_tiles = 32;
 
-  void add(Floats y) {
-    tile_sum += y;
-    tile_square += y * y;
-  }
-  void end_tile(const BlockMoments& moments) {
-    sum += tile_sum;
-    square += tile_square;
-    tile_sum = zero;
-    tile_square = zero;
-    if (++tiles == run_tiles) flush(moments);
-  }
-  void flush(const BlockMoments& moments) {
-    fold(sum, moments.sum);
-    fold(square, moments.square);
-    sum = zero;
-    square = zero;
-    tiles = 0;
-  }
-
-  Floats tile_sum = {}, tile_square = {}, sum = {}, square = {};
-  std::int64_t tiles = 0;
+  BlockSums sums_;
+  Floats tile_first_ = {}, tile_second_ = {}, first_ = {}, second_ = {};
+  std::int64_t tiles_ = 0;
 };
 
-template <typename Storage, typename Take>
+// What becomes of outputs: each is called with a vector and its place, in elements from the first image on, and returns
+// what is stored there.
+struct AsComputed {
+  Floats operator()(Floats y, std::int64_t /*place*/) const { return y; }
+  void end_tile() {}
+  void end_run() {}
+};
+
+template <typename Storage>
+struct Added : AsComputed {
+  explicit Added(const void* y) : before(static_cast<const Storage*>(y)) {}
+  Floats operator()(Floats y, std::int64_t place) const { return load(before + place) + y; }
+
+  const Storage* before;
+};
+
+struct WithMoments : TileSums {
+  explicit WithMoments(const BlockSums& sums) : TileSums(sums) {}
+  Floats operator()(Floats y, std::int64_t /*place*/) {
+    add(y, y * y);
+    return y;
+  }
+};
+
+template <typename Storage, Activation activation>
+struct BehindGate : TileSums {
+  explicit BehindGate(const BlockOutput& output)
+      : TileSums(output.sums), x(static_cast<const Storage*>(output.gate_x)), norm(output.gate_norm.rows) {}
+  Floats operator()(Floats y, std::int64_t place) {
+    const Floats value = load(x + place);
+    const Floats dz = activation == Activation::relu ? behind_gate(norm.forward(value), y) : y;
+    add(dz, dz * (value - norm.mean));
+    return dz;
+  }
+
+  const Storage* x;
+  NormVectors norm;
+};
+
+template <typename Storage, typename Finish>
 inline void output_tile(const TileGrid& grid, const TileWalk& at, const float* m, std::int64_t point_stride,
-                        Storage* first_image, Take take) {
+                        Storage* first_image, Finish& finish) {
   const std::int64_t top = at.row * tile_size;
   const std::int64_t left = at.column * tile_size;
   const Inside rows(top, grid.height, tile_size);
   const Inside columns(left, grid.width, tile_size);
-  Storage* const y = first_image + at.image * grid.image_stride + (top * grid.width + left) * lanes;
+  const std::int64_t corner = at.image * grid.image_stride + (top * grid.width + left) * lanes;
   const bool whole = rows.whole(tile_size) && columns.whole(tile_size);
   const auto put = [&](int row, int column, Floats value) {
-    store(value, y + (row * grid.width + column) * lanes);
-    take(value);
+    const std::int64_t place = corner + (row * grid.width + column) * lanes;
+    store(finish(value, place), first_image + place);
   };
   from_points<OutputTransform>([&](int point) { return load(m + point * point_stride); },
                                [&](int row, const Floats(&values)[4]) {
@@ -156,22 +201,30 @@ inline void output_tile(const TileGrid& grid, const TileWalk& at, const float* m
                                });
 }
 
+template <typename Storage, typename Finish>
+void output_tiles(const TileGrid& grid, TileRange range, const PointVectors& m, void* y, Finish finish) {
+  TileWalk at(grid, range.first);
+  for (std::int64_t tile = 0; tile < range.count; ++tile, at.next()) {
+    output_tile(grid, at, m.data + tile * m.vector_stride, m.point_stride, static_cast<Storage*>(y), finish);
+    finish.end_tile();
+  }
+  finish.end_run();
+}
+
 template <typename Storage>
 void transform_outputs(const TileGrid& grid, TileRange range, const PointVectors& m, void* y,
-                       const BlockMoments& moments) {
-  auto* first_image = static_cast<Storage*>(y);
-  TileWalk at(grid, range.first);
-  if (moments.sum == nullptr) {
-    for (std::int64_t tile = 0; tile < range.count; ++tile, at.next()) {
-      output_tile(grid, at, m.data + tile * m.vector_stride, m.point_stride, first_image, [](Floats) {});
+                       const BlockOutput& output) {
+  if (output.gate_x != nullptr) {
+    if (output.gate_norm.activation == Activation::relu) {
+      output_tiles<Storage>(grid, range, m, y, BehindGate<Storage, Activation::relu>(output));
+    } else {
+      output_tiles<Storage>(grid, range, m, y, BehindGate<Storage, Activation::none>(output));
     }
-    return;
+  } else if (output.accumulate == Accumulate::add) {
+    output_tiles<Storage>(grid, range, m, y, Added<Storage>(y));
+  } else if (output.sums.first != nullptr) {
+    output_tiles<Storage>(grid, range, m, y, WithMoments(output.sums));
+  } else {
+    output_tiles<Storage>(grid, range, m, y, AsComputed());
   }
-  RunningMoments running;
-  for (std::int64_t tile = 0; tile < range.count; ++tile, at.next()) {
-    output_tile(grid, at, m.data + tile * m.vector_stride, m.point_stride, first_image,
-                [&](Floats value) { running.add(value); });
-    running.end_tile(moments);
-  }
-  running.flush(moments);
 }
