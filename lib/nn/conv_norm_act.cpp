@@ -32,20 +32,22 @@ Tensor ConvNormAct::forward(const Tensor& x, const Tensor& residual, Mode mode) 
   }
   const Shape channels{mean_.stored};
   saved_ = {device_.make(channels, DType::f32, Layout::plain), device_.make(channels, DType::f32, Layout::plain)};
+  const std::int64_t gate_bytes = residual && activation_ == Activation::relu ? ops.gate_bytes(y.shape()) : 0;
+  if (gate_bytes > 0) saved_.gate = device_.make(Shape{gate_bytes}, DType::u8, Layout::plain);
   ops.norm_forward(conv_y, weights, residual, activation_, y, saved_, mean_.batch, variance_.batch, statistics_.scale,
                    statistics_.accumulate);
   x_ = conv_y;
-  if (residual) y_ = y;
+  if (residual && !saved_.gate) y_ = y;
   return y;
 }
 
 Tensor ConvNormAct::backward(const Tensor& dy, GradientSink& sink) {
-  assert(!y_);  // forward had a residual
+  assert(!y_ && !saved_.gate);  // forward had a residual
   return backward(dy, Tensor(), sink);
 }
 
 Tensor ConvNormAct::backward_with_residual(const Tensor& dy, GradientSink& sink) {
-  assert(y_);
+  assert(y_ || saved_.gate);
   return backward(dy, dy, sink);
 }
 

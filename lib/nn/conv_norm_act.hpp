@@ -41,7 +41,7 @@ class ConvNormAct final : public Layer {
   const Statistic& mean_;
   const Statistic& variance_;
   Tensor x_;  // of the norm, kept for backward
-  Tensor y_;  // with a residual
+  Tensor y_;  // with a residual, unless the device keeps a gate
   NormSaved saved_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "device/cuda/flat_kernels.hpp"
 #include "device/cuda/launch.hpp"
+#include "device/cuda/norm_kernels.hpp"
 #include "support/cpu_fixture.hpp"
 
 namespace lockstep::cuda {
@@ -104,6 +105,12 @@ TEST_F(CudaKernelsTest, widens_into_an_array_whose_end_is_no_whole_vector) {
   launch_(2, WidenInto<DType::f16>{narrowed.data(), sum.as<float>(), 11, Accumulate::overwrite});
   for (std::size_t i = 0; i < 11; ++i) EXPECT_EQ(sum.as<float>()[i], values[i]);
   EXPECT_EQ(sum.as<float>()[11], 77) << "behind the end";
+}
+
+TEST_F(CudaKernelsTest, a_gate_lets_through_what_is_above_zero_and_what_is_no_number) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(bits_above_zero({{1, 0, -0.0F, 1e-30F, -1, nan, 2, 0}}), 0b0110'1001);
+  EXPECT_EQ(bits_above_zero({{0, 0, 0, 0, 0, 0, 0, 3}}), 0b1000'0000);
 }
 
 }  // namespace

@@ -43,7 +43,9 @@ Tensor unowned(const Tensor& tensor) {
 NormWeights unowned(const NormWeights& weights) {
   return {unowned(weights.scale), unowned(weights.shift), weights.epsilon};
 }
-NormSaved unowned(const NormSaved& saved) { return {unowned(saved.mean), unowned(saved.inverse_deviation)}; }
+NormSaved unowned(const NormSaved& saved) {
+  return {unowned(saved.mean), unowned(saved.inverse_deviation), unowned(saved.gate)};
+}
 LossSums unowned(const LossSums& sums) { return {unowned(sums.loss), unowned(sums.correct)}; }
 LogitsGradient unowned(const LogitsGradient& gradient) {
   return {unowned(gradient.d_logits), unowned(gradient.loss_scale)};
@@ -98,6 +100,7 @@ class RepeatingOps final : public Ops {
       inner_.norm_backward(x, y, dy, weights, activation, saved, dx, d_residual, d_scale, d_shift, accumulate);
     });
   }
+  std::int64_t gate_bytes(const Shape& y) const override { return inner_.gate_bytes(y); }
   void bias_forward(const Tensor& x, const Tensor& bias, Activation activation, const Tensor& y) override {
     keep([this, x = unowned(x), bias = unowned(bias), activation, y = unowned(y)] {
       inner_.bias_forward(x, bias, activation, y);

@@ -16,6 +16,7 @@
 namespace lockstep::cuda {
 
 inline const float* floats(const Tensor& tensor) { return tensor ? tensor.as<float>() : nullptr; }
+inline std::uint8_t* bits(const Tensor& gate) { return gate ? gate.as<std::uint8_t>() : nullptr; }
 inline std::int64_t padded_channels(const FeatureMap& map) { return map.groups * vector_width; }
 
 template <typename Launch>
@@ -44,7 +45,8 @@ void KernelOps<Launch>::norm_forward(const Tensor& x_tensor, const NormWeights& 
                                              .x = x.data,
                                              .residual = residual.data(),
                                              .activation = activation,
-                                             .y = y.data()});
+                                             .y = y.data(),
+                                             .let_through = bits(saved.gate)});
   });
 }
 
@@ -67,17 +69,19 @@ void KernelOps<Launch>::norm_infer(const Tensor& x_tensor, const NormWeights& we
                                              .x = x.data,
                                              .residual = residual.data(),
                                              .activation = activation,
-                                             .y = y.data()});
+                                             .y = y.data(),
+                                             .let_through = nullptr});
   });
 }
 
 template <typename Launch>
-void KernelOps<Launch>::norm_backward(const Tensor& x_tensor, const Tensor& y, const Tensor& dy,
+void KernelOps<Launch>::norm_backward(const Tensor& x_tensor, const Tensor& /*y*/, const Tensor& dy,
                                       const NormWeights& weights, Activation activation, const NormSaved& saved,
                                       const Tensor& dx, const Tensor& d_residual, const Tensor& d_scale,
                                       const Tensor& d_shift, Accumulate accumulate) {
   const FeatureMap x(x_tensor);
   const bool is_relu = activation == Activation::relu;
+  assert(!(is_relu && d_residual) || saved.gate);
   const Slices slices = slices_for_sums(x.rows(), x.groups);
   const NormVectors vectors = saved_vectors(weights, saved, x.channels);
   SumMemory sums(context_, slices.count, 2 * padded_channels(x));
@@ -89,10 +93,10 @@ void KernelOps<Launch>::norm_backward(const Tensor& x_tensor, const Tensor& y, c
     launch_(slices.threads(), SumNormGradients<dtype>{.slices = slices,
                                                       .vectors = vectors,
                                                       .gate = !is_relu     ? Gate::open
-                                                              : d_residual ? Gate::from_y
+                                                              : d_residual ? Gate::from_bits
                                                                            : Gate::from_x,
                                                       .x = x.data,
-                                                      .y = y.data(),
+                                                      .let_through = bits(saved.gate),
                                                       .dy = dy.data(),
                                                       .dz = writes_dz ? d_residual.data() : nullptr,
                                                       .sums = sums.data()});
@@ -115,6 +119,13 @@ void KernelOps<Launch>::norm_backward(const Tensor& x_tensor, const Tensor& y, c
                                                     .x_factor = x_factor,
                                                     .dx = dx.data()});
   });
+}
+
+// A byte for each group of channels of a pixel.
+template <typename Launch>
+std::int64_t KernelOps<Launch>::gate_bytes(const Shape& y) const {
+  static_assert(vector_width == 8);
+  return y.count() / y[3] * (padded(y[3]) / vector_width);
 }
 
 template <typename Launch>
