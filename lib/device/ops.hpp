@@ -65,9 +65,14 @@ struct LossSums {
   Tensor correct;  // [1] number of samples whose largest logit is the label's (ties: the lowest class counts)
 };
 
+class FusedOps;
+
 class Ops {
  public:
   virtual ~Ops() = default;
+
+  // What this device does in one pass where the operations below take several; null: nothing. Owned by this.
+  virtual FusedOps* fused() { return nullptr; }
 
   // ---- convolution: x features or images [n, h, w, in], weight stored form, y features [n, h', w', out], no bias
   virtual void conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y) = 0;

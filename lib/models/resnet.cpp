@@ -78,7 +78,7 @@ class Builder {
   void add_block(const std::string& name, std::int64_t width, std::int64_t stride) {
     const std::int64_t out = plan_.block == Block::bottleneck ? 4 * width : width;
     auto shortcut = make_shortcut(name, out, stride);
-    std::vector<std::unique_ptr<Layer>> main;
+    std::vector<std::unique_ptr<ConvNormAct>> main;
     std::unique_ptr<ConvNormAct> last;
     if (plan_.block == Block::basic) {
       main.push_back(numbered(name, 1, {channels_, width, 3, stride, 1}));

@@ -1,6 +1,7 @@
 #include "nn/conv_norm_act.hpp"
 
 #include <cassert>
+#include <utility>
 
 #include "nn/initialise.hpp"
 
@@ -21,22 +22,68 @@ ConvNormAct::ConvNormAct(const LayerContext& context, const std::string& conv_na
 
 Shape ConvNormAct::output_shape(const Shape& x) const { return conv_.output_shape(x); }
 
-Tensor ConvNormAct::forward(const Tensor& x, const Tensor& residual, Mode mode) {
+// A bias would have to be added before the norm.
+FusedOps* ConvNormAct::fused() const { return conv_.has_bias() ? nullptr : device_.ops().fused(); }
+
+NormSaved ConvNormAct::make_saved() const {
+  const Shape channels{mean_.stored};
+  return {device_.make(channels, DType::f32, Layout::plain), device_.make(channels, DType::f32, Layout::plain)};
+}
+
+BatchNorm ConvNormAct::batch_norm() const {
+  return {norm_weights(), saved_, mean_.batch, variance_.batch, statistics_.scale, statistics_.accumulate};
+}
+
+// x of the norm, which is pending.
+NormedMap ConvNormAct::convolve(const UnitOutput& x, Mode mode) {
+  const Tensor y = conv_.make_y(x.map.x.shape());
+  const Shape row_shape{1, PendingNorm::rows_per_channel, 1, y.shape()[3]};
+  const NormedMap result{y, {device_.make(row_shape, DType::f32, Layout::features), activation_}};
+  const Tensor& weight = conv_.weight().value;
+  if (mode == Mode::evaluate) {
+    fused()->conv_forward(conv_.geometry(), x.map, weight, y);
+    fused()->norm_rows(norm_weights(), mean_.running, variance_.running, result.norm.rows);
+    return result;
+  }
+  saved_ = make_saved();
+  fused()->conv_norm_forward(conv_.geometry(), x.map, weight, y, batch_norm(), result.norm.rows);
+  input_ = x;
+  return result;
+}
+
+UnitOutput ConvNormAct::forward_between(const UnitOutput& x, Mode mode) {
+  if (fused() == nullptr) return {{forward(x, Tensor(), mode)}};
+  const NormedMap pending = convolve(x, mode);
+  if (mode == Mode::train) normed_ = pending;
+  return {pending, this};
+}
+
+Tensor ConvNormAct::forward(const UnitOutput& x, const Tensor& residual, Mode mode) {
+  if (fused() == nullptr) return forward_by_steps(x.map.x, residual, mode);
+  const NormedMap pending = convolve(x, mode);
+  const Tensor y = device_.make(pending.x.shape(), device_.precision(), Layout::features);
+  fused()->norm_apply(pending, residual, y);
+  if (mode == Mode::train) {
+    normed_ = {pending.x};
+    if (residual) y_ = y;
+  }
+  return y;
+}
+
+Tensor ConvNormAct::forward_by_steps(const Tensor& x, const Tensor& residual, Mode mode) {
   Ops& ops = device_.ops();
   const Tensor conv_y = conv_.forward(x, mode);
   const Tensor y = device_.make(conv_y.shape(), device_.precision(), Layout::features);
-  const NormWeights weights{scale_.value, shift_.value};
   if (mode == Mode::evaluate) {
-    ops.norm_infer(conv_y, weights, mean_.running, variance_.running, residual, activation_, y);
+    ops.norm_infer(conv_y, norm_weights(), mean_.running, variance_.running, residual, activation_, y);
     return y;
   }
-  const Shape channels{mean_.stored};
-  saved_ = {device_.make(channels, DType::f32, Layout::plain), device_.make(channels, DType::f32, Layout::plain)};
+  saved_ = make_saved();
   const std::int64_t gate_bytes = residual && activation_ == Activation::relu ? ops.gate_bytes(y.shape()) : 0;
   if (gate_bytes > 0) saved_.gate = device_.make(Shape{gate_bytes}, DType::u8, Layout::plain);
-  ops.norm_forward(conv_y, weights, residual, activation_, y, saved_, mean_.batch, variance_.batch, statistics_.scale,
-                   statistics_.accumulate);
-  x_ = conv_y;
+  ops.norm_forward(conv_y, norm_weights(), residual, activation_, y, saved_, mean_.batch, variance_.batch,
+                   statistics_.scale, statistics_.accumulate);
+  normed_ = {conv_y};
   if (residual && !saved_.gate) y_ = y;
   return y;
 }
@@ -54,14 +101,47 @@ Tensor ConvNormAct::backward_with_residual(const Tensor& dy, GradientSink& sink)
 Tensor ConvNormAct::backward(const Tensor& dy, const Tensor& d_residual, GradientSink& sink) {
   // In place where dy is not needed for the residual's gradient.
   const Tensor d_conv = d_residual ? device_.make(dy.shape(), dy.dtype(), Layout::features) : dy;
-  device_.ops().norm_backward(x_, y_, dy, {scale_.value, shift_.value}, activation_, saved_, d_conv, d_residual,
+  device_.ops().norm_backward(normed_.x, y_, dy, norm_weights(), activation_, saved_, d_conv, d_residual,
                               scale_.gradient, shift_.gradient, sink.accumulate());
-  x_ = {};
   y_ = {};
+  return backward_convolution(d_conv, Tensor(), sink);
+}
+
+Tensor ConvNormAct::backward_between(const Tensor& gradient, const Tensor& sum, GradientSink& sink) {
+  if (fused() == nullptr) {
+    const Tensor dx = backward(gradient, sink);
+    if (!sum) return dx;
+    device_.ops().add(dx, sum);
+    return sum;
+  }
+  fused()->norm_gradient(normed_, gradient, gradient);
+  return backward_convolution(gradient, sum, sink);
+}
+
+// Reports the norm's gradients, which are there, and goes on to the convolution's, from that of its y.
+Tensor ConvNormAct::backward_convolution(const Tensor& dy, const Tensor& sum, GradientSink& sink) {
+  normed_ = {};
   saved_ = {};
   sink.ready(shift_);
   sink.ready(scale_);
-  return conv_.backward(d_conv, sink);
+  if (fused() == nullptr) return conv_.backward(dy, sink);
+  const Parameter& weight = conv_.weight();
+  fused()->conv_backward_weight(conv_.geometry(), input_.map, dy, weight.gradient, sink.accumulate());
+  sink.ready(weight);
+  const UnitOutput input = std::exchange(input_, {});
+  const Tensor& x = input.map.x;
+  if (x.layout() == Layout::images) return {};
+  const Tensor dx = sum ? sum : device_.make(x.shape(), device_.precision(), Layout::features);
+  if (input.pending == nullptr) {
+    fused()->conv_backward_data(conv_.geometry(), dy, weight.value, dx, sum ? Accumulate::add : Accumulate::overwrite);
+    return dx;
+  }
+  assert(!sum);
+  const ConvNormAct& front = *input.pending;
+  fused()->conv_norm_backward(
+      conv_.geometry(), dy, weight.value, input.map,
+      {front.saved_.inverse_deviation, front.scale_.gradient, front.shift_.gradient, sink.accumulate()}, dx);
+  return dx;
 }
 
 }  // namespace lockstep

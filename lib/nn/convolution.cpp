@@ -50,9 +50,13 @@ Shape Convolution::y_shape(const Shape& x) const {
   return {x[0], conv_.out_size(x[1]), conv_.out_size(x[2]), conv_.out_channels};
 }
 
+Tensor Convolution::make_y(const Shape& x) const {
+  return device_.make(y_shape(x), device_.precision(), Layout::features);
+}
+
 Tensor Convolution::forward(const Tensor& x, Mode mode) {
   Ops& ops = device_.ops();
-  const Tensor y = device_.make(y_shape(x.shape()), device_.precision(), Layout::features);
+  const Tensor y = make_y(x.shape());
   ops.conv_forward(conv_, x, weight_.value, y);
   if (bias_ != nullptr) ops.bias_forward(y, bias_->value, activation_, y);
   if (mode == Mode::train) {

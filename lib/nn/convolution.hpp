@@ -33,6 +33,12 @@ class Convolution final : public Layer {
   Tensor forward(const Tensor& x, Mode mode) override;
   Tensor backward(const Tensor& dy, GradientSink& sink) override;
 
+  // For a unit that does the arithmetic itself.
+  const Conv2d& geometry() const { return conv_; }
+  const Parameter& weight() const { return weight_; }
+  bool has_bias() const { return bias_ != nullptr; }
+  Tensor make_y(const Shape& x) const;
+
  private:
   Shape y_shape(const Shape& x) const;
 

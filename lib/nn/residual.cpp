@@ -1,6 +1,6 @@
 #include "nn/residual.hpp"
 
-#include <ranges>
+#include <cassert>
 #include <utility>
 
 namespace lockstep {
@@ -23,8 +23,10 @@ Tensor Subsample::backward(const Tensor& dy, GradientSink&) {
 }
 
 Residual::Residual(const LayerContext& context, std::unique_ptr<Layer> shortcut,
-                   std::vector<std::unique_ptr<Layer>> main, std::unique_ptr<ConvNormAct> last)
-    : device_(context.device), shortcut_(std::move(shortcut)), main_(std::move(main)), last_(std::move(last)) {}
+                   std::vector<std::unique_ptr<ConvNormAct>> main, std::unique_ptr<ConvNormAct> last)
+    : device_(context.device), shortcut_(std::move(shortcut)), main_(std::move(main)), last_(std::move(last)) {
+  assert(!main_.empty());
+}
 
 Shape Residual::output_shape(const Shape& x) const {
   Shape shape = x;
@@ -33,15 +35,18 @@ Shape Residual::output_shape(const Shape& x) const {
 }
 
 Tensor Residual::forward(const Tensor& x, Mode mode) {
-  Tensor y = x;
-  for (const auto& layer : main_) y = layer->forward(y, mode);
+  UnitOutput y{{x}};
+  for (const auto& unit : main_) y = unit->forward_between(y, mode);
   return last_->forward(y, shortcut_ ? shortcut_->forward(x, mode) : x, mode);
 }
 
 Tensor Residual::backward(const Tensor& dy, GradientSink& sink) {
-  Tensor dx = last_->backward_with_residual(dy, sink);  // dy is now the shortcut's
-  for (const auto& layer : std::views::reverse(main_)) dx = layer->backward(dx, sink);
-  device_.ops().add(shortcut_ ? shortcut_->backward(dy, sink) : dy, dx);
+  Tensor gradient = last_->backward_with_residual(dy, sink);  // dy is now the shortcut's
+  for (std::size_t i = main_.size() - 1; i > 0; --i) gradient = main_[i]->backward_between(gradient, Tensor(), sink);
+  ConvNormAct& first = *main_.front();
+  if (!shortcut_) return first.backward_between(gradient, dy, sink);
+  const Tensor dx = first.backward_between(gradient, Tensor(), sink);
+  device_.ops().add(shortcut_->backward(dy, sink), dx);
   return dx;
 }
 

@@ -36,8 +36,8 @@ class Subsample final : public Layer {
 
 class Residual final : public Layer {
  public:
-  // `main`: the units before `last`. `shortcut`: null for the identity.
-  Residual(const LayerContext& context, std::unique_ptr<Layer> shortcut, std::vector<std::unique_ptr<Layer>> main,
+  // `main`: the units before `last`, at least one. `shortcut`: null for the identity.
+  Residual(const LayerContext& context, std::unique_ptr<Layer> shortcut, std::vector<std::unique_ptr<ConvNormAct>> main,
            std::unique_ptr<ConvNormAct> last);
 
   Shape output_shape(const Shape& x) const override;
@@ -47,7 +47,7 @@ class Residual final : public Layer {
  private:
   Device& device_;
   std::unique_ptr<Layer> shortcut_;
-  std::vector<std::unique_ptr<Layer>> main_;
+  std::vector<std::unique_ptr<ConvNormAct>> main_;
   std::unique_ptr<ConvNormAct> last_;
 };
 

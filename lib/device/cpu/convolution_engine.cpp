@@ -24,19 +24,22 @@ std::unique_ptr<ConvKernel> make_kernel(const ConvProblem& problem, const Kernel
 ConvolutionEngine::ConvolutionEngine(const CpuContext& context, InstructionSet set)
     : context_(context), target_{set, context.threads} {}
 
-void ConvolutionEngine::conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y) {
-  run(problem_of(Direction::forward, conv, x, y), {.operands = {x.data(), weight.data(), y.data()}});
+void ConvolutionEngine::conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y,
+                                     ConvCall call) {
+  call.operands = {x.data(), weight.data(), y.data()};
+  run(problem_of(Direction::forward, conv, x, y), call);
 }
 
-void ConvolutionEngine::conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight,
-                                           const Tensor& dx) {
-  run(problem_of(Direction::backward_data, conv, dx, dy), {.operands = {dy.data(), weight.data(), dx.data()}});
+void ConvolutionEngine::conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
+                                           ConvCall call) {
+  call.operands = {dy.data(), weight.data(), dx.data()};
+  run(problem_of(Direction::backward_data, conv, dx, dy), call);
 }
 
 void ConvolutionEngine::conv_backward_weight(const Conv2d& conv, const Tensor& x, const Tensor& dy,
-                                             const Tensor& dweight, Accumulate accumulate) {
-  run(problem_of(Direction::backward_weight, conv, x, dy),
-      {.operands = {x.data(), dy.data(), dweight.data()}, .accumulate = accumulate});
+                                             const Tensor& dweight, ConvCall call) {
+  call.operands = {x.data(), dy.data(), dweight.data()};
+  run(problem_of(Direction::backward_weight, conv, x, dy), call);
 }
 
 void ConvolutionEngine::run(const ConvProblem& problem, const ConvCall& call) {

@@ -20,12 +20,13 @@ class ConvolutionEngine {
   // `set` is one that runs here; its lanes are the context's. `context` outlives this.
   ConvolutionEngine(const CpuContext& context, InstructionSet set);
 
-  // Tensors as in Ops, in the layouts of cpu_context.hpp. Blocking. After the first call for a shape nothing is
-  // allocated outside the arena.
-  void conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y);
-  void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx);
+  // Tensors as in Ops, in the layouts of cpu_context.hpp. `call`: what else a kernel is to do; its operands are set
+  // here. Blocking. After the first call for a shape nothing is allocated outside the arena.
+  void conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y, ConvCall call = {});
+  void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
+                          ConvCall call = {});
   void conv_backward_weight(const Conv2d& conv, const Tensor& x, const Tensor& dy, const Tensor& dweight,
-                            Accumulate accumulate);
+                            ConvCall call);
 
  private:
   void run(const ConvProblem& problem, const ConvCall& call);

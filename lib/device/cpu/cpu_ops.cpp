@@ -12,6 +12,7 @@ CpuOps::CpuOps(const CpuContext& context, InstructionSet set)
     : context_(context),
       loops_(vector_loops(set, context.precision)),
       convolutions_(context, set),
+      fused_(context, loops_, convolutions_),
       matmul_(context, set) {
   assert(loops_.lanes == context.lanes);
 }
@@ -26,14 +27,14 @@ void CpuOps::conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tens
 
 void CpuOps::conv_backward_weight(const Conv2d& conv, const Tensor& x, const Tensor& dy, const Tensor& dweight,
                                   Accumulate accumulate) {
-  convolutions_.conv_backward_weight(conv, x, dy, dweight, accumulate);
+  convolutions_.conv_backward_weight(conv, x, dy, dweight, {.accumulate = accumulate});
 }
 
 void CpuOps::norm_forward(const Tensor& x, const NormWeights& weights, const Tensor& residual, Activation activation,
                           const Tensor& y, const NormSaved& saved, const Tensor& batch_mean,
                           const Tensor& batch_variance, float statistics_scale, Accumulate accumulate) {
-  cpu::norm_forward(context_, loops_, x, weights, residual, activation, y, saved,
-                    {batch_mean, batch_variance, statistics_scale, accumulate});
+  cpu::norm_forward(context_, loops_, x, {weights, saved, batch_mean, batch_variance, statistics_scale, accumulate},
+                    residual, activation, y);
 }
 
 void CpuOps::norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,

@@ -5,6 +5,7 @@
 
 #include "device/cpu/convolution_engine.hpp"
 #include "device/cpu/cpu_context.hpp"
+#include "device/cpu/cpu_fused_ops.hpp"
 #include "device/cpu/matmul.hpp"
 #include "device/cpu/vector_loops.hpp"
 #include "device/ops.hpp"
@@ -53,6 +54,8 @@ class CpuOps final : public Ops {
   void softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
                              const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) override;
 
+  FusedOps* fused() override { return &fused_; }
+
   bool measures_kernels() const override { return false; }
   std::string export_plan() const override { return {}; }
   void import_plan(const std::string&) override {}
@@ -62,6 +65,7 @@ class CpuOps final : public Ops {
   const CpuContext& context_;
   const VectorLoops& loops_;  // for the context's precision
   ConvolutionEngine convolutions_;
+  CpuFusedOps fused_;
   Matmul matmul_;
 };
 

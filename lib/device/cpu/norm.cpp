@@ -37,37 +37,21 @@ void two_passes(int threads, const FeatureMap& map, std::int64_t together, const
   }
 }
 
-// The rows of NormRow for every channel block; padding channels have zeros everywhere, so that they stay zero.
-class Rows {
- public:
-  Rows(const CpuContext& context, const FeatureMap& map)
-      : lanes_(map.lanes), memory_(scratch(context, map.blocks() * norm_rows * map.lanes * size_of(DType::f32))) {}
+NormTable scratch_table(const Tensor& memory, const FeatureMap& map) {
+  return {memory.as<float>(), map.channels, map.lanes};
+}
 
-  float* of(std::int64_t block) const { return memory_.as<float>() + block * norm_rows * lanes_; }
-  void clear(std::int64_t block) const { std::fill_n(of(block), norm_rows * lanes_, 0.0F); }
-  float& at(std::int64_t block, NormRow row, std::int64_t lane) const { return of(block)[row * lanes_ + lane]; }
-
- private:
-  std::int64_t lanes_;
-  Tensor memory_;
-};
-
-// Scale and shift as one multiplication and one addition. The same arithmetic wherever the gate is recomputed.
-void set_forward_rows(const Rows& rows, std::int64_t block, std::int64_t lane, const NormWeights& weights,
-                      std::int64_t channel, float mean, float inverse_deviation) {
-  const float factor = weights.scale.as<float>()[channel] * inverse_deviation;
-  rows.at(block, norm_factor, lane) = factor;
-  rows.at(block, norm_offset, lane) = std::fma(-mean, factor, weights.shift.as<float>()[channel]);
-  rows.at(block, norm_mean, lane) = mean;
+Tensor table_memory(const CpuContext& context, const FeatureMap& map) {
+  return scratch(context, NormTable::floats_for(map.channels, map.lanes) * size_of(DType::f32));
 }
 
 // One pass over a feature map by the rows: y = activation(factor * x + offset (+ residual)).
 class Normalise {
  public:
-  Normalise(const VectorLoops& loops, const Rows& rows, const Tensor& x, const Tensor& residual, Activation activation,
-            const Tensor& y)
+  Normalise(const VectorLoops& loops, const NormTable& table, const Tensor& x, const Tensor& residual,
+            Activation activation, const Tensor& y)
       : loops_(loops),
-        rows_(rows),
+        table_(table),
         x_(x, loops.lanes),
         residual_(residual ? residual : x, loops.lanes),
         has_residual_(residual),
@@ -78,12 +62,12 @@ class Normalise {
   void operator()(std::int64_t chunk, std::int64_t block) const {
     const std::int64_t image = chunks_.first_image(chunk);
     loops_.normalise(x_.plane(image, block), has_residual_ ? residual_.plane(image, block) : nullptr,
-                     x_.planes(chunks_.images_in(chunk)), rows_.of(block), activation_, y_.plane(image, block));
+                     x_.planes(chunks_.images_in(chunk)), table_.of(block), activation_, y_.plane(image, block));
   }
 
  private:
   const VectorLoops& loops_;
-  const Rows& rows_;
+  const NormTable& table_;
   FeatureMap x_, residual_;
   bool has_residual_;
   Activation activation_;
@@ -91,21 +75,12 @@ class Normalise {
   Chunks chunks_;
 };
 
-// Mean and variance per channel, from sums of x minus some value of that channel: a mean far from zero would cancel the
+// The moments of every channel, as sums of x minus some value of that channel: a mean far from zero would cancel the
 // variance.
-class Moments {
+class ChannelMoments {
  public:
-  struct Values {
-    double mean;
-    double variance;  // biased
-  };
-
-  Moments(const CpuContext& context, const VectorLoops& loops, const FeatureMap& x)
-      : loops_(loops),
-        x_(x),
-        chunks_(x),
-        sums_(context, x, chunks_, 2),
-        count_(static_cast<double>(x.images * x.pixels())) {}
+  ChannelMoments(const CpuContext& context, const VectorLoops& loops, const FeatureMap& x)
+      : loops_(loops), x_(x), chunks_(x), sums_(context, x, chunks_, 2) {}
 
   void add_up(std::int64_t chunk, std::int64_t block) const {
     alignas(64) float origin[most_lanes];
@@ -113,14 +88,12 @@ class Moments {
     loops_.moments(x_.plane(chunks_.first_image(chunk), block), x_.planes(chunks_.images_in(chunk)), origin,
                    sums_.of(block, chunk));
   }
-  Values of(std::int64_t block, std::int64_t lane) const {
+  Moments of(std::int64_t block, std::int64_t lane) const {
     alignas(64) float origin[most_lanes];
     find_origin(block, origin);
-    const double shifted_mean = sums_.total(block, 0, lane) / count_;
-    const double variance = sums_.total(block, 1, lane) / count_ - shifted_mean * shifted_mean;
-    return {static_cast<double>(origin[lane]) + shifted_mean, std::max(variance, 0.0)};
+    return {sums_.total(block, 0, lane), sums_.total(block, 1, lane), static_cast<double>(origin[lane]),
+            static_cast<double>(x_.images * x_.pixels())};
   }
-  double unbiased(double variance) const { return variance * count_ / std::max(count_ - 1, 1.0); }
 
  private:
   void find_origin(std::int64_t block, float* origin) const {
@@ -131,17 +104,16 @@ class Moments {
   const FeatureMap& x_;
   Chunks chunks_;
   ChannelSums sums_;
-  double count_;
 };
 
 // The two passes of backward. Behind a residual the first leaves dz in d_residual, and the second takes it from there;
 // otherwise both find dz from dy and x, which costs no memory traffic.
 class Backward {
  public:
-  Backward(const CpuContext& context, const VectorLoops& loops, const Rows& rows, const Tensor& x, const Tensor& y,
-           const Tensor& dy, Activation activation, const NormGradients& gradients)
+  Backward(const CpuContext& context, const VectorLoops& loops, const NormTable& table, const Tensor& x,
+           const Tensor& y, const Tensor& dy, Activation activation, const NormGradients& gradients)
       : loops_(loops),
-        rows_(rows),
+        table_(table),
         has_residual_(gradients.d_residual),
         is_relu_(activation == Activation::relu),
         x_(x, loops.lanes),
@@ -157,7 +129,7 @@ class Backward {
     const Gate gate = !is_relu_ ? Gate::open : has_residual_ ? Gate::from_y : Gate::from_x;
     const bool writes_dz = has_residual_ && (is_relu_ || dz_.data != dy_.data);
     loops_.norm_sums(x_.plane(image, block), y_.plane(image, block), dy_.plane(image, block),
-                     x_.planes(chunks_.images_in(chunk)), rows_.of(block), gate,
+                     x_.planes(chunks_.images_in(chunk)), table_.of(block), gate,
                      writes_dz ? dz_.plane(image, block) : nullptr, sums_.of(block, chunk));
   }
   double sum_of_dz(std::int64_t block, std::int64_t lane) const { return sums_.total(block, 0, lane); }
@@ -167,12 +139,12 @@ class Backward {
     const std::int64_t image = chunks_.first_image(chunk);
     const Gate gate = is_relu_ && !has_residual_ ? Gate::from_x : Gate::open;
     loops_.norm_gradient(x_.plane(image, block), dz_.plane(image, block), x_.planes(chunks_.images_in(chunk)),
-                         rows_.of(block), gate, dx_.plane(image, block));
+                         table_.of(block), gate, dx_.plane(image, block));
   }
 
  private:
   const VectorLoops& loops_;
-  const Rows& rows_;
+  const NormTable& table_;
   bool has_residual_, is_relu_;
   FeatureMap x_, y_, dy_, dz_, dx_;
   Chunks chunks_;
@@ -181,78 +153,81 @@ class Backward {
 
 }  // namespace
 
-void norm_forward(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor,
-                  const NormWeights& weights, const Tensor& residual, Activation activation, const Tensor& y,
-                  const NormSaved& saved, const BatchStatistics& statistics) {
+void apply_norm(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const NormTable& table,
+                const Tensor& residual, Activation activation, const Tensor& y) {
   const FeatureMap x(x_tensor, loops.lanes);
-  const Rows rows(context, x);
-  const Moments moments(context, loops, x);
-  const auto scale = static_cast<double>(statistics.scale);
+  const Normalise normalise(loops, table, x_tensor, residual, activation, y);
+  parallel_for(context.threads, Chunks(x).count * x.blocks(),
+               [&](std::int64_t item) { normalise(item / x.blocks(), item % x.blocks()); });
+}
+
+void apply_norm_gradient(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor,
+                         const NormTable& table, const Tensor& dz_tensor, const Tensor& dx_tensor) {
+  const FeatureMap x(x_tensor, loops.lanes);
+  const FeatureMap dz(dz_tensor, loops.lanes);
+  const FeatureMap dx(dx_tensor, loops.lanes);
+  const Chunks chunks(x);
+  parallel_for(context.threads, chunks.count * x.blocks(), [&](std::int64_t item) {
+    const std::int64_t image = chunks.first_image(item / x.blocks());
+    const std::int64_t block = item % x.blocks();
+    loops.norm_gradient(x.plane(image, block), dz.plane(image, block), x.planes(chunks.images_in(item / x.blocks())),
+                        table.of(block), Gate::open, dx.plane(image, block));
+  });
+}
+
+void norm_forward(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const BatchNorm& norm,
+                  const Tensor& residual, Activation activation, const Tensor& y) {
+  const FeatureMap x(x_tensor, loops.lanes);
+  const Tensor memory = table_memory(context, x);
+  const NormTable table = scratch_table(memory, x);
+  table.clear();
+  const ChannelMoments moments(context, loops, x);
   const auto finish_statistics = [&](std::int64_t block) {
-    rows.clear(block);
     for (std::int64_t lane = 0; lane < x.channels_in(block); ++lane) {
-      const std::int64_t channel = block * loops.lanes + lane;
-      const auto [mean, variance] = moments.of(block, lane);
-      const double inverse_deviation = 1 / std::sqrt(variance + static_cast<double>(weights.epsilon));
-      saved.mean.as<float>()[channel] = static_cast<float>(mean);
-      saved.inverse_deviation.as<float>()[channel] = static_cast<float>(inverse_deviation);
-      put(statistics.mean, channel, mean * scale, statistics.accumulate);
-      put(statistics.variance, channel, moments.unbiased(variance) * scale, statistics.accumulate);
-      set_forward_rows(rows, block, lane, weights, channel, saved.mean.as<float>()[channel],
-                       saved.inverse_deviation.as<float>()[channel]);
+      table.set_from_batch(block * loops.lanes + lane, moments.of(block, lane), norm);
     }
   };
   two_passes(
       context.threads, x, blocks_together(x, 1),
       [&](std::int64_t chunk, std::int64_t block) { moments.add_up(chunk, block); }, finish_statistics,
-      Normalise(loops, rows, x_tensor, residual, activation, y));
+      Normalise(loops, table, x_tensor, residual, activation, y));
+}
+
+void set_running_norm(const NormWeights& weights, const Tensor& mean, const Tensor& variance, const NormTable& table) {
+  table.clear();
+  for (std::int64_t channel = 0; channel < table.channels(); ++channel) {
+    const float inverse_deviation = 1 / std::sqrt(variance.as<float>()[channel] + weights.epsilon);
+    table.set_forward(channel, weights, mean.as<float>()[channel], inverse_deviation);
+  }
 }
 
 void norm_infer(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const NormWeights& weights,
                 const Tensor& mean, const Tensor& variance, const Tensor& residual, Activation activation,
                 const Tensor& y) {
   const FeatureMap x(x_tensor, loops.lanes);
-  const Rows rows(context, x);
-  for (std::int64_t block = 0; block < x.blocks(); ++block) {
-    rows.clear(block);
-    for (std::int64_t lane = 0; lane < x.channels_in(block); ++lane) {
-      const std::int64_t channel = block * loops.lanes + lane;
-      const float inverse_deviation = 1 / std::sqrt(variance.as<float>()[channel] + weights.epsilon);
-      set_forward_rows(rows, block, lane, weights, channel, mean.as<float>()[channel], inverse_deviation);
-    }
-  }
-  const Normalise normalise(loops, rows, x_tensor, residual, activation, y);
-  parallel_for(context.threads, Chunks(x).count * x.blocks(),
-               [&](std::int64_t item) { normalise(item / x.blocks(), item % x.blocks()); });
+  const Tensor memory = table_memory(context, x);
+  const NormTable table = scratch_table(memory, x);
+  set_running_norm(weights, mean, variance, table);
+  apply_norm(context, loops, x_tensor, table, residual, activation, y);
 }
 
 void norm_backward(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const Tensor& y,
                    const Tensor& dy, const NormWeights& weights, Activation activation, const NormSaved& saved,
                    const NormGradients& gradients) {
   const FeatureMap x(x_tensor, loops.lanes);
-  const Rows rows(context, x);
-  for (std::int64_t block = 0; block < x.blocks(); ++block) {
-    rows.clear(block);
-    for (std::int64_t lane = 0; lane < x.channels_in(block); ++lane) {
-      const std::int64_t channel = block * loops.lanes + lane;
-      set_forward_rows(rows, block, lane, weights, channel, saved.mean.as<float>()[channel],
-                       saved.inverse_deviation.as<float>()[channel]);
-    }
+  const Tensor memory = table_memory(context, x);
+  const NormTable table = scratch_table(memory, x);
+  table.clear();
+  for (std::int64_t channel = 0; channel < x.channels; ++channel) {
+    table.set_forward(channel, weights, saved.mean.as<float>()[channel], saved.inverse_deviation.as<float>()[channel]);
   }
-  const Backward backward(context, loops, rows, x_tensor, y, dy, activation, gradients);
+  const Backward backward(context, loops, table, x_tensor, y, dy, activation, gradients);
   const auto count = static_cast<double>(x.images * x.pixels());
-  // With u = (x - mean) / deviation: d_shift = sum dz, d_scale = sum dz * u,
-  // dx = scale / deviation * (dz - d_shift / count - u * d_scale / count)   (Ioffe and Szegedy 2015).
+  const NormGradient gradient{saved.inverse_deviation, gradients.d_scale, gradients.d_shift, gradients.accumulate};
   const auto finish_sums = [&](std::int64_t block) {
     for (std::int64_t lane = 0; lane < x.channels_in(block); ++lane) {
-      const std::int64_t channel = block * loops.lanes + lane;
-      const double inverse_deviation = saved.inverse_deviation.as<float>()[channel];
-      const double d_shift = backward.sum_of_dz(block, lane);
-      const double d_scale = backward.sum_of_dz_x(block, lane) * inverse_deviation;
-      rows.at(block, norm_x_factor, lane) = static_cast<float>(-inverse_deviation * d_scale / count);
-      rows.at(block, norm_mean_dz, lane) = static_cast<float>(d_shift / count);
-      put(gradients.d_scale, channel, d_scale, gradients.accumulate);
-      put(gradients.d_shift, channel, d_shift, gradients.accumulate);
+      table.set_backward(block * loops.lanes + lane, backward.sum_of_dz(block, lane), backward.sum_of_dz_x(block, lane),
+                         count, gradient);
     }
   };
   two_passes(
