@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <vector>
 
+#include "device/cpu/parallel.hpp"
 #include "process_facts.hpp"
 
 namespace lockstep {
@@ -56,15 +59,14 @@ double fma_peak(cpu::InstructionSet set, int threads) {
   const double floats = set == cpu::InstructionSet::avx512 ? 16 : set == cpu::InstructionSet::avx2 ? 8 : 4;
   double best = 0;
   for (int round = 0; round < rounds; ++round) {
-    double rate = 0;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : rate)
-    for (int thread = 0; thread < threads; ++thread) {
+    std::vector<double> rates(static_cast<std::size_t>(threads));
+    cpu::parallel_for(threads, threads, [&](std::int64_t thread) {
       const double start = work_seconds(1);  // the thread's own: all run at once, whatever else does
       volatile float kept = 1e-6F;
       kept = chains_of(kept);
-      rate += 2e-9 * floats * chains * steps / (work_seconds(1) - start);
-    }
-    best = std::max(best, rate);
+      rates[static_cast<std::size_t>(thread)] = 2e-9 * floats * chains * steps / (work_seconds(1) - start);
+    });
+    best = std::max(best, std::reduce(rates.begin(), rates.end()));
   }
   return best;
 }

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "device/cpu/parallel.hpp"
 #include "device/device.hpp"
 
 namespace lockstep {
@@ -33,10 +34,9 @@ double seconds_of(const Work& work) {
 void copy(const Tensor& from, const Tensor& to, int threads) {
   constexpr int pieces = 64;
   const std::int64_t piece = from.bytes() / pieces;
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (int i = 0; i < pieces; ++i) {
+  cpu::parallel_for(threads, pieces, [&](std::int64_t i) {
     std::memcpy(to.data() + i * piece, from.data() + i * piece, static_cast<std::size_t>(piece));
-  }
+  });
 }
 
 // A device with the operands of one pass.

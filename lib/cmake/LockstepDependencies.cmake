@@ -1,6 +1,5 @@
 # Everything Lockstep links to, found once, as imported targets.
 find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
 
 set(MPI_CXX_SKIP_MPICXX ON)  # the C API only
 find_package(MPI REQUIRED COMPONENTS CXX)

@@ -1,7 +1,10 @@
 #include "optim/flat_sums.hpp"
 
+#include <atomic>
 #include <bit>
 #include <cassert>
+
+#include "device/cpu/parallel.hpp"
 
 namespace lockstep {
 
@@ -10,10 +13,14 @@ std::int64_t count_outside(std::span<const float> values, float limit) {
   const auto count = static_cast<std::int64_t>(values.size());
   const auto bound = std::bit_cast<std::uint32_t>(limit);
   const float* const v = values.data();
-  std::int64_t found = 0;
-#pragma omp parallel for simd schedule(static) reduction(+ : found)
-  for (std::int64_t i = 0; i < count; ++i)
-    found += (std::bit_cast<std::uint32_t>(v[i]) & all_but_sign) >= bound ? 1 : 0;
+  std::atomic<std::int64_t> found = 0;
+  cpu::parallel_parts(cpu::loop_threads(), count, [&](std::int64_t first, std::int64_t last) {
+    std::int64_t found_here = 0;
+    for (std::int64_t i = first; i < last; ++i) {
+      found_here += (std::bit_cast<std::uint32_t>(v[i]) & all_but_sign) >= bound ? 1 : 0;
+    }
+    found += found_here;
+  });
   return found;
 }
 
@@ -24,16 +31,19 @@ void sum_fixed(std::span<const float> values, const FixedPoint& form, std::span<
   const std::int64_t keep = accumulate == Accumulate::add ? -1 : 0;  // a mask: one loop serves both
   const float* const v = values.data();
   std::int64_t* const s = sums.data();
-#pragma omp parallel for schedule(static)
-  for (std::int64_t i = 0; i < count; ++i) s[i] = (s[i] & keep) + form.fixed(v[i]);
+  cpu::parallel_parts(cpu::loop_threads(), count, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) s[i] = (s[i] & keep) + form.fixed(v[i]);
+  });
 }
 
 void values_of_fixed(std::span<const std::int64_t> sums, std::span<float> values) {
   assert(sums.size() == values.size());
   const auto count = static_cast<std::int64_t>(values.size());
-#pragma omp parallel for schedule(static)
-  for (std::int64_t i = 0; i < count; ++i)
-    values[static_cast<std::size_t>(i)] = FixedPoint::value(sums[static_cast<std::size_t>(i)]);
+  const std::int64_t* const s = sums.data();
+  float* const v = values.data();
+  cpu::parallel_parts(cpu::loop_threads(), count, [=](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) v[i] = FixedPoint::value(s[i]);
+  });
 }
 
 }  // namespace lockstep

@@ -1,6 +1,9 @@
 #include "optim/sgd_update.hpp"
 
+#include <algorithm>
 #include <cassert>
+
+#include "device/cpu/parallel.hpp"
 
 namespace lockstep {
 
@@ -18,17 +21,18 @@ void sgd_update(std::span<const DecayRun> runs, const SgdRule& rule, const SgdRa
   const float own = rule.kind == Momentum::nesterov ? 1.0F : 0.0F;
   const float look_ahead = rule.kind == Momentum::nesterov ? momentum : 1.0F;
 
-  // One team for all runs and no waiting between them: a network has a run for each norm, most of them tiny.
-#pragma omp parallel
-  for (const DecayRun& run : runs) {
-    const float decay = run.weight_decay;
-#pragma omp for simd schedule(static) nowait
-    for (std::int64_t i = run.first; i < run.first + run.count; ++i) {
-      const float d = gradient_scale * g[i] + decay * w[i];
-      v[i] = momentum * v[i] + d;
-      w[i] -= learning_rate * (own * d + look_ahead * v[i]);
+  // One part of all runs a thread: a network has a run for each norm, most of them tiny.
+  cpu::parallel_parts(cpu::loop_threads(), std::ssize(values), [&](std::int64_t first, std::int64_t last) {
+    for (const DecayRun& run : runs) {
+      const float decay = run.weight_decay;
+      const std::int64_t end = std::min(run.first + run.count, last);
+      for (std::int64_t i = std::max(run.first, first); i < end; ++i) {
+        const float d = gradient_scale * g[i] + decay * w[i];
+        v[i] = momentum * v[i] + d;
+        w[i] -= learning_rate * (own * d + look_ahead * v[i]);
+      }
     }
-  }
+  });
 }
 
 void average_into(std::span<const float> batch, float momentum, std::span<float> running) {

@@ -71,7 +71,7 @@ class Convolution {
     const Tensor dweight = cpu_.make_weight(dims());
     const std::vector<float> old(static_cast<std::size_t>(sizes_.weight_count()), before);
     pack_parameter(ParameterKind::conv_weight, dims(), old, cpu_.floats(dweight), cpu_.context.lanes);
-    engine.conv_backward_weight(sizes_.conv, x_, dy_, dweight, accumulate);
+    engine.conv_backward_weight(sizes_.conv, x_, dy_, dweight, {.accumulate = accumulate});
     std::vector<float> values(old.size());
     unpack_parameter(ParameterKind::conv_weight, dims(), cpu_.floats(dweight), values, cpu_.context.lanes);
     return values;

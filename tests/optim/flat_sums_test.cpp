@@ -1,7 +1,6 @@
 #include "optim/flat_sums.hpp"
 
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "device/cpu/parallel.hpp"
 
 namespace lockstep {
 namespace {
@@ -86,13 +86,13 @@ TEST(FixedPointTest, what_does_not_fit_adds_nothing_and_is_counted) {
 
 TEST(FixedPointTest, bits_do_not_depend_on_the_number_of_threads) {
   const std::vector<float> values = noise(100'003, 1);
-  const int before = omp_get_max_threads();
+  const int before = cpu::loop_threads();
   std::vector<std::vector<std::int64_t>> results;
   for (const int threads : {1, 2, 3}) {
-    omp_set_num_threads(threads);
+    cpu::set_loop_threads(threads);
     results.push_back(sum({values, values}));
   }
-  omp_set_num_threads(before);
+  cpu::set_loop_threads(before);
   EXPECT_EQ(results[1], results[0]);
   EXPECT_EQ(results[2], results[0]);
 }

@@ -1,11 +1,12 @@
 #include "optim/sgd_update.hpp"
 
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <bit>
 #include <cmath>
 #include <vector>
+
+#include "device/cpu/parallel.hpp"
 
 namespace lockstep {
 namespace {
@@ -98,10 +99,10 @@ TEST(SgdUpdate, bits_do_not_depend_on_the_number_of_threads) {
       gradients[i] = std::sin(static_cast<float>(3 * i));
     }
     const std::vector<DecayRun> runs{{0, 33, 5e-4F}, {33, 5000, 0.0F}, {5033, 4974, 5e-4F}};
-    const int before = omp_get_max_threads();
-    omp_set_num_threads(threads);
+    const int before = cpu::loop_threads();
+    cpu::set_loop_threads(threads);
     sgd_update(runs, {0.9F, Momentum::nesterov}, {0.1F}, gradients, velocity, values);
-    omp_set_num_threads(before);
+    cpu::set_loop_threads(before);
     std::vector<std::uint32_t> bits;
     for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
     return bits;

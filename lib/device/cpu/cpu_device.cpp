@@ -1,7 +1,6 @@
 #include "device/cpu/cpu_device.hpp"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <cstring>
@@ -9,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "device/cpu/cpu_layout.hpp"
+#include "device/cpu/parallel.hpp"
 #include "device/cpu/threads.hpp"
 
 namespace lockstep::cpu {
@@ -47,7 +47,7 @@ CpuDevice::CpuDevice(const DeviceOptions& options, InstructionSet set)
                .precision = options.precision,
                .verbosity = options.verbose ? Verbosity::verbose : Verbosity::quiet},
       ops_(context_, set) {
-  omp_set_num_threads(context_.threads);  // of loops that know no context
+  set_loop_threads(context_.threads);  // of loops that know no context
 }
 
 std::string CpuDevice::description() const {

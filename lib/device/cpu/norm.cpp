@@ -19,21 +19,21 @@ std::int64_t blocks_together(const FeatureMap& map, std::int64_t maps_read) {
   return std::clamp<std::int64_t>(group_bytes / std::max<std::int64_t>(block_bytes, 1), 1, map.blocks());
 }
 
-// For each group of channel blocks: first(chunk, block) for all, then between(block), then second(chunk, block).
-// Threads meet between the three. Each thread comes back to the pieces it had.
+// For each group of channel blocks: first(chunk, block) for all, then between(block), then second(chunk, block). Each
+// thread comes back to the pieces it had.
 template <typename First, typename Between, typename Second>
 void two_passes(int threads, const FeatureMap& map, std::int64_t together, const First& first, const Between& between,
                 const Second& second) {
   const Chunks chunks(map);
-#pragma omp parallel num_threads(threads) if (threads > 1)
   for (std::int64_t group = 0; group < map.blocks(); group += together) {
     const std::int64_t blocks = std::min(together, map.blocks() - group);
-#pragma omp for schedule(static)
-    for (std::int64_t item = 0; item < chunks.count * blocks; ++item) first(item / blocks, group + item % blocks);
-#pragma omp for schedule(static)
+    const auto for_each = [&](const auto& pass) {
+      parallel_for(threads, chunks.count * blocks,
+                   [&](std::int64_t item) { pass(item / blocks, group + item % blocks); });
+    };
+    for_each(first);
     for (std::int64_t block = group; block < group + blocks; ++block) between(block);
-#pragma omp for schedule(static) nowait
-    for (std::int64_t item = 0; item < chunks.count * blocks; ++item) second(item / blocks, group + item % blocks);
+    for_each(second);
   }
 }
 
