@@ -31,6 +31,7 @@ class CudaFlatUpdates final : public FlatUpdates {
         runs_(room_for<cuda::DecayFrom>(device, runs.size())),
         scratch_(device.make_lasting(cuda::counting_scratch, DType::f32)) {
     const std::vector<cuda::DecayFrom> from = decay_from(runs);
+    if (from.empty()) return;
     // Behind the zeros that make_lasting() may have queued.
     cuda::check_cuda(cudaMemcpyAsync(runs_.data(), from.data(), from.size() * sizeof(cuda::DecayFrom),
                                      cudaMemcpyHostToDevice, device.stream()),

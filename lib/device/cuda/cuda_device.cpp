@@ -9,6 +9,7 @@
 #include "device/cuda/find_kernel.hpp"
 #include "device/cuda/gpu_choice.hpp"
 #include "device/cuda/graph_recording.hpp"
+#include "device/cuda/memory_share.hpp"
 #include "device/cuda/pinned_readback.hpp"
 #include "device/cuda/plan_conditions.hpp"
 
@@ -77,17 +78,9 @@ CudaDevice::CudaDevice(const DeviceOptions& options)
 CudaDevice::~CudaDevice() { static_cast<void>(cudaStreamSynchronize(stream())); }
 
 void CudaDevice::reserve_memory(int sharers) {
-  // For modules that are loaded later, NCCL's buffers and other ranks that open the same GPU.
-  constexpr std::size_t left_alone = std::size_t{2} << 30;
-  std::size_t free = 0;
-  std::size_t total = 0;
-  check_cuda(cudaMemGetInfo(&free, &total), "ask for free memory");
-  const std::size_t share = free / static_cast<std::size_t>(sharers);
-  require(share > left_alone, Failure::out_of_memory,
-          "the GPU has {} MiB left for this rank (less than it needs to begin). Does another process use it?",
-          share >> 20);
-  // Ranks that share a GPU ask at different times: the later ones find less.
-  const std::size_t bytes = (sharers == 1 ? share - left_alone : (total / 2) / static_cast<std::size_t>(sharers));
+  GpuMemory found{};
+  check_cuda(cudaMemGetInfo(&found.free, &found.total), "ask for free memory");
+  const std::size_t bytes = memory_share(found, sharers);
   void* memory = nullptr;
   check_cuda(cudaMalloc(&memory, bytes), "reserve memory");
   memory_.reset(static_cast<std::byte*>(memory));

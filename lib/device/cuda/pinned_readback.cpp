@@ -19,7 +19,10 @@ void PinnedReadback::start(const Tensor& values) {
 
 bool PinnedReadback::has_arrived() const {
   const cudaError_t state = cudaEventQuery(arrived_.get());
-  if (state == cudaErrorNotReady) return false;
+  if (state == cudaErrorNotReady) {
+    static_cast<void>(cudaGetLastError());  // CUDA notes it like an error, and the next kernel's start would find it
+    return false;
+  }
   check_cuda(state, "tell whether a step has ended");
   return true;
 }
