@@ -10,7 +10,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bundle=$root/build/gpu_bundle
-tests=(ops_test norm_test layer_test golden_test whole_step_test recorded_step_test)
+tests=(ops_test norm_test layer_test layer_agreement_test golden_test whole_step_test recorded_step_test)
 programs=(step_bench make_shards train_cifar evaluate)
 
 pack() { # BUILD
