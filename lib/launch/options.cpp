@@ -61,6 +61,9 @@ constexpr std::array<Choice<DataPlace>, 3> data_places{
 constexpr std::array<Choice<const char*>, 4> reducers{
     {{"auto", "auto"}, {"nccl", "nccl"}, {"mpi", "mpi"}, {"shared", "shared"}}};
 constexpr std::array<Choice<DType>, 2> wires{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
+constexpr std::array<Choice<const char*>, 4> instruction_sets{
+    {{"auto", "auto"}, {"avx512", "avx512"}, {"avx2", "avx2"}, {"baseline", "baseline"}}};
+constexpr std::array<Choice<bool>, 2> convolutions{{{"auto", false}, {"direct", true}}};
 constexpr std::array<Choice<const char*>, 3> devices{{{"auto", "auto"}, {"cpu", "cpu"}, {"cuda", "cuda"}}};
 
 template <typename Value, std::size_t count>
@@ -79,6 +82,11 @@ void declare_device(CLI::App& app, DeviceOptions& device) {
   app.add_option("--threads", device.threads, "Threads of each rank; 0: its share of the cores it may use")
       ->check(CLI::Range(0, 4096))
       ->type_name("THREADS");
+  add_choice(app, "--instruction-set", instruction_sets, device.instruction_set, device.instruction_set,
+             "On a CPU: vectors to compute with; auto: the widest that the processor has");
+  add_choice(app, "--convolutions", convolutions, device.direct_convolutions,
+             name_of(convolutions, device.direct_convolutions),
+             "On a CPU: auto: by Winograd where that is faster; direct: nowhere");
   app.add_flag("--tf32", device.tf32, "On a GPU: fp32 convolutions and products in TF32, of 10 bits");
   app.add_flag("!--no-graphs", device.graphs,
                "On a GPU: queue every call of a step anew instead of recording the step once");

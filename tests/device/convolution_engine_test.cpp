@@ -199,6 +199,21 @@ TEST_P(ConvolutionEngineTest, takes_nothing_from_the_arena_for_good) {
 INSTANTIATE_TEST_SUITE_P(precisions, ConvolutionEngineTest, testing::Values(DType::f32, DType::bf16),
                          [](const auto& test) { return test.param == DType::bf16 ? "bf16" : "f32"; });
 
+// Sums of products of few bits, which fp32 holds exactly; Winograd's points round them.
+TEST(ConvolutionChoiceTest, direct_convolutions_may_take_the_place_of_the_rules) {
+  const ConvSizes sizes{conv_of(64, 64, 3, 1), 2, 16, 16};
+  for (const Convolutions choice : {Convolutions::by_rule, Convolutions::direct}) {
+    CpuFixture cpu(DType::f32);
+    cpu.context.convolutions = choice;
+    ConvolutionEngine engine(cpu.context, widest_instruction_set());
+    Convolution convolution(cpu, sizes);
+    const bool is_exact = choice == Convolutions::direct;
+    EXPECT_EQ(convolution.forward_error(engine) == 0, is_exact);
+    EXPECT_EQ(convolution.backward_data_error(engine) == 0, is_exact);
+    EXPECT_EQ(convolution.backward_weight_error(engine) == 0, is_exact);
+  }
+}
+
 TEST(ConvolutionGradientTest, agrees_with_central_differences) {
   const ConvSizes sizes{conv_of(4, 5, 3, 2), 1, 5, 5};
   CpuFixture cpu(DType::f32);

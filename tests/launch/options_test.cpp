@@ -47,7 +47,8 @@ TEST_F(OptionsTest, every_option_reaches_the_recipe) {
                   "--global-batch 64 --accumulate 2 --lr 0.3 --lr-batch 0 --momentum 0.8 --nesterov --weight-decay 0.1 "
                   "--no-decay-norm --label-smoothing 0.2 --schedule step --warmup 0.5 --milestones 1 2.5 "
                   "--lr-factor 0.2 --tf32 --deterministic --reduce shared --bucket-mib 2 --report-every 7 "
-                  "--loader-threads 3 --augment none --data-on host --wire bf16 --no-graphs --virtual-ranks 8"),
+                  "--loader-threads 3 --augment none --data-on host --wire bf16 --no-graphs --virtual-ranks 8 "
+                  "--instruction-set avx2 --convolutions direct"),
             "");
   EXPECT_EQ(recipe_.model, "lenet");
   EXPECT_EQ(recipe_.epochs, 3);
@@ -76,6 +77,8 @@ TEST_F(OptionsTest, every_option_reaches_the_recipe) {
   EXPECT_EQ(device_.name, "cpu");
   EXPECT_EQ(device_.precision, DType::bf16);
   EXPECT_EQ(device_.threads, 2);
+  EXPECT_EQ(device_.instruction_set, "avx2");
+  EXPECT_TRUE(device_.direct_convolutions);
   EXPECT_TRUE(device_.verbose);
   EXPECT_TRUE(device_.tf32);
   EXPECT_TRUE(device_.deterministic);
@@ -102,6 +105,9 @@ TEST_F(OptionsTest, an_unknown_value_names_the_known_ones) {
   EXPECT_EQ(parse("--schedule linear"), "--schedule: unknown value 'linear'. Known: constant, step, cosine, one-cycle");
   EXPECT_EQ(parse("--precision fp8"), "--precision: unknown value 'fp8'. Known: fp32, bf16, fp16");
   EXPECT_EQ(parse("--reduce ring"), "--reduce: unknown value 'ring'. Known: auto, nccl, mpi, shared");
+  EXPECT_EQ(parse("--instruction-set avx"),
+            "--instruction-set: unknown value 'avx'. Known: auto, avx512, avx2, baseline");
+  EXPECT_EQ(parse("--convolutions fft"), "--convolutions: unknown value 'fft'. Known: auto, direct");
 }
 
 TEST_F(OptionsTest, help_shows_defaults_and_units) {

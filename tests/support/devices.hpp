@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "device/cpu/cpu_device.hpp"
+#include "device/cpu/instruction_set.hpp"
 #include "device/device.hpp"
 #include "support/hosted_cuda_device.hpp"
 
@@ -23,19 +23,18 @@ struct TestDevice {
 
 // The CPU counts once for each instruction set that it runs.
 inline std::vector<TestDevice> test_devices() {
-  using cpu::InstructionSet;
   std::vector<TestDevice> devices;
-  const auto add_cpu = [&](const std::string& name, InstructionSet set) {
-    if (!cpu::runs_here(set)) return;
-    devices.push_back({name,
-                       [set](const DeviceOptions& options) -> std::unique_ptr<Device> {
-                         return std::make_unique<cpu::CpuDevice>(options, set);
-                       },
-                       {DType::f32, DType::bf16}});
+  const auto add_cpu = [&](const std::string& set) {
+    const auto open_cpu = [set](DeviceOptions options) {
+      options.name = "cpu";
+      options.instruction_set = set;
+      return open_device(options);
+    };
+    devices.push_back({"cpu_" + set, open_cpu, {DType::f32, DType::bf16}});
   };
-  add_cpu("cpu_baseline", InstructionSet::baseline);
-  add_cpu("cpu_avx2", InstructionSet::avx2);
-  add_cpu("cpu_avx512", InstructionSet::avx512);
+  add_cpu("baseline");
+  if (cpu::runs_here(cpu::InstructionSet::avx2)) add_cpu("avx2");
+  if (cpu::runs_here(cpu::InstructionSet::avx512)) add_cpu("avx512");
   devices.push_back({"cuda_on_host", open_hosted_cuda_device, {DType::f32, DType::bf16, DType::f16}});
   if (!visible_gpus().empty()) {
     const auto open_gpu = [](DeviceOptions options) {

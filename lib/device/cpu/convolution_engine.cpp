@@ -45,7 +45,8 @@ void ConvolutionEngine::conv_backward_weight(const Conv2d& conv, const Tensor& x
 void ConvolutionEngine::run(const ConvProblem& problem, const ConvCall& call) {
   auto found = kernels_.find(problem);
   if (found == kernels_.end()) {
-    found = kernels_.emplace(problem, make_kernel(problem, target_)).first;
+    const bool is_direct = context_.convolutions == Convolutions::direct;
+    found = kernels_.emplace(problem, is_direct ? make_direct(problem, target_) : make_kernel(problem, target_)).first;
     if (context_.verbosity == Verbosity::verbose) {
       log::info("convolution {}: {}", problem.text(), found->second->name());
     }

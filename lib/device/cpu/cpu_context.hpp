@@ -16,6 +16,7 @@
 namespace lockstep::cpu {
 
 enum class Verbosity : std::uint8_t { quiet, verbose };
+enum class Convolutions : std::uint8_t { by_rule, direct };  // direct: none by Winograd
 
 // Belongs to the device; everybody else holds a reference. One host thread drives it.
 struct CpuContext {
@@ -24,6 +25,7 @@ struct CpuContext {
   Arena& arena;         // tensors and scratch memory
   DType precision;      // of activations: f32 or bf16
   Verbosity verbosity;  // verbose: say which kernel was chosen for each layer and direction
+  Convolutions convolutions = Convolutions::by_rule;
 };
 
 // Memory for the duration of one call.

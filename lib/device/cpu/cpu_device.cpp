@@ -24,6 +24,11 @@ std::string processor_name() {
   return "unknown processor";
 }
 
+// The rule goes without saying.
+const char* words_for(Convolutions convolutions) {
+  return convolutions == Convolutions::direct ? ", direct convolutions" : "";
+}
+
 std::span<float> elements(const Tensor& stored) {
   return {stored.as<float>(), static_cast<std::size_t>(stored.shape().count())};
 }
@@ -37,26 +42,28 @@ const DeviceOptions& checked(const DeviceOptions& options) {
 
 }  // namespace
 
-CpuDevice::CpuDevice(const DeviceOptions& options, InstructionSet set)
-    : set_(set),
+CpuDevice::CpuDevice(const DeviceOptions& options)
+    : set_(choose_instruction_set(options.instruction_set)),
       memory_(physical_bytes() / checked(options).local_size),
       arena_(memory_.data(), memory_.bytes()),
       context_{.threads = choose_threads(options.threads, options.local_rank, options.local_size),
-               .lanes = static_cast<int>(vector_loops(set, options.precision).lanes),
+               .lanes = static_cast<int>(vector_loops(set_, options.precision).lanes),
                .arena = arena_,
                .precision = options.precision,
-               .verbosity = options.verbose ? Verbosity::verbose : Verbosity::quiet},
-      ops_(context_, set) {
+               .verbosity = options.verbose ? Verbosity::verbose : Verbosity::quiet,
+               .convolutions = options.direct_convolutions ? Convolutions::direct : Convolutions::by_rule},
+      ops_(context_, set_) {
   set_loop_threads(context_.threads);  // of loops that know no context
 }
 
 std::string CpuDevice::description() const {
-  return fmt::format("cpu: {}, {}, {} {}", processor_name(), name_of(set_), context_.threads,
-                     context_.threads == 1 ? "thread" : "threads");
+  return fmt::format("cpu: {}, {}{}, {} {}", processor_name(), name_of(set_), words_for(context_.convolutions),
+                     context_.threads, context_.threads == 1 ? "thread" : "threads");
 }
 
 std::string CpuDevice::plan_conditions() const {
-  return fmt::format("cpu: {}, {}", name_of(set_), lockstep::name_of(context_.precision));
+  return fmt::format("cpu: {}, {}{}", name_of(set_), lockstep::name_of(context_.precision),
+                     words_for(context_.convolutions));
 }
 
 Tensor CpuDevice::make(const Shape& shape, DType dtype, Layout layout) {

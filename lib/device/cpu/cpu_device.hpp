@@ -15,8 +15,8 @@ namespace lockstep::cpu {
 
 class CpuDevice final : public Device {
  public:
-  // `set` is one that this processor runs.
-  explicit CpuDevice(const DeviceOptions& options, InstructionSet set = widest_instruction_set());
+  // Throws Error(usage) for what this processor cannot do.
+  explicit CpuDevice(const DeviceOptions& options);
 
   Ops& ops() override { return ops_; }
   std::string description() const override;

@@ -7,12 +7,11 @@
 
 #include <cstdint>
 
+#include "device/cpu/instruction_set.hpp"
 #include "device/ops.hpp"
 #include "device/tensor.hpp"
 
 namespace lockstep::cpu {
-
-enum class InstructionSet { baseline, avx2, avx512 };
 
 // The same channel block of consecutive images: `images` planes of `pixels` vectors, `stride` elements apart.
 struct Planes {
@@ -82,11 +81,6 @@ struct VectorLoops {
   void (*pack)(const float* values, std::int64_t pixels, std::int64_t channels, std::int64_t pixel_stride,
                std::int64_t channel_stride, void* x);
 };
-
-// The widest set that this processor runs and this build has loops for.
-InstructionSet widest_instruction_set();
-bool runs_here(InstructionSet set);
-const char* name_of(InstructionSet set);  // "AVX2"
 
 // `storage` f32 or bf16.
 const VectorLoops& vector_loops(InstructionSet set, DType storage);

@@ -1,0 +1,60 @@
+// Which instruction set a device computes with, and what it says of it.
+#include "device/cpu/instruction_set.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "base/error.hpp"
+#include "device/device.hpp"
+
+namespace lockstep::cpu {
+namespace {
+
+// A processor of 2013: AVX2 and no more.
+bool runs_up_to_avx2(InstructionSet set) { return set != InstructionSet::avx512; }
+
+std::string refusal(const std::string& option) {
+  try {
+    choose_instruction_set(option, runs_up_to_avx2);
+  } catch (const Error& error) {
+    return error.failure() == Failure::usage ? error.what() : "wrong failure code";
+  }
+  return "accepted";
+}
+
+TEST(InstructionSetTest, auto_is_the_widest_that_the_processor_runs) {
+  EXPECT_EQ(choose_instruction_set("auto", runs_up_to_avx2), InstructionSet::avx2);
+  EXPECT_EQ(choose_instruction_set("auto", [](InstructionSet) { return true; }), InstructionSet::avx512);
+  EXPECT_TRUE(runs_here(choose_instruction_set("auto")));
+}
+
+TEST(InstructionSetTest, a_lower_one_may_be_chosen) {
+  EXPECT_EQ(choose_instruction_set("avx2", runs_up_to_avx2), InstructionSet::avx2);
+  EXPECT_EQ(choose_instruction_set("baseline", runs_up_to_avx2), InstructionSet::baseline);
+}
+
+TEST(InstructionSetTest, one_that_the_processor_does_not_run_is_refused) {
+  EXPECT_EQ(refusal("avx512"),
+            "this processor does not run AVX-512 (--instruction-set avx512). Use --instruction-set auto?");
+  EXPECT_EQ(refusal("AVX2"),
+            "unknown instruction set 'AVX2' (--instruction-set). Known: auto, avx512, avx2, baseline.");
+}
+
+TEST(InstructionSetTest, a_device_computes_with_the_chosen_one_and_says_so) {
+  const std::unique_ptr<Device> device = open_device({.name = "cpu", .threads = 1, .instruction_set = "baseline"});
+  EXPECT_THAT(device->description(), testing::EndsWith(", SSE2, 1 thread"));
+  EXPECT_EQ(device->plan_conditions(), "cpu: SSE2, f32");
+}
+
+TEST(InstructionSetTest, direct_convolutions_are_named_among_what_bits_depend_on) {
+  const std::unique_ptr<Device> device =
+      open_device({.name = "cpu", .threads = 1, .instruction_set = "baseline", .direct_convolutions = true});
+  EXPECT_THAT(device->description(), testing::EndsWith(", SSE2, direct convolutions, 1 thread"));
+  EXPECT_EQ(device->plan_conditions(), "cpu: SSE2, f32, direct convolutions");
+}
+
+}  // namespace
+}  // namespace lockstep::cpu
