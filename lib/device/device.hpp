@@ -33,7 +33,7 @@ struct DeviceOptions {
   DType precision = DType::f32;  // of activations: f32, bf16 or (cuda) f16; weights and sums are fp32 in any case
   bool verbose = false;          // print the kernel chosen for each layer and direction
   bool tf32 = false;             // GPU: fp32 convolutions and products in TF32, of 10 bits
-  bool deterministic = false;    // GPU: only engines that give the same bits every time
+  bool deterministic = false;    // GPU: the same bits in every run: such engines only, and none is timed
   bool graphs = true;            // GPU: record the step once and repeat it
   // Kernel choices are kept there between runs, by whoever lets them be measured. Empty: they are not.
   std::filesystem::path plan_folder = {};

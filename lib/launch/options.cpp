@@ -90,7 +90,8 @@ void declare_device(CLI::App& app, DeviceOptions& device) {
   app.add_flag("--tf32", device.tf32, "On a GPU: fp32 convolutions and products in TF32, of 10 bits");
   app.add_flag("!--no-graphs", device.graphs,
                "On a GPU: queue every call of a step anew instead of recording the step once");
-  app.add_flag("--deterministic", device.deterministic, "On a GPU: only kernels that give the same bits every time");
+  app.add_flag("--deterministic", device.deterministic,
+               "On a GPU: the same bits in every run; no kernel is timed. --virtual-ranks does so anyway");
   device.plan_folder = default_plan_folder();
   app.add_option("--plan-folder", device.plan_folder, "Where kernel choices are kept between runs; '': nowhere")
       ->type_name("FOLDER");
@@ -222,6 +223,8 @@ void declare_training(CLI::App& app, Recipe& recipe, DeviceOptions& device) {
   declare_optimizer(app, recipe);
   declare_schedule(app, recipe);
   declare_device(app, device);
+  // The same bits on any number of ranks are the same bits in every run.
+  app.get_option("--virtual-ranks")->each([&device](const std::string&) { device.deterministic = true; });
   declare_reduce(app, recipe.reduce);
   declare_output(app, recipe);
   declare_watch(app, recipe);

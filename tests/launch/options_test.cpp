@@ -101,6 +101,14 @@ TEST_F(OptionsTest, the_batch_is_stated_in_one_way_only) {
   EXPECT_EQ(parse("--batch-per-rank 32 --global-batch 64"), "--global-batch excludes --batch-per-rank");
 }
 
+// A GPU's kernels were timed anew in each run with virtual ranks, whose bits then depended on the day.
+TEST_F(OptionsTest, virtual_ranks_want_the_same_bits_in_every_run) {
+  EXPECT_EQ(parse(""), "");
+  EXPECT_FALSE(device_.deterministic);
+  EXPECT_EQ(parse("--virtual-ranks 4"), "");
+  EXPECT_TRUE(device_.deterministic);
+}
+
 TEST_F(OptionsTest, an_unknown_value_names_the_known_ones) {
   EXPECT_EQ(parse("--schedule linear"), "--schedule: unknown value 'linear'. Known: constant, step, cosine, one-cycle");
   EXPECT_EQ(parse("--precision fp8"), "--precision: unknown value 'fp8'. Known: fp32, bf16, fp16");

@@ -11,8 +11,8 @@
 
 namespace lockstep::cuda {
 
-enum class Products : std::uint8_t { fp32, tf32 };  // of fp32 operands
-enum class Determinism : std::uint8_t { any, deterministic };
+enum class Products : std::uint8_t { fp32, tf32 };             // of fp32 operands
+enum class Determinism : std::uint8_t { any, deterministic };  // deterministic: the same bits in every run
 enum class Verbosity : std::uint8_t { quiet, verbose };
 
 // Belongs to the device; everybody else holds a reference. One host thread drives it.
