@@ -116,7 +116,10 @@ Ending run_body(const Communicator& world, const Program& program) {
 // Collective. The exit code.
 int end_in_order(const Communicator& world, const Ending& ending) {
   if (ending.code == 0) return 0;
-  if (world.rank() == 0) failure_report::write({ending.code, 0, ending.sentence});
+  if (world.rank() == 0 && failure_report::write({ending.code, 0, ending.sentence}) &&
+      ending.code != static_cast<int>(Failure::stopped_early)) {
+    log::error(ending.sentence);
+  }
   // A launcher that sees the first rank end terminates the others, whose 143 would hide the code.
   std::signal(SIGTERM, SIG_IGN);
   world.barrier();

@@ -55,7 +55,7 @@ int run_program(int argc, char** argv, const Program& program);
 // Collective. Runs `body(session, options)` and returns the exit code of the program.
 //
 // A body that returns an Ending ends all ranks in good order with its code; every rank returns the same one. Unless the
-// code is 0 rank 0 writes the sentence to failure.json.
+// code is 0 rank 0 writes the sentence to failure.json, and prints it where it tells of a failure.
 //
 // --help and --version: printed by rank 0, code 0. A wrong option or value: one sentence by rank 0, code 2 on all
 // ranks. An exception of `body` ends the job with its Failure (std::bad_alloc: 70, others: 1) and failure.json in the

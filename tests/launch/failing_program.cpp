@@ -25,6 +25,7 @@ struct FailingOptions {
   int rank = 0;
   std::string output;
   double hang_timeout = 0;
+  int ending = 0;
 
   void declare(CLI::App& app) {
     app.description("Ends as told.");
@@ -32,6 +33,7 @@ struct FailingOptions {
     app.add_option("--rank", rank, "which rank does so");
     app.add_option("--output", output, "folder for failure.json");
     app.add_option("--hang-timeout", hang_timeout, "seconds");
+    app.add_option("--ending", ending, "the code to end with in good order");
   }
   double hang_timeout_seconds() const { return hang_timeout; }
   std::filesystem::path output_folder() const { return output; }
@@ -106,18 +108,19 @@ const std::map<std::string, std::function<void()>> ways = {
 
 void note_the_moment(const std::string& folder) { std::ofstream(std::filesystem::path(folder) / "last_moment"); }
 
-void end_as_told(Session& session, const FailingOptions& options) {
+Ending end_as_told(Session& session, const FailingOptions& options) {
   rank_status::name_shard("/data/train-00003.h5");
   rank_status::enter(Phase::meeting);
   session.world.barrier();
   if (options.rank != session.world.rank() && options.rank >= 0) {
     session.world.barrier();
     log::warning("went on");
-    return;
+    return {};
   }
   const MeetsTheOthers scope{session.world};
   if (!options.output.empty()) note_the_moment(options.output);
   ways.at(options.how)();
+  return {options.ending, fmt::format("ended by rank {}", session.world.rank())};
 }
 
 }  // namespace

@@ -103,6 +103,25 @@ TEST_F(RunTest, one_rank_alone_unwinds_and_ends_with_the_code_of_its_error) {
   EXPECT_TRUE(report()["signal"].is_null());
 }
 
+TEST_F(RunTest, a_failure_that_ends_in_good_order_is_told_by_rank_0_and_its_code_is_that_of_all) {
+  for (const int ranks : {0, 3}) {
+    const ProgramResult result = run(ranks, {"--rank", "-1", "--ending", "1"});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(times(result.errors, line(0, "ended by rank 0")), 1U) << result.errors;
+    EXPECT_EQ(times(result.errors, "ended by"), 1U) << result.errors;
+    expect_report(1, 0, "ended by rank 0");
+  }
+}
+
+TEST_F(RunTest, an_early_stop_is_reported_but_is_no_error) {
+  for (const int ranks : {0, 3}) {
+    const ProgramResult result = run(ranks, {"--rank", "-1", "--ending", "75"});
+    EXPECT_EQ(result.exit_code, 75);
+    EXPECT_THAT(result.errors, Not(HasSubstr("ended by")));
+    expect_report(75, 0, "ended by rank 0");
+  }
+}
+
 TEST_F(RunTest, a_throw_on_one_rank_ends_all_before_any_destructor_runs) {
   const ProgramResult result = end_one_of_three("throw");
   EXPECT_EQ(result.exit_code, 65);
