@@ -134,7 +134,7 @@ std::set<std::int64_t> CheckpointFolder::kept(const std::set<std::int64_t>& step
 fs::path CheckpointFolder::write(Checkpoint checkpoint) {
   TrainingState& state = checkpoint.state;
   const std::int64_t step = state.progress.step;
-  if (state.progress.tested_step == step && step > 0) scores_[step] = state.report.test_accuracy;
+  if (state.progress.tested_step == step && step > 0) scores_[step] = state.report.score;
   state.scores = scores_;
   const fs::path path = file_of(step);
   const std::vector<std::byte> image = checkpoint_image(checkpoint);

@@ -14,7 +14,7 @@ namespace lockstep {
 // A checkpoint stays while one of the two rules names it.
 struct KeepRule {
   int latest = 2;  // at least 1
-  int best = 1;    // by the accuracy of the test that was made at that step
+  int best = 1;    // by the accuracy of the test that was made at that step: see ReportState::score
 };
 
 // Whichever comes first since the last checkpoint; 0: not by this.

@@ -79,7 +79,7 @@ double Checkpointing::seconds_to_write() const {
 }
 
 std::string Checkpointing::description() const {
-  return fmt::format("'{}', every {}; the latest {} and the best {} are kept", plan_.folder.string(),
+  return fmt::format("'{}', every {}; kept: the latest {} and the best {}", plan_.folder.string(),
                      checkpoint_interval_text(plan_.every), plan_.keep.latest, plan_.keep.best);
 }
 

@@ -39,7 +39,7 @@ class Checkpointing {
   std::string write_last(Checkpoint checkpoint);
   // Seconds from a decision to stop until a checkpoint is safe, as measured so far.
   double seconds_to_write() const;
-  // "'runs/a/checkpoints', every 1epoch,10min, the latest 2 and the best 1 are kept"
+  // "'runs/a/checkpoints', every 1epoch,10min; kept: the latest 2 and the best 1"
   std::string description() const;
   std::filesystem::path path() const { return folder_ ? folder_->path() : plan_.folder; }
   std::int64_t failures() const { return writer_ ? writer_->record().failures : 0; }

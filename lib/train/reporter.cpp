@@ -34,7 +34,8 @@ bool came_before(const std::string& line, const Progress& progress) {
   const nlohmann::json object = nlohmann::json::parse(line, nullptr, no_exceptions);
   if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) return false;
   const auto step = object["step"].get<std::int64_t>();
-  const bool is_untested = progress.tested_step < progress.step && object.value("kind", nlohmann::json()) == "test";
+  const nlohmann::json kind = object.value("kind", nlohmann::json());
+  const bool is_untested = progress.tested_step < progress.step && (kind == "test" || kind == "validation");
   return step < progress.step || (step == progress.step && !is_untested);
 }
 
@@ -72,6 +73,7 @@ Reporter::Reporter(int rank, std::filesystem::path output, const TrainingLength&
     trained_samples_ = earlier_.trained_samples;
     test_loss_ = earlier_.test_loss;
     test_accuracy_ = earlier_.test_accuracy;
+    score_ = earlier_.score;
   }
   if (!writes_ || output_.empty()) return;
   make_output_folder(output_);
@@ -87,7 +89,8 @@ Reporter::Reporter(int rank, std::filesystem::path output, const TrainingLength&
 }
 
 ReportState Reporter::state() const {
-  return {stretch_, stretch_start_, trained_samples_, seconds(), training_seconds(), test_loss_, test_accuracy_};
+  return {stretch_,           stretch_start_, trained_samples_, seconds(),
+          training_seconds(), test_loss_,     test_accuracy_,   score_};
 }
 
 double Reporter::samples_per_second() const {
@@ -139,13 +142,23 @@ void Reporter::skipped(const Position& position, double loss_scale) {
 }
 
 void Reporter::test(const Position& position, const Evaluation& evaluation, double seconds) {
-  test_seconds_ += seconds;
   test_loss_ = evaluation.loss();
   test_accuracy_ = evaluation.accuracy();
+  score_ = test_accuracy_;
+  tell("test", position, evaluation, seconds);
+}
+
+void Reporter::validation(const Position& position, const Evaluation& evaluation, double seconds) {
+  score_ = evaluation.accuracy();
+  tell("validation", position, evaluation, seconds);
+}
+
+void Reporter::tell(const char* split, const Position& position, const Evaluation& evaluation, double seconds) {
+  test_seconds_ += seconds;
   if (!writes_) return;
-  log::info("epoch {}/{}  test loss {:.4f}  test accuracy {:.2f} %  ({} samples, {:.1f} s)", position.epoch + 1,
-            length_.epochs, evaluation.loss(), 100 * evaluation.accuracy(), evaluation.samples, seconds);
-  append({{"kind", "test"},
+  log::info("epoch {}/{}  {} loss {:.4f}  {} accuracy {:.2f} %  ({} samples, {:.1f} s)", position.epoch + 1,
+            length_.epochs, split, evaluation.loss(), split, 100 * evaluation.accuracy(), evaluation.samples, seconds);
+  append({{"kind", split},
           {"epoch", position.epoch + 1},
           {"step", position.step + 1},
           {"loss", evaluation.loss()},

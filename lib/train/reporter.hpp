@@ -46,6 +46,9 @@ class Reporter {
   void skipped(const Position& position, double loss_scale);
   // After the test at the end of an epoch. Its seconds do not count as training.
   void test(const Position& position, const Evaluation& evaluation, double seconds);
+  // After test(), where the data have a validation split: a line and an object of kind `validation`. What is learned is
+  // judged by it from then on.
+  void validation(const Position& position, const Evaluation& evaluation, double seconds);
   // At the end: writes `summary`.
   void finish(const nlohmann::json& summary);
 
@@ -60,6 +63,7 @@ class Reporter {
 
  private:
   std::string line(const Position& position, const Metrics& metrics, double learning_rate, double rate) const;
+  void tell(const char* split, const Position& position, const Evaluation& evaluation, double seconds);
   void append(const nlohmann::json& object);
 
   bool writes_;
@@ -72,6 +76,7 @@ class Reporter {
   double test_seconds_ = 0;
   double test_loss_ = 0;
   double test_accuracy_ = 0;
+  double score_ = 0;
   std::int64_t trained_samples_ = 0;
   Metrics stretch_;           // since the last report
   double stretch_start_ = 0;  // training_seconds() then

@@ -1,14 +1,14 @@
 #include "train/trainer.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "dataset/load_onto.hpp"
 #include "runtime/rank_status.hpp"
-#include "runtime/versions.hpp"
 #include "train/audit.hpp"
 #include "train/initial_weights.hpp"
 #include "train/resume_rules.hpp"
@@ -40,21 +40,12 @@ ReducePlan reduce_plan(const Recipe& recipe) {
 }
 
 // What is learned on one split must mean the same on the other.
-void require_same_labels(const Recipe& recipe, const Manifest& train, const Manifest& test) {
+void require_same_labels(const Recipe& recipe, const char* split, const Manifest& train, const Manifest& other) {
   require(
-      train.classes == test.classes && train.shape == test.shape, Failure::bad_data,
+      train.classes == other.classes && train.shape == other.shape, Failure::bad_data,
       "'{}' and '{}' have different classes or picture sizes (a test would mean nothing). Make both with one run of "
       "make_shards.",
-      (recipe.data / "train").string(), (recipe.data / "test").string());
-}
-
-std::int64_t skipped_steps(const TrainingStep& step) {
-  return std::llround(step.loss_scale().value_or(LossScale{}).skipped_steps);
-}
-
-std::string gradients_text(const TrainingStep& step) {
-  const std::size_t buckets = step.sync().bucket_count();
-  return fmt::format("{}, {} bucket{}", step.reducer_description(), buckets, buckets == 1 ? "" : "s");
+      (recipe.data / "train").string(), (recipe.data / split).string());
 }
 
 // The recipe as it is meant: without a folder for checkpoints they lie in the output folder.
@@ -86,12 +77,24 @@ Trainer::Trainer(const Session& session, Recipe recipe)
       step_(session, model_options(recipe_, train_.manifest()), share_, reduce_plan(recipe_), recipe_.sgd,
             recipe_.label_smoothing, recipe_.seed),
       evaluator_(session.world, step_.model(), test_, recipe_.loader_threads, recipe_.data_place) {
-  require_same_labels(recipe_, train_.manifest(), test_.manifest());
+  require_same_labels(recipe_, "test", train_.manifest(), test_.manifest());
+  open_validation();
   if (session.world.rank() == 0) time_limit_.emplace(recipe_.time_limit_seconds);
   describe();
   load_weights();
   step_.choose_kernels(evaluation_batch);
   checkpoints_.begin(length_.steps_per_epoch);
+}
+
+// Collective. What one rank sees all must open: tests are made together.
+void Trainer::open_validation() {
+  const std::filesystem::path folder = recipe_.data / "validation";
+  std::error_code error;
+  if (session_.world.sum(std::filesystem::exists(folder, error) ? 1 : 0) == 0) return;
+  validation_ = std::make_unique<Dataset>(folder);
+  require_same_labels(recipe_, "validation", train_.manifest(), validation_->manifest());
+  validator_ = std::make_unique<Evaluator>(session_.world, step_.model(), *validation_, recipe_.loader_threads,
+                                           recipe_.data_place);
 }
 
 // The state to go on from; null: from the beginning. Throws Error(usage) where this training would be another one.
@@ -120,7 +123,7 @@ void Trainer::load_weights() {
   store.assign_to(step_.optimizer().velocity(), found->velocity);
   if (found->state.loss_scale) step_.scale_loss(*found->state.loss_scale);
   progress_ = found->state.progress;
-  const Origin now = this_origin(session_, gradients_text(step_));
+  const Origin now = this_origin(session_, gradients_text());
   const Sums sums = recipe_.batch.virtual_ranks ? Sums::exact : Sums::rounded;
   const std::string difference = origin_difference(found->state.origin, now, sums);
   if (!difference.empty() && session_.world.rank() == 0) {
@@ -130,29 +133,6 @@ void Trainer::load_weights() {
   const bool holds = found->state.origin.plan_conditions == now.plan_conditions;
   if (holds) session_.device->ops().import_plan(found->state.kernel_plan);
   checkpoints_.forget_tensors();
-}
-
-void Trainer::describe() const {
-  const Manifest& data = train_.manifest();
-  const LearningRate& rate = recipe_.learning_rate;
-  log::info("data: {} ({}), {} training and {} test samples of {} classes", data.name, data.source, train_.samples(),
-            test_.samples(), data.classes.size());
-  log::info("model: {}, {} parameters, on {}", recipe_.model, step_.model().store.parameter_count(),
-            session_.device->description());
-  if (recipe_.batch.virtual_ranks) {
-    log::info("batch: {} in all (virtual ranks: {} of {}, on {} {}); {} steps an epoch", share_.global_batch,
-              share_.total_parts, share_.part_size(), session_.world.size(),
-              session_.world.size() == 1 ? "rank" : "ranks", length_.steps_per_epoch);
-  } else {
-    log::info("batch: {} per rank, {} in all (ranks: {}, parts each: {}); {} steps an epoch",
-              share_.part_size() * share_.parts, share_.global_batch, session_.world.size(), share_.parts,
-              length_.steps_per_epoch);
-  }
-  const double scaled = scaled_rate(rate, share_.global_batch);
-  log::info("learning rate: {:.4g} for a batch of {}, {:.4g} for the global batch of {}", rate.rate,
-            rate.base_batch == 0 ? share_.global_batch : rate.base_batch, scaled, share_.global_batch);
-  log::info("gradients: {}", gradients_text(step_));
-  if (checkpoints_.is_on()) log::info("checkpoints: {}", checkpoints_.description());
 }
 
 Ending Trainer::fit() {
@@ -238,11 +218,17 @@ void Trainer::watch_ranks(const Loader& loader, std::int64_t step) {
 }
 
 void Trainer::test(std::int64_t epoch) {
+  const Position position{epoch, (epoch + 1) * length_.steps_per_epoch - 1};
   const Stopwatch watch;
   const Evaluation evaluation = evaluator_.evaluate();
+  reporter_.test(position, evaluation, watch.seconds());
+  if (validator_) {
+    const Stopwatch validation_watch;
+    const Evaluation validated = validator_->evaluate();
+    reporter_.validation(position, validated, validation_watch.seconds());
+  }
   last_test_seconds_ = watch.seconds();
   progress_.tested_step = progress_.step;
-  reporter_.test({epoch, (epoch + 1) * length_.steps_per_epoch - 1}, evaluation, last_test_seconds_);
 }
 
 // Nothing is under way. What every rank holds is the same.
@@ -256,7 +242,7 @@ Checkpoint Trainer::checkpoint() const {
                       reporter_.state(),
                       step_.loss_scale(),
                       fixed_recipe(recipe_, share_.global_batch, data, session_.device->precision()),
-                      this_origin(session_, gradients_text(step_)),
+                      this_origin(session_, gradients_text()),
                       session_.device->ops().export_plan(),
                       {}};
   checkpoint.state.progress.epoch = progress_.step / length_.steps_per_epoch;
@@ -266,84 +252,6 @@ Checkpoint Trainer::checkpoint() const {
 
 void Trainer::write_checkpoint_if_due() {
   if (checkpoints_.is_due(progress_.step)) checkpoints_.write(checkpoint());
-}
-
-// What went wrong, in words; empty: it is safe, or there is none to be. Collective.
-std::string Trainer::write_last_checkpoint() {
-  std::string failure;
-  if (checkpoints_.is_on()) failure = checkpoints_.write_last(checkpoint());
-  return session_.world.broadcast(std::move(failure), 0);
-}
-
-Ending Trainer::stop() {
-  const std::string at =
-      fmt::format("stopped after step {} of {} ({})", progress_.step, length_.steps(), why_stopping_);
-  if (recipe_.checkpoints.folder.empty()) {
-    return {static_cast<int>(Failure::other),
-            at + " without a checkpoint (neither --checkpoints nor --output is set)."};
-  }
-  rank_status::enter(Phase::saving);
-  const std::string failure = write_last_checkpoint();
-  if (!failure.empty()) {
-    return {static_cast<int>(Failure::other), fmt::format("{}, and its checkpoint is not written: {}", at, failure)};
-  }
-  const std::string sentence = fmt::format("{}, with a checkpoint in '{}'. The same command goes on from it.", at,
-                                           recipe_.checkpoints.folder.string());
-  log::info(sentence);
-  return {static_cast<int>(Failure::stopped_early), sentence};
-}
-
-Ending Trainer::save() {
-  rank_status::enter(Phase::saving);
-  const std::string failure = write_last_checkpoint();
-  if (session_.world.rank() == 0) {
-    const Manifest& data = train_.manifest();
-    const ParameterStore& store = step_.model().store;
-    const std::string hash = store.weights_hash();
-    if (!recipe_.output.empty()) {
-      write_model_file(recipe_.output / "model.h5",
-                       {recipe_.model, data.classes, data.shape, data.mean, data.deviation, store.entries()});
-    }
-    reporter_.finish(summary(hash));
-    log::info("test accuracy {:.2f} %  ({:.0f} samples/s, {} in all, weights {})",
-              100 * reporter_.state().test_accuracy, reporter_.samples_per_second(), duration_words(watch_.seconds()),
-              hash);
-    if (checkpoints_.failures() > 0) log::warning("{} checkpoints were not written.", checkpoints_.failures());
-  }
-  if (failure.empty()) return {};
-  return {static_cast<int>(Failure::other),
-          fmt::format("the training is done, but its last checkpoint is not written: {}", failure)};
-}
-
-nlohmann::json Trainer::summary(const std::string& weights_hash) const {
-  nlohmann::json versions;
-  for (const LibraryVersion& library : library_versions()) versions[library.name] = library.version;
-  return {{"test_accuracy", reporter_.state().test_accuracy},
-          {"test_loss", reporter_.state().test_loss},
-          {"samples_per_second", reporter_.samples_per_second()},
-          {"steps", length_.steps()},
-          {"epochs", length_.epochs},
-          {"ranks", session_.world.size()},
-          {"global_batch", share_.global_batch},
-          {"parts_per_rank", share_.parts},
-          {"virtual_ranks", recipe_.batch.virtual_ranks ? nlohmann::json(*recipe_.batch.virtual_ranks) : nullptr},
-          {"seed", recipe_.seed},
-          {"weights_hash", weights_hash},
-          {"seconds", watch_.seconds()},
-          {"training_seconds", reporter_.training_seconds()},
-          {"model", recipe_.model},
-          {"parameters", step_.model().store.parameter_count()},
-          {"data", train_.manifest().name},
-          {"data_hash", train_.manifest().root_hash},
-          {"device", session_.device->description()},
-          {"precision", precision_name(session_.device->precision())},
-          {"skipped_steps", skipped_steps(step_)},
-          {"versions", versions},
-          {"kernels_recalled", step_.plan_use().recalled},
-          {"kernels_measured", step_.plan_use().measured},
-          {"reducer", step_.reducer_description()},
-          {"sync_ms_within_backward", step_.sync().cost().within_backward_ms},
-          {"sync_ms_after_backward", step_.sync().cost().after_backward_ms}};
 }
 
 }  // namespace lockstep

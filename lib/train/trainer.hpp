@@ -2,6 +2,7 @@
 // file at the end. Goes on from a checkpoint where there is one.
 #pragma once
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -34,6 +35,8 @@ class Trainer {
  private:
   const TrainingState* checked_earlier() const;
   void describe() const;
+  std::string gradients_text() const;
+  void open_validation();
   void load_weights();
 
   bool train_epoch(Loader& loader, std::int64_t epoch);
@@ -62,6 +65,8 @@ class Trainer {
   StragglerWatch stragglers_;
   TrainingStep step_;
   Evaluator evaluator_;
+  std::unique_ptr<Dataset> validation_;  // with a validation split
+  std::unique_ptr<Evaluator> validator_;
   std::optional<StopSignal> stop_signal_;  // while training
   Progress progress_;
   bool has_asked_ = false;                     // this rank, to stop

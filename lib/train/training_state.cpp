@@ -45,7 +45,7 @@ Json json_of(const ReportState& report) {
           {"stretch_samples", report.stretch.samples},   {"stretch_start", report.stretch_start},
           {"trained_samples", report.trained_samples},   {"seconds", report.seconds},
           {"training_seconds", report.training_seconds}, {"test_loss", report.test_loss},
-          {"test_accuracy", report.test_accuracy}};
+          {"test_accuracy", report.test_accuracy},       {"score", report.score}};
 }
 
 ReportState report_of(const Json& json) {
@@ -55,7 +55,8 @@ ReportState report_of(const Json& json) {
           number_of(json, "seconds"),
           number_of(json, "training_seconds"),
           number_of(json, "test_loss"),
-          number_of(json, "test_accuracy")};
+          number_of(json, "test_accuracy"),
+          number_of(json, "score")};
 }
 
 Json json_of(const Progress& progress) {

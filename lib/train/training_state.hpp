@@ -30,6 +30,7 @@ struct ReportState {
   double training_seconds = 0;  // of those, without tests
   double test_loss = 0;         // of the last test
   double test_accuracy = 0;
+  double score = 0;  // accuracy that the best checkpoint is chosen by: of the validation split, if there is one
 };
 
 // What the bits depend on and a recipe does not say.

@@ -201,8 +201,9 @@ TEST_F(CheckpointRunTest, where_no_checkpoint_can_be_written_training_goes_on_an
                        checkpoints + "'; wait $p"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.errors, HasSubstr("the checkpoint of step 30 is not written, the training goes on: cannot write"));
-  EXPECT_THAT(json(output() / "failure.json")["sentence"].get<std::string>(),
-              HasSubstr("the training is done, but its last checkpoint is not written: cannot write '"));
+  const std::string sentence = json(output() / "failure.json")["sentence"];
+  EXPECT_THAT(sentence, HasSubstr("the training is done, but its last checkpoint is not written: cannot write '"));
+  EXPECT_THAT(result.errors, HasSubstr(sentence));
   EXPECT_EQ(weights(output()), undisturbed());
 }
 
@@ -217,6 +218,22 @@ TEST_F(CheckpointRunTest, weights_of_another_training_are_a_beginning_and_no_mor
   const ProgramResult other = train(output().string() + "2", {"--init-from", from, "--model", "resnet20"});
   EXPECT_EQ(other.exit_code, 65);
   EXPECT_THAT(other.errors, HasSubstr("the weights do not fit this model: "));
+}
+
+TEST_F(CheckpointRunTest, the_best_is_chosen_by_validation_where_there_is_such_a_split) {
+  EXPECT_THAT(train(output().string() + "1", {"--epochs", "1"}).output, HasSubstr("the best 1 by test accuracy"));
+  const fs::path split = folder_->path() / "split";
+  fs::create_directories(split);
+  for (const char* name : {"train", "test"}) fs::create_directory_symlink(data() / name, split / name);
+  fs::create_directory_symlink(data() / "test", split / "validation");
+  std::vector<std::string> words = training(output(), {"--epochs", "1"});
+  *(std::ranges::find(words, "--data") + 1) = split;
+  const ProgramResult result = run_program(words);
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("the best 1 by validation accuracy"));
+  EXPECT_THAT(result.output, HasSubstr("epoch 1/1  validation loss "));
+  const nlohmann::json summary = json(output() / "summary.json");
+  EXPECT_EQ(summary["validation_accuracy"], summary["test_accuracy"]) << "the splits are one here";
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ class CheckpointFolderTest : public testing::Test {
   static Checkpoint tested(std::int64_t step, double accuracy) {
     Checkpoint checkpoint = checkpoint_of(step);
     checkpoint.state.progress.tested_step = step;
-    checkpoint.state.report.test_accuracy = accuracy;
+    checkpoint.state.report.score = accuracy;
     return checkpoint;
   }
   // A folder that holds whole checkpoints of `steps`.

@@ -113,6 +113,7 @@ TEST_F(ReporterTest, going_on_cuts_the_metrics_back_to_the_checkpoint) {
   std::ofstream(folder_ / "metrics.jsonl") << R"({"kind":"training","step":4})" << '\n'
                                            << R"({"kind":"training","step":5})" << '\n'
                                            << R"({"kind":"test","step":5})" << '\n'
+                                           << R"({"kind":"validation","step":5})" << '\n'
                                            << "rubbish\n"
                                            << R"({"kind":"training","step":6})" << '\n'
                                            << R"({"kind":"training","st)";
@@ -120,11 +121,12 @@ TEST_F(ReporterTest, going_on_cuts_the_metrics_back_to_the_checkpoint) {
   TrainingState state;
   state.progress = {.step = 5, .epoch = 1, .samples = 20, .tested_step = 5};
   { const Reporter reporter(0, folder_, length_, 2, &state); }
-  ASSERT_EQ(metrics().size(), 3U);
+  ASSERT_EQ(metrics().size(), 4U);
   EXPECT_EQ(metrics()[2]["kind"], "test");
+  EXPECT_EQ(metrics()[3]["kind"], "validation");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "summary.json"));
 
-  state.progress.tested_step = 0;  // the test is still to come
+  state.progress.tested_step = 0;  // the tests are still to come
   { const Reporter reporter(0, folder_, length_, 2, &state); }
   ASSERT_EQ(metrics().size(), 2U);
   EXPECT_EQ(metrics()[1]["step"], 5);
@@ -155,6 +157,23 @@ TEST_F(ReporterTest, going_on_within_a_stretch_gives_the_same_means) {
   EXPECT_EQ(metrics()[0]["accuracy"], expected["accuracy"]);
   EXPECT_EQ(second.trained_samples(), 20);
   EXPECT_GE(second.state().seconds, state.report.seconds);
+}
+
+TEST_F(ReporterTest, a_validation_is_told_beside_the_test_and_decides_what_is_best) {
+  Reporter reporter(0, folder_, length_, 2);
+  reporter.start();
+  Evaluation evaluation;
+  evaluation.classes = 2;
+  evaluation.samples = 8;
+  evaluation.confusion = {3, 1, 1, 3};
+  reporter.test({0, 4}, evaluation, 1.0);
+  EXPECT_DOUBLE_EQ(reporter.state().score, 0.75);
+  evaluation.confusion = {4, 0, 4, 0};
+  reporter.validation({0, 4}, evaluation, 1.0);
+  EXPECT_DOUBLE_EQ(reporter.state().score, 0.5);
+  EXPECT_DOUBLE_EQ(reporter.state().test_accuracy, 0.75);
+  ASSERT_EQ(metrics().size(), 2U);
+  EXPECT_EQ(metrics()[1]["kind"], "validation");
 }
 
 }  // namespace

@@ -1,0 +1,80 @@
+// What a training says of itself: before the first step, and after the last.
+#include <cmath>
+
+#include "base/log.hpp"
+#include "runtime/versions.hpp"
+#include "train/trainer.hpp"
+
+namespace lockstep {
+
+namespace {
+
+std::int64_t skipped_steps(const TrainingStep& step) {
+  return std::llround(step.loss_scale().value_or(LossScale{}).skipped_steps);
+}
+
+}  // namespace
+
+std::string Trainer::gradients_text() const {
+  const std::size_t buckets = step_.sync().bucket_count();
+  return fmt::format("{}, {} bucket{}", step_.reducer_description(), buckets, buckets == 1 ? "" : "s");
+}
+
+void Trainer::describe() const {
+  const Manifest& data = train_.manifest();
+  const LearningRate& rate = recipe_.learning_rate;
+  log::info("data: {} ({}), {} training and {} test samples of {} classes", data.name, data.source, train_.samples(),
+            test_.samples(), data.classes.size());
+  log::info("model: {}, {} parameters, on {}", recipe_.model, step_.model().store.parameter_count(),
+            session_.device->description());
+  if (recipe_.batch.virtual_ranks) {
+    log::info("batch: {} in all (virtual ranks: {} of {}, on {} {}); {} steps an epoch", share_.global_batch,
+              share_.total_parts, share_.part_size(), session_.world.size(),
+              session_.world.size() == 1 ? "rank" : "ranks", length_.steps_per_epoch);
+  } else {
+    log::info("batch: {} per rank, {} in all (ranks: {}, parts each: {}); {} steps an epoch",
+              share_.part_size() * share_.parts, share_.global_batch, session_.world.size(), share_.parts,
+              length_.steps_per_epoch);
+  }
+  const double scaled = scaled_rate(rate, share_.global_batch);
+  log::info("learning rate: {:.4g} for a batch of {}, {:.4g} for the global batch of {}", rate.rate,
+            rate.base_batch == 0 ? share_.global_batch : rate.base_batch, scaled, share_.global_batch);
+  log::info("gradients: {}", gradients_text());
+  if (checkpoints_.is_on()) {
+    log::info("checkpoints: {} by {} accuracy", checkpoints_.description(), validator_ ? "validation" : "test");
+  }
+}
+
+nlohmann::json Trainer::summary(const std::string& weights_hash) const {
+  nlohmann::json versions;
+  for (const LibraryVersion& library : library_versions()) versions[library.name] = library.version;
+  return {{"test_accuracy", reporter_.state().test_accuracy},
+          {"test_loss", reporter_.state().test_loss},
+          {"validation_accuracy", validator_ ? nlohmann::json(reporter_.state().score) : nullptr},
+          {"samples_per_second", reporter_.samples_per_second()},
+          {"steps", length_.steps()},
+          {"epochs", length_.epochs},
+          {"ranks", session_.world.size()},
+          {"global_batch", share_.global_batch},
+          {"parts_per_rank", share_.parts},
+          {"virtual_ranks", recipe_.batch.virtual_ranks ? nlohmann::json(*recipe_.batch.virtual_ranks) : nullptr},
+          {"seed", recipe_.seed},
+          {"weights_hash", weights_hash},
+          {"seconds", watch_.seconds()},
+          {"training_seconds", reporter_.training_seconds()},
+          {"model", recipe_.model},
+          {"parameters", step_.model().store.parameter_count()},
+          {"data", train_.manifest().name},
+          {"data_hash", train_.manifest().root_hash},
+          {"device", session_.device->description()},
+          {"precision", precision_name(session_.device->precision())},
+          {"skipped_steps", skipped_steps(step_)},
+          {"versions", versions},
+          {"kernels_recalled", step_.plan_use().recalled},
+          {"kernels_measured", step_.plan_use().measured},
+          {"reducer", step_.reducer_description()},
+          {"sync_ms_within_backward", step_.sync().cost().within_backward_ms},
+          {"sync_ms_after_backward", step_.sync().cost().after_backward_ms}};
+}
+
+}  // namespace lockstep
