@@ -109,6 +109,13 @@ bool write_whole(int file, std::string_view text) {
   return true;
 }
 
+// Whoever ends the process now may end the thread that is telling.
+void wait_for(const std::atomic<int>& told) {
+  constexpr timespec look{0, 10'000'000};
+  constexpr int looks = 100;  // a second: the one who tells may have been killed
+  for (int i = 0; i < looks && told != Shared::is_told; ++i) ::nanosleep(&look, nullptr);
+}
+
 enum class Outcome { written, another_stands, impossible };
 
 // A hard link is made only if the name is free, and the file is whole before it has the name.
@@ -155,11 +162,16 @@ bool write(const Cause& cause) noexcept {
 }
 
 bool write_of(int rank, const Cause& cause) noexcept {
-  std::atomic<int>* const told = state.told;
-  if (told != nullptr && told->exchange(1) != 0) return false;
-  if (!state.has_folder) return true;
   const int saved_errno = errno;
-  const Outcome outcome = publish(report_of(rank, cause).view());
+  std::atomic<int>* const told = state.told;
+  int nobody = Shared::nobody_tells;
+  if (told != nullptr && !told->compare_exchange_strong(nobody, Shared::one_tells)) {
+    wait_for(*told);
+    errno = saved_errno;
+    return false;
+  }
+  const Outcome outcome = state.has_folder ? publish(report_of(rank, cause).view()) : Outcome::impossible;
+  if (told != nullptr) *told = Shared::is_told;
   errno = saved_errno;
   return outcome != Outcome::another_stands;
 }

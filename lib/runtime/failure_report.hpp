@@ -36,8 +36,8 @@ struct Cause {
 };
 
 // What happened to this rank, or to `rank`, of which a survivor writes. The first report stands: a later one changes
-// nothing. Safe in signal handlers and from any thread; keeps errno. Returns whether to print the sentence too: not
-// when the report of another rank stands, for then the job is ending with that one's words.
+// nothing, and returns when the first is written. Safe in signal handlers and from any thread; keeps errno. Returns
+// whether to print the sentence too: not when another report stands, for then the job is ending with that one's words.
 bool write(const Cause& cause) noexcept;
 bool write_of(int rank, const Cause& cause) noexcept;
 
@@ -46,7 +46,10 @@ std::optional<int> standing_code();
 
 // What the ranks of a node know of each other's failures, in memory they share: see runtime/watcher.
 struct Shared {
-  std::atomic<int>* told = nullptr;  // becomes 1 with the first report of the node
+  static constexpr int nobody_tells = 0;
+  static constexpr int one_tells = 1;
+  static constexpr int is_told = 2;
+  std::atomic<int>* told = nullptr;  // the first report of the node
   std::atomic<int>* code = nullptr;  // becomes this rank's exit code
 };
 void share(const Shared& shared);

@@ -16,7 +16,7 @@ class NodeBoard {
   explicit NodeBoard(const Communicator& node);
 
   RankStatus& status(int node_rank) const { return statuses_[node_rank]; }
-  std::atomic<int>& told() const { return *told_; }  // becomes 1 with the first report of the node
+  std::atomic<int>& told() const { return *told_; }  // see failure_report::Shared
 
  private:
   struct Alone;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -110,8 +111,24 @@ TEST_F(FailureReportTest, one_of_many_that_fail_at_once_speaks) {
   }
   std::ranges::for_each(ranks, [](std::thread& rank) { rank.join(); });
   EXPECT_EQ(speakers, 1);
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(told, failure_report::Shared::is_told);
   EXPECT_EQ(code, 65);
+}
+
+// A thread that came second ended the process, and with it the thread that was writing: no report was left.
+TEST_F(FailureReportTest, who_comes_second_goes_on_when_the_first_has_written) {
+  std::atomic<int> told = failure_report::Shared::one_tells;
+  std::atomic<int> code = 0;
+  failure_report::share({&told, &code});
+  std::thread first([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    told = failure_report::Shared::is_told;
+  });
+  EXPECT_FALSE(failure_report::write({65, 0, "words"}));
+  EXPECT_EQ(told, failure_report::Shared::is_told);
+  first.join();
+  told = failure_report::Shared::one_tells;
+  EXPECT_FALSE(failure_report::write({65, 0, "words"})) << "a first one that was killed holds nobody up for ever";
 }
 
 TEST_F(FailureReportTest, refuses_a_path_too_long_to_be_kept_ready) {
