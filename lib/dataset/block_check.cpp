@@ -53,9 +53,16 @@ void BlockCheck::require_present() const {
 void BlockCheck::require_block(std::size_t block) const {
   const std::size_t begin = block * block_bytes_;
   const auto bytes = file_.subspan(begin, std::min(block_bytes_, file_.size() - begin));
-  require(xxh3_64_hex(bytes) == entry_.block_hashes[block], Failure::bad_data,
-          "shard '{}' is damaged: block {} of {} changed. Re-run make_shards, or make_shards verify?", path_.string(),
-          block, entry_.block_hashes.size());
+  if (xxh3_64_hex(bytes) == entry_.block_hashes[block]) return;
+  const std::string what =
+      fmt::format("shard '{}' is damaged: block {} of {} changed", path_.string(), block, entry_.block_hashes.size());
+  const std::int64_t last_whole = whole_in_[block];
+  require(last_whole >= 0, Failure::bad_data, "{}. Re-run make_shards, or make_shards verify?", what);
+  throw Error(
+      Failure::bad_data,
+      fmt::format("{} since epoch {} first read it (what was learned from it since then may be wrong). Restore "
+                  "it, or re-run make_shards; then go on from a checkpoint of before that epoch: --resume FILE.",
+                  what, last_whole + 1));
 }
 
 }  // namespace lockstep

@@ -22,7 +22,8 @@ class BlockCheck {
              std::int64_t block_bytes);
 
   // Call before `bytes`, a part of the file, are used in `epoch` (counted from 0). Throws Error(bad_data) naming the
-  // shard and the block that changed; or the shard, where its file is gone or has another size.
+  // shard, the block that changed and since when samples of it may have been wrong; or the shard, where its file is
+  // gone or has another size.
   void require_whole(std::span<const std::byte> bytes, std::int64_t epoch);
 
  private:

@@ -78,8 +78,12 @@ TEST_F(DatasetTest, a_shard_that_changes_while_it_is_used_is_noticed_in_the_next
     FAIL() << "the block changed";
   } catch (const Error& error) {
     EXPECT_EQ(error.failure(), Failure::bad_data);
-    EXPECT_EQ(error.what(), "shard '" + (directory_ / "shard-1.h5").string() +
-                                "' is damaged: block 0 of 1 changed. Re-run make_shards, or make_shards verify?");
+    EXPECT_EQ(
+        error.what(),
+        "shard '" + (directory_ / "shard-1.h5").string() +
+            "' is damaged: block 0 of 1 changed since epoch 1 first read it (what was learned from it since then may "
+            "be wrong). "
+            "Restore it, or re-run make_shards; then go on from a checkpoint of before that epoch: --resume FILE.");
   }
 }
 
