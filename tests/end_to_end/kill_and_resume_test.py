@@ -4,8 +4,6 @@
 kill_and_resume_test.py PROGRAMS --ranks R --precision P --kills K [--seed S]
 """
 import argparse
-import json
-import os
 import pathlib
 import random
 import signal
@@ -14,69 +12,30 @@ import sys
 import tempfile
 import time
 
-TIMES = ("seconds", "samples_per_second", "loader_waited_ms")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+
+from training import Training, send, under_mpirun  # noqa: E402: found only now
+
 STEPS = 60
 
 
-def words_of_program(options, data, folder, output):
+def training(options, data, folder, output):
     program = [f"{options.programs}/train_cifar", "--data", data, "--model", "convnet", "--epochs", "5", "--threads", "1",
                "--global-batch", "24", "--precision", options.precision, "--report-every", "1", "--plan-folder",
                f"{folder}/plans", "--checkpoint-every", "4", "--device", "cpu", "--output", output]
-    if options.ranks == 1:
-        return program
-    return ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(options.ranks)] + program
+    return Training(program if options.ranks == 1 else under_mpirun(options.ranks) + program, output)
 
 
-def history(output):
-    """What a run has reported, without the times that it took."""
-    lines = []
-    for line in (output / "metrics.jsonl").read_text().splitlines():
-        try:
-            entry = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        lines.append({name: value for name, value in entry.items() if name not in TIMES})
-    return lines
-
-
-def steps_reported(output):
-    try:
-        return max((entry["step"] for entry in history(output)), default=0)
-    except FileNotFoundError:
-        return 0
-
-
-def file_number(path):
-    try:
-        return path.stat().st_ino
-    except FileNotFoundError:
-        return 0
-
-
-def processes_of_ranks(launcher, ranks):
-    if ranks == 1:
-        return [launcher]
-    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(launcher)], capture_output=True, text=True, check=False)
-    return [int(word) for word in listed.stdout.split()]
-
-
-def run_until_killed(words, output, step, options):
-    """Starts the program and kills one of its ranks once it reports `step`. Returns whether it came to that."""
-    metrics = output / "metrics.jsonl"
-    earlier = file_number(metrics)  # a run that goes on writes the file anew before its first step
-    with open(output.parent / "killed.log", "ab") as log, subprocess.Popen(words, stdout=log, stderr=log) as program:
-        while file_number(metrics) == earlier or steps_reported(output) < step:
-            if program.poll() is not None:
-                return False
-            time.sleep(0.002)
-        time.sleep(random.uniform(0, 0.02))
-        processes = processes_of_ranks(program.pid, options.ranks)
-        if program.poll() is None and processes:
-            try:
-                os.kill(random.choice(processes), signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        program.wait(60)
+def run_until_killed(run, step):
+    """Starts the training and kills one of its ranks once it reports `step`. Returns whether it came to that."""
+    program = run.start()
+    if not run.wait_for_step(program, step):
+        return False
+    time.sleep(random.uniform(0, 0.02))
+    processes = list(run.ranks().values())
+    if processes:
+        send(random.choice(processes), signal.SIGKILL)
+    run.wait(program, 60)
     return True
 
 
@@ -96,22 +55,22 @@ def main():
         data = folder / "data"
         subprocess.run([f"{options.programs}/make_shards", "synthetic", "--samples", "288", "--output", data],
                        check=True, stdout=subprocess.DEVNULL)
-        whole, killed = folder / "whole", folder / "killed"
-        subprocess.run(words_of_program(options, data, folder, whole), check=True, stdout=subprocess.DEVNULL)
+        whole, killed = (training(options, data, folder, folder / name) for name in ("whole", "killed"))
+        if whole.run() != 0:
+            sys.exit(f"the undisturbed run failed: {whole.words()}")
 
-        words = words_of_program(options, data, folder, killed)
         for kill, step in enumerate(sorted(random.sample(range(1, STEPS), min(options.kills, STEPS - 1)))):
-            came_to_it = run_until_killed(words, killed, step, options)
+            came_to_it = run_until_killed(killed, step)
             print(f"kill {kill + 1} after step {step}: {'done' if came_to_it else 'the training had ended'}, "
-                  f"{steps_reported(killed)} steps reported")
-        last = subprocess.run(words, capture_output=True, text=True, check=False)
-        if last.returncode != 0:
-            sys.exit(f"the last run failed with {last.returncode}: {last.stderr}")
+                  f"{killed.steps_reported()} steps reported")
+        code = killed.run()
+        if code != 0:
+            sys.exit(f"the last run failed with {code}: {killed.words()}")
 
-        hashes = [json.loads((output / "summary.json").read_text())["weights_hash"] for output in (whole, killed)]
+        hashes = [run.summary()["weights_hash"] for run in (whole, killed)]
         if hashes[0] != hashes[1]:
-            sys.exit(f"weights differ: {hashes}\n{last.stdout}")
-        expected, found = history(whole), history(killed)
+            sys.exit(f"weights differ: {hashes}\n{killed.words()}")
+        expected, found = whole.history(), killed.history()
         for index, (one, other) in enumerate(zip(expected, found)):
             if one != other:
                 sys.exit(f"report {index} differs:\n{one}\n{other}")

@@ -5,55 +5,44 @@ between, and wants the same weights every time.
 virtual_ranks_run_test.py PROGRAMS --ranks 1 5 12 [--precision bf16]
 """
 import argparse
-import json
-import os
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
-import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+
+from training import Training, under_mpirun  # noqa: E402: found only now
 
 VIRTUAL_RANKS = 12
 
 
-def words_of_program(options, folder, output, ranks, threads):
+def training(options, folder, output, ranks, threads=1):
     program = [f"{options.programs}/train_cifar", "--data", folder / "data", "--model", "resnet20", "--epochs", "2",
                "--threads", str(threads), "--global-batch", "24", "--virtual-ranks", str(VIRTUAL_RANKS), "--precision",
                options.precision, "--report-every", "1", "--checkpoint-every", "3", "--device", "cpu", "--output", output]
-    return ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] + program
+    return Training(under_mpirun(ranks) + program, output)
 
 
 def train(options, folder, output, ranks, threads=1):
     """The hash of the weights that a training, or the rest of one, ends with."""
-    run = subprocess.run(words_of_program(options, folder, output, ranks, threads), capture_output=True, text=True,
-                         check=False)
-    if run.returncode != 0:
-        sys.exit(f"{ranks} ranks failed with {run.returncode}: {run.stderr}")
-    summary = json.loads((output / "summary.json").read_text())
+    run = training(options, folder, output, ranks, threads)
+    code = run.run()
+    if code != 0:
+        sys.exit(f"{ranks} ranks failed with {code}: {run.words()}")
+    summary = run.summary()
     if summary["virtual_ranks"] != VIRTUAL_RANKS or summary["ranks"] != ranks:
         sys.exit(f"the summary is of another run: {summary}")
     return summary["weights_hash"]
 
 
-def start_and_kill(options, folder, output, ranks, reports):
-    """Starts a training, and kills all of it once so many steps are reported."""
-    log = output / "metrics.jsonl"
-    words = words_of_program(options, folder, output, ranks, 1)
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as program:
-        deadline = time.monotonic() + 60
-        while not log.exists() or len(log.read_text().splitlines()) < reports:
-            if program.poll() is not None or time.monotonic() > deadline:
-                sys.exit("the training ended before it could be killed")
-            time.sleep(0.002)
-        listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(program.pid)], capture_output=True, text=True,
-                                check=False)
-        for process in listed.stdout.split():
-            try:
-                os.kill(int(process), signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        program.wait(60)
+def start_and_kill(options, folder, output, ranks, step):
+    """Starts a training, and kills all of it once `step` is reported."""
+    run = training(options, folder, output, ranks)
+    program = run.start()
+    if not run.wait_for_step(program, step):
+        sys.exit("the training ended before it could be killed")
+    run.kill(program)
 
 
 def main():
