@@ -21,7 +21,9 @@ constexpr std::array<const char*, 3> augmentation_names = {"none", "crop", "crop
 
 }  // namespace
 
-Json fixed_recipe(const Recipe& recipe, std::int64_t global_batch, const Manifest& data, DType precision) {
+Arithmetic arithmetic_of(const Device& device) { return {device.precision(), device.uses_tf32()}; }
+
+Json fixed_recipe(const Recipe& recipe, std::int64_t global_batch, const Manifest& data, const Arithmetic& arithmetic) {
   const LearningRate& rate = recipe.learning_rate;
   const Augmentation augmentation = recipe.augmentation.value_or(default_augmentation(data.kind));
   return {{"model", recipe.model},
@@ -31,7 +33,8 @@ Json fixed_recipe(const Recipe& recipe, std::int64_t global_batch, const Manifes
           {"accumulate", recipe.batch.accumulate},
           {"virtual-ranks", json_of(recipe.batch.virtual_ranks)},
           {"seed", recipe.seed},
-          {"precision", precision_name(precision)},
+          {"precision", precision_name(arithmetic.precision)},
+          {"tf32", arithmetic.tf32},
           {"wire", precision_name(recipe.reduce.wire)},
           {"augment", augmentation_names.at(static_cast<std::size_t>(augmentation))},
           {"label-smoothing", recipe.label_smoothing},

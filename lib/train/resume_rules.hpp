@@ -15,8 +15,16 @@
 
 namespace lockstep {
 
+// What a device rounds to.
+struct Arithmetic {
+  DType precision = DType::f32;  // of activations
+  bool tf32 = false;             // for products of fp32 operands
+};
+Arithmetic arithmetic_of(const Device& device);
+
 // One plain value for each field, named as the option is. `global_batch` as it came out for this number of ranks.
-nlohmann::json fixed_recipe(const Recipe& recipe, std::int64_t global_batch, const Manifest& data, DType precision);
+nlohmann::json fixed_recipe(const Recipe& recipe, std::int64_t global_batch, const Manifest& data,
+                            const Arithmetic& arithmetic);
 
 // Throws Error(usage) naming the first field that differs.
 void require_same_recipe(const nlohmann::json& earlier, const nlohmann::json& now);

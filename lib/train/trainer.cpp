@@ -102,7 +102,7 @@ const TrainingState* Trainer::checked_earlier() const {
   if (checkpoints_.found() == nullptr) return nullptr;
   const TrainingState& earlier = checkpoints_.found()->state;
   require_same_recipe(earlier.recipe,
-                      fixed_recipe(recipe_, share_.global_batch, train_.manifest(), session_.device->precision()));
+                      fixed_recipe(recipe_, share_.global_batch, train_.manifest(), arithmetic_of(*session_.device)));
   require(earlier.progress.step <= length_.steps(), Failure::usage,
           "the checkpoint is of step {}, but {} epochs have {} steps (--epochs). Train for more epochs.",
           earlier.progress.step, length_.epochs, length_.steps());
@@ -241,7 +241,7 @@ Checkpoint Trainer::checkpoint() const {
   checkpoint.state = {progress_,
                       reporter_.state(),
                       step_.loss_scale(),
-                      fixed_recipe(recipe_, share_.global_batch, data, session_.device->precision()),
+                      fixed_recipe(recipe_, share_.global_batch, data, arithmetic_of(*session_.device)),
                       this_origin(session_, gradients_text()),
                       session_.device->ops().export_plan(),
                       {}};

@@ -25,7 +25,7 @@ Manifest data() {
 
 nlohmann::json fixed(const Recipe& recipe) {
   // Through text, as a checkpoint keeps it.
-  return nlohmann::json::parse(fixed_recipe(recipe, 128, data(), DType::f32).dump());
+  return nlohmann::json::parse(fixed_recipe(recipe, 128, data(), Arithmetic{}).dump());
 }
 
 // What a resume with the recipe after `change` says.
@@ -33,7 +33,7 @@ std::string answer(const std::function<void(Recipe&)>& change) {
   Recipe changed = recipe();
   change(changed);
   return words_of(Failure::usage,
-                  [&] { require_same_recipe(fixed(recipe()), fixed_recipe(changed, 128, data(), DType::f32)); });
+                  [&] { require_same_recipe(fixed(recipe()), fixed_recipe(changed, 128, data(), Arithmetic{})); });
 }
 
 std::string refusal(const std::string& field, const std::string& before, const std::string& now) {
@@ -85,9 +85,10 @@ TEST(ResumeRulesTest, other_data_another_precision_and_another_batch_are_refused
   };
   Manifest other = data();
   other.root_hash = "def";
-  EXPECT_EQ(refused(fixed_recipe(recipe(), 128, other, DType::f32)), refusal("data (hash)", "\"abc\"", "\"def\""));
-  EXPECT_EQ(refused(fixed_recipe(recipe(), 128, data(), DType::bf16)), refusal("precision", "\"fp32\"", "\"bf16\""));
-  EXPECT_EQ(refused(fixed_recipe(recipe(), 64, data(), DType::f32)), refusal("global-batch", "128", "64"));
+  EXPECT_EQ(refused(fixed_recipe(recipe(), 128, other, Arithmetic{})), refusal("data (hash)", "\"abc\"", "\"def\""));
+  EXPECT_EQ(refused(fixed_recipe(recipe(), 128, data(), {DType::bf16})), refusal("precision", "\"fp32\"", "\"bf16\""));
+  EXPECT_EQ(refused(fixed_recipe(recipe(), 128, data(), {.tf32 = true})), refusal("tf32", "false", "true"));
+  EXPECT_EQ(refused(fixed_recipe(recipe(), 64, data(), Arithmetic{})), refusal("global-batch", "128", "64"));
 }
 
 TEST(ResumeRulesTest, the_automatic_augmentation_is_the_one_it_stands_for) {
