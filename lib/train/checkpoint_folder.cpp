@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <ranges>
 #include <string_view>
 #include <system_error>
@@ -96,6 +97,21 @@ std::optional<CheckpointFolder::Found> CheckpointFolder::newest_good() {
           "--resume never.",
           found.size(), folder_.string());
   return std::nullopt;
+}
+
+fs::path CheckpointFolder::newest_finite() const {
+  const auto is_finite = [](const ParameterStore::Entry& entry) {
+    return std::ranges::all_of(entry.values, [](float value) { return std::isfinite(value); });
+  };
+  const std::set<std::int64_t> found = steps();
+  for (const std::int64_t step : found | std::views::reverse) {
+    try {
+      if (std::ranges::all_of(read_checkpoint(file_of(step)).model.entries, is_finite)) return file_of(step);
+    } catch (const Error&) {
+      continue;  // damaged: named when somebody wants to go on from it
+    }
+  }
+  return {};
 }
 
 void CheckpointFolder::continue_after(std::int64_t step, const std::map<std::int64_t, double>& scores) {

@@ -43,6 +43,10 @@ class CheckpointFolder {
   // its path. Throws Error(out_of_step) if the lock is lost, else Error as write_file_atomically().
   std::filesystem::path write(Checkpoint checkpoint);
 
+  // The newest whole one whose weights are finite numbers; empty if there is none. A training that diverges may have
+  // written others.
+  std::filesystem::path newest_finite() const;
+
   const std::filesystem::path& path() const { return folder_; }
 
  private:

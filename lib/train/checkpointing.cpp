@@ -72,6 +72,19 @@ std::string Checkpointing::write_last(Checkpoint checkpoint) {
   return "";
 }
 
+std::string Checkpointing::advice(const Communicator& world) {
+  std::string words;
+  if (writer_) {
+    writer_->wait();
+    const std::filesystem::path good = folder_->newest_finite();
+    if (!good.empty()) {
+      words = fmt::format(" The last good checkpoint is '{}': --init-from takes its weights into another training.",
+                          good.string());
+    }
+  }
+  return world.broadcast(std::move(words), 0);
+}
+
 double Checkpointing::seconds_to_write() const {
   constexpr double unmeasured_seconds = 1;
   if (!writer_) return 0;

@@ -37,6 +37,8 @@ class Checkpointing {
   // Waits, writes `checkpoint` unless its step is written, and reads the file back. Returns what went wrong; empty:
   // the checkpoint is safe.
   std::string write_last(Checkpoint checkpoint);
+  // Collective. Of a training that has diverged: " The last good checkpoint is 'FILE': ...", or nothing.
+  std::string advice(const Communicator& world);
   // Seconds from a decision to stop until a checkpoint is safe, as measured so far.
   double seconds_to_write() const;
   // "'runs/a/checkpoints', every 1epoch,10min; kept: the latest 2 and the best 1"

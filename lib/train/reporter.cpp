@@ -168,6 +168,21 @@ void Reporter::tell(const char* split, const Position& position, const Evaluatio
           {"seconds", this->seconds()}});
 }
 
+void Reporter::slowest(const Position& position, const Straggler& rank) {
+  if (!writes_) return;
+  append({{"kind", "slowest rank"},
+          {"epoch", position.epoch + 1},
+          {"step", position.step + 1},
+          {"rank", rank.rank},
+          {"host", rank.times.host},
+          {"cost", rank.cost},
+          {"data_ms", rank.times.data_ms},
+          {"compute_ms", rank.times.compute_ms},
+          {"arrival_ms", rank.times.arrival_ms()},
+          {"middle_arrival_ms", rank.middle_arrival_ms},
+          {"seconds", this->seconds()}});
+}
+
 // Flushed line by line: people watch this file, and a run that dies leaves what it had to say.
 void Reporter::append(const nlohmann::json& object) {
   if (output_.empty()) return;

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "train/evaluation.hpp"
 #include "train/metrics.hpp"
+#include "train/straggler.hpp"
 #include "train/training_state.hpp"
 
 namespace lockstep {
@@ -49,6 +50,8 @@ class Reporter {
   // After test(), where the data have a validation split: a line and an object of kind `validation`. What is learned is
   // judged by it from then on.
   void validation(const Position& position, const Evaluation& evaluation, double seconds);
+  // At a report, of several ranks: an object of kind `slowest rank`. A line says more, where it costs much.
+  void slowest(const Position& position, const Straggler& rank);
   // At the end: writes `summary`.
   void finish(const nlohmann::json& summary);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <sstream>
+#include <utility>
 
 #include "base/log.hpp"
 #include "runtime/rank_status.hpp"
@@ -26,7 +27,9 @@ Straggler find_straggler(std::span<const StepTimes> ranks) {
   const auto middle = arrivals.begin() + static_cast<std::ptrdiff_t>((arrivals.size() - 1) / 2);
   std::ranges::nth_element(arrivals, middle);
   straggler.cost = step_ms > 0 ? (latest_ms - *middle) / step_ms : 0;
-  const StepTimes& times = ranks[static_cast<std::size_t>(straggler.rank)];
+  straggler.middle_arrival_ms = *middle;
+  straggler.times = ranks[static_cast<std::size_t>(straggler.rank)];
+  const StepTimes& times = straggler.times;
   straggler.sentence = fmt::format(
       "rank {} on {} holds the others up by {:.0f} % of a step: it takes {:.1f} ms to come to the sum of gradients "
       "(data "
@@ -40,18 +43,20 @@ StragglerWatch::Spent StragglerWatch::spent() {
   return {in(Phase::reading), in(Phase::forward) + in(Phase::backward) + in(Phase::updating), in(Phase::reducing)};
 }
 
-void StragglerWatch::start() {
+void StragglerWatch::start(std::int64_t steps) {
   before_ = spent();
+  steps_before_ = steps;
   named_ = -1;
 }
 
-void StragglerWatch::report(std::int64_t steps) {
+std::optional<Straggler> StragglerWatch::report(std::int64_t steps) {
   constexpr double worth_telling = 0.05;
-  if (world_.size() == 1 || steps == 0) return;
+  const std::int64_t count = steps - std::exchange(steps_before_, steps);
+  if (world_.size() == 1 || count == 0) return std::nullopt;
   rank_status::enter(Phase::gathering);
   const Spent now = spent();
   const auto mean_ms = [&](std::int64_t Spent::*what) {
-    return static_cast<double>(now.*what - before_.*what) / 1e6 / static_cast<double>(steps);
+    return static_cast<double>(now.*what - before_.*what) / 1e6 / static_cast<double>(count);
   };
   const std::string own = fmt::format("{} {} {} {}", mean_ms(&Spent::data_ns), mean_ms(&Spent::compute_ns),
                                       mean_ms(&Spent::waiting_ns), log::host());
@@ -62,11 +67,12 @@ void StragglerWatch::report(std::int64_t steps) {
     std::istringstream(said) >> times.data_ms >> times.compute_ms >> times.waiting_ms >> times.host;
     ranks.push_back(std::move(times));
   }
-  if (ranks.empty()) return;
-  const Straggler slowest = find_straggler(ranks);
+  if (ranks.empty()) return std::nullopt;
+  Straggler slowest = find_straggler(ranks);
   const int to_name = slowest.cost > worth_telling ? slowest.rank : -1;
   if (to_name >= 0 && to_name != named_) log::info(std::string_view(slowest.sentence));
   named_ = to_name;
+  return slowest;
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ struct StepTimes {
 struct Straggler {
   int rank = 0;
   double cost = 0;  // the share of a step by which it arrives later than the rank in the middle
+  StepTimes times;
+  double middle_arrival_ms = 0;
   std::string sentence;
 };
 
@@ -34,11 +37,11 @@ class StragglerWatch {
  public:
   explicit StragglerWatch(const Communicator& world) : world_(world) {}
 
-  // Before the first step.
-  void start();
-  // Collective. Of the `steps` since the last call. Rank 0 names the slowest rank where it costs more than 5 %, once
-  // until it is another one or the ranks are even again.
-  void report(std::int64_t steps);
+  // Before the first step, when `steps` are done (of a training that goes on).
+  void start(std::int64_t steps);
+  // Collective. When `steps` are done: of those since the last call. Rank 0 names the slowest rank where it costs more
+  // than 5 %, once until it is another one or the ranks are even again. Returns it on rank 0 of several.
+  std::optional<Straggler> report(std::int64_t steps);
 
  private:
   struct Spent {
@@ -50,6 +53,7 @@ class StragglerWatch {
 
   const Communicator& world_;
   Spent before_;
+  std::int64_t steps_before_ = 0;
   int named_ = -1;
 };
 

@@ -144,8 +144,9 @@ Ending Trainer::fit() {
                                 progress_.step % epoch_steps, recipe_.loader_threads),
                 recipe_.data_place);
   stop_signal_.emplace();
+  step_.advise_with([this] { return checkpoints_.advice(session_.world); });
   reporter_.start();
-  stragglers_.start();
+  stragglers_.start(progress_.step);
   // Which kernels were chosen is part of what a training goes on from: the first checkpoint is written before a step.
   if (checkpoints_.is_on() && checkpoints_.found() == nullptr) checkpoints_.write(checkpoint());
   const bool is_whole_epoch = progress_.step > 0 && progress_.step % epoch_steps == 0;
@@ -211,7 +212,10 @@ void Trainer::report(const Loader& loader, int steps_left_under_way) {
 // Collective. A GPU's times are its own, not those of the host that queues its work.
 void Trainer::watch_ranks(const Loader& loader, std::int64_t step) {
   const std::int64_t done = step + 1;
-  if (done % recipe_.report_every == 0 && session_.device->steps_ahead() == 0) stragglers_.report(recipe_.report_every);
+  if (done % recipe_.report_every == 0 && session_.device->steps_ahead() == 0) {
+    const std::optional<Straggler> slowest = stragglers_.report(done);
+    if (slowest) reporter_.slowest({step / length_.steps_per_epoch, step}, *slowest);
+  }
   if (recipe_.audit_every == 0 || done % recipe_.audit_every != 0) return;
   report(loader, 0);
   audit_weights(session_.world, step_.model().store, step);

@@ -163,8 +163,8 @@ StepResult TrainingStep::finish() {
   const std::span<const float> tail = values.subspan(step_tail);
   const Metrics metrics = step_metrics(tail, share_.global_batch);
   const auto verdict = static_cast<Verdict>(static_cast<std::uint8_t>(values[step_verdict]));
-  if (verdict == Verdict::not_finite) diverged(metrics.loss(), oldest.step, oldest.learning_rate);
-  if (verdict == Verdict::overflowed_unscaled) overflowed_unscaled(oldest.step, oldest.learning_rate);
+  if (verdict == Verdict::not_finite) diverged(metrics.loss(), oldest.step, oldest.learning_rate, advice_());
+  if (verdict == Verdict::overflowed_unscaled) overflowed_unscaled(oldest.step, oldest.learning_rate, advice_());
   const StepResult result{oldest.step,
                           oldest.learning_rate,
                           metrics,

@@ -13,9 +13,11 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dataset/loader.hpp"
@@ -61,6 +63,9 @@ class TrainingStep {
   int steps_under_way() const { return static_cast<int>(under_way_.size()); }
   // start() and finish().
   StepResult run(Loader& loader, std::int64_t step, double learning_rate);
+
+  // What finish() says behind a loss that is not finite, or nothing. Every rank asks for it.
+  void advise_with(std::function<std::string()> advice) { advice_ = std::move(advice); }
 
   // Tells every rank, through the results of the next step, that this one was asked to stop. Call between two steps.
   void request_stop();
@@ -108,6 +113,7 @@ class TrainingStep {
   std::deque<UnderWay> under_way_;               // oldest first
   std::vector<std::unique_ptr<Readback>> spare_;
   PlanUse plan_use_;
+  std::function<std::string()> advice_ = [] { return std::string(); };
 };
 
 }  // namespace lockstep

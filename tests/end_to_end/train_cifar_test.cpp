@@ -203,11 +203,17 @@ TEST_F(TrainCifarTest, a_diverging_training_ends_with_79_on_several_ranks_too) {
   const std::vector<std::string> words = {"--lr", "1e9", "--lr-batch", "0", "--warmup", "0", "--schedule", "constant"};
   const ProgramResult one = run_program(training(folder_->path() / "diverged", words));
   EXPECT_EQ(one.exit_code, 79) << one.errors;
-  EXPECT_NE(one.errors.find("(learning rate 1e+09). Lower --lr or lengthen the warm-up.\n"), std::string::npos)
-      << one.errors;
+  const auto sentence = [](const fs::path& output) {
+    const std::string first = (output / "checkpoints" / "step-000000000000.h5").string();
+    return "(learning rate 1e+09). Lower --lr or lengthen the warm-up. The last good checkpoint is '" + first +
+           "': --init-from takes its weights into another training.";
+  };
+  EXPECT_NE(one.errors.find(sentence(folder_->path() / "diverged") + "\n"), std::string::npos) << one.errors;
   const fs::path output = folder_->path() / "diverged together";
   EXPECT_NE(run_program(under_mpirun(2, training(output, words))).exit_code, 0);
-  EXPECT_EQ(nlohmann::json::parse(read_file(output / "failure.json", 1 << 20))["code"], 79);
+  const nlohmann::json failure = nlohmann::json::parse(read_file(output / "failure.json", 1 << 20));
+  EXPECT_EQ(failure["code"], 79);
+  EXPECT_NE(failure["sentence"].get<std::string>().find(sentence(output)), std::string::npos) << failure;
 }
 
 TEST_F(TrainCifarTest, a_damaged_model_file_is_refused) {

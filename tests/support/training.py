@@ -114,7 +114,8 @@ class Training:
                 entry = json.loads(line)
             except json.JSONDecodeError:
                 continue
-            lines.append({name: value for name, value in entry.items() if name not in TIMES})
+            if entry["kind"] != "slowest rank":
+                lines.append({name: value for name, value in entry.items() if name not in TIMES})
         return lines
 
     def steps_reported(self):

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,18 @@ TEST_F(CheckpointFolderTest, a_damaged_one_is_named_and_the_one_before_is_used) 
                         "' is damaged or not a checkpoint: it does not begin as an HDF5 file does. Is there an older "
                         "one? It is passed over."));
   EXPECT_EQ(steps_here(), (std::vector<std::int64_t>{3, 7, 20}));
+}
+
+TEST_F(CheckpointFolderTest, of_a_training_that_diverged_the_newest_with_finite_weights_is_good) {
+  CheckpointFolder folder(path_, {.latest = 100});
+  EXPECT_EQ(folder.newest_finite(), std::filesystem::path());
+  for (const std::int64_t step : {3, 7, 20}) folder.write(checkpoint_of(step));
+  Checkpoint diverged = checkpoint_of(21);
+  diverged.model.entries[1].values[0] = std::numeric_limits<float>::quiet_NaN();
+  folder.write(diverged);
+  EXPECT_EQ(folder.newest_finite(), file_of(20));
+  damage(20);
+  EXPECT_EQ(folder.newest_finite(), file_of(7));
 }
 
 TEST_F(CheckpointFolderTest, if_all_are_damaged_nothing_is_overwritten) {

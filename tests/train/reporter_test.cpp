@@ -159,6 +159,29 @@ TEST_F(ReporterTest, going_on_within_a_stretch_gives_the_same_means) {
   EXPECT_GE(second.state().seconds, state.report.seconds);
 }
 
+TEST_F(ReporterTest, the_slowest_rank_is_an_object_of_its_own) {
+  Reporter reporter(0, folder_, length_, 2);
+  Straggler rank;
+  rank.rank = 3;
+  rank.cost = 0.25;
+  rank.times = {"n2", 10, 80, 0};
+  rank.middle_arrival_ms = 60;
+  reporter.slowest({1, 6}, rank);
+  ASSERT_EQ(metrics().size(), 1U);
+  nlohmann::json said = metrics()[0];
+  said.erase("seconds");
+  EXPECT_EQ(said, (nlohmann::json{{"kind", "slowest rank"},
+                                  {"epoch", 2},
+                                  {"step", 7},
+                                  {"rank", 3},
+                                  {"host", "n2"},
+                                  {"cost", 0.25},
+                                  {"data_ms", 10.0},
+                                  {"compute_ms", 80.0},
+                                  {"arrival_ms", 90.0},
+                                  {"middle_arrival_ms", 60.0}}));
+}
+
 TEST_F(ReporterTest, a_validation_is_told_beside_the_test_and_decides_what_is_best) {
   Reporter reporter(0, folder_, length_, 2);
   reporter.start();

@@ -17,6 +17,8 @@ TEST(Straggler, the_last_to_arrive_is_named_with_what_it_costs) {
   const Straggler slowest = find_straggler(ranks);
   EXPECT_EQ(slowest.rank, 2);
   EXPECT_DOUBLE_EQ(slowest.cost, 0.19);
+  EXPECT_EQ(slowest.times.host, "n2");
+  EXPECT_EQ(slowest.middle_arrival_ms, 81);
   EXPECT_EQ(
       slowest.sentence,
       "rank 2 on n2 holds the others up by 19 % of a step: it takes 100.0 ms to come to the sum of gradients (data "
@@ -41,7 +43,8 @@ TEST(StragglerWatch, names_a_rank_once_until_it_is_another) {
   const Communicator world(MPI_COMM_WORLD);
   const int ranks = world.size();
   StragglerWatch watch(world);
-  watch.start();
+  std::int64_t steps = 40;  // of an earlier run
+  watch.start(steps);
   testing::internal::CaptureStdout();
   for (const int slow : {ranks - 1, ranks - 1, 0}) {
     for (int step = 0; step < 2; ++step) {
@@ -51,7 +54,12 @@ TEST(StragglerWatch, names_a_rank_once_until_it_is_another) {
       spend(Phase::reducing, world.rank() == slow ? 5 : 95);
       spend(Phase::updating, 1);
     }
-    watch.report(2);
+    const std::optional<Straggler> slowest = watch.report(steps += 2);
+    EXPECT_EQ(slowest.has_value(), world.rank() == 0 && ranks > 1);
+    if (!slowest) continue;
+    EXPECT_EQ(slowest->rank, slow);
+    EXPECT_GT(slowest->times.compute_ms, 100);
+    EXPECT_LT(slowest->times.compute_ms, 200);
   }
   const std::string said = testing::internal::GetCapturedStdout();
   std::size_t lines = 0;
