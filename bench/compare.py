@@ -96,7 +96,7 @@ class Lockstep:
     def run(self, case, steps):
         launcher = ["mpirun", "--bind-to", "none", "-n", str(case.ranks)] if case.ranks > 1 else []
         command = [*launcher, *self.program, *case.options(), "--steps", str(steps)]
-        command += [] if case.peer_mode else ["--convolutions"]
+        command += [] if case.peer_mode else ["--convolution-bound"]
         command += ["--plan-folder", ""]  # the first step measures its kernels, as the peer chooses its own
         as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         line = json_line(output_of(command, as_root))

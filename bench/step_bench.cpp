@@ -48,7 +48,7 @@ struct StepBenchOptions {
     app.add_option("--batch", batch, "Samples of each rank in a step")->check(count)->type_name("SAMPLES");
     app.add_option("--steps", steps, "Timed steps")->check(count)->type_name("STEPS");
     app.add_flag_callback(
-        "--convolutions", [this] { bound = Bound::convolutions; },
+        "--convolution-bound", [this] { bound = Bound::convolutions; },
         "Also time the convolutions of a step alone: the bound that the rest of the step costs");
     // Seen by main, before anything is opened.
     app.add_flag_callback(
