@@ -165,10 +165,13 @@ class Case:
         self.expect(found == self.ground.weights, f"weights {found} instead of {self.ground.weights}")
 
     def expect_to_go_on(self, training):
-        """The same command, which is to end well and with the right weights."""
+        """The same command, which is to end well and with the right weights; from a checkpoint, if there is one."""
+        had_checkpoints = bool(training.checkpoints())
         code = self.code_of(training, training.run())
         self.expect(code == 0, f"the same command ended with {code}: {last_line(training.words())}")
         self.expect_right_weights(training)
+        if had_checkpoints:
+            self.expect_words(training, "going on from '.*'")
 
 
 def last_line(words):

@@ -5,7 +5,7 @@ import shutil
 import signal
 import time
 
-from ground import Fault, last_line
+from ground import Fault
 from training import send
 
 SECONDS_OF_A_WRITE = 0.01
@@ -40,11 +40,6 @@ def kill_in_a_write(case, training):
     return bool(partial_files(folder))
 
 
-def expect_the_right_end(case, training):
-    case.expect(training.run() == 0, f"the last run failed: {last_line(training.words())}")
-    case.expect_right_weights(training)
-
-
 def kill_while_writing(case):
     training = case.training("--checkpoint-every", 1, "--keep-latest", 2)
     half_written, done, trainings = 0, 0, 1
@@ -52,7 +47,7 @@ def kill_while_writing(case):
         newest = max(training.checkpoints(), default=None)
         left = kill_in_a_write(case, training)
         if left is None:  # it came to its end: another one
-            expect_the_right_end(case, training)
+            case.expect_to_go_on(training)
             trainings += 1
             case.expect(trainings <= case.ground.options.write_kills, "trainings end before they can be killed")
             shutil.rmtree(training.output)
@@ -64,7 +59,7 @@ def kill_while_writing(case):
         half_written += left
         done += 1
         case.where = f"{done} times, {half_written} half written"
-    expect_the_right_end(case, training)
+    case.expect_to_go_on(training)
     return f"each time there was one to go on from; {trainings} trainings came to the right weights"
 
 
