@@ -222,7 +222,8 @@ class RepeatingRecording final : public Recording {
 
 class RepeatingDevice final : public Device {
  public:
-  explicit RepeatingDevice(std::unique_ptr<Device> inner) : inner_(std::move(inner)) {}
+  RepeatingDevice(std::unique_ptr<Device> inner, Recordings recordings)
+      : inner_(std::move(inner)), recordings_(recordings) {}
 
   Ops& ops() override { return ops_; }
   std::string description() const override { return inner_->description() + ", repeating"; }
@@ -244,20 +245,24 @@ class RepeatingDevice final : public Device {
             std::span<float> values) override {
     inner_->load(kind, dims, stored, values);
   }
-  std::unique_ptr<Recording> make_recording() override { return std::make_unique<RepeatingRecording>(*inner_, calls_); }
+  std::unique_ptr<Recording> make_recording() override {
+    if (recordings_ == Recordings::called) return inner_->make_recording();
+    return std::make_unique<RepeatingRecording>(*inner_, calls_);
+  }
   void synchronize() override { inner_->synchronize(); }
   std::int64_t peak_bytes() const override { return inner_->peak_bytes(); }
 
  private:
   std::unique_ptr<Device> inner_;
+  Recordings recordings_;
   Calls calls_;
   RepeatingOps ops_{inner_->ops(), calls_};
 };
 
 }  // namespace
 
-std::unique_ptr<Device> make_repeating_device(std::unique_ptr<Device> inner) {
-  return std::make_unique<RepeatingDevice>(std::move(inner));
+std::unique_ptr<Device> make_repeating_device(std::unique_ptr<Device> inner, Recordings recordings) {
+  return std::make_unique<RepeatingDevice>(std::move(inner), recordings);
 }
 
 }  // namespace lockstep

@@ -2,14 +2,19 @@
 // asked, addresses and numbers alike, and it has a plan of the kernels it chose.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "device/device.hpp"
 
 namespace lockstep {
 
+// What becomes of recorded work: its calls are repeated, or, to compare with, it is called anew every time.
+enum class Recordings : std::uint8_t { repeated, called };
+
 // Recordings of Device::make_recording() call the work once, then record it without running it, then repeat the
-// recorded calls. Everything else is `inner`'s.
-std::unique_ptr<Device> make_repeating_device(std::unique_ptr<Device> inner);
+// recorded calls. Like a GPU it fuses nothing. Everything else is `inner`'s.
+std::unique_ptr<Device> make_repeating_device(std::unique_ptr<Device> inner,
+                                              Recordings recordings = Recordings::repeated);
 
 }  // namespace lockstep

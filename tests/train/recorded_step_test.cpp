@@ -81,7 +81,7 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
 };
 
 TEST_P(RecordedStepTest, repeated_steps_sum_up_what_called_ones_do) {
-  const auto called = sums_of_steps(open(GetParam()));
+  const auto called = sums_of_steps(make_repeating_device(open(GetParam()), Recordings::called));
   const auto repeated = sums_of_steps(make_repeating_device(open(GetParam())));
   for (std::size_t step = 0; step < called.size(); ++step) EXPECT_EQ(repeated[step], called[step]) << "step " << step;
   EXPECT_NE(called[1], called[0]);
