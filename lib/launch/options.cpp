@@ -88,8 +88,9 @@ void declare_device(CLI::App& app, DeviceOptions& device) {
              name_of(convolutions, device.direct_convolutions),
              "On a CPU: auto: by Winograd where that is faster; direct: nowhere");
   app.add_flag("--tf32", device.tf32, "On a GPU: fp32 convolutions and products in TF32, of 10 bits");
-  app.add_flag("!--no-graphs", device.graphs,
-               "On a GPU: queue every call of a step anew instead of recording the step once");
+  app.add_flag_callback(
+      "--no-graphs", [&device] { device.graphs = false; },
+      "On a GPU: queue every call of a step anew instead of recording the step once");
   app.add_flag("--deterministic", device.deterministic,
                "On a GPU: the same bits in every run; no kernel is timed. --virtual-ranks does so anyway");
   device.plan_folder = default_plan_folder();
