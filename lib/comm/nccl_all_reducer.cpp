@@ -17,8 +17,6 @@
 namespace lockstep {
 namespace {
 
-constexpr std::chrono::seconds patience{60};  // ten times what thousands of ranks take to meet
-
 ncclUniqueId agree_on_id(const Communicator& world) {
   constexpr int root = 0;
   ncclUniqueId id{};
@@ -30,7 +28,8 @@ ncclUniqueId agree_on_id(const Communicator& world) {
 // A nonblocking communicator: no call can wait for a rank that will not come.
 class NcclCommunicator {
  public:
-  explicit NcclCommunicator(const Communicator& world) : exceptions_(std::uncaught_exceptions()) {
+  NcclCommunicator(const Communicator& world, std::chrono::seconds patience)
+      : patience_(patience), exceptions_(std::uncaught_exceptions()) {
     ncclUniqueId id = agree_on_id(world);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
@@ -61,7 +60,7 @@ class NcclCommunicator {
     require(result != ncclInProgress, Failure::other,
             "NCCL could not {} within {} s (a rank that is gone or stuck, or a network that some ranks cannot reach). "
             "Set NCCL_SOCKET_IFNAME, or run again with NCCL_DEBUG=INFO?",
-            task, patience.count());
+            task, patience_.count());
     check_nccl(result, task);
   }
 
@@ -82,7 +81,7 @@ class NcclCommunicator {
   }
 
   ncclResult_t poll(ncclResult_t code) const noexcept {
-    const auto deadline = std::chrono::steady_clock::now() + patience;
+    const auto deadline = std::chrono::steady_clock::now() + patience_;
     while (code == ncclInProgress && std::chrono::steady_clock::now() < deadline) {
       ncclResult_t state = ncclInProgress;
       const ncclResult_t asked = ncclCommGetAsyncError(comm_, &state);
@@ -92,14 +91,16 @@ class NcclCommunicator {
     return code;
   }
 
+  std::chrono::seconds patience_;
   ncclComm_t comm_ = nullptr;
   int exceptions_;
 };
 
 class NcclAllReducer final : public AllReducer {
  public:
-  NcclAllReducer(Device& device, cudaStream_t stream, const Communicator& world, DType wire)
-      : device_(device), ranks_(world.size()), wire_(wire), side_(stream), comm_(world) {
+  NcclAllReducer(Device& device, cudaStream_t stream, const Communicator& world, DType wire,
+                 std::chrono::seconds patience)
+      : device_(device), ranks_(world.size()), wire_(wire), side_(stream), comm_(world, patience) {
     assert(wire == DType::f32 || wire == DType::bf16);
   }
 
@@ -158,8 +159,8 @@ class NcclAllReducer final : public AllReducer {
 }  // namespace
 
 std::unique_ptr<AllReducer> make_nccl_all_reducer(Device& device, cudaStream_t stream, const Communicator& world,
-                                                  DType wire) {
-  return std::make_unique<NcclAllReducer>(device, stream, world, wire);
+                                                  DType wire, std::chrono::seconds patience) {
+  return std::make_unique<NcclAllReducer>(device, stream, world, wire, patience);
 }
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "noted_cuda.hpp"
+#include "support/noted_cuda.hpp"
 
 #include <fmt/format.h>
 

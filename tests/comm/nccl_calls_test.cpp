@@ -1,0 +1,173 @@
+// The order in which NCCL's functions are called, by the rules for nonblocking communicators: one that begins to sum
+// may not be waited for by an event before it has begun, and no call may wait for a rank that will not come.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nccl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "comm/nccl_all_reducer.hpp"
+#include "device/cuda/side_stream.hpp"
+#include "support/hosted_cuda_device.hpp"
+#include "support/noted_cuda.hpp"
+
+namespace lockstep {
+namespace {
+
+using cuda::noted_cuda;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+ncclResult_t first_answer = ncclSuccess;   // of calls that may take their time
+std::deque<ncclResult_t> states;           // that a communicator tells of itself, one after another
+ncclResult_t lasting_state = ncclSuccess;  // when those are told
+ncclComm_t const communicator = reinterpret_cast<ncclComm_t>(&states);
+
+ncclResult_t note(const std::string& call, ncclResult_t answer) {
+  noted_cuda().calls.push_back(call);
+  return answer;
+}
+
+ncclResult_t next_state() {
+  if (states.empty()) return lasting_state;
+  const ncclResult_t state = states.front();
+  states.pop_front();
+  return state;
+}
+
+class NcclCallsTest : public testing::Test {
+ protected:
+  NcclCallsTest() {
+    noted_cuda() = {};
+    first_answer = ncclSuccess;
+    states.clear();
+    lasting_state = ncclSuccess;
+  }
+
+  std::unique_ptr<AllReducer> make(std::chrono::seconds patience = nccl_patience) {
+    return make_nccl_all_reducer(*device_, stream_.get(), world_, DType::f32, patience);
+  }
+  static std::vector<std::string> calls() { return std::exchange(noted_cuda().calls, {}); }
+  static std::ptrdiff_t count(const std::vector<std::string>& calls, const std::string& call) {
+    return std::ranges::count(calls, call);
+  }
+
+  const Communicator world_{MPI_COMM_SELF};
+  std::unique_ptr<Device> device_ = open_hosted_cuda_device({});
+  cuda::Stream stream_ = cuda::make_stream();
+};
+
+TEST_F(NcclCallsTest, ranks_meet_without_a_call_that_waits) {
+  first_answer = ncclInProgress;
+  states = {ncclInProgress, ncclInProgress, ncclSuccess};
+  const auto reducer = make();
+  const std::vector<std::string> met = calls();
+  EXPECT_THAT(met, Contains("ncclGetUniqueId"));
+  EXPECT_THAT(met, Contains("ncclCommInitRankConfig, rank 0 of 1, blocking 0"));
+  EXPECT_EQ(count(met, "ncclCommGetAsyncError"), 3);
+  EXPECT_EQ(met.back(), "ncclCommGetAsyncError");
+}
+
+TEST_F(NcclCallsTest, ranks_that_do_not_come_are_given_up) {
+  first_answer = ncclInProgress;
+  lasting_state = ncclInProgress;
+  try {
+    make(std::chrono::seconds(0));
+    FAIL() << "met";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "NCCL could not connect the ranks within 0 s (a rank that is gone or stuck, or a network that some "
+                 "ranks cannot reach). Set NCCL_SOCKET_IFNAME, or run again with NCCL_DEBUG=INFO?");
+  }
+  EXPECT_THAT(calls(), Contains("ncclCommAbort"));
+}
+
+TEST_F(NcclCallsTest, a_sum_has_begun_before_an_event_is_recorded_behind_it) {
+  const auto reducer = make();
+  const Tensor values = reducer->allocate(64, DType::f32);
+  calls();
+  first_answer = ncclInProgress;
+  states = {ncclInProgress, ncclSuccess};
+  reducer->start_sum(values.slice(16, 32));
+  reducer->wait();
+  EXPECT_THAT(calls(), ElementsAre(StartsWith("cudaEventRecord("), StartsWith("cudaStreamWaitEvent("),
+                                   "ncclAllReduce, 32 in place", "ncclCommGetAsyncError", "ncclCommGetAsyncError",
+                                   StartsWith("cudaEventRecord("), StartsWith("cudaStreamWaitEvent(")));
+}
+
+TEST_F(NcclCallsTest, a_sum_that_fails_later_ends_in_an_abort_and_nothing_after_it) {
+  auto reducer = make();
+  reducer->check();
+  lasting_state = ncclInProgress;
+  reducer->check();  // is no failure
+  lasting_state = ncclRemoteError;
+  calls();
+  try {
+    reducer->check();
+    FAIL() << "nothing was found";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("NCCL could not sum gradients: "));
+  }
+  reducer.reset();
+  const std::vector<std::string> ended = calls();
+  EXPECT_EQ(count(ended, "ncclCommAbort"), 1);
+  EXPECT_EQ(count(ended, "ncclCommFinalize") + count(ended, "ncclCommDestroy"), 0);
+}
+
+TEST_F(NcclCallsTest, an_orderly_end_waits_for_all_ranks_and_one_by_an_exception_for_none) {
+  auto reducer = make();
+  calls();
+  reducer.reset();
+  std::vector<std::string> ended = calls();
+  EXPECT_LT(std::ranges::find(ended, "ncclCommFinalize"), std::ranges::find(ended, "ncclCommDestroy"));
+  EXPECT_EQ(count(ended, "ncclCommAbort"), 0);
+  try {
+    const auto unwound = make();
+    throw std::runtime_error("no");
+  } catch (const std::runtime_error&) {
+    ended = calls();
+  }
+  EXPECT_EQ(count(ended, "ncclCommAbort"), 1);
+  EXPECT_EQ(count(ended, "ncclCommFinalize") + count(ended, "ncclCommDestroy"), 0);
+}
+
+}  // namespace
+}  // namespace lockstep
+
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names
+using namespace lockstep;
+
+extern "C" {
+
+ncclResult_t __wrap_ncclGetUniqueId(ncclUniqueId* id) {
+  *id = {};
+  return note("ncclGetUniqueId", ncclSuccess);
+}
+ncclResult_t __wrap_ncclCommInitRankConfig(ncclComm_t* made, int ranks, ncclUniqueId, int rank, ncclConfig_t* config) {
+  *made = communicator;
+  return note(fmt::format("ncclCommInitRankConfig, rank {} of {}, blocking {}", rank, ranks, config->blocking),
+              first_answer);
+}
+ncclResult_t __wrap_ncclCommGetAsyncError(ncclComm_t, ncclResult_t* state) {
+  *state = next_state();
+  return note("ncclCommGetAsyncError", ncclSuccess);
+}
+ncclResult_t __wrap_ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t, ncclRedOp_t,
+                                  ncclComm_t, cudaStream_t) {
+  return note(fmt::format("ncclAllReduce, {}{}", count, from == to ? " in place" : ""), first_answer);
+}
+ncclResult_t __wrap_ncclCommFinalize(ncclComm_t) { return note("ncclCommFinalize", ncclSuccess); }
+ncclResult_t __wrap_ncclCommDestroy(ncclComm_t) { return note("ncclCommDestroy", ncclSuccess); }
+ncclResult_t __wrap_ncclCommAbort(ncclComm_t) { return note("ncclCommAbort", ncclSuccess); }
+
+}  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
