@@ -177,6 +177,15 @@ TEST_F(CheckpointRunTest, on_another_number_of_ranks_the_global_batch_stays_and_
   EXPECT_EQ(json(output() / "summary.json")["global_batch"], 60);
 }
 
+TEST_F(CheckpointRunTest, with_other_vectors_and_convolutions_it_goes_on_and_says_that_the_bits_differ) {
+  leave_killed_after(15);
+  const ProgramResult result = train(output(), {"--instruction-set", "baseline", "--convolutions", "direct"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("otherwise: cpu: SSE2, f32, direct convolutions instead of cpu: "));
+  const std::string device = json(output() / "summary.json")["device"].get<std::string>();
+  EXPECT_THAT(device, HasSubstr(", SSE2, direct convolutions, "));
+}
+
 TEST_F(CheckpointRunTest, out_of_time_it_stops_with_75_and_the_same_command_gives_the_same_weights) {
   const ProgramResult stopped = train(output(), {"--time-limit", "1s"});
   EXPECT_EQ(stopped.exit_code, 75) << stopped.errors;
