@@ -14,7 +14,7 @@ std::int64_t count_outside(std::span<const float> values, float limit) {
   const auto bound = std::bit_cast<std::uint32_t>(limit);
   const float* const v = values.data();
   std::atomic<std::int64_t> found = 0;
-  cpu::parallel_parts(cpu::loop_threads(), count, [&](std::int64_t first, std::int64_t last) {
+  cpu::parallel_parts(cpu::loop_threads(), count, [v, bound, &found](std::int64_t first, std::int64_t last) {
     std::int64_t found_here = 0;
     for (std::int64_t i = first; i < last; ++i) {
       found_here += (std::bit_cast<std::uint32_t>(v[i]) & all_but_sign) >= bound ? 1 : 0;
@@ -31,7 +31,7 @@ void sum_fixed(std::span<const float> values, const FixedPoint& form, std::span<
   const std::int64_t keep = accumulate == Accumulate::add ? -1 : 0;  // a mask: one loop serves both
   const float* const v = values.data();
   std::int64_t* const s = sums.data();
-  cpu::parallel_parts(cpu::loop_threads(), count, [&](std::int64_t first, std::int64_t last) {
+  cpu::parallel_parts(cpu::loop_threads(), count, [=](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) s[i] = (s[i] & keep) + form.fixed(v[i]);
   });
 }

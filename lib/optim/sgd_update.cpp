@@ -22,7 +22,8 @@ void sgd_update(std::span<const DecayRun> runs, const SgdRule& rule, const SgdRa
   const float look_ahead = rule.kind == Momentum::nesterov ? momentum : 1.0F;
 
   // One part of all runs a thread: a network has a run for each norm, most of them tiny.
-  cpu::parallel_parts(cpu::loop_threads(), std::ssize(values), [&](std::int64_t first, std::int64_t last) {
+  // Copies, or the compiler would have to expect that a store changes a factor.
+  cpu::parallel_parts(cpu::loop_threads(), std::ssize(values), [=](std::int64_t first, std::int64_t last) {
     for (const DecayRun& run : runs) {
       const float decay = run.weight_decay;
       const std::int64_t end = std::min(run.first + run.count, last);
