@@ -11,7 +11,7 @@ import unittest
 import chaos
 from ground import Fault, Lost, Skipped, last_line
 
-GROUND = types.SimpleNamespace(options=types.SimpleNamespace(folder=pathlib.Path("/work/chaos")))
+GROUND = types.SimpleNamespace(options=types.SimpleNamespace(folder=pathlib.Path("/scratch/chaos")))
 
 
 def survive(case):

@@ -12,6 +12,14 @@
 namespace lockstep {
 namespace {
 
+Evaluation six_of_eight() {
+  Evaluation evaluation;
+  evaluation.classes = 2;
+  evaluation.samples = 8;
+  evaluation.confusion = {3, 1, 1, 3};
+  return evaluation;
+}
+
 class ReporterTest : public testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -64,10 +72,7 @@ TEST_F(ReporterTest, tells_of_a_skipped_step) {
 TEST_F(ReporterTest, the_time_of_tests_does_not_count_as_training) {
   Reporter reporter(0, folder_, length_, 2);
   reporter.start();
-  Evaluation evaluation;
-  evaluation.classes = 2;
-  evaluation.samples = 8;
-  evaluation.confusion = {3, 1, 1, 3};
+  Evaluation evaluation = six_of_eight();
   reporter.test({0, 4}, evaluation, 1000.0);
   EXPECT_LT(reporter.training_seconds(), 0);
   ASSERT_EQ(metrics().size(), 1U);
@@ -185,10 +190,7 @@ TEST_F(ReporterTest, the_slowest_rank_is_an_object_of_its_own) {
 TEST_F(ReporterTest, a_validation_is_told_beside_the_test_and_decides_what_is_best) {
   Reporter reporter(0, folder_, length_, 2);
   reporter.start();
-  Evaluation evaluation;
-  evaluation.classes = 2;
-  evaluation.samples = 8;
-  evaluation.confusion = {3, 1, 1, 3};
+  Evaluation evaluation = six_of_eight();
   reporter.test({0, 4}, evaluation, 1.0);
   EXPECT_DOUBLE_EQ(reporter.state().score, 0.75);
   evaluation.confusion = {4, 0, 4, 0};

@@ -42,7 +42,7 @@ struct ConvCall {
   // dz, which the sums of `sums` are about; `gate_x` is x as it is stored.
   const InputNorm* x_norm = nullptr;
   const std::byte* gate_x = nullptr;
-  const OutputSums* sums = nullptr;  // forward, and backward_data with a norm; of y before it is rounded
+  const OutputSums* sums = nullptr;  // forward: of y before it is rounded; backward_data with a norm
   // backward_weight: add takes the whole sum to dweight once. backward_data without a norm: add takes it to dx.
   Accumulate accumulate = Accumulate::overwrite;
 

@@ -49,14 +49,15 @@ bool computes(const ConvProblem& problem) {
 }  // namespace
 
 bool winograd_pays(const ConvProblem& problem) {
-  constexpr std::int64_t least_pixels =
-      6;                                   // of a tile's 16, on average: it takes 36 products where direct takes 9 each
-  constexpr std::int64_t least_tiles = 6;  // or transforming the weights takes longer than they save
+  // Of a tile's 16, on average: it takes 36 products where direct takes 9 a pixel.
+  constexpr std::int64_t least_pixels = 6;
+  // Or transforming the weights takes longer than they save.
+  constexpr std::int64_t least_tiles = 6;
   if (!computes(problem)) return false;
   const bool writes_x = problem.direction == Direction::backward_data;
   const std::int64_t height = writes_x ? problem.h : problem.conv.out_size(problem.h);
   const std::int64_t width = writes_x ? problem.w : problem.conv.out_size(problem.w);
-  const std::int64_t tiles = ((height + tile_size - 1) / tile_size) * ((width + tile_size - 1) / tile_size);
+  const std::int64_t tiles = ceil_div(height, tile_size) * ceil_div(width, tile_size);
   return height * width >= least_pixels * tiles && problem.n * tiles >= least_tiles;
 }
 

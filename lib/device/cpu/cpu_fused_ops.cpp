@@ -1,5 +1,6 @@
 #include "device/cpu/cpu_fused_ops.hpp"
 
+#include "device/cpu/cpu_layout.hpp"
 #include "device/cpu/norm.hpp"
 #include "device/cpu/norm_table.hpp"
 
@@ -28,7 +29,7 @@ class FrontNorm {
 class SumsMemory {
  public:
   SumsMemory(const CpuContext& context, std::int64_t channels)
-      : stored_((channels + context.lanes - 1) / context.lanes * context.lanes),
+      : stored_(whole_blocks(channels, context.lanes)),
         memory_(scratch_tensor(context.arena, 2 * stored_ * std::int64_t{sizeof(double)})),
         sums_{reinterpret_cast<double*>(memory_.data()), reinterpret_cast<double*>(memory_.data()) + stored_} {}
   const OutputSums& sums() const { return sums_; }

@@ -4,12 +4,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "device/cpu/cpu_layout.hpp"
 #include "device/cpu/product_loops.hpp"
 #include "device/ops.hpp"
 
 namespace lockstep::cpu {
-
-constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 
 // [0, count) in `pieces` nearly equal parts: where part `piece` begins.
 constexpr std::int64_t cut(std::int64_t count, std::int64_t pieces, std::int64_t piece) {

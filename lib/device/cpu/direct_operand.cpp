@@ -52,10 +52,7 @@ void pack(const ProductLoops& loops, const Operand& operand, const std::byte* da
     const auto pack_plane = operand.dtype == DType::bf16 ? loops.pack_bf16 : loops.pack_f32;
     for (std::int64_t b = 0; b < band.blocks; ++b) {
       const std::int64_t block = band.first_block + b;
-      BlockNorm block_norm;
-      if (norm != nullptr) {
-        block_norm = norm->of(block, operand.lanes);
-      }
+      const BlockNorm block_norm = norm != nullptr ? norm->of(block, operand.lanes) : BlockNorm{};
       pack_plane(image + block * operand.plane() * bytes, band.window, block_norm, to + b * strides.block);
     }
   }

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstdint>
 
+#include "device/cpu/cpu_layout.hpp"
 #include "device/cpu/vector_loops.hpp"
 #include "device/tensor.hpp"
 
@@ -22,7 +23,7 @@ struct FeatureMap {
     assert(tensor.layout() == Layout::features && tensor.shape().ndim == 4);
   }
 
-  std::int64_t blocks() const { return (channels + lanes - 1) / lanes; }
+  std::int64_t blocks() const { return ceil_div(channels, lanes); }
   std::int64_t pixels() const { return height * width; }
   std::int64_t vectors() const { return images * blocks() * pixels(); }
   std::int64_t bytes() const { return vectors() * lanes * element_bytes; }
@@ -48,7 +49,7 @@ struct Chunks {
 
   explicit Chunks(const FeatureMap& map)
       : images_each(std::clamp<std::int64_t>(pixels_wanted / std::max<std::int64_t>(map.pixels(), 1), 1, map.images)),
-        count((map.images + images_each - 1) / images_each),
+        count(ceil_div(map.images, images_each)),
         images(map.images) {}
 
   std::int64_t first_image(std::int64_t chunk) const { return chunk * images_each; }

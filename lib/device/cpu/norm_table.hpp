@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "device/cpu/conv_kernel.hpp"
+#include "device/cpu/cpu_layout.hpp"
 #include "device/fused_ops.hpp"
 
 namespace lockstep::cpu {
@@ -19,11 +20,11 @@ struct Moments {
 
 class NormTable {
  public:
-  // `memory` holds bytes_for(channels).
+  // `memory` holds floats_for(channels, lanes).
   NormTable(float* memory, std::int64_t channels, std::int64_t lanes)
       : memory_(memory), channels_(channels), lanes_(lanes) {}
   static std::int64_t floats_for(std::int64_t channels, std::int64_t lanes) {
-    return (channels + lanes - 1) / lanes * norm_rows * lanes;
+    return whole_blocks(channels, lanes) * norm_rows;
   }
 
   const float* of(std::int64_t block) const { return memory_ + block * norm_rows * lanes_; }

@@ -14,8 +14,8 @@
 namespace lockstep::cpu {
 namespace {
 
-// Waits until `word` is no longer `old`: for about 100 microseconds awake, giving way to whoever wants the core, then
-// asleep.
+// Waits until `word` is no longer `old`: for about 160 microseconds (Zen 3) awake, giving way to whoever wants the
+// core, then asleep.
 void await_change(const std::atomic<std::uint32_t>& word, std::uint32_t old) {
   constexpr int looks = 64;
   constexpr int yields = 200;

@@ -12,7 +12,7 @@ class WinogradByOutputs final : public ConvKernel {
         lanes_(shape.lanes()),
         cut_{std::min(cut.tiles, pass_.tiles), std::min(cut.out_blocks, pass_.out_blocks),
              std::min(cut.in_blocks, pass_.in_blocks)},
-        groups_(cut_into(pass_.out_blocks, cut_.out_blocks)),
+        groups_(ceil_div(pass_.out_blocks, cut_.out_blocks)),
         u_stride_(padded(cut_.in_blocks * cut_.out_blocks * lanes_ * lanes_)),
         v_stride_(padded(pass_.in_blocks * cut_.tiles * lanes_)),
         m_stride_(padded(cut_.out_blocks * cut_.tiles * lanes_)) {
@@ -48,7 +48,7 @@ class WinogradByOutputs final : public ConvKernel {
   void transform_windows(const ConvCall& call, const TileRange& range, std::byte* scratch) const {
     float* v = floats_at(scratch, v_);
     constexpr std::int64_t tiles_each = 16;
-    const std::int64_t parts = cut_into(range.count, tiles_each);
+    const std::int64_t parts = ceil_div(range.count, tiles_each);
     parallel_for(pass_.threads, pass_.in_blocks * parts, [&](std::int64_t at) {
       const std::int64_t block = at / parts;
       const std::int64_t skipped = at % parts * tiles_each;

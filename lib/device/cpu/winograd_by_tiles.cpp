@@ -12,7 +12,7 @@ class WinogradByTiles final : public ConvKernel {
       : pass_(shape),
         lanes_(shape.lanes()),
         at_once_(std::min(tiles_at_once, pass_.tiles)),
-        pieces_(cut_into(pass_.tiles, at_once_)),
+        pieces_(ceil_div(pass_.tiles, at_once_)),
         u_stride_(padded(pass_.in_blocks * pass_.out_blocks * lanes_ * lanes_)),
         v_stride_(padded(pass_.in_blocks * at_once_ * lanes_)),
         m_stride_(padded(pass_.out_blocks * at_once_ * lanes_)),

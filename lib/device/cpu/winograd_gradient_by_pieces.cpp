@@ -12,7 +12,7 @@ class WinogradGradientByPieces final : public ConvKernel {
         lanes_(shape.lanes()),
         piece_tiles_(std::min(cut.tiles, shape.tiles())),
         at_once_(std::min(cut.tiles_at_once, piece_tiles_)),
-        pieces_(cut_into(shape.tiles(), piece_tiles_)),
+        pieces_(ceil_div(shape.tiles(), piece_tiles_)),
         panels_(panels_of(shape.out_blocks, gradient_panel)),
         v_stride_(padded(shape.in_blocks * at_once_ * lanes_)),
         y_stride_(padded(shape.out_blocks * at_once_ * lanes_)),

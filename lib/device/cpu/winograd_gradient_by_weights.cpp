@@ -12,7 +12,7 @@ class WinogradGradientByWeights final : public ConvKernel {
         lanes_(shape.lanes()),
         cut_{std::min(cut.tiles, shape.tiles()), std::min(cut.in_blocks, shape.in_blocks)},
         panels_(panels_of(shape.out_blocks, gradient_panel)),
-        groups_(cut_into(shape.in_blocks, cut_.in_blocks)),
+        groups_(ceil_div(shape.in_blocks, cut_.in_blocks)),
         v_stride_(padded(shape.in_blocks * cut_.tiles * lanes_)),
         y_stride_(padded(shape.out_blocks * cut_.tiles * lanes_)),
         d_stride_(padded(cut_.in_blocks * lanes_ * gradient_panel * lanes_)) {
@@ -45,7 +45,7 @@ class WinogradGradientByWeights final : public ConvKernel {
     float* v = floats_at(scratch, v_);
     float* y = floats_at(scratch, y_);
     constexpr std::int64_t tiles_each = 16;
-    const std::int64_t parts = cut_into(range.count, tiles_each);
+    const std::int64_t parts = ceil_div(range.count, tiles_each);
     const auto part_of = [&](std::int64_t at) {
       const std::int64_t skipped = at % parts * tiles_each;
       return TileRange{skipped, std::min(tiles_each, range.count - skipped)};

@@ -9,7 +9,7 @@ namespace {
 
 TileGrid grid_of(std::int64_t height, std::int64_t width, std::int64_t out_height, std::int64_t out_width,
                  std::int64_t padding, std::int64_t image_stride) {
-  return {height, width, cut_into(out_height, tile_size), cut_into(out_width, tile_size), padding, image_stride};
+  return {height, width, ceil_div(out_height, tile_size), ceil_div(out_width, tile_size), padding, image_stride};
 }
 
 }  // namespace
@@ -18,8 +18,8 @@ WinogradShape::WinogradShape(const ConvProblem& convolution, const KernelTarget&
     : problem(convolution), loops(&winograd_loops(target.set, convolution.precision)), threads(target.threads) {
   const Conv2d& conv = problem.conv;
   assert(conv.kernel == 3 && conv.stride == 1 && conv.padding <= 2 && problem.input == Layout::features);
-  in_blocks = cut_into(conv.in_channels, loops->lanes);
-  out_blocks = cut_into(conv.out_channels, loops->lanes);
+  in_blocks = ceil_div(conv.in_channels, loops->lanes);
+  out_blocks = ceil_div(conv.out_channels, loops->lanes);
   const std::int64_t out_h = conv.out_size(problem.h);
   const std::int64_t out_w = conv.out_size(problem.w);
   const std::int64_t x_image = in_blocks * problem.h * problem.w * loops->lanes;

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "device/cpu/cpu_layout.hpp"
 #include "device/cpu/parallel.hpp"
 #include "device/cpu/winograd_kernels.hpp"
 
@@ -50,8 +51,6 @@ inline float* floats_at(std::byte* scratch, std::int64_t place) { return reinter
 
 // Floats from one point to the next where each has `count`: a cache line more, see winograd_loops.hpp.
 constexpr std::int64_t padded(std::int64_t count) { return count + 16; }
-
-constexpr std::int64_t cut_into(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
 
 // A panel of channel blocks: see winograd_loops.hpp.
 struct Panel {
