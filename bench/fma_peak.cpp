@@ -53,10 +53,10 @@ namespace avx512 {
 
 double fma_peak(cpu::InstructionSet set, int threads) {
   constexpr int rounds = 20;
-  const auto chains_of = set == cpu::InstructionSet::avx512 ? cpu::avx512::multiply_add_chains
+  const auto chains_of = set >= cpu::InstructionSet::avx512 ? cpu::avx512::multiply_add_chains
                          : set == cpu::InstructionSet::avx2 ? cpu::avx2::multiply_add_chains
                                                             : cpu::baseline::multiply_add_chains;
-  const double floats = set == cpu::InstructionSet::avx512 ? 16 : set == cpu::InstructionSet::avx2 ? 8 : 4;
+  const double floats = set >= cpu::InstructionSet::avx512 ? 16 : set == cpu::InstructionSet::avx2 ? 8 : 4;
   double best = 0;
   for (int round = 0; round < rounds; ++round) {
     std::vector<double> rates(static_cast<std::size_t>(threads));

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -59,7 +61,11 @@ std::int64_t weight_bytes(const ConvProblem& problem, int lanes) {
   return cpu::storage_count(ParameterKind::conv_weight, dims, lanes) * size_of(DType::f32);
 }
 
+// GNU's OpenMP keeps oneDNN's threads awake for some milliseconds after a loop, on the cores of whoever is next.
+void let_threads_fall_asleep() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
+
 void time(Contestant& contestant, int threads) {
+  if (threads > 1) let_threads_fall_asleep();
   const double start = work_seconds(threads);
   contestant.run();
   contestant.seconds = std::min(contestant.seconds, work_seconds(threads) - start);
@@ -111,7 +117,7 @@ Kernels kernels_for(const ConvProblem& problem, const cpu::KernelTarget& target,
 
 Race race(const ConvProblem& problem, const cpu::KernelTarget& target, int rounds) {
   omp_set_num_threads(target.threads);  // oneDNN takes its number of threads from OpenMP
-  const int lanes = target.set == cpu::InstructionSet::avx512 ? 16 : 8;
+  const int lanes = lanes_of(target.set);
   const Buffer x(input_bytes(problem, lanes));
   const Buffer y(output_bytes(problem, lanes));
   const Buffer weight(weight_bytes(problem, lanes));

@@ -86,7 +86,7 @@ TEST(AxisTest, rows_that_no_one_reads_are_left_out_where_the_kernel_is_a_point) 
 
 TEST(PlaneWindowTest, knows_which_of_its_columns_lie_inside) {
   const auto inside = [](std::int64_t width, const Span& columns, std::int64_t step) {
-    const PlaneWindow window = window_of(1, width, {0, 1}, columns, step);
+    const PlaneWindow window = window_of(1, width, {0, 1}, columns, {step, step});
     return std::pair(window.first_inside, window.last_inside);
   };
   EXPECT_EQ(inside(8, {-1, 10}, 1), std::pair(std::int64_t{1}, std::int64_t{9}));

@@ -14,7 +14,7 @@ namespace lockstep::cpu {
 namespace {
 
 // A processor of 2013: AVX2 and no more.
-bool runs_up_to_avx2(InstructionSet set) { return set != InstructionSet::avx512; }
+bool runs_up_to_avx2(InstructionSet set) { return set <= InstructionSet::avx2; }
 
 std::string refusal(const std::string& option) {
   try {
@@ -27,7 +27,7 @@ std::string refusal(const std::string& option) {
 
 TEST(InstructionSetTest, auto_is_the_widest_that_the_processor_runs) {
   EXPECT_EQ(choose_instruction_set("auto", runs_up_to_avx2), InstructionSet::avx2);
-  EXPECT_EQ(choose_instruction_set("auto", [](InstructionSet) { return true; }), InstructionSet::avx512);
+  EXPECT_EQ(choose_instruction_set("auto", [](InstructionSet) { return true; }), InstructionSet::avx512_bf16);
   EXPECT_TRUE(runs_here(choose_instruction_set("auto")));
 }
 
@@ -40,13 +40,30 @@ TEST(InstructionSetTest, one_that_the_processor_does_not_run_is_refused) {
   EXPECT_EQ(refusal("avx512"),
             "this processor does not run AVX-512 (--instruction-set avx512). Use --instruction-set auto?");
   EXPECT_EQ(refusal("AVX2"),
-            "unknown instruction set 'AVX2' (--instruction-set). Known: auto, avx512, avx2, baseline.");
+            "unknown instruction set 'AVX2' (--instruction-set). Known: auto, avx512_bf16, avx512, avx2, baseline.");
 }
 
 TEST(InstructionSetTest, a_device_computes_with_the_chosen_one_and_says_so) {
   const std::unique_ptr<Device> device = open_device({.name = "cpu", .threads = 1, .instruction_set = "baseline"});
   EXPECT_THAT(device->description(), testing::EndsWith(", SSE2, 1 thread"));
   EXPECT_EQ(device->plan_conditions(), "cpu: SSE2, f32");
+}
+
+TEST(InstructionSetTest, vectors_are_as_wide_with_products_of_bf16_as_without) {
+  EXPECT_EQ(lanes_of(InstructionSet::avx512_bf16), lanes_of(InstructionSet::avx512));
+  EXPECT_TRUE(multiplies_bf16(InstructionSet::avx512_bf16));
+  EXPECT_FALSE(multiplies_bf16(InstructionSet::avx512));
+  EXPECT_TRUE(runs_here(InstructionSet::avx512) || !runs_here(InstructionSet::avx512_bf16));
+}
+
+// Its bits are those of AVX-512, so a checkpoint moves between the two without a warning.
+TEST(InstructionSetTest, a_device_of_fp32_is_not_named_for_products_of_bf16) {
+  if (!runs_here(InstructionSet::avx512_bf16)) GTEST_SKIP() << "this processor has no products of bf16";
+  const auto conditions = [](DType precision) {
+    return open_device({.name = "cpu", .threads = 1, .precision = precision})->plan_conditions();
+  };
+  EXPECT_EQ(conditions(DType::f32), "cpu: AVX-512, f32");
+  EXPECT_EQ(conditions(DType::bf16), "cpu: AVX-512 BF16, bf16");
 }
 
 TEST(InstructionSetTest, direct_convolutions_are_named_among_what_bits_depend_on) {

@@ -17,8 +17,8 @@ SYMBOL = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 WIDEST = re.compile(r"%(zmm\d+|k[1-7])\b")
 # Instructions on the lower part of wide registers start with v; only they do.
 WIDE = re.compile(r"%(zmm\d+|k[1-7]|ymm\d+)\b|:\s+v\w+\s.*%xmm")
-OWN_WIDEST = re.compile(r"^_ZT?[A-Z]*Z*N?K?8lockstep3cpu6avx512")
-OWN_WIDE = re.compile(r"^_ZT?[A-Z]*Z*N?K?8lockstep3cpu(4avx2|6avx512)")
+OWN_WIDEST = re.compile(r"^_ZT?[A-Z]*Z*N?K?8lockstep3cpu(6avx512|11avx512_bf16)")
+OWN_WIDE = re.compile(r"^_ZT?[A-Z]*Z*N?K?8lockstep3cpu(4avx2|6avx512|11avx512_bf16)")
 
 
 def programs(arguments):

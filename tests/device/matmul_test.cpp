@@ -27,7 +27,7 @@ class Linear {
         weight_values_(CpuFixture::values(sizes.out * sizes.in, 2)),
         dy_values_(CpuFixture::values(sizes.n * sizes.out, 3)),
         cpu_(DType::f32, threads) {
-    cpu_.context.lanes = set == InstructionSet::avx512 ? 16 : 8;
+    cpu_.context.lanes = lanes_of(set);
     matmul_ = std::make_unique<Matmul>(cpu_.context, set);
   }
 

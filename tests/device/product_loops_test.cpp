@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "device/cpu/direct_geometry.hpp"
@@ -30,7 +32,8 @@ struct Sums {
     }
   }
 
-  std::vector<float> compute(Accumulate accumulate) {
+  std::vector<float> compute(Accumulate accumulate) { return compute(accumulate, loops.products); }
+  std::vector<float> compute(Accumulate accumulate, void (*products)(const Products&)) {
     std::vector<float> out(at(rows * vectors * loops.lanes), 0.25F);
     const Products call{.left = left.data(),
                         .left_step = 3,
@@ -45,7 +48,7 @@ struct Sums {
                         .rows = rows,
                         .vectors = vectors,
                         .accumulate = accumulate};
-    loops.products(call);
+    products(call);
     return out;
   }
   double expected(std::int64_t row, std::int64_t vector, std::int64_t lane) const {
@@ -83,6 +86,74 @@ TEST_P(ProductLoopsTest, adds_products_for_any_number_of_rows_and_vectors) {
     }
 }
 
+// What a word holds, the channel or column of the lower number in its lower half.
+std::pair<float, float> pair_in(float word) {
+  const auto bits = std::bit_cast<std::uint32_t>(word);
+  return {std::bit_cast<float>(bits << 16), std::bit_cast<float>(bits & 0xffff0000U)};
+}
+float pair_of(float low, float high) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(to_bf16(low)) | static_cast<std::uint32_t>(to_bf16(high))
+                                                                             << 16);
+}
+
+TEST_P(ProductLoopsTest, adds_both_products_of_a_pair) {
+  for (int vectors = 1; vectors <= loops_.most_vectors; ++vectors)
+    for (const std::int64_t rows : {1, 5, 14, 29}) {
+      Sums sums(loops_, rows, vectors);
+      Sums high = sums;
+      const std::vector<float> other_left = CpuFixture::values(std::ssize(sums.left), 3);
+      const std::vector<float> other_right = CpuFixture::values(std::ssize(sums.right), 4);
+      Sums pairs = sums;
+      high.left = other_left;
+      high.right = other_right;
+      for (std::size_t i = 0; i < sums.left.size(); ++i) pairs.left[i] = pair_of(sums.left[i], other_left[i]);
+      for (std::size_t i = 0; i < sums.right.size(); ++i) pairs.right[i] = pair_of(sums.right[i], other_right[i]);
+      const std::vector<float> out = pairs.compute(Accumulate::overwrite, loops_.pair_products);
+      for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t i = 0; i < vectors * lanes_; ++i) {
+          const std::int64_t lane = i % lanes_;
+          ASSERT_NEAR(out[at(sums.out_offsets[at(row)] + i)],
+                      sums.expected(row, i / lanes_, lane) + high.expected(row, i / lanes_, lane), 1e-5);
+        }
+    }
+}
+
+TEST_P(ProductLoopsTest, packs_pairs_of_channels_and_of_columns_behind_a_norm) {
+  constexpr std::int64_t height = 4;
+  constexpr std::int64_t width = 7;
+  const std::vector<float> x = CpuFixture::values(height * width * lanes_, 1);
+  const std::vector<float> rows = CpuFixture::values(norm_rows * lanes_, 2);
+  std::vector<std::uint16_t> x_bf16;
+  for (const float value : x) x_bf16.push_back(to_bf16(value));
+  for (const std::int64_t step : {1, 2}) {
+    const PlaneWindow window = window_of(height, width, {-1, 5}, {-1, 8}, {1, step});
+    for (const BlockNorm& norm : {BlockNorm{}, BlockNorm{rows.data(), Activation::relu}}) {
+      std::vector<float> values(at(5 * 8 * lanes_));
+      std::vector<float> channels(values.size() / 2, -9);
+      std::vector<float> columns(values.size() / 2, -9);
+      loops_.pack_bf16(x_bf16.data(), window, norm, values.data());
+      loops_.pack_channel_pairs(x_bf16.data(), window, norm, channels.data());
+      loops_.pack_column_pairs(x_bf16.data(), window, norm, columns.data());
+      for (float& value : values) value = from_bf16(to_bf16(value));
+      for (std::size_t i = 0; i < channels.size(); ++i) {
+        ASSERT_EQ(pair_in(channels[i]), std::pair(values[2 * i], values[2 * i + 1]));
+        const std::size_t column = i / at(lanes_) * 2 * at(lanes_) + i % at(lanes_);
+        ASSERT_EQ(pair_in(columns[i]), std::pair(values[column], values[column + at(lanes_)]));
+      }
+    }
+  }
+}
+
+TEST_P(ProductLoopsTest, pairs_the_rows_of_a_matrix_with_zero_behind_the_last) {
+  const std::vector<float> matrix = CpuFixture::values(5 * lanes_, 1);
+  std::vector<float> pairs(at(3 * lanes_), -9);
+  loops_.pair_rows(matrix.data(), 5, pairs.data());
+  for (std::int64_t i = 0; i < std::ssize(pairs); ++i) {
+    const std::int64_t low = i / lanes_ * 2 * lanes_ + i % lanes_;
+    ASSERT_EQ(pair_in(pairs[at(i)]), std::pair(matrix[at(low)], i < 2 * lanes_ ? matrix[at(low + lanes_)] : 0));
+  }
+}
+
 TEST_P(ProductLoopsTest, writes_zeros_for_sums_of_nothing) {
   Sums sums(loops_, 5, 1);
   sums.segments = {{0, 0, 0}, {0, 0, 0}};
@@ -97,7 +168,7 @@ TEST_P(ProductLoopsTest, packs_a_window_with_zeros_around_the_plane_and_a_norm_i
   std::vector<std::uint16_t> x_bf16;
   for (const float value : x) x_bf16.push_back(to_bf16(value));
   for (const std::int64_t step : {1, 2}) {
-    const PlaneWindow window = window_of(height, width, {-1, 4}, {-2, 5}, step);
+    const PlaneWindow window = window_of(height, width, {-1, 4}, {-2, 5}, {step, step});
     for (const BlockNorm& norm : {BlockNorm{}, BlockNorm{rows.data(), Activation::relu}}) {
       std::vector<float> packed(at(4 * 5 * lanes_), -9);
       std::vector<float> packed_bf16 = packed;
@@ -125,7 +196,7 @@ TEST_P(ProductLoopsTest, interleaves_the_channels_of_an_image) {
   for (const std::int64_t channels : {1, 2, 3})
     for (const std::int64_t step : {1, 3}) {
       const std::vector<float> image = CpuFixture::values(channels * plane, 1);
-      const PlaneWindow window = window_of(4, 40, {-1, 6}, {-3, 44}, step);
+      const PlaneWindow window = window_of(4, 40, {-1, 6}, {-3, 44}, {step, step});
       std::vector<float> packed(at(6 * 44 * channels), -9);
       loops_.pack_image(image.data(), channels, window, packed.data());
       for (std::int64_t i = 0; i < std::ssize(packed); ++i) {

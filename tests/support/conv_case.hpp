@@ -32,7 +32,7 @@ class ConvCase {
       : set_(set),
         precision_(precision),
         sizes_(sizes),
-        lanes_(set == InstructionSet::avx512 ? 16 : 8),
+        lanes_(lanes_of(set)),
         x_values_(CpuFixture::values(sizes.x_count(), 1)),
         dy_values_(CpuFixture::values(sizes.y_count(), 2)),
         weight_values_(CpuFixture::values(sizes.weight_count(), 3)) {}

@@ -35,13 +35,14 @@ double largest_error(const std::vector<Value>& values, std::span<const double> e
 
 // As a test's name spells it.
 inline std::string word_for(InstructionSet set) {
-  constexpr std::array words{"baseline", "avx2", "avx512"};
+  constexpr std::array words{"baseline", "avx2", "avx512", "avx512_bf16"};
   return words[static_cast<std::size_t>(set)];
 }
 
 inline std::vector<InstructionSet> sets_here() {
   std::vector<InstructionSet> sets;
-  for (const InstructionSet set : {InstructionSet::baseline, InstructionSet::avx2, InstructionSet::avx512}) {
+  for (const InstructionSet set :
+       {InstructionSet::baseline, InstructionSet::avx2, InstructionSet::avx512, InstructionSet::avx512_bf16}) {
     if (runs_here(set)) sets.push_back(set);
   }
   return sets;
@@ -50,8 +51,7 @@ inline std::vector<InstructionSet> sets_here() {
 class CpuFixture {
  public:
   explicit CpuFixture(DType precision, int threads = 1)
-      : context{threads, widest_instruction_set() == InstructionSet::avx512 ? 16 : 8, arena, precision,
-                Verbosity::quiet} {}
+      : context{threads, lanes_of(widest_instruction_set()), arena, precision, Verbosity::quiet} {}
 
   // Between -1 and 1 in steps of 1/64, which bf16 holds exactly.
   static std::vector<float> values(std::int64_t count, std::uint64_t seed) {

@@ -35,6 +35,7 @@ inline std::vector<TestDevice> test_devices() {
   add_cpu("baseline");
   if (cpu::runs_here(cpu::InstructionSet::avx2)) add_cpu("avx2");
   if (cpu::runs_here(cpu::InstructionSet::avx512)) add_cpu("avx512");
+  if (cpu::runs_here(cpu::InstructionSet::avx512_bf16)) add_cpu("avx512_bf16");
   devices.push_back({"cuda_on_host", open_hosted_cuda_device, {DType::f32, DType::bf16, DType::f16}});
   if (!visible_gpus().empty()) {
     const auto open_gpu = [](DeviceOptions options) {

@@ -2,7 +2,8 @@
 //
 // Which family, block sizes and splits are a fixed function of the shape and the instruction set; nothing is timed.
 // Partial sums are cut by shape alone and added in one order, so no bit of a result depends on the number of threads.
-// Arithmetic is fp32, whatever the storage of features. Layouts: cpu_context.hpp.
+// Sums are fp32; so are products, but those of direct kernels from features in bf16, where the processor multiplies pairs
+// of them: then the other operand is rounded to bf16 too. Layouts: cpu_context.hpp.
 #pragma once
 
 #include <array>
@@ -19,6 +20,7 @@ namespace lockstep::cpu {
 struct KernelTarget {
   InstructionSet set;  // one that runs here
   int threads;
+  bool bf16_products = multiplies_bf16(set);  // by direct kernels, of features in bf16; slow where the set has none
 };
 
 // The norm in front of a convolution: z = activation(factor * x + offset) stands for x, and padding around the picture

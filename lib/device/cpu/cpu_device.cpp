@@ -40,10 +40,16 @@ const DeviceOptions& checked(const DeviceOptions& options) {
   return options;
 }
 
+// fp32 has no use for products of bf16: its bits do not depend on them, and its device is not named for them.
+InstructionSet set_for(const DeviceOptions& options) {
+  const InstructionSet set = choose_instruction_set(options.instruction_set);
+  return options.precision == DType::f32 ? std::min(set, InstructionSet::avx512) : set;
+}
+
 }  // namespace
 
 CpuDevice::CpuDevice(const DeviceOptions& options)
-    : set_(choose_instruction_set(options.instruction_set)),
+    : set_(set_for(options)),
       memory_(physical_bytes() / checked(options).local_size),
       arena_(memory_.data(), memory_.bytes()),
       context_{.threads = choose_threads(options.threads, options.local_rank, options.local_size),

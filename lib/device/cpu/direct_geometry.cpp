@@ -71,9 +71,9 @@ Span source_span(const Axis& axis, std::int64_t rows) {
 }
 
 PlaneWindow window_of(std::int64_t height, std::int64_t width, const Span& rows, const Span& columns,
-                      std::int64_t step) {
+                      const Steps& step) {
   const auto steps_to = [&](std::int64_t column) {
-    return std::clamp<std::int64_t>(ceil_div(std::max<std::int64_t>(column - columns.first, 0), step), 0,
+    return std::clamp<std::int64_t>(ceil_div(std::max<std::int64_t>(column - columns.first, 0), step.column), 0,
                                     columns.count);
   };
   return {height, width, rows.first, columns.first, rows.count, columns.count, step, steps_to(0), steps_to(width)};

@@ -70,7 +70,7 @@ Span source_span(const Axis& axis, std::int64_t rows);
 
 // The part of a height x width plane that is read: rows and columns from the first ones on, in steps.
 PlaneWindow window_of(std::int64_t height, std::int64_t width, const Span& rows, const Span& columns,
-                      std::int64_t step);
+                      const Steps& step);
 
 // Distances, in elements, between neighbours of an operand.
 struct PixelStrides {

@@ -4,6 +4,11 @@
 #include <cassert>
 
 namespace lockstep::cpu {
+
+bool multiplies_pairs(const ConvProblem& problem, const KernelTarget& target) {
+  return target.bf16_products && problem.precision == DType::bf16 && problem.input == Layout::features;
+}
+
 Operand input_operand(const ConvProblem& problem, std::int64_t lanes) {
   const DType dtype = problem.input == Layout::images ? DType::f32 : problem.precision;
   return {problem.input, dtype, problem.conv.in_channels, problem.h, problem.w, lanes};
@@ -26,7 +31,8 @@ OperandBand source_band(const Axis& axis, const Band& band, std::int64_t width, 
                         std::int64_t first_block, std::int64_t blocks) {
   Span rows = source_span(axis, band.rows);
   rows.first += band.first_row / axis.spacing * axis.advance * axis.step;
-  const PlaneWindow window = window_of(operand.height, operand.width, rows, source_span(axis, width), axis.step);
+  const PlaneWindow window =
+      window_of(operand.height, operand.width, rows, source_span(axis, width), {axis.step, axis.step});
   return {band.first_image, band.images, first_block, blocks, window};
 }
 
@@ -43,17 +49,41 @@ void pack(const ProductLoops& loops, const Operand& operand, const std::byte* da
   const std::int64_t bytes = size_of(operand.dtype);
   for (std::int64_t i = 0; i < band.images; ++i) {
     const std::byte* image = data + (band.first_image + i) * operand.image() * bytes;
-    float* to = packed + i * strides.image;
+    float* const to = packed + i * strides.image;
     if (operand.layout == Layout::images) {
       assert(norm == nullptr && operand.dtype == DType::f32);
       loops.pack_image(reinterpret_cast<const float*>(image), operand.channels, band.window, to);
       continue;
     }
-    const auto pack_plane = operand.dtype == DType::bf16 ? loops.pack_bf16 : loops.pack_f32;
+    const auto pack_plane = operand.word == Word::channel_pair ? loops.pack_channel_pairs
+                            : operand.dtype == DType::bf16     ? loops.pack_bf16
+                                                               : loops.pack_f32;
     for (std::int64_t b = 0; b < band.blocks; ++b) {
       const std::int64_t block = band.first_block + b;
       const BlockNorm block_norm = norm != nullptr ? norm->of(block, operand.lanes) : BlockNorm{};
       pack_plane(image + block * operand.plane() * bytes, band.window, block_norm, to + b * strides.block);
+    }
+  }
+}
+
+void pack_pairs(const ProductLoops& loops, const Operand& operand, const std::byte* data, const OperandBand& band,
+                const ColumnPairs& pairs, const InputNorm* norm, float* packed) {
+  assert(operand.layout == Layout::features && operand.dtype == DType::bf16);
+  const PixelStrides strides = pairs.strides(band, operand.lanes);
+  const std::int64_t bytes = size_of(operand.dtype);
+  const Span rows{band.window.first_row, band.window.rows};
+  for (std::int64_t tap = 0; tap < pairs.taps; ++tap) {
+    const Span columns{band.window.first_column + tap, 2 * pairs.in_row()};
+    PlaneWindow window = window_of(operand.height, operand.width, rows, columns, {band.window.step.row, pairs.step});
+    window.last_inside = std::min(window.last_inside, pairs.columns);
+    for (std::int64_t i = 0; i < band.images; ++i) {
+      const std::byte* const image = data + (band.first_image + i) * operand.image() * bytes;
+      for (std::int64_t b = 0; b < band.blocks; ++b) {
+        const std::int64_t block = band.first_block + b;
+        const BlockNorm block_norm = norm != nullptr ? norm->of(block, operand.lanes) : BlockNorm{};
+        loops.pack_column_pairs(image + block * operand.plane() * bytes, window, block_norm,
+                                packed + i * strides.image + (b * pairs.taps + tap) * strides.block);
+      }
     }
   }
 }

@@ -16,10 +16,17 @@ constexpr std::int64_t packed_values = 64 << 10;  // of a band, so that it stays
 
 bool is_forward(const ConvProblem& problem) { return problem.direction == Direction::forward; }
 
-PixelGeometry geometry_of(const ConvProblem& problem, const WeightPlaces& weights, const Operand& result) {
+PixelGeometry geometry_of(const ConvProblem& problem, const WeightPlaces& weights, const Operand& source,
+                          const Operand& result) {
   const Axis axis = is_forward(problem) ? forward_axis(problem.conv) : backward_data_axis(problem.conv);
-  const std::int64_t rows = is_forward(problem) ? weights.rows : weights.lanes;
+  const std::int64_t rows = source.words_of(is_forward(problem) ? weights.rows : weights.lanes);
   return {axis, result.width, rows * weights.lanes, result.blocks(), blocks_in_place};
+}
+
+Operand source_operand(const ConvProblem& problem, const KernelTarget& target, std::int64_t lanes) {
+  Operand source = is_forward(problem) ? input_operand(problem, lanes) : output_operand(problem, lanes);
+  if (multiplies_pairs(problem, target)) source.word = Word::channel_pair;
+  return source;
 }
 
 // Per phase a band has between the least and the most pixels: as many as keep its source in the L2 cache.
@@ -51,9 +58,9 @@ DirectPixels::DirectPixels(const ConvProblem& problem, const KernelTarget& targe
       target_(target),
       loops_(product_loops(target.set)),
       weights_(problem.conv, static_cast<int>(loops_.lanes)),
-      source_(is_forward(problem) ? input_operand(problem, loops_.lanes) : output_operand(problem, loops_.lanes)),
+      source_(source_operand(problem, target, loops_.lanes)),
       result_(is_forward(problem) ? output_operand(problem, loops_.lanes) : input_operand(problem, loops_.lanes)),
-      geometry_(geometry_of(problem, weights_, result_)),
+      geometry_(geometry_of(problem, weights_, source_, result_)),
       packed_axis_(packed_axis(geometry_.axis)),
       bands_(bands_of(problem, packed_axis_, source_, result_)),
       groups_(ceil_div(result_.blocks(), loops_.most_vectors)),
@@ -86,8 +93,8 @@ void DirectPixels::make_tables() {
 
 void DirectPixels::place_scratch() {
   const std::int64_t matrices = weights_.out_blocks * weights_.in_blocks * weights_.window;
-  const std::int64_t transposed = is_forward(problem_) ? 0 : matrices * weights_.lanes * weights_.lanes;
-  scratch_.band_sums = line_bytes(transposed);
+  const bool reads_stored_weights = is_forward(problem_) && !pairs();
+  scratch_.band_sums = reads_stored_weights ? 0 : line_bytes(matrices * geometry_.weight_matrix);
   scratch_.packed = scratch_.band_sums + band_sums_.bytes();
   scratch_.values = scratch_.packed + target_.threads * line_bytes(packed_floats_);
   scratch_.bytes = scratch_.values + target_.threads * line_bytes(values_floats_);
@@ -100,15 +107,32 @@ OperandBand DirectPixels::source_of(const Band& band) const {
 void DirectPixels::run(const ConvCall& call, std::byte* scratch) {
   assert(call.accumulate == Accumulate::overwrite || !(is_forward(problem_) || call.sums != nullptr));
   assert(is_forward(problem_) || (call.gate_x != nullptr) == (call.sums != nullptr));
-  const auto* weights = reinterpret_cast<const float*>(call.operands[1]);
-  if (!is_forward(problem_)) {
-    transpose_weights(weights, reinterpret_cast<float*>(scratch));
-    weights = reinterpret_cast<const float*>(scratch);
-  }
+  const float* const weights =
+      prepare_weights(reinterpret_cast<const float*>(call.operands[1]), reinterpret_cast<float*>(scratch));
   const bool packs = in_place_.empty() || source_norm(call) != nullptr;
   const Job job{call, weights, scratch, packs, packs ? packed_ : in_place_};
   parallel_for(target_.threads, target_.threads, [&](std::int64_t thread) { compute_share(job, thread); });
   if (call.sums != nullptr) band_sums_.add_up(scratch + scratch_.band_sums, *call.sums);
+}
+
+// Weights as the tables want them: stored or `prepared`.
+const float* DirectPixels::prepare_weights(const float* weights, float* prepared) const {
+  if (is_forward(problem_) && !pairs()) return weights;
+  if (is_forward(problem_)) {
+    pair_weights(weights, prepared);
+  } else {
+    transpose_weights(weights, prepared);
+  }
+  return prepared;
+}
+
+void DirectPixels::pair_weights(const float* weights, float* paired) const {
+  const std::int64_t matrices = weights_.in_blocks * weights_.window;
+  parallel_for(target_.threads, weights_.out_blocks, [&](std::int64_t out) {
+    for (std::int64_t matrix = out * matrices; matrix < (out + 1) * matrices; ++matrix) {
+      loops_.pair_rows(weights + matrix * weights_.matrix(), weights_.rows, paired + matrix * geometry_.weight_matrix);
+    }
+  });
 }
 
 // For every tap of every phase, in the order of its segments.
@@ -116,6 +140,7 @@ void DirectPixels::transpose_weights(const float* weights, float* transposed) co
   const std::int64_t kernel = problem_.conv.kernel;
   const std::vector<PhaseTables>& phases = packed_.front();
   parallel_for(target_.threads, result_.blocks(), [&](std::int64_t in) {
+    alignas(64) std::array<float, 16 * 16> matrix{};  // on the way to pairs
     const float* const stored = weights + in * weights_.window * weights_.matrix();
     auto phase = phases.begin();
     for (const AxisPhase& rows : geometry_.axis.phases) {
@@ -127,7 +152,8 @@ void DirectPixels::transpose_weights(const float* weights, float* transposed) co
             for (const Tap& column : columns.taps) {
               const std::int64_t tap = row.kernel * kernel + column.kernel;
               const float* const from = stored + out * weights_.out_stride() + tap * weights_.matrix();
-              loops_.transpose(from, weights_.lanes, weights_.rows, to);
+              loops_.transpose(from, weights_.lanes, weights_.rows, pairs() ? matrix.data() : to);
+              if (pairs()) loops_.pair_rows(matrix.data(), weights_.lanes, to);
               to += geometry_.weight_matrix;
             }
           }
@@ -189,7 +215,7 @@ void DirectPixels::multiply(const Job& job, const Group& group) const {
       call.segments = phase.segments.data() + first;
       call.segment_count = end - first;
       call.accumulate = first == 0 ? onto : Accumulate::add;
-      loops_.products(call);
+      pairs() ? loops_.pair_products(call) : loops_.products(call);
       first = end;
     }
   }
@@ -212,7 +238,7 @@ void DirectPixels::clear(const Job& job, const Group& group) const {
 // What is there already, in fp32, to be added to.
 void DirectPixels::fetch(const Job& job, const Group& group) const {
   const Band& band = bands_[static_cast<std::size_t>(group.band)];
-  const PlaneWindow whole = window_of(band.rows, result_.width, {0, band.rows}, {0, result_.width}, 1);
+  const PlaneWindow whole = window_of(band.rows, result_.width, {0, band.rows}, {0, result_.width}, {1, 1});
   const std::int64_t plane = band.rows * result_.width * result_.lanes;
   for (std::int64_t v = 0; v < group.vectors; ++v) {
     const std::byte* const from = result_at(job, band, group.first_block + v);

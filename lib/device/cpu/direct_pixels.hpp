@@ -16,7 +16,7 @@ class DirectPixels final : public ConvKernel {
   DirectPixels(const ConvProblem& problem, const KernelTarget& target);
 
   std::int64_t scratch_bytes() const override { return scratch_.bytes; }
-  std::string name() const override { return "direct"; }
+  std::string name() const override { return pairs() ? "direct, bf16 products" : "direct"; }
   void run(const ConvCall& call, std::byte* scratch) override;
 
  private:
@@ -24,12 +24,14 @@ class DirectPixels final : public ConvKernel {
   struct Group;                                          // some blocks of the result in one band
   using Tables = std::vector<std::vector<PhaseTables>>;  // for bands as large as the first, as the last
   struct Scratch {
-    std::int64_t band_sums, packed, values, bytes;  // where parts begin, behind transposed weights
+    std::int64_t band_sums, packed, values, bytes;  // where parts begin, behind prepared weights
   };
 
   void make_tables();
   void place_scratch();
   OperandBand source_of(const Band& band) const;
+  const float* prepare_weights(const float* weights, float* prepared) const;
+  void pair_weights(const float* weights, float* paired) const;
   void transpose_weights(const float* weights, float* transposed) const;
   void compute_share(const Job& job, std::int64_t thread) const;
   void multiply(const Job& job, const Group& group) const;
@@ -40,6 +42,7 @@ class DirectPixels final : public ConvKernel {
 
   const InputNorm* source_norm(const ConvCall& call) const;
   bool rounds() const;
+  bool pairs() const { return source_.word == Word::channel_pair; }
   std::int64_t place_of(const Band& band, std::int64_t block) const;
   std::byte* result_at(const Job& job, const Band& band, std::int64_t block) const;
   float* packed_of(const Job& job, std::int64_t thread) const;

@@ -12,8 +12,8 @@ constexpr std::int64_t items_wanted = 32;    // enough for the threads of a rank
 constexpr std::int64_t least_rows = 72;      // of sums over a band: fewer would not pay for packing it
 constexpr std::int64_t dy_bytes = 20 << 10;  // of a band, for a tile's vectors: stays in the L1 cache
 
-std::int64_t band_pixels(const ProductLoops& loops) {
-  return dy_bytes / (loops.most_vectors * loops.lanes * size_of(DType::f32));
+std::int64_t band_pixels(const ProductLoops& loops, DType term) {
+  return dy_bytes / (loops.most_vectors * loops.lanes * size_of(term));
 }
 
 }  // namespace
@@ -39,9 +39,12 @@ DirectWeights::DirectWeights(const ConvProblem& problem, const KernelTarget& tar
       weights_(problem.conv, static_cast<int>(loops_.lanes)),
       x_(input_operand(problem, loops_.lanes)),
       dy_(output_operand(problem, loops_.lanes)),
+      pairs_(multiplies_pairs(problem, target)),
+      x_pairs_{dy_.width, problem.conv.stride, problem.conv.kernel},
+      dy_pairs_{dy_.width, 1, 1},
       axis_(forward_axis(problem.conv)),
       packed_axis_(packed_axis(axis_)),
-      bands_(cut_bands(problem.n, dy_.height, dy_.width, band_pixels(loops_), 1)),
+      bands_(cut_bands(problem.n, dy_.height, dy_.width, band_pixels(loops_, pairs_ ? DType::bf16 : DType::f32), 1)),
       range_blocks_(std::min(ceil_div(least_rows, weights_.window * weights_.rows), x_.blocks())),
       ranges_(ceil_div(x_.blocks(), range_blocks_)),
       pieces_(std::clamp<std::int64_t>(ceil_div(items_wanted, ranges_), 1, std::ssize(bands_))) {
@@ -58,13 +61,12 @@ void DirectWeights::make_tables() {
     for (const std::int64_t range : {std::int64_t{0}, ranges_ - 1}) {
       const std::int64_t first = range * range_blocks_;
       const OperandBand x = x_of(band, first, blocks_of(range));
-      const PixelStrides packed = x.packed_strides(x_.unit());
+      const PixelStrides packed = x_strides(x);
       x_floats_ = std::max(x_floats_, band.images * packed.image);
       packed_.push_back(tables_of(band, x, packed, packed_axis_.advance));
       if (reads_in_place) in_place_.push_back(tables_of(band, x, x_.strides(), axis_.advance));
     }
-    const PixelStrides dy = dy_of(band).packed_strides(dy_.unit());
-    if (!dy_.is_readable()) dy_floats_ = std::max(dy_floats_, band.images * dy.image);
+    if (!dy_.is_readable()) dy_floats_ = std::max(dy_floats_, band.images * dy_strides(band).image);
   }
 }
 
@@ -78,33 +80,46 @@ OperandBand DirectWeights::x_of(const Band& band, std::int64_t first_block, std:
 
 OperandBand DirectWeights::dy_of(const Band& band) const {
   const Span rows{band.first_row, band.rows};
-  const PlaneWindow window = window_of(dy_.height, dy_.width, rows, {0, dy_.width}, 1);
+  const PlaneWindow window = window_of(dy_.height, dy_.width, rows, {0, dy_.width}, {1, 1});
   return {band.first_image, band.images, 0, dy_.blocks(), window};
+}
+
+PixelStrides DirectWeights::x_strides(const OperandBand& x) const {
+  return pairs_ ? x_pairs_.strides(x, x_.lanes) : x.packed_strides(x_.unit());
+}
+
+PixelStrides DirectWeights::dy_strides(const Band& band) const {
+  if (dy_.is_readable()) return dy_.strides();
+  return pairs_ ? dy_pairs_.strides(dy_of(band), dy_.lanes) : dy_of(band).packed_strides(dy_.unit());
 }
 
 WeightTables DirectWeights::tables_of(const Band& band, const OperandBand& read, const PixelStrides& x,
                                       std::int64_t advance) const {
   WeightTables tables;
-  tables.left_step = advance * x_.unit();
+  tables.left_step = pairs_ ? x_.unit() : advance * x_.unit();
   const std::int64_t kernel = problem_.conv.kernel;
+  const auto first_term = [&](std::int64_t block, std::int64_t row, std::int64_t column) {
+    return pairs_ ? (block * kernel + column) * x.block + row * x.row : block * x.block + x.pixel(row, column);
+  };
   for (std::int64_t block = 0; block < read.blocks; ++block) {
     for (std::int64_t tap = 0; tap < weights_.window; ++tap) {
       for (std::int64_t channel = 0; channel < x_.channels_in(read.first_block + block); ++channel) {
-        tables.left_offsets.push_back(block * x.block + x.pixel(tap / kernel, tap % kernel) + channel);
+        tables.left_offsets.push_back(first_term(block, tap / kernel, tap % kernel) + channel);
         tables.out_offsets.push_back(((block * weights_.window + tap) * weights_.rows + channel) * weights_.lanes);
       }
     }
   }
-  const PixelStrides dy = dy_.is_readable() ? dy_.strides() : dy_of(band).packed_strides(dy_.unit());
+  const PixelStrides dy = dy_strides(band);
+  const std::int64_t steps = pairs_ ? dy_pairs_.in_row() : dy_.width;
   for (std::int64_t image = 0; image < band.images; ++image) {
     for (std::int64_t row = 0; row < band.rows; ++row) {
       const std::int64_t left = image * x.image + row * advance * x.row;
       const std::int64_t right = image * dy.image + row * dy.row;
       // Without a gap on the left, rows follow each other.
-      if (row > 0 && x.row == dy_.width * x.column) {
-        tables.segments.back().steps += dy_.width;
+      if (row > 0 && advance * x.row == steps * tables.left_step) {
+        tables.segments.back().steps += steps;
       } else {
-        tables.segments.push_back({left, right, dy_.width});
+        tables.segments.push_back({left, right, steps});
       }
     }
   }
@@ -112,7 +127,6 @@ WeightTables DirectWeights::tables_of(const Band& band, const OperandBand& read,
 }
 
 void DirectWeights::run(const ConvCall& call, std::byte* scratch) {
-  assert(call.y_moments == nullptr);
   const bool packs = in_place_.empty() || call.x_norm != nullptr;
   const bool sums_in_place = pieces_ == 1 && call.accumulate == Accumulate::overwrite;
   auto* const sums = reinterpret_cast<float*>(sums_in_place ? call.operands[2] : scratch);
@@ -133,11 +147,26 @@ void DirectWeights::compute_range(const Job& job, const Range& range) const {
   for (std::int64_t i = first; i < cut(bands, pieces_, range.piece + 1); ++i) {
     const Band& band = bands_[static_cast<std::size_t>(i)];
     const OperandBand x = x_of(band, range.index * range_blocks_, blocks_of(range.index));
-    if (job.packs) pack(loops_, x_, job.call.operands[0], x, job.call.x_norm, x_packed(job, range.thread));
-    if (!dy_.is_readable()) {
-      pack(loops_, dy_, job.call.operands[1], dy_of(band), nullptr, dy_packed(job, range.thread));
-    }
+    if (job.packs) pack_x(job, range.thread, x);
+    if (!dy_.is_readable()) pack_dy(job, range.thread, band);
     multiply(job, range, band, i == first ? Accumulate::overwrite : Accumulate::add);
+  }
+}
+
+void DirectWeights::pack_x(const Job& job, std::int64_t thread, const OperandBand& x) const {
+  const InputNorm* const norm = job.call.x_norm;
+  if (pairs_) {
+    pack_pairs(loops_, x_, job.call.operands[0], x, x_pairs_, norm, x_packed(job, thread));
+  } else {
+    pack(loops_, x_, job.call.operands[0], x, norm, x_packed(job, thread));
+  }
+}
+
+void DirectWeights::pack_dy(const Job& job, std::int64_t thread, const Band& band) const {
+  if (pairs_) {
+    pack_pairs(loops_, dy_, job.call.operands[1], dy_of(band), dy_pairs_, nullptr, dy_packed(job, thread));
+  } else {
+    pack(loops_, dy_, job.call.operands[1], dy_of(band), nullptr, dy_packed(job, thread));
   }
 }
 
@@ -145,18 +174,14 @@ void DirectWeights::multiply(const Job& job, const Range& range, const Band& ban
   const std::size_t kind = (band.is_as_large_as(bands_.front()) ? 0U : 2U) + (range.index + 1 < ranges_ ? 0U : 1U);
   const WeightTables& tables = job.tables[kind];
   const std::int64_t first_block = range.index * range_blocks_;
-  const OperandBand dy = dy_of(band);
   Products call{};
   call.left = x_packed(job, range.thread);
   if (!job.packs) call.left = x_.values_at(job.call.operands[0], x_of(band, first_block, 1));
   call.left_step = tables.left_step;
   call.left_offsets = tables.left_offsets.data();
   const float* right = dy_packed(job, range.thread);
-  call.right_stride = dy.packed_strides(dy_.unit()).block;
-  if (dy_.is_readable()) {
-    right = dy_.values_at(job.call.operands[1], dy);
-    call.right_stride = dy_.plane();
-  }
+  call.right_stride = dy_strides(band).block;
+  if (dy_.is_readable()) right = dy_.values_at(job.call.operands[1], dy_of(band));
   call.segments = tables.segments.data();
   call.segment_count = std::ssize(tables.segments);
   float* const sums = job.sums + range.piece * line_bytes(weights_.count()) / size_of(DType::f32) +
@@ -171,7 +196,7 @@ void DirectWeights::multiply(const Job& job, const Range& range, const Band& ban
     call.vectors = static_cast<int>(cut(dy_.blocks(), groups, group + 1) - block);
     call.right = right + block * call.right_stride;
     call.out = sums + block * call.out_stride;
-    loops_.products(call);
+    pairs_ ? loops_.pair_products(call) : loops_.products(call);
   }
   clear_padding(sums, range.index);
 }

@@ -22,7 +22,7 @@ class DirectWeights final : public ConvKernel {
   DirectWeights(const ConvProblem& problem, const KernelTarget& target);
 
   std::int64_t scratch_bytes() const override { return scratch_.bytes; }
-  std::string name() const override { return "direct"; }
+  std::string name() const override { return pairs_ ? "direct, bf16 products" : "direct"; }
   void run(const ConvCall& call, std::byte* scratch) override;
 
  private:
@@ -37,6 +37,10 @@ class DirectWeights final : public ConvKernel {
   std::int64_t blocks_of(std::int64_t range) const;
   OperandBand x_of(const Band& band, std::int64_t first_block, std::int64_t blocks) const;
   OperandBand dy_of(const Band& band) const;
+  PixelStrides x_strides(const OperandBand& x) const;  // packed
+  PixelStrides dy_strides(const Band& band) const;     // in place or packed
+  void pack_x(const Job& job, std::int64_t thread, const OperandBand& x) const;
+  void pack_dy(const Job& job, std::int64_t thread, const Band& band) const;
   void compute_range(const Job& job, const Range& range) const;
   void multiply(const Job& job, const Range& range, const Band& band, Accumulate accumulate) const;
   void clear_padding(float* sums, std::int64_t range) const;
@@ -50,6 +54,8 @@ class DirectWeights final : public ConvKernel {
   WeightPlaces weights_;
   Operand x_;
   Operand dy_;
+  bool pairs_;  // terms are pairs of columns in bf16
+  ColumnPairs x_pairs_, dy_pairs_;
   Axis axis_;
   Axis packed_axis_;
   std::vector<Band> bands_;

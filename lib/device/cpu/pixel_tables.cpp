@@ -44,7 +44,7 @@ void add_segments(const PixelGeometry& geometry, const PhasePair& pair, const Op
         if (operand.layout == Layout::images && &column != pair.columns.taps.data()) {
           tables.segments.back().steps += operand.channels;
         } else {
-          tables.segments.push_back({left, right, operand.channels_in(block)});
+          tables.segments.push_back({left, right, operand.words_of(operand.channels_in(block))});
         }
         right += geometry.weight_matrix;
       }

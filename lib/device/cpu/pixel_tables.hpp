@@ -12,7 +12,7 @@ namespace lockstep::cpu {
 struct PixelGeometry {
   Axis axis;                   // of rows and columns alike
   std::int64_t width;          // of the result
-  std::int64_t weight_matrix;  // floats of a source block's weights under one tap
+  std::int64_t weight_matrix;  // words of a source block's weights under one tap
   std::int64_t result_blocks;
   std::int64_t most_blocks;  // of the source to be read together
 };

@@ -13,10 +13,15 @@ const ProductLoops& product_loops();
 namespace avx512 {
 const ProductLoops& product_loops();
 }
+namespace avx512_bf16 {
+const ProductLoops& product_loops();
+}
 
 const ProductLoops& product_loops(InstructionSet set) {
   assert(runs_here(set));
   switch (set) {
+    case InstructionSet::avx512_bf16:
+      return avx512_bf16::product_loops();
     case InstructionSet::avx512:
       return avx512::product_loops();
     case InstructionSet::avx2:

@@ -12,6 +12,7 @@ constexpr std::int64_t tile_rows[most_vectors] = {8, 6};
 // clang-format off
 #include "device/cpu/loops/vectors.inl"
 #include "device/cpu/loops/norm_vectors.inl"
+#include "device/cpu/kernels/add_pair.inl"
 #include "device/cpu/kernels/products.inl"
 #include "device/cpu/kernels/product_operands.inl"
 #include "device/cpu/kernels/product_table.inl"

@@ -17,6 +17,7 @@ const WinogradLoops& winograd_loops(DType storage);
 const WinogradLoops& winograd_loops(InstructionSet set, DType storage) {
   assert(runs_here(set) && (storage == DType::f32 || storage == DType::bf16));
   switch (set) {
+    case InstructionSet::avx512_bf16:
     case InstructionSet::avx512:
       return avx512::winograd_loops(storage);
     case InstructionSet::avx2:

@@ -6,24 +6,26 @@ inline Floats normalised(Floats value, const BlockNorm& norm) {
   return norm.activation == Activation::relu ? relu(z) : z;
 }
 
-inline float* fill_zero(float* packed, std::int64_t vectors) {
+template <typename Element>
+inline Element* fill_zero(Element* packed, std::int64_t vectors) {
   for (std::int64_t i = 0; i < vectors; ++i, packed += lanes) store(zero, packed);
   return packed;
 }
 
-template <typename Storage>
-void pack_plane(const void* x_data, const PlaneWindow& window, const BlockNorm& norm, float* packed) {
+template <typename From, typename To>
+void pack_plane(const void* x_data, const PlaneWindow& window, const BlockNorm& norm, float* words) {
   const std::int64_t first = window.first_inside;
   const std::int64_t last = window.last_inside;
-  const std::int64_t stride = window.step * lanes;
+  const std::int64_t stride = window.step.column * lanes;
+  auto* packed = reinterpret_cast<To*>(words);
   for (std::int64_t r = 0; r < window.rows; ++r) {
-    const std::int64_t row = window.first_row + r * window.step;
+    const std::int64_t row = window.first_row + r * window.step.row;
     if (row < 0 || row >= window.height || first == last) {
       packed = fill_zero(packed, window.columns);
       continue;
     }
-    const std::int64_t pixel = row * window.width + window.first_column + first * window.step;
-    const auto* x = static_cast<const Storage*>(x_data) + pixel * lanes;
+    const std::int64_t pixel = row * window.width + window.first_column + first * window.step.column;
+    const auto* x = static_cast<const From*>(x_data) + pixel * lanes;
     packed = fill_zero(packed, first);
     if (norm.rows == nullptr) {
       for (std::int64_t c = first; c < last; ++c, x += stride, packed += lanes) store(load(x), packed);
@@ -32,6 +34,36 @@ void pack_plane(const void* x_data, const PlaneWindow& window, const BlockNorm& 
         store(normalised(load(x), norm), packed);
     }
     packed = fill_zero(packed, window.columns - last);
+  }
+}
+
+// Two vectors as pairs of bf16.
+inline void store_pairs(Floats low, Floats high, float* pairs) {
+  store_raw((rounded(low) >> 16) | (rounded(high) & 0xffff0000U), pairs);
+}
+
+void pack_column_pairs(const void* x_data, const PlaneWindow& window, const BlockNorm& norm, float* packed) {
+  const std::int64_t stride = window.step.column * lanes;
+  for (std::int64_t r = 0; r < window.rows; ++r) {
+    const std::int64_t row = window.first_row + r * window.step.row;
+    if (row < 0 || row >= window.height) {
+      packed = fill_zero(packed, window.columns / 2);
+      continue;
+    }
+    const auto* const x = static_cast<const Bf16*>(x_data) + (row * window.width + window.first_column) * lanes;
+    const auto value = [&](std::int64_t column) {
+      if (column < window.first_inside || column >= window.last_inside) return zero;
+      const Floats raw = load(x + column * stride);
+      return norm.rows == nullptr ? raw : normalised(raw, norm);
+    };
+    for (std::int64_t c = 0; c < window.columns; c += 2, packed += lanes) store_pairs(value(c), value(c + 1), packed);
+  }
+}
+
+void pair_rows(const float* matrix, std::int64_t rows, float* pairs) {
+  for (std::int64_t row = 0; row < rows; row += 2, pairs += lanes) {
+    const float* const low = matrix + row * lanes;
+    store_pairs(load(low), row + 1 < rows ? load(low + lanes) : zero, pairs);
   }
 }
 
@@ -53,15 +85,15 @@ template <std::int64_t channels>
 void pack_planes(const float* image, const PlaneWindow& window, float* packed) {
   const std::int64_t plane = window.height * window.width;
   for (std::int64_t r = 0; r < window.rows; ++r, packed += window.columns * channels) {
-    const std::int64_t row = window.first_row + r * window.step;
+    const std::int64_t row = window.first_row + r * window.step.row;
     const bool is_inside = row >= 0 && row < window.height && window.first_inside < window.last_inside;
     const std::int64_t first = is_inside ? window.first_inside : window.columns;
     const std::int64_t last = is_inside ? window.last_inside : window.columns;
     for (std::int64_t i = 0; i < first * channels; ++i) packed[i] = 0;
     for (std::int64_t i = last * channels; i < window.columns * channels; ++i) packed[i] = 0;
     if (!is_inside) continue;
-    const float* const pixels = image + row * window.width + window.first_column + first * window.step;
-    pack_pixels<channels>(pixels, plane, window.step, last - first, packed + first * channels);
+    const float* const pixels = image + row * window.width + window.first_column + first * window.step.column;
+    pack_pixels<channels>(pixels, plane, window.step.column, last - first, packed + first * channels);
   }
 }
 

@@ -1,8 +1,16 @@
-// Tiles of sums of products. Included inside a namespace per instruction set, after loops/vectors.inl, with
-// most_vectors, and tile_rows: how many rows of 1, 2, ... vectors the registers hold.
+// Tiles of sums of products. Included inside a namespace per instruction set, after loops/vectors.inl and a definition of
+// add_pair, with most_vectors, and tile_rows: how many rows of 1, 2, ... vectors the registers hold.
 
-// One step of every sum of a tile: a value of each row, broadcast, times the vectors on the right.
-template <int rows, int vectors>
+// What a word of 32 bits holds.
+struct OneFloat {
+  static Floats add_product(Floats sum, float left, Floats right) { return sum + left * right; }
+};
+struct PairOfBf16 {
+  static Floats add_product(Floats sum, float left, Floats right) { return add_pair(sum, left, right); }
+};
+
+// One step of every sum of a tile: a word of each row, broadcast, times the vectors on the right.
+template <typename Word, int rows, int vectors>
 inline void add_step(Floats (&sums)[rows][vectors], const float* const (&left)[rows], std::int64_t at,
                      const float* right, std::int64_t right_stride) {
   Floats factors[vectors];
@@ -12,12 +20,12 @@ inline void add_step(Floats (&sums)[rows][vectors], const float* const (&left)[r
   for (int row = 0; row < rows; ++row) {
     const float value = left[row][at];
 #pragma GCC unroll 16
-    for (int v = 0; v < vectors; ++v) sums[row][v] += value * factors[v];
+    for (int v = 0; v < vectors; ++v) sums[row][v] = Word::add_product(sums[row][v], value, factors[v]);
   }
 }
 
 // The loops over rows and vectors are unrolled to the end: only then do the sums stay in registers.
-template <int rows, int vectors>
+template <typename Word, int rows, int vectors>
 void multiply_tile(const Products& call, std::int64_t first) {
   Floats sums[rows][vectors];
   const float* left[rows];
@@ -37,7 +45,7 @@ void multiply_tile(const Products& call, std::int64_t first) {
 #pragma GCC unroll 16
     for (int row = 0; row < rows; row += 64 / (4 * lanes)) __builtin_prefetch(left[row] + at + ahead);
     for (std::int64_t j = segment->steps; j > 0; --j, at += step, right += lanes) {
-      add_step(sums, left, at, right, right_stride);
+      add_step<Word>(sums, left, at, right, right_stride);
     }
   }
   const bool adds = call.accumulate == Accumulate::add;
@@ -52,34 +60,35 @@ void multiply_tile(const Products& call, std::int64_t first) {
   }
 }
 
-template <int vectors, int rows>
+template <typename Word, int vectors, int rows>
 void multiply_tiles(const Products& call, std::int64_t first, std::int64_t tiles, std::int64_t rows_each) {
   if (rows_each == rows) {
-    for (std::int64_t tile = 0; tile < tiles; ++tile) multiply_tile<rows, vectors>(call, first + tile * rows);
+    for (std::int64_t tile = 0; tile < tiles; ++tile) multiply_tile<Word, rows, vectors>(call, first + tile * rows);
   } else if constexpr (rows > 1) {
-    multiply_tiles<vectors, rows - 1>(call, first, tiles, rows_each);
+    multiply_tiles<Word, vectors, rows - 1>(call, first, tiles, rows_each);
   }
 }
 
 // Tiles of nearly equal size: a small one at the end would wait for its own additions.
-template <int vectors>
+template <typename Word, int vectors>
 void multiply(const Products& call) {
   constexpr std::int64_t most = tile_rows[vectors - 1];
   const std::int64_t tiles = (call.rows + most - 1) / most;
   if (tiles == 0) return;
   const std::int64_t rows_each = call.rows / tiles;
   const std::int64_t larger = call.rows % tiles;
-  multiply_tiles<vectors, most>(call, 0, larger, rows_each + 1);
-  multiply_tiles<vectors, most>(call, larger * (rows_each + 1), tiles - larger, rows_each);
+  multiply_tiles<Word, vectors, most>(call, 0, larger, rows_each + 1);
+  multiply_tiles<Word, vectors, most>(call, larger * (rows_each + 1), tiles - larger, rows_each);
 }
 
-template <int vectors>
+template <typename Word, int vectors>
 void products_of(const Products& call) {
   if (call.vectors == vectors) {
-    multiply<vectors>(call);
+    multiply<Word, vectors>(call);
   } else if constexpr (vectors > 1) {
-    products_of<vectors - 1>(call);
+    products_of<Word, vectors - 1>(call);
   }
 }
 
-void products(const Products& call) { products_of<most_vectors>(call); }
+void products(const Products& call) { products_of<OneFloat, most_vectors>(call); }
+void pair_products(const Products& call) { products_of<PairOfBf16, most_vectors>(call); }

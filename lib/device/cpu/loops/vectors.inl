@@ -48,12 +48,14 @@ inline Halves upper_halves(Vector pairs) {
 inline Floats load(const Bf16* address) { return widen<lanes>(load_raw<Halves>(address)); }
 
 inline void store(Floats value, float* address) { store_raw(value, address); }
-// Rounds to nearest, ties to even; NaN stays NaN.
-inline void store(Floats value, Bf16* address) {
+// The upper halves are `value` in bf16, rounded to nearest, ties to even; NaN stays NaN.
+inline Words rounded(Floats value) {
   const auto bits = reinterpret_cast<Words>(value);
-  const Words rounded = bits + 0x7fffU + ((bits >> 16) & 1U);
   const auto is_nan = reinterpret_cast<Words>(value != value);
-  store_raw(upper_halves<lanes>(reinterpret_cast<Pairs>(rounded | is_nan)), address);
+  return (bits + 0x7fffU + ((bits >> 16) & 1U)) | is_nan;
+}
+inline void store(Floats value, Bf16* address) {
+  store_raw(upper_halves<lanes>(reinterpret_cast<Pairs>(rounded(value))), address);
 }
 
 constexpr Floats zero = {};
