@@ -1,5 +1,6 @@
-// Arithmetic that runs on the host and on a GPU: its mark, and conversions between fp32 and the bits of half precision,
-// which are one instruction on a GPU. Both round to nearest, ties to even; NaN stays NaN.
+// Arithmetic that runs on the host and on a GPU: its mark, and conversions that are one instruction on a GPU, between
+// fp32 and the bits of half precision and from doubles to whole numbers. All round to nearest, ties to even; NaN stays
+// NaN.
 #pragma once
 
 #include <bit>
@@ -68,6 +69,24 @@ LOCKSTEP_HOST_DEVICE inline std::uint16_t to_bf16(float value) {
   const std::uint32_t rounded = bits + 0x7FFFU + ((bits >> 16) & 1U);
   const bool is_nan = (bits & 0x7FFFFFFFU) > 0x7F800000U;
   return static_cast<std::uint16_t>((is_nan ? bits | 0x400000U : rounded) >> 16);
+#endif
+}
+
+// Of values less than 2^63 in size. x86 processors before AVX-512 convert one at a time: here are additions and shifts,
+// of which a compiler makes vectors.
+LOCKSTEP_HOST_DEVICE inline std::int64_t nearest_whole(double value) {
+#ifdef __CUDA_ARCH__
+  return __double2ll_rn(value);
+#else
+  // Added to a double of less than 2^51 in size it leaves no bits for a fraction: what is added to its own is the
+  // whole.
+  constexpr double no_fraction = 0x1.8p52;
+  const auto bits_of_whole = [=](double of) {
+    return std::bit_cast<std::uint64_t>(of + no_fraction) - std::bit_cast<std::uint64_t>(no_fraction);
+  };
+  const double high = (value * 0x1p-32 + no_fraction) - no_fraction;
+  const double low = value - high * 0x1p32;  // exact, and at most 2^31 in size
+  return static_cast<std::int64_t>((bits_of_whole(high) << 32) + bits_of_whole(low));
 #endif
 }
 

@@ -18,7 +18,7 @@ struct FixedPoint {
 
   LOCKSTEP_HOST_DEVICE bool holds(float value) const { return std::fabs(value) < limit; }  // no NaN either
   LOCKSTEP_HOST_DEVICE std::int64_t fixed(float value) const {
-    return holds(value) ? std::llrint(static_cast<double>(value) * 0x1p40) : 0;
+    return nearest_whole(static_cast<double>(holds(value) ? value : 0.0F) * 0x1p40);
   }
   LOCKSTEP_HOST_DEVICE static float value(std::int64_t fixed) {
     return static_cast<float>(static_cast<double>(fixed) * 0x1p-40);

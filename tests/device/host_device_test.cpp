@@ -81,5 +81,19 @@ INSTANTIATE_TEST_SUITE_P(, HalfPrecisionTest,
                                          Format{"bf16", 8, 7, from_bf16, to_bf16}),
                          [](const auto& test) { return test.param.name; });
 
+TEST(NearestWholeTest, rounds_as_the_library_does_over_its_whole_range) {
+  for (int exponent = -3; exponent < 63; ++exponent) {
+    for (const double fraction : {1.0, 1.25, 1.5, 1.75, 1 + 0x1p-24, 2 - 0x1p-23, 1.0000305175, 1.9999847412}) {
+      for (const double sign : {-1.0, 1.0}) {
+        const double value = sign * std::ldexp(fraction, exponent);
+        ASSERT_EQ(nearest_whole(value), std::llrint(value)) << value;
+      }
+    }
+  }
+  for (const double value : {0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0x1p31 + 0.5, 0x1p31 - 0.5, -0x1p31 - 0.5, 0x1p51}) {
+    EXPECT_EQ(nearest_whole(value), std::llrint(value)) << value;
+  }
+}
+
 }  // namespace
 }  // namespace lockstep
