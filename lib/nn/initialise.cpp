@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "device/cpu/parallel.hpp"
 
 namespace lockstep {
 namespace {
@@ -32,11 +33,12 @@ float draw(const Initial& initial, std::uint32_t a, std::uint32_t b) {
 std::vector<float> initial_values(const Parameter& parameter, std::uint64_t seed) {
   const std::uint64_t name_hash = XXH3_64bits(parameter.name.data(), parameter.name.size());
   std::vector<float> values(static_cast<std::size_t>(parameter.count()));
-  for (std::size_t i = 0; i < values.size(); i += 2) {
-    const auto bits = block(seed, name_hash, i / 2);
+  cpu::parallel_for(cpu::loop_threads(), (parameter.count() + 1) / 2, [&](std::int64_t pair) {
+    const auto bits = block(seed, name_hash, static_cast<std::uint64_t>(pair));
+    const auto i = 2 * static_cast<std::size_t>(pair);
     values[i] = draw(parameter.initial, bits[0], bits[1]);
     if (i + 1 < values.size()) values[i + 1] = draw(parameter.initial, bits[2], bits[3]);
-  }
+  });
   return values;
 }
 
