@@ -95,6 +95,8 @@ def main():
     if not (options.programs / "train_cifar").exists():
         sys.exit(f"no train_cifar in '{options.programs}' (--programs). Build the release preset.")
     kills = options.write_kills or (5 if options.quick else 100)
+    if options.folder:
+        options.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="chaos-", dir=options.folder) as name:
         ground = Ground(Options(options.programs.resolve(), shlex.split(options.launcher), pathlib.Path(name),
                                 options.device, write_kills=kills))
