@@ -17,6 +17,7 @@ using Parameters = std::tuple<InstructionSet, DType>;
 constexpr std::array directions{Direction::forward, Direction::backward_data, Direction::backward_weight};
 
 Conv2d conv_of(std::int64_t in, std::int64_t out, std::int64_t padding = 1) { return {in, out, 3, 1, padding}; }
+Conv2d stride_2(std::int64_t in, std::int64_t out) { return {in, out, 3, 2, 1}; }
 
 // The cuts that make_winograd chooses among, made so small that every shape here has several pieces and a rest.
 std::unique_ptr<ConvKernel> make_first_way(const ConvProblem& problem, const KernelTarget& target) {
@@ -63,6 +64,13 @@ TEST_P(WinogradTest, agrees_with_plain_loops_for_every_size) {
   expect_right({conv_of(4, 3), 1, 224, 9});
 }
 
+TEST_P(WinogradTest, agrees_with_plain_loops_for_every_size_at_stride_2) {
+  for (std::int64_t size = 1; size <= 18; ++size) expect_right({stride_2(10, 12), 2, size, size});
+  for (const std::int64_t size : {28, 33, 56}) expect_right({stride_2(4, 6), 1, size, size});
+  expect_right({stride_2(4, 3), 1, 224, 9});
+  expect_right({stride_2(70, 136), 1, 16, 15});
+}
+
 TEST_P(WinogradTest, agrees_with_plain_loops_for_every_padding) {
   for (const std::int64_t padding : {0, 1, 2})
     for (const std::int64_t height : {3, 4, 9, 10}) expect_right({conv_of(10, 12, padding), 2, height, 6});
@@ -87,6 +95,7 @@ TEST_P(WinogradTest, agrees_with_plain_loops_for_shapes_drawn_at_random) {
     };
     expect_right(
         {conv_of(draw(0, 4, 50), draw(1, 1, 50), draw(2, 0, 2)), draw(3, 1, 5), draw(4, 3, 14), draw(5, 3, 14)});
+    expect_right({stride_2(draw(6, 4, 50), draw(7, 1, 50)), draw(8, 1, 5), draw(9, 1, 28), draw(10, 1, 28)});
   }
 }
 
@@ -94,9 +103,11 @@ TEST_P(WinogradTest, normalises_what_it_reads_and_keeps_the_padding_zero) {
   constexpr std::array with_norm{Direction::forward, Direction::backward_weight};
   for (const Activation activation : {Activation::none, Activation::relu}) {
     for (const std::int64_t size : {4, 9, 16}) {
-      ConvCase convolution(set(), precision(), {conv_of(20, 16), 3, size, size});
-      convolution.use_norm(activation);
-      expect_right(convolution, with_norm);
+      for (const Conv2d& conv : {conv_of(20, 16), stride_2(20, 16)}) {
+        ConvCase convolution(set(), precision(), {conv, 3, size, size});
+        convolution.use_norm(activation);
+        expect_right(convolution, with_norm);
+      }
     }
   }
 }
@@ -105,13 +116,15 @@ TEST_P(WinogradTest, leaves_the_moments_of_what_it_stored) {
   for (const ConvCase::Make make : ways) {
     EXPECT_LE(ConvCase(set(), precision(), {conv_of(20, 20), 3, 9, 8}).sums_error(Direction::forward, make), 1e-6);
     EXPECT_LE(ConvCase(set(), precision(), {conv_of(6, 30), 3, 33, 33}).sums_error(Direction::forward, make), 1e-6);
+    EXPECT_LE(ConvCase(set(), precision(), {stride_2(20, 30), 3, 33, 32}).sums_error(Direction::forward, make), 1e-6);
   }
 }
 
 TEST_P(WinogradTest, closes_the_gate_of_the_norm_in_front_and_leaves_its_sums) {
   for (const Activation activation : {Activation::none, Activation::relu}) {
     for (const ConvCase::Make make : ways) {
-      for (const ConvSizes& sizes : {ConvSizes{conv_of(20, 12), 3, 9, 8}, ConvSizes{conv_of(30, 6), 1, 33, 33}}) {
+      for (const ConvSizes& sizes : {ConvSizes{conv_of(20, 12), 3, 9, 8}, ConvSizes{conv_of(30, 6), 1, 33, 33},
+                                     ConvSizes{stride_2(20, 12), 2, 19, 18}}) {
         ConvCase convolution(set(), precision(), sizes);
         convolution.use_norm(activation);
         EXPECT_LE(convolution.sums_error(Direction::backward_data, make), 1e-5);
@@ -125,15 +138,19 @@ TEST_P(WinogradTest, adds_the_gradient_to_what_is_there) {
   for (const ConvCase::Make make : ways) {
     EXPECT_LE(ConvCase(set(), precision(), {conv_of(20, 12), 3, 9, 8}).error_onto(make, 0.5F),
               tolerance(Direction::backward_data));
+    EXPECT_LE(ConvCase(set(), precision(), {stride_2(20, 12), 2, 19, 18}).error_onto(make, 0.5F),
+              tolerance(Direction::backward_data));
   }
 }
 
 TEST_P(WinogradTest, adds_a_parts_gradient_exactly_once) {
   for (const ConvCase::Make make : ways) {
-    ConvCase convolution(set(), precision(), {conv_of(22, 30), 4, 12, 12});
-    const std::vector<float> alone = convolution.backward_weight(make, Accumulate::overwrite, 0.5F);
-    const std::vector<float> added = convolution.backward_weight(make, Accumulate::add, 0.5F);
-    for (std::size_t i = 0; i < alone.size(); ++i) ASSERT_EQ(added[i], alone[i] + 0.5F);
+    for (const Conv2d& conv : {conv_of(22, 30), stride_2(22, 30)}) {
+      ConvCase convolution(set(), precision(), {conv, 4, 12, 12});
+      const std::vector<float> alone = convolution.backward_weight(make, Accumulate::overwrite, 0.5F);
+      const std::vector<float> added = convolution.backward_weight(make, Accumulate::add, 0.5F);
+      for (std::size_t i = 0; i < alone.size(); ++i) ASSERT_EQ(added[i], alone[i] + 0.5F);
+    }
   }
 }
 
@@ -145,12 +162,15 @@ INSTANTIATE_TEST_SUITE_P(sets, WinogradTest,
                          testing::Combine(testing::ValuesIn(sets_here()), testing::Values(DType::f32, DType::bf16)),
                          name_of_test);
 
-TEST(WinogradChoiceTest, computes_windows_of_three_by_three_at_every_pixel_of_features) {
+TEST(WinogradChoiceTest, computes_windows_of_three_by_three_of_features) {
   const ConvProblem fits{Direction::forward, conv_of(16, 16), 1, 8, 8, Layout::features, DType::f32};
   const KernelTarget target{InstructionSet::baseline, 1};
   EXPECT_NE(make_winograd(fits, target), nullptr);
-  for (const Conv2d& conv :
-       {Conv2d{16, 16, 1, 1, 0}, Conv2d{16, 16, 5, 1, 2}, Conv2d{16, 16, 3, 2, 1}, Conv2d{16, 16, 3, 1, 3}}) {
+  ConvProblem strided = fits;
+  strided.conv = stride_2(16, 16);
+  EXPECT_NE(make_winograd(strided, target), nullptr);
+  for (const Conv2d& conv : {Conv2d{16, 16, 1, 1, 0}, Conv2d{16, 16, 5, 1, 2}, Conv2d{16, 16, 3, 2, 0},
+                             Conv2d{16, 16, 3, 3, 1}, Conv2d{16, 16, 3, 1, 3}}) {
     ConvProblem other = fits;
     other.conv = conv;
     EXPECT_EQ(make_winograd(other, target), nullptr) << other.text();
@@ -173,7 +193,11 @@ TEST(WinogradChoiceTest, pays_where_tiles_are_full_and_weights_are_used_often) {
     EXPECT_FALSE(pays(direction, 64, 2, conv_of(64, 64)));
     EXPECT_FALSE(pays(direction, 64, 1, conv_of(64, 64)));
     EXPECT_FALSE(pays(direction, 4, 4, conv_of(512, 512)));
-    EXPECT_FALSE(pays(direction, 64, 32, {64, 64, 3, 2, 1}));
+    EXPECT_TRUE(pays(direction, 64, 16, stride_2(32, 64)));
+    EXPECT_TRUE(pays(direction, 64, 8, stride_2(256, 512)));
+    EXPECT_FALSE(pays(direction, 128, 32, stride_2(16, 32)));
+    EXPECT_FALSE(pays(direction, 16, 28, stride_2(256, 256)));
+    EXPECT_FALSE(pays(direction, 16, 8, stride_2(256, 512)));
   }
   EXPECT_TRUE(pays(Direction::backward_data, 64, 4, conv_of(64, 64, 0)));
   EXPECT_FALSE(pays(Direction::forward, 64, 4, conv_of(64, 64, 0)));

@@ -10,7 +10,7 @@ namespace {
 
 // Of all weights once they are transformed, which sums of their gradients take as well.
 std::int64_t transformed_bytes(const WinogradShape& shape) {
-  return points * shape.in_blocks * shape.out_blocks * shape.lanes() * shape.lanes() * size_of(DType::f32);
+  return shape.loops->points * shape.in_blocks * shape.out_blocks * shape.lanes() * shape.lanes() * size_of(DType::f32);
 }
 
 // Blocks of at least `least` and at most `most` channels, half of all if it lies between them.
@@ -23,7 +23,8 @@ std::unique_ptr<ConvKernel> make_pass(const WinogradShape& shape) {
   constexpr std::int64_t least_pieces = 4;
   const std::int64_t lanes = shape.lanes();
   const std::int64_t tiles = shape.tiles();
-  const std::int64_t at_once = tiles >= 32 * 24 ? 24 : 12;  // whole rows of registers; enough pieces for threads
+  // Whole rows of registers; enough pieces for threads; the 81 points of stride 2 in the L2 cache.
+  const std::int64_t at_once = shape.problem.conv.stride == 1 && tiles >= 32 * 24 ? 24 : 12;
   if (transformed_bytes(shape) <= most_weight_bytes && tiles >= least_pieces * at_once) {
     return make_winograd_by_tiles(shape, at_once);
   }
@@ -42,23 +43,29 @@ std::unique_ptr<ConvKernel> make_gradient(const WinogradShape& shape) {
 // Weights of fewer input channels are stored without blocks of them.
 bool computes(const ConvProblem& problem) {
   const Conv2d& conv = problem.conv;
-  return conv.kernel == 3 && conv.stride == 1 && conv.padding <= 2 && problem.input == Layout::features &&
-         conv.in_channels > most_image_channels;
+  const bool has_form = conv.stride == 1 ? conv.padding <= 2 : conv.stride == 2 && conv.padding == 1;
+  return conv.kernel == 3 && has_form && problem.input == Layout::features && conv.in_channels > most_image_channels;
 }
 
 }  // namespace
 
 bool winograd_pays(const ConvProblem& problem) {
-  // Of a tile's 16, on average: it takes 36 products where direct takes 9 a pixel.
-  constexpr std::int64_t least_pixels = 6;
-  // Or transforming the weights takes longer than they save.
-  constexpr std::int64_t least_tiles = 6;
   if (!computes(problem)) return false;
-  const bool writes_x = problem.direction == Direction::backward_data;
-  const std::int64_t height = writes_x ? problem.h : problem.conv.out_size(problem.h);
-  const std::int64_t width = writes_x ? problem.w : problem.conv.out_size(problem.w);
-  const std::int64_t tiles = ceil_div(height, tile_size) * ceil_div(width, tile_size);
-  return height * width >= least_pixels * tiles && problem.n * tiles >= least_tiles;
+  const Conv2d& conv = problem.conv;
+  const bool is_strided = conv.stride == 2;
+  // What is cut into tiles is what a pass writes. Of stride 2 it is y in either case: dx has four times its pixels.
+  const bool writes_x = problem.direction == Direction::backward_data && !is_strided;
+  const std::int64_t height = writes_x ? problem.h : conv.out_size(problem.h);
+  const std::int64_t width = writes_x ? problem.w : conv.out_size(problem.w);
+  constexpr std::int64_t side = 4;
+  const std::int64_t tiles = ceil_div(height, side) * ceil_div(width, side);
+  // Of a tile's 16, on average: it takes 36 products, or 81, where direct takes 9 a pixel; and it is transformed.
+  const std::int64_t least_pixels = is_strided ? 13 : 6;
+  // Or transforming the weights takes longer than they save; and the tiles, where few channels share their points.
+  const std::int64_t least_tiles = is_strided ? 32 : 6;
+  const std::int64_t least_channels = is_strided ? 32 : 1;
+  return height * width >= least_pixels * tiles && problem.n * tiles >= least_tiles &&
+         std::min(conv.in_channels, conv.out_channels) >= least_channels;
 }
 
 std::unique_ptr<ConvKernel> make_winograd(const ConvProblem& problem, const KernelTarget& target) {

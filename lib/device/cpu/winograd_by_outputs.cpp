@@ -10,16 +10,17 @@ class WinogradByOutputs final : public ConvKernel {
   WinogradByOutputs(const WinogradShape& shape, const OutputCut& cut)
       : pass_(shape),
         lanes_(shape.lanes()),
+        points_(shape.loops->points),
         cut_{std::min(cut.tiles, pass_.tiles), std::min(cut.out_blocks, pass_.out_blocks),
              std::min(cut.in_blocks, pass_.in_blocks)},
         groups_(ceil_div(pass_.out_blocks, cut_.out_blocks)),
         u_stride_(padded(cut_.in_blocks * cut_.out_blocks * lanes_ * lanes_)),
         v_stride_(padded(pass_.in_blocks * cut_.tiles * lanes_)),
         m_stride_(padded(cut_.out_blocks * cut_.tiles * lanes_)) {
-    v_ = plan_.take_floats(points * v_stride_);
+    v_ = plan_.take_floats(points_ * v_stride_);
     for (int slot = 0; slot < pass_.threads; ++slot) {
-      u_.push_back(plan_.take_floats(points * u_stride_));
-      m_.push_back(plan_.take_floats(points * m_stride_));
+      u_.push_back(plan_.take_floats(points_ * u_stride_));
+      m_.push_back(plan_.take_floats(points_ * m_stride_));
     }
   }
 
@@ -74,7 +75,8 @@ class WinogradByOutputs final : public ConvKernel {
                                          {to, u_stride_, width * lanes_});
         }
       }
-      pass_.loops->multiply({.v = v + in_first * block_stride(),
+      pass_.loops->multiply({.points = points_,
+                             .v = v + in_first * block_stride(),
                              .v_point_stride = v_stride_,
                              .v_block_stride = block_stride(),
                              .u = u,
@@ -99,7 +101,7 @@ class WinogradByOutputs final : public ConvKernel {
   }
 
   WinogradPass pass_;
-  std::int64_t lanes_;
+  std::int64_t lanes_, points_;
   OutputCut cut_;
   std::int64_t groups_;
   std::int64_t u_stride_, v_stride_, m_stride_;

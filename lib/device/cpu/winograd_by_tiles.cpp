@@ -11,16 +11,17 @@ class WinogradByTiles final : public ConvKernel {
   WinogradByTiles(const WinogradShape& shape, std::int64_t tiles_at_once)
       : pass_(shape),
         lanes_(shape.lanes()),
+        points_(shape.loops->points),
         at_once_(std::min(tiles_at_once, pass_.tiles)),
         pieces_(ceil_div(pass_.tiles, at_once_)),
         u_stride_(padded(pass_.in_blocks * pass_.out_blocks * lanes_ * lanes_)),
         v_stride_(padded(pass_.in_blocks * at_once_ * lanes_)),
         m_stride_(padded(pass_.out_blocks * at_once_ * lanes_)),
         piece_sums_{pieces_, pass_.out_blocks, lanes_} {
-    u_ = plan_.take_floats(points * u_stride_);
+    u_ = plan_.take_floats(points_ * u_stride_);
     for (int slot = 0; slot < pass_.threads; ++slot) {
-      v_.push_back(plan_.take_floats(points * v_stride_));
-      m_.push_back(plan_.take_floats(points * m_stride_));
+      v_.push_back(plan_.take_floats(points_ * v_stride_));
+      m_.push_back(plan_.take_floats(points_ * m_stride_));
     }
     sums_ = plan_.take(piece_sums_.bytes());
   }
@@ -55,7 +56,8 @@ class WinogradByTiles final : public ConvKernel {
       pass_.loops->transform_windows(pass_.from, range, call.operands[0] + block * pass_.from_plane_bytes,
                                      pass_.input(call, block), {v + block * block_stride, v_stride_, lanes_});
     }
-    pass_.loops->multiply({.v = v,
+    pass_.loops->multiply({.points = points_,
+                           .v = v,
                            .v_point_stride = v_stride_,
                            .v_block_stride = block_stride,
                            .u = floats_at(scratch, u_),
@@ -80,7 +82,7 @@ class WinogradByTiles final : public ConvKernel {
   }
 
   WinogradPass pass_;
-  std::int64_t lanes_;
+  std::int64_t lanes_, points_;
   std::int64_t at_once_, pieces_;  // tiles of a piece
   std::int64_t u_stride_, v_stride_, m_stride_;
   PieceSums piece_sums_;

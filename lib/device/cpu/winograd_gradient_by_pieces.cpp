@@ -10,6 +10,7 @@ class WinogradGradientByPieces final : public ConvKernel {
   WinogradGradientByPieces(const WinogradShape& shape, const PieceCut& cut)
       : shape_(shape),
         lanes_(shape.lanes()),
+        points_(shape.loops->points),
         piece_tiles_(std::min(cut.tiles, shape.tiles())),
         at_once_(std::min(cut.tiles_at_once, piece_tiles_)),
         pieces_(ceil_div(shape.tiles(), piece_tiles_)),
@@ -18,10 +19,10 @@ class WinogradGradientByPieces final : public ConvKernel {
         y_stride_(padded(shape.out_blocks * at_once_ * lanes_)),
         d_stride_(padded(shape.in_blocks * shape.out_blocks * lanes_ * lanes_)) {
     for (int slot = 0; slot < shape_.threads; ++slot) {
-      v_.push_back(plan_.take_floats(points * v_stride_));
-      y_.push_back(plan_.take_floats(points * y_stride_));
+      v_.push_back(plan_.take_floats(points_ * v_stride_));
+      y_.push_back(plan_.take_floats(points_ * y_stride_));
     }
-    d_ = plan_.take_floats(pieces_ * points * d_stride_);
+    d_ = plan_.take_floats(pieces_ * points_ * d_stride_);
   }
 
   std::int64_t scratch_bytes() const override { return plan_.bytes(); }
@@ -31,7 +32,7 @@ class WinogradGradientByPieces final : public ConvKernel {
     for_each_piece(shape_.threads, pieces_, [&](std::int64_t slot, std::int64_t piece) {
       const auto place = static_cast<std::size_t>(slot);
       sum_piece(call, piece, floats_at(scratch, v_[place]), floats_at(scratch, y_[place]),
-                floats_at(scratch, d_) + piece * points * d_stride_);
+                floats_at(scratch, d_) + piece * points_ * d_stride_);
     });
     const auto panels = static_cast<std::int64_t>(panels_.size());
     parallel_for(shape_.threads, panels * shape_.in_blocks, [&](std::int64_t at) {
@@ -47,7 +48,8 @@ class WinogradGradientByPieces final : public ConvKernel {
     for (std::int64_t first = begin; first < end; first += at_once_) {
       const TileRange range{first, std::min(at_once_, end - first)};
       transform(call, range, v, y);
-      shape_.loops->multiply_gradient({.v = v,
+      shape_.loops->multiply_gradient({.points = points_,
+                                       .v = v,
                                        .v_point_stride = v_stride_,
                                        .v_block_stride = at_once_ * lanes_,
                                        .y = y,
@@ -82,13 +84,13 @@ class WinogradGradientByPieces final : public ConvKernel {
     float* sums = d + (panel.first * shape_.in_blocks + in_block * panel.width) * block_floats;
     for (std::int64_t part = 0; part < panel.width; ++part) {
       shape_.loops->finish_gradient({sums + part * lanes_, d_stride_, panel.width * lanes_}, pieces_,
-                                    points * d_stride_, shape_.dweights(call.operands[2], in_block, panel.first + part),
-                                    call.accumulate);
+                                    points_ * d_stride_,
+                                    shape_.dweights(call.operands[2], in_block, panel.first + part), call.accumulate);
     }
   }
 
   WinogradShape shape_;
-  std::int64_t lanes_;
+  std::int64_t lanes_, points_;
   std::int64_t piece_tiles_, at_once_, pieces_;
   std::vector<Panel> panels_;
   std::int64_t v_stride_, y_stride_, d_stride_;

@@ -10,15 +10,16 @@ class WinogradGradientByWeights final : public ConvKernel {
   WinogradGradientByWeights(const WinogradShape& shape, const WeightCut& cut)
       : shape_(shape),
         lanes_(shape.lanes()),
+        points_(shape.loops->points),
         cut_{std::min(cut.tiles, shape.tiles()), std::min(cut.in_blocks, shape.in_blocks)},
         panels_(panels_of(shape.out_blocks, gradient_panel)),
         groups_(ceil_div(shape.in_blocks, cut_.in_blocks)),
         v_stride_(padded(shape.in_blocks * cut_.tiles * lanes_)),
         y_stride_(padded(shape.out_blocks * cut_.tiles * lanes_)),
         d_stride_(padded(cut_.in_blocks * lanes_ * gradient_panel * lanes_)) {
-    v_ = plan_.take_floats(points * v_stride_);
-    y_ = plan_.take_floats(points * y_stride_);
-    d_ = plan_.take_floats((keeps_sums() ? units() : shape_.threads) * points * d_stride_);
+    v_ = plan_.take_floats(points_ * v_stride_);
+    y_ = plan_.take_floats(points_ * y_stride_);
+    d_ = plan_.take_floats((keeps_sums() ? units() : shape_.threads) * points_ * d_stride_);
   }
 
   std::int64_t scratch_bytes() const override { return plan_.bytes(); }
@@ -30,7 +31,7 @@ class WinogradGradientByWeights final : public ConvKernel {
       transform(call, range, scratch);
       for_each_piece(shape_.threads, units(), [&](std::int64_t slot, std::int64_t unit) {
         run_unit(call, range, unit, scratch,
-                 floats_at(scratch, d_) + (keeps_sums() ? unit : slot) * points * d_stride_);
+                 floats_at(scratch, d_) + (keeps_sums() ? unit : slot) * points_ * d_stride_);
       });
     }
   }
@@ -73,7 +74,8 @@ class WinogradGradientByWeights final : public ConvKernel {
     const Panel& panel = panels_[static_cast<std::size_t>(unit / groups_)];
     const std::int64_t in_first = unit % groups_ * cut_.in_blocks;
     const std::int64_t in_blocks = std::min(cut_.in_blocks, shape_.in_blocks - in_first);
-    shape_.loops->multiply_gradient({.v = floats_at(scratch, v_) + in_first * block_stride(),
+    shape_.loops->multiply_gradient({.points = points_,
+                                     .v = floats_at(scratch, v_) + in_first * block_stride(),
                                      .v_point_stride = v_stride_,
                                      .v_block_stride = block_stride(),
                                      .y = floats_at(scratch, y_) + panel.first * block_stride(),
@@ -97,7 +99,7 @@ class WinogradGradientByWeights final : public ConvKernel {
   }
 
   WinogradShape shape_;
-  std::int64_t lanes_;
+  std::int64_t lanes_, points_;
   WeightCut cut_;
   std::vector<Panel> panels_;
   std::int64_t groups_;

@@ -1,7 +1,8 @@
-// Winograd F(4x4, 3x3) for one thread, once per instruction set, as a table of functions.
+// Winograd's algorithm for 3x3 convolutions, for one thread, once per instruction set, as tables of functions.
 //
-// A 3x3 convolution of stride 1 cuts its output into tiles of 4x4 pixels. A tile reads a window of 6x6 pixels; both
-// are transformed to 36 values, called points, and at each point the convolution is a product over channels:
+// A convolution of stride 1 cuts its output into tiles of 4x4 pixels. A tile reads a window of 6x6 pixels; both
+// are transformed to 36 values, called points, and at each point the convolution is a product over channels, F(4x4,
+// 3x3):
 //
 //   y = At [sum over input channels of (G w Gt) * (Bt x B)] A        dweight = Gt [sum over tiles of (Bt x B) * (A dy
 //   At)] G
@@ -11,7 +12,10 @@
 // Gradients, of tiles    [point][panel][tile][panel's channels]   D, of weights: [point][panel][input channel][...]
 //
 // A panel is as many blocks of output channels as a micro-kernel holds: see panel_width. Strides are in floats. Points
-// lie a little more than a power of two apart, or all 36 of a tile would fall into one set of the cache.
+// lie a little more than a power of two apart, or all of a tile would fall into one set of the cache.
+//
+// Stride 2 goes the same way by 81 points, where direct takes 144 products: a tile of 4x4 outputs reads 9x9 pixels; in
+// backward-data 8x8 pixels of dx read 5x5 of dy. See kernels/winograd_stride2.inl.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +27,8 @@
 
 namespace lockstep::cpu {
 
-constexpr std::int64_t tile_size = 4;    // outputs
-constexpr std::int64_t window_size = 6;  // inputs that they depend on
-constexpr std::int64_t points = window_size * window_size;
+enum class WinogradForm : std::uint8_t { stride1, stride2, stride2_backward_data };
+
 constexpr std::int64_t taps = 9;  // weights of an input and an output channel
 
 // Blocks of the panel that begins where `left` blocks are left; `widest` is 2 or 3. Four are two and two, not three and
@@ -73,6 +76,7 @@ struct BlockOutput {
 
 // m = v * u at every point, or m += v * u, for `tiles` tiles, `in_blocks` blocks of input and `out_blocks` of output.
 struct TileProduct {
+  std::int64_t points;
   const float* v;
   std::int64_t v_point_stride, v_block_stride;
   const float* u;
@@ -86,6 +90,7 @@ struct TileProduct {
 // d = transposed v * y at every point, or d += it. A panel of y begins `y_block_stride` after each block before it, a
 // panel of d `d_block_stride`.
 struct GradientProduct {
+  std::int64_t points;
   const float* v;
   std::int64_t v_point_stride, v_block_stride;
   const float* y;
@@ -102,6 +107,8 @@ enum class WeightOrder : std::uint8_t { stored, turned };
 // `void*` are elements of the table's storage type: the first image's plane of one channel block.
 struct WinogradLoops {
   std::int64_t lanes;
+  std::int64_t points;
+  std::int64_t tile_size;  // pixels that are written, in either dimension
 
   void (*transform_windows)(const TileGrid& grid, TileRange range, const void* x, const BlockNorm& norm,
                             const PointVectors& v);
@@ -118,6 +125,6 @@ struct WinogradLoops {
 };
 
 // `storage` f32 or bf16.
-const WinogradLoops& winograd_loops(InstructionSet set, DType storage);
+const WinogradLoops& winograd_loops(InstructionSet set, DType storage, WinogradForm form);
 
 }  // namespace lockstep::cpu

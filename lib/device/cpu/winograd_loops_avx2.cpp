@@ -16,6 +16,7 @@ constexpr int gradient_rows[] = {0, 8, 4, 4};
 #include "device/cpu/loops/vectors.inl"
 #include "device/cpu/loops/norm_vectors.inl"
 #include "device/cpu/kernels/winograd_points.inl"
+#include "device/cpu/kernels/winograd_stride2.inl"
 #include "device/cpu/kernels/winograd_tiles.inl"
 #include "device/cpu/kernels/winograd_weights.inl"
 #include "device/cpu/kernels/winograd_products.inl"
@@ -24,8 +25,8 @@ constexpr int gradient_rows[] = {0, 8, 4, 4};
 
 }  // namespace
 
-const WinogradLoops& winograd_loops(DType storage) {
-  return storage == DType::bf16 ? winograd_table<Bf16> : winograd_table<F32>;
+const WinogradLoops& winograd_loops(DType storage, WinogradForm form) {
+  return storage == DType::bf16 ? table_of<Bf16>(form) : table_of<F32>(form);
 }
 
 }  // namespace lockstep::cpu::avx2

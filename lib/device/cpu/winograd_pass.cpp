@@ -7,30 +7,32 @@
 namespace lockstep::cpu {
 namespace {
 
-TileGrid grid_of(std::int64_t height, std::int64_t width, std::int64_t out_height, std::int64_t out_width,
-                 std::int64_t padding, std::int64_t image_stride) {
-  return {height, width, ceil_div(out_height, tile_size), ceil_div(out_width, tile_size), padding, image_stride};
+WinogradForm form_of(const ConvProblem& problem) {
+  if (problem.conv.stride == 1) return WinogradForm::stride1;
+  return problem.direction == Direction::backward_data ? WinogradForm::stride2_backward_data : WinogradForm::stride2;
 }
 
 }  // namespace
 
 WinogradShape::WinogradShape(const ConvProblem& convolution, const KernelTarget& target)
-    : problem(convolution), loops(&winograd_loops(target.set, convolution.precision)), threads(target.threads) {
+    : problem(convolution),
+      loops(&winograd_loops(target.set, convolution.precision, form_of(convolution))),
+      threads(target.threads) {
   const Conv2d& conv = problem.conv;
-  assert(conv.kernel == 3 && conv.stride == 1 && conv.padding <= 2 && problem.input == Layout::features);
+  assert(conv.kernel == 3 && problem.input == Layout::features);
+  assert(conv.stride == 1 ? conv.padding <= 2 : conv.stride == 2 && conv.padding == 1);
   in_blocks = ceil_div(conv.in_channels, loops->lanes);
   out_blocks = ceil_div(conv.out_channels, loops->lanes);
   const std::int64_t out_h = conv.out_size(problem.h);
   const std::int64_t out_w = conv.out_size(problem.w);
   const std::int64_t x_image = in_blocks * problem.h * problem.w * loops->lanes;
   const std::int64_t y_image = out_blocks * out_h * out_w * loops->lanes;
-  if (problem.direction == Direction::backward_data) {
-    x = grid_of(problem.h, problem.w, problem.h, problem.w, 0, x_image);
-    y = grid_of(out_h, out_w, problem.h, problem.w, 2 - conv.padding, y_image);
-  } else {
-    x = grid_of(problem.h, problem.w, out_h, out_w, conv.padding, x_image);
-    y = grid_of(out_h, out_w, out_h, out_w, 0, y_image);
-  }
+  const bool writes_x = problem.direction == Direction::backward_data;
+  const std::int64_t down = ceil_div(writes_x ? problem.h : out_h, loops->tile_size);
+  const std::int64_t across = ceil_div(writes_x ? problem.w : out_w, loops->tile_size);
+  const std::int64_t dy_padding = conv.stride == 1 ? 2 - conv.padding : 0;
+  x = {problem.h, problem.w, down, across, writes_x ? 0 : conv.padding, x_image};
+  y = {out_h, out_w, down, across, writes_x ? dy_padding : 0, y_image};
 }
 
 std::int64_t WinogradShape::plane_bytes(const TileGrid& grid) const {

@@ -72,7 +72,7 @@ inline void multiply_panel(const float* v, const float* u, float* m, const TileP
 }
 
 inline void multiply(const TileProduct& product) {
-  for (std::int64_t point = 0; point < points; ++point) {
+  for (std::int64_t point = 0; point < product.points; ++point) {
     const float* v = product.v + point * product.v_point_stride;
     const float* u = product.u + point * product.u_point_stride;
     float* m = product.m + point * product.m_point_stride;
@@ -114,7 +114,7 @@ inline void multiply_gradient_panel(const float* v, const float* y, float* d, co
 }
 
 inline void multiply_gradient(const GradientProduct& product) {
-  for (std::int64_t point = 0; point < points; ++point) {
+  for (std::int64_t point = 0; point < product.points; ++point) {
     const float* v = product.v + point * product.v_point_stride;
     const float* y = product.y + point * product.y_point_stride;
     float* d = product.d + point * product.d_point_stride;

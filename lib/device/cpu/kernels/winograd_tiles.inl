@@ -1,4 +1,4 @@
-// From feature maps to points and back. Included inside a namespace per instruction set, after winograd_points.inl.
+// From feature maps to points and back. Included inside a namespace per instruction set, after winograd_stride2.inl.
 
 // Walks over the tiles of a range.
 struct TileWalk {
@@ -31,6 +31,8 @@ struct Inside {
   int first, last;
 };
 
+constexpr int largest_window = 9;
+
 struct NoNorm {
   Floats operator()(Floats x, int /*row*/) const { return x; }
 };
@@ -40,7 +42,7 @@ template <Activation activation>
 struct Norm {
   Norm(const BlockNorm& norm, const Inside& rows) : factor(load(norm.rows + norm_factor * lanes)) {
     const Floats inside = load(norm.rows + norm_offset * lanes);
-    for (int row = 0; row < window_size; ++row) offset[row] = rows.holds(row) ? inside : zero;
+    for (int row = 0; row < largest_window; ++row) offset[row] = rows.holds(row) ? inside : zero;
   }
   Floats operator()(Floats x, int row) const {
     const Floats z = x * factor + offset[row];
@@ -48,11 +50,11 @@ struct Norm {
   }
 
   Floats factor;
-  Floats offset[window_size];
+  Floats offset[largest_window];
 };
 
 template <typename Storage>
-constexpr Storage no_pixels[window_size * lanes] = {};
+constexpr Storage no_pixels[largest_window * lanes] = {};
 
 // The square of Transform::from pixels that begins at (top, left), zero beyond the map.
 template <typename Transform, typename Storage, typename MakeNorm>
@@ -62,7 +64,7 @@ inline void transform_square(const TileGrid& grid, const Storage* plane, std::in
   const Inside rows(top, grid.height, size);
   const Inside columns(left, grid.width, size);
   const Storage* start[size];
-#pragma GCC unroll 6
+#pragma GCC unroll 9
   for (int row = 0; row < size; ++row) {
     start[row] = rows.holds(row) ? plane + ((top + row) * grid.width + left) * lanes : no_pixels<Storage>;
   }
@@ -78,30 +80,30 @@ void transform_tiles(const TileGrid& grid, TileRange range, const void* map, Mak
   const auto* first_image = static_cast<const Storage*>(map);
   TileWalk at(grid, range.first);
   for (std::int64_t tile = 0; tile < range.count; ++tile, at.next()) {
-    transform_square<Transform>(grid, first_image + at.image * grid.image_stride, at.row * tile_size - grid.padding,
-                                at.column * tile_size - grid.padding, make_norm, to.data + tile * to.vector_stride,
+    transform_square<Transform>(grid, first_image + at.image * grid.image_stride, at.row * Transform::step - grid.padding,
+                                at.column * Transform::step - grid.padding, make_norm, to.data + tile * to.vector_stride,
                                 to.point_stride);
   }
 }
 
-template <typename Storage>
+template <typename Form, typename Storage>
 void transform_windows(const TileGrid& grid, TileRange range, const void* x, const BlockNorm& norm,
                        const PointVectors& v) {
   if (norm.rows == nullptr) {
-    transform_tiles<WindowTransform, Storage>(
+    transform_tiles<typename Form::Window, Storage>(
         grid, range, x, [](const Inside&) { return NoNorm(); }, v);
   } else if (norm.activation == Activation::relu) {
-    transform_tiles<WindowTransform, Storage>(
+    transform_tiles<typename Form::Window, Storage>(
         grid, range, x, [&](const Inside& rows) { return Norm<Activation::relu>(norm, rows); }, v);
   } else {
-    transform_tiles<WindowTransform, Storage>(
+    transform_tiles<typename Form::Window, Storage>(
         grid, range, x, [&](const Inside& rows) { return Norm<Activation::none>(norm, rows); }, v);
   }
 }
 
-template <typename Storage>
+template <typename Form, typename Storage>
 void transform_gradient(const TileGrid& grid, TileRange range, const void* dy, const PointVectors& y) {
-  transform_tiles<GradientTransform, Storage>(
+  transform_tiles<typename Form::Gradient, Storage>(
       grid, range, dy, [](const Inside&) { return NoNorm(); }, y);
 }
 
@@ -176,24 +178,25 @@ struct BehindGate : TileSums {
   NormVectors norm;
 };
 
-template <typename Storage, typename Finish>
+template <typename Output, typename Storage, typename Finish>
 inline void output_tile(const TileGrid& grid, const TileWalk& at, const float* m, std::int64_t point_stride,
                         Storage* first_image, Finish& finish) {
-  const std::int64_t top = at.row * tile_size;
-  const std::int64_t left = at.column * tile_size;
-  const Inside rows(top, grid.height, tile_size);
-  const Inside columns(left, grid.width, tile_size);
+  constexpr int size = Output::to;
+  const std::int64_t top = at.row * size;
+  const std::int64_t left = at.column * size;
+  const Inside rows(top, grid.height, size);
+  const Inside columns(left, grid.width, size);
   const std::int64_t corner = at.image * grid.image_stride + (top * grid.width + left) * lanes;
-  const bool whole = rows.whole(tile_size) && columns.whole(tile_size);
+  const bool whole = rows.whole(size) && columns.whole(size);
   const auto put = [&](int row, int column, Floats value) {
     const std::int64_t place = corner + (row * grid.width + column) * lanes;
     store(finish(value, place), first_image + place);
   };
-  from_points<OutputTransform>([&](int point) { return load(m + point * point_stride); },
-                               [&](int row, const Floats(&values)[4]) {
+  from_points<Output>([&](int point) { return load(m + point * point_stride); },
+                               [&](int row, const Floats(&values)[size]) {
                                  if (whole) {
-#pragma GCC unroll 4
-                                   for (int column = 0; column < tile_size; ++column) put(row, column, values[column]);
+#pragma GCC unroll 8
+                                   for (int column = 0; column < size; ++column) put(row, column, values[column]);
                                  } else if (rows.holds(row)) {
                                    for (int column = 0; column < columns.last; ++column)
                                      put(row, column, values[column]);
@@ -201,30 +204,31 @@ inline void output_tile(const TileGrid& grid, const TileWalk& at, const float* m
                                });
 }
 
-template <typename Storage, typename Finish>
+template <typename Output, typename Storage, typename Finish>
 void output_tiles(const TileGrid& grid, TileRange range, const PointVectors& m, void* y, Finish finish) {
   TileWalk at(grid, range.first);
   for (std::int64_t tile = 0; tile < range.count; ++tile, at.next()) {
-    output_tile(grid, at, m.data + tile * m.vector_stride, m.point_stride, static_cast<Storage*>(y), finish);
+    output_tile<Output>(grid, at, m.data + tile * m.vector_stride, m.point_stride, static_cast<Storage*>(y), finish);
     finish.end_tile();
   }
   finish.end_run();
 }
 
-template <typename Storage>
+template <typename Form, typename Storage>
 void transform_outputs(const TileGrid& grid, TileRange range, const PointVectors& m, void* y,
                        const BlockOutput& output) {
+  using Output = typename Form::Output;
   if (output.gate_x != nullptr) {
     if (output.gate_norm.activation == Activation::relu) {
-      output_tiles<Storage>(grid, range, m, y, BehindGate<Storage, Activation::relu>(output));
+      output_tiles<Output, Storage>(grid, range, m, y, BehindGate<Storage, Activation::relu>(output));
     } else {
-      output_tiles<Storage>(grid, range, m, y, BehindGate<Storage, Activation::none>(output));
+      output_tiles<Output, Storage>(grid, range, m, y, BehindGate<Storage, Activation::none>(output));
     }
   } else if (output.accumulate == Accumulate::add) {
-    output_tiles<Storage>(grid, range, m, y, Added<Storage>(y));
+    output_tiles<Output, Storage>(grid, range, m, y, Added<Storage>(y));
   } else if (output.sums.first != nullptr) {
-    output_tiles<Storage>(grid, range, m, y, WithMoments(output.sums));
+    output_tiles<Output, Storage>(grid, range, m, y, WithMoments(output.sums));
   } else {
-    output_tiles<Storage>(grid, range, m, y, AsComputed());
+    output_tiles<Output, Storage>(grid, range, m, y, AsComputed());
   }
 }

@@ -1,5 +1,5 @@
 // Weights to points, and their gradients back. Included inside a namespace per instruction set, after
-// winograd_points.inl.
+// winograd_stride2.inl.
 
 // Rows of the first and the second vector's halves, interleaved.
 template <std::int64_t half>
@@ -34,7 +34,8 @@ inline void transpose(const float* from, float* to) {
   for (std::int64_t i = 0; i < lanes; ++i) store(rows[i], to + i * lanes);
 }
 
-inline void transform_weights(const float* weights, WeightOrder order, const PointVectors& u) {
+template <typename Form>
+void transform_weights(const float* weights, WeightOrder order, const PointVectors& u) {
   constexpr std::int64_t block = lanes * lanes;
   float turned[taps * block];
   if (order == WeightOrder::turned) {
@@ -43,13 +44,14 @@ inline void transform_weights(const float* weights, WeightOrder order, const Poi
   }
   for (std::int64_t row = 0; row < lanes; ++row) {
     const float* values = weights + row * lanes;
-    to_points<WeightTransform>(
+    to_points<typename Form::Weight>(
         0, 3, [=](int r, int c) { return load(values + (r * 3 + c) * block); }, u.data + row * u.vector_stride,
         u.point_stride);
   }
 }
 
-inline void finish_gradient(const PointVectors& d, std::int64_t pieces, std::int64_t piece_stride, float* dweights,
+template <typename Form>
+void finish_gradient(const PointVectors& d, std::int64_t pieces, std::int64_t piece_stride, float* dweights,
                             Accumulate accumulate) {
   constexpr std::int64_t block = lanes * lanes;
   for (std::int64_t row = 0; row < lanes; ++row) {
@@ -60,7 +62,7 @@ inline void finish_gradient(const PointVectors& d, std::int64_t pieces, std::int
       for (std::int64_t piece = 1; piece < pieces; ++piece) sum += load(at + piece * piece_stride);
       return sum;
     };
-    from_points<WeightGradientTransform>(total, [&](int r, const Floats(&values)[3]) {
+    from_points<typename Form::WeightGradient>(total, [&](int r, const Floats(&values)[3]) {
 #pragma GCC unroll 3
       for (int c = 0; c < 3; ++c) {
         float* to = dweights + (r * 3 + c) * block + row * lanes;
