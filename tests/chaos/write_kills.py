@@ -25,18 +25,20 @@ def kill_in_a_write(case, training):
     folder = training.output / "checkpoints"
     writes, before = random.randint(1, 4), set()
     deadline = time.monotonic() + 60
-    while writes > 0:
-        if program.poll() is not None:
-            return None
-        case.expect(time.monotonic() < deadline, "no checkpoint was begun in a minute")
-        seen = set(partial_files(folder))
-        writes -= bool(seen - before)
-        before = seen
-        time.sleep(0.0002)
-    time.sleep(random.uniform(0, SECONDS_OF_A_WRITE))
-    for process in training.ranks().values():
-        send(process, signal.SIGKILL)
-    training.wait(program, 60)  # a launcher may still have to hand over what the ranks have said
+    try:
+        while writes > 0:
+            if program.poll() is not None:
+                return None
+            case.expect(time.monotonic() < deadline, "no checkpoint was begun in a minute")
+            seen = set(partial_files(folder))
+            writes -= bool(seen - before)
+            before = seen
+            time.sleep(0.0002)
+        time.sleep(random.uniform(0, SECONDS_OF_A_WRITE))
+    finally:
+        for process in training.ranks().values():
+            send(process, signal.SIGKILL)
+        training.wait(program, 60)  # a launcher may still have to hand over what the ranks have said
     return bool(partial_files(folder))
 
 

@@ -239,5 +239,17 @@ TEST(ConvolutionGradientTest, agrees_with_central_differences) {
   }
 }
 
+// Strided layers of bf16 go by products of bf16 where they are fast; those of stride 1 by Winograd in any case.
+TEST(KernelRuleTest, takes_products_of_bf16_before_winograd_at_stride_2_only) {
+  const auto name = [](std::int64_t stride, DType precision, bool bf16_products) {
+    const ConvProblem problem{Direction::forward, {64, 64, 3, stride, 1}, 16, 16, 16, Layout::features, precision};
+    return make_kernel(problem, {InstructionSet::baseline, 1, bf16_products})->name();
+  };
+  EXPECT_EQ(name(2, DType::bf16, true), "direct, bf16 products");
+  EXPECT_EQ(name(2, DType::bf16, false), "winograd by tiles");
+  EXPECT_EQ(name(2, DType::f32, true), "winograd by tiles");
+  EXPECT_EQ(name(1, DType::bf16, true), "winograd by tiles");
+}
+
 }  // namespace
 }  // namespace lockstep::cpu

@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "device/cpu/cpu_layout.hpp"
+#include "device/cpu/direct_operand.hpp"
 
 namespace lockstep::cpu {
 namespace {
@@ -18,7 +19,10 @@ ConvProblem problem_of(Direction direction, const Conv2d& conv, const Tensor& x,
 }  // namespace
 
 std::unique_ptr<ConvKernel> make_kernel(const ConvProblem& problem, const KernelTarget& target) {
-  return winograd_pays(problem) ? make_winograd(problem, target) : make_direct(problem, target);
+  // At stride 2 Winograd saves less than products of bf16 do.
+  const bool is_faster_direct = problem.conv.stride > 1 && multiplies_pairs(problem, target);
+  const bool takes_winograd = winograd_pays(problem) && !is_faster_direct;
+  return takes_winograd ? make_winograd(problem, target) : make_direct(problem, target);
 }
 
 ConvolutionEngine::ConvolutionEngine(const CpuContext& context, InstructionSet set)
