@@ -7,6 +7,7 @@
 
 #include "comm/communicator.hpp"
 #include "device/device.hpp"
+#include "device/sum_marks.hpp"
 #include "device/tensor.hpp"
 
 namespace lockstep {
@@ -30,6 +31,8 @@ class AllReducer {
   virtual bool needs_host() const { return false; }
   // Throws Error if a sum that was started has failed since, as recorded ones may at any time.
   virtual void check() {}
+  // Where the device itself marks its sums, as long as this lives; null where the host sums, and knows where it is.
+  virtual SumMarks* marks() const { return nullptr; }
 
   virtual std::string description() const = 0;  // "shared memory (2 ranks)", "mpi (2 ranks)"
 };

@@ -13,6 +13,7 @@
 #include "comm/check_nccl.hpp"
 #include "device/cuda/half_precision.hpp"
 #include "device/cuda/side_stream.hpp"
+#include "device/cuda/sum_marker.hpp"
 
 namespace lockstep {
 namespace {
@@ -100,7 +101,12 @@ class NcclAllReducer final : public AllReducer {
  public:
   NcclAllReducer(Device& device, cudaStream_t stream, const Communicator& world, DType wire,
                  std::chrono::seconds patience)
-      : device_(device), ranks_(world.size()), wire_(wire), side_(stream), comm_(world, patience) {
+      : device_(device),
+        ranks_(world.size()),
+        wire_(wire),
+        side_(stream),
+        marker_(device, side_.handle()),
+        comm_(world, patience) {
     assert(wire == DType::f32 || wire == DType::bf16);
   }
 
@@ -129,7 +135,12 @@ class NcclAllReducer final : public AllReducer {
     cuda::widen_into(launch, rounded, values, Accumulate::overwrite);
   }
 
-  void wait() override { side_.make_main_wait(); }
+  void wait() override {
+    marker_.end_step();
+    side_.make_main_wait();
+  }
+
+  SumMarks* marks() const override { return &marker_.marks(); }
 
   void check() override { comm_.check_asynchronous(); }
 
@@ -142,9 +153,11 @@ class NcclAllReducer final : public AllReducer {
 
  private:
   void sum(const Tensor& values, ncclDataType_t type) {
+    marker_.begin();
     comm_.complete(ncclAllReduce(values.data(), values.data(), static_cast<std::size_t>(values.shape().count()), type,
                                  ncclSum, comm_.handle(), side_.handle()),
                    "sum gradients");
+    marker_.end();
   }
 
   Device& device_;
@@ -152,7 +165,8 @@ class NcclAllReducer final : public AllReducer {
   DType wire_;
   Tensor values_;
   Tensor rounded_;         // place for place, as they travel; empty if they travel as they are
-  cuda::SideStream side_;  // outlives the communicator that works on it
+  cuda::SideStream side_;  // outlives, as the marker, the communicator that works on it
+  cuda::SumMarker marker_;
   NcclCommunicator comm_;
 };
 

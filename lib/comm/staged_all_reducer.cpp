@@ -6,6 +6,7 @@
 
 #include "device/cuda/check_cuda.hpp"
 #include "device/cuda/side_stream.hpp"
+#include "device/cuda/sum_marker.hpp"
 
 namespace lockstep {
 namespace {
@@ -30,7 +31,7 @@ class PinnedRange {
 class StagedAllReducer final : public AllReducer {
  public:
   StagedAllReducer(Device& device, cudaStream_t stream, std::unique_ptr<AllReducer> host)
-      : device_(device), host_(std::move(host)), side_(stream) {}
+      : device_(device), host_(std::move(host)), side_(stream), marker_(device, side_.handle()) {}
 
   // Copies may be under way.
   ~StagedAllReducer() override { static_cast<void>(cudaStreamSynchronize(side_.handle())); }
@@ -49,9 +50,11 @@ class StagedAllReducer final : public AllReducer {
         values, on_host_.slice((values.data() - on_device_.data()) / size_of(values.dtype()), values.shape().count())};
     if (under_way_.size() == arrived_.size()) arrived_.push_back(cuda::make_event());
     side_.wait_for_main();
+    marker_.begin();
     check_cuda(cudaMemcpyAsync(slice.host.data(), values.data(), static_cast<std::size_t>(values.bytes()),
                                cudaMemcpyDeviceToHost, side_.handle()),
                "copy gradients to the host");
+    marker_.end();  // the device has done its part; where the host is in its own, the host knows
     check_cuda(cudaEventRecord(arrived_[under_way_.size()].get(), side_.handle()), "record an event");
     under_way_.push_back(slice);
   }
@@ -69,8 +72,11 @@ class StagedAllReducer final : public AllReducer {
                  "copy sums to the device");
     }
     under_way_.clear();
+    marker_.end_step();
     side_.make_main_wait();
   }
+
+  SumMarks* marks() const override { return &marker_.marks(); }
 
   bool needs_host() const override { return true; }
 
@@ -88,6 +94,7 @@ class StagedAllReducer final : public AllReducer {
   std::unique_ptr<PinnedRange> pinned_;
   Tensor on_device_;
   cuda::SideStream side_;
+  cuda::SumMarker marker_;
   std::vector<Slice> under_way_;      // started, in order
   std::vector<cuda::Event> arrived_;  // by place in under_way_
 };

@@ -1,9 +1,11 @@
-// Arithmetic that runs on the host and on a GPU: its mark, and conversions that are one instruction on a GPU, between
-// fp32 and the bits of half precision and from doubles to whole numbers. All round to nearest, ties to even; NaN stays
-// NaN.
+// Arithmetic that runs on the host and on a GPU: its mark, and what is one instruction on a GPU: conversions between
+// fp32 and the bits of half precision and from doubles to whole numbers, which round to nearest, ties to even, and keep
+// NaN; the clock; a word to the host.
 #pragma once
 
+#include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstdint>
 
 #ifdef __CUDACC__
@@ -87,6 +89,27 @@ LOCKSTEP_HOST_DEVICE inline std::int64_t nearest_whole(double value) {
   const double high = (value * 0x1p-32 + no_fraction) - no_fraction;
   const double low = value - high * 0x1p32;  // exact, and at most 2^31 in size
   return static_cast<std::int64_t>((bits_of_whole(high) << 32) + bits_of_whole(low));
+#endif
+}
+
+// Of whoever computes: a GPU's counts from a moment of its own.
+LOCKSTEP_HOST_DEVICE inline std::uint64_t own_clock_ns() {
+#ifdef __CUDA_ARCH__
+  std::uint64_t now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+#else
+  return static_cast<std::uint64_t>(
+      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+#endif
+}
+
+// Who reads `value` in the host's memory, and acquires it, sees all that this thread has stored before.
+LOCKSTEP_HOST_DEVICE inline void tell_host(std::uint64_t& place, std::uint64_t value) {
+#ifdef __CUDA_ARCH__
+  asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(&place), "l"(value) : "memory");
+#else
+  std::atomic_ref(place).store(value, std::memory_order_release);
 #endif
 }
 

@@ -47,19 +47,43 @@ Finding describe_stuck(const RankView& rank, std::span<const RankView> all) {
                                  others_words(all, rank.rank))};
 }
 
+// Where a device waits for others in a sum, so does its host in the end, wherever it stands.
+bool waits(const RankView& view) { return waits_for_others(view.phase) || (view.device && view.device->is_summing()); }
+
+Finding describe_waiting(const Views& views) {
+  const RankView& rank = views.front();
+  std::vector<int> ranks;
+  for (const RankView& view : views) ranks.push_back(view.rank);
+  return {rank.rank, fmt::format("{} have waited for each other for {} ({}). Is the network between them down?",
+                                 rank_words(ranks), seconds_words(rank.still_seconds), place_words(rank))};
+}
+
+// Hosts queue steps ahead, and then wait wherever they are: what their devices have come to says who is behind. Nothing
+// if that is the same everywhere, and no device waits.
+std::optional<Finding> describe_devices(const Views& views) {
+  if (!std::ranges::all_of(views, [](const RankView& view) { return view.device.has_value(); })) return std::nullopt;
+  const auto place = [](const RankView& view) { return std::pair(view.device->marks.begun, view.device->marks.ended); };
+  const auto [behind, ahead] = std::ranges::minmax_element(views, {}, place);
+  if (place(*behind) == place(*ahead)) {
+    return behind->device->is_summing() ? std::optional(describe_waiting(views)) : std::nullopt;
+  }
+  return Finding{
+      behind->rank,
+      fmt::format("rank {} on {} holds the others up: its GPU has been, for {}, {}{}. Look at that node's GPU "
+                  "(nvidia-smi, dmesg); if the work does take this long, raise --hang-timeout.",
+                  behind->rank, behind->host, seconds_words(behind->device->still_seconds),
+                  device_words(*behind->device), others_words(views, behind->rank))};
+}
+
 // Everybody waits for others. The place where the fewest are is where nobody else will come; of two as small, the one
 // that is behind.
 Finding describe_all_waiting(const Views& views) {
+  if (const std::optional<Finding> found = describe_devices(views)) return *found;
   std::map<std::tuple<std::int64_t, std::int64_t, Phase>, Views> places;
   for (const RankView& view : views) places[{view.step, view.sum, view.phase}].push_back(view);
   const auto fewest = std::ranges::min_element(places, {}, [](const auto& place) { return place.second.size(); });
   const RankView& rank = fewest->second.front();
-  if (places.size() == 1) {
-    std::vector<int> ranks;
-    for (const RankView& view : views) ranks.push_back(view.rank);
-    return {rank.rank, fmt::format("{} have waited for each other for {} ({}). Is the network between them down?",
-                                   rank_words(ranks), seconds_words(rank.still_seconds), place_words(rank))};
-  }
+  if (places.size() == 1) return describe_waiting(views);
   return {rank.rank, fmt::format("rank {} on {} is out of step: {} for {}{}. Please report it.", rank.rank, rank.host,
                                  place_words(rank), seconds_words(rank.still_seconds), others_words(views, rank.rank))};
 }
@@ -71,10 +95,12 @@ void Stillness::look(std::uint64_t progress, double waking_seconds) {
   progress_ = progress;
 }
 
+std::uint64_t progress_of(const RankStatus::Device& device) { return device.begun + device.ended; }
+
 std::uint64_t progress_of(const RankStatus& status) {
   std::uint64_t sum = status.progress;
   for (const RankStatus::Reader& reader : status.readers) sum += reader.progress;
-  return sum;
+  return sum + progress_of(status.device);
 }
 
 std::optional<Finding> find_hang(std::span<const RankView> views, double timeout_seconds, Sight sight) {
@@ -88,8 +114,7 @@ std::optional<Finding> find_hang(std::span<const RankView> views, double timeout
   std::ranges::copy_if(still, std::back_inserter(stopped), &RankView::is_stopped);
   if (const RankView* const rank = longest_still(stopped)) return describe_stopped(*rank, views);
   Views working;
-  std::ranges::copy_if(still, std::back_inserter(working),
-                       [](const RankView& view) { return !waits_for_others(view.phase); });
+  std::ranges::copy_if(still, std::back_inserter(working), [](const RankView& view) { return !waits(view); });
   if (const RankView* const rank = longest_still(working)) return describe_stuck(*rank, views);
   const bool nobody_gets_on = !still.empty() && still.size() == running.size();
   if (!nobody_gets_on || sight == Sight::part) return std::nullopt;

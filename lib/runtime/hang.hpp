@@ -24,7 +24,8 @@ class Stillness {
   double seconds_ = 0;
 };
 
-std::uint64_t progress_of(const RankStatus& status);
+std::uint64_t progress_of(const RankStatus& status);  // its device's included
+std::uint64_t progress_of(const RankStatus::Device& device);
 
 // Whether `views` are all ranks of the job, or those of some nodes: only then can it be said that nobody works.
 enum class Sight { whole_job, part };
@@ -35,7 +36,7 @@ struct Finding {
 };
 
 // The rank that keeps the others from going on, if one has stood still for `timeout_seconds`: one that is stopped, or
-// stands still in work of its own; where all wait, the one that waits elsewhere than most.
+// stands still in work of its own; where all wait, the one whose device is behind, or that waits elsewhere than most.
 std::optional<Finding> find_hang(std::span<const RankView> views, double timeout_seconds, Sight sight);
 
 // "(ranks 0, 2-3: summing gradients at step 412, sum 1644)": where all but `culprit` are.

@@ -13,6 +13,9 @@ std::atomic<RankStatus*> current = &own;
 std::mutex names_mutex;
 std::vector<std::string> names;  // guarded by names_mutex
 
+std::mutex marks_mutex;
+SumMarks* marks = nullptr;  // guarded by marks_mutex, and so is what they point to
+
 constexpr auto relaxed = std::memory_order_relaxed;
 
 // One writer: no read-modify-write is needed.
@@ -99,6 +102,30 @@ std::string shard_name(std::int32_t shard) {
   const std::lock_guard lock(names_mutex);
   const auto index = static_cast<std::size_t>(shard);
   return shard >= 0 && index < names.size() ? names[index] : std::string();
+}
+
+ShownMarks::ShownMarks(SumMarks* shown) {
+  const std::lock_guard lock(marks_mutex);
+  marks = shown;
+}
+
+ShownMarks::~ShownMarks() {
+  const std::lock_guard lock(marks_mutex);
+  marks = nullptr;
+  record().device.is_shown.store(false, relaxed);
+}
+
+void copy_device_marks() {
+  const std::lock_guard lock(marks_mutex);
+  if (marks == nullptr) return;
+  const SumMarks now = read_marks(*marks);
+  RankStatus::Device& device = record().device;
+  device.begun.store(now.begun, relaxed);
+  device.bucket.store(now.bucket, relaxed);
+  device.begun_ns.store(now.begun_ns, relaxed);
+  device.ended.store(now.ended, relaxed);
+  device.ended_ns.store(now.ended_ns, relaxed);
+  device.is_shown.store(true, relaxed);
 }
 
 void move_to(RankStatus* record) {

@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "device/sum_marks.hpp"
+
 namespace lockstep {
 
 // What the main thread of a rank does. In phases of which waits_for_others() is true it goes on when others come.
@@ -43,6 +45,15 @@ struct alignas(128) RankStatus {
     std::atomic<std::int32_t> shard;  // what a thread reads now: number of name_shard() + 1, or 0
     std::atomic<std::uint64_t> progress;
   };
+  // A copy of what the rank's device writes of its sums (SumMarks), by copy_device_marks().
+  struct alignas(64) Device {
+    std::atomic<bool> is_shown;
+    std::atomic<std::uint64_t> begun;
+    std::atomic<std::uint64_t> bucket;
+    std::atomic<std::uint64_t> begun_ns;
+    std::atomic<std::uint64_t> ended;
+    std::atomic<std::uint64_t> ended_ns;
+  };
 
   std::atomic<int> code;  // running, done, or the exit code of a failure that the rank reported
   std::atomic<Phase> phase;
@@ -52,6 +63,7 @@ struct alignas(128) RankStatus {
   std::atomic<std::int64_t> since_ns;                           // when the phase began, by the node's monotonic clock
   std::array<std::atomic<std::int64_t>, phase_count> spent_ns;  // in each phase so far, the present one left out
   std::array<Reader, reader_count> readers;
+  Device device;
 
   static constexpr int running = 0;
   static constexpr int done = -1;
@@ -70,6 +82,17 @@ void get_on() noexcept;  // within a phase
 // Any thread's: it reads from a shard, of name_shard(); reads from none.
 void begin_reading(std::int32_t shard) noexcept;
 void end_reading() noexcept;
+
+// From now on, and until this is destroyed, the device's marks are what copy_device_marks() copies. Null: it has none.
+class ShownMarks {
+ public:
+  explicit ShownMarks(SumMarks* marks);
+  ShownMarks(const ShownMarks&) = delete;
+  ShownMarks& operator=(const ShownMarks&) = delete;
+  ~ShownMarks();
+};
+// Any thread's. The watcher's, so that nothing on the way of a step pays for it.
+void copy_device_marks();
 
 // Every rank names the same shards in the same order, so that numbers mean the same everywhere.
 std::int32_t name_shard(const std::filesystem::path& path);

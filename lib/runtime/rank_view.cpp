@@ -17,6 +17,23 @@ std::string shard_words(std::int32_t shard) {
   return name.empty() ? "a shard that is not known here" : fmt::format("shard '{}'", name);
 }
 
+// Between two marks of one device, of which the first may be written already.
+std::string between_words(std::uint64_t from_ns, std::uint64_t to_ns) {
+  return fmt::format("{:.1f} ms", to_ns > from_ns ? static_cast<double>(to_ns - from_ns) / 1e6 : 0.0);
+}
+
+std::string device_place_words(const DeviceView& device) {
+  const SumMarks& marks = device.marks;
+  if (device.is_summing()) return fmt::format("in sum {} (bucket {})", marks.begun, marks.bucket);
+  return marks.ended == 0 ? "before its first sum" : fmt::format("computing after sum {}", marks.ended);
+}
+
+// In the others the device has nothing to do, or not with sums.
+bool is_of_a_step(Phase phase) {
+  return phase == Phase::reading || phase == Phase::forward || phase == Phase::backward || phase == Phase::reducing ||
+         phase == Phase::updating;
+}
+
 }  // namespace
 
 RankView view_of(const RankStatus& status, int rank, const std::string& host) {
@@ -31,20 +48,37 @@ RankView view_of(const RankStatus& status, int rank, const std::string& host) {
     const std::int32_t shard = reader.shard;
     if (shard > 0) view.shards.push_back(shard - 1);
   }
+  if (status.device.is_shown) {
+    const RankStatus::Device& device = status.device;
+    view.device = {{device.begun, device.bucket, device.begun_ns, device.ended, device.ended_ns}};
+  }
   std::ranges::sort(view.shards);
   view.shards.erase(std::ranges::unique(view.shards).begin(), view.shards.end());
   return view;
 }
 
-std::string place_words(const RankView& view) {
+std::string host_words(const RankView& view) {
   std::string words(words_of(view.phase));
   if (view.step >= 0) words += fmt::format(" at step {}", view.step);
-  if (view.phase == Phase::reducing) words += fmt::format(", sum {}", view.sum);
+  if (view.phase == Phase::reducing && !view.device) words += fmt::format(", sum {}", view.sum);
   if (view.phase != Phase::reading && view.phase != Phase::testing && view.phase != Phase::opening_data) return words;
   for (const std::int32_t shard : view.shards) {
     words += fmt::format("{} {}", shard == view.shards.front() ? ", reading" : " and", shard_words(shard));
   }
   return words;
+}
+
+std::string place_words(const RankView& view) {
+  if (!view.device || !(view.device->is_summing() || is_of_a_step(view.phase))) return host_words(view);
+  return host_words(view) + ", the GPU " + device_place_words(*view.device);
+}
+
+std::string device_words(const DeviceView& device) {
+  const SumMarks& marks = device.marks;
+  std::string words = device_place_words(device);
+  if (marks.ended == 0) return words;
+  if (device.is_summing()) return words + ", after computing for " + between_words(marks.ended_ns, marks.begun_ns);
+  return words + ", which took " + between_words(marks.begun_ns, marks.ended_ns);
 }
 
 std::string rank_words(std::vector<int> ranks) {
@@ -75,9 +109,14 @@ char process_state_of(int process) {
 
 std::string to_text(std::span<const RankView> views) {
   nlohmann::json all = nlohmann::json::array();
+  const auto fields_of = [](const std::optional<DeviceView>& device) -> nlohmann::json {
+    if (!device) return nullptr;
+    const SumMarks& marks = device->marks;
+    return {marks.begun, marks.bucket, marks.begun_ns, marks.ended, marks.ended_ns, device->still_seconds};
+  };
   for (const RankView& view : views) {
     all.push_back({view.rank, view.code, static_cast<int>(view.phase), view.step, view.sum, view.shards,
-                   static_cast<int>(view.process_state), view.still_seconds});
+                   static_cast<int>(view.process_state), view.still_seconds, fields_of(view.device)});
   }
   return all.dump();
 }
@@ -97,6 +136,10 @@ std::vector<RankView> views_from_text(std::string_view text, const std::string& 
       view.shards = fields.at(5).get<std::vector<std::int32_t>>();
       view.process_state = static_cast<char>(fields.at(6).get<int>());
       view.still_seconds = fields.at(7);
+      const nlohmann::json& device = fields.at(8);
+      if (!device.is_null()) {
+        view.device = {{device.at(0), device.at(1), device.at(2), device.at(3), device.at(4)}, device.at(5)};
+      }
       views.push_back(std::move(view));
     }
   } catch (const nlohmann::json::exception& error) {

@@ -213,13 +213,16 @@ void Watcher::look_for_deaths_elsewhere(NodeLink::Urgency urgency) const {
 }
 
 std::vector<RankView> Watcher::look_at_node(double waking_seconds) {
+  rank_status::copy_device_marks();  // so a neighbour sees them a look later
   std::vector<RankView> views;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     Watched& watched = ranks_[static_cast<std::size_t>(rank)];
     const RankStatus& status = board_.status(rank);
     watched.stillness.look(progress_of(status), waking_seconds);
+    watched.device_stillness.look(progress_of(status.device), waking_seconds);
     RankView view = view_of(status, watched.rank, host_);
     view.still_seconds = watched.stillness.seconds();
+    if (view.device) view.device->still_seconds = watched.device_stillness.seconds();
     // The only question that costs a system call: not while all goes well.
     if (watched.is_visible && view.still_seconds > options_.hang_timeout_seconds / 2) {
       view.process_state = process_state_of(watched.process);
@@ -230,10 +233,13 @@ std::vector<RankView> Watcher::look_at_node(double waking_seconds) {
 }
 
 void Watcher::say_where() const {
+  rank_status::copy_device_marks();
   const RankStatus& status = board_.status(node_rank_);
   const Watched& self = ranks_[static_cast<std::size_t>(node_rank_)];
   const double seconds = static_cast<double>(monotonic_ns() - status.since_ns) / 1e9;
-  log::warning("is {}, for {}", place_words(view_of(status, self.rank, host_)), seconds_words(seconds));
+  const RankView view = view_of(status, self.rank, host_);
+  log::warning("is {}, for {}{}", host_words(view), seconds_words(seconds),
+               view.device ? "; its GPU is " + device_words(*view.device) : "");
 }
 
 void Watcher::end_job(int code, int signal, const Finding& finding) const {

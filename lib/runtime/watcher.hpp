@@ -45,6 +45,7 @@ class Watcher {
     bool is_visible = false;             // in this rank's process name space, and not this rank
     std::unique_ptr<Descriptor> handle;  // pidfd; -1 where the system has none
     Stillness stillness;
+    Stillness device_stillness;
     bool has_ended() const;
   };
   void find_ranks(const Communicator& world, const Communicator& node);

@@ -41,6 +41,7 @@ TrainingStep::TrainingStep(const Session& session, const ModelOptions& model, co
   const bool is_exact = reduce.sums == Sums::exact;
   const DType summed = is_exact ? DType::i64 : DType::f32;
   reducer_ = make_all_reducer(reduce.reducer, device_, session.world, count * size_of(summed), reduce.wire);
+  shown_marks_.emplace(reducer_->marks());
   const Tensor sums = reducer_->allocate(count, summed);
   store.allocate(is_exact ? device_.make_lasting(count, DType::f32) : sums);
   initialise(store, seed);

@@ -24,6 +24,7 @@
 #include "optim/sgd.hpp"
 #include "optim/step_record.hpp"
 #include "runtime/plan_file.hpp"
+#include "runtime/rank_status.hpp"
 #include "runtime/session.hpp"
 #include "train/gradient_sync.hpp"
 #include "train/metrics.hpp"
@@ -61,8 +62,7 @@ class TrainingStep {
   // that step on. A step in which a gradient overflows otherwise changes nothing but the scale.
   StepResult finish();
   int steps_under_way() const { return static_cast<int>(under_way_.size()); }
-  // start() and finish().
-  StepResult run(Loader& loader, std::int64_t step, double learning_rate);
+  StepResult run(Loader& loader, std::int64_t step, double learning_rate);  // start() and finish()
 
   // What finish() says behind a loss that is not finite, or nothing. Every rank asks for it.
   void advise_with(std::function<std::string()> advice) { advice_ = std::move(advice); }
@@ -103,6 +103,7 @@ class TrainingStep {
   float label_smoothing_;
   Model model_;
   std::unique_ptr<AllReducer> reducer_;
+  std::optional<rank_status::ShownMarks> shown_marks_;  // the reducer's
   std::unique_ptr<GradientSync> sync_;
   std::unique_ptr<Sgd> sgd_;
   std::unique_ptr<FlatUpdates> updates_;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "base/error.hpp"
 #include "comm/nccl_all_reducer.hpp"
+#include "device/cuda/mark_kernels.hpp"
 #include "device/cuda/side_stream.hpp"
 #include "support/hosted_cuda_device.hpp"
 #include "support/noted_cuda.hpp"
@@ -30,6 +32,7 @@ using testing::StartsWith;
 ncclResult_t first_answer = ncclSuccess;   // of calls that may take their time
 std::deque<ncclResult_t> states;           // that a communicator tells of itself, one after another
 ncclResult_t lasting_state = ncclSuccess;  // when those are told
+std::function<void()> while_summing = [] {};
 ncclComm_t const communicator = reinterpret_cast<ncclComm_t>(&states);
 
 ncclResult_t note(const std::string& call, ncclResult_t answer) {
@@ -48,6 +51,8 @@ class NcclCallsTest : public testing::Test {
  protected:
   NcclCallsTest() {
     noted_cuda() = {};
+    noted_cuda().launched = [](void** arguments) { (*static_cast<const cuda::MarkSum*>(arguments[1]))(0); };
+    while_summing = [] {};
     first_answer = ncclSuccess;
     states.clear();
     lasting_state = ncclSuccess;
@@ -99,9 +104,41 @@ TEST_F(NcclCallsTest, a_sum_has_begun_before_an_event_is_recorded_behind_it) {
   states = {ncclInProgress, ncclSuccess};
   reducer->start_sum(values.slice(16, 32));
   reducer->wait();
-  EXPECT_THAT(calls(), ElementsAre(StartsWith("cudaEventRecord("), StartsWith("cudaStreamWaitEvent("),
-                                   "ncclAllReduce, 32 in place", "ncclCommGetAsyncError", "ncclCommGetAsyncError",
-                                   StartsWith("cudaEventRecord("), StartsWith("cudaStreamWaitEvent(")));
+  EXPECT_THAT(calls(),
+              ElementsAre(StartsWith("cudaEventRecord("), StartsWith("cudaStreamWaitEvent("),
+                          StartsWith("cudaLaunchKernel(1 block"), "ncclAllReduce, 32 in place", "ncclCommGetAsyncError",
+                          "ncclCommGetAsyncError", StartsWith("cudaLaunchKernel(1 block"),
+                          StartsWith("cudaEventRecord("), StartsWith("cudaStreamWaitEvent(")));
+}
+
+TEST_F(NcclCallsTest, the_device_marks_each_sum_before_and_behind_it) {
+  const auto reducer = make();
+  const Tensor values = reducer->allocate(64, DType::f32);
+  ASSERT_NE(reducer->marks(), nullptr);
+  std::vector<SumMarks> within;
+  while_summing = [&] { within.push_back(read_marks(*reducer->marks())); };
+  for (int step = 0; step < 2; ++step) {
+    for (const std::int64_t first : {0, 32}) reducer->start_sum(values.slice(first, 32));
+    reducer->wait();
+  }
+  ASSERT_EQ(within.size(), 4U);
+  for (std::uint64_t sum = 0; sum < 4; ++sum) {
+    EXPECT_EQ(within[sum].begun, sum + 1);
+    EXPECT_EQ(within[sum].ended, sum);
+    EXPECT_EQ(within[sum].bucket, sum % 2);
+  }
+  EXPECT_EQ(read_marks(*reducer->marks()).ended, 4U);
+}
+
+TEST_F(NcclCallsTest, marks_have_reached_the_host_before_their_memory_goes) {
+  auto reducer = make();
+  calls();
+  reducer.reset();
+  const std::vector<std::string> ended = calls();
+  const auto synchronized = std::ranges::find_if(
+      ended, [](const std::string& call) { return call.starts_with("cudaStreamSynchronize(stream "); });
+  EXPECT_LT(std::ranges::find(ended, "ncclCommDestroy"), synchronized);
+  EXPECT_LT(synchronized, std::ranges::find(ended, "cudaFreeHost()"));
 }
 
 TEST_F(NcclCallsTest, a_sum_that_fails_later_ends_in_an_abort_and_nothing_after_it) {
@@ -163,6 +200,7 @@ ncclResult_t __wrap_ncclCommGetAsyncError(ncclComm_t, ncclResult_t* state) {
 }
 ncclResult_t __wrap_ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t, ncclRedOp_t,
                                   ncclComm_t, cudaStream_t) {
+  while_summing();
   return note(fmt::format("ncclAllReduce, {}{}", count, from == to ? " in place" : ""), first_answer);
 }
 ncclResult_t __wrap_ncclCommFinalize(ncclComm_t) { return note("ncclCommFinalize", ncclSuccess); }

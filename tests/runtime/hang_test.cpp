@@ -88,6 +88,68 @@ TEST(Hang, where_all_wait_in_one_place_the_network_is_asked_about) {
             "between them down?");
 }
 
+RankView on_gpu(RankView view, std::uint64_t begun, std::uint64_t ended) {
+  view.device = DeviceView{{begun, 2, 5'000'000, ended, 1'800'000}, view.still_seconds + 1};
+  return view;
+}
+
+TEST(Hang, where_all_hosts_wait_the_rank_whose_gpu_is_behind_is_named) {
+  // Its host is a step ahead of another's, as queues allow.
+  RankView behind = on_gpu(rank_at(2, Phase::reducing, 300, 413), 1647, 1647);
+  behind.device->marks.ended_ns = 5'400'000;
+  const auto found = find({on_gpu(rank_at(0, Phase::reducing, 300), 1648, 1647), behind,
+                           on_gpu(rank_at(3, Phase::reducing, 300), 1648, 1647)});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->rank, 2);
+  EXPECT_EQ(
+      found->sentence,
+      "rank 2 on n2 holds the others up: its GPU has been, for 301 s, computing after sum 1647, which took 0.4 ms "
+      "(ranks 0, 3: summing gradients at step 412, the GPU in sum 1648 (bucket 2)). Look at that node's GPU "
+      "(nvidia-smi, dmesg); if the work does take this long, raise --hang-timeout.");
+}
+
+TEST(Hang, a_gpu_that_does_not_come_out_of_a_sum_is_behind_one_that_has) {
+  const auto found = find(
+      {on_gpu(rank_at(0, Phase::reducing, 300), 1648, 1648), on_gpu(rank_at(1, Phase::reducing, 300), 1648, 1647)});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(
+      found->sentence,
+      "rank 1 on n1 holds the others up: its GPU has been, for 301 s, in sum 1648 (bucket 2), after computing for "
+      "3.2 ms (rank 0: summing gradients at step 412, the GPU computing after sum 1648). Look at that node's GPU "
+      "(nvidia-smi, dmesg); if the work does take this long, raise --hang-timeout.");
+}
+
+// A host that fills the device's queue waits for it in calls that are work on a CPU.
+TEST(Hang, gpus_that_wait_in_one_sum_are_all_waiting_wherever_their_hosts_stand) {
+  const auto found = find(
+      {on_gpu(rank_at(0, Phase::reducing, 320), 1648, 1647), on_gpu(rank_at(1, Phase::reading, 330, 413), 1648, 1647)});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(
+      found->sentence,
+      "ranks 0-1 have waited for each other for 320 s (summing gradients at step 412, the GPU in sum 1648 (bucket "
+      "2)). Is the network between them down?");
+}
+
+TEST(Hang, a_host_that_works_and_gets_no_further_is_named_though_its_gpu_is_behind) {
+  const auto found =
+      find({on_gpu(rank_at(0, Phase::reducing, 320), 1648, 1647), on_gpu(rank_at(1, Phase::reading, 330), 1647, 1647)});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->sentence,
+            "rank 1 on n1 has got no further for 330 s: waiting for data at step 412, the GPU computing after sum 1647 "
+            "(rank 0: summing gradients at step 412, the GPU in sum 1648 (bucket 2)). Look at that node and its file "
+            "system; if the work does take this long, raise --hang-timeout.");
+}
+
+TEST(Hang, where_no_gpu_sums_the_hosts_say_who_is_out_of_step) {
+  const auto found =
+      find({on_gpu(rank_at(0, Phase::gathering, 320), 1648, 1648), on_gpu(rank_at(1, Phase::meeting, 320), 1648, 1648),
+            on_gpu(rank_at(2, Phase::gathering, 320), 1648, 1648)});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->sentence,
+            "rank 1 on n1 is out of step: meeting the other ranks at step 412 for 320 s (ranks 0, 2: gathering results "
+            "at step 412). Please report it.");
+}
+
 TEST(Hang, who_sees_a_part_of_the_job_does_not_say_that_all_wait) {
   const std::vector<RankView> views = {rank_at(0, Phase::reducing, 320), rank_at(1, Phase::reducing, 320)};
   EXPECT_EQ(find_hang(views, timeout_seconds, Sight::part), std::nullopt);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <thread>
 
+#include "runtime/hang.hpp"
 #include "runtime/rank_view.hpp"
 
 namespace lockstep {
@@ -101,6 +102,31 @@ TEST_F(RankStatusTest, the_record_moves_with_what_it_holds) {
   EXPECT_EQ(view_of(*other, 0, "").step, 6);
   EXPECT_EQ(view().step, 5);
   rank_status::move_to(&status_);
+}
+
+TEST_F(RankStatusTest, what_a_device_marks_is_seen_once_it_is_copied) {
+  SumMarks marks{1648, 2, 5'000'000, 1647, 1'800'000};
+  {
+    const rank_status::ShownMarks shown(&marks);
+    EXPECT_EQ(view().device, std::nullopt);
+    const std::uint64_t before = progress_of(status_);
+    rank_status::copy_device_marks();
+    const std::optional<DeviceView> seen = view().device;
+    ASSERT_TRUE(seen);
+    EXPECT_TRUE(seen->is_summing());
+    EXPECT_EQ(device_words(*seen), "in sum 1648 (bucket 2), after computing for 3.2 ms");
+    EXPECT_NE(progress_of(status_), before) << "a device that gets on is progress";
+  }
+  EXPECT_EQ(view().device, std::nullopt) << "its memory is gone";
+  marks.ended = 1648;
+  rank_status::copy_device_marks();
+  EXPECT_EQ(view().device, std::nullopt);
+}
+
+TEST_F(RankStatusTest, a_rank_without_a_device_that_marks_shows_none) {
+  const rank_status::ShownMarks shown(nullptr);
+  rank_status::copy_device_marks();
+  EXPECT_EQ(view().device, std::nullopt);
 }
 
 TEST(Phase, every_one_has_words_of_its_own) {

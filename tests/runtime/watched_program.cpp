@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/error.hpp"
@@ -19,6 +20,9 @@
 
 namespace lockstep {
 namespace {
+
+// What the device of every rank would write.
+SumMarks gpu{1648, 2, 5'000'000, 1647, 1'800'000};
 
 const std::map<std::string, std::function<void()>> ways = {
     {"finish", [] {}},
@@ -34,6 +38,11 @@ const std::map<std::string, std::function<void()>> ways = {
        rank_status::enter(Phase::backward);
        ::sleep(60);
      }},
+    {"stick_gpu",
+     [] {
+       gpu.begun = gpu.ended;
+       gpu.ended_ns = gpu.begun_ns + 3'200'000;
+     }},
     {"fail",
      [] {
        failure_report::write({65, 0, "shard 'x.h5' is damaged."});
@@ -44,11 +53,14 @@ const std::map<std::string, std::function<void()>> ways = {
 constexpr int every_rank = -2;
 
 void play(const Communicator& world, int ranks_per_node, int rank, const std::string& how) {
+  std::optional<rank_status::ShownMarks> marks;
+  if (how == "stick_gpu") marks.emplace(&gpu);
   rank_status::set_step(412);
   rank_status::enter(Phase::meeting);
   world.barrier();
   if (world.rank() == rank || rank == every_rank) ways.at(how)();
   rank_status::enter(Phase::reducing);
+  if (marks) ::sleep(60);
   world.barrier();
   // Nobody's end is a death once all have come so far, however far apart they end.
   ::usleep(static_cast<useconds_t>(200'000 * (world.rank() % (ranks_per_node + 1))));

@@ -93,6 +93,17 @@ TEST_F(WatcherTest, a_hang_on_another_node_is_told_with_all_who_wait) {
                            "\\(ranks 0-2: summing gradients at step 412, sum 0\\)\\. Look at that node .*"));
 }
 
+TEST_F(WatcherTest, a_gpu_that_does_not_come_to_the_sum_is_named_from_another_node_too) {
+  const ProgramResult result = run(4, 2, 3, "stick_gpu");
+  EXPECT_EQ(result.exit_code, 76) << result.errors;
+  EXPECT_EQ(report()["rank"], 3);
+  EXPECT_THAT(
+      sentence(),
+      MatchesRegex("rank 3 on n2 holds the others up: its GPU has been, for [23]\\.[0-9] s, computing after sum "
+                   "1647, which took 3\\.2 ms \\(ranks 0-2: summing gradients at step 412, the GPU in sum 1648 "
+                   "\\(bucket 2\\)\\)\\. Look at that node's GPU .*"));
+}
+
 TEST_F(WatcherTest, a_stopped_speaker_is_named_by_its_neighbour) {
   const ProgramResult result = run(4, 2, 2, "stop");
   EXPECT_EQ(result.exit_code, 76) << result.errors;

@@ -43,6 +43,11 @@ cudaError_t make(std::string_view function, Handle* made) {
   return note(function, fmt::format("{}", made_so_far));
 }
 
+cudaError_t launch(dim3 blocks, void** arguments, cudaStream_t stream) {
+  noted_cuda().launched(arguments);
+  return note("cudaLaunchKernel", fmt::format("{} block{}, {}", blocks.x, blocks.x == 1 ? "" : "s", name_of(stream)));
+}
+
 std::string name_of(cudaEvent_t event) { return fmt::format("event {}", number_of(event)); }
 
 }  // namespace
@@ -72,6 +77,16 @@ cudaError_t __wrap_cudaStreamDestroy(cudaStream_t stream) { return note("cudaStr
 cudaError_t __wrap_cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   return note("cudaStreamWaitEvent", fmt::format("{}, {}", name_of(stream), name_of(event)));
 }
+cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t stream) { return note("cudaStreamSynchronize", name_of(stream)); }
+// Compiled code calls the one or the other, by CUDA's version.
+cudaError_t __wrap_cudaLaunchKernel(const void*, dim3 blocks, dim3, void** arguments, std::size_t,
+                                    cudaStream_t stream) {
+  return launch(blocks, arguments, stream);
+}
+cudaError_t __wrap___cudaLaunchKernel(const void*, dim3 blocks, dim3, void** arguments, std::size_t,
+                                      cudaStream_t stream) {
+  return launch(blocks, arguments, stream);
+}
 cudaError_t __wrap_cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   return note("cudaStreamBeginCapture", fmt::format("{}, mode {}", name_of(stream), static_cast<int>(mode)));
 }
@@ -88,6 +103,8 @@ cudaError_t __wrap_cudaGraphLaunch(cudaGraphExec_t, cudaStream_t stream) {
 }
 cudaError_t __wrap_cudaGraphDestroy(cudaGraph_t) { return note("cudaGraphDestroy", ""); }
 cudaError_t __wrap_cudaGraphExecDestroy(cudaGraphExec_t) { return note("cudaGraphExecDestroy", ""); }
+cudaError_t __wrap_cudaHostRegister(void*, std::size_t, unsigned) { return note("cudaHostRegister", ""); }
+cudaError_t __wrap_cudaHostUnregister(void*) { return note("cudaHostUnregister", ""); }
 cudaError_t __wrap_cudaMallocHost(void** memory, std::size_t bytes) {
   *memory = ::operator new(bytes);
   return note("cudaMallocHost", fmt::format("{}", bytes));

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,6 +14,8 @@ struct NotedCuda {
   std::vector<std::string> calls;              // "cudaEventRecord(event 1, stream 1)"
   std::map<std::string, cudaError_t> answers;  // by function; success where there is none
   cudaError_t last_error = cudaSuccess;        // as CUDA keeps it
+  // Called in the place of every kernel, with its arguments.
+  std::function<void(void** arguments)> launched = [](void**) {};
 };
 
 // The one that takes notes.

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/rank_view.hpp"
 #include "support/hosted_cuda_device.hpp"
 #include "support/repeating_device.hpp"
 #include "train/noise.hpp"
@@ -41,6 +43,12 @@ class OneBatchLoader final : public Loader {
   std::vector<float> pixels_;
 };
 
+// What others see of this rank's device.
+std::optional<DeviceView> device_marks() {
+  rank_status::copy_device_marks();
+  return view_of(rank_status::record(), 0, "").device;
+}
+
 struct Case {
   const char* model;
   int parts;
@@ -74,6 +82,7 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
       on.read(step.model().store.reduced(), reduced);
       step.model().network->forward(test.images, Mode::evaluate);
     }
+    EXPECT_FALSE(device_marks()) << "the host's sums are counted by the host";
     return sums;
   }
 
@@ -113,15 +122,21 @@ class GraphTest : public testing::TestWithParam<GraphCase> {
     TrainingStep step(session, {"resnet20", shape, 10}, share, {GetParam().reducer, 16 << 10}, SgdOptions{}, 0.1F, 3);
     step.choose_kernels(part_size);
     OneBatchLoader loader(*session.device);
-    for (int index = 0; index < 6; ++index) {
+    for (int index = 0; index < steps; ++index) {
       step.start(loader, index, 0.05 / (1 + index));
       losses_ += step.finish().metrics.loss();
     }
+    session.device->synchronize();
+    marked_ = device_marks();
+    buckets_ = step.sync().bucket_count();
     return step.model().store.weights_hash() + " " + std::to_string(losses_);
   }
 
+  static constexpr int steps = 6;
   const Communicator world_{MPI_COMM_SELF};
   double losses_ = 0;
+  std::optional<DeviceView> marked_;
+  std::size_t buckets_ = 0;
 };
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GraphTest);
@@ -133,6 +148,15 @@ TEST_P(GraphTest, learns_what_the_calls_learn_and_the_same_again) {
   losses_ = 0;
   EXPECT_EQ(repeated, called);
   EXPECT_EQ(hash_after_steps(true), repeated);
+}
+
+TEST_P(GraphTest, marks_every_sum_of_the_steps_that_are_repeated_too) {
+  hash_after_steps(true);
+  ASSERT_TRUE(marked_);
+  EXPECT_EQ(marked_->marks.begun, steps * buckets_);
+  EXPECT_EQ(marked_->marks.ended, steps * buckets_);
+  EXPECT_EQ(marked_->marks.bucket, buckets_ - 1);
+  EXPECT_GT(marked_->marks.ended_ns, marked_->marks.begun_ns);
 }
 
 std::vector<GraphCase> graph_cases() {
