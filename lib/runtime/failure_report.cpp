@@ -75,7 +75,7 @@ class Text {
   std::size_t length_ = 0;
 };
 
-Text report_of(int rank, const Cause& cause) {
+Text report_of(int rank, std::string_view host, const Cause& cause) {
   Text text;
   text.add("{\"code\": ");
   text.add(std::int64_t{cause.code});
@@ -88,7 +88,7 @@ Text report_of(int rank, const Cause& cause) {
   text.add(", \"rank\": ");
   text.add(std::int64_t{rank});
   text.add(", \"host\": ");
-  text.add_quoted(state.host.data());
+  text.add_quoted(host);
   text.add(", \"step\": ");
   text.add(state.step.load());
   text.add(", \"sentence\": ");
@@ -156,12 +156,12 @@ void clear() {
 void set_step(std::int64_t step) noexcept { state.step.store(step, std::memory_order_relaxed); }
 
 bool write(const Cause& cause) noexcept {
-  const bool speaks = write_of(state.rank, cause);
+  const bool speaks = write_of(state.rank, state.host.data(), cause);
   if (std::atomic<int>* const code = state.code) code->store(cause.code);
   return speaks;
 }
 
-bool write_of(int rank, const Cause& cause) noexcept {
+bool write_of(int rank, std::string_view host, const Cause& cause) noexcept {
   const int saved_errno = errno;
   std::atomic<int>* const told = state.told;
   int nobody = Shared::nobody_tells;
@@ -170,7 +170,7 @@ bool write_of(int rank, const Cause& cause) noexcept {
     errno = saved_errno;
     return false;
   }
-  const Outcome outcome = state.has_folder ? publish(report_of(rank, cause).view()) : Outcome::impossible;
+  const Outcome outcome = state.has_folder ? publish(report_of(rank, host, cause).view()) : Outcome::impossible;
   if (told != nullptr) *told = Shared::is_told;
   errno = saved_errno;
   return outcome != Outcome::another_stands;

@@ -5,7 +5,8 @@
 //
 //   code      exit code of base/error.hpp; 1 where a signal ended the rank
 //   signal    number of the signal, or null
-//   rank, host, step    where; step is the last one begun, -1 before the first
+//   rank, host  where
+//   step      the last one begun, -1 before the first; of the rank that writes
 //   sentence  what happened, for people
 //   time      seconds since 1970
 //
@@ -35,11 +36,12 @@ struct Cause {
   std::string_view sentence;
 };
 
-// What happened to this rank, or to `rank`, of which a survivor writes. The first report stands: a later one changes
-// nothing, and returns when the first is written. Safe in signal handlers and from any thread; keeps errno. Returns
-// whether to print the sentence too: not when another report stands, for then the job is ending with that one's words.
+// What happened to this rank, or to `rank` on `host`, of which a survivor writes. The first report stands: a later one
+// changes nothing, and returns when the first is written. Safe in signal handlers and from any thread; keeps errno.
+// Returns whether to print the sentence too: not when another report stands, for then the job is ending with that one's
+// words.
 bool write(const Cause& cause) noexcept;
-bool write_of(int rank, const Cause& cause) noexcept;
+bool write_of(int rank, std::string_view host, const Cause& cause) noexcept;
 
 // The exit code in the report that stands, if there is one that can be read. Not for signal handlers.
 std::optional<int> standing_code();

@@ -32,7 +32,7 @@ const RankView* longest_still(const Views& views) {
 }
 
 Finding describe_stopped(const RankView& rank, std::span<const RankView> all) {
-  return {rank.rank,
+  return {rank.rank, rank.host,
           fmt::format("rank {} on {} has been stopped for {} while {}{}. Continue it (kill -CONT) or end it; "
                       "--hang-timeout 0 waits for ever.",
                       rank.rank, rank.host, seconds_words(rank.still_seconds), place_words(rank),
@@ -41,10 +41,11 @@ Finding describe_stopped(const RankView& rank, std::span<const RankView> all) {
 
 Finding describe_stuck(const RankView& rank, std::span<const RankView> all) {
   const std::string state = rank.process_state == 'D' ? ", its process waiting for a disk or a file system" : "";
-  return {rank.rank, fmt::format("rank {} on {} has got no further for {}: {}{}{}. Look at that node and its file "
-                                 "system; if the work does take this long, raise --hang-timeout.",
-                                 rank.rank, rank.host, seconds_words(rank.still_seconds), place_words(rank), state,
-                                 others_words(all, rank.rank))};
+  return {rank.rank, rank.host,
+          fmt::format("rank {} on {} has got no further for {}: {}{}{}. Look at that node and its file "
+                      "system; if the work does take this long, raise --hang-timeout.",
+                      rank.rank, rank.host, seconds_words(rank.still_seconds), place_words(rank), state,
+                      others_words(all, rank.rank))};
 }
 
 // Where a device waits for others in a sum, so does its host in the end, wherever it stands.
@@ -54,8 +55,9 @@ Finding describe_waiting(const Views& views) {
   const RankView& rank = views.front();
   std::vector<int> ranks;
   for (const RankView& view : views) ranks.push_back(view.rank);
-  return {rank.rank, fmt::format("{} have waited for each other for {} ({}). Is the network between them down?",
-                                 rank_words(ranks), seconds_words(rank.still_seconds), place_words(rank))};
+  return {rank.rank, rank.host,
+          fmt::format("{} have waited for each other for {} ({}). Is the network between them down?", rank_words(ranks),
+                      seconds_words(rank.still_seconds), place_words(rank))};
 }
 
 // Hosts queue steps ahead, and then wait wherever they are: what their devices have come to says who is behind. Nothing
@@ -68,7 +70,7 @@ std::optional<Finding> describe_devices(const Views& views) {
     return behind->device->is_summing() ? std::optional(describe_waiting(views)) : std::nullopt;
   }
   return Finding{
-      behind->rank,
+      behind->rank, behind->host,
       fmt::format("rank {} on {} holds the others up: its GPU has been, for {}, {}{}. Look at that node's GPU "
                   "(nvidia-smi, dmesg); if the work does take this long, raise --hang-timeout.",
                   behind->rank, behind->host, seconds_words(behind->device->still_seconds),
@@ -84,8 +86,9 @@ Finding describe_all_waiting(const Views& views) {
   const auto fewest = std::ranges::min_element(places, {}, [](const auto& place) { return place.second.size(); });
   const RankView& rank = fewest->second.front();
   if (places.size() == 1) return describe_waiting(views);
-  return {rank.rank, fmt::format("rank {} on {} is out of step: {} for {}{}. Please report it.", rank.rank, rank.host,
-                                 place_words(rank), seconds_words(rank.still_seconds), others_words(views, rank.rank))};
+  return {rank.rank, rank.host,
+          fmt::format("rank {} on {} is out of step: {} for {}{}. Please report it.", rank.rank, rank.host,
+                      place_words(rank), seconds_words(rank.still_seconds), others_words(views, rank.rank))};
 }
 
 }  // namespace

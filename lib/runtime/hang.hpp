@@ -32,6 +32,7 @@ enum class Sight { whole_job, part };
 
 struct Finding {
   int rank = 0;
+  std::string host;
   std::string sentence;
 };
 

@@ -189,7 +189,7 @@ std::optional<Finding> NodeLink::find_death(Urgency urgency) const {
     const bool is_due = node->ended->seconds() > (is_one ? for_own_words : for_survivors);
     if (!is_due && !(is_one && urgency == Urgency::last_chance)) continue;
     return Finding{
-        node->ranks.front(),
+        node->ranks.front(), node->host,
         fmt::format("{} on {} {} killed or ended without a word (no rank can go on without {}). Look for last "
                     "words there, and at the node's memory.",
                     rank_words(node->ranks), node->host, is_one ? "was" : "were", is_one ? "it" : "them")};
@@ -197,12 +197,24 @@ std::optional<Finding> NodeLink::find_death(Urgency urgency) const {
   return std::nullopt;
 }
 
+// Who hears nobody may be the one that is cut off, and a file system of its own may carry its report nevertheless. So
+// rank 0 speaks first, if it still hears a node or there is but one to hear; then the others, who hear rank 0 alone.
+double NodeLink::turn_seconds(double silence_seconds) const {
+  constexpr double turn = 3;
+  if (!is_hub()) return turn;
+  const std::vector<const Node*> nodes = missed();
+  const bool hears_some =
+      std::ranges::any_of(nodes, [&](const Node* node) { return node->silent_seconds < silence_seconds / 2; });
+  return hears_some || nodes.size() == 1 ? 0 : 2 * turn;
+}
+
 std::optional<Finding> NodeLink::find_silence(double timeout_seconds) const {
   constexpr double for_others = 5;  // who are nearer, and know more
+  const double silence_seconds = timeout_seconds + for_others;
   for (const Node* node : missed()) {
-    if (node->silent_seconds < timeout_seconds + for_others) continue;
+    if (node->silent_seconds < silence_seconds + turn_seconds(silence_seconds)) continue;
     return Finding{
-        node->ranks.front(),
+        node->ranks.front(), node->host,
         fmt::format("nothing has been heard of {} on {} for {} (stopped, or cut off from the network). Look at "
                     "that node; --hang-timeout 0 waits for ever.",
                     rank_words(node->ranks), node->host, seconds_words(node->silent_seconds))};

@@ -42,7 +42,8 @@ class NodeLink {
   // `last_chance`: this process is about to end.
   enum class Urgency { may_wait, last_chance };
   std::optional<Finding> find_death(Urgency urgency) const;
-  // A node that has been silent for longer than a hang takes to be told by a node that is not.
+  // A node that has been silent for longer than a hang takes to be told by a node that is not; and longer still where
+  // others can tell better which side of a broken network is the silent one.
   std::optional<Finding> find_silence(double timeout_seconds) const;
 
   // This node's speaker ends as it should: to nobody a death.
@@ -54,6 +55,7 @@ class NodeLink {
   void listen(Node& node);
   void hear(Node& node, const std::string& line);
   std::vector<const Node*> missed() const;
+  double turn_seconds(double silence_seconds) const;
 
   std::string token_;
   std::unique_ptr<LineListener> listener_;    // rank 0's

@@ -171,7 +171,7 @@ void Watcher::judge(int node_rank) const {
   const Watched& ended = ranks_[static_cast<std::size_t>(node_rank)];
   const Death death = describe_death(ended.process, *ended.handle);
   end_job(death.code, death.signal,
-          {ended.rank,
+          {ended.rank, host_,
            fmt::format("rank {} on {} {} (no rank can go on without it). Look for its last words, and at the node's "
                        "memory.",
                        ended.rank, host_, death.words)});
@@ -243,7 +243,7 @@ void Watcher::say_where() const {
 }
 
 void Watcher::end_job(int code, int signal, const Finding& finding) const {
-  if (failure_report::write_of(finding.rank, {code, signal, finding.sentence})) {
+  if (failure_report::write_of(finding.rank, finding.host, {code, signal, finding.sentence})) {
     log::error(finding.sentence);
   } else {
     // Another survivor is writing, and a launcher that sees this one go would cut it short.

@@ -60,9 +60,10 @@ TEST_F(FailureReportTest, has_every_field) {
 }
 
 TEST_F(FailureReportTest, the_first_report_stands) {
-  EXPECT_TRUE(failure_report::write_of(1, {1, 9, "killed"}));
+  EXPECT_TRUE(failure_report::write_of(1, "gpu08", {1, 9, "killed"}));
   EXPECT_FALSE(failure_report::write({65, 0, "too late"}));
   EXPECT_EQ(report()["rank"], 1);
+  EXPECT_EQ(report()["host"], "gpu08");
   EXPECT_EQ(report()["signal"], 9);
   EXPECT_EQ(files(), 1);
 }

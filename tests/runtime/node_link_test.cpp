@@ -136,6 +136,12 @@ TEST_F(NodeLinkTest, silence_is_told_after_the_timeout_and_time_for_others) {
   owner_->tell({}, 300);
   EXPECT_EQ(owner_->find_silence(300), std::nullopt);
   owner_->tell({}, 5);
+  const std::optional<Finding> early = owner_->find_silence(300);
+  const bool speaks_first = all.rank() == 0 && all.size() == 2;
+  EXPECT_EQ(early.has_value(), speaks_first) << "who may be cut off leaves the word to others";
+  owner_->tell({}, 3);
+  EXPECT_EQ(owner_->find_silence(300).has_value(), speaks_first || all.rank() != 0);
+  owner_->tell({}, 3);
   const std::optional<Finding> silence = owner_->find_silence(300);
   ASSERT_TRUE(silence);
   const int missed = all.rank() == 0 ? 1 : 0;
@@ -144,8 +150,26 @@ TEST_F(NodeLinkTest, silence_is_told_after_the_timeout_and_time_for_others) {
   }
   EXPECT_TRUE(silence->sentence.starts_with("nothing has been heard of rank ")) << silence->sentence;
   EXPECT_TRUE(silence->sentence.ends_with(
-      " for 305 s (stopped, or cut off from the network). Look at that node; --hang-timeout 0 waits for ever."))
+      " for 311 s (stopped, or cut off from the network). Look at that node; --hang-timeout 0 waits for ever."))
       << silence->sentence;
+  all.barrier();
+}
+
+// A node that was cut off wrote, on a file system that it still reached, that rank 0 was silent.
+TEST_F(NodeLinkTest, rank_0_speaks_first_as_long_as_it_hears_a_node) {
+  connect();
+  const Communicator all = world();
+  if (all.size() < 3) GTEST_SKIP() << "wants a node that is heard and one that is not";
+  if (all.rank() == 0) owner_->tell({}, 200);
+  all.barrier();
+  if (all.rank() == 2) owner_->tell(std::vector{view_of_rank(2)}, 0);
+  if (all.rank() == 0) {
+    EXPECT_TRUE(comes_true([&] { return !owner_->others().empty(); }));
+    owner_->tell({}, 105);
+    const std::optional<Finding> silence = owner_->find_silence(300);
+    ASSERT_TRUE(silence);
+    EXPECT_EQ(silence->rank, 1);
+  }
   all.barrier();
 }
 
