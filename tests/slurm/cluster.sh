@@ -4,6 +4,7 @@
 #   cluster.sh FOLDER up NODES       writes FOLDER/etc/slurm.conf: clients need SLURM_CONF to name it
 #   cluster.sh FOLDER status
 #   cluster.sh FOLDER in NODE COMMAND...
+#   cluster.sh FOLDER cut NODE       its link is dead, and what runs there lives; mend NODE brings it back
 #   cluster.sh FOLDER down           takes everything along that still runs on the nodes
 #
 # A node is a set of namespaces of its own (network, host name, mounts, IPC, processes) on a bridge; the file system is
@@ -11,7 +12,7 @@
 # clusters apart.
 set -uo pipefail
 self=$(readlink -f "${BASH_SOURCE[0]}")
-base=$(readlink -f "${1:?usage: cluster.sh FOLDER up NODES | status | in NODE COMMAND... | down}")
+base=$(readlink -f "${1:?usage: cluster.sh FOLDER up NODES | status | in NODE COMMAND... | cut NODE | mend NODE | down}")
 command=${2:-}
 tag=ls${CLUSTER_TAG:-00}  # names of bridge, links and network namespaces begin with it
 net=${CLUSTER_NET:-10.77.0}
@@ -161,11 +162,15 @@ in_node() { # NODE COMMAND...
   exec nsenter -t "$first" -n -m -u -i -p -r -- "${@:2}"
 }
 
+link() { ip link set "${tag}v$1" "$2" || die "$1 has no link"; } # NODE up|down
+
 case $command in
   up) up "${3:-3}" ;;
   down) down ;;
   status) sinfo -N -o "%N %t %c %m %E" ;;
   in) in_node "${@:3}" ;;
+  cut) link "$3" down ;;
+  mend) link "$3" up ;;
   inside) run_inside_node "$3" ;;
-  *) die "unknown command '$command'. Known: up, status, in, down" ;;
+  *) die "unknown command '$command'. Known: up, status, in, cut, mend, down" ;;
 esac

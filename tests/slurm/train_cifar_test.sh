@@ -89,6 +89,23 @@ for signal in KILL STOP; do
   grep -q "from failure.json: .*$told" "$work/alone_$signal.out" || fail "the job does not name the rank"
 done
 
+# The link of a node dies, and the job is asked to stop: no stop can be agreed on, but nothing waits for ever either.
+output=$work/cut
+submit cut 3 "${options[@]}" --epochs 100000 --hang-timeout 3 --output="$output"
+wait_for 60 test -s "$output/metrics.jsonl" || fail "the training to be cut apart wrote no metrics"
+"$here/cluster.sh" "$work/cluster" cut n2 && scancel --signal=TERM "$id" || fail "cannot cut n2 off"
+wait_for 30 test -s "$output/failure.json" || fail "nobody tells that n2 is silent"
+wait_for 30 grep -q 'from failure.json: .*nothing has been heard of rank [0-2] on n2 for' "$work/cut.out" ||
+  fail "the job does not end, or does not name the silent rank"
+grep -q '"code": 76, .*"host": "n2"' "$output/failure.json" || fail "not code 76 on n2: $(<"$output/failure.json")"
+for node in n1 n2 n3; do
+  nobody_trains() { ! "$here/cluster.sh" "$work/cluster" in "$node" pgrep train_cifar >/dev/null; }
+  wait_for 10 nobody_trains || fail "a rank on $node lives on"
+done
+"$here/cluster.sh" "$work/cluster" mend n2  # for Slurm, which waits for word from the node
+wait_for_end
+expect "ExitCode=76:0"
+
 # An output folder is chosen where none is stated; data that are not there are wrong use. LOCKSTEP_BIN names programs.
 ln -s "$programs" "$work/other programs"
 export LOCKSTEP_BIN="$work/other programs"
@@ -106,4 +123,4 @@ grep -q -- '--epochs' "$work/wrong_option.out" || fail "the job does not name th
 LOCKSTEP_BIN="$work/no programs" submit no_program 3 "${options[@]}"
 wait_for_end
 expect "JobState=FAILED"
-echo "passed: seven jobs on three nodes"
+echo "passed: eight jobs on three nodes"
