@@ -2,7 +2,7 @@
 //
 //   /weights/<name>     fp32 dataset each: parameters and running statistics, as in a model file
 //   /velocity/<name>    fp32 dataset each: momentum of each parameter, in the parameter's layout
-//   @checkpoint_format  int32, 1
+//   @checkpoint_format  int32, 2: another number whenever a field is added, changed or left out, in /state too
 //   @model, @classes, @sample_shape, @mean, @deviation   as in a model file
 //   /state              uint8 [bytes], JSON: everything else; see training_state.hpp
 //   @hash               text [1], xxh3-128 over all of the above, 32 hex digits
@@ -19,7 +19,7 @@
 
 namespace lockstep {
 
-inline constexpr std::int32_t checkpoint_format = 1;
+inline constexpr std::int32_t checkpoint_format = 2;
 
 struct Checkpoint {
   ModelFile model;

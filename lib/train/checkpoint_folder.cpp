@@ -92,10 +92,11 @@ std::optional<CheckpointFolder::Found> CheckpointFolder::newest_good() {
     }
     damaged_.insert(step);
   }
-  require(found.empty(), Failure::bad_data,
-          "none of the {} checkpoints in '{}' is whole (nothing was overwritten). Bring one back, or begin anew with "
-          "--resume never.",
-          found.size(), folder_.string());
+  require(
+      found.empty(), Failure::bad_data,
+      "none of the {} checkpoints in '{}' can be read (nothing was overwritten). Bring one back, or begin anew with "
+      "--resume never.",
+      found.size(), folder_.string());
   return std::nullopt;
 }
 

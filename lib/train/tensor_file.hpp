@@ -53,7 +53,8 @@ class TensorFileReader {
 
   // Throws Error(bad_data): "<kind> '<path>' is damaged or not a <kind>: <what>. <advice>".
   [[noreturn]] void damaged(const std::string& what) const;
-  // Throws Error(bad_data) if the attribute is not `format`.
+  // Throws Error(bad_data) if the attribute is not `format`, and says whether an older or a newer version wrote it. The
+  // first thing to ask: other versions have other objects.
   void require_format(const char* name, std::int32_t format) const;
 
   bool has_attribute(const char* name) const;

@@ -39,9 +39,10 @@ void TensorFileReader::damaged(const std::string& what) const {
 
 void TensorFileReader::require_format(const char* name, std::int32_t format) const {
   const std::int32_t found = numbers<std::int32_t>(name, 1)[0];
+  if (found < 1) damaged(fmt::format("its attribute '{}' is {}", name, found));
   require(found == format, Failure::bad_data,
-          "{} '{}' has format {}, this program reads format {}. Was it written by a newer version?", kind_.name, path_,
-          found, format);
+          "{} '{}' was written by {} Lockstep (format {}), this one reads format {}. Use the version that wrote it?",
+          kind_.name, path_, found < format ? "an older" : "a newer", found, format);
 }
 
 bool TensorFileReader::has_attribute(const char* name) const { return H5Aexists(file_, name) > 0; }

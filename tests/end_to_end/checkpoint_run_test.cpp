@@ -143,7 +143,7 @@ TEST_F(CheckpointRunTest, if_all_checkpoints_are_damaged_it_ends_with_65) {
   const ProgramResult result = train(output());
   EXPECT_EQ(result.exit_code, 65);
   EXPECT_THAT(result.errors, HasSubstr("none of the 3 checkpoints in '" + (output() / "checkpoints").string() +
-                                       "' is whole (nothing was overwritten)."));
+                                       "' can be read (nothing was overwritten)."));
   for (const int step : {0, 5, 10}) EXPECT_TRUE(fs::exists(checkpoint(output(), step)));
 }
 

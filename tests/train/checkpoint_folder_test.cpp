@@ -97,7 +97,7 @@ TEST_F(CheckpointFolderTest, if_all_are_damaged_nothing_is_overwritten) {
   CheckpointFolder folder(path_, {});
   EXPECT_EQ(words_of(Failure::bad_data, [&] { folder.newest_good(); }),
             "none of the 2 checkpoints in '" + path_.string() +
-                "' is whole (nothing was overwritten). Bring one back, or begin anew with --resume never.");
+                "' can be read (nothing was overwritten). Bring one back, or begin anew with --resume never.");
   EXPECT_EQ(steps_here(), (std::vector<std::int64_t>{3, 7}));
 }
 

@@ -131,17 +131,26 @@ TEST_F(CheckpointTest, every_changed_byte_is_found_or_harmless) {
   }
 }
 
-TEST_F(CheckpointTest, a_newer_format_is_named) {
-  write(small_checkpoint());
-  {
+// A field was added to the state, and earlier files were called damaged.
+TEST_F(CheckpointTest, another_format_is_named_as_older_or_newer_before_anything_is_missed_in_it) {
+  const auto written_with = [&](std::int32_t format) {
+    write(small_checkpoint());
     const Hid<H5Fclose> file = open();
     const Hid<H5Aclose> attribute(check_h5(H5Aopen(file, "checkpoint_format", H5P_DEFAULT), "open"));
-    const std::int32_t newer = 2;
-    check_h5(H5Awrite(attribute, H5T_NATIVE_INT32, &newer), "write");
-  }
-  EXPECT_EQ(words_of(Failure::bad_data, [&] { read_checkpoint(path_); }),
-            "checkpoint '" + path_.string() +
-                "' has format 2, this program reads format 1. Was it written by a newer version?");
+    check_h5(H5Awrite(attribute, H5T_NATIVE_INT32, &format), "write");
+    check_h5(H5Ldelete(file, "state", H5P_DEFAULT), "delete");
+    check_h5(H5Adelete(file, "mean"), "delete");
+  };
+  const std::string start = "checkpoint '" + path_.string() + "' was written by ";
+  const std::string end = ", this one reads format 2. Use the version that wrote it?";
+  const auto words = [&] { return words_of(Failure::bad_data, [&] { read_checkpoint(path_); }); };
+  written_with(1);
+  EXPECT_EQ(words(), start + "an older Lockstep (format 1)" + end);
+  written_with(3);
+  EXPECT_EQ(words(), start + "a newer Lockstep (format 3)" + end);
+  EXPECT_EQ(words_of(Failure::bad_data, [&] { read_weights(path_); }), start + "a newer Lockstep (format 3)" + end);
+  written_with(-1);
+  EXPECT_EQ(damage(), "its attribute 'checkpoint_format' is -1. Is there an older one?");
 }
 
 TEST_F(CheckpointTest, a_group_that_is_missing_or_leads_elsewhere_is_named) {

@@ -148,9 +148,10 @@ TEST_F(ModelFileTest, a_newer_format_is_named) {
     const std::int32_t newer = 2;
     check_h5(H5Awrite(attribute, H5T_NATIVE_INT32, &newer), "write");
   }
-  EXPECT_EQ(words_of(Failure::bad_data, [&] { read_model_file(path_); }),
-            "model file '" + path_.string() +
-                "' has format 2, this program reads format 1. Was it written by a newer version?");
+  EXPECT_EQ(
+      words_of(Failure::bad_data, [&] { read_model_file(path_); }),
+      "model file '" + path_.string() +
+          "' was written by a newer Lockstep (format 2), this one reads format 1. Use the version that wrote it?");
 }
 
 TEST_F(ModelFileTest, a_missing_attribute_is_named) {
