@@ -44,11 +44,12 @@ class Device {
   virtual ~Device() = default;
 
   virtual Ops& ops() = 0;
-  virtual std::string description() const = 0;              // "cpu: AMD EPYC, AVX-512, 2 threads"
-  virtual std::string plan_conditions() const = 0;          // where kernels, and so bits, are the same
-  virtual DType precision() const = 0;                      // of activations
-  virtual bool uses_tf32() const { return false; }          // for products of fp32 operands
-  virtual DType image_dtype() const { return DType::f32; }  // of Layout::images
+  virtual std::string description() const = 0;                    // "cpu: AMD EPYC, AVX-512, 2 threads"
+  virtual std::string plan_conditions() const = 0;                // where kernels, and so bits, are the same
+  virtual DType precision() const = 0;                            // of activations
+  virtual bool uses_tf32() const { return false; }                // for products of fp32 operands
+  virtual bool has_direct_convolutions() const { return false; }  // and no others, as chosen
+  virtual DType image_dtype() const { return DType::f32; }        // of Layout::images
 
   // Contents undefined, except that padding channels of `features` are zero once an op has written the tensor.
   virtual Tensor make(const Shape& shape, DType dtype, Layout layout) = 0;

@@ -21,7 +21,9 @@ constexpr std::array<const char*, 3> augmentation_names = {"none", "crop", "crop
 
 }  // namespace
 
-Arithmetic arithmetic_of(const Device& device) { return {device.precision(), device.uses_tf32()}; }
+Arithmetic arithmetic_of(const Device& device) {
+  return {device.precision(), device.uses_tf32(), device.has_direct_convolutions()};
+}
 
 Json fixed_recipe(const Recipe& recipe, std::int64_t global_batch, const Manifest& data, const Arithmetic& arithmetic) {
   const LearningRate& rate = recipe.learning_rate;
@@ -35,6 +37,7 @@ Json fixed_recipe(const Recipe& recipe, std::int64_t global_batch, const Manifes
           {"seed", recipe.seed},
           {"precision", precision_name(arithmetic.precision)},
           {"tf32", arithmetic.tf32},
+          {"convolutions", arithmetic.direct_convolutions ? "direct" : "auto"},
           {"wire", precision_name(recipe.reduce.wire)},
           {"augment", augmentation_names.at(static_cast<std::size_t>(augmentation))},
           {"label-smoothing", recipe.label_smoothing},

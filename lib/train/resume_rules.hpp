@@ -1,7 +1,10 @@
 // The one list of what may change when a training goes on from a checkpoint, and what may not.
 //
-//   may change    ranks, threads, node, device, paths, epochs, reports, checkpoints, how gradients are summed
-//   may not       everything in fixed_recipe(): it decides what is learned
+//   may change    what a place brings along: ranks, threads, node, device, instruction set, kernels, versions, how
+//                 gradients are summed; the bits then differ, which is said once
+//                 what no weight knows of: paths, epochs, reports, checkpoints
+//   may not       what the user chose to learn with: everything in fixed_recipe(), also where it only decides how
+//                 numbers are rounded; a difference is refused
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,10 +18,11 @@
 
 namespace lockstep {
 
-// What a device rounds to.
+// How a device rounds, as it was told to.
 struct Arithmetic {
   DType precision = DType::f32;  // of activations
   bool tf32 = false;             // for products of fp32 operands
+  bool direct_convolutions = false;
 };
 Arithmetic arithmetic_of(const Device& device);
 

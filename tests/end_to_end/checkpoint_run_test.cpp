@@ -177,13 +177,19 @@ TEST_F(CheckpointRunTest, on_another_number_of_ranks_the_global_batch_stays_and_
   EXPECT_EQ(json(output() / "summary.json")["global_batch"], 60);
 }
 
-TEST_F(CheckpointRunTest, with_other_vectors_and_convolutions_it_goes_on_and_says_that_the_bits_differ) {
+TEST_F(CheckpointRunTest, with_other_vectors_it_goes_on_and_says_that_the_bits_differ) {
   leave_killed_after(15);
-  const ProgramResult result = train(output(), {"--instruction-set", "baseline", "--convolutions", "direct"});
+  const ProgramResult result = train(output(), {"--instruction-set", "baseline"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("otherwise: cpu: SSE2, f32, direct convolutions instead of cpu: "));
-  const std::string device = json(output() / "summary.json")["device"].get<std::string>();
-  EXPECT_THAT(device, HasSubstr(", SSE2, direct convolutions, "));
+  EXPECT_THAT(result.errors, HasSubstr("otherwise: cpu: SSE2, f32 instead of cpu: "));
+  EXPECT_THAT(json(output() / "summary.json")["device"].get<std::string>(), HasSubstr(", SSE2, "));
+}
+
+TEST_F(CheckpointRunTest, other_convolutions_are_another_recipe) {
+  leave_killed_after(15);
+  const ProgramResult result = train(output(), {"--convolutions", "direct"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("the checkpoint was made with --convolutions \"auto\", now it is \"direct\""));
 }
 
 TEST_F(CheckpointRunTest, out_of_time_it_stops_with_75_and_the_same_command_gives_the_same_weights) {

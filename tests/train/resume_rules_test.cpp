@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 
+#include "device/cpu/instruction_set.hpp"
 #include "words_of.hpp"
 
 namespace lockstep {
@@ -88,7 +90,27 @@ TEST(ResumeRulesTest, other_data_another_precision_and_another_batch_are_refused
   EXPECT_EQ(refused(fixed_recipe(recipe(), 128, other, Arithmetic{})), refusal("data (hash)", "\"abc\"", "\"def\""));
   EXPECT_EQ(refused(fixed_recipe(recipe(), 128, data(), {DType::bf16})), refusal("precision", "\"fp32\"", "\"bf16\""));
   EXPECT_EQ(refused(fixed_recipe(recipe(), 128, data(), {.tf32 = true})), refusal("tf32", "false", "true"));
+  EXPECT_EQ(refused(fixed_recipe(recipe(), 128, data(), {.direct_convolutions = true})),
+            refusal("convolutions", "\"auto\"", "\"direct\""));
   EXPECT_EQ(refused(fixed_recipe(recipe(), 64, data(), Arithmetic{})), refusal("global-batch", "128", "64"));
+}
+
+// What a place brings along may change, what the user chose may not: of two settings of one device, one each.
+TEST(ResumeRulesTest, another_instruction_set_is_told_and_other_convolutions_are_refused) {
+  const auto open = [](const std::string& set, bool direct) {
+    return open_device({.name = "cpu", .threads = 1, .instruction_set = set, .direct_convolutions = direct});
+  };
+  const auto fixed_on = [](const Device& device) { return fixed_recipe(recipe(), 128, data(), arithmetic_of(device)); };
+  const std::unique_ptr<Device> automatic = open("baseline", false);
+  const std::unique_ptr<Device> direct = open("baseline", true);
+  EXPECT_EQ(words_of(Failure::usage, [&] { require_same_recipe(fixed_on(*direct), fixed_on(*automatic)); }),
+            refusal("convolutions", "\"direct\"", "\"auto\""));
+  if (!cpu::runs_here(cpu::InstructionSet::avx2)) GTEST_SKIP() << "this processor has one instruction set";
+  const std::unique_ptr<Device> wide = open("avx2", false);
+  EXPECT_NO_THROW(require_same_recipe(fixed_on(*automatic), fixed_on(*wide)));
+  const auto origin = [](const Device& device) { return Origin{1, "", "", device.plan_conditions(), {}}; };
+  EXPECT_EQ(origin_difference(origin(*automatic), origin(*wide), Sums::exact),
+            "cpu: AVX2, f32 instead of cpu: SSE2, f32");
 }
 
 TEST(ResumeRulesTest, the_automatic_augmentation_is_the_one_it_stands_for) {

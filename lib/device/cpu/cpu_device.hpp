@@ -22,6 +22,7 @@ class CpuDevice final : public Device {
   std::string description() const override;
   std::string plan_conditions() const override;
   DType precision() const override { return context_.precision; }
+  bool has_direct_convolutions() const override { return context_.convolutions == Convolutions::direct; }
 
   Tensor make(const Shape& shape, DType dtype, Layout layout) override;
   Tensor make_lasting(std::int64_t count, DType dtype) override;
