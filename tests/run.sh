@@ -2,7 +2,7 @@
 # Installs what is missing, builds, and passes the tests.
 #
 #   tests/run.sh           everything that fits a quarter of an hour
-#   tests/run.sh --long    the rest: sanitizers, clang-tidy, accuracy, Debian 13, another processor
+#   tests/run.sh --long    the rest: sanitizers, clang-tidy, accuracy, Debian 13, other processors
 #   tests/run.sh ... -R shard    more options go to ctest
 #
 # Tests on real data need LOCKSTEP_TEST_DATA, a folder with cifar-10-batches-bin/ and mnist/. The last line counts.

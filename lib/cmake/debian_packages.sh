@@ -10,6 +10,7 @@ test_packages=(
 )
 long_test_packages=(
   clang-tidy-16 libomp-16-dev debootstrap qemu-user python3-torch python3-h5py python3-numpy
+  bochs bochs-term bochsbios vgabios isolinux syslinux-common genisoimage busybox cpio
 )
 
 # install_missing PACKAGE...: installs what is not there yet. Without root it asks sudo; where nothing is missing it needs

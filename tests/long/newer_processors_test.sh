@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Passes the tests of the CPU's kernels on an emulated processor with wider vectors: newer_processors_test.sh SET ROOT BUILD_FOLDER
+# SET is avx512, or avx512_bf16, which Bochs emulates since version 3 (Debian 13).
+set -euo pipefail
+here=$(dirname "${BASH_SOURCE[0]}")
+source "$here/words.sh"
+set=$1 root=$2 build=$3/cpu_only
+
+need bochs-bin bochs
+[ -f /usr/share/bochs/BIOS-bochs-latest ] || skip "no BIOS for Bochs here (Debian package bochsbios)"
+[ -f /usr/lib/ISOLINUX/isolinux.bin ] || skip "no boot loader here (Debian package isolinux)"
+need genisoimage genisoimage
+need busybox busybox
+need cpio cpio
+[ -n "$(apt-cache depends --important linux-image-cloud-amd64 2>/dev/null)" ] || skip "no kernel in apt's sources"
+case $set in
+  avx512) processor=corei7_skylake_x flag=avx512vl ;;
+  avx512_bf16) processor=sapphire_rapids flag=avx512_bf16 ;;
+  *) fail "no instruction set '$set'" ;;
+esac
+bochs-bin --help cpu 2>/dev/null | grep --quiet --line-regexp "$processor" ||
+  skip "this Bochs emulates no processor with $set ($processor)"
+
+# Libraries of CUDA would not fit the emulated machine's memory.
+tests=(product_loops_test conv_winograd_test fused_ops_test norm_test ops_test layer_test matmul_test conv_direct_test)
+cmake --preset release -S "$root" -B "$build" -DLOCKSTEP_CUDA=OFF -DLOCKSTEP_BENCH=OFF >"$build.log"
+cmake --build "$build" --target "${tests[@]}" >"$build.log" || fail "the tests do not compile, see $build.log"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# Emulation is some hundred times slower than a processor: what takes longest on one stays out.
+slow='*many_channels*:*random*:*every_window*'
+cat >"$work/commands" <<COMMANDS
+grep --quiet --word-regexp $flag /proc/cpuinfo || exit 66
+code=0
+for test in ${tests[*]}; do
+  "$build/bin/\$test" --gtest_brief=1 --gtest_color=no \
+    --gtest_filter="*$set*-$slow" || { echo "\$test fails"; code=1; }
+done
+exit \$code
+COMMANDS
+code=0
+"$here/emulated_machine.sh" "$work/machine" "$processor" 3000 "$work/commands" "${tests[@]/#/$build/bin/}" || code=$?
+case $code in
+  0) echo "$set: ${#tests[@]} test programs pass on an emulated $processor" ;;
+  66) fail "the emulated $processor has no $set" ;;
+  124) fail "the emulated machine did not end within 50 minutes" ;;
+  125) tail -5 "$work"/machine/{bochs.log,screen} && fail "the emulated machine broke, its last words are above" ;;
+  *) fail "tests fail with $set, see above" ;;
+esac
