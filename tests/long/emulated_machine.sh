@@ -3,13 +3,14 @@
 #
 # Makes a machine of Debian's Linux, busybox and the FILEs, each where it is here and programs with their libraries, and boots
 # it in Bochs, whose name for the processor is PROCESSOR. COMMANDS is a shell script for it: what that prints is printed here,
-# its exit code is this one's. 124: it did not end within SECONDS. 125: the machine broke, see FOLDER/bochs.log.
+# its exit code is this one's. 77: no kernel to be had. 124: it did not end within SECONDS. 125: the machine broke, see
+# FOLDER/bochs.log.
 set -euo pipefail
 folder=$1 processor=$2 seconds=$3 commands=$4
 shift 4
 root=$folder/root
 
-copy() { cp --dereference --parents --no-clobber "$1" "$root"; }
+copy() { [ -e "$root$1" ] || cp --dereference --parents "$1" "$root"; }
 
 copy_with_libraries() {
   local library
@@ -23,7 +24,11 @@ fetch_kernel() {
   local package
   package=$(apt-cache depends --important linux-image-cloud-amd64 | sed -n 's/.*Depends: \(linux-image-\)/\1/p' | head -1)
   mkdir "$folder/kernel"
-  (cd "$folder/kernel" && apt-get --quiet=2 download "$package" 2>"$folder/apt.log" && dpkg-deb --extract ./*.deb .)
+  (cd "$folder/kernel" && apt-get --quiet=2 download "$package") 2>"$folder/apt.log" || {
+    tail -3 "$folder/apt.log"
+    exit 77
+  }
+  dpkg-deb --extract "$folder"/kernel/*.deb "$folder/kernel"
   cp "$folder"/kernel/boot/vmlinuz-* "$folder/disc/linux"
 }
 
