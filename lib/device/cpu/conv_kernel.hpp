@@ -2,8 +2,8 @@
 //
 // Which family, block sizes and splits are a fixed function of the shape and the instruction set; nothing is timed.
 // Partial sums are cut by shape alone and added in one order, so no bit of a result depends on the number of threads.
-// Sums are fp32; so are products, but those of direct kernels from features in bf16, where the processor multiplies pairs
-// of them: then the other operand is rounded to bf16 too. Layouts: cpu_context.hpp.
+// Sums are fp32; so are products, but those of direct kernels from features in bf16, where the processor multiplies
+// pairs of them: then the other operand is rounded to bf16 too. Layouts: cpu_context.hpp.
 #pragma once
 
 #include <array>

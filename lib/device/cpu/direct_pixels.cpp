@@ -16,11 +16,9 @@ constexpr std::int64_t packed_values = 64 << 10;  // of a band, so that it stays
 
 bool is_forward(const ConvProblem& problem) { return problem.direction == Direction::forward; }
 
-PixelGeometry geometry_of(const ConvProblem& problem, const WeightPlaces& weights, const Operand& source,
-                          const Operand& result) {
+PixelGeometry geometry_of(const ConvProblem& problem, const PixelWeights& weights, const Operand& result) {
   const Axis axis = is_forward(problem) ? forward_axis(problem.conv) : backward_data_axis(problem.conv);
-  const std::int64_t rows = source.words_of(is_forward(problem) ? weights.rows : weights.lanes);
-  return {axis, result.width, rows * weights.lanes, result.blocks(), blocks_in_place};
+  return {axis, result.width, weights.matrix_words(), result.blocks(), blocks_in_place};
 }
 
 Operand source_operand(const ConvProblem& problem, const KernelTarget& target, std::int64_t lanes) {
@@ -57,10 +55,10 @@ DirectPixels::DirectPixels(const ConvProblem& problem, const KernelTarget& targe
     : problem_(problem),
       target_(target),
       loops_(product_loops(target.set)),
-      weights_(problem.conv, static_cast<int>(loops_.lanes)),
       source_(source_operand(problem, target, loops_.lanes)),
       result_(is_forward(problem) ? output_operand(problem, loops_.lanes) : input_operand(problem, loops_.lanes)),
-      geometry_(geometry_of(problem, weights_, source_, result_)),
+      weights_(problem, target, source_),
+      geometry_(geometry_of(problem, weights_, result_)),
       packed_axis_(packed_axis(geometry_.axis)),
       bands_(bands_of(problem, packed_axis_, source_, result_)),
       groups_(ceil_div(result_.blocks(), loops_.most_vectors)),
@@ -92,9 +90,7 @@ void DirectPixels::make_tables() {
 }
 
 void DirectPixels::place_scratch() {
-  const std::int64_t matrices = weights_.out_blocks * weights_.in_blocks * weights_.window;
-  const bool reads_stored_weights = is_forward(problem_) && !pairs();
-  scratch_.band_sums = reads_stored_weights ? 0 : line_bytes(matrices * geometry_.weight_matrix);
+  scratch_.band_sums = line_bytes(weights_.prepared_words());
   scratch_.packed = scratch_.band_sums + band_sums_.bytes();
   scratch_.values = scratch_.packed + target_.threads * line_bytes(packed_floats_);
   scratch_.bytes = scratch_.values + target_.threads * line_bytes(values_floats_);
@@ -107,60 +103,12 @@ OperandBand DirectPixels::source_of(const Band& band) const {
 void DirectPixels::run(const ConvCall& call, std::byte* scratch) {
   assert(call.accumulate == Accumulate::overwrite || !(is_forward(problem_) || call.sums != nullptr));
   assert(is_forward(problem_) || (call.gate_x != nullptr) == (call.sums != nullptr));
-  const float* const weights =
-      prepare_weights(reinterpret_cast<const float*>(call.operands[1]), reinterpret_cast<float*>(scratch));
+  const float* const weights = weights_.prepare(reinterpret_cast<const float*>(call.operands[1]), packed_.front(),
+                                                geometry_.axis, reinterpret_cast<float*>(scratch));
   const bool packs = in_place_.empty() || source_norm(call) != nullptr;
   const Job job{call, weights, scratch, packs, packs ? packed_ : in_place_};
   parallel_for(target_.threads, target_.threads, [&](std::int64_t thread) { compute_share(job, thread); });
   if (call.sums != nullptr) band_sums_.add_up(scratch + scratch_.band_sums, *call.sums);
-}
-
-// Weights as the tables want them: stored or `prepared`.
-const float* DirectPixels::prepare_weights(const float* weights, float* prepared) const {
-  if (is_forward(problem_) && !pairs()) return weights;
-  if (is_forward(problem_)) {
-    pair_weights(weights, prepared);
-  } else {
-    transpose_weights(weights, prepared);
-  }
-  return prepared;
-}
-
-void DirectPixels::pair_weights(const float* weights, float* paired) const {
-  const std::int64_t matrices = weights_.in_blocks * weights_.window;
-  parallel_for(target_.threads, weights_.out_blocks, [&](std::int64_t out) {
-    for (std::int64_t matrix = out * matrices; matrix < (out + 1) * matrices; ++matrix) {
-      loops_.pair_rows(weights + matrix * weights_.matrix(), weights_.rows, paired + matrix * geometry_.weight_matrix);
-    }
-  });
-}
-
-// For every tap of every phase, in the order of its segments.
-void DirectPixels::transpose_weights(const float* weights, float* transposed) const {
-  const std::int64_t kernel = problem_.conv.kernel;
-  const std::vector<PhaseTables>& phases = packed_.front();
-  parallel_for(target_.threads, result_.blocks(), [&](std::int64_t in) {
-    alignas(64) std::array<float, 16 * 16> matrix{};  // on the way to pairs
-    const float* const stored = weights + in * weights_.window * weights_.matrix();
-    auto phase = phases.begin();
-    for (const AxisPhase& rows : geometry_.axis.phases) {
-      for (const AxisPhase& columns : geometry_.axis.phases) {
-        float* to = transposed + phase->right + in * phase->right_stride;
-        ++phase;
-        for (std::int64_t out = 0; out < weights_.out_blocks; ++out) {
-          for (const Tap& row : rows.taps) {
-            for (const Tap& column : columns.taps) {
-              const std::int64_t tap = row.kernel * kernel + column.kernel;
-              const float* const from = stored + out * weights_.out_stride() + tap * weights_.matrix();
-              loops_.transpose(from, weights_.lanes, weights_.rows, pairs() ? matrix.data() : to);
-              if (pairs()) loops_.pair_rows(matrix.data(), weights_.lanes, to);
-              to += geometry_.weight_matrix;
-            }
-          }
-        }
-      }
-    }
-  });
 }
 
 void DirectPixels::compute_share(const Job& job, std::int64_t thread) const {

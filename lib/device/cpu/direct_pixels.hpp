@@ -8,6 +8,7 @@
 #include "device/cpu/direct_operand.hpp"
 #include "device/cpu/output_sums.hpp"
 #include "device/cpu/pixel_tables.hpp"
+#include "device/cpu/pixel_weights.hpp"
 
 namespace lockstep::cpu {
 
@@ -30,9 +31,6 @@ class DirectPixels final : public ConvKernel {
   void make_tables();
   void place_scratch();
   OperandBand source_of(const Band& band) const;
-  const float* prepare_weights(const float* weights, float* prepared) const;
-  void pair_weights(const float* weights, float* paired) const;
-  void transpose_weights(const float* weights, float* transposed) const;
   void compute_share(const Job& job, std::int64_t thread) const;
   void multiply(const Job& job, const Group& group) const;
   void clear(const Job& job, const Group& group) const;
@@ -51,9 +49,9 @@ class DirectPixels final : public ConvKernel {
   ConvProblem problem_;
   KernelTarget target_;
   const ProductLoops& loops_;
-  WeightPlaces weights_;
   Operand source_;
   Operand result_;
+  PixelWeights weights_;
   PixelGeometry geometry_;
   Axis packed_axis_;
   std::vector<Band> bands_;
