@@ -33,7 +33,7 @@ trap 'rm -rf "$work"' EXIT
 # Emulation is some hundred times slower than a processor: what takes longest on one stays out.
 slow='*many_channels*:*random*:*every_window*'
 cat >"$work/commands" <<COMMANDS
-grep --quiet --word-regexp $flag /proc/cpuinfo || exit 66
+grep -qw $flag /proc/cpuinfo || exit 66
 code=0
 for test in ${tests[*]}; do
   "$build/bin/\$test" --gtest_brief=1 --gtest_color=no \
