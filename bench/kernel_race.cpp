@@ -61,11 +61,16 @@ std::int64_t weight_bytes(const ConvProblem& problem, int lanes) {
   return cpu::storage_count(ParameterKind::conv_weight, dims, lanes) * size_of(DType::f32);
 }
 
-// GNU's OpenMP keeps oneDNN's threads awake for some milliseconds after a loop, on the cores of whoever is next.
-void let_threads_fall_asleep() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
+// GNU's OpenMP keeps oneDNN's threads awake for some milliseconds after a loop, on the cores of whoever is next; and
+// who is next must not be the one that wakes sleeping cores, as in a training nobody does. So: a pause, and a run
+// ahead.
+void warm_up(const Contestant& contestant) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  contestant.run();
+}
 
 void time(Contestant& contestant, int threads) {
-  if (threads > 1) let_threads_fall_asleep();
+  if (threads > 1) warm_up(contestant);
   const double start = work_seconds(threads);
   contestant.run();
   contestant.seconds = std::min(contestant.seconds, work_seconds(threads) - start);

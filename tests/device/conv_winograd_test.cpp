@@ -196,7 +196,8 @@ TEST(WinogradChoiceTest, pays_where_tiles_are_full_and_weights_are_used_often) {
     EXPECT_TRUE(pays(direction, 64, 16, stride_2(32, 64)));
     EXPECT_TRUE(pays(direction, 64, 8, stride_2(256, 512)));
     EXPECT_FALSE(pays(direction, 128, 32, stride_2(16, 32)));
-    EXPECT_FALSE(pays(direction, 16, 28, stride_2(256, 256)));
+    EXPECT_TRUE(pays(direction, 16, 14, stride_2(512, 512)));
+    EXPECT_FALSE(pays(direction, 16, 10, stride_2(512, 512)));
     EXPECT_FALSE(pays(direction, 16, 8, stride_2(256, 512)));
   }
   EXPECT_TRUE(pays(Direction::backward_data, 64, 4, conv_of(64, 64, 0)));

@@ -60,7 +60,7 @@ bool winograd_pays(const ConvProblem& problem) {
   constexpr std::int64_t side = 4;
   const std::int64_t tiles = ceil_div(height, side) * ceil_div(width, side);
   // Of a tile's 16, on average: it takes 36 products, or 81, where direct takes 9 a pixel; and it is transformed.
-  const std::int64_t least_pixels = is_strided ? 13 : 6;
+  const std::int64_t least_pixels = is_strided ? 12 : 6;
   // Or transforming the weights takes longer than they save; and the tiles, where few channels share their points.
   const std::int64_t least_tiles = is_strided ? 32 : 6;
   const std::int64_t least_channels = is_strided ? 32 : 1;
