@@ -113,7 +113,7 @@ def ask_where(case):
     _, code = case.disturb(training, lambda it: hit(case, it, signal.SIGUSR2))
     case.expect(code == 0, f"it ended with {code}")
     case.expect_right_weights(training)
-    return case.expect_words(training, r"\]  is .*, for [0-9.]+ s")
+    return case.expect_words(training, r"\[rank [^]]*\]  is .*, for [0-9.]+ s")
 
 
 def start_twice(case):
