@@ -21,9 +21,9 @@ def partial_files(folder):
 def kill_in_a_write(case, training):
     """Starts the training and kills all ranks in one of its first writes. Whether a file was left half written; nothing
     if the training had ended before."""
-    program = training.start()
     folder = training.output / "checkpoints"
-    writes, before = random.randint(1, 4), set()
+    writes, before = random.randint(1, 4), set(partial_files(folder))  # leftovers are no writes of this one
+    program = training.start()
     deadline = time.monotonic() + 60
     try:
         while writes > 0:

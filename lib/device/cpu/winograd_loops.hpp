@@ -1,21 +1,20 @@
 // Winograd's algorithm for 3x3 convolutions, for one thread, once per instruction set, as tables of functions.
 //
-// A convolution of stride 1 cuts its output into tiles of 4x4 pixels. A tile reads a window of 6x6 pixels; both
-// are transformed to 36 values, called points, and at each point the convolution is a product over channels, F(4x4,
-// 3x3):
+// F(4x4, 3x3), of stride 1: a tile of 4x4 outputs reads a window of 6x6 pixels. Both are transformed to 36 values,
+// called points, and at each point the convolution is a product over channels:
 //
-//   y = At [sum over input channels of (G w Gt) * (Bt x B)] A        dweight = Gt [sum over tiles of (Bt x B) * (A dy
-//   At)] G
+//   y = At [sum over input channels of (G w Gt) * (Bt x B)] A
+//   dweight = Gt [sum over tiles of (Bt x B) * (A dy At)] G
+//
+// Stride 2 goes the same way by 81 points, where direct takes 144 products: a tile of 4x4 outputs reads 9x9 pixels; in
+// backward-data 8x8 pixels of dx read 5x5 of dy. See kernels/winograd_stride2.inl.
 //
 // Transformed maps    V  [point][channel block][tile][B]          M, of outputs, alike
 // Transformed weights U  [point][panel][input channel][panel's channels]
 // Gradients, of tiles    [point][panel][tile][panel's channels]   D, of weights: [point][panel][input channel][...]
 //
-// A panel is as many blocks of output channels as a micro-kernel holds: see panel_width. Strides are in floats. Points
-// lie a little more than a power of two apart, or all of a tile would fall into one set of the cache.
-//
-// Stride 2 goes the same way by 81 points, where direct takes 144 products: a tile of 4x4 outputs reads 9x9 pixels; in
-// backward-data 8x8 pixels of dx read 5x5 of dy. See kernels/winograd_stride2.inl.
+// A panel is as many blocks of output channels as a micro-kernel holds. Strides are in floats. Points lie a little more
+// than a power of two apart, or all of a tile would fall into one set of the cache.
 #pragma once
 
 #include <algorithm>
