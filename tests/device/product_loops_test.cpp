@@ -22,6 +22,12 @@ class ProductLoopsTest : public testing::TestWithParam<InstructionSet> {
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
+std::vector<std::uint16_t> in_bf16(const std::vector<float>& values) {
+  std::vector<std::uint16_t> rounded;
+  for (const float value : values) rounded.push_back(to_bf16(value));
+  return rounded;
+}
+
 // Rows and vectors of sums over two segments of unlike length, scattered on every side.
 struct Sums {
   Sums(const ProductLoops& product_loops, std::int64_t row_count, int vector_count)
@@ -123,8 +129,7 @@ TEST_P(ProductLoopsTest, packs_pairs_of_channels_and_of_columns_behind_a_norm) {
   constexpr std::int64_t width = 7;
   const std::vector<float> x = CpuFixture::values(height * width * lanes_, 1);
   const std::vector<float> rows = CpuFixture::values(norm_rows * lanes_, 2);
-  std::vector<std::uint16_t> x_bf16;
-  for (const float value : x) x_bf16.push_back(to_bf16(value));
+  const std::vector<std::uint16_t> x_bf16 = in_bf16(x);
   for (const std::int64_t step : {1, 2}) {
     const PlaneWindow window = window_of(height, width, {-1, 5}, {-1, 8}, {1, step});
     for (const BlockNorm& norm : {BlockNorm{}, BlockNorm{rows.data(), Activation::relu}}) {
@@ -165,8 +170,7 @@ TEST_P(ProductLoopsTest, packs_a_window_with_zeros_around_the_plane_and_a_norm_i
   constexpr std::int64_t width = 5;
   const std::vector<float> x = CpuFixture::values(height * width * lanes_, 1);
   const std::vector<float> rows = CpuFixture::values(norm_rows * lanes_, 2);
-  std::vector<std::uint16_t> x_bf16;
-  for (const float value : x) x_bf16.push_back(to_bf16(value));
+  const std::vector<std::uint16_t> x_bf16 = in_bf16(x);
   for (const std::int64_t step : {1, 2}) {
     const PlaneWindow window = window_of(height, width, {-1, 4}, {-2, 5}, {step, step});
     for (const BlockNorm& norm : {BlockNorm{}, BlockNorm{rows.data(), Activation::relu}}) {

@@ -4,6 +4,13 @@
 #include <cassert>
 
 namespace lockstep::cpu {
+namespace {
+
+BlockNorm norm_of(const InputNorm* norm, std::int64_t block, std::int64_t lanes) {
+  return norm != nullptr ? norm->of(block, lanes) : BlockNorm{};
+}
+
+}  // namespace
 
 bool multiplies_pairs(const ConvProblem& problem, const KernelTarget& target) {
   return target.bf16_products && problem.precision == DType::bf16 && problem.input == Layout::features;
@@ -60,8 +67,8 @@ void pack(const ProductLoops& loops, const Operand& operand, const std::byte* da
                                                                : loops.pack_f32;
     for (std::int64_t b = 0; b < band.blocks; ++b) {
       const std::int64_t block = band.first_block + b;
-      const BlockNorm block_norm = norm != nullptr ? norm->of(block, operand.lanes) : BlockNorm{};
-      pack_plane(image + block * operand.plane() * bytes, band.window, block_norm, to + b * strides.block);
+      pack_plane(image + block * operand.plane() * bytes, band.window, norm_of(norm, block, operand.lanes),
+                 to + b * strides.block);
     }
   }
 }
@@ -80,8 +87,7 @@ void pack_pairs(const ProductLoops& loops, const Operand& operand, const std::by
       const std::byte* const image = data + (band.first_image + i) * operand.image() * bytes;
       for (std::int64_t b = 0; b < band.blocks; ++b) {
         const std::int64_t block = band.first_block + b;
-        const BlockNorm block_norm = norm != nullptr ? norm->of(block, operand.lanes) : BlockNorm{};
-        loops.pack_column_pairs(image + block * operand.plane() * bytes, window, block_norm,
+        loops.pack_column_pairs(image + block * operand.plane() * bytes, window, norm_of(norm, block, operand.lanes),
                                 packed + i * strides.image + (b * pairs.taps + tap) * strides.block);
       }
     }

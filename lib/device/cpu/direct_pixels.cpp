@@ -104,7 +104,7 @@ void DirectPixels::run(const ConvCall& call, std::byte* scratch) {
   assert(call.accumulate == Accumulate::overwrite || !(is_forward(problem_) || call.sums != nullptr));
   assert(is_forward(problem_) || (call.gate_x != nullptr) == (call.sums != nullptr));
   const float* const weights = weights_.prepare(reinterpret_cast<const float*>(call.operands[1]), packed_.front(),
-                                                geometry_.axis, reinterpret_cast<float*>(scratch));
+                                                reinterpret_cast<float*>(scratch));
   const bool packs = in_place_.empty() || source_norm(call) != nullptr;
   const Job job{call, weights, scratch, packs, packs ? packed_ : in_place_};
   parallel_for(target_.threads, target_.threads, [&](std::int64_t thread) { compute_share(job, thread); });

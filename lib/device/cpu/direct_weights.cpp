@@ -127,6 +127,7 @@ WeightTables DirectWeights::tables_of(const Band& band, const OperandBand& read,
 }
 
 void DirectWeights::run(const ConvCall& call, std::byte* scratch) {
+  assert(call.sums == nullptr && call.gate_x == nullptr);
   const bool packs = in_place_.empty() || call.x_norm != nullptr;
   const bool sums_in_place = pieces_ == 1 && call.accumulate == Accumulate::overwrite;
   auto* const sums = reinterpret_cast<float*>(sums_in_place ? call.operands[2] : scratch);

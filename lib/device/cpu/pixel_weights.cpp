@@ -10,8 +10,7 @@ PixelWeights::PixelWeights(const ConvProblem& problem, const KernelTarget& targe
     : target_(target),
       loops_(product_loops(target.set)),
       places_(problem.conv, static_cast<int>(loops_.lanes)),
-      kernel_(problem.conv.kernel),
-      result_blocks_(ceil_div(problem.conv.in_channels, loops_.lanes)),
+      conv_(problem.conv),
       transposes_(problem.direction == Direction::backward_data),
       pairs_(source.word == Word::channel_pair),
       matrix_words_(source.words_of(transposes_ ? places_.lanes : places_.rows) * places_.lanes) {}
@@ -21,11 +20,10 @@ std::int64_t PixelWeights::prepared_words() const {
   return places_.out_blocks * places_.in_blocks * places_.window * matrix_words_;
 }
 
-const float* PixelWeights::prepare(const float* stored, const std::vector<PhaseTables>& phases, const Axis& axis,
-                                   float* prepared) const {
+const float* PixelWeights::prepare(const float* stored, const std::vector<PhaseTables>& phases, float* prepared) const {
   if (!transposes_ && !pairs_) return stored;
   if (transposes_) {
-    transpose(stored, phases, axis, prepared);
+    transpose(stored, phases, prepared);
   } else {
     pair(stored, prepared);
   }
@@ -42,9 +40,9 @@ void PixelWeights::pair(const float* stored, float* paired) const {
 }
 
 // For every tap of every phase, in the order of its segments.
-void PixelWeights::transpose(const float* stored, const std::vector<PhaseTables>& phases, const Axis& axis,
-                             float* transposed) const {
-  parallel_for(target_.threads, result_blocks_, [&](std::int64_t in) {
+void PixelWeights::transpose(const float* stored, const std::vector<PhaseTables>& phases, float* transposed) const {
+  const Axis axis = backward_data_axis(conv_);
+  parallel_for(target_.threads, places_.in_blocks, [&](std::int64_t in) {
     alignas(64) std::array<float, 16 * 16> matrix{};  // on the way to pairs
     const float* const first = stored + in * places_.window * places_.matrix();
     auto phase = phases.begin();
@@ -55,7 +53,7 @@ void PixelWeights::transpose(const float* stored, const std::vector<PhaseTables>
         for (std::int64_t out = 0; out < places_.out_blocks; ++out) {
           for (const Tap& row : rows.taps) {
             for (const Tap& column : columns.taps) {
-              const std::int64_t tap = row.kernel * kernel_ + column.kernel;
+              const std::int64_t tap = row.kernel * conv_.kernel + column.kernel;
               const float* const from = first + out * places_.out_stride() + tap * places_.matrix();
               loops_.transpose(from, places_.lanes, places_.rows, pairs_ ? matrix.data() : to);
               if (pairs_) loops_.pair_rows(matrix.data(), places_.lanes, to);

@@ -17,19 +17,16 @@ class PixelWeights {
   std::int64_t prepared_words() const;                         // 0: as they are stored they serve
 
   // Stored weights or `prepared` ones, for `phases`: transposed in backward-data, of the word that `source` has.
-  const float* prepare(const float* stored, const std::vector<PhaseTables>& phases, const Axis& axis,
-                       float* prepared) const;
+  const float* prepare(const float* stored, const std::vector<PhaseTables>& phases, float* prepared) const;
 
  private:
   void pair(const float* stored, float* paired) const;
-  void transpose(const float* stored, const std::vector<PhaseTables>& phases, const Axis& axis,
-                 float* transposed) const;
+  void transpose(const float* stored, const std::vector<PhaseTables>& phases, float* transposed) const;
 
   KernelTarget target_;
   const ProductLoops& loops_;
   WeightPlaces places_;
-  std::int64_t kernel_;
-  std::int64_t result_blocks_;
+  Conv2d conv_;
   bool transposes_, pairs_;
   std::int64_t matrix_words_;
 };
