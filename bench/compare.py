@@ -64,24 +64,24 @@ class Case:
         return f"{self.description}, {counted(self.ranks, 'rank')} x {counted(self.threads, 'thread')}"
 
 
+def resnet50(batch, precision, threads, target, peer_mode=""):
+    description = f"ResNet-50, 224 px, batch {batch}, {precision}"
+    return Case(f"resnet50-{precision}", description, "resnet50", batch, precision, 1, threads, target, peer_mode, 224, 1000)
+
+
 # Name, description, model, batch, precision, ranks, threads, target.
 CASES = [
-    Case("resnet18-fp32", "ResNet-18 (CIFAR), batch 64, fp32", "resnet18", 64, "fp32", 1, 2, 1.5),
-    Case("resnet20-fp32", "ResNet-20, batch 128, fp32", "resnet20", 128, "fp32", 1, 2, 1.3),
-    Case("resnet18-bf16", "ResNet-18, batch 64, bf16", "resnet18", 64, "bf16", 1, 2, 1.15),
-    Case("resnet20-bf16", "ResNet-20, batch 128, bf16", "resnet20", 128, "bf16", 1, 2, 1.25),
-    Case("resnet18-2ranks", "ResNet-18, batch 32 each, fp32", "resnet18", 32, "fp32", 2, 1, 1.6),
+    Case("resnet18-fp32", "ResNet-18 (CIFAR), batch 64, fp32", "resnet18", 64, "fp32", 1, 2, 2.5),
+    Case("resnet20-fp32", "ResNet-20, batch 128, fp32", "resnet20", 128, "fp32", 1, 2, 2.5),
+    Case("resnet18-bf16", "ResNet-18, batch 64, bf16", "resnet18", 64, "bf16", 1, 2, 1.7),
+    Case("resnet20-bf16", "ResNet-20, batch 128, bf16", "resnet20", 128, "bf16", 1, 2, 1.9),
+    Case("resnet18-2ranks", "ResNet-18, batch 32 each, fp32", "resnet18", 32, "fp32", 2, 1, 2.7),
+    resnet50(16, "fp32", 2, 1.5),
+    resnet50(16, "bf16", 2, 1.3),
 ]
-
-
-def resnet50_on_gpu(precision, target):
-    description = f"ResNet-50, 224 px, batch 256, {precision}"
-    return Case(f"resnet50-{precision}", description, "resnet50", 256, precision, 1, 1, target, "compile", 224, 1000)
-
-
 GPU_CASES = [
-    resnet50_on_gpu("bf16", 1.3),
-    resnet50_on_gpu("fp16", 1.5),
+    resnet50(256, "bf16", 1, 1.3, "compile"),
+    resnet50(256, "fp16", 1, 1.5, "compile"),
     Case("resnet18-bf16-eager", "ResNet-18 (CIFAR), batch 512, bf16", "resnet18", 512, "bf16", 1, 1, 2.0, "eager"),
     Case("resnet18-bf16-compile", "ResNet-18 (CIFAR), batch 512, bf16", "resnet18", 512, "bf16", 1, 1, 1.5, "compile"),
 ]

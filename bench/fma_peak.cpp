@@ -60,7 +60,7 @@ double fma_peak(cpu::InstructionSet set, int threads) {
   double best = 0;
   for (int round = 0; round < rounds; ++round) {
     std::vector<double> rates(static_cast<std::size_t>(threads));
-    cpu::parallel_for(threads, threads, [&](std::int64_t thread) {
+    cpu::on_each_thread(threads, [&](int thread) {
       const double start = work_seconds(1);  // the thread's own: all run at once, whatever else does
       volatile float kept = 1e-6F;
       kept = chains_of(kept);

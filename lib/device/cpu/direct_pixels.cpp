@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "device/cpu/parallel.hpp"
 
@@ -45,7 +46,7 @@ struct DirectPixels::Job {
 };
 
 struct DirectPixels::Group {
-  std::int64_t thread;
+  int thread;
   std::int64_t band;
   std::int64_t first_block;
   int vectors;
@@ -107,30 +108,25 @@ void DirectPixels::run(const ConvCall& call, std::byte* scratch) {
                                                 reinterpret_cast<float*>(scratch));
   const bool packs = in_place_.empty() || source_norm(call) != nullptr;
   const Job job{call, weights, scratch, packs, packs ? packed_ : in_place_};
-  parallel_for(target_.threads, target_.threads, [&](std::int64_t thread) { compute_share(job, thread); });
+  std::vector<std::int64_t> packed_band(static_cast<std::size_t>(target_.threads), -1);  // that a thread has
+  parallel_pieces(target_.threads, std::ssize(bands_) * ranges_, [&](int thread, std::int64_t item) {
+    const std::int64_t band = item / ranges_;
+    if (packs && std::exchange(packed_band[static_cast<std::size_t>(thread)], band) != band) {
+      pack(loops_, source_, call.operands[0], source_of(bands_[static_cast<std::size_t>(band)]), source_norm(call),
+           packed_of(job, thread));
+    }
+    compute_range(job, thread, band, item % ranges_);
+  });
   if (call.sums != nullptr) band_sums_.add_up(scratch + scratch_.band_sums, *call.sums);
 }
 
-void DirectPixels::compute_share(const Job& job, std::int64_t thread) const {
-  float* const packed = packed_of(job, thread);
-  const std::int64_t items = std::ssize(bands_) * ranges_;
-  std::int64_t packed_band = -1;
-  for (std::int64_t item = cut(items, target_.threads, thread); item < cut(items, target_.threads, thread + 1);
-       ++item) {
-    const std::int64_t band = item / ranges_;
-    if (job.packs && band != packed_band) {
-      pack(loops_, source_, job.call.operands[0], source_of(bands_[static_cast<std::size_t>(band)]),
-           source_norm(job.call), packed);
-      packed_band = band;
-    }
-    const std::int64_t range = item % ranges_;
-    for (std::int64_t g = cut(groups_, ranges_, range); g < cut(groups_, ranges_, range + 1); ++g) {
-      const std::int64_t first = cut(result_.blocks(), groups_, g);
-      const std::int64_t vectors = cut(result_.blocks(), groups_, g + 1) - first;
-      const Group group{thread, band, first, static_cast<int>(vectors)};
-      multiply(job, group);
-      finish(job, group);
-    }
+void DirectPixels::compute_range(const Job& job, int thread, std::int64_t band, std::int64_t range) const {
+  for (std::int64_t g = cut(groups_, ranges_, range); g < cut(groups_, ranges_, range + 1); ++g) {
+    const std::int64_t first = cut(result_.blocks(), groups_, g);
+    const std::int64_t vectors = cut(result_.blocks(), groups_, g + 1) - first;
+    const Group group{thread, band, first, static_cast<int>(vectors)};
+    multiply(job, group);
+    finish(job, group);
   }
 }
 
@@ -247,11 +243,11 @@ std::byte* DirectPixels::result_at(const Job& job, const Band& band, std::int64_
   return job.call.operands[2] + place_of(band, block) * size_of(result_.dtype);
 }
 
-float* DirectPixels::packed_of(const Job& job, std::int64_t thread) const {
+float* DirectPixels::packed_of(const Job& job, int thread) const {
   return reinterpret_cast<float*>(job.scratch + scratch_.packed + thread * line_bytes(packed_floats_));
 }
 
-float* DirectPixels::values_of(const Job& job, std::int64_t thread) const {
+float* DirectPixels::values_of(const Job& job, int thread) const {
   return reinterpret_cast<float*>(job.scratch + scratch_.values + thread * line_bytes(values_floats_));
 }
 

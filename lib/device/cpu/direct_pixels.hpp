@@ -31,7 +31,7 @@ class DirectPixels final : public ConvKernel {
   void make_tables();
   void place_scratch();
   OperandBand source_of(const Band& band) const;
-  void compute_share(const Job& job, std::int64_t thread) const;
+  void compute_range(const Job& job, int thread, std::int64_t band, std::int64_t range) const;
   void multiply(const Job& job, const Group& group) const;
   void clear(const Job& job, const Group& group) const;
   void fetch(const Job& job, const Group& group) const;
@@ -43,8 +43,8 @@ class DirectPixels final : public ConvKernel {
   bool pairs() const { return source_.word == Word::channel_pair; }
   std::int64_t place_of(const Band& band, std::int64_t block) const;
   std::byte* result_at(const Job& job, const Band& band, std::int64_t block) const;
-  float* packed_of(const Job& job, std::int64_t thread) const;
-  float* values_of(const Job& job, std::int64_t thread) const;
+  float* packed_of(const Job& job, int thread) const;
+  float* values_of(const Job& job, int thread) const;
 
   ConvProblem problem_;
   KernelTarget target_;

@@ -27,7 +27,7 @@ struct DirectWeights::Job {
 };
 
 struct DirectWeights::Range {
-  std::int64_t thread;
+  int thread;
   std::int64_t piece;
   std::int64_t index;
 };
@@ -132,12 +132,8 @@ void DirectWeights::run(const ConvCall& call, std::byte* scratch) {
   const bool sums_in_place = pieces_ == 1 && call.accumulate == Accumulate::overwrite;
   auto* const sums = reinterpret_cast<float*>(sums_in_place ? call.operands[2] : scratch);
   const Job job{call, scratch, sums, packs, packs ? packed_ : in_place_};
-  parallel_for(target_.threads, target_.threads, [&](std::int64_t thread) {
-    const std::int64_t items = pieces_ * ranges_;
-    for (std::int64_t item = cut(items, target_.threads, thread); item < cut(items, target_.threads, thread + 1);
-         ++item) {
-      compute_range(job, {thread, item / ranges_, item % ranges_});
-    }
+  parallel_pieces(target_.threads, pieces_ * ranges_, [&](int thread, std::int64_t item) {
+    compute_range(job, {thread, item / ranges_, item % ranges_});
   });
   if (!sums_in_place) add_pieces(job);
 }
@@ -154,7 +150,7 @@ void DirectWeights::compute_range(const Job& job, const Range& range) const {
   }
 }
 
-void DirectWeights::pack_x(const Job& job, std::int64_t thread, const OperandBand& x) const {
+void DirectWeights::pack_x(const Job& job, int thread, const OperandBand& x) const {
   const InputNorm* const norm = job.call.x_norm;
   if (pairs_) {
     pack_pairs(loops_, x_, job.call.operands[0], x, x_pairs_, norm, x_packed(job, thread));
@@ -163,7 +159,7 @@ void DirectWeights::pack_x(const Job& job, std::int64_t thread, const OperandBan
   }
 }
 
-void DirectWeights::pack_dy(const Job& job, std::int64_t thread, const Band& band) const {
+void DirectWeights::pack_dy(const Job& job, int thread, const Band& band) const {
   if (pairs_) {
     pack_pairs(loops_, dy_, job.call.operands[1], dy_of(band), dy_pairs_, nullptr, dy_packed(job, thread));
   } else {
@@ -236,11 +232,11 @@ void DirectWeights::add_pieces(const Job& job) const {
   });
 }
 
-float* DirectWeights::x_packed(const Job& job, std::int64_t thread) const {
+float* DirectWeights::x_packed(const Job& job, int thread) const {
   return reinterpret_cast<float*>(job.scratch + scratch_.x + thread * line_bytes(x_floats_));
 }
 
-float* DirectWeights::dy_packed(const Job& job, std::int64_t thread) const {
+float* DirectWeights::dy_packed(const Job& job, int thread) const {
   return reinterpret_cast<float*>(job.scratch + scratch_.dy + thread * line_bytes(dy_floats_));
 }
 

@@ -39,14 +39,14 @@ class DirectWeights final : public ConvKernel {
   OperandBand dy_of(const Band& band) const;
   PixelStrides x_strides(const OperandBand& x) const;  // packed
   PixelStrides dy_strides(const Band& band) const;     // in place or packed
-  void pack_x(const Job& job, std::int64_t thread, const OperandBand& x) const;
-  void pack_dy(const Job& job, std::int64_t thread, const Band& band) const;
+  void pack_x(const Job& job, int thread, const OperandBand& x) const;
+  void pack_dy(const Job& job, int thread, const Band& band) const;
   void compute_range(const Job& job, const Range& range) const;
   void multiply(const Job& job, const Range& range, const Band& band, Accumulate accumulate) const;
   void clear_padding(float* sums, std::int64_t range) const;
   void add_pieces(const Job& job) const;
-  float* x_packed(const Job& job, std::int64_t thread) const;
-  float* dy_packed(const Job& job, std::int64_t thread) const;
+  float* x_packed(const Job& job, int thread) const;
+  float* dy_packed(const Job& job, int thread) const;
 
   ConvProblem problem_;
   KernelTarget target_;

@@ -5,8 +5,8 @@
 namespace lockstep::cpu::avx2 {
 
 constexpr std::int64_t lanes = 8;
-constexpr int most_vectors = 2;
-constexpr std::int64_t tile_rows[most_vectors] = {8, 6};
+constexpr int most_vectors = 3;
+constexpr std::int64_t tile_rows[most_vectors] = {8, 6, 4};
 
 // Each builds on those before it.
 // clang-format off

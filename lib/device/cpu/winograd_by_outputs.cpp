@@ -18,7 +18,7 @@ class WinogradByOutputs final : public ConvKernel {
         v_stride_(padded(pass_.in_blocks * cut_.tiles * lanes_)),
         m_stride_(padded(cut_.out_blocks * cut_.tiles * lanes_)) {
     v_ = plan_.take_floats(points_ * v_stride_);
-    for (int slot = 0; slot < pass_.threads; ++slot) {
+    for (int thread = 0; thread < pass_.threads; ++thread) {
       u_.push_back(plan_.take_floats(points_ * u_stride_));
       m_.push_back(plan_.take_floats(points_ * m_stride_));
     }
@@ -35,8 +35,8 @@ class WinogradByOutputs final : public ConvKernel {
     for (std::int64_t first = 0; first < pass_.tiles; first += cut_.tiles) {
       const TileRange range{first, std::min(cut_.tiles, pass_.tiles - first)};
       transform_windows(call, range, scratch);
-      for_each_piece(pass_.threads, groups_, [&](std::int64_t slot, std::int64_t group) {
-        const auto place = static_cast<std::size_t>(slot);
+      parallel_pieces(pass_.threads, groups_, [&](int thread, std::int64_t group) {
+        const auto place = static_cast<std::size_t>(thread);
         run_group(call, range, group * cut_.out_blocks, floats_at(scratch, v_), floats_at(scratch, u_[place]),
                   floats_at(scratch, m_[place]));
       });
@@ -107,7 +107,7 @@ class WinogradByOutputs final : public ConvKernel {
   std::int64_t u_stride_, v_stride_, m_stride_;
   ScratchPlan plan_;
   std::int64_t v_;
-  std::vector<std::int64_t> u_, m_;  // by slot
+  std::vector<std::int64_t> u_, m_;  // by thread
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ class WinogradByTiles final : public ConvKernel {
         m_stride_(padded(pass_.out_blocks * at_once_ * lanes_)),
         piece_sums_{pieces_, pass_.out_blocks, lanes_} {
     u_ = plan_.take_floats(points_ * u_stride_);
-    for (int slot = 0; slot < pass_.threads; ++slot) {
+    for (int thread = 0; thread < pass_.threads; ++thread) {
       v_.push_back(plan_.take_floats(points_ * v_stride_));
       m_.push_back(plan_.take_floats(points_ * m_stride_));
     }
@@ -33,8 +33,8 @@ class WinogradByTiles final : public ConvKernel {
     parallel_for(pass_.threads, pass_.in_blocks * pass_.out_blocks, [&](std::int64_t at) {
       transform_weights(call.operands[1], at % pass_.in_blocks, at / pass_.in_blocks, floats_at(scratch, u_));
     });
-    for_each_piece(pass_.threads, pieces_, [&](std::int64_t slot, std::int64_t piece) {
-      const auto place = static_cast<std::size_t>(slot);
+    parallel_pieces(pass_.threads, pieces_, [&](int thread, std::int64_t piece) {
+      const auto place = static_cast<std::size_t>(thread);
       run_piece(call, piece, scratch, floats_at(scratch, v_[place]), floats_at(scratch, m_[place]));
     });
     if (call.sums != nullptr) piece_sums_.add_up(scratch + sums_, *call.sums);
@@ -88,7 +88,7 @@ class WinogradByTiles final : public ConvKernel {
   PieceSums piece_sums_;
   ScratchPlan plan_;
   std::int64_t u_;
-  std::vector<std::int64_t> v_, m_;  // by slot
+  std::vector<std::int64_t> v_, m_;  // by thread
   std::int64_t sums_;
 };
 

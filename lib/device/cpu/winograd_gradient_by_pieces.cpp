@@ -18,7 +18,7 @@ class WinogradGradientByPieces final : public ConvKernel {
         v_stride_(padded(shape.in_blocks * at_once_ * lanes_)),
         y_stride_(padded(shape.out_blocks * at_once_ * lanes_)),
         d_stride_(padded(shape.in_blocks * shape.out_blocks * lanes_ * lanes_)) {
-    for (int slot = 0; slot < shape_.threads; ++slot) {
+    for (int thread = 0; thread < shape_.threads; ++thread) {
       v_.push_back(plan_.take_floats(points_ * v_stride_));
       y_.push_back(plan_.take_floats(points_ * y_stride_));
     }
@@ -29,8 +29,8 @@ class WinogradGradientByPieces final : public ConvKernel {
   std::string name() const override { return "winograd by pieces"; }
 
   void run(const ConvCall& call, std::byte* scratch) override {
-    for_each_piece(shape_.threads, pieces_, [&](std::int64_t slot, std::int64_t piece) {
-      const auto place = static_cast<std::size_t>(slot);
+    parallel_pieces(shape_.threads, pieces_, [&](int thread, std::int64_t piece) {
+      const auto place = static_cast<std::size_t>(thread);
       sum_piece(call, piece, floats_at(scratch, v_[place]), floats_at(scratch, y_[place]),
                 floats_at(scratch, d_) + piece * points_ * d_stride_);
     });
@@ -95,7 +95,7 @@ class WinogradGradientByPieces final : public ConvKernel {
   std::vector<Panel> panels_;
   std::int64_t v_stride_, y_stride_, d_stride_;
   ScratchPlan plan_;
-  std::vector<std::int64_t> v_, y_;  // by slot
+  std::vector<std::int64_t> v_, y_;  // by thread
   std::int64_t d_;                   // [pieces][points]
 };
 

@@ -29,9 +29,9 @@ class WinogradGradientByWeights final : public ConvKernel {
     for (std::int64_t first = 0; first < shape_.tiles(); first += cut_.tiles) {
       const TileRange range{first, std::min(cut_.tiles, shape_.tiles() - first)};
       transform(call, range, scratch);
-      for_each_piece(shape_.threads, units(), [&](std::int64_t slot, std::int64_t unit) {
+      parallel_pieces(shape_.threads, units(), [&](int thread, std::int64_t unit) {
         run_unit(call, range, unit, scratch,
-                 floats_at(scratch, d_) + (keeps_sums() ? unit : slot) * points_ * d_stride_);
+                 floats_at(scratch, d_) + (keeps_sums() ? unit : thread) * points_ * d_stride_);
       });
     }
   }

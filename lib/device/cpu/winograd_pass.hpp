@@ -65,13 +65,4 @@ inline std::vector<Panel> panels_of(std::int64_t blocks, std::int64_t widest) {
   return panels;
 }
 
-// Calls body(slot, piece) for all pieces; those with the same slot, of `threads`, run one after another.
-template <typename Body>
-void for_each_piece(int threads, std::int64_t pieces, const Body& body) {
-  parallel_for(threads, threads, [&](std::int64_t slot) {
-    const std::int64_t last = pieces * (slot + 1) / threads;
-    for (std::int64_t piece = pieces * slot / threads; piece < last; ++piece) body(slot, piece);
-  });
-}
-
 }  // namespace lockstep::cpu

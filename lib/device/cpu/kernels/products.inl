@@ -1,5 +1,5 @@
-// Tiles of sums of products. Included inside a namespace per instruction set, after loops/vectors.inl and a definition of
-// add_pair, with most_vectors, and tile_rows: how many rows of 1, 2, ... vectors the registers hold.
+// Tiles of sums of products. Included inside a namespace per instruction set, after loops/vectors.inl and a definition
+// of add_pair, with most_vectors, and tile_rows: how many rows of 1, 2, ... vectors the registers hold.
 
 // What a word of 32 bits holds.
 struct OneFloat {
@@ -44,6 +44,7 @@ void multiply_tile(const Products& call, std::int64_t first) {
     std::int64_t at = segment->left;
 #pragma GCC unroll 16
     for (int row = 0; row < rows; row += 64 / (4 * lanes)) __builtin_prefetch(left[row] + at + ahead);
+#pragma GCC unroll 4
     for (std::int64_t j = segment->steps; j > 0; --j, at += step, right += lanes) {
       add_step<Word>(sums, left, at, right, right_stride);
     }
