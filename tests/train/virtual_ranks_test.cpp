@@ -5,45 +5,14 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "train/part_loader.hpp"
 #include "train/training_step.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr int virtual_ranks = 5;  // so that most numbers of ranks carry unequal shares
-constexpr std::int64_t part_size = 4;
 constexpr SampleShape shape{16, 16, 3};
-
-// The parts of a share, filled by their place in the global batch alone.
-class PartLoader final : public Loader {
- public:
-  PartLoader(Device& device, const LoaderShare& share) : device_(device), share_(share) {
-    batch_.images = device.make({part_size, shape.height, shape.width, shape.channels}, DType::f32, Layout::images);
-    batch_.labels = device.make({part_size}, DType::i32, Layout::plain);
-    batch_.samples = part_size;
-  }
-  const Batch& next() override {
-    const std::int64_t step = calls_ / share_.parts;
-    const std::int64_t part = share_.first_part + calls_++ % share_.parts;
-    std::vector<float> pixels(static_cast<std::size_t>(batch_.images.shape().count()));
-    for (std::size_t i = 0; i < pixels.size(); ++i) {
-      pixels[i] = 2 * uniform(philox(static_cast<std::uint64_t>(step * virtual_ranks + part), 0, i)[0]) - 1;
-    }
-    device_.write(pixels, batch_.images);
-    std::vector<float> labels;
-    for (std::int64_t i = 0; i < part_size; ++i) labels.push_back(static_cast<float>((part + i * 3) % 10));
-    device_.write(labels, batch_.labels);
-    return batch_;
-  }
-  double waited_ms() const override { return 0; }
-
- private:
-  Device& device_;
-  LoaderShare share_;
-  Batch batch_;
-  std::int64_t calls_ = 0;
-};
 
 struct Case {
   const char* model;
@@ -59,7 +28,7 @@ std::string learn(const Communicator& world, const Case& choice, int threads) {
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
   const ReducePlan reduce{.reducer = choice.reducer, .bucket_bytes = choice.bucket_kib << 10, .sums = Sums::exact};
   TrainingStep step(session, {choice.model, shape, 10}, share, reduce, SgdOptions{}, 0.1F, 3);
-  PartLoader loader(*session.device, share);
+  PartLoader loader(*session.device, shape, share);
   std::string outcome;
   for (int index = 0; index < 4; ++index) {
     const Metrics metrics = step.run(loader, index, 0.05).metrics;
@@ -93,7 +62,7 @@ TEST(ExactSumsTest, what_no_whole_number_holds_ends_the_training_on_every_rank) 
   const BatchPlan batch{virtual_ranks * part_size, std::nullopt, 1, virtual_ranks};
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
   TrainingStep step(session, {"lenet", shape, 10}, share, {.sums = Sums::exact}, SgdOptions{}, 0.0F, 3);
-  PartLoader loader(*session.device, share);
+  PartLoader loader(*session.device, shape, share);
   std::string words = "no error";
   std::string before;
   for (int index = 0; index < 20 && words == "no error"; ++index) {

@@ -3,7 +3,7 @@
 #include <cassert>
 #include <cstring>
 
-#include "device/host_device.hpp"
+#include "device/stored_value.hpp"
 
 namespace lockstep::cpu {
 namespace {
@@ -54,48 +54,6 @@ void for_each_element(const Tensor& tensor, int lanes, Visit visit) {
   for (std::int64_t place = 0; place < tensor.shape().count(); ++place) visit(place, place);
 }
 
-void write_element(const Tensor& tensor, std::int64_t place, float value) {
-  switch (tensor.dtype()) {
-    case DType::f32:
-      tensor.as<float>()[place] = value;
-      return;
-    case DType::bf16:
-      tensor.as<std::uint16_t>()[place] = to_bf16(value);
-      return;
-    case DType::f16:
-      assert(false);  // the CPU refuses fp16
-      return;
-    case DType::i64:
-      tensor.as<std::int64_t>()[place] = static_cast<std::int64_t>(value);
-      return;
-    case DType::i32:
-      tensor.as<std::int32_t>()[place] = static_cast<std::int32_t>(value);
-      return;
-    case DType::u8:
-      tensor.as<std::uint8_t>()[place] = static_cast<std::uint8_t>(value);
-      return;
-  }
-}
-
-float read_element(const Tensor& tensor, std::int64_t place) {
-  switch (tensor.dtype()) {
-    case DType::f32:
-      return tensor.as<float>()[place];
-    case DType::bf16:
-      return from_bf16(tensor.as<std::uint16_t>()[place]);
-    case DType::f16:
-      assert(false);  // the CPU refuses fp16
-      return 0;
-    case DType::i64:
-      return static_cast<float>(tensor.as<std::int64_t>()[place]);
-    case DType::i32:
-      return static_cast<float>(tensor.as<std::int32_t>()[place]);
-    case DType::u8:
-      return static_cast<float>(tensor.as<std::uint8_t>()[place]);
-  }
-  return 0;
-}
-
 }  // namespace
 
 std::int64_t storage_count(const Shape& shape, Layout layout, int lanes) {
@@ -123,14 +81,14 @@ void pack_tensor(std::span<const float> values, const Tensor& tensor, int lanes)
   assert(bytes <= tensor.bytes());
   std::memset(tensor.data(), 0, static_cast<std::size_t>(bytes));
   for_each_element(tensor, lanes, [&](std::int64_t place, std::int64_t stored) {
-    write_element(tensor, stored, values[static_cast<std::size_t>(place)]);
+    write_value(tensor, stored, values[static_cast<std::size_t>(place)]);
   });
 }
 
 void unpack_tensor(const Tensor& tensor, std::span<float> values, int lanes) {
   assert(static_cast<std::int64_t>(values.size()) == tensor.shape().count());
   for_each_element(tensor, lanes, [&](std::int64_t place, std::int64_t stored) {
-    values[static_cast<std::size_t>(place)] = read_element(tensor, stored);
+    values[static_cast<std::size_t>(place)] = read_value(tensor, stored);
   });
 }
 

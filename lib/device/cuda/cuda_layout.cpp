@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "device/host_device.hpp"
+#include "device/stored_value.hpp"
 
 namespace lockstep::cuda {
 namespace {
@@ -33,47 +34,6 @@ void for_each_element(const Tensor& tensor, Visit visit) {
   }
 }
 
-void write_element(const Tensor& tensor, std::int64_t place, float value) {
-  switch (tensor.dtype()) {
-    case DType::f32:
-      tensor.as<float>()[place] = value;
-      return;
-    case DType::bf16:
-      tensor.as<std::uint16_t>()[place] = to_bf16(value);
-      return;
-    case DType::f16:
-      tensor.as<std::uint16_t>()[place] = to_f16(value);
-      return;
-    case DType::i64:
-      tensor.as<std::int64_t>()[place] = static_cast<std::int64_t>(value);
-      return;
-    case DType::i32:
-      tensor.as<std::int32_t>()[place] = static_cast<std::int32_t>(value);
-      return;
-    case DType::u8:
-      tensor.as<std::uint8_t>()[place] = static_cast<std::uint8_t>(value);
-      return;
-  }
-}
-
-float read_element(const Tensor& tensor, std::int64_t place) {
-  switch (tensor.dtype()) {
-    case DType::f32:
-      return tensor.as<float>()[place];
-    case DType::bf16:
-      return from_bf16(tensor.as<std::uint16_t>()[place]);
-    case DType::f16:
-      return from_f16(tensor.as<std::uint16_t>()[place]);
-    case DType::i64:
-      return static_cast<float>(tensor.as<std::int64_t>()[place]);
-    case DType::i32:
-      return static_cast<float>(tensor.as<std::int32_t>()[place]);
-    case DType::u8:
-      return static_cast<float>(tensor.as<std::uint8_t>()[place]);
-  }
-  return 0;
-}
-
 }  // namespace
 
 std::int64_t storage_count(const Shape& shape, Layout layout) {
@@ -98,14 +58,14 @@ void pack_tensor(std::span<const float> values, const Tensor& staged) {
   assert(bytes <= staged.bytes());
   std::memset(staged.data(), 0, static_cast<std::size_t>(bytes));
   for_each_element(staged, [&](std::int64_t place, std::int64_t stored) {
-    write_element(staged, stored, values[static_cast<std::size_t>(place)]);
+    write_value(staged, stored, values[static_cast<std::size_t>(place)]);
   });
 }
 
 void unpack_tensor(const Tensor& staged, std::span<float> values) {
   assert(static_cast<std::int64_t>(values.size()) == staged.shape().count());
   for_each_element(staged, [&](std::int64_t place, std::int64_t stored) {
-    values[static_cast<std::size_t>(place)] = read_element(staged, stored);
+    values[static_cast<std::size_t>(place)] = read_value(staged, stored);
   });
 }
 
