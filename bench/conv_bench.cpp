@@ -1,9 +1,10 @@
 // The convolutions of a training step, layer by layer: effective GFLOP/s of our kernels and of oneDNN's best for the
-// same layer, measured in turn, and the share of the cores' measured peak. One table a model.
+// same layer, measured in turn, and the share of the cores' measured peak. One Markdown table a model.
 //
 //   conv_bench
 //   conv_bench --model resnet18 --batch 64 --threads 1 --precision bf16 --verbose
 #include <CLI/CLI.hpp>
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -47,7 +48,7 @@ struct StepSeconds {
   double onednn = 0;
 };
 
-// One direction of one layer as columns of the table.
+// One direction of one layer as a cell of the table.
 std::string raced(const ConvProblem& problem, const cpu::KernelTarget& target, const ConvBenchOptions& options,
                   double peak, int times, StepSeconds& step) {
   const Race result = race(problem, target, options.rounds);
@@ -59,39 +60,43 @@ std::string raced(const ConvProblem& problem, const cpu::KernelTarget& target, c
     log::warning("the rule takes {} for {}, but {} takes {:.0f} % of its time", result.ours.name, problem.text(),
                  result.best_ours.name, 100 * result.best_ours.seconds / result.ours.seconds);
   }
-  if (options.verbose) log::plain(fmt::format("{}: {} | {}", problem.text(), result.ours.name, result.onednn.name));
-  return fmt::format("  {:6.0f} {:6.0f} {:5.2f} {:3.0f} %", gflop / result.ours.seconds, gflop / result.onednn.seconds,
+  if (options.verbose) log::info("{}: {}, oneDNN: {}", problem.text(), result.ours.name, result.onednn.name);
+  return fmt::format("{:.0f} / {:.0f} ({:.2f}; {:.0f} %)", gflop / result.ours.seconds, gflop / result.onednn.seconds,
                      result.onednn.seconds / result.ours.seconds, 100 * gflop / result.ours.seconds / peak);
+}
+
+void print_row(const std::string& layer, const std::string& times, const std::array<std::string, 3>& directions) {
+  const auto& [forward, data, weight] = directions;
+  log::plain(fmt::format("| {:<24} | {:>5} | {:<24} | {:<24} | {:<24} |", layer, times, forward, data, weight));
 }
 
 void print_model(const std::string& model, const ConvBenchOptions& options, const cpu::KernelTarget& target) {
   const bool is_large = model == "resnet50";
   const std::int64_t batch = options.batch > 0 ? options.batch : is_large ? 16 : model == "resnet20" ? 128 : 64;
   const std::int64_t size = options.image_size > 0 ? options.image_size : is_large ? 224 : 32;
-  const std::vector<ConvLayer> layers = convolutions_of(model, size);
   const double peak = fma_peak(target.set, target.threads);
   log::plain(fmt::format("\n{}, {} pixels, batch {}, {}; {} thread(s), {}, {:.0f} GFLOP/s at most; oneDNN {}", model,
                          size, batch, precision_name(options.precision), target.threads, name_of(target.set), peak,
                          cpu::onednn_version()));
-  log::plain(fmt::format("{:>23} {:>5}  {:26}  {:26}  {:26}", "layer", "times", "forward", "backward-data",
-                         "backward-weight"));
-  const std::string columns = fmt::format("  {:>6} {:>6} {:>5} {:>5}", "ours", "oneDNN", "ratio", "peak");
-  log::plain(fmt::format("{:>29}{}{}{}", "", columns, columns, columns));
+  log::plain("Effective GFLOP/s of ours / of oneDNN's best (ratio; ours of what the cores can)\n");
+  print_row("layer", "times", {"forward", "backward-data", "backward-weight"});
+  print_row("---", "---", {"---", "---", "---"});
   StepSeconds step;
-  for (const ConvLayer& layer : layers) {
+  for (const ConvLayer& layer : convolutions_of(model, size)) {
     const auto& [in, out, kernel, stride, padding] = layer.conv;
-    std::string line =
-        fmt::format("{:>4}->{:<4} {}x{} /{} on {:>3} {:>5}", in, out, kernel, kernel, stride, layer.size, layer.times);
-    for (const Direction direction : {Direction::forward, Direction::backward_data, Direction::backward_weight}) {
+    const auto cell = [&](Direction direction) {
       const Layout input = layer.reads_images ? Layout::images : Layout::features;
       const ConvProblem problem{direction, layer.conv, batch, layer.size, layer.size, input, options.precision};
       const bool is_wanted = direction != Direction::backward_data || !layer.reads_images;
-      line += is_wanted ? raced(problem, target, options, peak, layer.times, step) : fmt::format("  {:26}", "-");
-    }
-    log::plain(line);
+      return is_wanted ? raced(problem, target, options, peak, layer.times, step) : "-";
+    };
+    const std::string strided = stride > 1 ? fmt::format(" / {}", stride) : "";
+    print_row(fmt::format("{} → {}, {}x{}{}, {} px", in, out, kernel, kernel, strided, layer.size),
+              std::to_string(layer.times),
+              {cell(Direction::forward), cell(Direction::backward_data), cell(Direction::backward_weight)});
   }
   const auto rate = [&](double seconds) { return static_cast<double>(batch) / seconds; };
-  log::plain(fmt::format("convolutions only: {:.1f} samples/s, oneDNN {:.1f}: ratio {:.2f}", rate(step.ours),
+  log::plain(fmt::format("\nconvolutions only: {:.1f} samples/s, oneDNN {:.1f}: ratio {:.2f}", rate(step.ours),
                          rate(step.onednn), step.onednn / step.ours));
 }
 
