@@ -67,7 +67,7 @@ std::string raced(const ConvProblem& problem, const cpu::KernelTarget& target, c
 
 void print_row(const std::string& layer, const std::string& times, const std::array<std::string, 3>& directions) {
   const auto& [forward, data, weight] = directions;
-  log::plain(fmt::format("| {:<24} | {:>5} | {:<24} | {:<24} | {:<24} |", layer, times, forward, data, weight));
+  log::plain(fmt::format("| {:<26} | {:>5} | {:<24} | {:<24} | {:<24} |", layer, times, forward, data, weight));
 }
 
 void print_model(const std::string& model, const ConvBenchOptions& options, const cpu::KernelTarget& target) {
