@@ -10,6 +10,6 @@ export ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1
 export LSAN_OPTIONS=suppressions=$root/tests/support/lsan.supp:print_suppressions=0
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 # AddressSanitizer ends a program that asks for too much memory before anything is thrown.
-export GTEST_FILTER=-RunTest.want_of_memory_is_70
+export GTEST_FILTER=-RunTest.want_of_memory_is_70:ParallelDeathTest.threads_that_the_system_refuses_are_named
 ctest --test-dir "$build" --label-exclude 'long|slurm' --parallel 2 --output-on-failure --no-tests=error ||
   fail "tests fail under the sanitizers, see above"
