@@ -200,7 +200,7 @@ def parse_options():
     parser = argparse.ArgumentParser(description="Compares whole training steps with PyTorch; prints a Markdown table.")
     parser.add_argument("--build", default="build/release", help="folder with bin/step_bench")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    names = [case.name for case in CASES + GPU_CASES]
+    names = sorted({case.name for case in CASES + GPU_CASES})
     parser.add_argument("--only", action="append", choices=names, help="this case alone; may be repeated")
     parser.add_argument("--pairs", type=positive, default=5, help="of runs; fewer than five prove little")
     parser.add_argument("--seconds", type=float, default=6, help="that the timed steps of one run shall take")

@@ -72,11 +72,16 @@ class StandIns(unittest.TestCase):
 
     def stand_in(self, name, figures):
         program = self.build / name
-        note = f'echo {program.name} "$@" >> {self.calls}'
+        note = f'(printf "%s\\t" {program.name} "$@"; echo) >> "{self.calls}"'
         text = f"""#!/bin/sh\n[ "$1" = -c ] && exit 0\n{note}\necho '{json.dumps(figures)}'\n"""
         program.write_text(text, encoding="utf-8")
         program.chmod(0o755)
         return program
+
+    def steps_taken(self):
+        """The words of every call that named a model."""
+        calls = [call.split("\t") for call in self.calls.read_text(encoding="utf-8").splitlines()]
+        return [call for call in calls if "--model" in call]
 
     def compare(self, *options):
         command = [sys.executable, ROOT / "bench" / "compare.py", "--build", self.build, "--python", self.python]
@@ -92,7 +97,7 @@ class Compare(StandIns):
     def test_runs_both_sides_in_turn_behind_one_step_each(self):
         result = self.compare("--only", "resnet20-fp32", "--pairs", "3", "--steps", "7")
         self.assertEqual(result.returncode, 0, result.stderr)
-        calls = [call.split() for call in self.calls.read_text(encoding="utf-8").splitlines() if "--model" in call]
+        calls = self.steps_taken()
         self.assertEqual([call[0] for call in calls], ["step_bench", "python"] * 4)
         self.assertEqual([call[call.index("--steps") + 1] for call in calls], ["1"] * 2 + ["7"] * 6)
         self.assertIn("| ResNet-20, batch 128, fp32, 1 rank x 2 threads | 20 | 10 | 2.00 (2.00–2.00) |", result.stdout)
@@ -138,7 +143,7 @@ class CompareOnGpu(StandIns):
     def test_pairs_both_sides_on_the_gpu(self):
         result = self.compare("--only", "resnet50-bf16", "--pairs", "3", "--steps", "7")
         self.assertEqual(result.returncode, 0, result.stderr)
-        calls = [call.split() for call in self.calls.read_text(encoding="utf-8").splitlines() if "--model" in call]
+        calls = self.steps_taken()
         self.assertEqual([call[0] for call in calls], ["step_bench", "python"] * 4)
         for call in calls:
             self.assertEqual(call[call.index("--device") + 1], "cuda")
@@ -169,7 +174,7 @@ class CompareOnGpu(StandIns):
 
     def test_starts_a_bundle_by_its_own_script(self):
         run = self.build / "run"
-        run.write_text(f'#!/bin/sh\necho bundle "$@" >> {self.calls}\nexec {self.build}/bin/"$@"\n', encoding="utf-8")
+        run.write_text(f'#!/bin/sh\necho bundle "$@" >> "{self.calls}"\nexec {self.build}/bin/"$@"\n', encoding="utf-8")
         run.chmod(0o755)
         self.assertEqual(self.compare("--only", "resnet18-bf16-eager", "--pairs", "1").returncode, 0)
         self.assertIn("bundle step_bench --model resnet18", self.calls.read_text(encoding="utf-8"))
