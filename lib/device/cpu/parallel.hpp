@@ -3,7 +3,7 @@
 //
 // Each thread has a share of the pieces, the same in every loop of as many: what it has in its cache, it finds there
 // again. A thread that is done with its own takes from the others' shares, so that a core which is slower or taken away
-// holds up a loop by no more than the piece it is at.
+// holds up a loop by no more than what it is at.
 //
 // Every host thread that calls has helpers of its own, started when they are first needed. Between loops they look out
 // for the next one for a short while, so that a loop costs about a microsecond; then they sleep, so that ranks and
@@ -53,7 +53,7 @@ void parallel_runs(int threads, std::int64_t count, std::int64_t at_once, const 
       const_cast<Body*>(&body));
 }
 
-// Small enough for the end of a loop to be shared evenly, large enough to be worth taking.
+// To be taken together: few enough for the end of a loop to be shared evenly, and worth an atomic addition.
 constexpr std::int64_t pieces_at_once(int threads, std::int64_t count) {
   constexpr std::int64_t runs_each = 16;
   return std::max<std::int64_t>(1, count / (runs_each * threads));
