@@ -32,6 +32,11 @@ struct InputNorm {
   Activation activation;
 };
 
+// `norm` may be null: none.
+inline BlockNorm norm_of(const InputNorm* norm, std::int64_t block, std::int64_t lanes) {
+  return norm == nullptr ? BlockNorm{} : norm->of(block, lanes);
+}
+
 // Sums over all pixels for the norm next to an output, for whole blocks of channels.
 struct OutputSums {
   double* first;   // of y, or of dz
@@ -48,9 +53,7 @@ struct ConvCall {
   // backward_weight: add takes the whole sum to dweight once. backward_data without a norm: add takes it to dx.
   Accumulate accumulate = Accumulate::overwrite;
 
-  BlockNorm norm_of(std::int64_t block, std::int64_t lanes) const {
-    return x_norm == nullptr ? BlockNorm{} : x_norm->of(block, lanes);
-  }
+  BlockNorm norm_of(std::int64_t block, std::int64_t lanes) const { return cpu::norm_of(x_norm, block, lanes); }
 };
 
 class ConvKernel {

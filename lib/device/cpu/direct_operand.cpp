@@ -4,14 +4,6 @@
 #include <cassert>
 
 namespace lockstep::cpu {
-namespace {
-
-BlockNorm norm_of(const InputNorm* norm, std::int64_t block, std::int64_t lanes) {
-  return norm != nullptr ? norm->of(block, lanes) : BlockNorm{};
-}
-
-}  // namespace
-
 bool multiplies_pairs(const ConvProblem& problem, const KernelTarget& target) {
   return target.bf16_products && problem.precision == DType::bf16 && problem.input == Layout::features;
 }
