@@ -17,8 +17,6 @@ struct MakeShardsOptions {
   ConvertOptions convert;
   std::filesystem::path verified;
 
-  std::filesystem::path output_folder() const { return {}; }
-
   void declare(CLI::App& app) {
     app.description("Turns pictures as they are published into shards, and checks shards again.");
     app.require_subcommand(1);

@@ -39,7 +39,6 @@ struct TrainOptions {
     declare_gpus(app, gpus);
   }
   DeviceOptions device_options() const { return device; }
-  std::filesystem::path output_folder() const { return recipe.output; }
   double hang_timeout_seconds() const { return recipe.hang_timeout_seconds; }
 };
 

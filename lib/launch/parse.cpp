@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "runtime/failure_report.hpp"
 #include "runtime/versions.hpp"
 
 namespace lockstep {
@@ -88,8 +89,10 @@ std::optional<int> parse_options(int argc, char** argv, const std::function<void
     log::plain(version.what());
     return 0;
   } catch (const CLI::ParseError& error) {
-    if (rank == 0) log::error(mistake(app, error));
-    return static_cast<int>(Failure::usage);
+    constexpr int code = static_cast<int>(Failure::usage);
+    const std::string sentence = mistake(app, error);
+    if (rank == 0 && failure_report::write({code, 0, sentence})) log::error(sentence);
+    return code;
   }
 }
 

@@ -83,6 +83,16 @@ void introduce(const Communicator& world) {
   failure_report::set_rank(world.rank(), host);
   install_crash_handlers();
   silence_hdf5();
+  // A write beyond `ulimit -f` then fails with words of its own.
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+// Collective. Rank 0's environment counts: launchers may keep it from the others.
+void begin_attempt(const Communicator& world) {
+  const char* const named = std::getenv(failure_report::verdict_variable);
+  const std::string file = world.broadcast(named == nullptr || world.rank() != 0 ? "" : named, 0);
+  failure_report::set_verdict_file(file);
+  if (world.rank() == 0) failure_report::begin_attempt();
 }
 
 // Collective. What open_device() needs to give each rank of a node a device of its own.
@@ -101,8 +111,6 @@ void place_on_node(const Communicator& world, DeviceOptions& device) {
 }
 
 Ending run_body(const Communicator& world, const Program& program) {
-  failure_report::set_folder(program.output_folder());
-  if (world.rank() == 0) failure_report::clear();
   const Watcher watcher(world, world.node(), host_name(), {program.hang_timeout_seconds()});
   Session session{world, nullptr};
   if (std::optional<DeviceOptions> device = program.device_options()) {
@@ -126,26 +134,35 @@ int end_in_order(const Communicator& world, const Ending& ending) {
   return ending.code;
 }
 
+int run_alone(const std::function<int()>& run_all) {
+  try {
+    return run_all();
+  } catch (...) {
+    const Failed failed = describe_current_exception();
+    tell(failed);
+    return failed.code;
+  }
+}
+
 }  // namespace
 
 int run_program(int argc, char** argv, const Program& program) {
   const MpiSession mpi(argc, argv);
   const Communicator world(MPI_COMM_WORLD);
   introduce(world);
-  if (const std::optional<int> code = parse_options(argc, argv, program.declare, world.rank())) {
-    // A launcher that sees the first rank end with 2 terminates the others, whose 143 would hide it.
-    std::signal(SIGTERM, SIG_IGN);
-    return *code;
-  }
   std::set_terminate(end_job);  // also for a thread of one rank, which unwinds into no handler
-  if (world.size() > 1) return end_in_order(world, run_body(world, program));
-  try {
+  const auto run_all = [&] {
+    begin_attempt(world);
+    if (const std::optional<int> code = parse_options(argc, argv, program.declare, world.rank())) {
+      // A launcher that sees the first rank end with 2 terminates the others, whose 143 would hide it.
+      std::signal(SIGTERM, SIG_IGN);
+      return *code;
+    }
     return end_in_order(world, run_body(world, program));
-  } catch (...) {
-    const Failed failed = describe_current_exception();
-    tell(failed);
-    return failed.code;
-  }
+  };
+  const int code = world.size() > 1 ? run_all() : run_alone(run_all);
+  failure_report::set_folder({});  // and with it the lock of the output folder
+  return code;
 }
 
 }  // namespace lockstep

@@ -7,7 +7,6 @@
 
 #include <CLI/CLI.hpp>
 #include <concepts>
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <type_traits>
@@ -30,12 +29,6 @@ concept HasDevice = requires(const Options& options) {
   { options.device_options() } -> std::convertible_to<DeviceOptions>;
 };
 
-// A program that writes says where: failure.json goes there. Empty: nowhere.
-template <class Options>
-concept HasOutputFolder = requires(const Options& options) {
-  { options.output_folder() } -> std::convertible_to<std::filesystem::path>;
-};
-
 // A program whose ranks tell how they get on (runtime/rank_status) says how long one may stand still. 0: for ever.
 template <class Options>
 concept HasHangTimeout = requires(const Options& options) {
@@ -46,7 +39,6 @@ concept HasHangTimeout = requires(const Options& options) {
 struct Program {
   std::function<void(CLI::App&)> declare;
   std::function<std::optional<DeviceOptions>()> device_options;  // called after parsing, as are the others
-  std::function<std::filesystem::path()> output_folder;
   std::function<double()> hang_timeout_seconds;
   std::function<Ending(Session&)> body;
 };
@@ -55,12 +47,12 @@ int run_program(int argc, char** argv, const Program& program);
 // Collective. Runs `body(session, options)` and returns the exit code of the program.
 //
 // A body that returns an Ending ends all ranks in good order with its code; every rank returns the same one. Unless the
-// code is 0 rank 0 writes the sentence to failure.json, and prints it where it tells of a failure.
+// code is 0 rank 0 reports the sentence (runtime/failure_report), and prints it where it tells of a failure.
 //
 // --help and --version: printed by rank 0, code 0. A wrong option or value: one sentence by rank 0, code 2 on all
-// ranks. An exception of `body` ends the job with its Failure (std::bad_alloc: 70, others: 1) and failure.json in the
-// output folder. One rank unwinds first; one of several ends the job at the throw, nothing unwound, because a
-// destructor may be collective: so neither this function nor the program may catch what it does not handle.
+// ranks. An exception of `body` ends the job with its Failure (std::bad_alloc: 70, others: 1) and is reported. One rank
+// unwinds first; one of several ends the job at the throw, nothing unwound, because a destructor may be collective: so
+// neither this function nor the program may catch what it does not handle.
 template <ProgramOptions Options, std::invocable<Session&, const Options&> Body>
 int run(int argc, char** argv, Body body) {
   Options options;
@@ -69,10 +61,6 @@ int run(int argc, char** argv, Body body) {
   program.device_options = [&]() -> std::optional<DeviceOptions> {
     if constexpr (HasDevice<Options>) return options.device_options();
     return std::nullopt;
-  };
-  program.output_folder = [&]() -> std::filesystem::path {
-    if constexpr (HasOutputFolder<Options>) return options.output_folder();
-    return {};
   };
   program.hang_timeout_seconds = [&]() -> double {
     if constexpr (HasHangTimeout<Options>) return options.hang_timeout_seconds();

@@ -13,7 +13,9 @@
 #include <climits>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -23,14 +25,21 @@ namespace {
 
 using Path = std::array<char, PATH_MAX>;
 
-// Everything a signal handler needs, formatted beforehand.
-struct State {
-  std::array<char, 256> host{};
+// A file that reports go to, its names formatted beforehand.
+struct Target {
   Path folder{};
   Path file{};
   Path partial{};
+  std::atomic<bool> is_set = false;
+};
+
+// Everything a signal handler needs.
+struct State {
+  std::array<char, 256> host{};
+  Target verdict;
+  Target folder;
+  std::shared_ptr<const void> lock;  // of the folder
   int rank = 0;
-  std::atomic<bool> has_folder = false;
   std::atomic<std::int64_t> step = -1;
   std::atomic<std::atomic<int>*> told = nullptr;
   std::atomic<std::atomic<int>*> code = nullptr;
@@ -39,9 +48,21 @@ State state;
 
 template <std::size_t size>
 void copy_into(std::array<char, size>& target, const std::string& text) {
-  require(text.size() < size, Failure::usage, "the path '{}' is too long. Choose a shorter --output.", text);
+  require(text.size() < size, Failure::usage, "the path '{}' is too long. Choose a shorter one.", text);
   target.fill('\0');
   std::copy(text.begin(), text.end(), target.begin());
+}
+
+void set(Target& target, const std::filesystem::path& file) {
+  target.is_set = false;
+  if (file.empty()) return;
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::random_device random;
+  copy_into(target.folder, folder.string());
+  copy_into(target.file, file.string());
+  copy_into(target.partial,
+            (folder / fmt::format(".failure.json.{:08x}{:08x}{}", random(), random(), partial_suffix)).string());
+  target.is_set = true;
 }
 
 // Appends to a fixed buffer; what does not fit is left out. No allocation: a signal handler may run it.
@@ -119,17 +140,30 @@ void wait_for(const std::atomic<int>& told) {
 enum class Outcome { written, another_stands, impossible };
 
 // A hard link is made only if the name is free, and the file is whole before it has the name.
-Outcome publish(std::string_view text) {
-  ::mkdir(state.folder.data(), 0777);
-  const int file = ::open(state.partial.data(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+Outcome publish(const Target& target, std::string_view text) {
+  if (!target.is_set) return Outcome::impossible;
+  ::mkdir(target.folder.data(), 0777);
+  const int file = ::open(target.partial.data(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (file < 0) return Outcome::impossible;
   const bool whole = write_whole(file, text) && ::fsync(file) == 0;
   ::close(file);
   Outcome outcome = Outcome::impossible;
-  if (whole && ::link(state.partial.data(), state.file.data()) == 0) outcome = Outcome::written;
+  if (whole && ::link(target.partial.data(), target.file.data()) == 0) outcome = Outcome::written;
   if (whole && outcome != Outcome::written && errno == EEXIST) outcome = Outcome::another_stands;
-  ::unlink(state.partial.data());
+  ::unlink(target.partial.data());
   return outcome;
+}
+
+// The exit code in a report; nothing where none stands, or none of ours.
+std::optional<int> code_in(const std::filesystem::path& file) {
+  try {
+    constexpr std::size_t longest = 1 << 16;
+    const nlohmann::json report = nlohmann::json::parse(read_file(file, longest));
+    const int code = report.at("sentence").is_string() ? report.at("code").get<int>() : 0;
+    return code > 0 && code < 256 ? std::optional(code) : std::nullopt;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -139,18 +173,30 @@ void set_rank(int rank, const std::string& host) {
   copy_into(state.host, host.substr(0, state.host.size() - 1));
 }
 
-void set_folder(const std::filesystem::path& folder) {
-  state.has_folder = false;
-  if (folder.empty()) return;
-  copy_into(state.folder, folder.string());
-  copy_into(state.file, (folder / "failure.json").string());
-  copy_into(state.partial,
-            (folder / fmt::format(".failure.json.{}.{}.partial", state.host.data(), ::getpid())).string());
-  state.has_folder = true;
+void set_verdict_file(const std::filesystem::path& file) { set(state.verdict, file); }
+
+void begin_attempt() {
+  if (!state.verdict.is_set) return;
+  const std::string file = state.verdict.file.data();
+  struct stat status {};
+  if (::lstat(file.c_str(), &status) != 0) return;
+  if (S_ISREG(status.st_mode) && code_in(file)) {
+    ::unlink(file.c_str());
+    return;
+  }
+  set_verdict_file({});
+  throw Error(Failure::usage,
+              fmt::format("'{}' is no verdict of an earlier attempt (it would be replaced). Name another file in {}.",
+                          file, verdict_variable));
+}
+
+void set_folder(const std::filesystem::path& folder, std::shared_ptr<const void> lock) {
+  set(state.folder, folder.empty() ? folder : folder / "failure.json");
+  state.lock = std::move(lock);
 }
 
 void clear() {
-  if (state.has_folder) ::unlink(state.file.data());
+  if (state.folder.is_set) ::unlink(state.folder.file.data());
 }
 
 void set_step(std::int64_t step) noexcept { state.step.store(step, std::memory_order_relaxed); }
@@ -170,21 +216,20 @@ bool write_of(int rank, std::string_view host, const Cause& cause) noexcept {
     errno = saved_errno;
     return false;
   }
-  const Outcome outcome = state.has_folder ? publish(report_of(rank, host, cause).view()) : Outcome::impossible;
+  const Text report = report_of(rank, host, cause);
+  const Outcome of_attempt = publish(state.verdict, report.view());
+  const Outcome of_folder = publish(state.folder, report.view());
   if (told != nullptr) *told = Shared::is_told;
   errno = saved_errno;
-  return outcome != Outcome::another_stands;
+  return of_attempt != Outcome::another_stands && of_folder != Outcome::another_stands;
 }
 
 std::optional<int> standing_code() {
-  if (!state.has_folder) return std::nullopt;
-  try {
-    constexpr std::size_t longest = 1 << 16;
-    const int code = nlohmann::json::parse(read_file(state.file.data(), longest)).at("code");
-    return code > 0 && code < 256 ? std::optional(code) : std::nullopt;
-  } catch (const std::exception&) {
-    return std::nullopt;  // none stands, or none of ours
+  for (const Target* target : {&state.verdict, &state.folder}) {
+    if (!target->is_set) continue;
+    if (const std::optional<int> code = code_in(target->file.data())) return code;
   }
+  return std::nullopt;
 }
 
 void share(const Shared& shared) {

@@ -1,7 +1,11 @@
-// failure.json: what ended a job, in the words of the rank that knows first.
+// What ended a job, in the words of the rank that knows first. Launchers change exit codes, and a rank that is killed
+// says nothing; so a report is written to two files:
 //
-// Launchers change exit codes, and a rank that is killed says nothing; job scripts read this file before they look at a
-// code. Field by field:
+//   the attempt's verdict, which the variable LOCKSTEP_VERDICT names: every start of every program tells here why it
+//     ended, if not with 0. Job scripts read it before they look at a code.
+//   failure.json in the output folder, for people who look there: only by the job that holds the folder's lock.
+//
+// Field by field:
 //
 //   code      exit code of base/error.hpp; 1 where a signal ended the rank
 //   signal    number of the signal, or null
@@ -16,6 +20,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,10 +29,20 @@ namespace lockstep::failure_report {
 
 // Whose failures these are. Call before any thread is started.
 void set_rank(int rank, const std::string& host);
-// Where the file goes; empty: nowhere. The folder is made when it is needed, if its parent exists.
-void set_folder(const std::filesystem::path& folder);
-// Removes the report of an earlier run.
+
+inline constexpr const char* verdict_variable = "LOCKSTEP_VERDICT";
+// Names the attempt's file; empty: none.
+void set_verdict_file(const std::filesystem::path& file);
+// One rank, before the others can fail: removes what an earlier attempt left under that name. Throws Error(usage) if
+// something else is there.
+void begin_attempt();
+
+// The folder of failure.json; empty: none. Call when the job has its lock, which is kept until another folder is set,
+// so that no report comes after it is given back. The folder is made again when it is needed, if its parent exists.
+void set_folder(const std::filesystem::path& folder, std::shared_ptr<const void> lock = nullptr);
+// Removes the failure.json of an earlier run.
 void clear();
+
 void set_step(std::int64_t step) noexcept;
 
 struct Cause {
@@ -43,7 +58,7 @@ struct Cause {
 bool write(const Cause& cause) noexcept;
 bool write_of(int rank, std::string_view host, const Cause& cause) noexcept;
 
-// The exit code in the report that stands, if there is one that can be read. Not for signal handlers.
+// The exit code in the report that stands, the attempt's first; nothing if none can be read. Not for signal handlers.
 std::optional<int> standing_code();
 
 // What the ranks of a node know of each other's failures, in memory they share: see runtime/watcher.

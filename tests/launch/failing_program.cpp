@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "launch/run.hpp"
+#include "runtime/failure_report.hpp"
 #include "runtime/rank_status.hpp"
 
 namespace lockstep {
@@ -36,7 +37,6 @@ struct FailingOptions {
     app.add_option("--ending", ending, "the code to end with in good order");
   }
   double hang_timeout_seconds() const { return hang_timeout; }
-  std::filesystem::path output_folder() const { return output; }
 };
 
 // A scope that a rank cannot leave alone.
@@ -109,6 +109,8 @@ const std::map<std::string, std::function<void()>> ways = {
 void note_the_moment(const std::string& folder) { std::ofstream(std::filesystem::path(folder) / "last_moment"); }
 
 Ending end_as_told(Session& session, const FailingOptions& options) {
+  failure_report::set_folder(options.output);
+  if (session.world.rank() == 0) failure_report::clear();
   rank_status::name_shard("/data/train-00003.h5");
   rank_status::enter(Phase::meeting);
   session.world.barrier();

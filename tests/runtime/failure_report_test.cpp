@@ -9,6 +9,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -76,6 +77,30 @@ TEST_F(FailureReportTest, a_new_run_removes_the_report_of_the_last) {
   EXPECT_EQ(report()["sentence"], "this run");
 }
 
+TEST_F(FailureReportTest, goes_to_the_attempts_verdict_before_there_is_a_folder) {
+  const fs::path verdict = folder().parent_path() / "verdict.json";
+  failure_report::set_folder({});
+  failure_report::set_verdict_file(verdict);
+  EXPECT_TRUE(failure_report::write({2, 0, "refused"}));
+  EXPECT_EQ(nlohmann::json::parse(read_file(verdict, 1 << 16))["sentence"], "refused");
+  EXPECT_EQ(failure_report::standing_code(), 2);
+  failure_report::begin_attempt();
+  EXPECT_FALSE(fs::exists(verdict)) << "the next attempt begins";
+  failure_report::set_folder(folder());
+  EXPECT_TRUE(failure_report::write({65, 0, "damaged"}));
+  EXPECT_EQ(nlohmann::json::parse(read_file(verdict, 1 << 16)), report());
+  EXPECT_FALSE(failure_report::write({1, 0, "too late"}));
+  failure_report::set_verdict_file({});
+}
+
+TEST_F(FailureReportTest, keeps_the_lock_of_its_folder) {
+  const auto lock = std::make_shared<int>(0);
+  failure_report::set_folder(folder(), lock);
+  EXPECT_EQ(lock.use_count(), 2);
+  failure_report::set_folder({});
+  EXPECT_EQ(lock.use_count(), 1);
+}
+
 TEST_F(FailureReportTest, is_json_whatever_the_sentence_holds) {
   failure_report::write({2, 0, "a \"quoted\" path C:\\data\tand\na new line"});
   EXPECT_EQ(report()["sentence"], "a \"quoted\" path C:\\data and a new line");
@@ -138,7 +163,7 @@ TEST_F(FailureReportTest, refuses_a_path_too_long_to_be_kept_ready) {
     FAIL() << "no signal handler can hold that";
   } catch (const Error& error) {
     EXPECT_EQ(error.failure(), Failure::usage);
-    EXPECT_EQ(error.what(), "the path '/" + std::string(5000, 'x') + "' is too long. Choose a shorter --output.");
+    EXPECT_EQ(error.what(), "the path '/" + std::string(5000, 'x') + "' is too long. Choose a shorter one.");
   }
 }
 
