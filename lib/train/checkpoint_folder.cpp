@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "train/set_aside.hpp"
 
 namespace lockstep {
 
@@ -41,37 +42,27 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-fs::path made(fs::path folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  require(!error, Failure::usage, "cannot write '{}': {} (--checkpoints). Choose a folder that you may write to.",
-          folder.string(), error.message());
-  return folder;
-}
-
 }  // namespace
 
-CheckpointFolder::CheckpointFolder(fs::path folder, const KeepRule& keep)
-    : folder_(made(std::move(folder))), keep_(keep), lock_(folder_) {
-  remove_partial_files();
-}
+CheckpointFolder::CheckpointFolder(std::shared_ptr<FolderLock> lock, const KeepRule& keep)
+    : lock_(std::move(lock)), keep_(keep) {}
 
 void CheckpointFolder::remove_partial_files() const {
-  for (const std::string& name : names_in(folder_)) {
+  for (const std::string& name : names_in(path())) {
     if (!name.ends_with(partial_suffix)) continue;
     std::error_code error;
-    fs::remove(folder_ / name, error);
-    log::warning("removed '{}', which a run left half written.", (folder_ / name).string());
+    fs::remove(path() / name, error);
+    log::warning("removed '{}', which a run left half written.", (path() / name).string());
   }
 }
 
 fs::path CheckpointFolder::file_of(std::int64_t step) const {
-  return folder_ / fmt::format("{}{:012}{}", name_start, step, name_end);
+  return path() / fmt::format("{}{:012}{}", name_start, step, name_end);
 }
 
 std::set<std::int64_t> CheckpointFolder::steps() const {
   std::set<std::int64_t> steps;
-  for (const std::string& name : names_in(folder_)) {
+  for (const std::string& name : names_in(path())) {
     if (const std::optional<std::int64_t> step = step_in(name)) steps.insert(*step);
   }
   return steps;
@@ -96,7 +87,7 @@ std::optional<CheckpointFolder::Found> CheckpointFolder::newest_good() {
       found.empty(), Failure::bad_data,
       "none of the {} checkpoints in '{}' can be read (nothing was overwritten). Bring one back, or begin anew with "
       "--resume never.",
-      found.size(), folder_.string());
+      found.size(), path().string());
   return std::nullopt;
 }
 
@@ -115,25 +106,19 @@ fs::path CheckpointFolder::newest_finite() const {
   return {};
 }
 
-void CheckpointFolder::continue_after(std::int64_t step, const std::map<std::int64_t, double>& scores) {
+bool CheckpointFolder::continue_after(std::int64_t step, const std::map<std::int64_t, double>& scores) {
+  lock_->require_held();
+  remove_partial_files();
   scores_ = scores;
   std::erase_if(scores_, [step](const auto& score) { return score.first > step; });
-  const std::set<std::int64_t> found = steps();
-  if (found.empty() || *found.rbegin() <= step) return;
-  fs::path aside;
-  for (int number = 1; aside.empty() || fs::exists(aside); ++number) {
-    aside = folder_ / fmt::format("set-aside-{}", number);
-  }
-  lock_->require_held();
-  made(aside);
-  for (const std::int64_t later : found | std::views::filter([step](std::int64_t other) { return other > step; })) {
-    std::error_code error;
-    fs::rename(file_of(later), aside / file_of(later).filename(), error);
-    require(!error, Failure::usage, "cannot move '{}': {} (--checkpoints). Choose another folder.",
-            file_of(later).string(), error.message());
+  SetAside aside(*lock_);
+  for (const std::int64_t later : steps() | std::views::filter([step](std::int64_t other) { return other > step; })) {
+    aside.move(file_of(later).filename());
     damaged_.erase(later);
   }
-  log::warning("the checkpoints of later steps in '{}' are moved to '{}'.", folder_.string(), aside.string());
+  if (aside.path().empty()) return false;
+  log::warning("the checkpoints of later steps in '{}' are moved to '{}'.", path().string(), aside.path().string());
+  return true;
 }
 
 std::set<std::int64_t> CheckpointFolder::kept(const std::set<std::int64_t>& steps) const {
@@ -155,6 +140,7 @@ fs::path CheckpointFolder::write(Checkpoint checkpoint) {
   state.scores = scores_;
   const fs::path path = file_of(step);
   const std::vector<std::byte> image = checkpoint_image(checkpoint);
+  lock_->require_held();
   write_file_atomically(path, image, [this] { lock_->require_held(); });
   damaged_.erase(step);
 

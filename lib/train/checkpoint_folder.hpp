@@ -2,7 +2,7 @@
 // For one rank only.
 //
 //   step-000000000312.h5    a checkpoint after 312 steps
-//   lock                    whose folder it is now; see checkpoint_lock.hpp
+//   lock                    whose folder it is now; see folder_lock.hpp
 //   set-aside-1/            what a training that started at an earlier step found
 //   .*.partial              what a killed run left half written: never a checkpoint, removed at the next start
 #pragma once
@@ -10,13 +10,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 
 #include "train/checkpoint.hpp"
-#include "train/checkpoint_lock.hpp"
 #include "train/checkpoint_plan.hpp"
+#include "train/folder_lock.hpp"
 
 namespace lockstep {
 
@@ -27,17 +28,17 @@ class CheckpointFolder {
     std::string image;  // the file's bytes, verified
   };
 
-  // Makes the folder, locks it, and removes temporary files, naming them. Throws Error(usage) if it cannot be written
-  // or another training holds it.
-  CheckpointFolder(std::filesystem::path folder, const KeepRule& keep);
+  // The folder of `lock`. Changes nothing in it before continue_after().
+  CheckpointFolder(std::shared_ptr<FolderLock> lock, const KeepRule& keep);
 
   // Damaged ones are named in warnings and passed over. Throws Error(bad_data) if there are some and all are damaged.
   std::optional<Found> newest_good();
 
   // Call once, before the first write(): the training goes on after `step` (-1: from the beginning), with `scores` as
   // the checkpoint of that step has them. Checkpoints of later steps are moved into a folder of their own, or the next
-  // start would take one of them for this training's.
-  void continue_after(std::int64_t step, const std::map<std::int64_t, double>& scores);
+  // start would take one of them for this training's. Removes what an earlier run left half written, naming it. Returns
+  // whether there were checkpoints of later steps.
+  bool continue_after(std::int64_t step, const std::map<std::int64_t, double>& scores);
 
   // Adds the scores of what is kept to `checkpoint`, writes it under its step, and removes what no rule keeps. Returns
   // its path. Throws Error(out_of_step) if the lock is lost, else Error as write_file_atomically().
@@ -47,7 +48,7 @@ class CheckpointFolder {
   // written others.
   std::filesystem::path newest_finite() const;
 
-  const std::filesystem::path& path() const { return folder_; }
+  const std::filesystem::path& path() const { return lock_->folder(); }
 
  private:
   std::filesystem::path file_of(std::int64_t step) const;
@@ -55,9 +56,8 @@ class CheckpointFolder {
   std::set<std::int64_t> kept(const std::set<std::int64_t>& steps) const;
   void remove_partial_files() const;
 
-  std::filesystem::path folder_;
+  std::shared_ptr<FolderLock> lock_;
   KeepRule keep_;
-  std::optional<CheckpointLock> lock_;
   std::set<std::int64_t> damaged_;  // steps; never removed by a rule
   std::map<std::int64_t, double> scores_;
 };

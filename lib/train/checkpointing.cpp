@@ -1,5 +1,6 @@
 #include "train/checkpointing.hpp"
 
+#include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
@@ -8,10 +9,23 @@
 
 namespace lockstep {
 
-Checkpointing::Checkpointing(const Communicator& world, CheckpointPlan plan) : plan_(std::move(plan)) {
+namespace {
+
+std::shared_ptr<FolderLock> lock_of(const std::filesystem::path& folder, const std::shared_ptr<FolderLock>& output) {
+  std::error_code error;
+  const bool is_output = output != nullptr && std::filesystem::equivalent(folder, output->folder(), error);
+  return is_output ? output : std::make_shared<FolderLock>(folder, "--checkpoints");
+}
+
+}  // namespace
+
+Checkpointing::Checkpointing(const Communicator& world, CheckpointPlan plan, const std::shared_ptr<FolderLock>& output)
+    : plan_(std::move(plan)) {
   std::string image;
   if (world.rank() == 0) {
-    if (!plan_.folder.empty()) folder_ = std::make_unique<CheckpointFolder>(plan_.folder, plan_.keep);
+    if (!plan_.folder.empty()) {
+      folder_ = std::make_unique<CheckpointFolder>(lock_of(plan_.folder, output), plan_.keep);
+    }
     image = find();
   }
   image = world.broadcast(std::move(image), 0);
@@ -39,13 +53,14 @@ void Checkpointing::forget_tensors() {
   found_->velocity = {};
 }
 
-void Checkpointing::begin(std::int64_t steps_per_epoch) {
-  if (!folder_) return;
+Past Checkpointing::begin(std::int64_t steps_per_epoch) {
+  if (!folder_) return Past::repeated;
   constexpr std::int64_t no_step = -1;
-  folder_->continue_after(found_ ? found_->state.progress.step : no_step,
-                          found_ ? found_->state.scores : std::map<std::int64_t, double>());
+  const bool goes_back = folder_->continue_after(found_ ? found_->state.progress.step : no_step,
+                                                 found_ ? found_->state.scores : std::map<std::int64_t, double>());
   writer_ = std::make_unique<CheckpointWriter>(*folder_);
   clock_.emplace(plan_.every, steps_per_epoch, found_ ? found_->state.progress.step : 0);
+  return goes_back ? Past::left : Past::repeated;
 }
 
 bool Checkpointing::is_due(std::int64_t step) const { return writer_ && writer_->is_idle() && clock_->is_due(step); }

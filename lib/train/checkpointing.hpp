@@ -11,22 +11,25 @@
 #include "comm/communicator.hpp"
 #include "train/checkpoint_plan.hpp"
 #include "train/checkpoint_writer.hpp"
+#include "train/set_aside.hpp"
 
 namespace lockstep {
 
 class Checkpointing {
  public:
-  // Collective. Rank 0 takes the folder of `plan` (if there is one), finds what to go on from, and every rank gets it.
-  // Throws Error(usage) if the folder is another training's, Error(bad_data) if no checkpoint in it is whole.
-  Checkpointing(const Communicator& world, CheckpointPlan plan);
+  // Collective. Rank 0 takes the folder of `plan` (if there is one; it may be that of `output`, whose lock is taken),
+  // finds what to go on from, and every rank gets it. Throws Error(usage) if the folder is another training's,
+  // Error(bad_data) if no checkpoint in it is whole.
+  Checkpointing(const Communicator& world, CheckpointPlan plan, const std::shared_ptr<FolderLock>& output);
 
   // What the training goes on from; null: from the beginning.
   const Checkpoint* found() const { return found_ ? &*found_ : nullptr; }
   // Frees the tensors of found(), which are in the model by now.
   void forget_tensors();
 
-  // Call once, before the first step: the training begins or goes on where found() says.
-  void begin(std::int64_t steps_per_epoch);
+  // Call once, when nothing more can keep the training from beginning, or going on, where found() says. Returns what
+  // becomes of steps that an earlier one made beyond that.
+  Past begin(std::int64_t steps_per_epoch);
 
   // Whether this rank is to write one after `step` steps: rank 0, when the time has come and no other is under way.
   bool is_due(std::int64_t step) const;

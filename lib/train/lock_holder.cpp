@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "runtime/rank_view.hpp"
 
 namespace lockstep {
 
@@ -54,14 +55,16 @@ std::string random_token() {
 
 }  // namespace
 
-LockHolder this_lock_holder() {
+LockHolder this_lock_holder() { return lock_holder_of(::getpid()); }
+
+LockHolder lock_holder_of(std::int64_t process) {
   LockHolder holder;
   holder.job = word_of_environment("SLURM_JOB_ID");
   holder.restarts = std::strtoll(word_of_environment("SLURM_RESTART_COUNT").c_str(), nullptr, 10);
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   holder.host = host.data();
-  holder.process = ::getpid();
+  holder.process = process;
   holder.start = start_of(holder.process);
   struct stat entry {};
   if (::stat("/proc/self/ns/pid", &entry) == 0) holder.name_space = static_cast<std::int64_t>(entry.st_ino);
@@ -98,10 +101,13 @@ std::string lock_holder_words(const LockHolder& holder) {
                      holder.host, holder.process);
 }
 
-bool is_gone(const LockHolder& holder, const LockHolder& own) {
-  if (!own.job.empty() && holder.job == own.job && holder.restarts < own.restarts) return true;
+Fate fate_of(const LockHolder& holder, const LockHolder& own) {
+  if (!own.job.empty() && holder.job == own.job && holder.restarts < own.restarts) return Fate::gone;
   const bool is_near = holder.host == own.host && holder.name_space == own.name_space && own.name_space != 0;
-  return is_near && start_of(holder.process) != holder.start;
+  if (!is_near) return Fate::unknown;
+  if (start_of(holder.process) != holder.start) return Fate::gone;
+  const char state = process_state_of(static_cast<int>(holder.process));
+  return state == 'T' || state == 't' || state == '?' ? Fate::unknown : Fate::alive;
 }
 
 }  // namespace lockstep

@@ -17,7 +17,8 @@ struct LockHolder {
   std::string token;            // random: this very lock
 };
 
-// Of this process, with a token of its own.
+// A process of this node, this one for example, with a token of its own.
+LockHolder lock_holder_of(std::int64_t process);
 LockHolder this_lock_holder();
 
 // One line of JSON, and back; nothing if the text is none.
@@ -27,8 +28,12 @@ std::optional<LockHolder> parse_lock_holder(const std::string& line);
 // "job 17 on n2 (process 4711)"
 std::string lock_holder_words(const LockHolder& holder);
 
-// Whether `holder` can no longer use its lock, as far as `own`, who wants it, can know at once: it is an earlier run of
-// the same job, or a process of this node that is no more.
-bool is_gone(const LockHolder& holder, const LockHolder& own);
+// What `own`, who wants the lock, can know at once of `holder`.
+enum class Fate : std::uint8_t {
+  gone,    // an earlier run of the same job, or a process of this node that is no more
+  alive,   // a process of this node that runs
+  unknown  // elsewhere, or stopped: only its beats tell
+};
+Fate fate_of(const LockHolder& holder, const LockHolder& own);
 
 }  // namespace lockstep

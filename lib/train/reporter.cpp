@@ -1,6 +1,7 @@
 #include "train/reporter.hpp"
 
-#include <cerrno>
+#include <filesystem>
+#include <sstream>
 #include <system_error>
 
 #include "base/error.hpp"
@@ -11,21 +12,7 @@ namespace lockstep {
 
 namespace {
 
-[[noreturn]] void cannot_write(const std::filesystem::path& path, const std::string& words) {
-  throw Error(Failure::usage, fmt::format("cannot write '{}': {} (--output). Choose a folder that you may write to.",
-                                          path.string(), words));
-}
-
-// An earlier run's results beside this one's would be taken for this one's.
-void clear_earlier_run(const std::filesystem::path& output) {
-  bool found = false;
-  for (const char* name : {"metrics.jsonl", "summary.json", "model.h5"}) {
-    std::error_code error;
-    found |= std::filesystem::remove(output / name, error);
-    if (error) cannot_write(output / name, error.message());
-  }
-  if (found) log::warning("the files of an earlier run in '{}' are replaced.", output.string());
-}
+constexpr std::size_t metrics_limit_bytes = std::size_t{1} << 32;
 
 // Whether a line of metrics.jsonl was written before the checkpoint: a training that goes on from it will write the
 // others again. A line that was cut by a kill is none.
@@ -40,52 +27,56 @@ bool came_before(const std::string& line, const Progress& progress) {
 }
 
 void cut_back(const std::filesystem::path& metrics, const Progress& progress) {
-  std::ifstream file(metrics);
-  if (!file) return;
+  std::error_code ignored;
+  if (!std::filesystem::exists(metrics, ignored)) return;
+  std::istringstream text(read_file(metrics, metrics_limit_bytes));
   std::string kept;
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; std::getline(text, line);) {
     if (came_before(line, progress)) kept += line + '\n';
   }
   write_file_atomically(metrics, kept);
 }
 
-// They told of the end of a training that now goes on.
-void remove_results(const std::filesystem::path& output) {
-  std::error_code ignored;
-  for (const char* name : {"summary.json", "model.h5"}) std::filesystem::remove(output / name, ignored);
-}
-
 }  // namespace
 
-void make_output_folder(const std::filesystem::path& output) {
-  std::error_code error;
-  std::filesystem::create_directories(output, error);
-  if (error) cannot_write(output, error.message());
+Reporter::Reporter(int rank, FolderLock* output, const TrainingLength& length, std::int64_t report_every,
+                   const TrainingState* earlier)
+    : writes_(rank == 0), output_(writes_ ? output : nullptr), length_(length), report_every_(report_every) {
+  if (earlier == nullptr) return;
+  earlier_progress_ = earlier->progress;
+  earlier_ = earlier->report;
+  stretch_ = earlier_.stretch;
+  stretch_start_ = earlier_.stretch_start;
+  trained_samples_ = earlier_.trained_samples;
+  test_loss_ = earlier_.test_loss;
+  test_accuracy_ = earlier_.test_accuracy;
+  score_ = earlier_.score;
 }
 
-Reporter::Reporter(int rank, std::filesystem::path output, const TrainingLength& length, std::int64_t report_every,
-                   const TrainingState* earlier)
-    : writes_(rank == 0), output_(std::move(output)), length_(length), report_every_(report_every) {
-  if (earlier != nullptr) {
-    earlier_ = earlier->report;
-    stretch_ = earlier_.stretch;
-    stretch_start_ = earlier_.stretch_start;
-    trained_samples_ = earlier_.trained_samples;
-    test_loss_ = earlier_.test_loss;
-    test_accuracy_ = earlier_.test_accuracy;
-    score_ = earlier_.score;
-  }
-  if (!writes_ || output_.empty()) return;
-  make_output_folder(output_);
-  const std::filesystem::path metrics = output_ / "metrics.jsonl";
-  if (earlier == nullptr) {
-    clear_earlier_run(output_);
+void Reporter::start(Past past) {
+  if (output_ != nullptr) begin_files(past);
+  watch_ = Stopwatch();
+}
+
+// An earlier run's results beside this one's would be taken for this one's. Those of a training that has no step left
+// are: they are written anew as they are.
+void Reporter::begin_files(Past past) {
+  output_->require_held();
+  SetAside aside(*output_);
+  if (!earlier_progress_) {
+    for (const char* name : {"metrics.jsonl", "summary.json", "model.h5"}) aside.move(name);
   } else {
-    cut_back(metrics, earlier->progress);
-    remove_results(output_);
+    if (earlier_progress_->step < length_.steps()) {
+      for (const char* name : {"summary.json", "model.h5"}) aside.move(name);
+    }
+    if (past == Past::left || !aside.path().empty()) aside.copy("metrics.jsonl");
+    cut_back(output_->folder() / "metrics.jsonl", *earlier_progress_);
   }
-  metrics_file_.open(metrics, std::ios::app);
-  if (!metrics_file_) cannot_write(metrics, system_words(errno));
+  if (!aside.path().empty()) {
+    log::warning("results of an earlier training in '{}' are set aside in '{}'.", output_->folder().string(),
+                 aside.path().string());
+  }
+  metrics_log_.emplace(*output_);
 }
 
 ReportState Reporter::state() const {
@@ -183,19 +174,18 @@ void Reporter::slowest(const Position& position, const Straggler& rank) {
           {"seconds", this->seconds()}});
 }
 
-// Flushed line by line: people watch this file, and a run that dies leaves what it had to say.
 void Reporter::append(const nlohmann::json& object) {
-  if (output_.empty()) return;
-  metrics_file_ << object.dump() << '\n' << std::flush;
-  if (!metrics_file_) {
-    throw Error(fmt::format("cannot write '{}': {}. Is the disk full?", (output_ / "metrics.jsonl").string(),
-                            system_words(errno)));
-  }
+  if (metrics_log_) metrics_log_->append(object.dump());
 }
 
 void Reporter::finish(const nlohmann::json& summary) {
-  if (!writes_ || output_.empty()) return;
-  write_file_atomically(output_ / "summary.json", summary.dump(2) + "\n");
+  if (output_ == nullptr) return;
+  output_->require_held();
+  write_file_atomically(output_->folder() / "summary.json", summary.dump(2) + "\n");
+  require(!metrics_log_ || metrics_log_->flush(), Failure::other,
+          "{} lines of '{}' could not be written. Free some space there; the next run of the same command leaves them "
+          "out.",
+          metrics_log_ ? metrics_log_->lines_left() : 0, (output_->folder() / "metrics.jsonl").string());
 }
 
 }  // namespace lockstep

@@ -2,14 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "base/clock.hpp"
 #include "train/evaluation.hpp"
+#include "train/folder_lock.hpp"
 #include "train/metrics.hpp"
+#include "train/metrics_log.hpp"
+#include "train/set_aside.hpp"
 #include "train/straggler.hpp"
 #include "train/training_state.hpp"
 
@@ -27,18 +29,17 @@ struct TrainingLength {
   std::int64_t steps() const { return epochs * steps_per_epoch; }
 };
 
-// Makes the folder that a training writes into. Throws Error(usage) if it cannot.
-void make_output_folder(const std::filesystem::path& output);
-
 class Reporter {
  public:
-  // Makes the folder `output` (empty: no files). Files of an earlier run in it are removed, with a warning; those of a
-  // training that goes on from `earlier` (null: from the beginning) are its own, and metrics.jsonl is cut back to where
-  // it stands. Throws Error(usage) if the folder cannot be written.
-  Reporter(int rank, std::filesystem::path output, const TrainingLength& length, std::int64_t report_every,
+  // Rank 0 writes into the folder of `output` (null: no files), which outlives this, but nothing before start().
+  // `earlier`: what the training goes on from (null: from the beginning).
+  Reporter(int rank, FolderLock* output, const TrainingLength& length, std::int64_t report_every,
            const TrainingState* earlier = nullptr);
 
-  void start() { watch_ = Stopwatch(); }  // the clock of rates and time left starts here
+  // Call when nothing more can keep the training from beginning. The clock of rates and time left starts here. Results
+  // of an earlier training in the folder are set aside, with a warning; metrics.jsonl of the one that goes on is cut
+  // back to where it stands. Throws Error if the folder cannot be written.
+  void start(Past past = Past::repeated);
 
   // After each step: redraws the live line; every report_every steps, and at an epoch's end, a line in a log file and
   // an object in metrics.jsonl, with means since the last one.
@@ -52,7 +53,7 @@ class Reporter {
   void validation(const Position& position, const Evaluation& evaluation, double seconds);
   // At a report, of several ranks: an object of kind `slowest rank`. A line says more, where it costs much.
   void slowest(const Position& position, const Straggler& rank);
-  // At the end: writes `summary`.
+  // At the end: writes `summary`. Throws Error if it cannot, or if lines of metrics.jsonl are left over.
   void finish(const nlohmann::json& summary);
 
   // What a checkpoint keeps of all this.
@@ -68,12 +69,14 @@ class Reporter {
   std::string line(const Position& position, const Metrics& metrics, double learning_rate, double rate) const;
   void tell(const char* split, const Position& position, const Evaluation& evaluation, double seconds);
   void append(const nlohmann::json& object);
+  void begin_files(Past past);
 
   bool writes_;
-  std::filesystem::path output_;
+  FolderLock* output_;
   TrainingLength length_;
   std::int64_t report_every_;
-  std::ofstream metrics_file_;
+  std::optional<MetricsLog> metrics_log_;
+  std::optional<Progress> earlier_progress_;
   ReportState earlier_;
   Stopwatch watch_;
   double test_seconds_ = 0;

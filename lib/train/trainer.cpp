@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "dataset/load_onto.hpp"
+#include "runtime/failure_report.hpp"
 #include "runtime/rank_status.hpp"
 #include "train/audit.hpp"
 #include "train/initial_weights.hpp"
@@ -49,11 +50,24 @@ void require_same_labels(const Recipe& recipe, const char* split, const Manifest
 }
 
 // The recipe as it is meant: without a folder for checkpoints they lie in the output folder.
-Recipe completed(Recipe recipe, int rank) {
+Recipe completed(Recipe recipe) {
   CheckpointPlan& plan = recipe.checkpoints;
-  if (rank == 0 && !recipe.output.empty()) make_output_folder(recipe.output);
   if (plan.folder.empty() && !recipe.output.empty()) plan.folder = recipe.output / "checkpoints";
   return recipe;
+}
+
+// Collective. Every rank tells its failures in the folder from here on: it is this training's.
+std::shared_ptr<FolderLock> take_output(const Communicator& world, const std::filesystem::path& folder) {
+  if (folder.empty()) return nullptr;
+  std::shared_ptr<FolderLock> lock;
+  if (world.rank() == 0) {
+    lock = std::make_shared<FolderLock>(folder, "--output");
+    failure_report::set_folder(folder, lock);
+    failure_report::clear();
+  }
+  world.barrier();
+  failure_report::set_folder(folder, lock);
+  return lock;
 }
 
 LoaderShare share_of(const Recipe& recipe, const Checkpoint* earlier, const Communicator& world) {
@@ -65,14 +79,15 @@ LoaderShare share_of(const Recipe& recipe, const Checkpoint* earlier, const Comm
 
 Trainer::Trainer(const Session& session, Recipe recipe)
     : session_(session),
-      recipe_(completed(std::move(recipe), session.world.rank())),
-      checkpoints_(session.world, recipe_.checkpoints),
+      recipe_(completed(std::move(recipe))),
+      output_(take_output(session.world, recipe_.output)),
+      checkpoints_(session.world, recipe_.checkpoints, output_),
       share_(share_of(recipe_, checkpoints_.found(), session.world)),
       train_(recipe_.data / "train"),
       test_(recipe_.data / "test"),
       length_(training_length(recipe_, train_, share_.global_batch)),
       schedule_(make_schedule(recipe_.learning_rate, share_.global_batch, length_.epochs, length_.steps_per_epoch)),
-      reporter_(session.world.rank(), recipe_.output, length_, recipe_.report_every, checked_earlier()),
+      reporter_(session.world.rank(), output_.get(), length_, recipe_.report_every, checked_earlier()),
       stragglers_(session.world),
       step_(session, model_options(recipe_, train_.manifest()), share_, reduce_plan(recipe_), recipe_.sgd,
             recipe_.label_smoothing, recipe_.seed),
@@ -83,7 +98,6 @@ Trainer::Trainer(const Session& session, Recipe recipe)
   describe();
   load_weights();
   step_.choose_kernels(evaluation_batch);
-  checkpoints_.begin(length_.steps_per_epoch);
 }
 
 // Collective. What one rank sees all must open: tests are made together.
@@ -145,7 +159,8 @@ Ending Trainer::fit() {
                 recipe_.data_place);
   stop_signal_.emplace();
   step_.advise_with([this] { return checkpoints_.advice(session_.world); });
-  reporter_.start();
+  session_.world.barrier();  // every rank stands: from here on the folders change
+  reporter_.start(checkpoints_.begin(length_.steps_per_epoch));
   stragglers_.start(progress_.step);
   // Which kernels were chosen is part of what a training goes on from: the first checkpoint is written before a step.
   if (checkpoints_.is_on() && checkpoints_.found() == nullptr) checkpoints_.write(checkpoint());

@@ -23,7 +23,8 @@ namespace lockstep {
 
 class Trainer {
  public:
-  // Collective. Opens the data, finds a checkpoint, builds the model, chooses kernels and prints what will be done.
+  // Collective. Takes the folders it will write into, finds a checkpoint, opens the data, builds the model, chooses
+  // kernels and prints what will be done. Nothing that an earlier run left in the folders changes before fit().
   // `session` outlives this. Throws Error(usage) on a recipe that the data, the number of ranks or the checkpoint do
   // not allow.
   Trainer(const Session& session, Recipe recipe);
@@ -55,6 +56,7 @@ class Trainer {
   Stopwatch watch_;
   std::optional<TimeLimit> time_limit_;  // rank 0
   Recipe recipe_;
+  std::shared_ptr<FolderLock> output_;  // rank 0, with an output folder
   Checkpointing checkpoints_;
   LoaderShare share_;
   Dataset train_;

@@ -38,7 +38,8 @@ Ending Trainer::save() {
     const Manifest& data = train_.manifest();
     const ParameterStore& store = step_.model().store;
     const std::string hash = store.weights_hash();
-    if (!recipe_.output.empty()) {
+    if (output_ != nullptr) {
+      output_->require_held();
       write_model_file(recipe_.output / "model.h5",
                        {recipe_.model, data.classes, data.shape, data.mean, data.deviation, store.entries()});
     }

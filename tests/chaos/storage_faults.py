@@ -23,6 +23,7 @@ mkdir -p "$folder" && mount -t tmpfs -o size="$bytes",mode=1777 tmpfs "$folder" 
   case $fault in
     fill) head -c "$bytes" /dev/zero >"$folder/filling" ;;
     free) rm "$folder/filling" ;;
+    "fill for a while") head -c "$bytes" /dev/zero >"$folder/filling"; sleep 1; rm "$folder/filling" ;;
     lock) mount --bind "$folder" "$folder" && mount -o remount,bind,ro "$folder" ;;
   esac
 ) 2>/dev/null &
@@ -118,15 +119,48 @@ def read_only(case):
     return expect_no_loss(case, training, code)
 
 
+MADE_AGAIN = r"somebody removed '.*' during the training"
+
+
 def vanished(case):
     case.where = "checkpoints"
     training = case.training("--checkpoint-every", 10)
     # At once: a lock that is gone from a folder still there would be another job's doing.
     _, code = case.disturb(training, lambda it: (it.output / "checkpoints").rename(it.output / "gone"))
-    case.expect(code == 1, f"it ended with {code}")
-    case.expect_report(training, 1, "the training is done, but its last checkpoint is not written")
+    return expect_made_again(case, training, code)
+
+
+def output_vanished(case):
+    case.where = "output"
+    training = case.training("--checkpoint-every", 10)
+    _, code = case.disturb(training, lambda it: it.output.rename(it.output.with_name(f"{case.name}-gone")))
+    case.expect(len(training.history()) >= case.ground.steps, "lines of metrics.jsonl are missing")
+    return expect_made_again(case, training, code)
+
+
+def expect_made_again(case, training, code):
+    case.expect(code == 0, f"it ended with {code}")
     case.expect_right_weights(training)
-    return case.expect_words(training, NOT_WRITTEN)
+    case.expect(max(training.checkpoints()) == case.ground.steps, "the last checkpoint is missing")
+    return case.expect_words(training, MADE_AGAIN)
+
+
+def output_full_for_a_while(case):
+    """Room for the metrics alone is missing, until there is room again."""
+    case.where = "output"
+    require_local_ranks(case)
+    folder = case.ground.options.folder / case.name
+    folder.mkdir()
+    output = folder / "output"
+    wrapper = [*name_space(), "bash", "-c", ON_A_DISK, "disk", output, 8 << 20, output / "metrics.jsonl",
+               "fill for a while"]
+    training = case.training("--checkpoints", folder / "checkpoints", name="/output", wrapper=wrapper)
+    code = case.code_of(training, training.run())
+    case.expect(code == 0, f"it ended with {code}")
+    case.expect_right_weights(training)
+    case.expect(len(training.history()) >= case.ground.steps, "lines of metrics.jsonl are missing")
+    case.expect_words(training, "is complete again")
+    return case.expect_words(training, "cannot write '.*metrics.jsonl': .*the training goes on.*")
 
 
 SHARED_MEMORY = 'mount -t tmpfs -o size="$1" tmpfs /dev/shm || exit 100; shift; trigger=$1; shift; ' \
@@ -173,7 +207,9 @@ FAULTS = [
     Fault("full disk on the way", ONE_LEFT, full_on_the_way),
     Fault("full disk for a while", "told, trains on, 0", full_for_a_while),
     Fault("read-only disk on the way", ONE_LEFT, read_only),
-    Fault("the folder vanishes", "told, trains on, 1", vanished),
+    Fault("the folder of checkpoints vanishes", "told, made again, 0", vanished),
+    Fault("the output folder vanishes", "told, made again, 0", output_vanished),
+    Fault("the output folder is full for a while", "told, trains on, 0", output_full_for_a_while),
     Fault("shared memory fills on the way", "goes on", shared_memory_fills),
     Fault("no shared memory from the start", "goes on, or ends in its own words", no_shared_memory),
 ]

@@ -34,9 +34,10 @@ class CheckpointFolderTest : public testing::Test {
     checkpoint.state.report.score = accuracy;
     return checkpoint;
   }
+  std::shared_ptr<FolderLock> locked() const { return std::make_shared<FolderLock>(path_, "--checkpoints"); }
   // A folder that holds whole checkpoints of `steps`.
   void fill(std::initializer_list<std::int64_t> steps) const {
-    CheckpointFolder folder(path_, {.latest = 100});
+    CheckpointFolder folder(locked(), {.latest = 100});
     for (const std::int64_t step : steps) folder.write(checkpoint_of(step));
   }
   void damage(std::int64_t step) const { std::ofstream(file_of(step)) << "no checkpoint"; }
@@ -54,12 +55,12 @@ class CheckpointFolderTest : public testing::Test {
 };
 
 TEST_F(CheckpointFolderTest, an_empty_one_has_nothing_to_go_on_from) {
-  EXPECT_FALSE(CheckpointFolder(path_, {}).newest_good().has_value());
+  EXPECT_FALSE(CheckpointFolder(locked(), {}).newest_good().has_value());
 }
 
 TEST_F(CheckpointFolderTest, the_newest_one_is_found) {
   fill({3, 20, 7});
-  std::optional<CheckpointFolder::Found> found = CheckpointFolder(path_, {}).newest_good();
+  std::optional<CheckpointFolder::Found> found = CheckpointFolder(locked(), {}).newest_good();
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->path, file_of(20));
   EXPECT_EQ(parse_checkpoint(found->path, found->image).state.progress.step, 20);
@@ -69,7 +70,7 @@ TEST_F(CheckpointFolderTest, a_damaged_one_is_named_and_the_one_before_is_used) 
   fill({3, 7, 20});
   damage(20);
   testing::internal::CaptureStderr();
-  CheckpointFolder folder(path_, {.latest = 1, .best = 0});
+  CheckpointFolder folder(locked(), {.latest = 1, .best = 0});
   EXPECT_EQ(folder.newest_good()->path, file_of(7));
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               HasSubstr("checkpoint '" + file_of(20).string() +
@@ -79,7 +80,7 @@ TEST_F(CheckpointFolderTest, a_damaged_one_is_named_and_the_one_before_is_used) 
 }
 
 TEST_F(CheckpointFolderTest, of_a_training_that_diverged_the_newest_with_finite_weights_is_good) {
-  CheckpointFolder folder(path_, {.latest = 100});
+  CheckpointFolder folder(locked(), {.latest = 100});
   EXPECT_EQ(folder.newest_finite(), std::filesystem::path());
   for (const std::int64_t step : {3, 7, 20}) folder.write(checkpoint_of(step));
   Checkpoint diverged = checkpoint_of(21);
@@ -94,7 +95,7 @@ TEST_F(CheckpointFolderTest, if_all_are_damaged_nothing_is_overwritten) {
   fill({3, 7});
   damage(3);
   damage(7);
-  CheckpointFolder folder(path_, {});
+  CheckpointFolder folder(locked(), {});
   EXPECT_EQ(words_of(Failure::bad_data, [&] { folder.newest_good(); }),
             "none of the 2 checkpoints in '" + path_.string() +
                 "' can be read (nothing was overwritten). Bring one back, or begin anew with --resume never.");
@@ -105,7 +106,7 @@ TEST_F(CheckpointFolderTest, a_checkpoint_under_another_steps_name_is_passed_ove
   fill({3, 7});
   std::filesystem::rename(file_of(3), file_of(30));
   testing::internal::CaptureStderr();
-  EXPECT_EQ(CheckpointFolder(path_, {}).newest_good()->path, file_of(7));
+  EXPECT_EQ(CheckpointFolder(locked(), {}).newest_good()->path, file_of(7));
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("is the checkpoint of step 3 (it was renamed?)"));
 }
 
@@ -114,8 +115,10 @@ TEST_F(CheckpointFolderTest, what_a_killed_run_left_half_written_is_never_a_chec
   const std::filesystem::path left = path_ / ".step-000000000009.h5.4711.partial";
   write_file_atomically(left, std::span<const std::byte>(checkpoint_image(checkpoint_of(9))));
   testing::internal::CaptureStderr();
-  CheckpointFolder folder(path_, {});
+  CheckpointFolder folder(locked(), {});
   EXPECT_FALSE(folder.newest_good().has_value());
+  EXPECT_TRUE(std::filesystem::exists(left)) << "it goes when nothing more can keep a training from beginning";
+  EXPECT_FALSE(folder.continue_after(-1, {}));
   EXPECT_FALSE(std::filesystem::exists(left));
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               HasSubstr("removed '" + left.string() + "', which a run left half written."));
@@ -126,14 +129,14 @@ TEST_F(CheckpointFolderTest, other_files_are_nobodys_business) {
   for (const char* name : {"notes.txt", "step-7.h5", "step-00000000000x.h5", "step--00000000001.h5"}) {
     std::ofstream(path_ / name) << "mine";
   }
-  CheckpointFolder folder(path_, {.latest = 1, .best = 0});
+  CheckpointFolder folder(locked(), {.latest = 1, .best = 0});
   EXPECT_EQ(folder.newest_good()->path, file_of(3));
   folder.write(checkpoint_of(4));
   EXPECT_TRUE(std::filesystem::exists(path_ / "step-7.h5"));
 }
 
 TEST_F(CheckpointFolderTest, the_newest_and_the_best_are_kept) {
-  CheckpointFolder folder(path_, {.latest = 2, .best = 1});
+  CheckpointFolder folder(locked(), {.latest = 2, .best = 1});
   folder.write(tested(10, 0.5));
   folder.write(tested(20, 0.9));
   folder.write(tested(30, 0.7));
@@ -146,11 +149,11 @@ TEST_F(CheckpointFolderTest, the_newest_and_the_best_are_kept) {
 
 TEST_F(CheckpointFolderTest, a_later_run_knows_the_best_from_the_checkpoint_it_goes_on_from) {
   {
-    CheckpointFolder folder(path_, {.latest = 2, .best = 1});
+    CheckpointFolder folder(locked(), {.latest = 2, .best = 1});
     folder.write(tested(10, 0.9));
     folder.write(checkpoint_of(20));
   }
-  CheckpointFolder folder(path_, {.latest = 1, .best = 1});
+  CheckpointFolder folder(locked(), {.latest = 1, .best = 1});
   std::optional<CheckpointFolder::Found> found = folder.newest_good();
   folder.continue_after(20, parse_checkpoint(found->path, found->image).state.scores);
   folder.write(tested(30, 0.8));
@@ -161,7 +164,7 @@ TEST_F(CheckpointFolderTest, a_later_run_knows_the_best_from_the_checkpoint_it_g
 TEST_F(CheckpointFolderTest, what_is_damaged_does_not_count_as_kept) {
   fill({3, 7, 20});
   damage(20);
-  CheckpointFolder folder(path_, {.latest = 2, .best = 0});
+  CheckpointFolder folder(locked(), {.latest = 2, .best = 0});
   ASSERT_TRUE(folder.newest_good().has_value());
   folder.continue_after(20, {});
   folder.write(checkpoint_of(8));
@@ -173,7 +176,7 @@ TEST_F(CheckpointFolderTest, what_is_damaged_does_not_count_as_kept) {
 TEST_F(CheckpointFolderTest, later_checkpoints_than_the_one_it_goes_on_from_are_moved_aside) {
   fill({3, 7, 20});
   testing::internal::CaptureStderr();
-  CheckpointFolder folder(path_, {});
+  CheckpointFolder folder(locked(), {});
   folder.continue_after(3, {});
   EXPECT_EQ(steps_here(), (std::vector<std::int64_t>{3}));
   EXPECT_TRUE(std::filesystem::exists(path_ / "set-aside-1" / file_of(20).filename()));
@@ -185,7 +188,7 @@ TEST_F(CheckpointFolderTest, later_checkpoints_than_the_one_it_goes_on_from_are_
 }
 
 TEST_F(CheckpointFolderTest, a_training_that_lost_its_lock_overwrites_nothing) {
-  CheckpointFolder folder(path_, {});
+  CheckpointFolder folder(locked(), {});
   folder.write(checkpoint_of(7));
   std::ofstream(path_ / "lock") << "another's";
   EXPECT_THAT(words_of(Failure::out_of_step, [&] { folder.write(checkpoint_of(8)); }),
@@ -194,19 +197,12 @@ TEST_F(CheckpointFolderTest, a_training_that_lost_its_lock_overwrites_nothing) {
   std::filesystem::remove(path_ / "lock");
 }
 
-TEST_F(CheckpointFolderTest, a_folder_that_vanished_is_an_error_of_writing) {
-  CheckpointFolder folder(path_, {});
+TEST_F(CheckpointFolderTest, a_folder_that_was_removed_gets_the_next_checkpoint) {
+  CheckpointFolder folder(locked(), {});
+  folder.write(checkpoint_of(4));
   std::filesystem::remove_all(path_);
-  EXPECT_EQ(
-      words_of(Failure::usage, [&] { folder.write(checkpoint_of(8)); }),
-      "cannot write '" + file_of(8).string() + "': No such file or directory. Choose a folder that you may write to.");
-}
-
-TEST_F(CheckpointFolderTest, a_folder_that_cannot_be_made_is_refused) {
-  std::ofstream(temporary_.path() / "runs") << "in the way";
-  EXPECT_EQ(
-      words_of(Failure::usage, [&] { CheckpointFolder(path_, {}); }),
-      "cannot write '" + path_.string() + "': Not a directory (--checkpoints). Choose a folder that you may write to.");
+  folder.write(checkpoint_of(8));
+  EXPECT_EQ(steps_here(), std::vector<std::int64_t>{8});
 }
 
 }  // namespace

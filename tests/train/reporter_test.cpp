@@ -4,10 +4,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "words_of.hpp"
+#include "base/file.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace lockstep {
 namespace {
@@ -22,7 +25,10 @@ Evaluation six_of_eight() {
 
 class ReporterTest : public testing::Test {
  protected:
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  FolderLock* lock() {
+    if (!lock_) lock_.emplace(folder_, "--output");
+    return &*lock_;
+  }
 
   std::vector<nlohmann::json> metrics() const {
     std::vector<nlohmann::json> objects;
@@ -30,15 +36,22 @@ class ReporterTest : public testing::Test {
     for (std::string line; std::getline(file, line);) objects.push_back(nlohmann::json::parse(line));
     return objects;
   }
+  std::set<std::string> names() const {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) names.insert(entry.path().filename());
+    return names;
+  }
 
-  const std::filesystem::path folder_ =
-      std::filesystem::path(testing::TempDir()) /
-      (std::string("reporter_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+  TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path() / "run";
   const TrainingLength length_{2, 5};
+
+ private:
+  std::optional<FolderLock> lock_;
 };
 
 TEST_F(ReporterTest, writes_an_object_every_few_steps_and_at_the_end_of_an_epoch) {
-  Reporter reporter(0, folder_, length_, 2);
+  Reporter reporter(0, lock(), length_, 2);
   reporter.start();
   for (std::int64_t step = 0; step < 5; ++step) {
     reporter.step({0, step}, {2.0 * static_cast<double>(step), step, 4}, 0.1, 1.5);
@@ -56,7 +69,7 @@ TEST_F(ReporterTest, writes_an_object_every_few_steps_and_at_the_end_of_an_epoch
 }
 
 TEST_F(ReporterTest, tells_of_a_skipped_step) {
-  Reporter reporter(0, folder_, length_, 2);
+  Reporter reporter(0, lock(), length_, 2);
   reporter.start();
   testing::internal::CaptureStdout();
   reporter.skipped({0, 3}, 32768);
@@ -70,7 +83,7 @@ TEST_F(ReporterTest, tells_of_a_skipped_step) {
 }
 
 TEST_F(ReporterTest, the_time_of_tests_does_not_count_as_training) {
-  Reporter reporter(0, folder_, length_, 2);
+  Reporter reporter(0, lock(), length_, 2);
   reporter.start();
   Evaluation evaluation = six_of_eight();
   reporter.test({0, 4}, evaluation, 1000.0);
@@ -81,36 +94,45 @@ TEST_F(ReporterTest, the_time_of_tests_does_not_count_as_training) {
 }
 
 TEST_F(ReporterTest, only_rank_0_writes) {
-  Reporter reporter(1, folder_, length_, 2);
+  Reporter reporter(1, nullptr, length_, 2);
+  reporter.start();
   reporter.step({0, 1}, {1, 1, 4}, 0.1, 0);
   reporter.finish({{"steps", 10}});
   EXPECT_FALSE(std::filesystem::exists(folder_));
 }
 
 TEST_F(ReporterTest, without_a_folder_nothing_is_written) {
-  Reporter reporter(0, "", length_, 1);
+  Reporter reporter(0, nullptr, length_, 1);
   reporter.step({0, 1}, {1, 1, 4}, 0.1, 0);
   reporter.finish({{"steps", 10}});
 }
 
-TEST_F(ReporterTest, the_files_of_an_earlier_run_do_not_stand_beside_new_ones) {
+// A start that failed later, for a wrong model say, had removed the results of the run before.
+TEST_F(ReporterTest, changes_nothing_before_it_starts) {
   std::filesystem::create_directories(folder_);
-  std::ofstream(folder_ / "summary.json") << "{}";
-  std::ofstream(folder_ / "metrics.jsonl") << "{}\n";
-  std::ofstream(folder_ / "notes.txt") << "mine";
-  const Reporter reporter(0, folder_, length_, 1);
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "summary.json"));
-  EXPECT_TRUE(metrics().empty());
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "notes.txt"));
+  std::ofstream(folder_ / "model.h5") << "weights";
+  const TrainingState earlier;
+  { const Reporter anew(0, lock(), length_, 1); }
+  { const Reporter going_on(0, lock(), length_, 1, &earlier); }
+  EXPECT_EQ(names(), (std::set<std::string>{"lock", "model.h5"}));
 }
 
-TEST_F(ReporterTest, a_folder_that_cannot_be_made_is_refused_before_the_training) {
-  std::filesystem::create_directories(folder_);
-  std::ofstream(folder_ / "file") << "in the way";
-  const std::filesystem::path inside = folder_ / "file" / "run";
-  EXPECT_EQ(
-      words_of(Failure::usage, [&] { Reporter(0, inside, length_, 1); }),
-      "cannot write '" + inside.string() + "': Not a directory (--output). Choose a folder that you may write to.");
+TEST_F(ReporterTest, the_files_of_an_earlier_run_are_set_aside) {
+  std::filesystem::create_directories(folder_ / "set-aside-1");
+  std::ofstream(folder_ / "summary.json") << "{}";
+  std::ofstream(folder_ / "metrics.jsonl") << "{}\n";
+  std::ofstream(folder_ / "model.h5") << "weights";
+  std::ofstream(folder_ / "notes.txt") << "mine";
+  Reporter reporter(0, lock(), length_, 1);
+  testing::internal::CaptureStderr();
+  reporter.start();
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("results of an earlier training in '" + folder_.string() +
+                                                        "' are set aside in '" + (folder_ / "set-aside-2").string()),
+            std::string::npos);
+  EXPECT_TRUE(metrics().empty());
+  EXPECT_EQ(names(), (std::set<std::string>{"lock", "metrics.jsonl", "notes.txt", "set-aside-1", "set-aside-2"}));
+  EXPECT_EQ(read_file(folder_ / "set-aside-2" / "model.h5", 100), "weights");
+  EXPECT_EQ(read_file(folder_ / "set-aside-2" / "metrics.jsonl", 100), "{}\n");
 }
 
 TEST_F(ReporterTest, going_on_cuts_the_metrics_back_to_the_checkpoint) {
@@ -122,39 +144,70 @@ TEST_F(ReporterTest, going_on_cuts_the_metrics_back_to_the_checkpoint) {
                                            << "rubbish\n"
                                            << R"({"kind":"training","step":6})" << '\n'
                                            << R"({"kind":"training","st)";
-  std::ofstream(folder_ / "summary.json") << "{}";
   TrainingState state;
   state.progress = {.step = 5, .epoch = 1, .samples = 20, .tested_step = 5};
-  { const Reporter reporter(0, folder_, length_, 2, &state); }
+  Reporter(0, lock(), length_, 2, &state).start();
   ASSERT_EQ(metrics().size(), 4U);
   EXPECT_EQ(metrics()[2]["kind"], "test");
   EXPECT_EQ(metrics()[3]["kind"], "validation");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "summary.json"));
 
   state.progress.tested_step = 0;  // the tests are still to come
-  { const Reporter reporter(0, folder_, length_, 2, &state); }
+  Reporter(0, lock(), length_, 2, &state).start();
   ASSERT_EQ(metrics().size(), 2U);
   EXPECT_EQ(metrics()[1]["step"], 5);
+  EXPECT_EQ(names(), (std::set<std::string>{"lock", "metrics.jsonl"})) << "what is made again needs no second copy";
+}
+
+TEST_F(ReporterTest, a_finished_training_that_goes_on_keeps_its_results_aside) {
+  std::filesystem::create_directories(folder_);
+  std::ofstream(folder_ / "summary.json") << "{}";
+  std::ofstream(folder_ / "model.h5") << "weights";
+  std::ofstream(folder_ / "metrics.jsonl") << "{\"step\": 5}\n";
+  TrainingState state;
+  state.progress = {.step = 5, .epoch = 1, .samples = 20, .tested_step = 5};
+  Reporter(0, lock(), length_, 2, &state).start();
+  EXPECT_EQ(names(), (std::set<std::string>{"lock", "metrics.jsonl", "set-aside-1"}));
+  EXPECT_EQ(read_file(folder_ / "set-aside-1" / "model.h5", 100), "weights");
+  EXPECT_EQ(metrics().size(), 1U);
+}
+
+TEST_F(ReporterTest, a_training_without_a_step_left_keeps_its_results_until_they_are_written_anew) {
+  std::filesystem::create_directories(folder_);
+  std::ofstream(folder_ / "model.h5") << "weights";
+  TrainingState state;
+  state.progress = {.step = 10, .epoch = 2, .samples = 40, .tested_step = 10};
+  Reporter(0, lock(), length_, 2, &state).start();
+  EXPECT_EQ(names(), (std::set<std::string>{"lock", "metrics.jsonl", "model.h5"}));
+}
+
+TEST_F(ReporterTest, a_training_that_takes_another_course_keeps_the_metrics_of_the_first) {
+  std::filesystem::create_directories(folder_);
+  std::ofstream(folder_ / "metrics.jsonl") << "{\"step\": 5}\n{\"step\": 7}\n";
+  TrainingState state;
+  state.progress = {.step = 5, .epoch = 1, .samples = 20, .tested_step = 5};
+  Reporter(0, lock(), length_, 2, &state).start(Past::left);
+  EXPECT_EQ(metrics().size(), 1U);
+  EXPECT_EQ(read_file(folder_ / "set-aside-1" / "metrics.jsonl", 100), "{\"step\": 5}\n{\"step\": 7}\n");
 }
 
 TEST_F(ReporterTest, going_on_within_a_stretch_gives_the_same_means) {
   const auto step = [](Reporter& reporter, std::int64_t index) {
     reporter.step({0, index}, {1.0 / static_cast<double>(index + 3), index, 4}, 0.1, 0);
   };
-  Reporter whole(0, folder_, length_, 5);
+  Reporter whole(0, lock(), length_, 5);
   whole.start();
   for (std::int64_t index = 0; index < 5; ++index) step(whole, index);
   const nlohmann::json expected = metrics().back();
 
   TrainingState state;
   {
-    Reporter first(0, folder_, length_, 5);
+    Reporter first(0, lock(), length_, 5);
     first.start();
     for (std::int64_t index = 0; index < 3; ++index) step(first, index);
     state.report = first.state();
     state.progress = {.step = 3, .epoch = 0, .samples = 12, .tested_step = 0};
   }
-  Reporter second(0, folder_, length_, 5, &state);
+  Reporter second(0, lock(), length_, 5, &state);
   second.start();
   for (std::int64_t index = 3; index < 5; ++index) step(second, index);
   ASSERT_EQ(metrics().size(), 1U);
@@ -165,7 +218,8 @@ TEST_F(ReporterTest, going_on_within_a_stretch_gives_the_same_means) {
 }
 
 TEST_F(ReporterTest, the_slowest_rank_is_an_object_of_its_own) {
-  Reporter reporter(0, folder_, length_, 2);
+  Reporter reporter(0, lock(), length_, 2);
+  reporter.start();
   Straggler rank;
   rank.rank = 3;
   rank.cost = 0.25;
@@ -188,7 +242,7 @@ TEST_F(ReporterTest, the_slowest_rank_is_an_object_of_its_own) {
 }
 
 TEST_F(ReporterTest, a_validation_is_told_beside_the_test_and_decides_what_is_best) {
-  Reporter reporter(0, folder_, length_, 2);
+  Reporter reporter(0, lock(), length_, 2);
   reporter.start();
   Evaluation evaluation = six_of_eight();
   reporter.test({0, 4}, evaluation, 1.0);

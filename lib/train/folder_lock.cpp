@@ -1,0 +1,174 @@
+#include "train/folder_lock.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/log.hpp"
+
+namespace lockstep {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int beats_of_a_dead_holder = 3;
+
+std::string beat_text(std::int64_t beat) { return fmt::format("\n{:020}\n", beat); }
+
+// The file's text; nothing if there is none.
+std::optional<std::string> text_of(const fs::path& file) {
+  constexpr std::size_t longest = 1 << 16;
+  std::error_code error;
+  if (!fs::exists(file, error)) return std::nullopt;
+  try {
+    return read_file(file, longest);
+  } catch (const Error&) {
+    return std::nullopt;  // gone in between
+  }
+}
+
+std::optional<LockHolder> holder_in(const std::string& text) {
+  return parse_lock_holder(text.substr(0, text.find('\n')));
+}
+
+}  // namespace
+
+FolderLock::FolderLock(fs::path folder, std::string option, LockHolder own, std::chrono::milliseconds beat)
+    : folder_(std::move(folder)),
+      file_(folder_ / "lock"),
+      option_(std::move(option)),
+      own_(std::move(own)),
+      beat_(beat) {
+  make_folder();
+  handle_ = claim_free_or_stale();
+  thread_ = std::thread([this] { count_beats(); });
+}
+
+FolderLock::~FolderLock() {
+  {
+    const std::lock_guard guard(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+  const std::optional<LockHolder> holder = holder_in(text_of(file_).value_or(""));
+  if (holder && holder->token == own_.token) ::unlink(file_.c_str());
+}
+
+void FolderLock::make_folder() {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (!error) opened_ = std::make_unique<Descriptor>(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!error && *opened_ < 0) error = {errno, std::generic_category()};
+  require(!error, Failure::usage, "cannot write '{}': {} ({}). Choose a folder that you may write to.",
+          folder_.string(), error.message(), option_);
+}
+
+void FolderLock::refuse(const std::string& text) const {
+  const std::optional<LockHolder> holder = holder_in(text);
+  throw Error(Failure::usage,
+              fmt::format("'{}' belongs to another training: {} (two would overwrite each other's files). Wait for it, "
+                          "or choose another {}.",
+                          folder_.string(), holder ? lock_holder_words(*holder) : "it keeps the lock file", option_));
+}
+
+void FolderLock::give_up(const std::string& text) const {
+  const std::optional<LockHolder> holder = holder_in(text);
+  throw Error(
+      Failure::out_of_step,
+      fmt::format("the lock '{}' is no longer this training's: {} (what it writes must not be overwritten). Was "
+                  "this one paused for long, or the file removed?",
+                  file_.string(), holder ? "it is held by " + lock_holder_words(*holder) : "it is gone"));
+}
+
+std::unique_ptr<Descriptor> FolderLock::claim_free_or_stale() {
+  std::unique_ptr<Descriptor> fresh = claim(file_);
+  if (fresh) return fresh;
+  wait_until_free();
+  const fs::path partial = folder_ / fmt::format(".lock.{}{}", own_.token, partial_suffix);
+  std::unique_ptr<Descriptor> taken = claim(partial);
+  require(taken && ::rename(partial.c_str(), file_.c_str()) == 0, Failure::usage,
+          "cannot write '{}': {} ({}). Choose a folder that you may write to.", file_.string(), system_words(errno),
+          option_);
+  // Of several that take a stale lock at the same moment the last one's name stands.
+  std::this_thread::sleep_for(std::min(beat_, std::chrono::milliseconds(200)));
+  const std::string text = text_of(file_).value_or("");
+  const std::optional<LockHolder> holder = holder_in(text);
+  if (!holder || holder->token != own_.token) refuse(text);
+  return taken;
+}
+
+// A file of that name with our claim in it; null if there is one already.
+std::unique_ptr<Descriptor> FolderLock::claim(const fs::path& name) const {
+  auto handle = std::make_unique<Descriptor>(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (*handle < 0 && errno == EEXIST) return nullptr;
+  const std::string text = lock_holder_text(own_) + beat_text(0);
+  const bool whole =
+      *handle >= 0 && ::pwrite(*handle, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+  require(whole && ::fsync(*handle) == 0, Failure::usage,
+          "cannot write '{}': {} ({}). Choose a folder that you may write to, with some space.", name.string(),
+          system_words(errno), option_);
+  return handle;
+}
+
+// Returns when the holder is gone. Throws Error(usage) when it lives.
+void FolderLock::wait_until_free() const {
+  const std::string first = text_of(file_).value_or("");
+  const std::optional<LockHolder> holder = holder_in(first);
+  const Fate fate = holder ? fate_of(*holder, own_) : Fate::unknown;
+  if (fate == Fate::gone) return;
+  if (fate == Fate::alive) refuse(first);
+  log::info("waiting {:.0f} s to see whether {} still writes to '{}'", beats_of_a_dead_holder * beat_.count() / 1e3,
+            holder ? lock_holder_words(*holder) : "another training", folder_.string());
+  constexpr int looks_each_beat = 4;
+  for (int look = 0; look < beats_of_a_dead_holder * looks_each_beat; ++look) {
+    std::this_thread::sleep_for(beat_ / looks_each_beat);
+    const std::optional<std::string> text = text_of(file_);
+    if (!text) return;  // given back
+    if (*text != first) refuse(*text);
+  }
+}
+
+void FolderLock::require_held() {
+  const std::lock_guard guard(mutex_);
+  if (is_folder_removed()) return make_folder_again();
+  const std::string text = text_of(file_).value_or("");
+  const std::optional<LockHolder> holder = holder_in(text);
+  if (!holder || holder->token != own_.token) give_up(text);
+}
+
+// Another folder of that name may stand there by now.
+bool FolderLock::is_folder_removed() const {
+  struct stat ours {};
+  struct stat named {};
+  if (::stat(folder_.c_str(), &named) != 0) return errno == ENOENT || errno == ENOTDIR;
+  return ::fstat(*opened_, &ours) == 0 && (ours.st_dev != named.st_dev || ours.st_ino != named.st_ino);
+}
+
+void FolderLock::make_folder_again() {
+  make_folder();
+  std::unique_ptr<Descriptor> fresh = claim(file_);
+  if (!fresh) give_up(text_of(file_).value_or(""));
+  handle_ = std::move(fresh);
+  log::warning("somebody removed '{}' during the training (what was in it is gone). It is made again for what comes.",
+               folder_.string());
+}
+
+// In place: a full disk does not stop it, and of a lock that was taken over it writes to a file without a name.
+void FolderLock::count_beats() {
+  const auto offset = static_cast<off_t>(lock_holder_text(own_).size());
+  std::unique_lock guard(mutex_);
+  for (std::int64_t beat = 1; !wake_.wait_for(guard, beat_, [this] { return stopping_; }); ++beat) {
+    const std::string text = beat_text(beat);
+    [[maybe_unused]] const ssize_t ignored = ::pwrite(*handle_, text.data(), text.size(), offset);
+  }
+}
+
+}  // namespace lockstep

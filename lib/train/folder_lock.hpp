@@ -1,0 +1,67 @@
+// The right to write into a folder: one job's at a time. A job that is no more loses it.
+//
+// The file `lock` holds a line that says who (see lock_holder.hpp) and a line with a number that the holder counts up
+// at each beat. It is taken over at once from a holder that is known to be gone, and never from a process of the same
+// node that runs; from another holder when three beats have passed on the taker's own clock without the file changing,
+// so that no two clocks are compared.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "base/descriptor.hpp"
+#include "train/lock_holder.hpp"
+
+namespace lockstep {
+
+class FolderLock {
+ public:
+  // Makes `folder` if need be and takes its lock, waiting for three beats if it must. Throws Error(usage) if a living
+  // job holds it or takes it first, or if the folder cannot be written: then it advises to change `option`, which
+  // named it.
+  FolderLock(std::filesystem::path folder, std::string option, LockHolder own = this_lock_holder(),
+             std::chrono::milliseconds beat = std::chrono::seconds(10));
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  ~FolderLock();  // gives it back, if it is still ours
+
+  // Call before each change to the folder, from any thread. A folder that somebody has removed is made again with its
+  // lock, and a warning says so. Throws Error(out_of_step) if another job has the lock now, or nobody; Error if the
+  // folder cannot be made.
+  void require_held();
+
+  const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  void wait_until_free() const;
+  std::unique_ptr<Descriptor> claim(const std::filesystem::path& name) const;
+  std::unique_ptr<Descriptor> claim_free_or_stale();
+  void make_folder();
+  bool is_folder_removed() const;
+  void make_folder_again();
+  [[noreturn]] void refuse(const std::string& text) const;
+  [[noreturn]] void give_up(const std::string& text) const;
+  void count_beats();
+
+  std::filesystem::path folder_;
+  std::filesystem::path file_;
+  std::string option_;
+  LockHolder own_;
+  std::chrono::milliseconds beat_;
+  std::mutex mutex_;                    // guards what follows
+  std::unique_ptr<Descriptor> opened_;  // the folder: while it is open no other one gets its number
+  std::unique_ptr<Descriptor> handle_;  // the file `lock`
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,111 @@
+#include "train/metrics_log.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/log.hpp"
+
+namespace lockstep {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// For appending, and for reading what is in it once its name is gone.
+std::unique_ptr<Descriptor> open_log(const fs::path& path) {
+  const int flags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  auto file = std::make_unique<Descriptor>(::open(path.c_str(), flags, 0666));
+  struct stat status {};
+  const bool opened = *file >= 0 && ::fstat(*file, &status) == 0;
+  require(opened, Failure::usage, "cannot write '{}': {} (--output). Choose a folder that you may write to.",
+          path.string(), system_words(errno));
+  require(S_ISREG(status.st_mode), Failure::usage, "'{}' is no regular file (--output). Remove it.", path.string());
+  return file;
+}
+
+// Whole or not at all.
+bool append_whole(int file, std::string_view text) {
+  struct stat before {};
+  if (::fstat(file, &before) != 0) return false;
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const int error = errno;
+      [[maybe_unused]] const int ignored = ::ftruncate(file, before.st_size);
+      errno = error;
+      return false;
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+bool copy_to(int target, int source) {
+  std::array<char, 1 << 16> piece{};
+  off_t offset = 0;
+  for (ssize_t got = 0; (got = ::pread(source, piece.data(), piece.size(), offset)) > 0; offset += got) {
+    if (!append_whole(target, {piece.data(), static_cast<std::size_t>(got)})) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+MetricsLog::MetricsLog(FolderLock& lock)
+    : lock_(lock), path_(lock.folder() / "metrics.jsonl"), file_(open_log(path_)) {}
+
+void MetricsLog::append(std::string_view line) {
+  left_.append(line).push_back('\n');
+  ++lines_left_;
+  flush();
+}
+
+bool MetricsLog::flush() {
+  std::string reason;
+  try {
+    lock_.require_held();
+    follow_name();
+    if (!write_left()) reason = system_words(errno);
+  } catch (const Error& error) {
+    if (error.failure() == Failure::out_of_step) throw;
+    reason = error.what();
+  }
+  if (!reason.empty() && !std::exchange(has_warned_, true)) {
+    log::warning("cannot write '{}': {} (the training goes on). Its lines are kept until there is room for them.",
+                 path_.string(), reason);
+  }
+  if (reason.empty() && std::exchange(has_warned_, false)) log::info("'{}' is complete again", path_.string());
+  return reason.empty();
+}
+
+bool MetricsLog::write_left() {
+  if (!append_whole(*file_, left_)) return false;
+  left_.clear();
+  lines_left_ = 0;
+  return true;
+}
+
+// A file that was removed, alone or with its folder, lives on while it is open: its lines go into a new one.
+void MetricsLog::follow_name() {
+  struct stat named {};
+  struct stat ours {};
+  const bool is_there = ::stat(path_.c_str(), &named) == 0;
+  if (is_there && ::fstat(*file_, &ours) == 0 && named.st_dev == ours.st_dev && named.st_ino == ours.st_ino) return;
+  std::unique_ptr<Descriptor> fresh = open_log(path_);
+  if (!is_there && !copy_to(*fresh, *file_)) {
+    const std::string words = system_words(errno);
+    ::unlink(path_.c_str());
+    throw Error(words);
+  }
+  file_ = std::move(fresh);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,52 @@
+#include "train/set_aside.hpp"
+
+#include <system_error>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void require_done(const std::error_code& error, const fs::path& path) {
+  require(!error, Failure::usage, "cannot set '{}' aside: {} (it would be lost). Choose another folder.", path.string(),
+          error.message());
+}
+
+}  // namespace
+
+bool SetAside::exists(const std::string& name) const {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(lock_.folder() / name, ignored));
+}
+
+void SetAside::make() {
+  if (!path_.empty()) return;
+  lock_.require_held();
+  std::error_code error;
+  for (int number = 1; path_.empty(); ++number) {
+    const fs::path next = lock_.folder() / fmt::format("set-aside-{}", number);
+    if (fs::create_directory(next, error)) path_ = next;
+    require_done(fs::exists(next) ? std::error_code() : error, next);
+  }
+}
+
+void SetAside::move(const std::string& name) {
+  if (!exists(name)) return;
+  make();
+  std::error_code error;
+  fs::rename(lock_.folder() / name, path_ / name, error);
+  require_done(error, lock_.folder() / name);
+}
+
+void SetAside::copy(const std::string& name) {
+  if (!exists(name)) return;
+  make();
+  std::error_code error;
+  fs::copy_file(lock_.folder() / name, path_ / name, error);
+  require_done(error, lock_.folder() / name);
+}
+
+}  // namespace lockstep

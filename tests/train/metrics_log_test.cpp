@@ -1,0 +1,118 @@
+#include "train/metrics_log.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/file.hpp"
+#include "base/log.hpp"
+#include "support/temporary_folder.hpp"
+#include "words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+using testing::HasSubstr;
+
+// While it lives no file of this process grows beyond so many bytes: what a disk that fills up does to it.
+class NoRoomBeyond {
+ public:
+  explicit NoRoomBeyond(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  NoRoomBeyond(const NoRoomBeyond&) = delete;
+  NoRoomBeyond& operator=(const NoRoomBeyond&) = delete;
+  ~NoRoomBeyond() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  sighandler_t handler_;
+};
+
+class MetricsLogTest : public testing::Test {
+ protected:
+  std::string text() const { return read_file(file_, 1 << 20); }
+
+  TemporaryFolder folder_;
+  FolderLock lock_{folder_.path() / "run", "--output"};
+  const std::filesystem::path file_ = folder_.path() / "run" / "metrics.jsonl";
+};
+
+TEST_F(MetricsLogTest, goes_on_where_the_file_ends) {
+  std::ofstream(file_) << "before\n";
+  MetricsLog log(lock_);
+  log.append("one");
+  EXPECT_EQ(text(), "before\none\n") << "at once: people watch it";
+  log.append("two");
+  EXPECT_EQ(text(), "before\none\ntwo\n");
+}
+
+// A disk that was full when a line was due ended the training.
+TEST_F(MetricsLogTest, what_finds_no_room_is_told_once_and_written_later) {
+  MetricsLog log(lock_);
+  const std::string one(10'000, '1');  // what is captured goes into a file too
+  log.append(one);
+  testing::internal::CaptureStderr();
+  {
+    const NoRoomBeyond limit(one.size() + 3);
+    log.append("two");
+    log.append("three");
+    EXPECT_EQ(text(), one + "\n") << "no half of a line";
+    EXPECT_FALSE(log.flush());
+    EXPECT_EQ(log.lines_left(), 2);
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            log::prefix() + "  cannot write '" + file_.string() +
+                "': File too large (the training goes on). Its lines are kept until there is room for them.\n");
+  testing::internal::CaptureStdout();
+  log.append("four");
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("'" + file_.string() + "' is complete again"));
+  EXPECT_EQ(text(), one + "\ntwo\nthree\nfour\n");
+  EXPECT_EQ(log.lines_left(), 0);
+}
+
+TEST_F(MetricsLogTest, lines_of_a_file_that_was_removed_are_in_the_next_one) {
+  MetricsLog log(lock_);
+  log.append("one");
+  std::filesystem::remove(file_);
+  log.append("two");
+  EXPECT_EQ(text(), "one\ntwo\n");
+  std::filesystem::remove_all(file_.parent_path());
+  log.append("three");
+  EXPECT_EQ(text(), "one\ntwo\nthree\n");
+}
+
+TEST_F(MetricsLogTest, a_file_that_an_editor_wrote_anew_is_gone_on_with) {
+  MetricsLog log(lock_);
+  log.append("one");
+  write_file_atomically(file_, "edited\n");
+  log.append("two");
+  EXPECT_EQ(text(), "edited\ntwo\n");
+}
+
+// A pipe made the start wait for ever; a link led out of the folder.
+TEST_F(MetricsLogTest, neither_a_pipe_nor_a_link_is_written_to) {
+  ::mkfifo(file_.c_str(), 0666);
+  EXPECT_EQ(words_of(Failure::usage, [&] { MetricsLog log(lock_); }),
+            "'" + file_.string() + "' is no regular file (--output). Remove it.");
+  std::filesystem::remove(file_);
+  const std::filesystem::path target = folder_.path() / "target";
+  std::ofstream(target) << "mine";
+  std::filesystem::create_symlink(target, file_);
+  EXPECT_THAT(words_of(Failure::usage, [&] { MetricsLog log(lock_); }), HasSubstr("cannot write '" + file_.string()));
+  EXPECT_EQ(read_file(target, 100), "mine");
+}
+
+}  // namespace
+}  // namespace lockstep
