@@ -24,13 +24,15 @@ trap '"$here/cluster.sh" "$work/cluster" down; rm -rf "$work"' EXIT
 mkdir "$work/cluster"
 "$here/cluster.sh" "$work/cluster" up 3 || { cat "$work"/cluster/log/*; fail "the cluster did not come up"; }
 
-# submit NAME RANKS OPTIONS...: sets `id`.
+# submit NAME RANKS OPTIONS...: sets `id`. Without RANKS ('') the script says how many.
 submit() {
   local name=$1 ranks=$2; shift 2
-  id=$(cd "$work" && sbatch --parsable --nodes=3 --ntasks-per-node=$((ranks / 3)) --ntasks="$ranks" \
-    --output="$work/$name.out" "$script" "$@") ||
+  local tasks=()
+  [ -z "$ranks" ] || tasks=(--ntasks-per-node=$((ranks / 3)) --ntasks="$ranks")
+  id=$(cd "$work" && sbatch --parsable --nodes=3 "${tasks[@]}" --output="$work/$name.out" "$script" "$@") ||
     fail "sbatch refused $name"
 }
+verdict() { echo "$work/train_cifar-$1.0.json"; }
 # wait_for SECONDS COMMAND...: until it succeeds, and so early that the cluster is down before CTest kills this.
 wait_for() {
   local end=$((SECONDS + $1 < 270 ? SECONDS + $1 : 270)); shift
@@ -47,30 +49,40 @@ data="$work/shards with spaces"
 options=(--data "$data" --model lenet --global-batch 48 --threads 1)
 
 output="$work/results with spaces"
-submit good 3 "${options[@]}" --epochs 1 --output "$output"
+submit good '' "${options[@]}" --epochs 1 --output "$output"
 wait_for_end
 expect "JobState=COMPLETED"
 expect "NodeList=n[1-3]"
-python3 - "$output" <<'PYTHON' || fail "the results are not those of a training on three ranks"
+[ ! -e "$(verdict "$id")" ] || fail "a job that ends well leaves a verdict"
+python3 - "$output" <<'PYTHON' || fail "the results are not those of a training on two ranks a node"
 import json, pathlib, sys
 output = pathlib.Path(sys.argv[1])
 summary = json.loads((output / "summary.json").read_text())
 assert 0 < summary["test_accuracy"] <= 1, summary
-assert summary["ranks"] == 3 and summary["global_batch"] == 48, summary
+assert summary["ranks"] == 6 and summary["global_batch"] == 48, summary
 assert [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
 assert (output / "model.h5").stat().st_size > 0
 assert not (output / "failure.json").exists()
 PYTHON
 
-# A rank is killed: srun reports 137, failure.json, written by the rank beside it, says why and decides the job's code.
+# A rank is killed: srun reports 137, the verdict, written by the rank beside it, says why and decides the job's code.
+# A second job in the same folder is refused before, and the first one's verdict stays its own.
 output=$work/killed
 submit killed 6 "${options[@]}" --epochs 100000 --output="$output"
+killed=$id
 wait_for 60 test -s "$output/metrics.jsonl" || fail "the training to be killed wrote no metrics"
+submit bystander 3 "${options[@]}" --epochs 1 --output="$output"
+wait_for_end
+expect "ExitCode=2:0"
+grep -q "from its verdict: .*belongs to another training: job $killed on n1" "$work/bystander.out" ||
+  fail "the second job does not say whose folder it is"
+[ ! -e "$output/failure.json" ] || fail "the second job wrote into the first one's folder"
+id=$killed
 "$here/cluster.sh" "$work/cluster" in n2 pkill -KILL --newest train_cifar || fail "no train_cifar to kill on n2"
 wait_for_end
 expect "JobState=FAILED"
 expect "ExitCode=1:0"
-grep -q 'from failure.json: .*rank [23] on n2 was killed' "$work/killed.out" ||
+grep -q 'from its verdict: .*rank [23] on n2 was killed' "$work/killed.out" ||
   fail "the job does not name the rank"
 
 # The only rank of a node is killed, or stopped: another node tells it.
@@ -86,7 +98,7 @@ for signal in KILL STOP; do
     STOP) told='nothing has been heard of rank [0-2] on n2 for' code=76 ;;
   esac
   expect "ExitCode=$code:0"
-  grep -q "from failure.json: .*$told" "$work/alone_$signal.out" || fail "the job does not name the rank"
+  grep -q "from its verdict: .*$told" "$work/alone_$signal.out" || fail "the job does not name the rank"
 done
 
 # The link of a node dies, and the job is asked to stop: no stop can be agreed on, but nothing waits for ever either.
@@ -95,7 +107,7 @@ submit cut 3 "${options[@]}" --epochs 100000 --hang-timeout 3 --output="$output"
 wait_for 60 test -s "$output/metrics.jsonl" || fail "the training to be cut apart wrote no metrics"
 "$here/cluster.sh" "$work/cluster" cut n2 && scancel --signal=TERM "$id" || fail "cannot cut n2 off"
 wait_for 30 test -s "$output/failure.json" || fail "nobody tells that n2 is silent"
-wait_for 30 grep -q 'from failure.json: .*nothing has been heard of rank [0-2] on n2 for' "$work/cut.out" ||
+wait_for 30 grep -q 'from its verdict: .*nothing has been heard of rank [0-2] on n2 for' "$work/cut.out" ||
   fail "the job does not end, or does not name the silent rank"
 grep -q '"code": 76, .*"host": "n2"' "$output/failure.json" || fail "not code 76 on n2: $(<"$output/failure.json")"
 for node in n1 n2 n3; do
@@ -114,13 +126,14 @@ wait_for_end
 expect "ExitCode=2:0"
 [ -r "$work/runs/$id/failure.json" ] || fail "no failure.json in runs/$id"
 
-# A wrong option is refused before there is a folder to report to: srun's code is then the program's.
+# A wrong option is refused before there is an output folder.
 submit wrong_option 3 "${options[@]}" --epochs many
 wait_for_end
 expect "ExitCode=2:0"
-grep -q -- '--epochs' "$work/wrong_option.out" || fail "the job does not name the option"
+grep -q -- 'from its verdict: .*--epochs' "$work/wrong_option.out" || fail "the verdict does not name the option"
 
 LOCKSTEP_BIN="$work/no programs" submit no_program 3 "${options[@]}"
 wait_for_end
 expect "JobState=FAILED"
-echo "passed: eight jobs on three nodes"
+grep -q 'before it could say why' "$work/no_program.out" || fail "the job does not point at srun's words"
+echo "passed: nine jobs on three nodes"
