@@ -1,6 +1,7 @@
 #include "train/folder_lock.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,16 +20,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int beats_of_a_dead_holder = 3;
+constexpr std::size_t longest_lock = 1 << 16;
 
 std::string beat_text(std::int64_t beat) { return fmt::format("\n{:020}\n", beat); }
 
 // The file's text; nothing if there is none.
 std::optional<std::string> text_of(const fs::path& file) {
-  constexpr std::size_t longest = 1 << 16;
   std::error_code error;
   if (!fs::exists(file, error)) return std::nullopt;
   try {
-    return read_file(file, longest);
+    return read_file(file, longest_lock);
   } catch (const Error&) {
     return std::nullopt;  // gone in between
   }
@@ -94,9 +95,11 @@ std::unique_ptr<Descriptor> FolderLock::claim_free_or_stale() {
   wait_until_free();
   const fs::path partial = folder_ / fmt::format(".lock.{}{}", own_.token, partial_suffix);
   std::unique_ptr<Descriptor> taken = claim(partial);
-  require(taken && ::rename(partial.c_str(), file_.c_str()) == 0, Failure::usage,
-          "cannot write '{}': {} ({}). Choose a folder that you may write to.", file_.string(), system_words(errno),
-          option_);
+  std::error_code error;
+  fs::rename(partial, file_, error);
+  if (error) ::unlink(partial.c_str());
+  require(!error, Failure::usage, "cannot write '{}': {} ({}). Choose a folder that you may write to.", file_.string(),
+          error.message(), option_);
   // Of several that take a stale lock at the same moment the last one's name stands.
   std::this_thread::sleep_for(std::min(beat_, std::chrono::milliseconds(200)));
   const std::string text = text_of(file_).value_or("");
@@ -139,7 +142,8 @@ void FolderLock::wait_until_free() const {
 void FolderLock::require_held() {
   const std::lock_guard guard(mutex_);
   if (is_folder_removed()) return make_folder_again();
-  const std::string text = text_of(file_).value_or("");
+  std::error_code ignored;
+  const std::string text = fs::exists(file_, ignored) ? read_file(file_, longest_lock) : "";
   const std::optional<LockHolder> holder = holder_in(text);
   if (!holder || holder->token != own_.token) give_up(text);
 }

@@ -6,8 +6,6 @@
 // so that no two clocks are compared.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>

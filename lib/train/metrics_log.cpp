@@ -6,7 +6,7 @@
 
 #include <array>
 #include <cerrno>
-#include <optional>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/file.hpp"

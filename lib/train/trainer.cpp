@@ -66,7 +66,7 @@ std::shared_ptr<FolderLock> take_output(const Communicator& world, const std::fi
     failure_report::clear();
   }
   world.barrier();
-  failure_report::set_folder(folder, lock);
+  if (world.rank() != 0) failure_report::set_folder(folder);
   return lock;
 }
 
