@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <hdf5.h>
 #include <mpi.h>
+#include <sodium.h>
 #include <xxhash.h>
 #include <zlib.h>
 
@@ -41,6 +42,7 @@ std::vector<LibraryVersion> library_versions() {
       {"HDF5", hdf5_version()},
       {"zlib", zlibVersion()},
       {"xxHash", fmt::format("{}", XXH_versionNumber())},
+      {"libsodium", sodium_version_string()},
       {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
       {"CLI11", CLI11_VERSION},
       {"nlohmann-json", nlohmann::json::meta()["version"]["string"]}};

@@ -1,0 +1,46 @@
+// What makes a line between two nodes believable: a seal that only a process of the same job can set.
+//
+// Rank 0 draws a token for the job, which the ranks get through MPI and which never goes over a connection. Each end of
+// a connection names a challenge of its own, drawn for it; the token and both challenges make two keys, one for each
+// direction. A line's seal is its keyed hash (libsodium's crypto_auth, HMAC-SHA-512-256) together with how many lines
+// went before. So who sets a right seal knows the token and has seen the other's challenge, here and now; and a line
+// that was changed, left out, repeated, sent back or carried over from another connection is known by its seal. What is
+// said is not secret.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+// The token of a job, or the challenge of one end of a connection: 32 bytes by chance, as text.
+inline constexpr std::size_t secret_text_length = 64;
+std::string draw_secret();
+bool is_secret_text(std::string_view text);
+
+class LinkSeal {
+ public:
+  enum class Side : std::uint8_t { rank_0, other };
+
+  // All three texts are such as draw_secret() gives. Throws std::bad_optional_access on a `token` that is not.
+  LinkSeal(std::string_view token, std::string_view rank_0_challenge, std::string_view other_challenge, Side own);
+
+  // The next line to send: its seal, a space, `text`.
+  static constexpr std::size_t added_length = 65;
+  std::string close(std::string_view text);
+  // The text of the next line that came; nothing where it is not the one that the other end sealed.
+  std::optional<std::string> open(std::string_view line);
+
+ private:
+  struct Direction {
+    std::array<unsigned char, 32> key{};
+    std::uint64_t lines = 0;
+  };
+  Direction outgoing_;
+  Direction incoming_;
+};
+
+}  // namespace lockstep

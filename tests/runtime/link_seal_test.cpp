@@ -1,0 +1,82 @@
+#include "runtime/link_seal.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace lockstep {
+namespace {
+
+using Side = LinkSeal::Side;
+
+class LinkSealTest : public testing::Test {
+ protected:
+  const std::string token_ = draw_secret();
+  const std::string challenge_0_ = draw_secret();
+  const std::string challenge_1_ = draw_secret();
+  LinkSeal rank_0_{token_, challenge_0_, challenge_1_, Side::rank_0};
+  LinkSeal other_{token_, challenge_0_, challenge_1_, Side::other};
+};
+
+TEST(DrawSecret, draws_another_one_each_time) {
+  std::set<std::string> drawn;
+  for (int i = 0; i < 100; ++i) drawn.insert(draw_secret());
+  EXPECT_EQ(drawn.size(), 100U);
+  for (const std::string& text : drawn) EXPECT_TRUE(is_secret_text(text)) << text;
+}
+
+TEST(DrawSecret, only_digits_and_only_so_many_are_one) {
+  EXPECT_TRUE(is_secret_text(std::string(64, '0')));
+  EXPECT_FALSE(is_secret_text(std::string(63, '0')));
+  EXPECT_FALSE(is_secret_text(std::string(66, '0')));
+  EXPECT_FALSE(is_secret_text(std::string(63, '0') + "g"));
+  EXPECT_FALSE(is_secret_text(std::string(63, '0') + '\0'));
+  EXPECT_FALSE(is_secret_text(""));
+}
+
+TEST_F(LinkSealTest, lines_are_believed_in_the_order_in_which_they_were_sealed) {
+  EXPECT_EQ(other_.open(rank_0_.close("one")), "one");
+  EXPECT_EQ(rank_0_.open(other_.close("two")), "two");
+  EXPECT_EQ(rank_0_.open(other_.close("")), "");
+  EXPECT_EQ(rank_0_.open(other_.close("with spaces and \"marks\"")), "with spaces and \"marks\"");
+  const std::string first = rank_0_.close("a");
+  const std::string second = rank_0_.close("b");
+  EXPECT_EQ(other_.open(second), std::nullopt) << "one is left out";
+  EXPECT_EQ(other_.open(first), "a");
+  EXPECT_EQ(other_.open(first), std::nullopt) << "said twice";
+  EXPECT_EQ(other_.open(second), "b");
+}
+
+TEST_F(LinkSealTest, what_is_sent_back_is_not_believed) { EXPECT_EQ(rank_0_.open(rank_0_.close("bye")), std::nullopt); }
+
+TEST_F(LinkSealTest, what_was_changed_is_not_believed_wherever) {
+  const std::string line = rank_0_.close("views");
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    std::string changed = line;
+    changed[i] ^= 1;
+    EXPECT_EQ(other_.open(changed), std::nullopt) << i;
+  }
+  for (std::size_t length = 0; length < line.size(); ++length) {
+    EXPECT_EQ(other_.open(line.substr(0, length)), std::nullopt) << length;
+  }
+  EXPECT_EQ(other_.open(line + "x"), std::nullopt);
+  EXPECT_EQ(other_.open(line), "views");
+}
+
+TEST_F(LinkSealTest, who_has_another_token_or_heard_another_challenge_is_not_believed) {
+  const std::string line = rank_0_.close("x");
+  EXPECT_EQ(LinkSeal(draw_secret(), challenge_0_, challenge_1_, Side::other).open(line), std::nullopt);
+  EXPECT_EQ(LinkSeal(token_, draw_secret(), challenge_1_, Side::other).open(line), std::nullopt);
+  EXPECT_EQ(LinkSeal(token_, challenge_0_, draw_secret(), Side::other).open(line), std::nullopt);
+  EXPECT_EQ(LinkSeal(token_, challenge_1_, challenge_0_, Side::other).open(line), std::nullopt);
+}
+
+TEST_F(LinkSealTest, a_line_shows_neither_token_nor_key) {
+  const std::string line = rank_0_.close("text");
+  EXPECT_EQ(line.find(token_), std::string::npos);
+  EXPECT_EQ(line.size(), LinkSeal::added_length + 4);
+  EXPECT_THROW(LinkSeal("", challenge_0_, challenge_1_, Side::other), std::exception);
+}
+
+}  // namespace
+}  // namespace lockstep
