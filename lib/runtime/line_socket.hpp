@@ -1,9 +1,10 @@
-// A TCP connection that carries lines of text between the watchers of two nodes, and never makes its caller wait.
+// A TCP connection that carries lines of text between two nodes, and never makes its caller wait.
+//
+// Whatever the other end sends, a call takes in a bounded number of bytes and a connection keeps a bounded number.
 #pragma once
 
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,12 +15,15 @@ namespace lockstep {
 
 class LineSocket {
  public:
-  // Takes over a connected socket.
-  explicit LineSocket(int connected);
+  // Takes over a connected socket. A line that is longer than `longest_line` bytes, its end not counted, ends the
+  // connection.
+  LineSocket(int connected, std::size_t longest_line);
+  void set_longest_line(std::size_t bytes) { longest_line_ = bytes; }
 
   // Lines that the other end does not take yet are kept here: send little that is not answered.
   void send(std::string_view line);
-  // The whole lines that have arrived, their ends taken off.
+  // Whole lines that have arrived, their ends taken off; not necessarily all of them: where more waits, the system says
+  // so of handle().
   std::vector<std::string> receive();
 
   enum class State : std::uint8_t {
@@ -33,30 +37,13 @@ class LineSocket {
  private:
   void flush();
   void fail(int error);
+  void take_lines(std::string_view piece, std::vector<std::string>& lines);
 
   Descriptor socket_;
+  std::size_t longest_line_;
   State state_ = State::open;
-  std::string incoming_;
+  std::string incoming_;  // a line without its end
   std::string outgoing_;
 };
-
-// A socket that others connect to, on all addresses of this node and a port that the system chose.
-class LineListener {
- public:
-  LineListener();  // listens, or is_open() is false
-  bool is_open() const { return socket_ >= 0; }
-  int handle() const { return socket_; }
-  int port() const;
-  std::unique_ptr<LineSocket> accept() const;  // null: nobody is there
-
- private:
-  Descriptor socket_;
-};
-
-// Addresses by which other nodes may reach this one; the loopback, which only this node can use, comes last.
-std::vector<std::string> addresses_of_this_node();
-
-// Null where nobody takes the connection within `patience`.
-std::unique_ptr<LineSocket> connect_to(const std::string& address, int port, std::chrono::milliseconds patience);
 
 }  // namespace lockstep

@@ -3,49 +3,34 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
+#include <chrono>
 #include <nlohmann/json.hpp>
-#include <random>
+#include <thread>
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/error.hpp"
 #include "base/log.hpp"
+#include "runtime/link_seal.hpp"
+#include "runtime/node_addresses.hpp"
+#include "runtime/node_greeting.hpp"
+#include "runtime/sealed_socket.hpp"
 
 namespace lockstep {
 namespace {
 
 using Json = nlohmann::json;
 
-// What is said: "hello {...}" and "welcome", "views [...]" and "seen", "bye".
-constexpr std::string_view hello = "hello ";
-constexpr std::string_view welcome = "welcome";
+// What is said: "views [...]" and "seen", "bye".
 constexpr std::string_view views_follow = "views ";
 constexpr std::string_view seen = "seen";
 constexpr std::string_view bye = "bye";
 
-// Strangers may knock; they cannot guess it.
-std::string random_token() {
-  std::random_device source;
-  return fmt::format("{:08x}{:08x}{:08x}", source(), source(), source());
-}
-
-bool hears_welcome(LineSocket& socket) {
-  constexpr double patience_seconds = 5;
-  const Stopwatch watch;
-  while (watch.seconds() < patience_seconds && socket.state() == LineSocket::State::open) {
-    pollfd wait{socket.handle(), POLLIN, 0};
-    ::poll(&wait, 1, 100);
-    const std::vector<std::string> lines = socket.receive();
-    if (!lines.empty()) return lines.front() == welcome;
-  }
-  return false;
-}
-
 }  // namespace
 
 struct NodeLink::Node {
-  std::unique_ptr<LineSocket> socket;
-  std::string host;  // empty: it has not said who it is
+  std::unique_ptr<SealedSocket> socket;
+  std::string host;
   std::vector<int> ranks;
   std::vector<RankView> views;
   double silent_seconds = 0;
@@ -53,53 +38,77 @@ struct NodeLink::Node {
   bool has_left = false;
   std::optional<Stopwatch> ended;
 
-  bool is_open() const { return socket != nullptr && socket->state() == LineSocket::State::open && !has_left; }
-  bool is_missed() const { return !host.empty() && !has_left; }
+  bool is_open() const { return socket->state() == SealedSocket::State::open && !has_left; }
+  bool is_missed() const { return !has_left; }
 };
 
 NodeLink::NodeLink(const Communicator& world, const Communicator& node, const std::string& host) {
   if (world.max(node.size()) == world.size()) return;
+  is_hub_ = world.rank() == 0;
   std::vector<int> ranks;
   for (const std::string& rank : node.all_gather(std::to_string(world.rank()))) ranks.push_back(std::stoi(rank));
-  Json introduction = {{"host", host}, {"ranks", ranks}};
-  if (world.rank() == 0) {
-    listener_ = std::make_unique<LineListener>();
-    token_ = random_token();
-    introduction["port"] = listener_->port();
-    introduction["token"] = token_;
-    introduction["addresses"] = addresses_of_this_node();
-  }
-  const Json hub = Json::parse(world.broadcast(introduction.dump(), 0));
-  if (node.rank() == 0 && world.rank() != 0) {
-    hub_ = std::make_unique<Node>();
-    hub_->host = hub["host"];
-    hub_->ranks = hub["ranks"].get<std::vector<int>>();
-    introduction["token"] = hub["token"];
-    knock(hub["addresses"], hub["port"], introduction.dump());
+  if (is_hub_) {
+    receive_nodes(world, host, ranks);
+  } else if (node.rank() == 0) {
+    meet_hub(world, host, ranks);
+  } else {
+    world.broadcast(std::string(), 0);
+    world.gather("", 0);
   }
 }
 
 NodeLink::~NodeLink() = default;
 
-void NodeLink::knock(const std::vector<std::string>& addresses, int port, const std::string& introduction) {
-  constexpr std::size_t most = 8;
-  for (std::size_t i = 0; i < std::min(addresses.size(), most); ++i) {
-    std::unique_ptr<LineSocket> socket = connect_to(addresses[i], port, std::chrono::seconds(1));
-    if (socket == nullptr) continue;
-    socket->send(fmt::format("{}{}", hello, introduction));
-    if (!hears_welcome(*socket)) continue;
-    hub_->socket = std::move(socket);
+// Who came is told by MPI too: a node that gave up after it was let in is then not taken for one that died.
+void NodeLink::receive_nodes(const Communicator& world, const std::string& host, const std::vector<int>& ranks) {
+  const std::string token = draw_secret();
+  Reception reception(token);
+  const NodeAddresses own = addresses_of_this_node();
+  const Json invitation = {{"host", host},           {"ranks", ranks},
+                           {"token", token},         {"port", reception.port()},
+                           {"network", own.network}, {"addresses", own.addresses}};
+  world.broadcast(invitation.dump(), 0);
+  std::jthread porter([&reception](const std::stop_token& stop) {
+    while (!stop.stop_requested()) reception.serve(std::chrono::milliseconds(5));
+  });
+  const std::vector<std::string> introductions = world.gather("", 0);
+  porter.request_stop();
+  porter.join();
+  for (const std::string& text : introductions) {
+    if (text.empty()) continue;
+    const Json said = Json::parse(text);
+    nodes_.push_back(std::make_unique<Node>());
+    nodes_.back()->socket = reception.take(said["challenge"]);
+    nodes_.back()->host = said["host"];
+    nodes_.back()->ranks = said["ranks"].get<std::vector<int>>();
+    assert(nodes_.back()->socket != nullptr);
+  }
+}
+
+void NodeLink::meet_hub(const Communicator& world, const std::string& host, const std::vector<int>& ranks) {
+  constexpr std::size_t most_addresses = 8;
+  constexpr auto patience = std::chrono::seconds(15);
+  const Json hub = Json::parse(world.broadcast(std::string(), 0));
+  std::vector<std::string> addresses =
+      addresses_that_lead_to({hub["network"], hub["addresses"]}, addresses_of_this_node());
+  addresses.resize(std::min(addresses.size(), most_addresses));
+  std::optional<Greeted> greeted = knock(addresses, hub["port"], hub["token"], patience);
+  if (!greeted) {
+    log::warning(
+        "cannot reach rank 0 on {} over TCP (a hang or a death on one of the two nodes is told to the other by the "
+        "launcher alone). Is there a firewall between nodes?",
+        hub["host"].get<std::string>());
+    world.gather("", 0);
     return;
   }
-  log::warning(
-      "cannot reach rank 0 on {} over TCP (a hang or a death on one of the two nodes is told to the other by the "
-      "launcher alone). Is there a firewall between nodes?",
-      hub_->host);
-  hub_.reset();
+  world.gather(Json{{"host", host}, {"ranks", ranks}, {"challenge", greeted->challenge}}.dump(), 0);
+  hub_ = std::make_unique<Node>();
+  hub_->socket = std::move(greeted->socket);
+  hub_->host = hub["host"];
+  hub_->ranks = hub["ranks"].get<std::vector<int>>();
 }
 
 void NodeLink::add_handles(std::vector<pollfd>& handles) const {
-  if (listener_ != nullptr) handles.push_back({listener_->handle(), POLLIN, 0});
   for (const std::unique_ptr<Node>& node : nodes_) {
     if (node->is_open()) handles.push_back({node->socket->handle(), POLLIN, 0});
   }
@@ -107,53 +116,47 @@ void NodeLink::add_handles(std::vector<pollfd>& handles) const {
 }
 
 void NodeLink::serve() {
-  if (listener_ != nullptr) {
-    while (std::unique_ptr<LineSocket> socket = listener_->accept()) {
-      nodes_.push_back(std::make_unique<Node>());
-      nodes_.back()->socket = std::move(socket);
-    }
-  }
   for (const std::unique_ptr<Node>& node : nodes_) listen(*node);
   if (hub_ != nullptr) listen(*hub_);
-  std::erase_if(nodes_, [](const std::unique_ptr<Node>& node) { return node->host.empty() && !node->is_open(); });
 }
 
 void NodeLink::listen(Node& node) {
   if (!node.is_open()) return;
-  for (const std::string& line : node.socket->receive()) {
+  for (const std::string& text : node.socket->receive()) {
     node.silent_seconds = 0;
     try {
-      hear(node, line);
-    } catch (const std::exception&) {
-      node.has_left = node.host.empty();  // a stranger; what a node of ours garbles is as good as silence
+      hear(node, text);
+    } catch (const std::exception&) {  // what a node of ours garbles is as good as silence
     }
   }
-  if (!node.is_missed() || node.is_open()) return;
-  if (node.socket->state() == LineSocket::State::ended) {
-    node.ended.emplace();
-  } else {
-    log::warning(
-        "{} on {} cannot be reached any more (the job goes on while they answer each other). Is the network down?",
-        rank_words(node.ranks), node.host);
+  if (!node.is_missed()) return;
+  switch (node.socket->state()) {
+    case SealedSocket::State::open:
+      return;
+    case SealedSocket::State::ended:
+      node.ended.emplace();
+      return;
+    case SealedSocket::State::unreachable:
+      log::warning(
+          "{} on {} cannot be reached any more (the job goes on while they answer each other). Is the network down?",
+          rank_words(node.ranks), node.host);
+      return;
+    case SealedSocket::State::forged:
+      log::warning(
+          "what comes from {} on {} is not what was sent there: the seal is wrong (nothing more is taken in from that "
+          "node). Does somebody change what goes over this network?",
+          rank_words(node.ranks), node.host);
   }
 }
 
-void NodeLink::hear(Node& node, const std::string& line) {
-  if (line == bye) {
+void NodeLink::hear(Node& node, const std::string& text) {
+  if (text == bye) {
     node.has_left = true;
-  } else if (line == seen) {
+  } else if (text == seen) {
     node.owes_answer = false;
-  } else if (line.starts_with(views_follow) && !node.host.empty()) {
-    node.views = views_from_text(std::string_view(line).substr(views_follow.size()), node.host);
+  } else if (text.starts_with(views_follow)) {
+    node.views = views_from_text(std::string_view(text).substr(views_follow.size()), node.host);
     node.socket->send(seen);
-  } else if (line.starts_with(hello) && listener_ != nullptr) {
-    const Json said = Json::parse(line.substr(hello.size()));
-    require(said.at("token") == token_, Failure::other, "a stranger");
-    node.ranks = said.at("ranks").get<std::vector<int>>();
-    node.host = said.at("host");
-    node.socket->send(welcome);
-  } else {
-    throw Error("nobody says this");
   }
 }
 

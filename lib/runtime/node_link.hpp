@@ -1,6 +1,9 @@
 // How the nodes of a job know of each other: the first rank of each node speaks for it to rank 0, over TCP and not MPI,
 // which needs the help of ranks that may be stuck.
 //
+// They meet while the link is built, and prove to each other that they are of one job (runtime/node_greeting). From
+// then on nobody listens for connections any more, and every line is under a seal.
+//
 // Rank 0 gets the views of all nodes once a second and answers them. A connection that ends without a word is a death;
 // one that falls silent may be a stopped process or a broken network, which the hang timeout judges.
 #pragma once
@@ -15,7 +18,6 @@
 
 #include "comm/communicator.hpp"
 #include "runtime/hang.hpp"
-#include "runtime/line_socket.hpp"
 #include "runtime/rank_view.hpp"
 
 namespace lockstep {
@@ -23,12 +25,12 @@ namespace lockstep {
 class NodeLink {
  public:
   // Collective over `world`, of which `node` holds the ranks of this node, called `host`. Warns where nodes cannot
-  // reach rank 0. To rank 0, the others come when it calls serve().
+  // reach rank 0.
   NodeLink(const Communicator& world, const Communicator& node, const std::string& host);
   ~NodeLink();
 
-  bool is_used() const { return listener_ != nullptr || hub_ != nullptr; }
-  bool is_hub() const { return listener_ != nullptr; }
+  bool is_used() const { return is_hub_ || hub_ != nullptr; }
+  bool is_hub() const { return is_hub_; }
   void add_handles(std::vector<pollfd>& handles) const;
 
   // Takes in what has arrived; does not wait.
@@ -51,15 +53,15 @@ class NodeLink {
 
  private:
   struct Node;
-  void knock(const std::vector<std::string>& addresses, int port, const std::string& introduction);
+  void receive_nodes(const Communicator& world, const std::string& host, const std::vector<int>& ranks);
+  void meet_hub(const Communicator& world, const std::string& host, const std::vector<int>& ranks);
   void listen(Node& node);
-  void hear(Node& node, const std::string& line);
+  void hear(Node& node, const std::string& text);
   std::vector<const Node*> missed() const;
   double turn_seconds(double silence_seconds) const;
 
-  std::string token_;
-  std::unique_ptr<LineListener> listener_;    // rank 0's
-  std::vector<std::unique_ptr<Node>> nodes_;  // rank 0: the others, and who has not said its name yet
+  bool is_hub_ = false;                       // this is rank 0, and there are other nodes
+  std::vector<std::unique_ptr<Node>> nodes_;  // rank 0: the others
   std::unique_ptr<Node> hub_;                 // the others' speakers: rank 0's node
 };
 

@@ -2,14 +2,20 @@
 #include "runtime/node_link.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/clock.hpp"
+#include "base/descriptor.hpp"
+#include "base/log.hpp"
 
 namespace lockstep {
 namespace {
@@ -20,27 +26,11 @@ class NodeLinkTest : public testing::Test {
  protected:
   static Communicator world() { return Communicator(MPI_COMM_WORLD); }
 
-  // Collective. The hub answers until all have greeted it.
+  // Collective.
   void connect() {
     const Communicator all = world();
-    const Communicator node = all.split(all.rank(), 0);
-    link_ = nullptr;
-    if (all.rank() == 0) server_ = std::jthread([this](const std::stop_token& stop) { serve_until(stop); });
-    std::unique_ptr<NodeLink> made = std::make_unique<NodeLink>(all, node, host(all.rank()));
-    link_ = made.get();
-    owner_ = std::move(made);
+    owner_ = std::make_unique<NodeLink>(all, all.split(all.rank(), 0), host(all.rank()));
     all.barrier();
-    if (all.rank() == 0) {
-      server_.request_stop();
-      server_.join();
-    }
-    all.barrier();
-  }
-  void serve_until(const std::stop_token& stop) {
-    while (!stop.stop_requested()) {
-      if (NodeLink* const link = link_) link->serve();
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
   }
 
   static std::string host(int rank) { return "n" + std::to_string(rank + 1); }
@@ -57,10 +47,6 @@ class NodeLinkTest : public testing::Test {
   }
 
   std::unique_ptr<NodeLink> owner_;
-
- private:
-  std::atomic<NodeLink*> link_ = nullptr;
-  std::jthread server_;
 };
 
 RankView view_of_rank(int rank) {
@@ -183,6 +169,56 @@ TEST_F(NodeLinkTest, what_is_answered_is_no_silence) {
   while (watch.seconds() < 0.5) owner_->serve();
   EXPECT_EQ(owner_->find_silence(10), std::nullopt);
   all.barrier();
+}
+
+// Whoever could write to a node was believed.
+TEST_F(NodeLinkTest, what_a_node_did_not_send_is_told_and_blames_nobody) {
+  connect();
+  const Communicator all = world();
+  if (all.size() == 1) GTEST_SKIP() << "one node has nobody to miss";
+  if (all.rank() == 1) {
+    std::vector<pollfd> handles;
+    owner_->add_handles(handles);
+    const std::string forged = std::string(64, '0') + " bye\n";
+    EXPECT_EQ(::send(handles.front().fd, forged.data(), forged.size(), 0), static_cast<ssize_t>(forged.size()));
+  }
+  if (all.rank() == 0) {
+    testing::internal::CaptureStderr();
+    const Stopwatch watch;
+    while (watch.seconds() < 1) owner_->serve();
+    EXPECT_EQ(testing::internal::GetCapturedStderr().substr(log::prefix().size()),
+              "  what comes from rank 1 on n2 is not what was sent there: the seal is wrong (nothing more is taken in "
+              "from that node). Does somebody change what goes over this network?\n");
+    EXPECT_EQ(owner_->find_death(Urgency::last_chance), std::nullopt);
+  }
+  all.barrier();
+}
+
+TEST_F(NodeLinkTest, a_node_that_does_not_find_rank_0_says_so_and_nobody_is_missed) {
+  const Communicator all = world();
+  if (all.size() == 1) GTEST_SKIP() << "one node has nobody to find";
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  testing::internal::CaptureStderr();
+  if (all.rank() == 0) {  // cannot listen
+    const Descriptor next(::dup(0));
+    const rlimit none{static_cast<rlim_t>(next), before.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  connect();
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  const std::string said = testing::internal::GetCapturedStderr();
+  if (all.rank() == 0) {
+    EXPECT_EQ(said, "");
+  } else {
+    EXPECT_EQ(said.substr(log::prefix().size()),
+              "  cannot reach rank 0 on n1 over TCP (a hang or a death on one of the two nodes is told to the other by "
+              "the launcher alone). Is there a firewall between nodes?\n");
+  }
+  EXPECT_EQ(owner_->is_used(), all.rank() == 0);
+  owner_->tell({}, 1000);
+  EXPECT_EQ(owner_->find_silence(10), std::nullopt);
+  EXPECT_EQ(owner_->find_death(Urgency::last_chance), std::nullopt);
 }
 
 }  // namespace
