@@ -7,9 +7,12 @@
 // One process for each WAY of those below. Prints how many times somebody was there who spoke first.
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,19 +20,17 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <chrono>
-#include <csignal>
+#include <cstdint>
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
 #include <new>
-#include <set>
-#include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -151,34 +152,55 @@ const std::map<std::string, std::function<void(const Stranger&)>> ways = {
     {"stay", [](const Stranger& stranger) { stay(stranger, 2500); }},
 };
 
-// Ports on which somebody listens, by the inodes of their sockets.
-std::map<std::string, int> listening(const std::string& table) {
-  std::map<std::string, int> ports;
-  std::ifstream file(table);
-  std::string line;
-  std::getline(file, line);  // the names of the columns
-  while (std::getline(file, line)) {
-    std::istringstream words(line);
-    std::vector<std::string> columns;
-    for (std::string word; words >> word;) columns.push_back(word);
-    constexpr std::size_t inode = 9;
-    if (columns.size() <= inode || columns[3] != "0A") continue;
-    ports[columns[inode]] = std::stoi(columns[1].substr(columns[1].rfind(':') + 1), nullptr, 16);
+// Ports above those that MPI counts up from 1024, on which somebody listens for both families, by the inodes of the
+// sockets. The kernel is asked directly: its tables in /proc take milliseconds.
+std::map<std::uint32_t, int> listening() {
+  const Descriptor diagnosis(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  struct {
+    nlmsghdr header{};
+    inet_diag_req_v2 wanted{};
+  } request;
+  request.header = {sizeof request, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, 0, 0};
+  request.wanted.sdiag_family = AF_INET6;
+  request.wanted.sdiag_protocol = IPPROTO_TCP;
+  request.wanted.idiag_states = 1U << TCP_LISTEN;
+  std::map<std::uint32_t, int> ports;
+  if (::send(diagnosis, &request, sizeof request, 0) < 0) return ports;
+  while (true) {
+    alignas(nlmsghdr) std::array<char, 1 << 15> room{};
+    auto left = static_cast<unsigned>(std::max<ssize_t>(::recv(diagnosis, room.data(), room.size(), 0), 0));
+    const auto* answer = reinterpret_cast<const nlmsghdr*>(room.data());
+    if (!NLMSG_OK(answer, left)) return ports;
+    for (; NLMSG_OK(answer, left); answer = NLMSG_NEXT(answer, left)) {
+      if (answer->nlmsg_type != SOCK_DIAG_BY_FAMILY) return ports;
+      const auto* socket = static_cast<const inet_diag_msg*>(NLMSG_DATA(answer));
+      constexpr int first_of_the_system = 32768;
+      const int port = ntohs(socket->id.idiag_sport);
+      if (port >= first_of_the_system) ports[socket->idiag_inode] = port;
+    }
   }
-  return ports;
 }
 
-// MPI's ports have a socket for each family, that for other nodes has one for both. 0: there is none.
-int port_for_nodes(const fs::path& process) {
-  const std::map<std::string, int> both = listening(process / "net/tcp6");
-  std::set<int> of_one_family;
-  for (const auto& [inode, port] : listening(process / "net/tcp")) of_one_family.insert(port);
+// 0: the process listens at none of `ports`.
+int port_of(const fs::path& process, const std::map<std::uint32_t, int>& ports) {
   std::error_code none;
   for (const fs::directory_entry& file : fs::directory_iterator(process / "fd", none)) {
     const std::string target = fs::read_symlink(file.path(), none).string();
     if (!target.starts_with("socket:[")) continue;
-    const auto place = both.find(target.substr(8, target.size() - 9));
-    if (place != both.end() && !of_one_family.contains(place->second)) return place->second;
+    const auto place = ports.find(static_cast<std::uint32_t>(std::stoul(target.substr(8))));
+    if (place != ports.end()) return place->second;
+  }
+  return 0;
+}
+
+int wait_for_port(const fs::path& process, double seconds) {
+  const Stopwatch watch;
+  std::map<std::uint32_t, int> before;
+  while (watch.seconds() < seconds) {
+    std::map<std::uint32_t, int> now = listening();
+    const int port = now == before ? 0 : port_of(process, now);
+    if (port != 0) return port;
+    before = std::move(now);
   }
   return 0;
 }
@@ -191,17 +213,19 @@ void become_nobody() {
 int run(const std::string& where, double seconds, const std::vector<std::string>& chosen) {
   void* const memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto& shared = *new (memory) Shared;
-  if (!where.starts_with("pid:")) shared.port = std::stoi(where);
+  std::array<int, 2> gate{};  // opens when the port is known
+  if (::pipe(gate.data()) != 0) return 1;
   for (const std::string& way : chosen) {
     if (::fork() != 0) continue;
     become_nobody();
-    const Stranger stranger(shared, seconds);
-    while (shared.port == 0 && stranger.goes_on()) std::this_thread::sleep_for(50us);
-    ways.at(way)(stranger);
+    ::close(gate[1]);
+    char nothing = 0;
+    [[maybe_unused]] const ssize_t end = ::read(gate[0], &nothing, 1);
+    if (shared.port != 0) ways.at(way)(Stranger(shared, seconds));
     ::_exit(0);
   }
-  const Stopwatch watch;
-  while (shared.port == 0 && watch.seconds() < seconds) shared.port = port_for_nodes("/proc/" + where.substr(4));
+  shared.port = where.starts_with("pid:") ? wait_for_port("/proc/" + where.substr(4), seconds) : std::stoi(where);
+  ::close(gate[1]);
   while (::wait(nullptr) > 0) {
   }
   fmt::print("port {}, {} connections, {} answers\n", shared.port.load(), shared.connections.load(),
