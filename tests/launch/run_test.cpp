@@ -253,7 +253,8 @@ TEST_F(RunTest, help_and_versions_are_printed_once) {
     EXPECT_EQ(times(help.output, "--output"), 1U);
     const ProgramResult version = run(ranks, {"--version"});
     EXPECT_EQ(version.exit_code, 0);
-    for (const char* library : {"lockstep", "compiler", "MPI ", "HDF5", "zlib", "xxHash", "libsodium", "fmt", "CLI11"}) {
+    for (const char* library :
+         {"lockstep", "compiler", "MPI ", "HDF5", "zlib", "xxHash", "libsodium", "fmt", "CLI11"}) {
       EXPECT_EQ(times(version.output, std::string("\n") + library) + version.output.starts_with(library), 1U)
           << library << " in\n"
           << version.output;
