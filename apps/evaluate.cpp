@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "launch/number_option.hpp"
 #include "launch/options.hpp"
 #include "launch/run.hpp"
 #include "train/checkpoint.hpp"
@@ -33,8 +34,7 @@ struct EvaluateOptions {
     app.add_option("--split", split, "Part of the data set: train, test or validation")->type_name("NAME");
     app.add_option("--predictions", predictions, "Where to write one line for each sample: label, prediction")
         ->type_name("FILE");
-    app.add_option("--loader-threads", loader_threads, "Threads of each rank that read samples")
-        ->check(CLI::Range(1, 256))
+    add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
         ->type_name("THREADS");
     declare_device(app, device);
   }

@@ -2,13 +2,18 @@
 //
 //   make_shards cifar10 --source cifar-10-batches-bin --output cifar10     (also under mpirun: the same bytes, sooner)
 //   make_shards verify cifar10
+#include <limits>
+
 #include "dataset/convert.hpp"
 #include "dataset/verify.hpp"
+#include "launch/number_option.hpp"
 #include "launch/run.hpp"
 
 using namespace lockstep;
 
 namespace {
+
+constexpr std::int64_t most_samples = std::int64_t{1} << 40;  // as a manifest holds
 
 struct MakeShardsOptions {
   std::string command;
@@ -35,16 +40,16 @@ struct MakeShardsOptions {
     CLI::App* const sub = app.add_subcommand(name, "Writes DIR/train, DIR/test: " + about);
     sub->callback([this, name] { command = name; });
     if (name == "synthetic") {
-      sub->add_option("--samples", samples, "Training samples; a fifth as many for the test")->capture_default_str();
+      add_number(*sub, "--samples", samples, {1, most_samples}, "Training samples; a fifth as many for the test");
     } else {
       sub->add_option("--source", source, "Folder with the published files")->required()->type_name("DIR");
     }
     sub->add_option("--output", convert.output, "Folder to write to")->required()->type_name("DIR");
-    sub->add_option("--samples-per-shard", convert.samples_per_shard, "Samples in a shard")->capture_default_str();
-    sub->add_option("--validation", convert.validation, "Training samples to split off into DIR/validation")
-        ->capture_default_str();
-    sub->add_option("--seed", convert.seed, "Chooses the validation samples; draws the synthetic ones")
-        ->capture_default_str();
+    add_number(*sub, "--samples-per-shard", convert.samples_per_shard, {1, most_samples}, "Samples in a shard");
+    add_number(*sub, "--validation", convert.validation, {0, most_samples},
+               "Training samples to split off into DIR/validation");
+    add_number(*sub, "--seed", convert.seed, {0, std::numeric_limits<std::uint64_t>::max()},
+               "Chooses the validation samples; draws the synthetic ones");
   }
 };
 

@@ -5,7 +5,7 @@
 //   conv_bench --model resnet18 --batch 64 --threads 1 --precision bf16 --verbose
 #include <CLI/CLI.hpp>
 #include <array>
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +15,16 @@
 #include "device/cpu/threads.hpp"
 #include "fma_peak.hpp"
 #include "kernel_race.hpp"
+#include "launch/choice_option.hpp"
+#include "launch/number_option.hpp"
+#include "launch/parse.hpp"
 #include "onednn/onednn_adapter.hpp"
 
 using namespace lockstep;
 
 namespace {
+
+constexpr std::array<Choice<DType>, 2> precisions{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
 
 struct ConvBenchOptions {
   std::vector<std::string> models{"resnet18", "resnet20", "resnet50"};
@@ -31,13 +36,13 @@ struct ConvBenchOptions {
   bool verbose = false;
 
   void declare(CLI::App& app) {
-    app.add_option("--model", models, "resnet18, resnet20, resnet50")->capture_default_str();
-    app.add_option("--image-size", image_size, "pixels; 0: 224 for resnet50, else 32")->check(CLI::Range(0, 1024));
-    app.add_option("--batch", batch, "samples; 0: 64, 128 and 16 of the models above")->check(CLI::Range(0, 65536));
-    app.add_option("--threads", threads, "0: all cores that this process may use")->capture_default_str();
-    app.add_option("--rounds", rounds, "of which the best counts")->capture_default_str()->check(CLI::Range(1, 1000));
-    app.add_option("--precision", precision, "of activations")
-        ->transform(CLI::CheckedTransformer(std::map<std::string, DType>{{"fp32", DType::f32}, {"bf16", DType::bf16}}));
+    app.description("Measures the convolutions of a training step against oneDNN's.");
+    app.add_option("--model", models, "resnet18, resnet20, resnet50");
+    add_number(app, "--image-size", image_size, {0, 1024}, "pixels; 0: 224 for resnet50, else 32");
+    add_number(app, "--batch", batch, {0, 65536}, "samples; 0: 64, 128 and 16 of the models above");
+    add_number(app, "--threads", threads, {0, 4096}, "0: all cores that this process may use");
+    add_number(app, "--rounds", rounds, {1, 1000}, "of which the best counts");
+    add_choice(app, "--precision", precisions, precision, name_of(precisions, precision), "of activations");
     app.add_flag("--verbose", verbose, "print which kernels were the fastest");
   }
 };
@@ -104,9 +109,8 @@ void print_model(const std::string& model, const ConvBenchOptions& options, cons
 
 int main(int argc, char** argv) {
   ConvBenchOptions options;
-  CLI::App app("Measures the convolutions of a training step against oneDNN's.");
-  options.declare(app);
-  CLI11_PARSE(app, argc, argv);
+  const auto declare = [&options](CLI::App& app) { options.declare(app); };
+  if (const std::optional<int> code = parse_options(argc, argv, declare, 0)) return *code;
   try {
     const cpu::KernelTarget target{cpu::widest_instruction_set(), cpu::choose_threads(options.threads, 0, 1)};
     for (const std::string& model : options.models) print_model(model, options, target);

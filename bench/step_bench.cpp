@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "convolution_bound.hpp"
 #include "first_step.hpp"
+#include "launch/number_option.hpp"
 #include "launch/options.hpp"
 #include "launch/run.hpp"
 #include "models/model_zoo.hpp"
@@ -40,13 +41,13 @@ struct StepBenchOptions {
 
   void declare(CLI::App& app) {
     app.description("Times whole training steps on noise; prints one JSON line.");
-    const CLI::Range count(std::int64_t{1}, std::int64_t{1} << 20);
+    constexpr NumberRange<std::int64_t> count{1, std::int64_t{1} << 20};
     app.add_option("--model", model, "Network: " + known_models())->type_name("NAME");
-    app.add_option("--image-size", image_size, "Height and width")->check(count)->type_name("PIXELS");
-    app.add_option("--channels", channels, "Of a picture")->check(count)->type_name("COUNT");
-    app.add_option("--classes", classes, "Of the labels")->check(count)->type_name("COUNT");
-    app.add_option("--batch", batch, "Samples of each rank in a step")->check(count)->type_name("SAMPLES");
-    app.add_option("--steps", steps, "Timed steps")->check(count)->type_name("STEPS");
+    add_number(app, "--image-size", image_size, count, "Height and width")->type_name("PIXELS");
+    add_number(app, "--channels", channels, count, "Of a picture")->type_name("COUNT");
+    add_number(app, "--classes", classes, count, "Of the labels")->type_name("COUNT");
+    add_number(app, "--batch", batch, count, "Samples of each rank in a step")->type_name("SAMPLES");
+    add_number(app, "--steps", steps, count, "Timed steps")->type_name("STEPS");
     app.add_flag_callback(
         "--convolution-bound", [this] { bound = Bound::convolutions; },
         "Also time the convolutions of a step alone: the bound that the rest of the step costs");

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
+
+#include "base/number.hpp"
 
 namespace lockstep {
 
@@ -24,11 +25,10 @@ std::optional<double> parse_duration(std::string_view text) {
   for (const auto& [unit, unit_seconds] : {std::pair("min", 60.0), std::pair("h", 3600.0), std::pair("s", 1.0)}) {
     if (!text.ends_with(unit)) continue;
     text.remove_suffix(std::string_view(unit).size());
-    double count = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
     constexpr double largest_seconds = 1e9;
-    const bool is_count = error == std::errc() && end == text.data() + text.size() && count > 0;
-    return is_count && count * unit_seconds <= largest_seconds ? std::optional(count * unit_seconds) : std::nullopt;
+    const NumberRange<double> range{0, largest_seconds / unit_seconds, LeastIs::excluded};
+    const std::optional<double> count = parse_number(text, range);
+    return count ? std::optional(*count * unit_seconds) : std::nullopt;
   }
   return std::nullopt;
 }

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "launch/number_option.hpp"
 #include "launch/options.hpp"
 
 namespace lockstep {
@@ -40,11 +41,11 @@ void declare_checkpoints(CLI::App& app, Recipe& recipe) {
   app.add_option("--checkpoints", plan.folder, "Folder for checkpoints; unset: OUTPUT/checkpoints")
       ->type_name("FOLDER");
   add_interval(app, plan.every);
-  app.add_option("--keep-latest", plan.keep.latest, "Checkpoints that are kept because they are the newest")
-      ->check(CLI::Range(1, 1000000))
+  add_number(app, "--keep-latest", plan.keep.latest, {1, 1000000},
+             "Checkpoints that are kept because they are the newest")
       ->type_name("COUNT");
-  app.add_option("--keep-best", plan.keep.best, "Checkpoints that are kept because their test accuracy is the best")
-      ->check(CLI::Range(0, 1000000))
+  add_number(app, "--keep-best", plan.keep.best, {0, 1000000},
+             "Checkpoints that are kept because their test accuracy is the best")
       ->type_name("COUNT");
   app.add_option("--resume", plan.resume,
                  "auto: go on from the newest checkpoint, if there is one; never: begin anew; or a checkpoint's file")

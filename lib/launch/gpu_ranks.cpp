@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/number.hpp"
 #include "device/device.hpp"
 #include "launch/launcher.hpp"
 
@@ -19,16 +19,13 @@ namespace lockstep {
 namespace {
 
 constexpr std::string_view option = "--gpus";
-constexpr std::size_t most_gpus = 1024;
+constexpr NumberRange<std::int64_t> gpu_counts{1, 1024};
 
 // 0 stands for all.
 std::optional<std::size_t> parse_gpus(std::string_view text) {
   if (text == "all") return 0;
-  std::size_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (!whole || count < 1 || count > most_gpus) return std::nullopt;
-  return count;
+  const std::optional<std::int64_t> count = parse_number(text, gpu_counts);
+  return count ? std::optional(static_cast<std::size_t>(*count)) : std::nullopt;
 }
 
 // The last value of an option: "--name value" or "--name=value". Empty where it is not stated.
@@ -76,7 +73,7 @@ std::size_t count_visible() { return visible_gpus().size(); }
 
 void declare_gpus(CLI::App& app, std::string& gpus) {
   const auto check = [](const std::string& text) -> std::string {
-    if (!parse_gpus(text)) return fmt::format("'{}' is neither a number from 1 to {} nor 'all'", text, most_gpus);
+    if (!parse_gpus(text)) return no_number_words(text, gpu_counts) + ", nor is it 'all'";
     const std::optional<std::string> launcher = launcher_here();
     if (!launcher) return "";
     return fmt::format("this program is a rank of {} already (which starts one for each GPU). Leave {} out", *launcher,

@@ -1,9 +1,10 @@
 #include "launch/launcher.hpp"
 
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
+
+#include "base/number.hpp"
 
 namespace lockstep {
 namespace {
@@ -17,9 +18,7 @@ std::string_view variable(const char* name) {
 // (slurm.h: SLURM_PENDING_STEP and those below it).
 bool is_numbered_step(std::string_view text) {
   constexpr std::uint64_t least_special = 0xfffffff0;
-  std::uint64_t step = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
-  return error == std::errc() && end == text.data() + text.size() && step < least_special;
+  return parse_number(text, NumberRange<std::uint64_t>{0, least_special - 1}).has_value();
 }
 
 }  // namespace

@@ -1,50 +1,17 @@
 #include "launch/options.hpp"
 
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <span>
-#include <utility>
+#include <limits>
 
+#include "launch/choice_option.hpp"
+#include "launch/number_option.hpp"
 #include "models/model_zoo.hpp"
 #include "runtime/plan_file.hpp"
 
 namespace lockstep {
 
 namespace {
-
-template <typename Value>
-struct Choice {
-  const char* name;
-  Value value;
-};
-
-template <typename Value>
-std::string names_of(std::span<const Choice<Value>> choices) {
-  std::string names;
-  for (const Choice<Value>& choice : choices) names += (names.empty() ? "" : ", ") + std::string(choice.name);
-  return names;
-}
-
-// An option whose value is one of a few names. `shown` is the name of the default.
-template <typename Value, std::size_t count, typename Target>
-void add_choice(CLI::App& app, const std::string& flag, const std::array<Choice<Value>, count>& choices, Target& target,
-                const std::string& shown, const std::string& help) {
-  const auto find = [&choices](const std::string& name) {
-    return std::ranges::find_if(choices, [&](const Choice<Value>& choice) { return name == choice.name; });
-  };
-  const std::string names = names_of<Value>(choices);
-  const auto check = [find, &choices, names](const std::string& name) {
-    return find(name) != choices.end() ? std::string() : fmt::format("unknown value '{}'. Known: {}", name, names);
-  };
-  app.add_option_function<std::string>(
-         flag, [find, &target](const std::string& name) { target = find(name)->value; }, help)
-      ->check(CLI::Validator(check, names, "known names"))
-      ->default_str(shown)
-      ->type_name("NAME");
-}
 
 constexpr std::array<Choice<DType>, 3> precisions{{{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}}};
 constexpr std::array<Choice<Schedule>, 4> schedules{{{"constant", Schedule::constant},
@@ -69,12 +36,13 @@ constexpr std::array<Choice<const char*>, 5> instruction_sets{{{"auto", "auto"},
 constexpr std::array<Choice<bool>, 2> convolutions{{{"auto", false}, {"direct", true}}};
 constexpr std::array<Choice<const char*>, 3> devices{{{"auto", "auto"}, {"cpu", "cpu"}, {"cuda", "cuda"}}};
 
-template <typename Value, std::size_t count>
-std::string name_of(const std::array<Choice<Value>, count>& choices, const Value& value) {
-  return std::ranges::find_if(choices, [&](const Choice<Value>& choice) { return choice.value == value; })->name;
-}
-
+// Of real numbers: a quantity of people's, with room, and far from what overflows when it is multiplied.
 constexpr double largest = 1e9;
+constexpr NumberRange<double> above_zero{0, largest, LeastIs::excluded};
+constexpr NumberRange<double> from_zero{0, largest};
+constexpr std::int64_t most_samples = std::int64_t{1} << 31;
+constexpr NumberRange<std::int64_t> any_count{1, most_samples};
+constexpr NumberRange<std::int64_t> any_count_or_none{0, most_samples};
 
 }  // namespace
 
@@ -82,8 +50,7 @@ void declare_device(CLI::App& app, DeviceOptions& device) {
   add_choice(app, "--device", devices, device.name, device.name, "Where to compute");
   add_choice(app, "--precision", precisions, device.precision, name_of(precisions, device.precision),
              "Of activations; weights, statistics and sums are fp32 in any case. fp16: on a GPU, with loss scaling");
-  app.add_option("--threads", device.threads, "Threads of each rank; 0: its share of the cores it may use")
-      ->check(CLI::Range(0, 4096))
+  add_number(app, "--threads", device.threads, {0, 4096}, "Threads of each rank; 0: its share of the cores it may use")
       ->type_name("THREADS");
   add_choice(app, "--instruction-set", instruction_sets, device.instruction_set, device.instruction_set,
              "On a CPU: vectors to compute with; auto: the widest that the processor has");
@@ -110,56 +77,50 @@ void declare_data(CLI::App& app, Recipe& recipe) {
              "Changes to training pictures; auto: crop-flip for pictures, crop for digits");
   add_choice(app, "--data-on", data_places, recipe.data_place, name_of(data_places, recipe.data_place),
              "Where a GPU takes samples from: its own memory, the host's, or (auto) its own if they fit well");
-  app.add_option("--loader-threads", recipe.loader_threads, "Threads of each rank that read and augment samples")
-      ->check(CLI::Range(1, 256))
+  add_number(app, "--loader-threads", recipe.loader_threads, {1, 256},
+             "Threads of each rank that read and augment samples")
       ->type_name("THREADS");
 }
 
 void declare_model(CLI::App& app, Recipe& recipe) {
   app.add_option("--model", recipe.model, "Network: " + known_models())->type_name("NAME");
-  app.add_option("--epochs", recipe.epochs, "Passes over the training set")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}))
-      ->type_name("EPOCHS");
-  app.add_option("--seed", recipe.seed, "Of weights, sample order and augmentation")->type_name("NUMBER");
-  app.add_option("--label-smoothing", recipe.label_smoothing, "Share of the target spread over all classes")
-      ->check(CLI::Range(0.0, 0.999))
+  add_number(app, "--epochs", recipe.epochs, {1, 1000000}, "Passes over the training set")->type_name("EPOCHS");
+  add_number(app, "--seed", recipe.seed, {0, std::numeric_limits<std::uint64_t>::max()},
+             "Of weights, sample order and augmentation")
+      ->type_name("NUMBER");
+  add_number(app, "--label-smoothing", recipe.label_smoothing, {0, 0.999F},
+             "Share of the target spread over all classes")
       ->type_name("SHARE");
 }
 
 void declare_batch(CLI::App& app, Recipe& recipe) {
   BatchPlan& batch = recipe.batch;
-  const CLI::Range samples(std::int64_t{1}, std::int64_t{1} << 31);
-  CLI::Option* const global = app.add_option("--global-batch", batch.global_batch, "Samples of all ranks in one step");
-  global->check(samples)->type_name("SAMPLES");
-  if (batch.global_batch) global->default_str(std::to_string(*batch.global_batch));
+  CLI::Option* const global =
+      add_number(app, "--global-batch", batch.global_batch, any_count, "Samples of all ranks in one step")
+          ->type_name("SAMPLES");
   const auto set_per_rank = [&batch](std::int64_t count) {
     batch.global_batch.reset();
     batch.batch_per_rank = count;
   };
-  app.add_option_function<std::int64_t>("--batch-per-rank", set_per_rank,
-                                        "Samples of one part of each rank; the global batch is this x ranks x parts")
-      ->check(samples)
+  add_number_function<std::int64_t>(app, "--batch-per-rank", set_per_rank, any_count,
+                                    "Samples of one part of each rank; the global batch is this x ranks x parts")
       ->excludes(global)
       ->type_name("SAMPLES");
-  app.add_option("--accumulate", batch.accumulate, "Parts of each rank in one step, one after another")
-      ->check(CLI::Range(1, 65536))
+  add_number(app, "--accumulate", batch.accumulate, {1, 65536}, "Parts of each rank in one step, one after another")
       ->type_name("PARTS");
-  app.add_option("--virtual-ranks", batch.virtual_ranks,
-                 "Cut the global batch into so many parts and sum them exactly: the same weights, bit for bit, on any "
-                 "number of ranks up to it")
-      ->check(CLI::Range(1, 65536))
+  add_number(app, "--virtual-ranks", batch.virtual_ranks, {1, 65536},
+             "Cut the global batch into so many parts and sum them exactly: the same weights, bit for bit, on any "
+             "number of ranks up to it")
       ->type_name("PARTS");
 }
 
 void declare_optimizer(CLI::App& app, Recipe& recipe) {
   SgdOptions& sgd = recipe.sgd;
-  app.add_option("--momentum", sgd.momentum, "Of stochastic gradient descent")
-      ->check(CLI::Range(0.0, 0.9999))
-      ->type_name("SHARE");
+  add_number(app, "--momentum", sgd.momentum, {0, 0.9999F}, "Of stochastic gradient descent")->type_name("SHARE");
   app.add_flag_callback(
       "--nesterov", [&sgd] { sgd.kind = Momentum::nesterov; }, "Nesterov's form of momentum");
-  app.add_option("--weight-decay", sgd.weight_decay, "Pull of each weight towards zero")
-      ->check(CLI::Range(0.0, largest))
+  add_number(app, "--weight-decay", sgd.weight_decay, {0, static_cast<float>(largest)},
+             "Pull of each weight towards zero")
       ->type_name("FACTOR");
   app.add_flag_callback(
       "--no-decay-norm", [&sgd] { sgd.decay_scope = DecayScope::weights_only; }, "No weight decay on norms and biases");
@@ -167,22 +128,20 @@ void declare_optimizer(CLI::App& app, Recipe& recipe) {
 
 void declare_schedule(CLI::App& app, Recipe& recipe) {
   LearningRate& rate = recipe.learning_rate;
-  app.add_option("--lr,--learning-rate", rate.rate, "Peak learning rate for a global batch of --lr-batch")
-      ->check(CLI::PositiveNumber)
+  add_number(app, "--lr,--learning-rate", rate.rate, above_zero, "Peak learning rate for a global batch of --lr-batch")
       ->type_name("RATE");
-  app.add_option("--lr-batch", rate.base_batch,
-                 "The rate grows in proportion to the global batch from here; 0: --lr is taken as it is")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31))
+  add_number(app, "--lr-batch", rate.base_batch, any_count_or_none,
+             "The rate grows in proportion to the global batch from here; 0: --lr is taken as it is")
       ->type_name("SAMPLES");
   add_choice(app, "--schedule", schedules, rate.schedule, name_of(schedules, rate.schedule), "Course of the rate");
-  app.add_option("--warmup", rate.warmup_epochs, "Epochs (or parts of one) of rising rate; unset: a fifth of all")
-      ->check(CLI::Range(0.0, largest))
+  add_number(app, "--warmup", rate.warmup_epochs, from_zero,
+             "Epochs (or parts of one) of rising rate; unset: a fifth of all")
       ->type_name("EPOCHS");
-  app.add_option("--milestones", rate.milestones, "With --schedule step: epochs after which the rate falls")
-      ->check(CLI::Range(0.0, largest))
+  add_numbers(app, "--milestones", rate.milestones, from_zero,
+              "With --schedule step: epochs after which the rate falls")
       ->type_name("EPOCHS");
-  app.add_option("--lr-factor", rate.factor, "With --schedule step: the rate is multiplied by this at each milestone")
-      ->check(CLI::PositiveNumber)
+  add_number(app, "--lr-factor", rate.factor, above_zero,
+             "With --schedule step: the rate is multiplied by this at each milestone")
       ->type_name("FACTOR");
 }
 
@@ -190,10 +149,10 @@ void declare_reduce(CLI::App& app, ReducePlan& reduce) {
   add_choice(app, "--reduce", reducers, reduce.reducer, reduce.reducer,
              "How gradients are summed over ranks; nccl: between GPUs; shared: through memory, on one node");
   constexpr std::int64_t mebibyte = 1 << 20;
-  app.add_option_function<std::int64_t>(
-         "--bucket-mib", [&reduce](std::int64_t count) { reduce.bucket_bytes = count * mebibyte; },
-         "Gradients that are summed in one go; 0: as latency and bandwidth, measured at the start, suggest")
-      ->check(CLI::Range(0, 1024))
+  const auto set_bucket = [&reduce](std::int64_t count) { reduce.bucket_bytes = count * mebibyte; };
+  add_number_function<std::int64_t>(
+      app, "--bucket-mib", set_bucket, {0, 1024},
+      "Gradients that are summed in one go; 0: as latency and bandwidth, measured at the start, suggest")
       ->default_str(std::to_string(reduce.bucket_bytes / mebibyte))
       ->type_name("MIB");
   add_choice(app, "--wire", wires, reduce.wire, name_of(wires, reduce.wire),
@@ -204,19 +163,17 @@ void declare_output(CLI::App& app, Recipe& recipe) {
   app.add_option("--output", recipe.output,
                  "Folder for metrics.jsonl, summary.json and model.h5; unset: none is written")
       ->type_name("FOLDER");
-  app.add_option("--report-every", recipe.report_every, "Steps between two lines of a log file and of metrics.jsonl")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
+  add_number(app, "--report-every", recipe.report_every, any_count,
+             "Steps between two lines of a log file and of metrics.jsonl")
       ->type_name("STEPS");
 }
 
 void declare_watch(CLI::App& app, Recipe& recipe) {
-  app.add_option("--hang-timeout", recipe.hang_timeout_seconds,
-                 "A rank that gets no further for so long is named and ends the job; 0: never")
-      ->check(CLI::Range(0.0, largest))
+  add_number(app, "--hang-timeout", recipe.hang_timeout_seconds, from_zero,
+             "A rank that gets no further for so long is named and ends the job; 0: never")
       ->type_name("SECONDS");
-  app.add_option("--audit-every", recipe.audit_every,
-                 "Steps between two comparisons of all ranks' weights; a rank that deviates ends the job; 0: never")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31))
+  add_number(app, "--audit-every", recipe.audit_every, any_count_or_none,
+             "Steps between two comparisons of all ranks' weights; a rank that deviates ends the job; 0: never")
       ->type_name("STEPS");
 }
 

@@ -38,13 +38,34 @@ std::string versions_text() {
   return text;
 }
 
+// CLI11 would read whatever stands behind a flag: --tf32=0x1 for yes, --tf32=on-the-gpu for nothing at all.
+void refuse_values_of_flags(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() == 0) option->disable_flag_override();
+  }
+  for (CLI::App* command : app.get_subcommands({})) refuse_values_of_flags(*command);
+}
+
+// CLI11's words without the stop at the end; ours where its own are hard to understand.
+std::string words_of(const CLI::ParseError& error) {
+  constexpr std::string_view flag_with_value = " was given a disallowed flag override";
+  constexpr std::string_view without_value = ": 1 required ";
+  std::string_view words = error.what();
+  words = words.substr(0, words.find_last_not_of(". \n") + 1);
+  if (words.ends_with(flag_with_value)) {
+    return fmt::format("--{} takes no value", words.substr(0, words.size() - flag_with_value.size()));
+  }
+  const std::size_t at = words.find(without_value);
+  if (at != std::string_view::npos && words.ends_with(" missing")) {
+    return fmt::format("{} wants a value", words.substr(0, at));
+  }
+  return std::string(words);
+}
+
 // CLI11's words end where ours go on.
 std::string mistake(const CLI::App& app, const CLI::ParseError& error) {
   const auto* const extra = dynamic_cast<const CLI::ExtrasError*>(&error);
-  if (extra == nullptr)
-    return fmt::format(
-        "{}. See --help.",
-        std::string_view(error.what()).substr(0, std::string_view(error.what()).find_last_not_of(". \n") + 1));
+  if (extra == nullptr) return fmt::format("{}. See --help.", words_of(error));
   const std::vector<std::string> words = app.remaining(true);
   const std::string word = words.empty() ? "" : words.front().substr(0, words.front().find('='));
   const std::string nearest = nearest_option(app, word);
@@ -79,6 +100,7 @@ std::optional<int> parse_options(int argc, char** argv, const std::function<void
   app.set_version_flag("--version", versions_text, "Print the versions of the program and of every library");
   app.get_formatter()->column_width(34);
   declare(app);
+  refuse_values_of_flags(app);
   try {
     app.parse(argc, argv);
     return std::nullopt;

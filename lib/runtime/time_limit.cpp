@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <limits>
 #include <memory>
+
+#include "base/number.hpp"
 
 namespace lockstep {
 
@@ -19,8 +22,9 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-bool is_number(const std::string& text) {
-  return !text.empty() && text.size() < 18 && text.find_first_not_of("0123456789") == std::string::npos;
+// A number of Slurm's: a job, or seconds since 1970.
+std::optional<std::int64_t> number_in(const char* name) {
+  return parse_number(environment(name), NumberRange<std::int64_t>{0, std::int64_t{1} << 53});
 }
 
 std::string output_of(const std::string& command) {
@@ -42,11 +46,10 @@ std::optional<double> parse_slurm_time(const std::string& text) {
 }
 
 std::optional<double> slurm_end_time() {
-  const std::string told = environment("SLURM_JOB_END_TIME");
-  if (is_number(told)) return std::strtod(told.c_str(), nullptr);
-  const std::string job = environment("SLURM_JOB_ID");
-  if (!is_number(job)) return std::nullopt;
-  return parse_slurm_time(output_of(fmt::format("timeout 10 squeue -h -j {} -o %e 2>/dev/null", job)));
+  if (const std::optional<std::int64_t> told = number_in("SLURM_JOB_END_TIME")) return static_cast<double>(*told);
+  const std::optional<std::int64_t> job = number_in("SLURM_JOB_ID");
+  if (!job) return std::nullopt;
+  return parse_slurm_time(output_of(fmt::format("timeout 10 squeue -h -j {} -o %e 2>/dev/null", *job)));
 }
 
 TimeLimit::TimeLimit(std::optional<double> limit_seconds) : seconds_(limit_seconds) {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include "base/number.hpp"
 
 namespace lockstep {
 
@@ -15,11 +15,7 @@ std::optional<std::int64_t> count_before(std::string_view text, std::string_view
   } else if (text.ends_with(one)) {
     text.remove_suffix(one.size());
   }
-  constexpr std::int64_t largest = std::int64_t{1} << 40;
-  std::int64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const bool is_count = error == std::errc() && end == text.data() + text.size() && count >= 1 && count <= largest;
-  return is_count ? std::optional(count) : std::nullopt;
+  return parse_number(text, NumberRange<std::int64_t>{1, std::int64_t{1} << 40});
 }
 
 // Adds one of the words that stand between commas.

@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/number.hpp"
 #include "runtime/rank_view.hpp"
 
 namespace lockstep {
@@ -60,7 +61,8 @@ LockHolder this_lock_holder() { return lock_holder_of(::getpid()); }
 LockHolder lock_holder_of(std::int64_t process) {
   LockHolder holder;
   holder.job = word_of_environment("SLURM_JOB_ID");
-  holder.restarts = std::strtoll(word_of_environment("SLURM_RESTART_COUNT").c_str(), nullptr, 10);
+  constexpr NumberRange<std::int64_t> restarts{0, std::int64_t{1} << 40};
+  holder.restarts = parse_number(word_of_environment("SLURM_RESTART_COUNT"), restarts).value_or(0);
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   holder.host = host.data();

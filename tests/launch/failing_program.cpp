@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "launch/number_option.hpp"
 #include "launch/run.hpp"
 #include "runtime/failure_report.hpp"
 #include "runtime/rank_status.hpp"
@@ -27,14 +28,16 @@ struct FailingOptions {
   std::string output;
   double hang_timeout = 0;
   int ending = 0;
+  bool quietly = false;
 
   void declare(CLI::App& app) {
     app.description("Ends as told.");
     app.add_option("--how", how, "finish, throw, ...");
-    app.add_option("--rank", rank, "which rank does so");
+    add_number(app, "--rank", rank, {-1, 1000}, "which rank does so");
     app.add_option("--output", output, "folder for failure.json");
-    app.add_option("--hang-timeout", hang_timeout, "seconds");
-    app.add_option("--ending", ending, "the code to end with in good order");
+    add_number(app, "--hang-timeout", hang_timeout, {0, 1000}, "seconds");
+    app.add_flag("--quietly", quietly, "nothing else");
+    add_number(app, "--ending", ending, {0, 255}, "the code to end with in good order");
   }
   double hang_timeout_seconds() const { return hang_timeout; }
 };

@@ -119,7 +119,7 @@ TEST_F(GpuRanksTest, the_cpu_is_refused) {
 TEST_F(GpuRanksTest, what_is_no_count_is_refused) {
   for (const std::string value : {"0", "-1", "two", "1025", "2x", "ALL"}) {
     expect_refused(run(2, {"--gpus=" + value}),
-                   "--gpus: '" + value + "' is neither a number from 1 to 1024 nor 'all'. See --help.");
+                   "--gpus: '" + value + "' is no whole number from 1 to 1024, nor is it 'all'. See --help.");
   }
 }
 

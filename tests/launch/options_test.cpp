@@ -109,6 +109,57 @@ TEST_F(OptionsTest, virtual_ranks_want_the_same_bits_in_every_run) {
   EXPECT_TRUE(device_.deterministic);
 }
 
+// nan passed CLI11's checks of ranges: with --hang-timeout nan no rank was ever late.
+TEST_F(OptionsTest, what_is_no_finite_number_is_refused_everywhere) {
+  for (const std::string option : {"--momentum", "--weight-decay", "--label-smoothing", "--lr", "--lr-factor",
+                                   "--warmup", "--milestones", "--hang-timeout", "--epochs", "--seed", "--threads"}) {
+    for (const std::string text : {"nan", "inf", "-inf", "1e400", "0x10", "1_000", "1,000", "12abc", "+1", "-1"}) {
+      const std::string words = parse(option + " " + text);
+      EXPECT_TRUE(words.starts_with(option + ": '" + text + "' is no ")) << option << ' ' << text << ": " << words;
+    }
+  }
+}
+
+TEST_F(OptionsTest, spaces_and_no_text_are_no_number) {
+  for (const std::string text : {"", " ", "1 ", " 1"}) {
+    std::vector<std::string> reversed = {text, "--epochs", "d", "--data"};
+    try {
+      app_.parse(reversed);
+      FAIL() << "'" << text << "' is taken";
+    } catch (const CLI::ParseError& error) {
+      EXPECT_EQ(error.what(), "--epochs: '" + text + "' is no whole number from 1 to 1000000");
+    }
+  }
+}
+
+// 2^64 and -1 became 2^64 - 1, 010 became eight.
+TEST_F(OptionsTest, a_seed_is_what_was_written) {
+  EXPECT_EQ(parse("--seed 18446744073709551616"),
+            "--seed: '18446744073709551616' is no whole number from 0 to 18446744073709551615");
+  EXPECT_EQ(parse("--seed -1"), "--seed: '-1' is no whole number from 0 to 18446744073709551615");
+  EXPECT_EQ(parse("--seed 18446744073709551615"), "");
+  EXPECT_EQ(recipe_.seed, 18446744073709551615U);
+  EXPECT_EQ(parse("--seed 010"), "");
+  EXPECT_EQ(recipe_.seed, 10U);
+}
+
+TEST_F(OptionsTest, a_whole_number_may_have_an_exponent) {
+  EXPECT_EQ(parse("--epochs 1e5 --report-every 1.5e3"), "");
+  EXPECT_EQ(recipe_.epochs, 100'000);
+  EXPECT_EQ(recipe_.report_every, 1500);
+  EXPECT_EQ(parse("--epochs 1.5"), "--epochs: '1.5' is no whole number from 1 to 1000000");
+}
+
+// The range was said to end at 17976931348623157081452742373170435...
+TEST_F(OptionsTest, a_range_is_said_in_words) {
+  EXPECT_EQ(parse("--momentum nan"), "--momentum: 'nan' is no number from 0 to 0.9999");
+  EXPECT_EQ(parse("--lr 0"), "--lr: '0' is no number above 0 and up to 1000000000");
+  EXPECT_EQ(parse("--lr-factor -2"), "--lr-factor: '-2' is no number above 0 and up to 1000000000");
+  EXPECT_EQ(parse("--bucket-mib 1025"), "--bucket-mib: '1025' is no whole number from 0 to 1024");
+  EXPECT_EQ(parse("--batch-per-rank 0"), "--batch-per-rank: '0' is no whole number from 1 to 2147483648");
+  EXPECT_EQ(parse("--milestones 1 two"), "--milestones: 'two' is no number from 0 to 1000000000");
+}
+
 TEST_F(OptionsTest, an_unknown_value_names_the_known_ones) {
   EXPECT_EQ(parse("--schedule linear"), "--schedule: unknown value 'linear'. Known: constant, step, cosine, one-cycle");
   EXPECT_EQ(parse("--precision fp8"), "--precision: unknown value 'fp8'. Known: fp32, bf16, fp16");
@@ -157,7 +208,9 @@ TEST_F(OptionsTest, what_is_no_interval_or_time_is_answered_with_examples) {
       parse("--checkpoint-every often"),
       "--checkpoint-every: 'often' is no interval. Write steps (500), epochs (2epochs) or a time (10min, 90s, 1h)");
   EXPECT_EQ(parse("--time-limit 90"), "--time-limit: '90' is no time. Write 90s, 10min or 1.5h");
-  EXPECT_EQ(parse("--keep-latest 0"), "--keep-latest: Value 0 not in range 1 to 1000000");
+  EXPECT_EQ(parse("--time-limit nan"), "--time-limit: 'nan' is no time. Write 90s, 10min or 1.5h");
+  EXPECT_EQ(parse("--time-limit 1e400h"), "--time-limit: '1e400h' is no time. Write 90s, 10min or 1.5h");
+  EXPECT_EQ(parse("--keep-latest 0"), "--keep-latest: '0' is no whole number from 1 to 1000000");
   EXPECT_EQ(parse("--new-head"), "--new-head requires --init-from");
 }
 

@@ -242,7 +242,24 @@ TEST_F(RunTest, a_wrong_option_names_the_nearest_and_ends_all_ranks_with_2) {
 TEST_F(RunTest, a_wrong_value_ends_with_2) {
   const ProgramResult result = run(0, {"--rank", "one"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.errors, line(0, "Could not convert: --rank = one. See --help."));
+  EXPECT_EQ(result.errors, line(0, "--rank: 'one' is no whole number from -1 to 1000. See --help."));
+}
+
+// --tf32=0x1 was yes, --tf32=maybe was nothing at all.
+TEST_F(RunTest, a_flag_with_a_value_ends_with_2) {
+  for (const std::string value : {"0x1", "no", "12abc"}) {
+    const ProgramResult result = run(0, {"--quietly=" + value});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.errors, line(0, "--quietly takes no value. See --help."));
+  }
+}
+
+TEST_F(RunTest, an_option_without_its_value_ends_with_2) {
+  for (const std::vector<std::string>& options : {std::vector<std::string>{"--rank"}, {"--rank="}}) {
+    const ProgramResult result = run(0, options);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.errors, line(0, "--rank wants a value. See --help."));
+  }
 }
 
 TEST_F(RunTest, help_and_versions_are_printed_once) {

@@ -76,8 +76,10 @@ TEST_F(TimeLimitTest, what_is_no_job_number_reaches_no_shell) {
   let_squeue_say("2040-01-01T00:00:00");
   ::setenv("SLURM_JOB_ID", "17; touch broken", 1);
   EXPECT_EQ(slurm_end_time(), std::nullopt);
-  ::setenv("SLURM_JOB_END_TIME", "soon", 1);
-  EXPECT_EQ(slurm_end_time(), std::nullopt);
+  for (const char* text : {"soon", "nan", "0x7fffffff", "-1", "99999999999999999999", ""}) {
+    ::setenv("SLURM_JOB_END_TIME", text, 1);
+    EXPECT_EQ(slurm_end_time(), std::nullopt) << text;
+  }
 }
 
 TEST_F(TimeLimitTest, squeues_times_are_local) {

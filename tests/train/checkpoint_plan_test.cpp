@@ -25,12 +25,34 @@ TEST(CheckpointIntervalTest, steps_epochs_and_times_are_read) {
   EXPECT_EQ(read("5s"), "5s");
   EXPECT_EQ(read("2h"), "120min");
   EXPECT_EQ(read("10min,500,3epochs"), "500,3epochs,10min");
+  EXPECT_EQ(read("1e3"), "1000");
+  EXPECT_EQ(read("010epochs"), "10epochs");
   EXPECT_EQ(checkpoint_interval_text({}), "1epoch,10min");
 }
 
 TEST(CheckpointIntervalTest, what_is_none_is_refused) {
-  for (const char* text : {"", "0", "-3", "1.5", "epoch", "0epochs", "1.5epochs", "min", "0min", "-1h", "10 min",
-                           "500,", ",500", "nanmin", "infs", "1e99h", "99999999999999999999", "10minutes", "500x"}) {
+  for (const char* text : {"",
+                           "0",
+                           "-3",
+                           "1.5",
+                           "epoch",
+                           "0epochs",
+                           "1.5epochs",
+                           "min",
+                           "0min",
+                           "-1h",
+                           "10 min",
+                           "500,",
+                           ",500",
+                           "nan",
+                           "nanmin",
+                           "infs",
+                           "1e99h",
+                           "1e400h",
+                           "99999999999999999999",
+                           "10minutes",
+                           "500x",
+                           "0x10"}) {
     EXPECT_EQ(read(text), "none") << text;
   }
 }

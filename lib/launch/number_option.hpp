@@ -1,0 +1,77 @@
+// Options whose values are numbers. No other way declares one: so all of them take the same texts (base/number.hpp),
+// refuse the others in the same words, and none is converted by CLI11, which takes nan, reads 010 as eight and turns
+// 2^64 into 2^64 - 1.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/number.hpp"
+
+namespace lockstep {
+
+// Objects to what is not in `range`; --help shows it.
+template <typename Number>
+CLI::Validator number_check(const NumberRange<Number>& range) {
+  const auto check = [range](const std::string& text) {
+    return parse_number(text, range) ? std::string() : no_number_words(text, range);
+  };
+  return {check, range_words(range), "number"};
+}
+
+// The type that --help shows where the program states no other.
+template <typename Number>
+const char* number_type() {
+  if (!std::is_integral_v<Number>) return "FLOAT";
+  return std::is_signed_v<Number> ? "INT" : "UINT";
+}
+
+// Gives the number to `set`.
+template <typename Number>
+CLI::Option* add_number_function(CLI::App& app, const std::string& flag,
+                                 const std::function<void(std::type_identity_t<Number>)>& set,
+                                 const NumberRange<Number>& range, const std::string& help) {
+  const auto set_parsed = [set, range](const std::string& text) { set(parse_number(text, range).value()); };
+  return app.add_option_function<std::string>(flag, set_parsed, help)
+      ->check(number_check(range))
+      ->type_name(number_type<Number>());
+}
+
+// --help shows what `target` holds now as the default.
+template <typename Number>
+CLI::Option* add_number(CLI::App& app, const std::string& flag, Number& target,
+                        const NumberRange<std::type_identity_t<Number>>& range, const std::string& help) {
+  const auto set = [&target](Number number) { target = number; };
+  return add_number_function<Number>(app, flag, set, range, help)->default_str(number_text(target));
+}
+
+// A number that may stay unset.
+template <typename Number>
+CLI::Option* add_number(CLI::App& app, const std::string& flag, std::optional<Number>& target,
+                        const NumberRange<std::type_identity_t<Number>>& range, const std::string& help) {
+  const auto set = [&target](Number number) { target = number; };
+  return add_number_function<Number>(app, flag, set, range, help)
+      ->default_str(target ? number_text(*target) : std::string());
+}
+
+// One number or several, in place of those that `target` holds.
+template <typename Number>
+CLI::Option* add_numbers(CLI::App& app, const std::string& flag, std::vector<Number>& target,
+                         const NumberRange<std::type_identity_t<Number>>& range, const std::string& help) {
+  const auto set_all = [&target, range = NumberRange<Number>(range)](const std::vector<std::string>& texts) {
+    target.clear();
+    for (const std::string& text : texts) target.push_back(parse_number(text, range).value());
+  };
+  std::string shown;
+  for (const Number number : target) shown += (shown.empty() ? "" : ",") + number_text(number);
+  return app.add_option_function<std::vector<std::string>>(flag, set_all, help)
+      ->check(number_check<Number>(range))
+      ->default_str("[" + shown + "]")
+      ->type_name(number_type<Number>());
+}
+
+}  // namespace lockstep
