@@ -11,6 +11,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/error.hpp"
+#include "base/system_failure.hpp"
 
 namespace lockstep {
 namespace {
@@ -18,25 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void throw_unwritable(const fs::path& path, int error_number) {
-  switch (error_number) {
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-      throw Error(fmt::format("cannot write '{}': {}. Free some space there and run again.", path.string(),
-                              system_words(error_number)));
-    case EACCES:
-    case EPERM:
-    case EROFS:
-    case ENOENT:
-    case ENOTDIR:
-    case EISDIR:
-    case ENAMETOOLONG:
-      throw Error(Failure::usage, fmt::format("cannot write '{}': {}. Choose a folder that you may write to.",
-                                              path.string(), system_words(error_number)));
-    default:
-      throw Error(fmt::format("cannot write '{}': {}. Is the file system in order?", path.string(),
-                              system_words(error_number)));
-  }
+  throw system_failure(fmt::format("cannot write '{}'", path.string()), error_number, Access::writing);
 }
 
 bool write_all(int file, std::span<const std::byte> bytes) {

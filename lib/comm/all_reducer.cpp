@@ -1,9 +1,11 @@
 #include "comm/all_reducer.hpp"
 
+#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/system_failure.hpp"
 #include "comm/mpi_all_reducer.hpp"
 #include "comm/shared_all_reducer.hpp"
 
@@ -17,13 +19,14 @@ std::unique_ptr<AllReducer> make_cpu_all_reducer(const std::string& name, const 
   const bool nobody_shares = world.max(node.size()) == 1;
   if (name == "mpi" || (name == "auto" && nobody_shares)) return make_mpi_all_reducer(world);
 
-  std::string reason;
+  NoSharedMemory reason;
   std::unique_ptr<AllReducer> shared = make_shared_all_reducer(world, sharing_groups(world, node), bytes, reason);
   if (shared != nullptr) return shared;
+  const std::string_view advice = remedy_for(reason.error_number, Access::shared_memory).advice;
   require(name == "auto", Failure::out_of_memory,
-          "cannot sum gradients through {} (--reduce shared). Enlarge /dev/shm, or use --reduce mpi?", reason);
+          "cannot sum gradients through {} (--reduce shared). {} Or use --reduce mpi?", reason.words, advice);
   if (world.rank() == 0) {
-    log::warning("gradients are summed by MPI, which is slower: cannot have {}. Enlarge /dev/shm?", reason);
+    log::warning("gradients are summed by MPI, which is slower: cannot have {}. {}", reason.words, advice);
   }
   return make_mpi_all_reducer(world);
 }

@@ -188,13 +188,14 @@ SharingGroups sharing_groups(const Communicator& world, const Communicator& node
 }
 
 std::unique_ptr<AllReducer> make_shared_all_reducer(const Communicator& world, SharingGroups groups, std::int64_t bytes,
-                                                    std::string& reason) {
+                                                    NoSharedMemory& reason) {
   const std::int64_t capacity = whole_lines(bytes);
   const std::int64_t needed = SharedAllReducer::bytes_needed(groups.node.size(), capacity);
   std::unique_ptr<SharedSegment> segment = SharedSegment::create(groups.node, needed, reason);
   // A node that lacks the memory decides for all; its own words stay with its own ranks.
-  if (world.sum(segment == nullptr ? 1 : 0) > 0) {
-    if (reason.empty()) reason = "another node lacks the shared memory";
+  const auto largest_error = static_cast<int>(world.max(reason.error_number));
+  if (largest_error != 0) {
+    if (reason.error_number == 0) reason = {"the shared memory that another node lacks", largest_error};
     return nullptr;
   }
   return std::make_unique<SharedAllReducer>(world.size(), std::move(groups), std::move(segment), capacity);

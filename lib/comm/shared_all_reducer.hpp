@@ -10,6 +10,7 @@
 #include <string>
 
 #include "comm/all_reducer.hpp"
+#include "comm/shared_segment.hpp"
 
 namespace lockstep {
 
@@ -27,6 +28,6 @@ SharingGroups sharing_groups(const Communicator& world, const Communicator& node
 // Collective. Room for `bytes` of gradients. Null on every rank alike if a node lacks the shared memory; `reason` says
 // why.
 std::unique_ptr<AllReducer> make_shared_all_reducer(const Communicator& world, SharingGroups groups, std::int64_t bytes,
-                                                    std::string& reason);
+                                                    NoSharedMemory& reason);
 
 }  // namespace lockstep

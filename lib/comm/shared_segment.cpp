@@ -50,7 +50,7 @@ int back_part(int file, std::int64_t bytes, const Communicator& node) {
 }  // namespace
 
 std::unique_ptr<SharedSegment> SharedSegment::create(const Communicator& node, std::int64_t bytes,
-                                                     std::string& reason) {
+                                                     NoSharedMemory& reason) {
   assert(bytes >= node.size());  // every rank has a part to back
   const std::string name = node.broadcast(node.rank() == 0 ? random_name() : "", 0);
   const Descriptor file(open_in_turn(name, node));
@@ -65,7 +65,7 @@ std::unique_ptr<SharedSegment> SharedSegment::create(const Communicator& node, s
     largest_error = static_cast<int>(node.max(segment == nullptr ? ENOMEM : 0));
   }
   if (largest_error == 0) return segment;
-  reason = fmt::format("{} bytes of shared memory on a node: {}", bytes, system_words(largest_error));
+  reason = {fmt::format("{} bytes of shared memory on a node: {}", bytes, system_words(largest_error)), largest_error};
   return nullptr;
 }
 

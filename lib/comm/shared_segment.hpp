@@ -10,13 +10,19 @@
 
 namespace lockstep {
 
+// Why shared memory could not be had.
+struct NoSharedMemory {
+  std::string words;     // "4096 bytes of shared memory on a node: No space left on device"
+  int error_number = 0;  // for remedy_for()
+};
+
 // A mapping of zeros, backed in full before anybody touches it: a full /dev/shm is an error at start and not a SIGBUS
 // in the middle of a step. Its name is gone once every rank has it open, so nothing is left behind however the ranks
 // end.
 class SharedSegment {
  public:
   // Collective over `node`, whose ranks share memory. Null on every rank alike if it cannot be had; `reason` says why.
-  static std::unique_ptr<SharedSegment> create(const Communicator& node, std::int64_t bytes, std::string& reason);
+  static std::unique_ptr<SharedSegment> create(const Communicator& node, std::int64_t bytes, NoSharedMemory& reason);
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;
   SharedSegment& operator=(const SharedSegment&) = delete;

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/system_failure.hpp"
 
 namespace lockstep {
 namespace {
@@ -36,9 +37,10 @@ std::string difference(const Json& before, const Json& now) {
 void make_folder(const fs::path& folder) {
   std::error_code reason;
   fs::create_directories(folder, reason);
-  require(!reason, Failure::usage,
-          "cannot create the folder '{}' (--output): {}. Choose a folder that you may write to.", folder.string(),
-          reason.message());
+  if (reason) {
+    throw system_failure(fmt::format("cannot create the folder '{}'", folder.string()), reason.value(), Access::writing,
+                         "--output");
+  }
 }
 
 void remove_partial_files(const fs::path& folder) {
@@ -70,8 +72,10 @@ void prepare_conversion_folder(const SourceDescription& source, std::int64_t tra
   } else {
     remove_partial_files(output);
     const fs::directory_iterator entries(output, reason);
-    require(!reason, Failure::usage, "cannot list the folder '{}' (--output): {}. Check its permissions.",
-            output.string(), reason.message());
+    if (reason) {
+      throw system_failure(fmt::format("cannot list the folder '{}'", output.string()), reason.value(), Access::reading,
+                           "--output");
+    }
     require(entries == fs::directory_iterator(), Failure::usage,
             "'{}' is not empty and was not made by make_shards (--output). Choose another folder.", output.string());
     write_file_atomically(record, now.dump(1) + '\n');

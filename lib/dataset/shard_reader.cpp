@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cerrno>
 #include <cstring>
 #include <system_error>
 
 #include "base/file.hpp"
 #include "base/hdf5.hpp"
+#include "base/system_failure.hpp"
 #include "dataset/hash.hpp"
 #include "dataset/shard.hpp"
 #include "dataset/shard_format.hpp"
@@ -16,9 +18,12 @@ namespace {
 MappedFile map_shard(const std::filesystem::path& path) try {
   return MappedFile(path);
 } catch (const std::system_error& reason) {
-  throw Error(Failure::bad_data,
-              fmt::format("cannot open shard '{}': {} (listed in manifest.json). Re-run make_shards?", path.string(),
-                          system_words(reason.code().value())));
+  const std::string task = fmt::format("cannot open shard '{}'", path.string());
+  constexpr std::string_view why = "listed in manifest.json";
+  const int error_number = reason.code().value();
+  require(error_number != ENOENT, Failure::bad_data, "{}: {} ({}). Re-run make_shards?", task,
+          system_words(error_number), why);
+  throw system_failure(task, error_number, Access::reading, why);
 }
 
 // Every check names the file and ends in Error(bad_data).

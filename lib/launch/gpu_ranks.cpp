@@ -108,7 +108,9 @@ std::vector<std::string> words_for_gpus(const std::vector<std::string>& words,
 std::optional<int> spread_over_gpus(int argc, char** argv, const std::function<std::size_t()>& count) {
   std::vector<std::string> words(argv, argv + argc);
   try {
-    words.at(0) = std::filesystem::read_symlink("/proc/self/exe");  // argv[0] may be a name that only PATH completes
+    std::error_code unknown;  // argv[0] may be a name that only PATH completes
+    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+    if (!unknown) words.at(0) = program;
     std::vector<std::string> launch = words_for_gpus(words, count);
     if (launch.empty()) return std::nullopt;
     std::vector<char*> pointers;

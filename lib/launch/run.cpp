@@ -8,15 +8,18 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 
 #include "base/error.hpp"
 #include "base/hdf5.hpp"
 #include "base/log.hpp"
+#include "base/system_failure.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/mpi_session.hpp"
 #include "launch/local_gpus.hpp"
@@ -33,6 +36,11 @@ struct Failed {
   std::string sentence;
 };
 
+Failed refused(std::string_view task, const std::error_code& reason) {
+  const Error error = system_failure(task, reason.default_error_condition().value(), Access::reading);
+  return {error.exit_code(), error.what()};
+}
+
 // Call inside a handler, or where an exception is being handled.
 Failed describe_current_exception() {
   try {
@@ -42,6 +50,10 @@ Failed describe_current_exception() {
   } catch (const std::bad_alloc&) {
     return {static_cast<int>(Failure::out_of_memory),
             "out of memory: the system gave none. Choose a smaller batch, or fewer ranks on this node."};
+  } catch (const std::filesystem::filesystem_error& error) {
+    return refused(fmt::format("cannot use '{}'", error.path1().string()), error.code());
+  } catch (const std::system_error& error) {
+    return refused("the system refused a request", error.code());
   } catch (const std::exception& error) {
     return {static_cast<int>(Failure::other), error.what()};
   } catch (...) {

@@ -40,6 +40,7 @@ struct State {
   Target folder;
   std::shared_ptr<const void> lock;  // of the folder
   int rank = 0;
+  std::atomic<bool> left_to_others = false;
   std::atomic<std::int64_t> step = -1;
   std::atomic<std::atomic<int>*> told = nullptr;
   std::atomic<std::atomic<int>*> code = nullptr;
@@ -199,6 +200,8 @@ void clear() {
   if (state.folder.is_set) ::unlink(state.folder.file.data());
 }
 
+void leave_to_others() noexcept { state.left_to_others = true; }
+
 void set_step(std::int64_t step) noexcept { state.step.store(step, std::memory_order_relaxed); }
 
 bool write(const Cause& cause) noexcept {
@@ -208,6 +211,7 @@ bool write(const Cause& cause) noexcept {
 }
 
 bool write_of(int rank, std::string_view host, const Cause& cause) noexcept {
+  if (state.left_to_others) return false;
   const int saved_errno = errno;
   std::atomic<int>* const told = state.told;
   int nobody = Shared::nobody_tells;

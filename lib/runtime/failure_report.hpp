@@ -44,6 +44,9 @@ void set_folder(const std::filesystem::path& folder, std::shared_ptr<const void>
 void clear();
 
 void set_step(std::int64_t step) noexcept;
+// Where all ranks of a node fail alike and share no memory to see it in: this rank tells nothing from now on, and
+// write() returns false.
+void leave_to_others() noexcept;
 
 struct Cause {
   int code = 1;

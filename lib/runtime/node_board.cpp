@@ -2,9 +2,10 @@
 
 #include <cstdint>
 #include <new>
-#include <string>
 
 #include "base/error.hpp"
+#include "base/system_failure.hpp"
+#include "runtime/failure_report.hpp"
 
 namespace lockstep {
 
@@ -22,10 +23,11 @@ NodeBoard::NodeBoard(const Communicator& node) {
     return;
   }
   const std::int64_t bytes = node.size() * std::int64_t{sizeof(RankStatus)};
-  std::string reason;
+  NoSharedMemory reason;
   segment_ = SharedSegment::create(node, bytes + std::int64_t{sizeof(std::atomic<int>)}, reason);
-  require(segment_ != nullptr, Failure::other, "cannot watch over the ranks: cannot have {}. Enlarge /dev/shm.",
-          reason);
+  if (segment_ == nullptr && node.rank() != 0) failure_report::leave_to_others();
+  require(segment_ != nullptr, Failure::other, "cannot watch over the ranks: cannot have {}. {}", reason.words,
+          remedy_for(reason.error_number, Access::shared_memory).advice);
   statuses_ = std::launder(reinterpret_cast<RankStatus*>(segment_->data()));
   told_ = std::launder(reinterpret_cast<std::atomic<int>*>(segment_->data() + bytes));
 }

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/system_failure.hpp"
 #include "device/plan_line.hpp"
 
 namespace lockstep {
@@ -87,8 +88,8 @@ std::string file_name(std::string_view conditions) {
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  require(!error, Failure::usage, "cannot make the folder '{}': {}. Choose one that you may write to.", folder.string(),
-          error.message());
+  if (error)
+    throw system_failure(fmt::format("cannot make the folder '{}'", folder.string()), error.value(), Access::writing);
 }
 
 // An absolute path in the environment; others are to be ignored, says the specification.

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/system_failure.hpp"
 
 namespace lockstep {
 

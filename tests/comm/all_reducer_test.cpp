@@ -42,7 +42,7 @@ float sum_in_rank_order(int ranks, std::int64_t step, std::int64_t index) {
 std::unique_ptr<AllReducer> over_nodes(const std::function<int(int rank)>& node_of, std::int64_t bytes) {
   const Communicator all = world();
   const Communicator node = all.split(node_of(all.rank()), all.rank());
-  std::string reason;
+  NoSharedMemory reason;
   return make_shared_all_reducer(all, sharing_groups(all, node), bytes, reason);
 }
 
@@ -202,7 +202,7 @@ TEST(AllReducers, auto_falls_back_to_mpi_with_one_warning) {
   EXPECT_EQ(reducer->description(), "mpi (" + plural(world().size()) + ")");
   const std::string warning = "gradients are summed by MPI, which is slower: cannot have " +
                               std::to_string(world().size() * (too_many_bytes + 128)) +
-                              " bytes of shared memory on a node: No space left on device. Enlarge /dev/shm?";
+                              " bytes of shared memory on a node: No space left on device. Enlarge /dev/shm.";
   EXPECT_EQ(words.find(warning) != std::string::npos, world().rank() == 0) << words;
   EXPECT_EQ(words.empty(), world().rank() != 0) << words;
 }
@@ -215,7 +215,7 @@ TEST(AllReducers, shared_says_what_is_missing) {
     EXPECT_EQ(error.failure(), Failure::out_of_memory);
     EXPECT_EQ(error.what(), "cannot sum gradients through " + std::to_string(world().size() * (too_many_bytes + 128)) +
                                 " bytes of shared memory on a node: No space left on device (--reduce shared). "
-                                "Enlarge /dev/shm, or use --reduce mpi?");
+                                "Enlarge /dev/shm. Or use --reduce mpi?");
   }
 }
 

@@ -2,14 +2,17 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <new>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "base/error.hpp"
@@ -73,6 +76,8 @@ const std::map<std::string, std::function<void()>> ways = {
     {"throw", throw_error},
     {"throw_in_thread", [] { std::thread(throw_error).join(); }},
     {"throw_other", [] { throw std::out_of_range("map::at"); }},
+    {"throw_file_system", [] { std::filesystem::directory_iterator("/no/such/folder"); }},
+    {"throw_system", [] { throw std::system_error(EMFILE, std::generic_category()); }},
     {"bad_alloc", [] { throw std::bad_alloc(); }},
     {"kill", [] { ::kill(::getpid(), SIGKILL); }},
     {"terminate",

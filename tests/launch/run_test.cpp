@@ -163,6 +163,40 @@ TEST_F(RunTest, an_exception_of_a_library_is_told_in_its_words) {
   expect_report(1, 0, "map::at");
 }
 
+// "filesystem error: status: Too many levels of symbolic links [...]", with code 1, whatever had gone wrong.
+TEST_F(RunTest, what_the_file_system_refuses_is_told_in_our_words) {
+  for (const int ranks : {0, 2}) {
+    const ProgramResult result = run(ranks, {"--how", "throw_file_system"});
+    EXPECT_EQ(result.exit_code, 2);
+    const std::string sentence =
+        "cannot use '/no/such/folder': No such file or directory. Check the path and its permissions.";
+    EXPECT_EQ(times(result.errors, line(0, sentence)), 1U) << result.errors;
+    expect_report(2, 0, sentence);
+  }
+}
+
+TEST_F(RunTest, what_the_system_refuses_comes_with_advice) {
+  const ProgramResult result = run(0, {"--how", "throw_system"});
+  EXPECT_EQ(result.exit_code, 2);
+  expect_report(2, 0, "the system refused a request: Too many open files. Raise the limit on open files (ulimit -n).");
+}
+
+// Both ranks said so, and to enlarge it.
+TEST_F(RunTest, shared_memory_that_cannot_be_written_is_told_once) {
+  std::vector<std::string> words = {
+      "unshare", "--mount", "sh", "-c", "mount -o remount,ro,bind /dev/shm 2>/dev/null || exit 100; exec \"$@\"", "sh"};
+  const std::vector<std::string> command = under_mpirun(2, {built_program("failing_program").string()});
+  words.insert(words.end(), command.begin(), command.end());
+  const ProgramResult result = run_program(words);
+  if (result.exit_code == 100 || result.errors.find("unshare: ") != std::string::npos) {
+    GTEST_SKIP() << "mount is not permitted here";
+  }
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(times(result.errors, "cannot watch over the ranks: cannot have "), 1U) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr(" bytes of shared memory on a node: Read-only file system. Mount /dev/shm as a "
+                                       "tmpfs that everybody may write to.\n"));
+}
+
 std::string death(const std::string& words) {
   return "rank 1 on " + host() + " " + words +
          " (no rank can go on without it). Look for its last words, and at the node's memory.";

@@ -163,9 +163,9 @@ TEST_F(PlanFileTest, warns_once_where_nothing_can_be_written) {
   testing::internal::CaptureStderr();
   file().keep(a);
   const std::string warned = testing::internal::GetCapturedStderr();
-  const std::string expected = "kernel choices are not kept for the next run: cannot make the folder '" +
-                               folder().string() +
-                               "': Not a directory. Choose one that you may write to. (--plan-folder; '' keeps none)\n";
+  const std::string expected =
+      "kernel choices are not kept for the next run: cannot make the folder '" + folder().string() +
+      "': Not a directory. Choose a folder that you may write to. (--plan-folder; '' keeps none)\n";
   EXPECT_TRUE(warned.ends_with(expected)) << warned;
   EXPECT_EQ(std::ranges::count(warned, '\n'), 1);
 }

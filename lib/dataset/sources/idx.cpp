@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/system_failure.hpp"
 #include "dataset/sources/sample_source.hpp"
 
 namespace lockstep {
@@ -24,8 +25,9 @@ std::string read_idx(const std::filesystem::path& plain) {
   if (std::filesystem::exists(plain) || !std::filesystem::exists(packed)) return read_file(plain, file_limit_bytes);
 
   const std::unique_ptr<gzFile_s, GzClose> file(gzopen(packed.c_str(), "rb"));
-  require(file != nullptr, Failure::usage, "cannot read '{}': {}. Check the path and its permissions.", packed.string(),
-          system_words(errno));
+  if (file == nullptr) {
+    throw system_failure(fmt::format("cannot read '{}'", packed.string()), errno, Access::reading);
+  }
   constexpr std::size_t chunk_bytes = 1 << 20;
   std::string bytes;
   for (int got = 1; got > 0;) {
