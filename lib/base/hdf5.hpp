@@ -3,7 +3,6 @@
 
 #include <hdf5.h>
 
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,13 +14,14 @@ namespace lockstep {
 // HDF5's error stack as one line, innermost last; empties the stack.
 std::string hdf5_words();
 
-// Returns `result` unless it is negative, HDF5's sign of failure; then throws Error(failure). `task` completes the
-// sentence "HDF5 could not ...". HDF5 prints its error stack as well until silence_hdf5() is called.
+// Returns `result` unless it is negative, HDF5's sign of failure; then throws Error(bad_data). `task` completes the
+// sentence "HDF5 could not ...". For what no file decides: readers name theirs themselves. HDF5 prints its error stack
+// as well until silence_hdf5() is called.
 template <typename Result>
-Result check_h5(Result result, std::string_view task, Failure failure = Failure::bad_data,
-                std::source_location at = std::source_location::current()) {
+Result check_h5(Result result, std::string_view task) {
   if (result >= 0) return result;
-  throw Error(failure, fmt::format("HDF5 could not {}: {} [{}:{}]", task, hdf5_words(), at.file_name(), at.line()));
+  throw Error(Failure::bad_data, fmt::format("HDF5 could not {}: {}. Is there enough memory, and HDF5 installed whole?",
+                                             task, hdf5_words()));
 }
 
 // Stops HDF5 from printing its error stack to standard error, for the rest of the program.

@@ -1,8 +1,10 @@
 #include "dataset/manifest.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -177,6 +179,14 @@ std::string root_hash_of(const Json& content) {
   return xxh3_128_hex(std::as_bytes(std::span(text)));
 }
 
+// Where byte `bytes` of a text lies, counted from 1, as editors count.
+std::string place_words(std::string_view text, std::size_t bytes) {
+  const std::string_view before = text.substr(0, bytes);
+  const std::size_t line_start = before.rfind('\n') + 1;  // 0 in the first line
+  return fmt::format("line {}, column {}", 1 + std::ranges::count(before, '\n'),
+                     std::max<std::size_t>(before.size() - line_start, 1));
+}
+
 Json parse(const std::string& text, const std::filesystem::path& file) {
   const auto shallow = [&](int depth, Json::parse_event_t, Json&) {
     require(depth <= nesting_limit, Failure::bad_data, "'{}' is damaged: it is nested too deeply. Re-run make_shards?",
@@ -185,9 +195,13 @@ Json parse(const std::string& text, const std::filesystem::path& file) {
   };
   try {
     return Json::parse(text, shallow);
-  } catch (const Json::exception& reason) {
-    throw Error(Failure::bad_data,
-                fmt::format("'{}' is damaged: {}. Re-run make_shards?", file.string(), reason.what()));
+  } catch (const Json::parse_error& mistake) {
+    throw Error(Failure::bad_data, fmt::format("'{}' is damaged: it is no JSON ({}). Re-run make_shards?",
+                                               file.string(), place_words(text, mistake.byte)));
+  } catch (const Json::out_of_range&) {
+    throw Error(Failure::bad_data, fmt::format("'{}' is damaged: it holds a number beyond all bounds. Re-run "
+                                               "make_shards?",
+                                               file.string()));
   }
 }
 

@@ -142,8 +142,8 @@ std::vector<RankView> views_from_text(std::string_view text, const std::string& 
       }
       views.push_back(std::move(view));
     }
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(fmt::format("another node sent what no rank writes: {}", error.what()));
+  } catch (const nlohmann::json::exception&) {
+    throw Error("another node sent what no rank writes (its ranks cannot be watched). Do all nodes run one version?");
   }
   return views;
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/hdf5.hpp"
@@ -67,6 +68,13 @@ class TensorFileReader {
   std::vector<ParameterStore::Entry> tensors(const char* group);
 
  private:
+  // Returns `result` unless it is HDF5's sign of failure: that is then the file's. `task` completes "HDF5 could not
+  // ...".
+  template <typename Result>
+  Result checked(Result result, std::string_view task) const {
+    if (result < 0) damaged(fmt::format("HDF5 could not {}: {}", task, hdf5_words()));
+    return result;
+  }
   Hid<H5Aclose> attribute(const char* name) const;
   hsize_t attribute_count(hid_t attribute, const char* name) const;
   Hid<H5Oclose> open_link(hid_t location, const std::string& name, H5I_type_t type, const char* type_words) const;

@@ -49,12 +49,12 @@ bool TensorFileReader::has_attribute(const char* name) const { return H5Aexists(
 
 Hid<H5Aclose> TensorFileReader::attribute(const char* name) const {
   if (!has_attribute(name)) damaged(fmt::format("it has no attribute '{}'", name));
-  return Hid<H5Aclose>(check_h5(H5Aopen(file_, name, H5P_DEFAULT), "open an attribute"));
+  return Hid<H5Aclose>(checked(H5Aopen(file_, name, H5P_DEFAULT), "open an attribute"));
 }
 
 // Elements of an attribute of at most one dimension; a single value counts one.
 hsize_t TensorFileReader::attribute_count(hid_t attribute, const char* name) const {
-  const Hid<H5Sclose> space(check_h5(H5Aget_space(attribute), "read an attribute's shape"));
+  const Hid<H5Sclose> space(checked(H5Aget_space(attribute), "read an attribute's shape"));
   const hssize_t count = H5Sget_simple_extent_npoints(space);
   if (H5Sget_simple_extent_ndims(space) > 1 || count < 1 || static_cast<hsize_t>(count) > limit_texts) {
     damaged(fmt::format("its attribute '{}' has a wrong shape", name));
@@ -65,7 +65,7 @@ hsize_t TensorFileReader::attribute_count(hid_t attribute, const char* name) con
 template <typename T>
 std::vector<T> TensorFileReader::numbers(const char* name, std::size_t count) const {
   const Hid<H5Aclose> handle = attribute(name);
-  const Hid<H5Tclose> type(check_h5(H5Aget_type(handle), "read an attribute's type"));
+  const Hid<H5Tclose> type(checked(H5Aget_type(handle), "read an attribute's type"));
   const H5T_class_t wanted = std::is_floating_point_v<T> ? H5T_FLOAT : H5T_INTEGER;
   if (H5Tget_class(type) != wanted || H5Tget_size(type) != sizeof(T) || attribute_count(handle, name) != count) {
     damaged(fmt::format("its attribute '{}' has a wrong type or shape", name));
@@ -74,7 +74,7 @@ std::vector<T> TensorFileReader::numbers(const char* name, std::size_t count) co
   const hid_t memory = std::is_same_v<T, float>          ? H5T_NATIVE_FLOAT
                        : std::is_same_v<T, std::int32_t> ? H5T_NATIVE_INT32
                                                          : H5T_NATIVE_INT64;
-  check_h5(H5Aread(handle, memory, values.data()), "read an attribute");
+  checked(H5Aread(handle, memory, values.data()), "read an attribute");
   return values;
 }
 
@@ -84,15 +84,18 @@ template std::vector<std::int64_t> TensorFileReader::numbers(const char* name, s
 
 std::vector<std::string> TensorFileReader::texts(const char* name) const {
   const Hid<H5Aclose> handle = attribute(name);
-  const Hid<H5Tclose> type(check_h5(H5Aget_type(handle), "read an attribute's type"));
+  const Hid<H5Tclose> type(checked(H5Aget_type(handle), "read an attribute's type"));
   const std::size_t cell = H5Tget_size(type);
   if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 || cell < 1 || cell > limit_text_bytes) {
-    damaged(fmt::format("its attribute '{}' has a wrong type", name));
+    damaged(fmt::format("its attribute '{}' is no text of fixed length", name));
   }
   const hsize_t count = attribute_count(handle, name);
   if (count > bytes_ / cell) damaged(fmt::format("its attribute '{}' is longer than the file", name));
   std::string cells(count * cell, '\0');
-  check_h5(H5Aread(handle, hdf5_text_type(cell), cells.data()), "read an attribute");
+  const Hid<H5Tclose> text_type = hdf5_text_type(cell);
+  // ASCII, as other programs write it, is UTF-8 as it stands; HDF5 converts neither into the other.
+  checked(H5Tset_cset(text_type, H5Tget_cset(type)), "tell an attribute's characters");
+  checked(H5Aread(handle, text_type, cells.data()), "read an attribute");
   std::vector<std::string> result;
   for (hsize_t index = 0; index < count; ++index) {
     const char* text = cells.data() + index * cell;
@@ -104,9 +107,9 @@ std::vector<std::string> TensorFileReader::texts(const char* name) const {
 Hid<H5Oclose> TensorFileReader::open_link(hid_t location, const std::string& name, H5I_type_t type,
                                           const char* type_words) const {
   H5L_info_t link;
-  check_h5(H5Lget_info(location, name.c_str(), &link, H5P_DEFAULT), "look at an object");
+  checked(H5Lget_info(location, name.c_str(), &link, H5P_DEFAULT), "look at an object");
   if (link.type != H5L_TYPE_HARD) damaged(fmt::format("'{}' is a link to elsewhere", name));
-  Hid<H5Oclose> object(check_h5(H5Oopen(location, name.c_str(), H5P_DEFAULT), "open an object"));
+  Hid<H5Oclose> object(checked(H5Oopen(location, name.c_str(), H5P_DEFAULT), "open an object"));
   if (H5Iget_type(object) != type) damaged(fmt::format("'{}' is not a {}", name, type_words));
   return object;
 }
@@ -114,10 +117,10 @@ Hid<H5Oclose> TensorFileReader::open_link(hid_t location, const std::string& nam
 std::vector<ParameterStore::Entry> TensorFileReader::tensors(const char* group) {
   const bool is_root = group == std::string_view(root_group);
   if (!is_root && H5Lexists(file_, group, H5P_DEFAULT) <= 0) damaged(fmt::format("it has no group '{}'", group));
-  const Hid<H5Oclose> opened = is_root ? Hid<H5Oclose>(check_h5(H5Oopen(file_, group, H5P_DEFAULT), "open the root"))
+  const Hid<H5Oclose> opened = is_root ? Hid<H5Oclose>(checked(H5Oopen(file_, group, H5P_DEFAULT), "open the root"))
                                        : open_link(file_, group, H5I_GROUP, "group");
   H5G_info_t info;
-  check_h5(H5Gget_info(opened, &info), "list the tensors");
+  checked(H5Gget_info(opened, &info), "list the tensors");
   if (info.nlinks < 1 || info.nlinks > limit_tensors) damaged(fmt::format("it holds {} parameters", info.nlinks));
   std::vector<ParameterStore::Entry> entries;
   for (hsize_t index = 0; index < info.nlinks; ++index) entries.push_back(read_tensor(opened, index));
@@ -136,34 +139,34 @@ std::string TensorFileReader::tensor_name(hid_t group, hsize_t index) const {
 ParameterStore::Entry TensorFileReader::read_tensor(hid_t group, hsize_t index) {
   ParameterStore::Entry entry{tensor_name(group, index), {}, {}};
   const Hid<H5Oclose> object = open_link(group, entry.name, H5I_DATASET, "data set");
-  const Hid<H5Tclose> type(check_h5(H5Dget_type(object), "read a tensor's type"));
+  const Hid<H5Tclose> type(checked(H5Dget_type(object), "read a tensor's type"));
   if (H5Tequal(type, H5T_IEEE_F32LE) <= 0) damaged(fmt::format("'{}' is not 32-bit floating point", entry.name));
   entry.dims = read_dims(object, entry.name, sizeof(float));
   const std::int64_t count =
       std::accumulate(entry.dims.begin(), entry.dims.end(), std::int64_t{1}, std::multiplies<>());
   check_storage(object, entry.name, static_cast<hsize_t>(count) * sizeof(float));
   entry.values.resize(static_cast<std::size_t>(count));
-  check_h5(H5Dread(object, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, entry.values.data()), "read a tensor");
+  checked(H5Dread(object, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, entry.values.data()), "read a tensor");
   return entry;
 }
 
 std::string TensorFileReader::long_text(const char* name) {
   if (H5Lexists(file_, name, H5P_DEFAULT) <= 0) damaged(fmt::format("it has no data set '{}'", name));
   const Hid<H5Oclose> object = open_link(file_, name, H5I_DATASET, "data set");
-  const Hid<H5Tclose> type(check_h5(H5Dget_type(object), "read a text's type"));
+  const Hid<H5Tclose> type(checked(H5Dget_type(object), "read a text's type"));
   if (H5Tequal(type, H5T_STD_U8LE) <= 0) damaged(fmt::format("'{}' is not a text in bytes", name));
   const std::vector<std::int64_t> dims = read_dims(object, name, 1);
   if (dims.size() != 1) damaged(fmt::format("'{}' has {} dimensions", name, dims.size()));
   check_storage(object, name, static_cast<hsize_t>(dims[0]));
   std::string text(static_cast<std::size_t>(dims[0]), '\0');
-  check_h5(H5Dread(object, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "read a text");
+  checked(H5Dread(object, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "read a text");
   return text;
 }
 
 // Their product is no more than the file is long enough to hold.
 std::vector<std::int64_t> TensorFileReader::read_dims(hid_t dataset, const std::string& name,
                                                       std::size_t element_bytes) const {
-  const Hid<H5Sclose> space(check_h5(H5Dget_space(dataset), "read a shape"));
+  const Hid<H5Sclose> space(checked(H5Dget_space(dataset), "read a shape"));
   std::array<hsize_t, 4> dims{};
   const int ndim = H5Sget_simple_extent_ndims(space);
   if (ndim < 1 || ndim > static_cast<int>(dims.size())) damaged(fmt::format("'{}' has {} dimensions", name, ndim));
@@ -178,7 +181,7 @@ std::vector<std::int64_t> TensorFileReader::read_dims(hid_t dataset, const std::
 
 // In one piece, whole, and inside this file.
 void TensorFileReader::check_storage(hid_t dataset, const std::string& name, hsize_t bytes) {
-  const Hid<H5Pclose> creation(check_h5(H5Dget_create_plist(dataset), "read how values are stored"));
+  const Hid<H5Pclose> creation(checked(H5Dget_create_plist(dataset), "read how values are stored"));
   const bool inside = H5Pget_layout(creation) == H5D_CONTIGUOUS && H5Pget_external_count(creation) == 0;
   if (!inside || H5Dget_storage_size(dataset) != bytes) {
     damaged(fmt::format("'{}' is not stored whole in one piece", name));

@@ -63,6 +63,16 @@ TEST_F(ManifestTest, a_folder_without_one_holds_no_data_set) {
   }
 }
 
+// "[json.exception.parse_error.101] parse error at line ..." was told.
+TEST_F(ManifestTest, what_is_no_json_is_told_with_its_place) {
+  const std::string whole = text();
+  EXPECT_EQ(words_after("\"block_bytes\": ", "\"block_bytes\" "), damaged("it is no JSON (line 2, column 22)"));
+  EXPECT_EQ(words_after(text(), whole.substr(0, 10)), damaged("it is no JSON (line 2, column 8)"));
+  EXPECT_EQ(words_after(text(), "]" + whole), damaged("it is no JSON (line 1, column 1)"));
+  EXPECT_EQ(words_after(text(), "{\"format\": 1e999}"), damaged("it holds a number beyond all bounds"));
+  EXPECT_EQ(words_after(text(), ""), damaged("it is no JSON (line 1, column 1)"));
+}
+
 TEST_F(ManifestTest, a_shard_outside_the_folder_is_refused) {
   EXPECT_EQ(words_after("\"shard-1.h5\"", "\"../shard-1.h5\""), damaged("'shards[1].file' is not a plain file name"));
 }

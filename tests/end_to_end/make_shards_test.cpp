@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/file.hpp"
@@ -89,6 +90,24 @@ TEST_F(MakeShardsTest, an_output_that_is_a_file_is_refused) {
   write_file_atomically(output(), "a file");
   expect_failure(conversion(output()), 2,
                  fmt::format("'{}' is not a directory (--output). Choose a folder.", output().string()));
+}
+
+// "filesystem error: status: Too many levels of symbolic links [...]", with code 1.
+TEST_F(MakeShardsTest, a_link_that_leads_to_itself_is_told_in_one_sentence) {
+  const fs::path loop = folder_.path() / "loop";
+  fs::create_symlink("loop", loop);
+  const std::vector<std::vector<std::string>> commands = {
+      {"cifar10", "--source", loop, "--output", output()}, {"cifar100", "--source", loop, "--output", output()},
+      {"mnist", "--source", loop, "--output", output()},   {"fashion_mnist", "--source", loop, "--output", output()},
+      {"cifar10", "--source", cifar(), "--output", loop},  {"verify", loop}};
+  for (std::vector<std::string> words : commands) {
+    words.insert(words.begin(), built_program("make_shards"));
+    const ProgramResult result = run_program(words);
+    EXPECT_EQ(result.exit_code, 2) << words[1];
+    EXPECT_NE(result.errors.find("'" + loop.string()), std::string::npos) << result.errors;
+    EXPECT_EQ(result.errors.find("filesystem error"), std::string::npos) << result.errors;
+    EXPECT_EQ(std::ranges::count(result.errors, '\n'), 1) << result.errors;
+  }
 }
 
 TEST_F(MakeShardsTest, a_bad_label_leaves_nothing_behind) {
