@@ -42,12 +42,13 @@ Manifest manifest_of(const std::string& file, std::span<const std::byte> bytes) 
   return manifest;
 }
 
-std::string words_of(const std::filesystem::path& directory, const Manifest& manifest) {
+std::string words_of(const std::filesystem::path& directory, const Manifest& manifest,
+                     Failure failure = Failure::bad_data) {
   try {
     const ShardReader reader(directory, manifest, manifest.shards.front());
     return "no error";
   } catch (const Error& error) {
-    EXPECT_EQ(error.failure(), Failure::bad_data);
+    EXPECT_EQ(error.failure(), failure);
     return error.what();
   }
 }
@@ -90,6 +91,16 @@ TEST(ShardTest, a_missing_shard_is_named) {
   EXPECT_EQ(
       words_of(folder.path(), manifest_of("none.h5", bytes_of(content()))),
       "cannot open shard '" + path + "': No such file or directory (listed in manifest.json). Re-run make_shards?");
+}
+
+// "Re-run make_shards?" was the advice whatever the reason.
+TEST(ShardTest, a_shard_that_cannot_be_opened_comes_with_the_reasons_advice) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "loop.h5";
+  std::filesystem::create_symlink("loop.h5", path);
+  EXPECT_EQ(words_of(folder.path(), manifest_of("loop.h5", bytes_of(content())), Failure::usage),
+            "cannot open shard '" + path.string() +
+                "': Too many levels of symbolic links (listed in manifest.json). Check the path and its permissions.");
 }
 
 TEST(ShardTest, a_shard_that_was_cut_is_damaged) {

@@ -108,6 +108,10 @@ TEST_F(MakeShardsTest, a_link_that_leads_to_itself_is_told_in_one_sentence) {
     EXPECT_EQ(result.errors.find("filesystem error"), std::string::npos) << result.errors;
     EXPECT_EQ(std::ranges::count(result.errors, '\n'), 1) << result.errors;
   }
+  expect_failure(conversion(loop), 2,
+                 fmt::format("cannot create the folder '{}': Too many levels of symbolic links (--output). Choose a "
+                             "folder that you may write to.",
+                             loop.string()));
 }
 
 TEST_F(MakeShardsTest, a_bad_label_leaves_nothing_behind) {

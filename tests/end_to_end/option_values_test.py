@@ -28,7 +28,7 @@ def run(folder, words):
 def options_of(folder, command):
     """(name, type if it has one) of each option in --help."""
     text = run(folder, [*command, "--help"]).stdout
-    for found in re.finditer(r"^  (?:-\w,)?--([\w-]+)(?:,--[\w-]+)?(?: ([^\s:=\[]+))?", text, re.MULTILINE):
+    for found in re.finditer(r"^ {2,10}(?:-\w, *)?--([\w-]+)(?:, *--[\w-]+)?(?: ([^\s:=\[]+))?", text, re.MULTILINE):
         name, type_name = found[1], found[2] or ""
         if name not in ("help", "version"):
             yield name, type_name
