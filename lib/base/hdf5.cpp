@@ -6,7 +6,10 @@ std::string hdf5_words() {
   std::string words;
   const auto append = [](unsigned, const H5E_error2_t* entry, void* text) -> herr_t {
     auto& line = *static_cast<std::string*>(text);
-    const std::string_view description = entry->desc ? entry->desc : "";
+    // Behind this stand the date, with the end of a line in it, and flags.
+    constexpr std::string_view details = ": time = ";
+    std::string_view description = entry->desc ? entry->desc : "";
+    description = description.substr(0, description.find(details));
     if (description.empty() || line.ends_with(description)) return 0;
     if (!line.empty()) line += ": ";
     line += description;

@@ -24,7 +24,8 @@ Result check_h5(Result result, std::string_view task) {
                                              task, hdf5_words()));
 }
 
-// Stops HDF5 from printing its error stack to standard error, for the rest of the program.
+// Stops HDF5 from printing its error stack to standard error, for the rest of this thread: where it is built for
+// threads, each of them has a stack and a handler of its own.
 void silence_hdf5();
 
 // Owns an HDF5 identifier. HDF5 closes every kind of object with its own function, so the function is part of the type

@@ -16,6 +16,7 @@ void write_attribute(hid_t object, const char* name, hid_t space, hid_t type, co
 Hid<H5Pclose> hdf5_in_memory() {
   constexpr std::size_t growth_bytes = 1 << 20;
   constexpr hbool_t never_to_disk = false;
+  silence_hdf5();
   Hid<H5Pclose> access(check_h5(H5Pcreate(H5P_FILE_ACCESS), "make an access list"));
   check_h5(H5Pset_fapl_core(access, growth_bytes, never_to_disk), "keep a file in memory");
   // The oldest format that will do: newer ones carry a checksum, which H5Fget_file_image leaves wrong.

@@ -12,7 +12,8 @@
 namespace lockstep {
 
 // A file access list for files in memory, in HDF5 1.8's form: the same bytes from every newer library, checksums on all
-// of the library's own structures, and attributes of any size.
+// of the library's own structures, and attributes of any size. The first call of any thread that works on such a file,
+// which HDF5 then prints nothing from.
 Hid<H5Pclose> hdf5_in_memory();
 
 // The bytes of an open file, as they would lie on disk.

@@ -1,0 +1,41 @@
+#include "base/hdf5.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include "base/hdf5_memory.hpp"
+
+namespace lockstep {
+namespace {
+
+// A checkpoint's writer printed HDF5's stack of source files: silence was that of the main thread alone.
+TEST(Hdf5Test, a_thread_that_works_on_a_file_in_memory_prints_no_stack) {
+  silence_hdf5();
+  testing::internal::CaptureStderr();
+  std::string words;
+  std::thread([&words] {
+    const Hid<H5Pclose> access = hdf5_in_memory();
+    const Hid<H5Fclose> file(H5Fopen("/no/such/file", H5F_ACC_RDONLY, access));
+    words = hdf5_words();
+  }).join();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(words, "unable to open file: open failed: unable to open file");
+}
+
+TEST(Hdf5Test, what_hdf5_refuses_is_told_without_a_place_in_our_sources) {
+  silence_hdf5();
+  try {
+    check_h5(H5Fclose(H5I_INVALID_HID), "close a file");
+    FAIL() << "there is none";
+  } catch (const Error& error) {
+    const std::string words = error.what();
+    EXPECT_TRUE(words.starts_with("HDF5 could not close a file: ")) << words;
+    EXPECT_TRUE(words.ends_with(". Is there enough memory, and HDF5 installed whole?")) << words;
+    EXPECT_EQ(words.find(".cpp"), std::string::npos) << words;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
