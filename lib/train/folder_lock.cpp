@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/system_failure.hpp"
 
 namespace lockstep {
 
@@ -68,8 +69,11 @@ void FolderLock::make_folder() {
   fs::create_directories(folder_, error);
   if (!error) opened_ = std::make_unique<Descriptor>(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!error && *opened_ < 0) error = {errno, std::generic_category()};
-  require(!error, Failure::usage, "cannot write '{}': {} ({}). Choose a folder that you may write to.",
-          folder_.string(), error.message(), option_);
+  if (error) throw unwritable(folder_, error.value());
+}
+
+Error FolderLock::unwritable(const fs::path& path, int error_number) const {
+  return system_failure(fmt::format("cannot write '{}'", path.string()), error_number, Access::writing, option_);
 }
 
 void FolderLock::refuse(const std::string& text) const {
@@ -97,9 +101,10 @@ std::unique_ptr<Descriptor> FolderLock::claim_free_or_stale() {
   std::unique_ptr<Descriptor> taken = claim(partial);
   std::error_code error;
   fs::rename(partial, file_, error);
-  if (error) ::unlink(partial.c_str());
-  require(!error, Failure::usage, "cannot write '{}': {} ({}). Choose a folder that you may write to.", file_.string(),
-          error.message(), option_);
+  if (error) {
+    ::unlink(partial.c_str());
+    throw unwritable(file_, error.value());
+  }
   // Of several that take a stale lock at the same moment the last one's name stands.
   std::this_thread::sleep_for(std::min(beat_, std::chrono::milliseconds(200)));
   const std::string text = text_of(file_).value_or("");
@@ -115,9 +120,7 @@ std::unique_ptr<Descriptor> FolderLock::claim(const fs::path& name) const {
   const std::string text = lock_holder_text(own_) + beat_text(0);
   const bool whole =
       *handle >= 0 && ::pwrite(*handle, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
-  require(whole && ::fsync(*handle) == 0, Failure::usage,
-          "cannot write '{}': {} ({}). Choose a folder that you may write to, with some space.", name.string(),
-          system_words(errno), option_);
+  if (!whole || ::fsync(*handle) != 0) throw unwritable(name, errno);
   return handle;
 }
 

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/descriptor.hpp"
+#include "base/error.hpp"
 #include "train/lock_holder.hpp"
 
 namespace lockstep {
@@ -23,8 +24,8 @@ namespace lockstep {
 class FolderLock {
  public:
   // Makes `folder` if need be and takes its lock, waiting for three beats if it must. Throws Error(usage) if a living
-  // job holds it or takes it first, or if the folder cannot be written: then it advises to change `option`, which
-  // named it.
+  // job holds it or takes it first, and as system_failure() if the folder cannot be written; its words name `option`,
+  // which named the folder.
   FolderLock(std::filesystem::path folder, std::string option, LockHolder own = this_lock_holder(),
              std::chrono::milliseconds beat = std::chrono::seconds(10));
   FolderLock(const FolderLock&) = delete;
@@ -45,6 +46,7 @@ class FolderLock {
   void make_folder();
   bool is_folder_removed() const;
   void make_folder_again();
+  Error unwritable(const std::filesystem::path& path, int error_number) const;
   [[noreturn]] void refuse(const std::string& text) const;
   [[noreturn]] void give_up(const std::string& text) const;
   void count_beats();

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/system_failure.hpp"
 
 namespace lockstep {
 
@@ -24,8 +25,8 @@ std::unique_ptr<Descriptor> open_log(const fs::path& path) {
   auto file = std::make_unique<Descriptor>(::open(path.c_str(), flags, 0666));
   struct stat status {};
   const bool opened = *file >= 0 && ::fstat(*file, &status) == 0;
-  require(opened, Failure::usage, "cannot write '{}': {} (--output). Choose a folder that you may write to.",
-          path.string(), system_words(errno));
+  if (!opened)
+    throw system_failure(fmt::format("cannot write '{}'", path.string()), errno, Access::writing, "--output");
   require(S_ISREG(status.st_mode), Failure::usage, "'{}' is no regular file (--output). Remove it.", path.string());
   return file;
 }

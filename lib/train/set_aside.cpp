@@ -2,7 +2,7 @@
 
 #include <system_error>
 
-#include "base/error.hpp"
+#include "base/system_failure.hpp"
 
 namespace lockstep {
 
@@ -11,8 +11,9 @@ namespace {
 namespace fs = std::filesystem;
 
 void require_done(const std::error_code& error, const fs::path& path) {
-  require(!error, Failure::usage, "cannot set '{}' aside: {} (it would be lost). Choose another folder.", path.string(),
-          error.message());
+  if (!error) return;
+  throw system_failure(fmt::format("cannot set '{}' aside", path.string()), error.value(), Access::writing,
+                       "it would be lost");
 }
 
 }  // namespace

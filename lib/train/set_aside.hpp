@@ -20,7 +20,7 @@ class SetAside {
   // Of the files in the folder of `lock`, which outlives this. Makes no folder before something goes into it.
   explicit SetAside(FolderLock& lock) : lock_(lock) {}
 
-  // Does nothing where there is no such file. Throws Error(usage) if it cannot be done.
+  // Does nothing where there is no such file. Throws as system_failure() if it cannot be done.
   void move(const std::string& name);
   void copy(const std::string& name);
 
