@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -53,6 +52,32 @@ bool sync_directory(const fs::path& directory) {
   return opened >= 0 && (::fsync(opened) == 0 || errno == EINVAL);
 }
 
+[[noreturn]] void throw_unreadable(const fs::path& path, int error_number) {
+  throw Error(Failure::usage, fmt::format("cannot read '{}': {}. Check the path and its permissions.", path.string(),
+                                          system_words(error_number)));
+}
+
+[[noreturn]] void throw_too_large(const fs::path& path, std::size_t limit_bytes) {
+  throw Error(Failure::bad_data,
+              fmt::format("'{}' is larger than {} bytes (no such file is expected to be). Is it the right file?",
+                          path.string(), limit_bytes));
+}
+
+// The first `most_bytes` of the file, or all of it.
+std::string read_up_to(const fs::path& path, const RegularFile& file, std::size_t most_bytes) {
+  std::string text(most_bytes, '\0');
+  std::size_t length = 0;
+  while (length < most_bytes) {
+    const ssize_t got = ::read(file.descriptor(), text.data() + length, most_bytes - length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_unreadable(path, errno);
+    if (got == 0) break;
+    length += static_cast<std::size_t>(got);
+  }
+  text.resize(length);
+  return text;
+}
+
 }  // namespace
 
 std::string system_words(int error_number) { return std::generic_category().message(error_number); }
@@ -63,49 +88,47 @@ void write_file_atomically(const fs::path& path, std::span<const std::byte> byte
 
 void write_file_atomically(const fs::path& path, std::span<const std::byte> bytes,
                            const std::function<void()>& before_rename) {
-  const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  const fs::path partial = directory / fmt::format(".{}.{}{}", path.filename().string(), ::getpid(), partial_suffix);
-
-  Descriptor file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  require_replaceable(path);
+  auto [partial, file] = create_partial_file(path);
   if (file < 0) throw_unwritable(path, errno);
   Removal removal(partial);
   if (!write_all(file, bytes) || ::fsync(file) != 0 || !file.close()) throw_unwritable(path, errno);
   before_rename();
   if (::rename(partial.c_str(), path.c_str()) != 0) throw_unwritable(path, errno);
   removal.cancel();
-  if (!sync_directory(directory)) throw_unwritable(path, errno);
+  if (!sync_directory(path.has_parent_path() ? path.parent_path() : ".")) throw_unwritable(path, errno);
 }
 
 void write_file_atomically(const fs::path& path, std::string_view text) {
   write_file_atomically(path, std::as_bytes(std::span(text)));
 }
 
-std::string read_file(const fs::path& path, std::size_t limit_bytes) {
-  const auto check = [&](bool condition) {
-    require(condition, Failure::usage, "cannot read '{}': {}. Check the path and its permissions.", path.string(),
-            system_words(errno));
-  };
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  check(file >= 0);
-  struct stat status {};
-  check(::fstat(file, &status) == 0);
+bool is_absent(const fs::path& path) {
+  std::error_code reason;
+  return fs::status(path, reason).type() == fs::file_type::not_found;
+}
 
-  // One byte more than the limit is asked for: files in /proc and pipes have no size to look at beforehand.
-  std::string text;
-  constexpr std::size_t chunk_bytes = 1 << 20;
-  while (text.size() <= limit_bytes) {
-    const std::size_t start = text.size();
-    const auto expected = static_cast<std::size_t>(std::max<off_t>(status.st_size, 0));
-    const std::size_t wanted = expected > start ? expected - start + 1 : chunk_bytes;
-    text.resize(start + std::min(wanted, limit_bytes - start + 1));
-    const ssize_t got = ::read(file, text.data() + start, text.size() - start);
-    if (got < 0 && errno != EINTR) check(false);
-    text.resize(start + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (got == 0) return text;
-  }
-  throw Error(Failure::bad_data, fmt::format("'{}' is larger than {} bytes (no such file is expected to be). Is it the "
-                                             "right file?",
-                                             path.string(), limit_bytes));
+RegularFile open_to_read(const fs::path& path) try {
+  return RegularFile(path);
+} catch (const std::system_error& reason) {
+  throw_unreadable(path, reason.code().value());
+}
+
+std::string read_file(const fs::path& path, std::size_t limit_bytes) {
+  const RegularFile file = open_to_read(path);
+  if (file.bytes() > limit_bytes) throw_too_large(path, limit_bytes);
+  // One byte more is asked for: it tells whether the file has become longer.
+  std::string text = read_up_to(path, file, file.bytes() + 1);
+  require(text.size() == file.bytes(), Failure::other,
+          "'{}' became {} than its {} bytes while it was read. Wait for whoever writes it, and run again.",
+          path.string(), text.size() < file.bytes() ? "shorter" : "longer", file.bytes());
+  return text;
+}
+
+std::string read_live_file(const fs::path& path, std::size_t limit_bytes) {
+  std::string text = read_up_to(path, open_to_read(path), limit_bytes + 1);
+  if (text.size() > limit_bytes) throw_too_large(path, limit_bytes);
+  return text;
 }
 
 }  // namespace lockstep

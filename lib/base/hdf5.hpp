@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/regular_file.hpp"
 
 namespace lockstep {
 
@@ -49,5 +50,9 @@ class Hid {
  private:
   hid_t id_ = H5I_INVALID_HID;
 };
+
+// Opens the very file that is open already, whatever has its name by now; for reading, and without locks, which fail on
+// Lustre and NFS. Negative, with hdf5_words(), where HDF5 cannot make sense of it.
+Hid<H5Fclose> open_hdf5(const RegularFile& file);
 
 }  // namespace lockstep

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/printable.hpp"
+
 namespace lockstep::log {
 namespace {
 
@@ -53,15 +55,18 @@ void write_whole(int descriptor, std::string_view text) {
 std::string prefix_of(const State& now) { return fmt::format("[rank {}, {}]", now.rank, now.host); }
 
 enum class Speaker { rank_0, any_rank };
-enum class Prefix { none, rank_and_host };
 
-void print(int descriptor, std::string_view text, Speaker speaker, Prefix prefix) {
+// `text` may go to a terminal as it is.
+void print(int descriptor, const std::string& text, Speaker speaker) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   if (now.ended || (speaker == Speaker::rank_0 && now.rank != 0)) return;
   if (std::exchange(now.drawn, false)) write_whole(STDOUT_FILENO, clear_line);
-  const std::string start = prefix == Prefix::rank_and_host ? prefix_of(now) + "  " : "";
-  write_whole(descriptor, fmt::format("{}{}\n", start, text));
+  write_whole(descriptor, text + '\n');
+}
+
+void print_line(int descriptor, std::string_view text, Speaker speaker) {
+  print(descriptor, fmt::format("{}  {}", prefix(), printable(text)), speaker);
 }
 
 // The terminal that people see, or -1. mpirun gives each rank a terminal of its own, even where mpirun's output is a
@@ -108,7 +113,7 @@ void set_speaker(int rank, std::string host) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   now.rank = rank;
-  now.host = std::move(host);
+  now.host = printable(host);
 }
 
 std::string prefix() {
@@ -123,12 +128,12 @@ std::string host() {
   return now.host;
 }
 
-void info(std::string_view text) { print(STDOUT_FILENO, text, Speaker::rank_0, Prefix::rank_and_host); }
-void warning(std::string_view text) { print(STDERR_FILENO, text, Speaker::any_rank, Prefix::rank_and_host); }
-void plain(std::string_view text) { print(STDOUT_FILENO, text, Speaker::rank_0, Prefix::none); }
+void info(std::string_view text) { print_line(STDOUT_FILENO, text, Speaker::rank_0); }
+void warning(std::string_view text) { print_line(STDERR_FILENO, text, Speaker::any_rank); }
+void plain(std::string_view text) { print(STDOUT_FILENO, printable_lines(text), Speaker::rank_0); }
 
 void error(std::string_view text) {
-  print(STDERR_FILENO, text, Speaker::any_rank, Prefix::rank_and_host);
+  print_line(STDERR_FILENO, text, Speaker::any_rank);
   State& now = state();
   const std::lock_guard lock(now.mutex);
   now.ended = true;
@@ -141,7 +146,7 @@ void progress(std::string_view text) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   if (now.ended || now.rank != 0) return;
-  now.live = text;
+  now.live = printable(text);
   if (!now.drawn || Clock::now() - now.drawn_at >= redraw_interval) draw(now);
 }
 

@@ -1,5 +1,8 @@
 // The only place that prints. Every line of a log starts with [rank N, host]; on a terminal a progress line is redrawn
 // in place. Rank 0 alone speaks unless something is wrong.
+//
+// What is printed may come from files: it is shown as base/printable has it, so that no name of a class steers a
+// terminal or passes for a line of its own.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +22,8 @@ void info(std::string_view text);
 // Any rank: one line on standard error. `error` lines end the program; nothing prints after them.
 void warning(std::string_view text);
 void error(std::string_view text);
-// A result for people or scripts, without a prefix, on standard output (rank 0 only): tables, JSON lines.
+// A result for people or scripts, without a prefix, on standard output (rank 0 only): tables, JSON lines. New lines
+// and tabs stay: a field that comes from a file goes through printable() before.
 void plain(std::string_view text);
 
 template <typename... Args>

@@ -1,32 +1,18 @@
 #include "base/mapped_file.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <cerrno>
 #include <system_error>
 
-#include "base/descriptor.hpp"
-
 namespace lockstep {
 
-MappedFile::MappedFile(const std::filesystem::path& path) {
-  const auto check = [](bool condition) {
-    if (!condition) throw std::system_error(errno, std::generic_category());
-  };
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  check(file >= 0);
-  struct stat status {};
-  check(::fstat(file, &status) == 0);
-  if (S_ISDIR(status.st_mode)) throw std::system_error(EISDIR, std::generic_category());
-
+MappedFile::MappedFile(const RegularFile& file) {
   // The system refuses to map nothing.
-  if (status.st_size == 0) return;
-  const auto size = static_cast<std::size_t>(status.st_size);
-  void* const start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
-  check(start != MAP_FAILED);
-  bytes_ = {static_cast<const std::byte*>(start), size};
+  if (file.bytes() == 0) return;
+  void* const start = ::mmap(nullptr, file.bytes(), PROT_READ, MAP_SHARED, file.descriptor(), 0);
+  if (start == MAP_FAILED) throw std::system_error(errno, std::generic_category());
+  bytes_ = {static_cast<const std::byte*>(start), file.bytes()};
 }
 
 MappedFile::~MappedFile() {

@@ -2,16 +2,17 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <span>
+
+#include "base/regular_file.hpp"
 
 namespace lockstep {
 
 // Read-only. Touching bytes that the file has lost since (it was cut, its disk failed) raises SIGBUS.
 class MappedFile {
  public:
-  // Throws std::system_error with the system's reason: the caller knows what the file was for.
-  explicit MappedFile(const std::filesystem::path& path);
+  // The file need not stay open. Throws std::system_error with the system's reason: the caller knows what it was for.
+  explicit MappedFile(const RegularFile& file);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

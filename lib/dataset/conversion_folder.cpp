@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 #include "base/system_failure.hpp"
 
 namespace lockstep {
@@ -22,14 +23,14 @@ Json record_of(const SourceDescription& source, std::int64_t training_samples, c
                        {"samples_per_shard", options.samples_per_shard},
                        {"validation", options.validation},
                        {"seed", options.seed}};
-  return Json::parse(record.dump(1, ' ', false, Json::error_handler_t::replace));
+  return Json::parse(json_text(record));
 }
 
 // "samples_per_shard was 500 and is 400 now", for the first option that differs.
 std::string difference(const Json& before, const Json& now) {
   for (const auto& [name, value] : now.items()) {
     const Json old = before.is_object() && before.contains(name) ? before.at(name) : Json();
-    if (old != value) return fmt::format("{} was {} and is {} now", name, old.dump(), value.dump());
+    if (old != value) return fmt::format("{} was {} and is {} now", name, json_text(old), json_text(value));
   }
   return "";
 }
@@ -40,13 +41,6 @@ void make_folder(const fs::path& folder) {
   if (reason) {
     throw system_failure(fmt::format("cannot create the folder '{}'", folder.string()), reason.value(), Access::writing,
                          "--output");
-  }
-}
-
-void remove_partial_files(const fs::path& folder) {
-  std::error_code gone;  // what cannot be listed or removed is in nobody's way
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, gone)) {
-    if (entry.path().filename().string().ends_with(partial_suffix)) fs::remove(entry.path(), gone);
   }
 }
 
@@ -62,7 +56,7 @@ void prepare_conversion_folder(const SourceDescription& source, std::int64_t tra
 
   const Json now = record_of(source, training_samples, options);
   const fs::path record = output / record_file;
-  if (fs::exists(record, reason)) {
+  if (!is_absent(record)) {
     constexpr bool no_exceptions = false;
     const Json before = Json::parse(read_file(record, record_limit_bytes), nullptr, no_exceptions);
     const std::string differs = difference(before, now);
@@ -78,7 +72,11 @@ void prepare_conversion_folder(const SourceDescription& source, std::int64_t tra
     }
     require(entries == fs::directory_iterator(), Failure::usage,
             "'{}' is not empty and was not made by make_shards (--output). Choose another folder.", output.string());
-    write_file_atomically(record, now.dump(1) + '\n');
+    const std::string text = json_lines(now) + '\n';
+    require(text.size() <= record_limit_bytes, Failure::usage,
+            "'{}' would have more than {} bytes (no later run would read it). Give --source a shorter path.",
+            record.string(), record_limit_bytes);
+    write_file_atomically(record, text);
   }
   for (const char* split : {"train", "validation", "test"}) {
     if (split == std::string_view("validation") && options.validation == 0) continue;

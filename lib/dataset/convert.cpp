@@ -118,6 +118,13 @@ Samples read_samples(const SampleSource& source, SourceSplit from, std::span<con
   return samples;
 }
 
+void remove_manifest(const fs::path& folder) {
+  std::error_code reason;
+  fs::remove(folder / manifest_file, reason);
+  require(!reason, Failure::usage, "cannot remove '{}': {}. Choose another --output.",
+          (folder / manifest_file).string(), reason.message());
+}
+
 ShardEntry describe(std::string file, std::int64_t samples, std::span<const std::byte> bytes,
                     std::int64_t block_bytes) {
   return {std::move(file), samples, static_cast<std::int64_t>(bytes.size()), xxh3_128_hex(bytes),
@@ -141,6 +148,7 @@ ShardEntry from_words(const std::string& line) {
 // One run of convert().
 class Conversion {
  public:
+  // Throws Error(usage) if no manifest can say what the source is. Touches nothing on disk.
   Conversion(const Communicator& world, const SampleSource& source, const ConvertOptions& options)
       : world_(world), source_(source), options_(options), sums_(source.description().shape.channels) {
     const SourceDescription& from = source.description();
@@ -149,6 +157,7 @@ class Conversion {
     manifest_.shape = from.shape;
     manifest_.kind = from.kind;
     manifest_.classes = from.classes;
+    manifest_ = as_it_will_be_read(options.output / "train", manifest_);
   }
 
   // Collective. Whether every shard of every split is there and right.
@@ -158,7 +167,7 @@ class Conversion {
       bool readable = false;
       if (world_.rank() == 0) {
         try {
-          readable = fs::exists(folder / manifest_file) && read_manifest(folder).samples() > 0;
+          readable = !is_absent(folder / manifest_file) && read_manifest(folder).samples() > 0;
         } catch (const Error& damage) {
           log::warning("{} It is made again.", damage.what());
         }
@@ -258,15 +267,15 @@ void convert(const Communicator& world, const SampleSource& source, const Conver
           "{} samples a shard make more than {} shards (--samples-per-shard). Give a larger number.",
           options.samples_per_shard, most_shards);
 
+  Conversion conversion(world, source, options);
   if (world.rank() == 0) prepare_conversion_folder(source.description(), source.samples(SourceSplit::train), options);
   world.barrier();
-  Conversion conversion(world, source, options);
   if (conversion.is_complete(splits)) {
     return log::info("'{}' is complete already: every shard was read again and is right.", options.output.string());
   }
   // A manifest stands for shards that are all right; until they are, there is none.
   if (world.rank() == 0) {
-    for (const Split& split : splits) fs::remove(options.output / split.name / manifest_file);
+    for (const Split& split : splits) remove_manifest(options.output / split.name);
   }
   world.barrier();
   for (const Split& split : splits) conversion.write(split);

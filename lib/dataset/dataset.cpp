@@ -5,7 +5,6 @@
 #include <iterator>
 
 #include "dataset/block_check.hpp"
-#include "dataset/mapping_guard.hpp"
 #include "dataset/shard.hpp"
 #include "runtime/rank_status.hpp"
 
@@ -16,12 +15,10 @@ struct Dataset::OpenShard {
             const ShardEntry& entry)
       : number(shard_number),
         reader(directory, manifest, entry),
-        guard(reader.path(), reader.mapped()),
         check(reader.path(), reader.mapped(), entry, manifest.block_bytes) {}
 
   std::int32_t number;  // of rank_status::name_shard
   ShardReader reader;
-  MappingGuard guard;  // behind the reader: it must go before the mapping does
   BlockCheck check;
 };
 

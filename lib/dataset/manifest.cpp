@@ -1,6 +1,7 @@
 #include "dataset/manifest.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
@@ -8,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 #include "dataset/hash.hpp"
 
 namespace lockstep {
@@ -24,13 +26,29 @@ constexpr std::int64_t channels_limit = 16;
 constexpr std::size_t classes_limit = 100'000;
 constexpr std::size_t name_limit_bytes = 255;
 
+// Throws the error that says what is wrong with a manifest.
+using Refusal = std::function<void(const std::string& what)>;
+
+Refusal damaged(const std::filesystem::path& file) {
+  return [file](const std::string& what) {
+    throw Error(Failure::bad_data, fmt::format("'{}' is damaged: {}. Re-run make_shards?", file.string(), what));
+  };
+}
+
+Refusal unwritable(const std::filesystem::path& file) {
+  return [file](const std::string& what) {
+    throw Error(Failure::usage, fmt::format("cannot write '{}': {} (readers would call it damaged). Change the source.",
+                                            file.string(), what));
+  };
+}
+
 // One JSON object of the manifest with its place, "shards[3].", so that every complaint names the field.
 class Fields {
  public:
-  Fields(const Json& object, std::string place, const std::filesystem::path& file)
-      : object_(object), place_(std::move(place)), file_(file) {
-    require(object.is_object(), Failure::bad_data, "'{}' is damaged: {} is not an object. Re-run make_shards?",
-            file.string(), place_.empty() ? "the manifest" : place_.substr(0, place_.size() - 1));
+  Fields(const Json& object, std::string place, const Refusal& refuse)
+      : object_(object), place_(std::move(place)), refuse_(refuse) {
+    const std::string name = place_.empty() ? "the manifest" : place_.substr(0, place_.size() - 1);
+    if (!object.is_object()) refuse(name + " is not an object");
   }
 
   std::int64_t number(const char* name, std::int64_t least, std::int64_t most) const {
@@ -70,11 +88,10 @@ class Fields {
     return *found;
   }
 
-  Fields member(const Json& value, const std::string& place) const { return {value, place_ + place + '.', file_}; }
+  Fields member(const Json& value, const std::string& place) const { return {value, place_ + place + '.', refuse_}; }
 
   void require_field(bool condition, std::string_view name, std::string_view expected) const {
-    require(condition, Failure::bad_data, "'{}' is damaged: '{}{}' is not {}. Re-run make_shards?", file_.string(),
-            place_, name, expected);
+    if (!condition) refuse_(fmt::format("'{}{}' is not {}", place_, name, expected));
   }
 
   static bool is_hash(std::string_view text, std::size_t digits) {
@@ -84,7 +101,7 @@ class Fields {
  private:
   const Json& object_;
   std::string place_;
-  const std::filesystem::path& file_;
+  const Refusal& refuse_;
 };
 
 std::vector<float> channel_values(const Fields& fields, const char* name, std::int64_t channels, float least) {
@@ -102,8 +119,11 @@ std::vector<float> channel_values(const Fields& fields, const char* name, std::i
 std::vector<std::string> class_names(const Fields& fields) {
   std::vector<std::string> names;
   for (const Json& value : fields.list("classes", 1, classes_limit)) {
-    const bool is_name = value.is_string() && value.get_ref<const std::string&>().size() <= name_limit_bytes;
-    fields.require_field(is_name, "classes", fmt::format("a list of texts of at most {} bytes", name_limit_bytes));
+    const bool is_text = value.is_string() && value.get_ref<const std::string&>().size() <= name_limit_bytes;
+    fields.require_field(is_text, "classes", fmt::format("a list of texts of at most {} bytes", name_limit_bytes));
+    // HDF5 fills texts up with zeros: in shards, models and checkpoints such a name would end there.
+    const bool has_zero = value.get_ref<const std::string&>().find('\0') != std::string::npos;
+    fields.require_field(!has_zero, "classes", "a list of texts without zero bytes");
     names.push_back(value.get<std::string>());
   }
   return names;
@@ -168,14 +188,8 @@ Json without_root_hash(const Manifest& manifest) {
           {"shards", shards}};
 }
 
-// Bytes that are not UTF-8, as a path may hold, are replaced. Keys are in alphabetical order.
-std::string text_of(const Json& content, int indent) {
-  return content.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
-
 std::string root_hash_of(const Json& content) {
-  constexpr int compact = -1;
-  const std::string text = text_of(content, compact);
+  const std::string text = json_text(content);
   return xxh3_128_hex(std::as_bytes(std::span(text)));
 }
 
@@ -187,22 +201,49 @@ std::string place_words(std::string_view text, std::size_t bytes) {
                      std::max<std::size_t>(before.size() - line_start, 1));
 }
 
-Json parse(const std::string& text, const std::filesystem::path& file) {
+Json parse(const std::string& text, const Refusal& refuse) {
   const auto shallow = [&](int depth, Json::parse_event_t, Json&) {
-    require(depth <= nesting_limit, Failure::bad_data, "'{}' is damaged: it is nested too deeply. Re-run make_shards?",
-            file.string());
+    if (depth > nesting_limit) refuse("it is nested too deeply");
     return true;
   };
   try {
     return Json::parse(text, shallow);
   } catch (const Json::parse_error& mistake) {
-    throw Error(Failure::bad_data, fmt::format("'{}' is damaged: it is no JSON ({}). Re-run make_shards?",
-                                               file.string(), place_words(text, mistake.byte)));
+    refuse(fmt::format("it is no JSON ({})", place_words(text, mistake.byte)));
+    throw;
   } catch (const Json::out_of_range&) {
-    throw Error(Failure::bad_data, fmt::format("'{}' is damaged: it holds a number beyond all bounds. Re-run "
-                                               "make_shards?",
-                                               file.string()));
+    refuse("it holds a number beyond all bounds");
+    throw;
   }
+}
+
+// What is known before there are shards.
+Manifest description_in(const Fields& fields) {
+  Manifest manifest;
+  manifest.format = static_cast<int>(fields.number("format", 1, 1));
+  manifest.name = fields.text("name", 1, name_limit_bytes);
+  manifest.source = fields.text("source", 0, 1 << 16);
+  const Fields shape = fields.member(fields.at("shape"), "shape");
+  manifest.shape = {shape.number("height", 1, side_limit), shape.number("width", 1, side_limit),
+                    shape.number("channels", 1, channels_limit)};
+  manifest.kind = sample_kind(fields);
+  manifest.classes = class_names(fields);
+  return manifest;
+}
+
+Manifest manifest_in(const std::string& text, const Refusal& refuse) {
+  if (text.size() > manifest_limit_bytes) refuse(fmt::format("it is larger than {} bytes", manifest_limit_bytes));
+  Json content = parse(text, refuse);
+  const Fields fields(content, "", refuse);
+  Manifest manifest = description_in(fields);
+  manifest.mean = channel_values(fields, "mean", manifest.shape.channels, 0);
+  manifest.deviation = channel_values(fields, "deviation", manifest.shape.channels, smallest_deviation);
+  manifest.block_bytes = fields.number("block_bytes", 1 << 12, 1 << 30);
+  manifest.shards = shard_entries(fields, manifest.block_bytes);
+  manifest.root_hash = fields.hash("root_hash", 32);
+  content.erase("root_hash");
+  if (manifest.root_hash != root_hash_of(content)) refuse("it does not match its 'root_hash'");
+  return manifest;
 }
 
 }  // namespace
@@ -215,37 +256,24 @@ std::int64_t Manifest::samples() const {
 
 Manifest read_manifest(const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / manifest_file;
-  std::error_code unreadable;
-  require(std::filesystem::exists(file, unreadable), Failure::usage,
-          "'{}' holds no data set: there is no {}. Make one with make_shards?", directory.string(), manifest_file);
-  Json content = parse(read_file(file, manifest_limit_bytes), file);
+  require(!is_absent(file), Failure::usage, "'{}' holds no data set: there is no {}. Make one with make_shards?",
+          directory.string(), manifest_file);
+  return manifest_in(read_file(file, manifest_limit_bytes), damaged(file));
+}
 
-  const Fields fields(content, "", file);
-  Manifest manifest;
-  manifest.format = static_cast<int>(fields.number("format", 1, 1));
-  manifest.name = fields.text("name", 1, name_limit_bytes);
-  manifest.source = fields.text("source", 0, 1 << 16);
-  const Fields shape = fields.member(fields.at("shape"), "shape");
-  manifest.shape = {shape.number("height", 1, side_limit), shape.number("width", 1, side_limit),
-                    shape.number("channels", 1, channels_limit)};
-  manifest.kind = sample_kind(fields);
-  manifest.classes = class_names(fields);
-  manifest.mean = channel_values(fields, "mean", manifest.shape.channels, 0);
-  manifest.deviation = channel_values(fields, "deviation", manifest.shape.channels, smallest_deviation);
-  manifest.block_bytes = fields.number("block_bytes", 1 << 12, 1 << 30);
-  manifest.shards = shard_entries(fields, manifest.block_bytes);
-  manifest.root_hash = fields.hash("root_hash", 32);
-  content.erase("root_hash");
-  require(manifest.root_hash == root_hash_of(content), Failure::bad_data,
-          "'{}' is damaged: it does not match its 'root_hash'. Re-run make_shards?", file.string());
-  return manifest;
+Manifest as_it_will_be_read(const std::filesystem::path& directory, const Manifest& draft) {
+  const Refusal refuse = unwritable(directory / manifest_file);
+  const Json content = Json::parse(json_text(without_root_hash(draft)));
+  return description_in(Fields(content, "", refuse));
 }
 
 void write_manifest(const std::filesystem::path& directory, Manifest& manifest) {
   Json content = without_root_hash(manifest);
   manifest.root_hash = root_hash_of(content);
   content["root_hash"] = manifest.root_hash;
-  write_file_atomically(directory / manifest_file, text_of(content, 1) + '\n');
+  const std::string text = json_lines(content) + '\n';
+  manifest_in(text, unwritable(directory / manifest_file));
+  write_file_atomically(directory / manifest_file, text);
 }
 
 }  // namespace lockstep

@@ -47,7 +47,11 @@ struct Manifest {
 // Throws Error(usage) if there is none, Error(bad_data) naming the field that is wrong. Every size and count is
 // checked.
 Manifest read_manifest(const std::filesystem::path& directory);
-// Writes to a temporary name, fsyncs and renames. Fills root_hash.
+// The name, source, shape, kind and classes of a manifest that is yet to be written, as reading will give them: bytes
+// that are not UTF-8 are replaced. Throws Error(usage) if reading would refuse them, which is to be known before shards
+// are made.
+Manifest as_it_will_be_read(const std::filesystem::path& directory, const Manifest& draft);
+// Writes to a temporary name, fsyncs and renames. Fills root_hash. Throws Error(usage) if reading would refuse it.
 void write_manifest(const std::filesystem::path& directory, Manifest& manifest);
 
 }  // namespace lockstep

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/printable.hpp"
 #include "runtime/failure_report.hpp"
 
 namespace lockstep {
@@ -53,7 +54,7 @@ MappingGuard::MappingGuard(const std::filesystem::path& shard, std::span<const s
           fmt::format("shard '{}' became shorter while it was in use (samples that it held are gone). Restore it, "
                       "or re-run make_shards?",
                       shard.string())),
-      line_(fmt::format("{} {}\n", log::prefix(), sentence_)) {
+      line_(fmt::format("{} {}\n", log::prefix(), printable(sentence_))) {
   install_handler_once();
   const std::lock_guard lock(list_mutex);
   next_ = first_guard;  // NOLINT(cppcoreguidelines-prefer-member-initializer): under the lock

@@ -16,6 +16,7 @@
 
 #include "base/mapped_file.hpp"
 #include "dataset/manifest.hpp"
+#include "dataset/mapping_guard.hpp"
 
 namespace lockstep {
 
@@ -31,7 +32,7 @@ class ShardReader {
   // Shard `entry` of `manifest`, in `directory`. Everything is checked against what the manifest says and against the
   // file's size: no later access can leave the file. HDF5 sees nothing of it before the hash of the first block is
   // found right, because HDF5 1.10 reads beyond its buffers in damaged structures. Throws Error(bad_data), naming the
-  // file and what is wrong with it.
+  // file and what is wrong with it; Error(usage) where it is a pipe or the like.
   ShardReader(const std::filesystem::path& directory, const Manifest& manifest, const ShardEntry& entry);
 
   const std::filesystem::path& path() const { return path_; }
@@ -40,12 +41,15 @@ class ShardReader {
   std::int32_t label(std::int64_t sample) const;
   std::span<const std::byte> label_bytes(std::int64_t sample) const;
 
-  // The memory that goes away if the file is cut while it is open.
+  // The whole file. Reading it ends the program with a sentence where the file was cut in between.
   std::span<const std::byte> mapped() const { return file_.bytes(); }
 
  private:
+  ShardReader(std::filesystem::path path, const RegularFile& file, const Manifest& manifest, const ShardEntry& entry);
+
   std::filesystem::path path_;
   MappedFile file_;
+  MappingGuard guard_;  // behind the mapping: it must go first
   std::int64_t samples_;
   std::size_t image_bytes_;
   const std::uint8_t* images_ = nullptr;

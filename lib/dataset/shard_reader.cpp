@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #include "base/file.hpp"
 #include "base/hdf5.hpp"
@@ -15,15 +16,25 @@
 namespace lockstep {
 namespace {
 
-MappedFile map_shard(const std::filesystem::path& path) try {
-  return MappedFile(path);
-} catch (const std::system_error& reason) {
+[[noreturn]] void throw_unopened(const std::filesystem::path& path, const std::system_error& reason) {
   const std::string task = fmt::format("cannot open shard '{}'", path.string());
   constexpr std::string_view why = "listed in manifest.json";
   const int error_number = reason.code().value();
   require(error_number != ENOENT, Failure::bad_data, "{}: {} ({}). Re-run make_shards?", task,
           system_words(error_number), why);
   throw system_failure(task, error_number, Access::reading, why);
+}
+
+RegularFile open_shard(const std::filesystem::path& path) try {
+  return RegularFile(path);
+} catch (const std::system_error& reason) {
+  throw_unopened(path, reason);
+}
+
+MappedFile map_shard(const std::filesystem::path& path, const RegularFile& file) try {
+  return MappedFile(file);
+} catch (const std::system_error& reason) {
+  throw_unopened(path, reason);
 }
 
 // Every check names the file and ends in Error(bad_data).
@@ -47,12 +58,9 @@ void require_listed_bytes(const std::filesystem::path& path, std::span<const std
 // One shard while HDF5 has it open.
 class OpenShard {
  public:
-  explicit OpenShard(const std::filesystem::path& path) : path_(path) {
+  OpenShard(const std::filesystem::path& path, const RegularFile& file) : path_(path) {
     silence_hdf5();
-    const Hid<H5Pclose> access(check_h5(H5Pcreate(H5P_FILE_ACCESS), "make an access list"));
-    // Locks fail on Lustre and NFS, and nobody writes to a shard that stands.
-    check_h5(H5Pset_file_locking(access, false, true), "do without file locks");
-    file_ = Hid<H5Fclose>(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access));
+    file_ = open_hdf5(file);
     require_whole(file_ >= 0, path_, "HDF5 cannot open it: {}", file_ >= 0 ? "" : hdf5_words());
     require_whole(format() == shard_format::version, path_, "its format is not {}", shard_format::version);
   }
@@ -110,13 +118,18 @@ class OpenShard {
 }  // namespace
 
 ShardReader::ShardReader(const std::filesystem::path& directory, const Manifest& manifest, const ShardEntry& entry)
-    : path_(directory / entry.file),
-      file_(map_shard(path_)),
+    : ShardReader(directory / entry.file, open_shard(directory / entry.file), manifest, entry) {}
+
+ShardReader::ShardReader(std::filesystem::path path, const RegularFile& file, const Manifest& manifest,
+                         const ShardEntry& entry)
+    : path_(std::move(path)),
+      file_(map_shard(path_, file)),
+      guard_(path_, file_.bytes()),
       samples_(entry.samples),
       image_bytes_(static_cast<std::size_t>(manifest.shape.height * manifest.shape.width * manifest.shape.channels)) {
   assert(samples_ > 0 && image_bytes_ > 0);
   require_listed_bytes(path_, file_.bytes(), entry, manifest.block_bytes);
-  const OpenShard shard(path_);
+  const OpenShard shard(path_, file);
   const std::array<hsize_t, 4> dims = {static_cast<hsize_t>(samples_), static_cast<hsize_t>(manifest.shape.height),
                                        static_cast<hsize_t>(manifest.shape.width),
                                        static_cast<hsize_t>(manifest.shape.channels)};

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/printable.hpp"
 #include "dataset/hash.hpp"
 
 namespace lockstep {
@@ -31,10 +32,10 @@ std::string block_words(const ShardEntry& entry, const std::vector<std::string>&
 }
 
 std::vector<fs::path> splits_of(const fs::path& directory) {
-  if (fs::exists(directory / manifest_file)) return {directory};
+  if (!is_absent(directory / manifest_file)) return {directory};
   std::vector<fs::path> found;
   for (const char* split : {"train", "validation", "test"}) {
-    if (fs::exists(directory / split)) found.push_back(directory / split);
+    if (!is_absent(directory / split)) found.push_back(directory / split);
   }
   require(!found.empty(), Failure::usage, "'{}' holds no data set: there is no {}. Make one with make_shards?",
           directory.string(), manifest_file);
@@ -45,18 +46,18 @@ std::vector<fs::path> splits_of(const fs::path& directory) {
 
 std::optional<std::string> damage_of(const fs::path& directory, const ShardEntry& entry, std::int64_t block_bytes) {
   const fs::path path = directory / entry.file;
-  std::error_code unreadable;
-  const std::uintmax_t size = fs::file_size(path, unreadable);
-  if (unreadable) return fmt::format("shard '{}' cannot be read: {}", path.string(), unreadable.message());
-  if (size != static_cast<std::uintmax_t>(entry.bytes)) {
-    return fmt::format("shard '{}' is damaged: it has {} bytes instead of {}", path.string(), size, entry.bytes);
-  }
   // Read, not mapped: a disk that fails then gives a sentence and not a signal.
   std::string content;
   try {
+    const std::size_t size = RegularFile(path).bytes();
+    if (size != static_cast<std::size_t>(entry.bytes)) {
+      return fmt::format("shard '{}' is damaged: it has {} bytes instead of {}", path.string(), size, entry.bytes);
+    }
     content = read_file(path, static_cast<std::size_t>(entry.bytes));
   } catch (const Error& error) {
     return error.what();
+  } catch (const std::system_error& reason) {
+    return fmt::format("shard '{}' cannot be read: {}", path.string(), system_words(reason.code().value()));
   }
   const auto bytes = std::as_bytes(std::span(content));
   if (xxh3_128_hex(bytes) == entry.hash) return std::nullopt;
@@ -68,7 +69,7 @@ std::vector<std::string> find_damage(const Communicator& world, const fs::path& 
   std::string sentences;
   for (auto shard = static_cast<std::size_t>(world.rank()); shard < manifest.shards.size(); shard += ranks) {
     if (const auto damage = damage_of(directory, manifest.shards[shard], manifest.block_bytes))
-      sentences += *damage + '\n';
+      sentences += printable(*damage) + '\n';
   }
   std::vector<std::string> all;
   for (const std::string& lines : world.all_gather(sentences)) {

@@ -119,9 +119,7 @@ PlanFile::Choices PlanFile::parse(std::string_view text) const {
 }
 
 PlanFile::Content PlanFile::load() const {
-  std::error_code error;
-  if (path_.empty() || !fs::exists(path_, error)) return {};
-  if (!fs::is_regular_file(path_, error)) return {{}, "it is no regular file"};  // reading a pipe would wait for ever
+  if (path_.empty() || is_absent(path_)) return {};
   try {
     return {parse(read_file(path_, most_bytes)), ""};
   } catch (const Error& reason) {
@@ -132,8 +130,7 @@ PlanFile::Content PlanFile::load() const {
 std::string PlanFile::read() const {
   const Content content = load();
   if (!content.mistake.empty()) {
-    log::warning("the kernel plan '{}' is not used: {} (kernels are measured anew, and the file is replaced).",
-                 path_.string(), content.mistake);
+    log::warning("the kernel plan '{}' is not used: {} (kernels are measured anew).", path_.string(), content.mistake);
   }
   return text_of(content.choices);
 }
@@ -144,10 +141,13 @@ void PlanFile::keep(std::string_view plan) const {
   Choices known = load().choices;
   if (std::ranges::includes(known, all)) return;
   if (all.size() + known.size() <= most_choices) all.merge(known);
+  const std::string text =
+      fmt::format("{}\n{}\n{}\n{}", format_line, conditions_, count_line(all.size()), text_of(all));
   try {
+    require(text.size() <= most_bytes, Failure::other, "they take {} bytes, and {} are the most that is read.",
+            text.size(), most_bytes);
     make_folder(path_.parent_path());
-    write_file_atomically(
-        path_, fmt::format("{}\n{}\n{}\n{}", format_line, conditions_, count_line(all.size()), text_of(all)));
+    write_file_atomically(path_, text);
   } catch (const Error& reason) {
     log::warning("kernel choices are not kept for the next run: {} (--plan-folder; '' keeps none)", reason.what());
   }

@@ -18,7 +18,7 @@ namespace {
 std::optional<int> status_of_zombie(int process) {
   try {
     constexpr std::size_t longest = 4096;
-    const std::string text = read_file(fmt::format("/proc/{}/stat", process), longest);
+    const std::string text = read_live_file(fmt::format("/proc/{}/stat", process), longest);
     std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
     std::string field;
     fields >> field;  // field 3, the state

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 
 namespace lockstep {
 
@@ -99,7 +100,7 @@ std::string seconds_words(double seconds) { return fmt::format("{:.{}f} s", seco
 char process_state_of(int process) {
   try {
     constexpr std::size_t longest = 4096;
-    const std::string text = read_file(fmt::format("/proc/{}/stat", process), longest);
+    const std::string text = read_live_file(fmt::format("/proc/{}/stat", process), longest);
     const std::size_t name_end = text.rfind(") ");
     return name_end != std::string::npos && name_end + 2 < text.size() ? text[name_end + 2] : '?';
   } catch (const Error&) {
@@ -118,7 +119,7 @@ std::string to_text(std::span<const RankView> views) {
     all.push_back({view.rank, view.code, static_cast<int>(view.phase), view.step, view.sum, view.shards,
                    static_cast<int>(view.process_state), view.still_seconds, fields_of(view.device)});
   }
-  return all.dump();
+  return json_text(all);
 }
 
 std::vector<RankView> views_from_text(std::string_view text, const std::string& host) {

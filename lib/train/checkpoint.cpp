@@ -58,7 +58,7 @@ Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& imag
 }
 
 Checkpoint read_checkpoint(const std::filesystem::path& path) {
-  std::string image = read_file(path, tensor_file_limit_bytes);
+  std::string image = read_file(path, tensor_file_limits::file_bytes);
   return parse_checkpoint(path, image);
 }
 
@@ -67,7 +67,7 @@ bool is_checkpoint(const std::filesystem::path& path, std::string& image) {
 }
 
 ModelFile read_weights(const std::filesystem::path& path) {
-  std::string image = read_file(path, tensor_file_limit_bytes);
+  std::string image = read_file(path, tensor_file_limits::file_bytes);
   return is_checkpoint(path, image) ? parse_checkpoint(path, image).model : parse_model_file(path, image);
 }
 

@@ -47,15 +47,6 @@ std::vector<std::string> names_in(const fs::path& folder) {
 CheckpointFolder::CheckpointFolder(std::shared_ptr<FolderLock> lock, const KeepRule& keep)
     : lock_(std::move(lock)), keep_(keep) {}
 
-void CheckpointFolder::remove_partial_files() const {
-  for (const std::string& name : names_in(path())) {
-    if (!name.ends_with(partial_suffix)) continue;
-    std::error_code error;
-    fs::remove(path() / name, error);
-    log::warning("removed '{}', which a run left half written.", (path() / name).string());
-  }
-}
-
 fs::path CheckpointFolder::file_of(std::int64_t step) const {
   return path() / fmt::format("{}{:012}{}", name_start, step, name_end);
 }
@@ -73,7 +64,7 @@ std::optional<CheckpointFolder::Found> CheckpointFolder::newest_good() {
   for (const std::int64_t step : found | std::views::reverse) {
     const fs::path path = file_of(step);
     try {
-      std::string image = read_file(path, tensor_file_limit_bytes);
+      std::string image = read_file(path, tensor_file_limits::file_bytes);
       const Checkpoint checkpoint = parse_checkpoint(path, image);
       if (checkpoint.state.progress.step == step) return Found{path, std::move(image)};
       log::warning("'{}' is the checkpoint of step {} (it was renamed?). It is passed over.", path.string(),
@@ -108,7 +99,9 @@ fs::path CheckpointFolder::newest_finite() const {
 
 bool CheckpointFolder::continue_after(std::int64_t step, const std::map<std::int64_t, double>& scores) {
   lock_->require_held();
-  remove_partial_files();
+  for (const fs::path& removed : remove_partial_files(path())) {
+    log::warning("removed '{}', which a run left half written.", removed.string());
+  }
   scores_ = scores;
   std::erase_if(scores_, [step](const auto& score) { return score.first > step; });
   SetAside aside(*lock_);

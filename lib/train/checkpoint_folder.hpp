@@ -4,7 +4,7 @@
 //   step-000000000312.h5    a checkpoint after 312 steps
 //   lock                    whose folder it is now; see folder_lock.hpp
 //   set-aside-1/            what a training that started at an earlier step found
-//   .*.partial              what a killed run left half written: never a checkpoint, removed at the next start
+//   .*.lockstep-partial     what a killed run left half written: never a checkpoint, removed at the next start
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,6 @@ class CheckpointFolder {
   std::filesystem::path file_of(std::int64_t step) const;
   std::set<std::int64_t> steps() const;  // of all checkpoints here, damaged ones included
   std::set<std::int64_t> kept(const std::set<std::int64_t>& steps) const;
-  void remove_partial_files() const;
 
   std::shared_ptr<FolderLock> lock_;
   KeepRule keep_;

@@ -36,7 +36,7 @@ Checkpointing::Checkpointing(const Communicator& world, CheckpointPlan plan, con
 std::string Checkpointing::find() {
   if (plan_.resume == "never") return "";
   if (plan_.resume != "auto") {
-    std::string image = read_file(plan_.resume, tensor_file_limit_bytes);
+    std::string image = read_file(plan_.resume, tensor_file_limits::file_bytes);
     parse_checkpoint(plan_.resume, image);
     log::info("going on from '{}'", plan_.resume);
     return image;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/json_text.hpp"
+
 namespace lockstep {
 
 ContentHash::ContentHash() : state_(XXH3_createState(), &XXH3_freeState) { XXH3_128bits_reset(state_.get()); }
@@ -16,8 +18,7 @@ void ContentHash::add_tensors(const char* field, std::span<const ParameterStore:
 
 std::string ContentHash::digest(nlohmann::json fields) {
   fields.update(tensors_);
-  // A name that is not UTF-8 is replaced, not thrown at: this also runs on files of unknown origin.
-  const std::string text = fields.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = json_text(fields);
   XXH3_128bits_update(state_.get(), text.data(), text.size());
   const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);

@@ -2,17 +2,18 @@
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <fstream>
 #include <span>
 #include <system_error>
 #include <vector>
 
 #include "base/file.hpp"
 #include "base/hdf5.hpp"
+#include "base/json_text.hpp"
+#include "base/printable.hpp"
 #include "dataset/manifest.hpp"
 #include "dataset/shard.hpp"
 #include "train/checkpoint.hpp"
@@ -22,20 +23,15 @@ namespace lockstep {
 namespace {
 
 std::string first_bytes(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
   std::string bytes(8, '\0');
-  if (file) file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  require(file.is_open(), Failure::usage, "cannot open '{}': {}. Is the name right?", path.string(),
-          system_words(errno));
-  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  const ssize_t got = ::pread(open_to_read(path).descriptor(), bytes.data(), bytes.size(), 0);
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   return bytes;
 }
 
 bool holds_images(const std::filesystem::path& path) {
   silence_hdf5();
-  const Hid<H5Pclose> access(check_h5(H5Pcreate(H5P_FILE_ACCESS), "make an access list"));
-  check_h5(H5Pset_file_locking(access, false, true), "do without file locks");  // as the shard reader does
-  const Hid<H5Fclose> file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access));
+  const Hid<H5Fclose> file = open_hdf5(open_to_read(path));
   require(file >= 0, Failure::bad_data, "'{}' is damaged: HDF5 cannot open it: {}. Make or copy it again?",
           path.string(), file >= 0 ? "" : hdf5_words());
   return H5Lexists(file, "images", H5P_DEFAULT) > 0;
@@ -46,18 +42,24 @@ std::string shape_text(const SampleShape& shape) {
                      shape.channels == 1 ? "" : "s");
 }
 
+// On one line.
+std::string shown(std::span<const std::string> names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + printable(name);
+  return text;
+}
+
 std::string describe_manifest(const std::filesystem::path& folder) {
   const Manifest manifest = read_manifest(folder);
   std::string text = fmt::format(
       "data set '{}' (format {})\n  source     {}\n  samples    {} in {} shards\n  pictures   {} ({})\n  classes    "
       "{}: "
       "{}\n  mean       {:.4f}\n  deviation  {:.4f}\n  hash       {}\n",
-      manifest.name, manifest.format, manifest.source, manifest.samples(), manifest.shards.size(),
+      printable(manifest.name), manifest.format, printable(manifest.source), manifest.samples(), manifest.shards.size(),
       shape_text(manifest.shape), manifest.kind == SampleKind::digit ? "digits" : "pictures", manifest.classes.size(),
-      fmt::join(manifest.classes, ", "), fmt::join(manifest.mean, ", "), fmt::join(manifest.deviation, ", "),
-      manifest.root_hash);
+      shown(manifest.classes), fmt::join(manifest.mean, ", "), fmt::join(manifest.deviation, ", "), manifest.root_hash);
   for (const ShardEntry& shard : manifest.shards) {
-    text += fmt::format("\n  {}  {} samples, {} bytes", shard.file, shard.samples, shard.bytes);
+    text += fmt::format("\n  {}  {} samples, {} bytes", printable(shard.file), shard.samples, shard.bytes);
   }
   return text;
 }
@@ -89,9 +91,9 @@ std::string describe_shard(const std::filesystem::path& path) {
     ++counts[static_cast<std::size_t>(shard.label(sample))];
   std::string text =
       fmt::format("shard of data set '{}'\n  samples   {}\n  pictures  {}\n  bytes     {}\n  hash      {}\n",
-                  manifest.name, shard.samples(), shape_text(manifest.shape), entry->bytes, entry->hash);
+                  printable(manifest.name), shard.samples(), shape_text(manifest.shape), entry->bytes, entry->hash);
   for (std::size_t label = 0; label < counts.size(); ++label) {
-    text += fmt::format("\n  {:>5}  {:<20}  {} samples", label, manifest.classes[label], counts[label]);
+    text += fmt::format("\n  {:>5}  {:<20}  {} samples", label, printable(manifest.classes[label]), counts[label]);
   }
   return text;
 }
@@ -104,10 +106,10 @@ std::string describe_model(const ModelFile& model) {
       "\n  takes      {}\n  classes    {}: {}\n  mean       {:.4f}\n  deviation  {:.4f}\n  "
       "values     "
       "{} in {} tensors, running statistics included\n  hash       {}\n",
-      shape_text(model.shape), model.classes.size(), fmt::join(model.classes, ", "), fmt::join(model.mean, ", "),
+      shape_text(model.shape), model.classes.size(), shown(model.classes), fmt::join(model.mean, ", "),
       fmt::join(model.deviation, ", "), values, model.entries.size(), model_hash(model));
   for (const ParameterStore::Entry& entry : model.entries) {
-    text += fmt::format("\n  {:<40}  [{}]", entry.name, fmt::join(entry.dims, ", "));
+    text += fmt::format("\n  {:<40}  [{}]", printable(entry.name), fmt::join(entry.dims, ", "));
   }
   return text;
 }
@@ -117,18 +119,18 @@ std::string describe_checkpoint(const Checkpoint& checkpoint) {
   return fmt::format(
       "checkpoint of '{}' (format {})\n  step       {} ({} whole epochs, {} samples)\n  made by    {}\n"
       "  ranks      {}\n  recipe     {}",
-      checkpoint.model.model, checkpoint_format, state.progress.step, state.progress.epoch, state.progress.samples,
-      state.origin.device, state.origin.ranks, state.recipe.dump());
+      printable(checkpoint.model.model), checkpoint_format, state.progress.step, state.progress.epoch,
+      state.progress.samples, printable(state.origin.device), state.origin.ranks, printable(json_text(state.recipe)));
 }
 
 std::string describe_trained(const std::filesystem::path& path) {
-  std::string image = read_file(path, tensor_file_limit_bytes);
+  std::string image = read_file(path, tensor_file_limits::file_bytes);
   if (is_checkpoint(path, image)) {
     const Checkpoint checkpoint = parse_checkpoint(path, image);
     return describe_checkpoint(checkpoint) + describe_model(checkpoint.model);
   }
   const ModelFile model = parse_model_file(path, image);
-  return fmt::format("model '{}' (format {})", model.model, model_file_format) + describe_model(model);
+  return fmt::format("model '{}' (format {})", printable(model.model), model_file_format) + describe_model(model);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 #include "base/number.hpp"
 #include "runtime/rank_view.hpp"
 
@@ -25,7 +26,7 @@ using Json = nlohmann::json;
 std::string small_file(const std::string& path) {
   constexpr std::size_t longest = 4096;
   try {
-    return read_file(path, longest);
+    return read_live_file(path, longest);
   } catch (const Error&) {
     return "";
   }
@@ -78,7 +79,7 @@ std::string lock_holder_text(const LockHolder& holder) {
   const Json json = {{"job", holder.job},         {"restarts", holder.restarts}, {"host", holder.host},
                      {"process", holder.process}, {"start", holder.start},       {"name_space", holder.name_space},
                      {"token", holder.token}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 std::optional<LockHolder> parse_lock_holder(const std::string& line) {

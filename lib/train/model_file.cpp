@@ -13,6 +13,23 @@ namespace {
 
 constexpr FileKind kind{"model file", "Train or copy it again?"};
 
+constexpr std::int64_t largest_side = 65536;
+constexpr const char* impossible_shape = "its attribute 'sample_shape' holds an impossible size";
+
+// What no reader believes of a model's attributes; empty if there is nothing.
+std::string fault_of(const ModelFile& model) {
+  const auto is_impossible = [](std::int64_t size) { return size < 1 || size > largest_side; };
+  if (is_impossible(model.shape.height) || is_impossible(model.shape.width) || is_impossible(model.shape.channels)) {
+    return impossible_shape;
+  }
+  const auto channels = static_cast<std::size_t>(model.shape.channels);
+  const bool is_normalisation =
+      model.mean.size() == channels && model.deviation.size() == channels &&
+      std::ranges::all_of(model.mean, [](float mean) { return std::isfinite(mean); }) &&
+      std::ranges::all_of(model.deviation, [](float value) { return std::isfinite(value) && value > 0; });
+  return is_normalisation ? "" : "its attributes 'mean' and 'deviation' are not a normalisation";
+}
+
 }  // namespace
 
 std::string model_hash(const ModelFile& model) {
@@ -27,6 +44,9 @@ std::string model_hash(const ModelFile& model) {
 }
 
 void write_model_fields(TensorFileWriter& file, const ModelFile& model) {
+  const std::string fault = fault_of(model);
+  require(fault.empty(), Failure::usage,
+          "cannot make a model file or checkpoint: {} (nothing would read it). Train on another data set.", fault);
   file.write_text("model", model.model);
   file.write_texts("classes", model.classes);
   file.write_numbers("sample_shape",
@@ -40,16 +60,12 @@ ModelFile read_model_fields(const TensorFileReader& file) {
   model.model = file.texts("model")[0];
   model.classes = file.texts("classes");
   const std::vector<std::int64_t> shape = file.numbers<std::int64_t>("sample_shape", 3);
-  if (std::ranges::any_of(shape, [](std::int64_t size) { return size < 1 || size > 65536; })) {
-    file.damaged("its attribute 'sample_shape' holds an impossible size");
-  }
   model.shape = {shape[0], shape[1], shape[2]};
+  // Bounded before it is used as a count: a normalisation has a value for each channel.
+  if (model.shape.channels < 1 || model.shape.channels > largest_side) file.damaged(impossible_shape);
   model.mean = file.numbers<float>("mean", static_cast<std::size_t>(model.shape.channels));
   model.deviation = file.numbers<float>("deviation", static_cast<std::size_t>(model.shape.channels));
-  if (!std::ranges::all_of(model.mean, [](float mean) { return std::isfinite(mean); }) ||
-      !std::ranges::all_of(model.deviation, [](float value) { return std::isfinite(value) && value > 0; })) {
-    file.damaged("its attributes 'mean' and 'deviation' are not a normalisation");
-  }
+  if (const std::string fault = fault_of(model); !fault.empty()) file.damaged(fault);
   return model;
 }
 
@@ -63,7 +79,7 @@ void write_model_file(const std::filesystem::path& path, const ModelFile& model)
 }
 
 ModelFile read_model_file(const std::filesystem::path& path) {
-  std::string image = read_file(path, tensor_file_limit_bytes);
+  std::string image = read_file(path, tensor_file_limits::file_bytes);
   return parse_model_file(path, image);
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "runtime/versions.hpp"
 
 namespace lockstep {
@@ -59,7 +60,7 @@ void require_same_recipe(const Json& earlier, const Json& now) {
     require(before == value, Failure::usage,
             "the checkpoint was made with --{} {}, now it is {} (a training goes on as it began). Take the earlier "
             "value, another --checkpoints, or --resume never.",
-            field, before.dump(), value.dump());
+            field, json_text(before), json_text(value));
   }
 }
 

@@ -17,8 +17,18 @@
 namespace lockstep {
 
 inline constexpr const char* root_group = "/";
-inline constexpr std::size_t tensor_file_limit_bytes = std::size_t{1} << 36;  // four billion parameters in a checkpoint
 
+// What a reader takes, and so the most that a writer writes.
+namespace tensor_file_limits {
+inline constexpr std::size_t file_bytes = std::size_t{1} << 36;  // four billion parameters in a checkpoint
+inline constexpr std::size_t texts = 1 << 20;
+inline constexpr std::size_t text_bytes = 4096;  // none of them zero: HDF5 fills texts up with zeros
+inline constexpr std::size_t tensors = 1 << 20;
+inline constexpr std::size_t name_bytes = 4095;
+inline constexpr std::size_t dimensions = 4;
+}  // namespace tensor_file_limits
+
+// Throws Error(usage) where a reader would call the file damaged.
 class TensorFileWriter {
  public:
   TensorFileWriter();

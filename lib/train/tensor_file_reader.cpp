@@ -15,9 +15,7 @@ namespace lockstep {
 
 namespace {
 
-constexpr hsize_t limit_texts = 1 << 20;
-constexpr std::size_t limit_text_bytes = 4096;
-constexpr hsize_t limit_tensors = 1 << 20;
+namespace limits = tensor_file_limits;
 
 }  // namespace
 
@@ -56,7 +54,7 @@ Hid<H5Aclose> TensorFileReader::attribute(const char* name) const {
 hsize_t TensorFileReader::attribute_count(hid_t attribute, const char* name) const {
   const Hid<H5Sclose> space(checked(H5Aget_space(attribute), "read an attribute's shape"));
   const hssize_t count = H5Sget_simple_extent_npoints(space);
-  if (H5Sget_simple_extent_ndims(space) > 1 || count < 1 || static_cast<hsize_t>(count) > limit_texts) {
+  if (H5Sget_simple_extent_ndims(space) > 1 || count < 1 || static_cast<std::size_t>(count) > limits::texts) {
     damaged(fmt::format("its attribute '{}' has a wrong shape", name));
   }
   return static_cast<hsize_t>(count);
@@ -86,7 +84,7 @@ std::vector<std::string> TensorFileReader::texts(const char* name) const {
   const Hid<H5Aclose> handle = attribute(name);
   const Hid<H5Tclose> type(checked(H5Aget_type(handle), "read an attribute's type"));
   const std::size_t cell = H5Tget_size(type);
-  if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 || cell < 1 || cell > limit_text_bytes) {
+  if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 || cell < 1 || cell > limits::text_bytes) {
     damaged(fmt::format("its attribute '{}' is no text of fixed length", name));
   }
   const hsize_t count = attribute_count(handle, name);
@@ -121,7 +119,7 @@ std::vector<ParameterStore::Entry> TensorFileReader::tensors(const char* group) 
                                        : open_link(file_, group, H5I_GROUP, "group");
   H5G_info_t info;
   checked(H5Gget_info(opened, &info), "list the tensors");
-  if (info.nlinks < 1 || info.nlinks > limit_tensors) damaged(fmt::format("it holds {} parameters", info.nlinks));
+  if (info.nlinks < 1 || info.nlinks > limits::tensors) damaged(fmt::format("it holds {} parameters", info.nlinks));
   std::vector<ParameterStore::Entry> entries;
   for (hsize_t index = 0; index < info.nlinks; ++index) entries.push_back(read_tensor(opened, index));
   std::ranges::sort(entries, {}, &ParameterStore::Entry::name);
@@ -129,7 +127,7 @@ std::vector<ParameterStore::Entry> TensorFileReader::tensors(const char* group) 
 }
 
 std::string TensorFileReader::tensor_name(hid_t group, hsize_t index) const {
-  std::array<char, limit_text_bytes> name{};
+  std::array<char, limits::name_bytes + 1> name{};
   const ssize_t length =
       H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, index, name.data(), name.size(), H5P_DEFAULT);
   if (length < 1 || static_cast<std::size_t>(length) >= name.size()) damaged("a parameter's name is too long");
@@ -167,7 +165,7 @@ std::string TensorFileReader::long_text(const char* name) {
 std::vector<std::int64_t> TensorFileReader::read_dims(hid_t dataset, const std::string& name,
                                                       std::size_t element_bytes) const {
   const Hid<H5Sclose> space(checked(H5Dget_space(dataset), "read a shape"));
-  std::array<hsize_t, 4> dims{};
+  std::array<hsize_t, limits::dimensions> dims{};
   const int ndim = H5Sget_simple_extent_ndims(space);
   if (ndim < 1 || ndim > static_cast<int>(dims.size())) damaged(fmt::format("'{}' has {} dimensions", name, ndim));
   H5Sget_simple_extent_dims(space, dims.data(), nullptr);

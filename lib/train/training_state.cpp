@@ -6,6 +6,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "base/json_text.hpp"
+
 namespace lockstep {
 
 namespace {
@@ -34,6 +36,11 @@ double number_of(const Json& object, const char* field) {
   return value.get<double>();
 }
 
+// A loss that is not finite is null: JSON has no other word for it.
+double loss_of(const Json& object, const char* field) {
+  return member(object, field).is_null() ? std::numeric_limits<double>::quiet_NaN() : number_of(object, field);
+}
+
 std::string text_of(const Json& object, const char* field) {
   const Json& value = member(object, field);
   if (!value.is_string()) fault(field);
@@ -49,12 +56,12 @@ Json json_of(const ReportState& report) {
 }
 
 ReportState report_of(const Json& json) {
-  return {{number_of(json, "stretch_loss_sum"), count_of(json, "stretch_correct"), count_of(json, "stretch_samples")},
+  return {{loss_of(json, "stretch_loss_sum"), count_of(json, "stretch_correct"), count_of(json, "stretch_samples")},
           number_of(json, "stretch_start"),
           count_of(json, "trained_samples"),
           number_of(json, "seconds"),
           number_of(json, "training_seconds"),
-          number_of(json, "test_loss"),
+          loss_of(json, "test_loss"),
           number_of(json, "test_accuracy"),
           number_of(json, "score")};
 }
@@ -127,7 +134,7 @@ std::string training_state_text(const TrainingState& state) {
                        {"versions", state.origin.versions}}},
                      {"kernel_plan", state.kernel_plan},
                      {"scores", scores}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 TrainingState parse_training_state(const std::string& text) {

@@ -124,7 +124,7 @@ def damage_all(case):
 def leave_partial(keep):
     def inject(case):
         training = case.finished_training()
-        partial = training.output / "checkpoints" / ".step-000000000300.h5.4711.partial"
+        partial = training.output / "checkpoints" / ".step-000000000300.h5.00000000004711ab.lockstep-partial"
         partial.write_bytes(max(training.checkpoints().items())[1].read_bytes()[:1000])
         if not keep:
             for file in training.checkpoints().values():
@@ -132,7 +132,7 @@ def leave_partial(keep):
         case.where = "beside them" if keep else "alone"
         case.expect_to_go_on(training)
         case.expect(not partial.exists(), "it is still there")
-        return case.expect_words(training, "removed '.*partial', which a run left half written")
+        return case.expect_words(training, "removed '.*lockstep-partial', which a run left half written")
 
     return inject
 

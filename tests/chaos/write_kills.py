@@ -13,7 +13,7 @@ SECONDS_OF_A_WRITE = 0.01
 
 def partial_files(folder):
     try:
-        return [name for name in os.listdir(folder) if name.endswith(".partial") and name.startswith(".step-")]
+        return [name for name in os.listdir(folder) if name.endswith(".lockstep-partial") and name.startswith(".step-")]
     except FileNotFoundError:
         return []
 

@@ -115,11 +115,13 @@ TEST_F(ConvertTest, an_interrupted_run_is_continued) {
     fs::remove(options_.output / "train" / manifest_file);
     fs::remove(options_.output / "train" / "train-00000.h5");
     fs::resize_file(options_.output / "train" / "train-00002.h5", 100);
-    write_file_atomically(options_.output / "train" / ".train-00003.h5.1.partial", "half");
+    write_file_atomically(options_.output / "train" / ".train-00003.h5.00000000004711ab.lockstep-partial", "half");
+    write_file_atomically(options_.output / "train" / "download.partial", "mine");
   });
   run();
   EXPECT_EQ(hash_of_output(), whole);
-  EXPECT_FALSE(fs::exists(options_.output / "train" / ".train-00003.h5.1.partial"));
+  EXPECT_FALSE(fs::exists(options_.output / "train" / ".train-00003.h5.00000000004711ab.lockstep-partial"));
+  EXPECT_TRUE(fs::exists(options_.output / "train" / "download.partial")) << "not ours";
   EXPECT_EQ(fs::last_write_time(options_.output / "train" / "train-00001.h5"), written);
 }
 

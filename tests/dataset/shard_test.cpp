@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "dataset/hash.hpp"
+#include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {
@@ -161,6 +162,30 @@ TEST(ShardTest, every_changed_byte_of_the_first_block_is_found_before_hdf5_looks
       EXPECT_EQ(words_of(folder.path(), manifest), "shard '" + path.string() + "' is damaged: block 0 of " +
                                                        std::to_string(manifest.shards.front().block_hashes.size()) +
                                                        " changed. Re-run make_shards, or make_shards verify?");
+    }
+  }
+}
+
+// A manifest that goes with the damage, as somebody who means harm would make it: HDF5 sees every byte.
+TEST(ShardTest, no_damage_that_a_manifest_vouches_for_makes_reading_leave_the_file) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.h5";
+  const std::vector<std::byte> bytes = bytes_of(content());
+  const std::string whole(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (std::uint64_t round = 0; round < mutation_rounds(2000); ++round) {
+    const std::string damaged = mutated(whole, round);
+    std::ofstream(path, std::ios::binary) << damaged;
+    const Manifest manifest = manifest_of("a.h5", std::as_bytes(std::span(damaged)));
+    try {
+      const ShardReader shard(folder.path(), manifest, manifest.shards.front());
+      std::uint64_t sum = 0;
+      for (std::int64_t sample = 0; sample < shard.samples(); ++sample) {
+        ASSERT_LT(shard.label(sample), 3);
+        for (const std::uint8_t pixel : shard.image(sample)) sum += pixel;
+      }
+      ASSERT_LE(sum, std::uint64_t{255} * damaged.size());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.failure(), Failure::bad_data) << round << ": " << error.what();
     }
   }
 }

@@ -1,8 +1,12 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <fstream>
+#include <memory>
+
 #include "base/error.hpp"
 #include "dataset/sources/sample_source.hpp"
+#include "support/mutation.hpp"
 #include "support/small_cifar.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -156,6 +160,49 @@ TEST_F(IdxTest, another_kind_of_file_is_refused) {
 TEST_F(IdxTest, labels_and_images_must_be_as_many) {
   write("train-labels-idx1-ubyte", idx({1}, std::string(1, '\0')));
   EXPECT_EQ(words(), quoted("train-labels-idx1-ubyte") + " has 1 labels for 2 images. Fetch both again?");
+}
+
+// Opens the source after each mutation of one of its files, and reads all of it where it opens.
+template <typename Open>
+void open_mutated(const std::filesystem::path& path, const Open& open) {
+  const std::string whole = read_file(path, 1 << 20);
+  testing::internal::CaptureStdout();
+  for (std::uint64_t round = 0; round < mutation_rounds(1000); ++round) {
+    std::ofstream(path, std::ios::binary) << mutated(whole, round);
+    try {
+      const std::unique_ptr<SampleSource> source = open();
+      const SampleShape& shape = source->description().shape;
+      std::vector<std::uint8_t> image(static_cast<std::size_t>(shape.height * shape.width * shape.channels));
+      for (const SourceSplit split : {SourceSplit::train, SourceSplit::test}) {
+        for (std::int64_t sample = 0; sample < source->samples(split); ++sample) {
+          const auto label = static_cast<std::size_t>(source->read(split, sample, image));
+          ASSERT_LT(label, source->description().classes.size()) << round;
+        }
+      }
+    } catch (const Error& error) {
+      EXPECT_EQ(error.failure(), Failure::bad_data) << round << ": " << error.what();
+    }
+  }
+  testing::internal::GetCapturedStdout();
+  write_file_atomically(path, whole);
+}
+
+TEST_F(CifarTest, no_damage_makes_reading_crash_or_believe) {
+  open_mutated(folder_.path() / "data_batch_2.bin", [&] { return open_cifar10(folder_.path()); });
+  write_file_atomically(folder_.path() / "batches.meta.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n");
+  open_mutated(folder_.path() / "batches.meta.txt", [&] { return open_cifar10(folder_.path()); });
+}
+
+TEST_F(IdxTest, no_damage_makes_reading_crash_or_believe) {
+  const auto open = [&] { return open_mnist(folder_.path()); };
+  open_mutated(path("train-images-idx3-ubyte"), open);
+  open_mutated(path("train-labels-idx1-ubyte"), open);
+  const std::string bytes = read_file(path("train-images-idx3-ubyte"), 1000);
+  const gzFile file = gzopen(path("train-images-idx3-ubyte.gz").c_str(), "wb");
+  gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
+  gzclose(file);
+  std::filesystem::remove(path("train-images-idx3-ubyte"));
+  open_mutated(path("train-images-idx3-ubyte.gz"), open);
 }
 
 TEST(SyntheticTest, a_sample_depends_on_seed_and_position_only) {

@@ -1,6 +1,7 @@
 // The real program: what it writes, says and returns.
 #include <gtest/gtest.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -121,6 +122,26 @@ TEST_F(MakeShardsTest, a_bad_label_leaves_nothing_behind) {
   expect_failure(conversion(output()), 65,
                  fmt::format("sample 0 of '{}' has label 255, but there are 10 classes. Unpack the archive again?",
                              (cifar() / "data_batch_5.bin").string()));
+  EXPECT_FALSE(fs::exists(output()));
+}
+
+// A class's name of 300 bytes was written, and verify then called the manifest damaged.
+TEST_F(MakeShardsTest, a_name_that_no_reader_takes_leaves_nothing_behind) {
+  write_file_atomically(cifar() / "batches.meta.txt", std::string(300, 'x') + "\n1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+  expect_failure(conversion(output()), 2,
+                 fmt::format("cannot write '{}': 'classes' is not a list of texts of at most 255 bytes (readers would "
+                             "call it damaged). Change the source.",
+                             (output() / "train" / "manifest.json").string()));
+  EXPECT_FALSE(fs::exists(output()));
+  fs::remove(cifar() / "batches.meta.txt");
+}
+
+TEST_F(MakeShardsTest, a_source_that_is_a_pipe_is_named_at_once) {
+  fs::remove(cifar() / "test_batch.bin");
+  ASSERT_EQ(::mkfifo((cifar() / "test_batch.bin").c_str(), 0600), 0);
+  expect_failure(conversion(output()), 2,
+                 fmt::format("'{}' is a pipe (only a regular file can be read). Is it the right path?",
+                             (cifar() / "test_batch.bin").string()));
   EXPECT_FALSE(fs::exists(output()));
 }
 

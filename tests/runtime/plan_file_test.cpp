@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/file.hpp"
+#include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {
@@ -45,7 +46,7 @@ class PlanFileTest : public testing::Test {
     write(text);
     EXPECT_EQ(read(), "");
     const std::string start = "the kernel plan '" + file().path().string() + "' is not used: ";
-    const std::string end = " (kernels are measured anew, and the file is replaced).\n";
+    const std::string end = " (kernels are measured anew).\n";
     const std::size_t from = warning_.find(start);
     const std::size_t to = warning_.find(end);
     if (from == std::string::npos || to == std::string::npos) return "no such warning: " + warning_;
@@ -148,7 +149,18 @@ TEST_F(PlanFileTest, does_not_wait_for_a_pipe) {
   fs::create_directories(folder());
   ASSERT_EQ(::mkfifo(file().path().c_str(), 0600), 0);
   EXPECT_EQ(read(), "");
-  EXPECT_NE(warning_.find("is not used: it is no regular file ("), std::string::npos) << warning_;
+  EXPECT_NE(warning_.find("is a pipe (only a regular file can be read)."), std::string::npos) << warning_;
+}
+
+TEST_F(PlanFileTest, no_damage_makes_it_crash_or_give_what_is_no_choice) {
+  file().keep(a + b);
+  const std::string whole = content();
+  for (std::uint64_t round = 0; round < mutation_rounds(2000); ++round) {
+    write(mutated(whole, round));
+    const std::string plan = read();
+    EXPECT_EQ(plan.empty(), !warning_.empty()) << round;
+    EXPECT_TRUE(std::ranges::all_of(plan, [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); })) << round;
+  }
 }
 
 TEST_F(PlanFileTest, replaces_what_it_refused) {

@@ -112,7 +112,7 @@ TEST_F(CheckpointFolderTest, a_checkpoint_under_another_steps_name_is_passed_ove
 
 TEST_F(CheckpointFolderTest, what_a_killed_run_left_half_written_is_never_a_checkpoint) {
   std::filesystem::create_directories(path_);
-  const std::filesystem::path left = path_ / ".step-000000000009.h5.4711.partial";
+  const std::filesystem::path left = path_ / ".step-000000000009.h5.00000000004711ab.lockstep-partial";
   write_file_atomically(left, std::span<const std::byte>(checkpoint_image(checkpoint_of(9))));
   testing::internal::CaptureStderr();
   CheckpointFolder folder(locked(), {});
@@ -126,13 +126,13 @@ TEST_F(CheckpointFolderTest, what_a_killed_run_left_half_written_is_never_a_chec
 
 TEST_F(CheckpointFolderTest, other_files_are_nobodys_business) {
   fill({3});
-  for (const char* name : {"notes.txt", "step-7.h5", "step-00000000000x.h5", "step--00000000001.h5"}) {
-    std::ofstream(path_ / name) << "mine";
-  }
+  const std::vector<std::string> others = {"notes.txt", "download.partial",     ".step-000000000009.h5.4711.partial",
+                                           "step-7.h5", "step-00000000000x.h5", "step--00000000001.h5"};
+  for (const std::string& name : others) std::ofstream(path_ / name) << "mine";
   CheckpointFolder folder(locked(), {.latest = 1, .best = 0});
   EXPECT_EQ(folder.newest_good()->path, file_of(3));
   folder.write(checkpoint_of(4));
-  EXPECT_TRUE(std::filesystem::exists(path_ / "step-7.h5"));
+  for (const std::string& name : others) EXPECT_TRUE(std::filesystem::exists(path_ / name)) << name;
 }
 
 TEST_F(CheckpointFolderTest, the_newest_and_the_best_are_kept) {

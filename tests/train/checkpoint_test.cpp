@@ -11,6 +11,7 @@
 #include "base/file.hpp"
 #include "base/hdf5_memory.hpp"
 #include "small_checkpoint.hpp"
+#include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 #include "words_of.hpp"
 
@@ -127,6 +128,20 @@ TEST_F(CheckpointTest, every_changed_byte_is_found_or_harmless) {
       EXPECT_EQ(checkpoint_image(read), checkpoint_image(written)) << at;
     } catch (const Error& error) {
       EXPECT_EQ(error.failure(), Failure::bad_data) << at << ": " << error.what();
+    }
+  }
+}
+
+TEST_F(CheckpointTest, no_damage_makes_reading_crash_or_believe) {
+  const Checkpoint written = small_checkpoint();
+  write(written);
+  const std::string whole = read_file(path_, 1 << 20);
+  for (std::uint64_t round = 0; round < mutation_rounds(2000); ++round) {
+    std::string damaged = mutated(whole, round);
+    try {
+      EXPECT_EQ(checkpoint_image(parse_checkpoint(path_, damaged)), checkpoint_image(written)) << round;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.failure(), Failure::bad_data) << round << ": " << error.what();
     }
   }
 }

@@ -5,11 +5,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/file.hpp"
 #include "base/hdf5_memory.hpp"
+#include "support/mutation.hpp"
 #include "words_of.hpp"
 
 namespace lockstep {
@@ -177,6 +180,20 @@ TEST_F(ModelFileTest, every_changed_byte_is_found_or_harmless) {
   }
 }
 
+TEST_F(ModelFileTest, no_damage_makes_reading_crash_or_believe) {
+  const ModelFile written = small_model();
+  write_model_file(path_, written);
+  const std::string whole = read_file(path_, 1 << 20);
+  for (std::uint64_t round = 0; round < mutation_rounds(2000); ++round) {
+    std::string damaged = mutated(whole, round);
+    try {
+      EXPECT_EQ(model_hash(parse_model_file(path_, damaged)), model_hash(written)) << round;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.failure(), Failure::bad_data) << round << ": " << error.what();
+    }
+  }
+}
+
 TEST_F(ModelFileTest, a_file_of_another_kind_is_refused) {
   std::ofstream(path_) << "PK not HDF5 at all";
   EXPECT_EQ(damage(), "it does not begin as an HDF5 file does. Train or copy it again?");
@@ -225,10 +242,59 @@ TEST_F(ModelFileTest, a_link_to_another_file_is_not_followed) {
 }
 
 TEST_F(ModelFileTest, a_normalisation_that_would_divide_by_zero_is_refused) {
-  ModelFile model = small_model();
-  model.deviation[1] = 0;
-  write_model_file(path_, model);
+  write_model_file(path_, small_model());
+  {
+    const Hid<H5Fclose> file = open();
+    const Hid<H5Aclose> attribute(check_h5(H5Aopen(file, "deviation", H5P_DEFAULT), "open"));
+    const float values[] = {0.2F, 0, 0.26F};
+    check_h5(H5Awrite(attribute, H5T_NATIVE_FLOAT, values), "write");
+  }
   EXPECT_EQ(damage(), "its attributes 'mean' and 'deviation' are not a normalisation. Train or copy it again?");
+}
+
+// A name of a class with a zero byte was written, and the file was then called damaged.
+TEST_F(ModelFileTest, what_reading_would_refuse_is_not_written) {
+  const std::string text_limit(tensor_file_limits::text_bytes, 'x');
+  const std::string name_limit(tensor_file_limits::name_bytes, 'x');
+  const std::vector<std::pair<std::function<void(ModelFile&)>, std::string>> faults = {
+      {[](ModelFile& model) { model.classes.clear(); }, "'classes' has 0 texts, not 1 to 1048576"},
+      {[](ModelFile& model) { model.classes.resize(tensor_file_limits::texts + 1); },
+       "'classes' has 1048577 texts, not 1 to 1048576"},
+      {[&](ModelFile& model) { model.classes[1] = text_limit + 'x'; },
+       "a text of 'classes' has 4097 bytes, more than 4096"},
+      {[](ModelFile& model) { model.classes[1] = std::string("c\0t", 3); }, "a text of 'classes' holds a zero byte"},
+      {[](ModelFile& model) { model.entries.clear(); }, "it has 0 tensors, not 1 to 1048576"},
+      {[&](ModelFile& model) { model.entries[0].name = name_limit + 'x'; },
+       "a tensor's name has 4096 bytes, not 1 to 4095"},
+      {[](ModelFile& model) { model.entries[0].name.clear(); }, "a tensor's name has 0 bytes, not 1 to 4095"},
+      {[](ModelFile& model) {
+         model.entries[0].dims = {1, 1, 1, 1, 6};
+       },
+       "'conv1.weight' has 5 dimensions, not 1 to 4"},
+      {[](ModelFile& model) {
+         model.entries[0].dims = {6, 0};
+       },
+       "'conv1.weight' has a dimension without values"},
+      {[](ModelFile& model) { model.shape.width = 65537; }, "its attribute 'sample_shape' holds an impossible size"},
+      {[](ModelFile& model) { model.deviation[1] = 0; },
+       "its attributes 'mean' and 'deviation' are not a normalisation"},
+      {[](ModelFile& model) { model.mean.pop_back(); },
+       "its attributes 'mean' and 'deviation' are not a normalisation"},
+  };
+  for (const auto& [spoil, what] : faults) {
+    ModelFile model = small_model();
+    spoil(model);
+    const std::string words = words_of(Failure::usage, [&] { write_model_file(path_, model); });
+    EXPECT_TRUE(words.starts_with("cannot make a model file or checkpoint: " + what + " (nothing would read it)."))
+        << words;
+    EXPECT_TRUE(std::filesystem::is_empty(folder_)) << what;
+  }
+  ModelFile model = small_model();
+  model.classes[1] = text_limit;
+  model.entries[1].name = name_limit;  // the last by name
+  model.shape.width = 65536;
+  write_model_file(path_, model);
+  EXPECT_EQ(model_hash(read_model_file(path_)), model_hash(model));
 }
 
 TEST_F(ModelFileTest, writing_where_nobody_may_leaves_nothing) {

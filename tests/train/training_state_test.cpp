@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "small_checkpoint.hpp"
+#include "support/mutation.hpp"
 
 namespace lockstep {
 namespace {
@@ -45,10 +48,41 @@ TEST(TrainingStateTest, comes_back_to_the_bit) {
   EXPECT_EQ(read.scores, state.scores);
 }
 
+// A test loss that overflowed was written as null, and the checkpoint was then called damaged.
+TEST(TrainingStateTest, a_loss_that_is_not_finite_comes_back_as_none) {
+  TrainingState state = small_checkpoint().state;
+  state.report.test_loss = std::numeric_limits<double>::infinity();
+  state.report.stretch.loss_sum = std::numeric_limits<double>::quiet_NaN();
+  const TrainingState read = parse_training_state(training_state_text(state));
+  EXPECT_TRUE(std::isnan(read.report.test_loss));
+  EXPECT_TRUE(std::isnan(read.report.stretch.loss_sum));
+  EXPECT_EQ(read.report.score, state.report.score);
+}
+
+TEST(TrainingStateTest, text_that_is_not_utf8_is_kept_as_what_can_be_read) {
+  TrainingState state = small_checkpoint().state;
+  state.origin.device = "cpu caf\xE9";
+  EXPECT_EQ(parse_training_state(training_state_text(state)).origin.device, "cpu caf\uFFFD");
+}
+
 TEST(TrainingStateTest, a_training_without_loss_scaling_says_so) {
   TrainingState state = small_checkpoint().state;
   state.loss_scale.reset();
   EXPECT_FALSE(parse_training_state(training_state_text(state)).loss_scale.has_value());
+}
+
+// The hash of a checkpoint keeps such damage from it; whoever means harm writes the hash too.
+TEST(TrainingStateTest, no_damage_makes_reading_crash) {
+  const std::string whole = training_state_text(small_checkpoint().state);
+  for (std::uint64_t round = 0; round < mutation_rounds(5000); ++round) {
+    try {
+      const TrainingState state = parse_training_state(mutated(whole, round));
+      EXPECT_GE(state.progress.step, state.progress.tested_step) << round;
+      EXPECT_GE(state.origin.ranks, 1) << round;
+    } catch (const std::runtime_error& error) {
+      EXPECT_TRUE(std::string_view(error.what()).find("its state") != std::string_view::npos) << error.what();
+    }
+  }
 }
 
 TEST(TrainingStateTest, every_missing_field_is_named) {

@@ -1,6 +1,7 @@
 #include <array>
 #include <cassert>
 #include <sstream>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -32,7 +33,7 @@ constexpr std::size_t names_limit_bytes = std::size_t{1} << 16;
 
 std::vector<std::string> class_names(const std::filesystem::path& directory, const CifarVersion& version) {
   const std::filesystem::path file = directory / version.names_file;
-  if (!std::filesystem::exists(file)) return version.known_classes;
+  if (is_absent(file)) return version.known_classes;
   std::vector<std::string> names;
   std::istringstream text(read_file(file, names_limit_bytes));
   for (std::string line; std::getline(text, line);) {
@@ -49,7 +50,8 @@ class CifarSource final : public SampleSource {
  public:
   CifarSource(const std::filesystem::path& directory, const CifarVersion& version)
       : record_bytes_(version.label_bytes + image_bytes), label_bytes_(version.label_bytes) {
-    require(std::filesystem::is_directory(directory), Failure::usage,
+    std::error_code reason;
+    require(std::filesystem::is_directory(directory, reason), Failure::usage,
             "'{}' is not a directory (--source). Name the folder that holds {}.", directory.string(),
             version.train_files.front());
     description_ = {

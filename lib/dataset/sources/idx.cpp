@@ -1,9 +1,11 @@
+#include <fcntl.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <memory>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -22,9 +24,10 @@ struct GzClose {
 // The file, or the one beside it with .gz, unpacked.
 std::string read_idx(const std::filesystem::path& plain) {
   const std::filesystem::path packed = plain.string() + ".gz";
-  if (std::filesystem::exists(plain) || !std::filesystem::exists(packed)) return read_file(plain, file_limit_bytes);
-
-  const std::unique_ptr<gzFile_s, GzClose> file(gzopen(packed.c_str(), "rb"));
+  if (!is_absent(plain) || is_absent(packed)) return read_file(plain, file_limit_bytes);
+  const RegularFile regular = open_to_read(packed);
+  const int descriptor = ::fcntl(regular.descriptor(), F_DUPFD_CLOEXEC, 0);  // zlib closes its own
+  const std::unique_ptr<gzFile_s, GzClose> file(descriptor < 0 ? nullptr : gzdopen(descriptor, "rb"));
   if (file == nullptr) {
     throw system_failure(fmt::format("cannot read '{}'", packed.string()), errno, Access::reading);
   }
@@ -39,10 +42,10 @@ std::string read_idx(const std::filesystem::path& plain) {
             "'{}' unpacks to more than {} bytes (no such file is expected to be). Is it the right file?",
             packed.string(), file_limit_bytes);
   }
-  // zlib begins with the path, which we say ourselves.
+  // zlib begins with a name for the descriptor; we say the path.
   int code = Z_OK;
   std::string_view words = gzerror(file.get(), &code);
-  const std::string start = packed.string() + ": ";
+  const std::string start = fmt::format("<fd:{}>: ", descriptor);
   if (words.starts_with(start)) words.remove_prefix(start.size());
   require(code == Z_OK || code == Z_STREAM_END, Failure::bad_data, "'{}' is damaged: {}. Fetch it again?",
           packed.string(), words);
@@ -86,7 +89,8 @@ class IdxSource final : public SampleSource {
  public:
   IdxSource(const std::filesystem::path& directory, SourceDescription description)
       : description_(std::move(description)) {
-    require(std::filesystem::is_directory(directory), Failure::usage,
+    std::error_code reason;
+    require(std::filesystem::is_directory(directory, reason), Failure::usage,
             "'{}' is not a directory (--source). Name the folder that holds train-images-idx3-ubyte.",
             directory.string());
     description_.source =
