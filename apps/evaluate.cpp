@@ -12,6 +12,7 @@
 #include "train/checkpoint.hpp"
 #include "train/evaluation.hpp"
 #include "train/evaluation_text.hpp"
+#include "train/predictions_table.hpp"
 
 using namespace lockstep;
 
@@ -32,7 +33,10 @@ struct EvaluateOptions {
         ->type_name("FILE");
     app.add_option("--data", data, "Folder made by make_shards")->required()->type_name("FOLDER");
     app.add_option("--split", split, "Part of the data set: train, test or validation")->type_name("NAME");
-    app.add_option("--predictions", predictions, "Where to write one line for each sample: label, prediction")
+    app.add_option(
+           "--predictions", predictions,
+           "Where to write one line for each sample: number, label, prediction, their names. Comma-separated (RFC "
+           "4180, lines end in LF); tab-separated where FILE ends in .tsv")
         ->type_name("FILE");
     add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
         ->type_name("THREADS");
@@ -58,6 +62,9 @@ int main(int argc, char** argv) {
     const Evaluation evaluation = evaluator.evaluate();
     log::plain(evaluation_text(evaluation, file.classes));
     if (options.predictions.empty() || session.world.rank() != 0) return;
-    write_file_atomically(options.predictions, predictions_text(evaluation, dataset, file.classes));
+    std::vector<std::int32_t> labels;
+    for (std::int64_t sample = 0; sample < dataset.samples(); ++sample) labels.push_back(dataset.label(sample));
+    write_file_atomically(options.predictions, predictions_table(labels, evaluation.predictions, file.classes,
+                                                                 table_format_of(options.predictions)));
   });
 }

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 
 namespace lockstep {
 
@@ -63,7 +63,9 @@ bool close_to(std::span<const float> a, std::span<const float> b) {
 
 }  // namespace
 
-std::string evaluation_text(const Evaluation& evaluation, std::span<const std::string> classes) {
+std::string evaluation_text(const Evaluation& evaluation, std::span<const std::string> names) {
+  std::vector<std::string> classes;
+  for (const std::string& name : names) classes.push_back(printable(name));
   std::string text =
       fmt::format("samples  {}\nloss     {:.4f}\ntop-1    {}\ntop-5    {}\n\n", evaluation.samples, evaluation.loss(),
                   percent(evaluation.correct(), evaluation.samples), percent(evaluation.in_top5, evaluation.samples));
@@ -76,18 +78,6 @@ std::string evaluation_text(const Evaluation& evaluation, std::span<const std::s
   }
   return text +
          (evaluation.classes <= largest_matrix ? confusion_matrix(evaluation) : worst_mistakes(evaluation, classes));
-}
-
-std::string predictions_text(const Evaluation& evaluation, const Dataset& dataset,
-                             std::span<const std::string> classes) {
-  std::string text = "sample\tlabel\tprediction\tlabel_name\tprediction_name\n";
-  for (std::size_t sample = 0; sample < evaluation.predictions.size(); ++sample) {
-    const std::int32_t label = dataset.label(static_cast<std::int64_t>(sample));
-    const std::int32_t prediction = evaluation.predictions[sample];
-    fmt::format_to(std::back_inserter(text), "{}\t{}\t{}\t{}\t{}\n", sample, label, prediction,
-                   classes[static_cast<std::size_t>(label)], classes[static_cast<std::size_t>(prediction)]);
-  }
-  return text;
 }
 
 void require_fits(const ModelFile& model, const Manifest& data) {

@@ -1,10 +1,10 @@
-// What an evaluation says, for people and for scripts.
+// What an evaluation says to people.
 #pragma once
 
 #include <span>
 #include <string>
 
-#include "dataset/dataset.hpp"
+#include "dataset/manifest.hpp"
 #include "train/evaluation.hpp"
 #include "train/model_file.hpp"
 
@@ -12,11 +12,7 @@ namespace lockstep {
 
 // Loss, top-1, top-5, then a table: for each class its accuracy and the row of the confusion matrix. Of more than 20
 // classes the matrix is left out, and the worst mistakes are listed in its place.
-std::string evaluation_text(const Evaluation& evaluation, std::span<const std::string> classes);
-
-// A line for each sample, tab-separated: number, label, prediction, and their names.
-std::string predictions_text(const Evaluation& evaluation, const Dataset& dataset,
-                             std::span<const std::string> classes);
+std::string evaluation_text(const Evaluation& evaluation, std::span<const std::string> names);
 
 // Throws Error(bad_data) if `data` has other classes, another picture size or another normalisation than the model was
 // trained with: its answers would mean nothing.

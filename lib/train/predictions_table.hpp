@@ -1,0 +1,25 @@
+// One line for each sample of an evaluation, for other programs to read.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace lockstep {
+
+// csv: RFC 4180 (commas; a field that holds a comma, a quote or the end of a line stands in quotes), but with lines
+// that end as all of Linux's do, in LF. tsv: tabs; what would break a line there is shown by its number, as printable()
+// does.
+enum class TableFormat { csv, tsv };
+
+// tsv where the name ends in .tsv, csv otherwise.
+TableFormat table_format_of(const std::filesystem::path& file);
+
+// A line of headings, then for each sample its number, label, prediction, and their names.
+//
+//   labels, predictions  [samples], each below the number of classes
+std::string predictions_table(std::span<const std::int32_t> labels, std::span<const std::int32_t> predictions,
+                              std::span<const std::string> classes, TableFormat format);
+
+}  // namespace lockstep

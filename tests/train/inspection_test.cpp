@@ -1,0 +1,62 @@
+#include "train/inspection.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "small_checkpoint.hpp"
+#include "support/small_data_set.hpp"
+#include "support/temporary_folder.hpp"
+#include "train/evaluation.hpp"
+#include "train/evaluation_text.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string hostile = "cat\x1b[2J\n[rank 0]\r\u202Egod";
+const std::string shown = "cat\\x1b[2J\\x0a[rank 0]\\x0d\\u202egod";
+
+// Lines are our own, and everything else can be printed.
+void expect_shown(const std::string& text, std::ptrdiff_t lines) {
+  EXPECT_NE(text.find(shown), std::string::npos) << text;
+  EXPECT_EQ(std::ranges::count(text, '\n'), lines) << text;
+  EXPECT_TRUE(std::ranges::none_of(text, [](char c) { return c != '\n' && static_cast<unsigned char>(c) < 0x20; }));
+  EXPECT_EQ(text.find("\u202E"), std::string::npos);
+}
+
+// Escape sequences in the names of classes reached the terminal.
+TEST(InspectionTest, names_in_a_file_neither_steer_the_terminal_nor_make_lines) {
+  const TemporaryFolder folder;
+  write_small_data_set(folder.path(), {2, 2, 3}, 5, 5);
+  Manifest manifest = read_manifest(folder.path());
+  const std::string plain = describe_file(folder.path());
+  const std::string plain_shard = describe_file(folder.path() / "shard-0.h5");
+  manifest.name = manifest.source = manifest.classes[3] = hostile;
+  write_manifest(folder.path(), manifest);
+  expect_shown(describe_file(folder.path()), std::ranges::count(plain, '\n'));
+  expect_shown(describe_file(folder.path() / "shard-0.h5"), std::ranges::count(plain_shard, '\n'));
+
+  Checkpoint checkpoint = small_checkpoint();
+  const fs::path path = folder.path() / "checkpoint.h5";
+  write_file_atomically(path, std::span<const std::byte>(checkpoint_image(checkpoint)));
+  const std::string before = describe_file(path);
+  checkpoint.model.model = checkpoint.model.classes[0] = checkpoint.model.entries[0].name = hostile;
+  checkpoint.velocity[0].name = checkpoint.state.origin.device = hostile;
+  write_file_atomically(path, std::span<const std::byte>(checkpoint_image(checkpoint)));
+  expect_shown(describe_file(path), std::ranges::count(before, '\n'));
+}
+
+TEST(InspectionTest, names_of_classes_do_not_break_the_tables_of_an_evaluation) {
+  Evaluation evaluation;
+  evaluation.classes = 2;
+  evaluation.samples = 4;
+  evaluation.confusion = {1, 1, 1, 1};
+  const std::vector<std::string> names = {hostile, "dog"};
+  const std::string plain = evaluation_text(evaluation, std::vector<std::string>{"cat", "dog"});
+  expect_shown(evaluation_text(evaluation, names), std::ranges::count(plain, '\n'));
+}
+
+}  // namespace
+}  // namespace lockstep
