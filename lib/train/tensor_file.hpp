@@ -18,6 +18,10 @@ namespace lockstep {
 
 inline constexpr const char* root_group = "/";
 
+// The last line of a file, behind HDF5's own bytes: says what hash all bytes before it have, so that nothing damaged
+// need reach HDF5. Readers that do not know it are not disturbed by it.
+std::string hash_line(std::span<const std::byte> bytes_before);
+
 // What a reader takes, and so the most that a writer writes.
 namespace tensor_file_limits {
 inline constexpr std::size_t file_bytes = std::size_t{1} << 36;  // four billion parameters in a checkpoint
@@ -59,7 +63,8 @@ struct FileKind {
 // wrong throws Error(bad_data) naming the file and the object.
 class TensorFileReader {
  public:
-  // Reads `image`, the bytes of the file `path`; the reader may change them, and they outlive it.
+  // Reads `image`, the bytes of the file `path`; the reader may change them, and they outlive it. HDF5 sees nothing of
+  // them before their hash_line() is found right; one of another program's making has none.
   TensorFileReader(FileKind kind, std::string path, std::string& image);
 
   // Throws Error(bad_data): "<kind> '<path>' is damaged or not a <kind>: <what>. <advice>".

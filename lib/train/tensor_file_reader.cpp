@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/hdf5_memory.hpp"
+#include "dataset/hash.hpp"
 #include "train/tensor_file.hpp"
 
 namespace lockstep {
@@ -17,12 +18,29 @@ namespace {
 
 namespace limits = tensor_file_limits;
 
+constexpr std::string_view hash_words = "\nlockstep xxh3-128 ";
+constexpr std::size_t hash_line_bytes = hash_words.size() + 32 + 1;
+
+// Whether the file ends in a line that hash_line() may have made.
+bool has_hash_line(std::string_view image) {
+  return image.size() >= hash_line_bytes && image.ends_with('\n') &&
+         image.substr(image.size() - hash_line_bytes).starts_with(hash_words);
+}
+
 }  // namespace
+
+std::string hash_line(std::span<const std::byte> bytes_before) {
+  return fmt::format("{}{}\n", hash_words, xxh3_128_hex(bytes_before));
+}
 
 TensorFileReader::TensorFileReader(FileKind kind, std::string path, std::string& image)
     : kind_(kind), path_(std::move(path)), bytes_(static_cast<hsize_t>(image.size())) {
   silence_hdf5();
   if (!looks_like_hdf5(std::as_bytes(std::span(image)))) damaged("it does not begin as an HDF5 file does");
+  if (has_hash_line(image)) {
+    const std::string_view before = std::string_view(image).substr(0, image.size() - hash_line_bytes);
+    if (!image.ends_with(hash_line(std::as_bytes(std::span(before))))) damaged("its hash does not match its content");
+  }
   const Hid<H5Pclose> access = hdf5_in_memory();
   check_h5(H5Pset_file_image(access, image.data(), image.size()), "take a file into memory");
   // HDF5 asks for a name that no file has, although it reads the image only.

@@ -112,6 +112,9 @@ void TensorFileWriter::write_tensors(const char* group, std::span<const Paramete
 
 std::vector<std::byte> TensorFileWriter::image() const {
   std::vector<std::byte> image = hdf5_image(file_);
+  const std::string line = hash_line(image);
+  const auto bytes = std::as_bytes(std::span(line));
+  image.insert(image.end(), bytes.begin(), bytes.end());
   require_readable(image.size() <= limits::file_bytes,
                    fmt::format("it has {} bytes, more than {}", image.size(), limits::file_bytes));
   return image;

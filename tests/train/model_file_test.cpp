@@ -158,7 +158,8 @@ TEST_F(ModelFileTest, one_changed_weight_shows) {
 TEST_F(ModelFileTest, every_cut_is_found) {
   write_model_file(path_, small_model());
   const std::string whole = read_file(path_, 1 << 20);
-  for (std::size_t bytes = 0; bytes < whole.size(); bytes += 97) {
+  const std::size_t content_bytes = whole.size() - hash_line({}).size();  // the line itself may go
+  for (std::size_t bytes = 0; bytes < content_bytes; bytes += 97) {
     std::ofstream(path_, std::ios::binary) << whole.substr(0, bytes);
     EXPECT_NE(damage().find("Train or copy it again?"), std::string::npos) << bytes;
   }
@@ -180,12 +181,16 @@ TEST_F(ModelFileTest, every_changed_byte_is_found_or_harmless) {
   }
 }
 
+// HDF5 1.10 crashes in some damaged structures (memory that is not its own): none may reach it.
 TEST_F(ModelFileTest, no_damage_makes_reading_crash_or_believe) {
   const ModelFile written = small_model();
   write_model_file(path_, written);
   const std::string whole = read_file(path_, 1 << 20);
+  const std::size_t line_bytes = hash_line({}).size();
+  const std::string content = whole.substr(0, whole.size() - line_bytes);
+  const std::string line = whole.substr(content.size());
   for (std::uint64_t round = 0; round < mutation_rounds(2000); ++round) {
-    std::string damaged = mutated(whole, round);
+    std::string damaged = mutated(content, round) + line;
     try {
       EXPECT_EQ(model_hash(parse_model_file(path_, damaged)), model_hash(written)) << round;
     } catch (const Error& error) {
