@@ -18,6 +18,7 @@
 #include "launch/run.hpp"
 #include "models/model_zoo.hpp"
 #include "process_facts.hpp"
+#include "step_windows.hpp"
 #include "train/noise.hpp"
 #include "train/training_step.hpp"
 
@@ -81,7 +82,7 @@ double median(std::vector<double> values) {
 constexpr double learning_rate = 1e-3;  // small: noise has no pattern to learn, and the loss must stay finite
 
 struct Timing {
-  std::vector<double> step_ms;
+  std::vector<double> step_ms;  // of each window
   double seconds = 0;
   SyncCost sync;  // of the timed steps
 };
@@ -94,13 +95,9 @@ Timing time_steps(TrainingStep& step, Loader& loader, const Session& session, st
   const SyncCost before = step.sync().cost();
   session.world.barrier();
   const Stopwatch whole;
-  for (std::int64_t index = 0; index < steps; ++index) {
-    const Stopwatch watch;
-    step.start(loader, index, learning_rate);
-    while (step.steps_under_way() > session.device->steps_ahead()) step.finish();
-    timing.step_ms.push_back(watch.milliseconds());
-  }
-  while (step.steps_under_way() > 0) step.finish();
+  timing.step_ms = time_windows(
+      steps, session.device->steps_ahead(), [&](std::int64_t index) { step.start(loader, index, learning_rate); },
+      [&] { step.finish(); }, [&] { return whole.milliseconds(); });
   timing.seconds = whole.seconds();
   timing.sync.within_backward_ms = step.sync().cost().within_backward_ms - before.within_backward_ms;
   timing.sync.after_backward_ms = step.sync().cost().after_backward_ms - before.after_backward_ms;
