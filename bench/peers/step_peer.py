@@ -57,6 +57,11 @@ class World:
             distributed.init_process_group("gloo")
         self.rank = distributed.get_rank() if self.size > 1 else 0
 
+    def leave(self):
+        """At the end, when nothing uses the model any more: gloo's threads must not outlive what they work on."""
+        if self.size > 1:
+            distributed.destroy_process_group()
+
     def wrap(self, model):
         if self.size == 1:
             return model
@@ -140,6 +145,7 @@ def main():
     line |= {"batch_per_rank": options.batch, "ranks": world.size, "allocator": allocator(), "versions": versions()}
     if world.rank == 0:
         print(json.dumps(line), flush=True)
+    world.leave()
 
 
 if __name__ == "__main__":
