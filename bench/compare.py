@@ -5,7 +5,8 @@
     python3 bench/compare.py --build build/release --only resnet18-fp32 --pairs 9
     python3 bench/compare.py --build build/gpu_bundle --device cuda      on one GPU, against eager and torch.compile
 
-bench/README.md says what is measured and how. Progress goes to stderr.
+bench/README.md says what is measured and how. A row is printed as its case ends. Progress goes to stderr, with whatever
+fails: a run that does is repeated once.
 """
 
 import argparse
@@ -14,12 +15,25 @@ import datetime
 import os
 import pathlib
 import re
+import shlex
 import signal
 import sys
 import tempfile
 
+from cases import CASES, GPU_CASES, counted
 from comparison import HEAD, missing_row, table_row
-from processes import CANNOT_COMPARE, ProgramFailed, give_up, json_line, output_of, python_with_torch, say, step_bench
+from processes import (
+    CANNOT_COMPARE,
+    ProgramFailed,
+    TimeIsUp,
+    TimeLimit,
+    give_up,
+    json_line,
+    output_of,
+    python_with_torch,
+    say,
+    step_bench,
+)
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEER = HERE / "peers" / "step_peer.py"
@@ -32,74 +46,25 @@ JEMALLOC = {
 }
 # A peer this much slower lacks kernels for this CPU; pairs would take an hour to say the same.
 HOPELESS = 10
-
-
-def counted(number, noun):
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-@dataclasses.dataclass(frozen=True)
-class Case:
-    name: str
-    description: str
-    model: str
-    batch: int  # of each rank
-    precision: str
-    ranks: int
-    threads: int  # of each rank
-    target: float  # ratio to reach; on CPUs: on Zen 5
-    peer_mode: str = ""  # on a GPU: eager or compile
-    image_size: int = 32
-    classes: int = 10
-
-    def options(self):
-        named = {"model": self.model, "batch": self.batch, "precision": self.precision}
-        named |= {"image-size": self.image_size, "classes": self.classes}
-        named |= {"device": "cuda"} if self.peer_mode else {"threads": self.threads}
-        return [word for name, value in named.items() for word in (f"--{name}", str(value))]
-
-    def title(self):
-        if self.peer_mode:
-            return f"{self.description}, against {self.peer_mode}"
-        return f"{self.description}, {counted(self.ranks, 'rank')} x {counted(self.threads, 'thread')}"
-
-
-def resnet50(batch, precision, threads, target, peer_mode=""):
-    description = f"ResNet-50, 224 px, batch {batch}, {precision}"
-    return Case(f"resnet50-{precision}", description, "resnet50", batch, precision, 1, threads, target, peer_mode, 224, 1000)
-
-
-# Name, description, model, batch, precision, ranks, threads, target.
-CASES = [
-    Case("resnet18-fp32", "ResNet-18 (CIFAR), batch 64, fp32", "resnet18", 64, "fp32", 1, 2, 2.5),
-    Case("resnet20-fp32", "ResNet-20, batch 128, fp32", "resnet20", 128, "fp32", 1, 2, 2.5),
-    Case("resnet18-bf16", "ResNet-18, batch 64, bf16", "resnet18", 64, "bf16", 1, 2, 1.7),
-    Case("resnet20-bf16", "ResNet-20, batch 128, bf16", "resnet20", 128, "bf16", 1, 2, 1.9),
-    Case("resnet18-2ranks", "ResNet-18, batch 32 each, fp32", "resnet18", 32, "fp32", 2, 1, 2.7),
-    resnet50(16, "fp32", 2, 1.5),
-    resnet50(16, "bf16", 2, 1.3),
-]
-GPU_CASES = [
-    resnet50(256, "bf16", 1, 1.3, "compile"),
-    resnet50(256, "fp16", 1, 1.5, "compile"),
-    Case("resnet18-bf16-eager", "ResNet-18 (CIFAR), batch 512, bf16", "resnet18", 512, "bf16", 1, 1, 2.0, "eager"),
-    Case("resnet18-bf16-compile", "ResNet-18 (CIFAR), batch 512, bf16", "resnet18", 512, "bf16", 1, 1, 1.5, "compile"),
-]
+QUICK_STEPS = 20
 
 
 class Lockstep:
     name = "Lockstep"
 
-    def __init__(self, build):
+    def __init__(self, build, more, time):
         self.program = step_bench(build)
+        self.more = more
+        self.time = time
 
     def run(self, case, steps):
         launcher = ["mpirun", "--bind-to", "none", "-n", str(case.ranks)] if case.ranks > 1 else []
         command = [*launcher, *self.program, *case.options(), "--steps", str(steps)]
         command += [] if case.peer_mode else ["--convolution-bound"]
         command += ["--plan-folder", ""]  # the first step measures its kernels, as the peer chooses its own
+        command += self.more
         as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        line = json_line(output_of(command, as_root))
+        line = json_line(output_of(command, as_root, self.time.of_next_run()))
         return line | {"peak_memory_bytes": line["device_memory_bytes"]} if case.peer_mode else line
 
     def versions(self):
@@ -110,21 +75,23 @@ class Lockstep:
 class GpuPyTorch:
     name = "PyTorch"
 
-    def __init__(self, python):
+    def __init__(self, python, time):
         self.python = python
+        self.time = time
 
     def run(self, case, steps, untimed=None):
         del untimed  # as many as torch.compile's graphs want
         command = [self.python, GPU_PEER, *case.options(), "--mode", case.peer_mode, "--steps", str(steps)]
-        return json_line(output_of(command, {}))
+        return json_line(output_of(command, {}, self.time.of_next_run()))
 
 
 class PyTorch:
     name = "PyTorch"
 
-    def __init__(self, python, allocator):
+    def __init__(self, python, allocator, time):
         self.python = python
         self.allocator = allocator
+        self.time = time
 
     def run(self, case, steps, untimed=3):
         with tempfile.TemporaryDirectory() as logs:
@@ -133,7 +100,8 @@ class PyTorch:
             launcher = [*launch, f"--nproc_per_node={case.ranks}"] if case.ranks > 1 else []
             count = ["--steps", str(steps), "--untimed", str(untimed)]
             command = [self.python, *launcher, PEER, *case.options(), *count]
-            line = json_line(output_of(command, {**self.allocator, "OMP_NUM_THREADS": str(case.threads)}))
+            environment = {**self.allocator, "OMP_NUM_THREADS": str(case.threads)}
+            line = json_line(output_of(command, environment, self.time.of_next_run()))
         if self.allocator and line["allocator"] != "jemalloc":
             give_up(
                 f"no {JEMALLOC['LD_PRELOAD']} (without it PyTorch is 15 to 45 % slower: not an honest comparison). "
@@ -143,28 +111,62 @@ class PyTorch:
         return line
 
 
-def summary(side, line):
+def run(side, case, steps, **more):
+    """The line of one run. One that fails is repeated once."""
+    try:
+        line = side.run(case, steps, **more)
+    except TimeIsUp:
+        raise
+    except ProgramFailed as reason:
+        say(f"{reason}\n  {side.name}: that run failed and is repeated once")
+        line = side.run(case, steps, **more)
     rate, start = line["samples_per_second"], line["first_step_seconds"]
-    return f"  {side.name}: {rate:.1f} samples/s, first step after {start:.1f} s"
+    say(f"  {side.name}: {rate:.1f} samples/s, first step after {start:.1f} s")
+    return line
+
+
+@dataclasses.dataclass
+class Measured:
+    """The lines of both sides, in pairs."""
+
+    ours: list
+    theirs: list
+    lost: int = 0  # pairs that were to be measured and could not
+
+
+def measure_pairs(case, sides, steps, count):
+    """`steps` of each side. A run that fails twice costs its pair; raises ProgramFailed where none remains."""
+    measured = Measured([], [])
+    reason = None
+    for pair in range(count):
+        say(f"{case.name}: pair {pair + 1} of {count}")
+        try:
+            ours, theirs = (run(side, case, number) for side, number in zip(sides, steps, strict=True))
+        except ProgramFailed as failure:
+            reason = failure
+            measured.lost += 1
+            say(f"{reason}\n{case.name}: pair {pair + 1} of {count} is lost")
+            continue
+        measured.ours.append(ours)
+        measured.theirs.append(theirs)
+    if not measured.ours:
+        raise reason
+    return measured
 
 
 def measure(case, sides, options):
-    """Runs both sides in turn. Returns the lines of each; one of each where PyTorch has no kernels to speak of."""
+    """Runs both sides in turn; once only if that is asked for, or where PyTorch has no kernels to speak of."""
     lockstep, pytorch = sides
+    if options.quick:
+        steps = options.steps or QUICK_STEPS
+        say(f"{case.name}: {counted(steps, 'step')} each")
+        return Measured(*([run(side, case, steps)] for side in sides))
     say(f"{case.name}: one step each, to learn how many fill {options.seconds} s")
-    first = [lockstep.run(case, 1), pytorch.run(case, 1, untimed=0)]
-    for side, line in zip(sides, first, strict=True):
-        say(summary(side, line))
+    first = [run(lockstep, case, 1), run(pytorch, case, 1, untimed=0)]
     if first[0]["samples_per_second"] > HOPELESS * first[1]["samples_per_second"]:
-        return [[line] for line in first]
+        return Measured(*([line] for line in first))
     steps = [options.steps or max(3, round(1e3 * options.seconds / line["step_ms_median"])) for line in first]
-    lines = [[], []]
-    for pair in range(options.pairs):
-        say(f"{case.name}: pair {pair + 1} of {options.pairs}")
-        for side, count, taken in zip(sides, steps, lines, strict=True):
-            taken.append(side.run(case, count))
-            say(summary(side, taken[-1]))
-    return lines
+    return measure_pairs(case, sides, steps, options.pairs)
 
 
 def cpu_facts():
@@ -205,43 +207,55 @@ def parse_options():
     parser.add_argument("--pairs", type=positive, default=5, help="of runs; fewer than five prove little")
     parser.add_argument("--seconds", type=float, default=6, help="that the timed steps of one run shall take")
     parser.add_argument("--steps", type=positive, help="timed steps of each run, instead of --seconds")
+    parser.add_argument("--quick", action="store_true", help=f"one run of each side and case, {QUICK_STEPS} --steps long")
+    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="for everything; what is left out then is told")
+    parser.add_argument("--ours", default="", metavar="OPTIONS", help="more of step_bench's, as one word")
     parser.add_argument("--python", help="an interpreter that can import torch")
     parser.add_argument("--without-jemalloc", action="store_true", help="run PyTorch with the C library's allocator")
     return parser.parse_args()
 
 
-def compare_on_cpu(cases, options):
-    load = os.getloadavg()[0]
-    allocator = {} if options.without_jemalloc else JEMALLOC
-    sides = [Lockstep(options.build), PyTorch(python_with_torch(options.python), allocator)]
-    cores = sorted(os.sched_getaffinity(0))[: max(case.ranks * case.threads for case in CASES)]
-    os.sched_setaffinity(0, cores)  # every process started from here inherits it
-    has_targets = tuple(cpu_facts()[:2]) == ZEN_5
-    rows = []
-    for case in cases:
-        ours, theirs = measure(case, sides, options)
-        rows.append(table_row(case.title(), case.target if has_targets else None, ours, theirs))
-    vendor, family, name = cpu_facts()
-    words = f"CPU: {name} ({vendor}, family {family}), cores {','.join(map(str, cores))}; load at the start {load:.1f}"
-    return [header(words, sides[0], peer_words(theirs[0])), HEAD, *rows]
-
-
-def compare_on_gpu(cases, options):
-    """A case that fails leaves its row without figures, unless all do."""
-    sides = [Lockstep(options.build), GpuPyTorch(python_with_torch(options.python))]
-    rows, gpu, peer = [], None, None
+def print_table(cases, sides, options, hardware, target):
+    """A case that cannot be measured leaves its row without figures, unless none can: then this raises ProgramFailed."""
+    held = []  # rows until the head can be printed, which says what was measured on
+    has_head = False
     for case in cases:
         try:
-            ours, theirs = measure(case, sides, options)
+            measured = measure(case, sides, options)
         except ProgramFailed as reason:
-            if gpu is None and case is cases[-1]:
-                raise
             say(str(reason))
-            rows.append(missing_row(case.title(), str(reason)))
-            continue
-        rows.append(table_row(case.title(), case.target, ours, theirs))
-        gpu, peer = f"GPU: {ours[0]['device']}", peer_words(theirs[0])
-    return [header(gpu, sides[0], peer), HEAD, *rows]
+            held.append(missing_row(case.title(), str(reason)))
+            last = reason
+        else:
+            held.append(table_row(case.title(), target(case), measured.ours, measured.theirs, measured.lost))
+            if not has_head:
+                words = header(hardware(measured.ours[0]), sides[0], peer_words(measured.theirs[0]))
+                held[:0] = [words, HEAD]
+                has_head = True
+        if has_head:
+            print("\n".join(held), flush=True)
+            held.clear()
+    if not has_head:
+        raise last
+
+
+def compare_on_cpu(cases, options, time):
+    load = os.getloadavg()[0]
+    allocator = {} if options.without_jemalloc else JEMALLOC
+    ours = Lockstep(options.build, shlex.split(options.ours), time)
+    sides = [ours, PyTorch(python_with_torch(options.python), allocator, time)]
+    cores = sorted(os.sched_getaffinity(0))[: max(case.ranks * case.threads for case in CASES)]
+    os.sched_setaffinity(0, cores)  # every process started from here inherits it
+    vendor, family, name = cpu_facts()
+    words = f"CPU: {name} ({vendor}, family {family}), cores {','.join(map(str, cores))}; load at the start {load:.1f}"
+    has_targets = (vendor, family) == ZEN_5
+    print_table(cases, sides, options, lambda _: words, lambda case: case.target if has_targets else None)
+
+
+def compare_on_gpu(cases, options, time):
+    ours = Lockstep(options.build, shlex.split(options.ours), time)
+    sides = [ours, GpuPyTorch(python_with_torch(options.python), time)]
+    print_table(cases, sides, options, lambda line: f"GPU: {line['device']}", lambda case: case.target)
 
 
 def main():
@@ -254,7 +268,7 @@ def main():
         named = ", ".join(options.only)
         give_up(f"no case of that name with --device {options.device}: {named} (--only).", CANNOT_COMPARE)
     try:
-        print("\n".join((compare_on_gpu if on_gpu else compare_on_cpu)(cases, options)))
+        (compare_on_gpu if on_gpu else compare_on_cpu)(cases, options, TimeLimit(options.time_limit))
     except ProgramFailed as reason:
         give_up(str(reason).rstrip())
 

@@ -26,12 +26,14 @@ def short(value):
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def ratio_cell(ours, theirs):
+def ratio_cell(ours, theirs, lost):
+    """`lost`: pairs that are not there, because a program failed or no time was left."""
     rates = [[run["samples_per_second"] for run in runs] for runs in (ours, theirs)]
+    left = f"{len(ours)} of {len(ours) + lost} pairs" if lost else ""
     if len(ours) == 1:
-        return f"{rates[0][0] / rates[1][0]:.2f} (one run each)"
+        return f"{rates[0][0] / rates[1][0]:.2f} ({left or 'one run each'})"
     median, low, high = ratio_interval(*rates)
-    return f"{median:.2f} ({low:.2f}–{high:.2f})"
+    return f"{median:.2f} ({low:.2f}–{high:.2f}{left and f'; {left}'})"
 
 
 def share_cell(ours):
@@ -43,13 +45,13 @@ def both(ours, theirs, field, scale):
     return " / ".join(short(median_of(runs, field) / scale) for runs in (ours, theirs))
 
 
-def table_row(description, target, ours, theirs):
-    """Cells of one row; `target` is None where none is stated for this CPU."""
+def table_row(description, target, ours, theirs, lost=0):
+    """Cells of one row; `target` is None where none is stated for this CPU, `lost` the pairs that are not there."""
     cells = [
         description,
         short(median_of(ours, "samples_per_second")),
         short(median_of(theirs, "samples_per_second")),
-        ratio_cell(ours, theirs),
+        ratio_cell(ours, theirs, lost),
         f"≥ {target}" if target else "–",
         share_cell(ours),
         both(ours, theirs, "peak_memory_bytes", MIB),

@@ -8,13 +8,32 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 CANNOT_COMPARE = 2
 RUN_LIMIT_S = 600
+LEAST_RUN_S = 2  # no program that computes is done sooner
 
 
 class ProgramFailed(Exception):
     """A program ended with an error, or not in time; the text says which and why."""
+
+
+class TimeIsUp(ProgramFailed):
+    """No time is left to start a program: trying again would not help."""
+
+
+class TimeLimit:
+    """How long all programs together may take, from now on; None: as long as they like."""
+
+    def __init__(self, seconds=None):
+        self.end = None if seconds is None else time.monotonic() + seconds
+
+    def of_next_run(self):
+        left = RUN_LIMIT_S if self.end is None else self.end - time.monotonic()
+        if left < LEAST_RUN_S:
+            raise TimeIsUp("no time was left (--time-limit).")
+        return min(left, RUN_LIMIT_S)
 
 
 def say(text):
@@ -26,19 +45,19 @@ def give_up(text, code=1):
     sys.exit(code)
 
 
-def output_of(command, environment):
-    """What a program printed. Ends it with all its children when it takes too long."""
+def output_of(command, environment, limit=RUN_LIMIT_S):
+    """What a program printed. Ends it with all its children when it takes more than `limit` seconds."""
     words = " ".join(map(str, command))
     with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(
         command, env=os.environ | environment, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
     ) as process:
         try:
-            printed, _ = process.communicate(timeout=RUN_LIMIT_S)
+            printed, _ = process.communicate(timeout=limit)
         except BaseException as reason:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             if isinstance(reason, subprocess.TimeoutExpired):
-                raise ProgramFailed(f"{words} took more than {RUN_LIMIT_S} s.") from reason
+                raise ProgramFailed(f"{words} took more than {limit:.0f} s.") from reason
             raise
         if process.returncode != 0:
             errors.seek(0)
@@ -47,8 +66,13 @@ def output_of(command, environment):
 
 
 def json_line(printed):
+    """The figures of a training's steps that a program printed."""
     # torch.distributed.run puts the rank's name in front.
-    return json.loads(printed[printed.index("{") : printed.rindex("}") + 1])
+    with contextlib.suppress(ValueError):
+        line = json.loads(printed[printed.index("{") : printed.rindex("}") + 1])
+        if "samples_per_second" in line:
+            return line
+    raise ProgramFailed(f"a program printed no figures but '{printed[-200:].strip()}'.")
 
 
 def step_bench(build):

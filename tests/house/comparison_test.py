@@ -53,6 +53,11 @@ class Row(unittest.TestCase):
         row = table_row("a net", None, [line(50)], [line(2)])
         self.assertEqual(row, "| a net | 50 | 2 | 25.00 (one run each) | – | – | 100 / 100 | 1.25 / 1.25 |")
 
+    def test_tells_how_many_pairs_remain(self):
+        ours, theirs = [line(50), line(60)], [line(25), line(30)]
+        self.assertIn("| 2.00 (2.00–2.00; 2 of 5 pairs) |", table_row("a net", None, ours, theirs, 3))
+        self.assertIn("| 2.00 (1 of 5 pairs) |", table_row("a net", None, ours[:1], theirs[:1], 4))
+
     def test_fits_the_head(self):
         columns = {text.count("|") for text in [*HEAD.splitlines(), table_row("a net", 1.5, [line(1)], [line(1)])]}
         self.assertEqual(len(columns), 1)
@@ -70,10 +75,12 @@ class StandIns(unittest.TestCase):
         self.python = self.stand_in("python", line(10))
         self.stand_in("bin/step_bench", line(20))
 
-    def stand_in(self, name, figures):
+    def stand_in(self, name, figures, fault=":"):
+        """`fault` is done before the figures are printed, `$call` being the how manieth call of this program it is."""
         program = self.build / name
         note = f'(printf "%s\\t" {program.name} "$@"; echo) >> "{self.calls}"'
-        text = f"""#!/bin/sh\n[ "$1" = -c ] && exit 0\n{note}\necho '{json.dumps(figures)}'\n"""
+        call = f'call=$(grep -c "^{program.name}" "{self.calls}")'
+        text = f"""#!/bin/sh\n[ "$1" = -c ] && exit 0\n{note}\n{call}\n{fault}\necho '{json.dumps(figures)}'\n"""
         program.write_text(text, encoding="utf-8")
         program.chmod(0o755)
         return program
@@ -127,6 +134,105 @@ class Compare(StandIns):
         (self.build / "bin" / "step_bench").unlink()
         wanted = f"no step_bench in {self.build}/bin (--build). Build the release preset."
         self.assertEqual(self.refused(), wanted)
+
+
+def fails_at(*calls):
+    return f'case $call in {"|".join(map(str, calls))}) echo "terminate | called" >&2; kill -ABRT $$;; esac'
+
+
+class FailingRuns(StandIns):
+    """A run that fails is repeated once, and costs its pair alone: one run in hundreds ended the whole comparison."""
+
+    def pairs(self, *options, count=3):
+        result = self.compare("--only", "resnet20-fp32", "--pairs", str(count), "--steps", "7", *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+    def row(self, result):
+        return [text for text in result.stdout.splitlines() if text.startswith("| ResNet-20")]
+
+    def test_one_that_fails_once_is_repeated_and_told(self):
+        self.stand_in("python", line(10), fails_at(3))
+        result = self.pairs()
+        self.assertIn("| 2.00 (2.00–2.00) |", result.stdout)
+        repeated = ["step_bench", "python", "python"]
+        self.assertEqual([call[0] for call in self.steps_taken()], ["step_bench", "python"] * 2 + repeated + repeated[:2])
+        self.assertIn("failed (-6):\nterminate | called\n\n  PyTorch: that run failed and is repeated once\n", result.stderr)
+
+    def test_one_that_fails_twice_costs_its_pair(self):
+        self.stand_in("python", line(10), fails_at(3, 4))
+        result = self.pairs()
+        self.assertIn("| 2.00 (2.00–2.00; 2 of 3 pairs) |", result.stdout)
+        self.assertIn("\nresnet20-fp32: pair 2 of 3 is lost\n", result.stderr)
+
+    def test_one_of_ours_costs_its_pair_alike(self):
+        self.stand_in("bin/step_bench", line(20), fails_at(2, 3, 4, 5))
+        self.assertIn("| 2.00 (1 of 3 pairs) |", self.pairs().stdout)
+        self.assertEqual([call[0] for call in self.steps_taken()][2:], ["step_bench"] * 5 + ["python"])
+
+    def test_the_first_that_only_counts_steps_is_repeated_too(self):
+        self.stand_in("python", line(10), fails_at(1))
+        self.assertIn("| 2.00 (2.00–2.00) |", self.pairs().stdout)
+
+    def test_a_case_without_pairs_has_a_row_without_figures(self):
+        self.stand_in("python", line(10), 'case "$*" in *resnet18*) echo "no | kernels" >&2; exit 3;; esac')
+        result = self.pairs("--only", "resnet18-fp32")
+        rows = [text for text in result.stdout.splitlines() if text.startswith("| ResNet")]
+        self.assertEqual(rows[0], "| ResNet-18 (CIFAR), batch 64, fp32, 1 rank x 2 threads | – | – "
+                                  "| not measured: no / kernels | – | – | – | – |")
+        self.assertIn("| 2.00 (2.00–2.00) |", rows[1])
+        self.assertLess(result.stdout.index("- CPU: "), result.stdout.index(rows[0]))
+
+    def test_pairs_that_all_fail_leave_a_row_without_figures(self):
+        self.stand_in("python", line(10), f'case "$*" in *resnet20*) {fails_at(*range(2, 20))};; esac')
+        result = self.pairs("--only", "resnet18-fp32", count=2)
+        self.assertIn("| not measured: terminate / called |", result.stdout)
+
+    def test_where_all_fail_so_does_the_comparison(self):
+        self.stand_in("python", line(10), "echo 'no memory' >&2; exit 3")
+        result = self.compare("--only", "resnet20-fp32", "--only", "resnet18-fp32")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertEqual(result.stderr.splitlines()[-1], "no memory")
+
+    def test_a_program_without_figures_has_failed(self):
+        self.stand_in("python", line(10), "[ $call -gt 2 ] || { echo 'all is { well }'; exit 0; }")
+        result = self.compare("--only", "resnet20-fp32")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr.splitlines()[-1], "a program printed no figures but 'all is { well }'.")
+
+
+class Limits(StandIns):
+    def test_quick_runs_each_side_once(self):
+        result = self.compare("--only", "resnet20-fp32", "--quick")
+        self.assertIn("| 2.00 (one run each) |", result.stdout)
+        calls = self.steps_taken()
+        self.assertEqual([call[0] for call in calls], ["step_bench", "python"])
+        self.assertEqual([call[call.index("--steps") + 1] for call in calls], ["20", "20"])
+
+    def test_starts_no_run_when_time_is_up(self):
+        self.stand_in("python", line(10), "[ $call -lt 3 ] || sleep 60")
+        options = ("--pairs", "4", "--steps", "7", "--time-limit", "6", "--only", "resnet20-fp32", "--only", "resnet18-fp32")
+        result = self.compare(*options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        rows = [text for text in result.stdout.splitlines() if text.startswith("| ResNet")]
+        self.assertIn("| 2.00 (1 of 4 pairs) |", rows[0])
+        self.assertIn("| not measured: no time was left (--time-limit). |", rows[1])
+        self.assertRegex(result.stderr, r"step_peer\.py .* took more than [1-6] s\.\n  PyTorch: that run failed")
+
+    def test_gives_our_side_more_options(self):
+        self.compare("--only", "resnet20-fp32", "--quick", "--ours", "--no-graphs --reduce mpi")
+        ours, theirs = self.steps_taken()
+        self.assertEqual(ours[-4:-1], ["--no-graphs", "--reduce", "mpi"])
+        self.assertNotIn("--no-graphs", theirs)
+
+    def test_prints_a_row_as_its_case_ends(self):
+        self.stand_in("python", line(10), "[ $call -lt 2 ] || sleep 60")
+        command = [sys.executable, ROOT / "bench" / "compare.py", "--build", self.build, "--python", self.python, "--quick"]
+        with subprocess.Popen([*command, "--only", "resnet18-fp32", "--only", "resnet20-fp32"], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True) as process:
+            rows = iter(process.stdout.readline, "")
+            self.assertIn("| 2.00 (one run each) |", next(row for row in rows if row.startswith("| ResNet-18")))
+            process.terminate()
 
 
 class CompareOnGpu(StandIns):
