@@ -2,7 +2,7 @@
 # Packs programs with Open MPI's runtime and every library they need, except glibc's and CUDA's, into one folder that runs
 # on a GPU node where nothing can be installed (x86-64 Linux with glibc 2.36 or newer, a driver, CUDA's libraries).
 #
-#   tests/bundle.sh OUT PROGRAM...       writes the folder OUT and OUT.tar.gz; then, on the node:
+#   tests/bundle.sh OUT PROGRAM...       writes the folder OUT and OUT.tar.xz; then, on the node:
 #   OUT/run PROGRAM ARGUMENTS...         one rank
 #   OUT/run mpirun -n 4 PROGRAM ARGUMENTS...
 #
@@ -70,5 +70,6 @@ export PMIX_MCA_pcompress_base_silence_warning=1
 exec "$@"
 RUN
 chmod +x "$out/run"
-tar --directory "$(dirname "$out")" --create --gzip --file "$out.tar.gz" "$(basename "$out")"
-du -sh "$out" "$out.tar.gz"
+# Programs that share their libraries' code lie side by side, within the 64 MiB that xz -9 looks back on.
+tar --directory "$(dirname "$out")" --create --sort=name --use-compress-program='xz -9' --file "$out.tar.xz" "$(basename "$out")"
+du -sh "$out" "$out.tar.xz"

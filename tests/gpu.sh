@@ -1,113 +1,239 @@
 #!/usr/bin/env bash
-# Everything that wants a GPU: the tests of label gpu and the benches, on a machine with no more than a driver and CUDA's
-# libraries.
+# Everything that wants a GPU: the tests of label gpu and the benches, on a machine with no more than a driver, CUDA's
+# libraries and python3.
 #
-#   tests/gpu.sh pack [BUILD]     where Lockstep was built (build/release): writes build/gpu_bundle and its archive
-#   tests/gpu.sh run [BUNDLE]     on the machine with the GPU (build/gpu_bundle): runs all of it, prints one table
-#   tests/gpu.sh                  both, one after the other, on one machine
+#   tests/gpu.sh pack [BUILD]                   where Lockstep was built (build/release): writes build/gpu_bundle.tar.xz
+#   tests/gpu.sh run [PART] [OPTION]...         on the machine with the GPU: prints a table of what was passed or measured
+#   tests/gpu.sh                                both, one after the other, on one machine
 #
-# Exit code 77 without a GPU, 1 where a test failed. What each program said is left in BUNDLE/log.
+# PART: tests, benches, peers (the same steps in PyTorch), or all of them (default). Options of run:
+#   --bundle FOLDER    what pack made (build/gpu_bundle; unpacked from FOLDER.tar.xz if it is not there)
+#   --out FOLDER       for results (variable OUT; BUNDLE/results): PART.md is the table, PART.log what all programs printed
+#   --seconds N        for each part: 360, 270 and 420, 18 minutes in all; what no time is left for is left out, and told
+#   --python PROGRAM   an interpreter that can import torch
+#
+# Exit code 77 without a GPU (peers: or without PyTorch), 1 where something failed or was left out. An archive of more than
+# 45 MiB is refused (variable LOCKSTEP_BUNDLE_MIB: another limit).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=tests/support/gpu_results.sh
+source "$root/tests/support/gpu_results.sh"
+# shellcheck source=tests/support/gpu_tests.sh
+source "$root/tests/support/gpu_tests.sh"
 bundle=$root/build/gpu_bundle
 tests=(ops_test norm_test layer_test layer_agreement_test golden_test whole_step_test recorded_step_test)
 programs=(step_bench make_shards train_cifar evaluate)
+most_mib=${LOCKSTEP_BUNDLE_MIB:-45}  # of the archive, which has to be carried to the other machine
+declare -A seconds_of=([tests]=360 [benches]=270 [peers]=420)
+
+give_up() { # TEXT [CODE]
+  echo "gpu.sh: $1" >&2
+  exit "${2:-1}"
+}
 
 pack() { # BUILD
-  local paths=() name
+  local paths=() name bytes
   for name in "${tests[@]}" "${programs[@]}"; do
-    [ -x "$1/bin/$name" ] || { echo "gpu.sh: no $1/bin/$name. Build first." >&2; exit 1; }
+    [ -x "$1/bin/$name" ] || give_up "no $1/bin/$name. Build first."
     paths+=("$1/bin/$name")
   done
-  rm -rf "$bundle" "$bundle.tar.gz"
+  rm -rf "$bundle" "$bundle.tar.xz"
   "$root/tests/bundle.sh" "$bundle" "${paths[@]}"
+  sha256sum <"$bundle.tar.xz" >"$bundle/.archive"
+  bytes=$(stat --format=%s "$bundle.tar.xz")
+  echo "$bundle.tar.xz: $((bytes >> 20)) MiB of $most_mib"
+  ((bytes <= most_mib << 20)) && return
+  echo "Largest before they were compressed, in bytes:" >&2
+  find "$bundle" -type f -printf '%s %P\n' | sort -rn | sed 5q >&2
+  give_up "the archive has more than $most_mib MiB (it has to be carried to the other machine). Pack less?"
 }
 
-# row NAME RESULT
-row() { printf '| %-52s | %s |\n' "$1" "$2"; }
+# The archive is what was carried here: a folder of another one is old.
+unpack() {
+  local archive=$bundle.tar.xz
+  if [ -f "$archive" ] && ! sha256sum <"$archive" | cmp --quiet - "$bundle/.archive"; then
+    rm -rf "$bundle"
+    mkdir -p "$bundle"
+    # Without xz on this machine Python's own does it.
+    tar --extract --file "$archive" --directory "$bundle" --strip-components=1 2>/dev/null ||
+      python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$archive" "$(dirname "$bundle")"
+    sha256sum <"$archive" >"$bundle/.archive"
+  fi
+  [ -x "$bundle/run" ] || give_up "no bundle in '$bundle'. Make one with tests/gpu.sh pack." 2
+}
 
 # One value of step_bench's JSON line.
-value_of() { sed -n "s/.*\"$1\":\([0-9.e+-]*\).*/\1/p" "$2"; }
+value_of() { sed -n "s/.*\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/p" "$2"; }
 
-export LOCKSTEP_GOLDEN_DIR=$root/tests/golden  # where the programs were built is another machine
-
-run_test() { # PROGRAM
-  local log=$bundle/log/$1.txt
-  if "$bundle/run" "$1" --gtest_filter='*/cuda*-*/cuda_on_host*' >"$log" 2>&1 && grep -q 'PASSED' "$log"; then
-    row "$1" "$(sed -n 's/.*PASSED. *//p' "$log" | tail -1) passed"
-  else
-    row "$1" "FAILED: $(grep -m1 -E 'Failure|could not|error' "$log" || tail -1 "$log")"
-    failed=1
-  fi
+# What a reader of the log wants to know of the machine.
+note_machine() {
+  ! command -v nvidia-smi >/dev/null || bounded $((budget / 12)) nvidia-smi
+  BUNDLE_VERBOSE=1 bounded $((budget / 12)) "$bundle/run" step_bench --version
 }
 
-run_bench() { # NAME ARGUMENTS...
-  local log=$bundle/log/$1.txt name=$1
+# A small training's steps, with everything and, where that fails, without NCCL, without recording, and without both: which
+# tells apart what fails. The benches then run with as much as works.
+rungs=("" "--reduce mpi" "--no-graphs" "--no-graphs --reduce mpi")
+start_ladder() {
+  local works=() rung name verdict
+  for rung in "${!rungs[@]}"; do
+    read -ra chosen <<<"${rungs[rung]}"
+    name="start ${rungs[rung]:-with everything}"
+    bounded $((budget / 9)) "$bundle/run" step_bench --device cuda --model lenet --batch 8 --steps 5 "${chosen[@]}"
+    if ((rung == 0)) && ((code != 0)) && grep --quiet -E 'no GPU is visible|has no NVIDIA driver' "$words"; then
+      cat "$words"
+      echo "skipped: no GPU here"
+      exit 77
+    fi
+    works[rung]=$((code == 0))
+    if ((works[rung])); then row "$name" "$(sed -n 's/.*"device":"\([^"]*\)".*/\1/p' "$words")"; else failed_row "$name" "$(reason)"; fi
+    if ((works[0])); then return; fi
+  done
+  case "${works[1]}${works[2]}${works[3]}" in
+    11?) rung=1 verdict="NCCL and recording work, but not together" ;;
+    10?) rung=1 verdict="NCCL fails" ;;
+    01?) rung=2 verdict="recording steps as graphs fails" ;;
+    001) rung=3 verdict="NCCL fails, and so does recording steps as graphs" ;;
+    *) rung=3 verdict="it is neither NCCL nor recording alone: kernels, libraries or the driver fail" ;;
+  esac
+  read -ra chosen <<<"${rungs[rung]}"
+  row "verdict" "$verdict. Goes on with ${rungs[rung]}"
+}
+
+run_tests() {
+  local name
+  for name in "${tests[@]}"; do run_test_program "$name"; done
+  ((told <= most_told)) || say "$((told - most_told)) more failures stand in ${log##*/}"
+}
+
+run_bench() { # NAME WORDS...
+  local name=$1
   shift
-  if "$bundle/run" "$@" >"$log" 2>&1; then
-    row "$name" "$(value_of samples_per_second "$log") samples/s, first step $(value_of first_step_seconds "$log") s"
+  has_time_for "$name" || return 0
+  bounded $((budget / 3)) "$bundle/run" "$@"
+  if ((code == 0)) && [ -n "$(value_of samples_per_second "$words")" ]; then
+    row "$name" "$(value_of samples_per_second "$words") samples/s, first step $(value_of first_step_seconds "$words") s"
   else
-    row "$name" "FAILED: $(tail -1 "$log")"
-    failed=1
+    failed_row "$name" "$(reason)"
   fi
 }
 
 # Both figures, from two starts of one program.
-run_first_step() { # NAME ARGUMENTS...
-  local log=$bundle/log/$1.txt name=$1
+run_first_step() { # NAME WORDS...
+  local name=$1
   shift
-  if "$bundle/run" step_bench --first-step "$@" >"$log" 2>&1; then
-    row "$name" "$(value_of first_step_seconds_cold "$log") s, with kernels chosen before $(value_of first_step_seconds_warm "$log") s"
+  has_time_for "$name" || return 0
+  bounded $((budget / 3)) "$bundle/run" step_bench --first-step "$@"
+  if ((code == 0)) && [ -n "$(value_of first_step_seconds_cold "$words")" ]; then
+    row "$name" "$(value_of first_step_seconds_cold "$words") s, with kernels chosen before $(value_of first_step_seconds_warm "$words") s"
   else
-    row "$name" "FAILED: $(tail -1 "$log")"
-    failed=1
+    failed_row "$name" "$(reason)"
   fi
 }
 
-# The same steps in PyTorch, in turn with ours: a table of its own, or a word about what is missing.
-run_peers() {
-  local log=$bundle/log/peers
-  if python3 "$root/bench/compare.py" --device cuda --build "$bundle" --seconds 3 >"$log.md" 2>"$log.txt"; then
-    printf '\n%s\n' "$(cat "$log.md")"
-  else
-    row "against PyTorch" "not compared: $(grep . "$log.txt" | tail -1)"
-  fi
-}
-
-run() {
-  [ -x "$bundle/run" ] || { echo "gpu.sh: no bundle in '$bundle'. Make one with tests/gpu.sh pack." >&2; exit 2; }
-  mkdir -p "$bundle/log"
-  XDG_CACHE_HOME=$(cd "$bundle" && pwd)/cache  # kernel choices of this run alone
-  export XDG_CACHE_HOME
-  rm -rf "$XDG_CACHE_HOME"
-  if ! "$bundle/run" step_bench --device cuda --model lenet --batch 8 --steps 1 >"$bundle/log/first.txt" 2>&1; then
-    cat "$bundle/log/first.txt"
-    grep -q 'no GPU' "$bundle/log/first.txt" && { echo "skipped: no GPU here"; exit 77; }
-    exit 1
-  fi
-  failed=0
-  sed -n 's/.*"device":"\([^"]*\)".*/\1/p' "$bundle/log/first.txt"
-  row "what" "result"
-  row "---" "---"
-  local name precision
-  for name in "${tests[@]}"; do run_test "$name"; done
-  for precision in fp32 bf16 fp16; do
+run_benches() {
+  local precision word
+  local resnet50=(--device cuda --model resnet50 --image-size 224 --classes 1000 --batch 256)
+  for precision in bf16 fp32 fp16; do
     run_bench "resnet18-$precision" step_bench --device cuda --model resnet18 --batch 512 --precision "$precision" \
-      --steps 50 --verbose
-    run_bench "resnet50-$precision" step_bench --device cuda --model resnet50 --image-size 224 --classes 1000 --batch 256 \
-      --precision "$precision" --steps 30 --verbose
+      --steps 50 --verbose "${chosen[@]}"
+    run_bench "resnet50-$precision" step_bench "${resnet50[@]}" --precision "$precision" --steps 30 --verbose "${chosen[@]}"
   done
-  run_first_step "first-step-resnet50-bf16" --device cuda --model resnet50 --image-size 224 --classes 1000 --batch 256 \
-    --precision bf16
+  run_first_step "first-step-resnet50-bf16" "${resnet50[@]}" --precision bf16 "${chosen[@]}"
+  local two_ranks=(--reduce mpi)
+  for word in "${chosen[@]}"; do [ "$word" != --no-graphs ] || two_ranks+=("$word"); done
   run_bench "resnet20-2ranks-1gpu-bf16" mpirun -n 2 step_bench --device cuda --model resnet20 --batch 256 \
-    --precision bf16 --reduce mpi --steps 30
-  run_peers
-  exit "$failed"
+    --precision bf16 --steps 30 "${two_ranks[@]}"
+}
+
+# compare_with_peer CASE SECONDS OPTIONS...: a row of compare.py's table, of which the first brings the head along.
+compare_with_peer() {
+  local which=$1 limit=$2 left
+  shift 2
+  left=$(seconds_left)
+  has_time_for "$which, $1" || return 0
+  limit=$((left < limit ? left : limit))
+  bounded "$limit" python3 "$root/bench/compare.py" --device cuda --build "$bundle" --only "$which" --ours="${chosen[*]}" \
+    --time-limit $((limit > 20 ? limit - 10 : limit / 2)) "${python[@]}" "$@"
+  if ((code == 2)) && grep --quiet 'cannot import torch' "$words"; then
+    row "against PyTorch" "not compared: $(reason)"
+    skipped=1
+  elif ((code != 0)); then
+    failed_row "$which, $1" "$(reason)"
+  elif ((has_head)); then
+    say "$(grep '^| ' "$words" | tail -1)"
+  else
+    say ""
+    say "$(grep -E '^(- .*|\|.*|)$' "$words")"
+    has_head=1
+  fi
+}
+
+# First a quick look at every case, then pairs as long as there is time, of those that matter most and can be measured.
+run_peers() {
+  local has_head=0 which works=() fails=()
+  for which in resnet18-bf16-eager resnet18-bf16-compile resnet50-fp16 resnet50-bf16; do
+    ((skipped)) || compare_with_peer "$which" $((budget / 3)) --quick
+    if ((code == 0)); then works=("$which" "${works[@]}"); else fails+=("$which"); fi
+  done
+  for which in "${works[@]}" "${fails[@]}"; do
+    ((skipped)) || compare_with_peer "$which" "$budget" --pairs 3 --seconds 2
+  done
+}
+
+run_part() { # NAME
+  open_part "$1" "${seconds:-${seconds_of[$1]}}"
+  row "$1" "result"
+  say "|---|---|"
+  note_machine
+  start_ladder
+  "run_$1"
+}
+
+run() { # OPTIONS...
+  local parts=(tests benches peers) only='' code_of_all=0
+  out=${OUT:-} seconds='' python=()
+  while (($#)); do
+    case $1 in
+      tests | benches | peers) parts=("$1") only=$1 ;;
+      all) ;;
+      --bundle | --out | --seconds | --python)
+        [ -n "${2:-}" ] || give_up "$1 wants a value." 2
+        case $1 in
+          --bundle) bundle=$2 ;;
+          --out) out=$2 ;;
+          --seconds) seconds=$2 ;;
+          --python) python=(--python "$2") ;;
+        esac
+        shift ;;
+      *) give_up "what is '$1'? Parts are tests, benches, peers and all; options --bundle, --out, --seconds and --python." 2 ;;
+    esac
+    shift
+  done
+  [[ $seconds =~ ^([1-9][0-9]{0,4})?$ ]] || give_up "'$seconds' is no number of seconds (--seconds)." 2
+  unpack
+  bundle=$(cd "$bundle" && pwd)
+  out=${out:-$bundle/results}
+  mkdir -p "$out"
+  out=$(cd "$out" && pwd)
+  scratch=$(mktemp -d)
+  trap 'rm -rf "$scratch"' EXIT
+  trap stopped TERM INT HUP
+  export XDG_CACHE_HOME=$scratch/cache               # kernel choices of this run alone
+  export LOCKSTEP_GOLDEN_DIR=$root/tests/golden      # where the programs were built is another machine
+  local part
+  for part in "${parts[@]}"; do
+    run_part "$part"
+    ((failed == 0)) || code_of_all=1
+    say ""
+  done
+  if [ "$only" = peers ] && ((skipped && !code_of_all)); then exit 77; fi
+  exit "$code_of_all"
 }
 
 case ${1:-both} in
   pack) pack "${2:-$root/build/release}" ;;
-  run) bundle=${2:-$bundle} && run ;;
-  both) pack "$root/build/release" && run ;;
-  *) sed -n '2,9p' "${BASH_SOURCE[0]}"; exit 2 ;;
+  run) run "${@:2}" ;;
+  both) pack "$root/build/release" && run all ;;
+  *) sed -n '2,17p' "${BASH_SOURCE[0]}"; exit 2 ;;
 esac

@@ -1,0 +1,105 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# What tests/gpu.sh leaves behind, and programs that cannot take it down with them. Sourced.
+#
+# Each part has a table and a log in the folder of results, written as things happen: whatever ends the script, what was
+# printed until then is there. A program has a bound of time and a session of its own, of which nothing is left running.
+
+most_of_a_log=$((15 << 20))       # bytes; what a program prints beyond that is left out
+most_of_a_program=$((64 << 20))   # one that prints more is ended by it
+programs_run=0
+session=
+
+# open_part NAME SECONDS: new results; `seconds_left` counts down from now.
+open_part() {
+  budget=$2
+  deadline=$((SECONDS + budget))
+  failed=0
+  skipped=0
+  table=$out/$1.md
+  log=$out/$1.log
+  : >"$table"
+  : >"$log"
+}
+
+seconds_left() { echo $((deadline > SECONDS ? deadline - SECONDS : 0)); }
+
+say() {
+  printf '%s\n' "$1" >>"$table"
+  printf '%s\n' "$1"
+}
+
+# row NAME RESULT: of one line, short enough for a table.
+row() {
+  local result=${2//$'\n'/ }
+  say "$(printf '| %-32s | %s |' "$1" "$(printf '%.200s' "${result//|//}")")"
+}
+failed_row() {
+  row "$1" "FAILED: $2"
+  failed=1
+}
+
+# has_time_for NAME: or a row that says it is left out.
+has_time_for() {
+  (($(seconds_left) > 0)) && return
+  failed_row "$1" "left out, no time is left of $budget s"
+  return 1
+}
+
+# bounded SECONDS WORDS...: runs a program, for no longer than what is left. Its exit code is then in $code, what it printed
+# in the file $words.
+bounded() {
+  local limit=$1 room start=$SECONDS pipe reader
+  shift
+  ((limit <= $(seconds_left))) || limit=$(seconds_left)
+  limit=$((limit < 1 ? 1 : limit))
+  code=0
+  words=$scratch/words.$((++programs_run))
+  pipe=$words.pipe
+  mkfifo "$pipe"
+  printf -- '--- %s\n' "${*#"$bundle/"}" >>"$log"
+  room=$((most_of_a_log - $(stat --format=%s "$log")))
+  stdbuf -o0 head --bytes="$most_of_a_program" <"$pipe" | tee "$words" |
+    { stdbuf -o0 head --bytes="$((room > 0 ? room : 0))"; cat >/dev/null; } >>"$log" &
+  reader=$!
+  setsid timeout --kill-after=2 "$limit" "$@" </dev/null >"$pipe" 2>&1 &
+  session=$!
+  wait "$session" 2>/dev/null || code=$?
+  end_session
+  # What cannot be killed holds its end of the pipe: then the reader is left behind.
+  local tries=0
+  while kill -0 "$reader" 2>/dev/null && ((++tries < 100)); do sleep 0.02; done
+  took_too_long=0
+  if ((code == 124 || (code == 137 && SECONDS - start >= limit))); then took_too_long=$limit; fi
+  printf -- '--- exit code %d after %d s\n\n' "$code" $((SECONDS - start)) >>"$log"
+}
+
+# Kills whatever the program has left behind, in whichever process group.
+end_session() {
+  [ -n "$session" ] || return 0
+  local process
+  { cat /proc/[0-9]*/stat 2>/dev/null || true; } |
+    awk -v session="$session" '{ id = $1; sub(/^.*\) /, ""); if ($4 == session) print id }' |
+    while read -r process; do kill -KILL "$process" 2>/dev/null || true; done
+  session=
+}
+
+# Why the program that ran last failed: how it ended, and the last of its words or the first that match a pattern.
+reason() { # [PATTERN]
+  local how='' line='' signal
+  if ((took_too_long)); then
+    how="took more than $took_too_long s"
+  elif ((code > 128)) && signal=$(kill -l $((code - 128)) 2>/dev/null); then
+    how="ended by SIG$signal"
+  fi
+  [ -z "${1:-}" ] || line=$(grep --text --max-count=1 -E "$1" "$words" || true)
+  [ -n "$line" ] || line=$(grep --text '[^[:space:]]' "$words" | tail -1 || true)
+  line=${line:-$([ -n "$how" ] || echo "exit code $code, without a word")}
+  echo "$how${how:+${line:+: }}$line"
+}
+
+stopped() {
+  disown -a  # so that nothing is said of what ends now
+  end_session
+  say "stopped by a signal after $SECONDS s: what stands above is all there is"
+  exit 143
+}
