@@ -79,14 +79,18 @@ start_ladder() {
   for rung in "${!rungs[@]}"; do
     read -ra chosen <<<"${rungs[rung]}"
     name="start ${rungs[rung]:-with everything}"
-    bounded $((budget / 9)) "$bundle/run" step_bench --device cuda --model lenet --batch 8 --steps 5 "${chosen[@]}"
+    bounded $((budget / 6)) "$bundle/run" step_bench --device cuda --model lenet --batch 8 --steps 5 "${chosen[@]}"
     if ((rung == 0)) && ((code != 0)) && grep --quiet -E 'no GPU is visible|has no NVIDIA driver' "$words"; then
       cat "$words"
       echo "skipped: no GPU here"
       exit 77
     fi
     works[rung]=$((code == 0))
-    if ((works[rung])); then row "$name" "$(sed -n 's/.*"device":"\([^"]*\)".*/\1/p' "$words")"; else failed_row "$name" "$(reason)"; fi
+    if ((works[rung])); then
+      row "$name" "$(sed -n 's/.*"device":"\([^"]*\)".*/\1/p' "$words")"
+    else
+      failed_row "$name" "$(reason)"
+    fi
     if ((works[0])); then return; fi
   done
   case "${works[1]}${works[2]}${works[3]}" in
@@ -100,11 +104,7 @@ start_ladder() {
   row "verdict" "$verdict. Goes on with ${rungs[rung]}"
 }
 
-run_tests() {
-  local name
-  for name in "${tests[@]}"; do run_test_program "$name"; done
-  ((told <= most_told)) || say "$((told - most_told)) more failures stand in ${log##*/}"
-}
+run_tests() { run_programs "${tests[@]}"; }
 
 run_bench() { # NAME WORDS...
   local name=$1
@@ -125,7 +125,8 @@ run_first_step() { # NAME WORDS...
   has_time_for "$name" || return 0
   bounded $((budget / 3)) "$bundle/run" step_bench --first-step "$@"
   if ((code == 0)) && [ -n "$(value_of first_step_seconds_cold "$words")" ]; then
-    row "$name" "$(value_of first_step_seconds_cold "$words") s, with kernels chosen before $(value_of first_step_seconds_warm "$words") s"
+    row "$name" "$(value_of first_step_seconds_cold "$words") s, with kernels chosen before \
+$(value_of first_step_seconds_warm "$words") s"
   else
     failed_row "$name" "$(reason)"
   fi

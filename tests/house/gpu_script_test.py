@@ -135,26 +135,26 @@ class TestsPart(unittest.TestCase):
         self.assertEqual(self.rows["start with everything"], "cuda: a GPU")
 
     def test_counts_what_passed(self):
-        self.assertEqual(self.rows["ops_test"], "4 passed")
+        self.assertEqual(self.rows["ops_test"], "4 of 4 passed")
 
     def test_a_crash_costs_one_test(self):
-        self.assertEqual(self.rows["norm_test"], "FAILED: 1 passed; of the rest, one by one, 2 passed, 1 failed, 0 left out; "
-                                                 "ended by SIGSEGV: [ RUN      ] Devices/norm_test.breaks/cuda")
-        self.assertEqual(self.rows["Devices/norm_test.breaks/cuda"],
-                         "ended by SIGSEGV: [ RUN      ] Devices/norm_test.breaks/cuda")
+        crash = "ended by SIGSEGV: [ RUN      ] Devices/norm_test.breaks/cuda"
+        self.assertEqual(self.rows["norm_test"], f"FAILED: 1 of 4 passed; {crash}")
+        self.assertEqual(self.rows["norm_test, the rest one by one"], "2 passed, 1 failed, 0 left out")
+        self.assertEqual(self.rows["Devices/norm_test.breaks/cuda"], crash)
 
     def test_an_error_that_spoils_what_follows_costs_one_test(self):
-        self.assertEqual(self.rows["layer_agreement_test"], "FAILED: 1 passed; of the rest, one by one, 2 passed, 1 failed, "
-                                                            "0 left out; x.cpp:1: Failure")
+        self.assertEqual(self.rows["layer_agreement_test"], "FAILED: 1 of 4 passed; x.cpp:1: Failure")
+        self.assertEqual(self.rows["layer_agreement_test, the rest one by one"], "2 passed, 1 failed, 0 left out")
         self.assertEqual(self.rows["Devices/layer_agreement_test.breaks/cuda"], "x.cpp:1: Failure")
 
     def test_a_program_that_ran_no_test_has_not_passed(self):
         self.assertEqual(self.rows["golden_test"], "FAILED: has no test for a GPU: 0 tests PASSED")
-        self.assertEqual(self.rows["whole_step_test"], "FAILED: 0 passed; of the rest, one by one, 0 passed, 4 failed, "
-                                                       "0 left out; exit code 0, without a word")
+        self.assertEqual(self.rows["whole_step_test"], "FAILED: 0 of 4 passed; exit code 0, without a word")
+        self.assertEqual(self.rows["whole_step_test, the rest one by one"], "0 passed, 4 failed, 0 left out")
 
     def test_a_crash_behind_the_last_test_is_told(self):
-        self.assertIn("FAILED: 4 passed, 0 skipped, but: ended by SIGABRT", self.rows["recorded_step_test"])
+        self.assertIn("FAILED: 4 of 4 passed; ended by SIGABRT", self.rows["recorded_step_test"])
 
     def test_leaves_a_table_and_a_log(self):
         self.assertEqual(sorted(path.name for path in self.bundle.out.iterdir()), ["tests.log", "tests.md"])
@@ -162,7 +162,7 @@ class TestsPart(unittest.TestCase):
         log = self.bundle.result("tests.log")
         for name in set(TESTS) - {"golden_test"}:
             self.assertIn(f"--- run {name} --gtest_filter=*/cuda*-*/cuda_on_host*\n", log)
-        self.assertIn("[       OK ] Devices/ops_test.divides/cuda (1 ms)\n--- exit code 0 after 0 s\n", log)
+        self.assertRegex(log, r"\[       OK \] Devices/ops_test.divides/cuda \(1 ms\)\n--- exit code 0 after \d+ s\n")
 
 
 class Ladder(unittest.TestCase):
@@ -241,37 +241,38 @@ class Bounds(unittest.TestCase):
 
     def test_of_time_let_a_hang_cost_one_test(self):
         self.bundle.program("ops_test", test_program("*breaks*) sleep 77.25;;"))
-        rows = rows_of(self.bundle.run("tests", "--seconds", "12").stdout)
-        self.assertEqual(rows["ops_test"], "FAILED: 1 passed; of the rest, one by one, 2 passed, 1 failed, 0 left out; "
-                                           "took more than 5 s: [ RUN      ] Devices/ops_test.breaks/cuda")
+        rows = rows_of(self.bundle.run("tests", "--seconds", "26").stdout)
+        self.assertRegex(rows["ops_test"], r"^FAILED: 1 of 4 passed; took more than [56] s: \[ RUN      \] Devices/ops_test\.br")
+        self.assertEqual(rows["ops_test, the rest one by one"], "2 passed, 1 failed, 0 left out")
         self.assertEqual(rows["Devices/ops_test.breaks/cuda"],
-                         "took more than 1 s: [ RUN      ] Devices/ops_test.breaks/cuda")
+                         "took more than 2 s: [ RUN      ] Devices/ops_test.breaks/cuda")
+        self.assertEqual(rows["recorded_step_test"], "4 of 4 passed")
         self.assertFalse(running("sleep 77.25"))
 
     def test_of_time_leave_the_rest_out_and_say_so(self):
         self.bundle.program("step_bench", step_bench("case $* in *lenet*) ;; *) sleep 78.25;; esac"))
         start = time.monotonic()
-        done = self.bundle.run("benches", "--seconds", "6")
-        self.assertLess(time.monotonic() - start, 30)
+        done = self.bundle.run("benches", "--seconds", "12")
+        self.assertLess(time.monotonic() - start, 40)
         self.assertEqual(done.returncode, 1)
         rows = rows_of(done.stdout)
-        self.assertEqual(rows["resnet18-bf16"], "FAILED: took more than 2 s")
-        self.assertEqual(rows["resnet20-2ranks-1gpu-bf16"], "FAILED: left out, no time is left of 6 s")
+        self.assertEqual(rows["resnet18-bf16"], "FAILED: took more than 4 s")
+        self.assertEqual(rows["resnet20-2ranks-1gpu-bf16"], "FAILED: left out, no time is left of 12 s")
 
     def test_end_what_a_program_leaves_behind(self):
         # As ranks do whose mpirun was killed: in a process group of its own, deaf, and with its hands on the output.
         deaf = "set -m; (trap '' TERM; sleep 79.25; sleep 79.25) & exit 0"
         self.bundle.program("ops_test", test_program(end=deaf))
         done = self.bundle.run("tests", "--seconds", "60")
-        self.assertEqual((done.returncode, rows_of(done.stdout)["ops_test"]), (0, "4 passed"))
+        self.assertEqual((done.returncode, rows_of(done.stdout)["ops_test"]), (0, "4 of 4 passed"))
         self.assertFalse(running("sleep 79.25"))
 
     def test_of_a_log_do_not_cut_the_verdict(self):
         flood = "*adds*) head -c 20000000 /dev/zero | tr '\\\\0' x; echo;;"
         self.bundle.program("ops_test", test_program(flood))
         done = self.bundle.run("tests", "--seconds", "60")
-        self.assertEqual((done.returncode, rows_of(done.stdout)["ops_test"]), (0, "4 passed"))
-        self.assertEqual(rows_of(done.stdout)["norm_test"], "4 passed")
+        self.assertEqual((done.returncode, rows_of(done.stdout)["ops_test"]), (0, "4 of 4 passed"))
+        self.assertEqual(rows_of(done.stdout)["norm_test"], "4 of 4 passed")
         self.assertLess((self.bundle.out / "tests.log").stat().st_size, 16 << 20)
 
     def test_name_the_first_failures_only(self):
@@ -296,7 +297,7 @@ class Killed(unittest.TestCase):
             if number == signal.SIGKILL:
                 subprocess.run(["pkill", "--full", "sleep 80.25"], check=False)
             printed, _ = script.communicate(timeout=20)
-        self.assertEqual(rows_of(bundle.result("tests.md"))["ops_test"], "4 passed")
+        self.assertEqual(rows_of(bundle.result("tests.md"))["ops_test"], "4 of 4 passed")
         self.assertIn("[ RUN      ] Devices/norm_test.breaks/cuda\nhere I am\n", bundle.result("tests.log"))
         return script.returncode, printed
 
@@ -385,7 +386,7 @@ class Use(unittest.TestCase):
         shutil.rmtree(self.bundle.path)
         self.bundle.path.mkdir()
         write(self.bundle.path / "run", "#!/bin/bash\nexit 3\n")  # of an earlier archive
-        self.assertEqual(rows_of(self.bundle.run("tests").stdout)["ops_test"], "4 passed")
+        self.assertEqual(rows_of(self.bundle.run("tests").stdout)["ops_test"], "4 of 4 passed")
         write(self.bundle.path / "bin" / "ops_test", test_program(listing="exit"))
         self.assertIn("FAILED", rows_of(self.bundle.run("tests").stdout)["ops_test"], "unpacked once")
 
