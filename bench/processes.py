@@ -1,6 +1,7 @@
 """Running the programs that compare.py compares, and finding them."""
 
 import contextlib
+import glob
 import json
 import os
 import pathlib
@@ -84,10 +85,15 @@ def step_bench(build):
     return [folder / "run", "step_bench"] if (folder / "run").is_file() else [program]
 
 
+# Loading torch takes seconds: whether it loads is seen when the peer runs.
+HAS_TORCH = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+
+
 def python_with_torch(wanted):
-    for python in [wanted] if wanted else [sys.executable, "/usr/bin/python3", "python3"]:
+    usual = [sys.executable, "/usr/bin/python3", "python3", *glob.glob("/opt/*/.venv/bin/python3")]
+    for python in [wanted] if wanted else usual:
         with contextlib.suppress(OSError):
-            if subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode == 0:
+            if subprocess.run([python, "-c", HAS_TORCH], capture_output=True, check=False).returncode == 0:
                 return python
     where = wanted or "python3"
     return give_up(

@@ -1,0 +1,97 @@
+"""What tests/gpu.sh is tested with: a bundle of small scripts in place of programs that want a GPU."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+TESTS = ["ops_test", "norm_test", "layer_test", "layer_agreement_test", "golden_test", "whole_step_test", "recorded_step_test"]
+RUN = '#!/bin/bash\nexport PATH="$(dirname "$0")/bin:$PATH"\nexec "$@"\n'
+MPIRUN = '#!/bin/bash\n[ "$1" = -n ] && shift 2\nexec "$@"\n'
+FIGURES = {"samples_per_second": 300.5, "first_step_seconds": 1.25, "step_ms_median": 1e3, "device_memory_bytes": 1 << 30,
+           "device": "cuda: a GPU"}
+FIRST_STEPS = {"first_step_seconds_cold": 9.5, "first_step_seconds_warm": 3.5}
+PEER_FIGURES = FIGURES | {"samples_per_second": 200, "peak_memory_bytes": 1 << 30, "versions": {"torch": "2"}}
+# Four tests, of which each does what the body of a `case "$test"` says: nothing, or something that keeps it from passing.
+TEST_PROGRAM = """#!/bin/bash
+name=$(basename "$0")
+[ "$1" = --gtest_list_tests ] && { LISTING; }
+for test in Devices/$name.{adds,breaks,copies,divides}/cuda; do
+  case "$*" in *'*/cuda'* | *"=$test") ;; *) continue;; esac
+  echo "[ RUN      ] $test"
+  result=OK
+  case "$test" in BODY
+  esac
+  [ $result = OK ] && echo "[       OK ] $test (1 ms)" || echo "[  FAILED  ] $test, where GetParam() = 1 (1 ms)"
+done
+END
+"""
+LISTING = r"""printf 'Devices/%s.\n' "$name"; printf '  %s/cuda  # GetParam() = cuda\n' adds breaks copies divides; exit"""
+
+
+def test_program(body="", listing=LISTING, end=""):
+    return TEST_PROGRAM.replace("BODY", body).replace("LISTING", listing).replace("END", end)
+
+
+def echo(figures):
+    """As step_bench prints them, without spaces."""
+    return f"""echo '{json.dumps(figures, separators=(",", ":"))}'"""
+
+
+def step_bench(fault=""):
+    return f"""#!/bin/bash\necho "$*" >>"$(dirname "$0")/calls"\n{fault}
+case "$*" in *--first-step*) {echo(FIRST_STEPS)};; *--version*) ;; *) {echo(FIGURES)};; esac\n"""
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+
+
+class Bundle:
+    """A copy of the script with a bundle of its own."""
+
+    def __init__(self, source):
+        self.folder = tempfile.TemporaryDirectory(prefix="gpu script ")
+        self.root = pathlib.Path(self.folder.name)
+        (self.root / "tests").mkdir()
+        for name in ("tests/gpu.sh", "tests/bundle.sh", "tests/support", "bench"):
+            (self.root / name).symlink_to(source / name)
+        write(self.root / "tests" / "gpu.sh", (source / "tests" / "gpu.sh").read_text(encoding="utf-8"))
+        self.path = self.root / "build" / "gpu_bundle"
+        write(self.path / "run", RUN)
+        write(self.path / "bin" / "mpirun", MPIRUN)
+        self.program("step_bench", step_bench())
+        for name in TESTS:
+            self.program(name, test_program())
+        self.out = self.root / "results"
+
+    def program(self, name, text):
+        write(self.path / "bin" / name, text)
+
+    def words(self, *options):
+        return [self.root / "tests" / "gpu.sh", "run", *options, "--out", self.out]
+
+    def run(self, *options, **environment):
+        return subprocess.run(self.words(*options), capture_output=True, text=True, check=False, timeout=100,
+                              env=os.environ | environment)
+
+    def result(self, name):
+        return (self.out / name).read_text(encoding="utf-8")
+
+    def calls(self):
+        return (self.path / "bin" / "calls").read_text(encoding="utf-8").splitlines()
+
+
+def rows_of(table):
+    """{name: result}"""
+    found = re.findall(r"^\| (.*?) +\| (.*?) +\|$", table, re.MULTILINE)
+    return {name.strip(): result for name, result in found}
+
+
+def running(words):
+    """Whether a process with these words is there."""
+    return subprocess.run(["pgrep", "--full", words], capture_output=True, check=False).returncode == 0
