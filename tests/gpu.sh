@@ -33,6 +33,7 @@ give_up() { # TEXT [CODE]
 
 pack() { # BUILD
   local paths=() name bytes
+  [[ $most_mib =~ ^[1-9][0-9]{0,4}$ ]] || give_up "'$most_mib' is no number of MiB (LOCKSTEP_BUNDLE_MIB)." 2
   for name in "${tests[@]}" "${programs[@]}"; do
     [ -x "$1/bin/$name" ] || give_up "no $1/bin/$name. Build first."
     paths+=("$1/bin/$name")
@@ -44,7 +45,7 @@ pack() { # BUILD
   echo "$bundle.tar.xz: $((bytes >> 20)) MiB of $most_mib"
   ((bytes <= most_mib << 20)) && return
   echo "Largest before they were compressed, in bytes:" >&2
-  find "$bundle" -type f -printf '%s %P\n' | sort -rn | sed 5q >&2
+  find "$bundle" -type f -printf '%s %P\n' | sort -rn | sed -n 1,5p >&2
   give_up "the archive has more than $most_mib MiB (it has to be carried to the other machine). Pack less?"
 }
 

@@ -185,6 +185,7 @@ class Use(unittest.TestCase):
         self.assertEqual(self.refused("test"), "gpu.sh: what is 'test'? Parts are tests, benches, peers and all; "
                                                "options --bundle, --out, --seconds and --python.\n")
         self.assertEqual(self.refused("tests", "--seconds", "soon"), "gpu.sh: 'soon' is no number of seconds (--seconds).\n")
+        self.assertEqual(self.refused("tests", "--out", ""), "gpu.sh: --out wants a value.\n")
         self.assertEqual(self.refused("--bundle", "/none"),
                          "gpu.sh: no bundle in '/none'. Make one with tests/gpu.sh pack.\n")
 
@@ -211,7 +212,7 @@ class Use(unittest.TestCase):
 class Pack(unittest.TestCase):
     """With a stand-in for bundle.sh, which wants Open MPI and takes its time."""
 
-    def pack(self, megabytes):
+    def pack(self, megabytes, limit="45"):
         bundle = Bundle(ROOT)
         self.addCleanup(bundle.folder.cleanup)
         (bundle.root / "tests" / "bundle.sh").unlink()
@@ -222,7 +223,19 @@ class Pack(unittest.TestCase):
         for name in [*TESTS, "step_bench", "make_shards", "train_cifar", "evaluate"]:
             write(build / "bin" / name, "")
         return bundle, subprocess.run([bundle.root / "tests" / "gpu.sh", "pack", build], capture_output=True, text=True,
-                                      check=False, timeout=60)
+                                      check=False, timeout=60, env=os.environ | {"LOCKSTEP_BUNDLE_MIB": limit})
+
+    def test_refuses_a_limit_that_is_none(self):
+        _, done = self.pack(1, "all")
+        self.assertEqual((done.returncode, done.stderr), (2, "gpu.sh: 'all' is no number of MiB (LOCKSTEP_BUNDLE_MIB).\n"))
+
+    def test_refuses_without_a_program(self):
+        bundle, _ = self.pack(1)
+        (bundle.root / "build" / "release" / "bin" / "evaluate").unlink()
+        done = subprocess.run([bundle.root / "tests" / "gpu.sh", "pack"], capture_output=True, text=True, check=False,
+                              timeout=60)
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, f"gpu.sh: no {bundle.root}/build/release/bin/evaluate. Build first.\n"))
 
     def test_says_how_large_the_archive_is(self):
         bundle, done = self.pack(45)
