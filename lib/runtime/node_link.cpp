@@ -227,9 +227,18 @@ std::optional<Finding> NodeLink::find_silence(double timeout_seconds) const {
 
 void NodeLink::leave() {
   for (const std::unique_ptr<Node>& node : nodes_) {
-    if (node->is_open()) node->socket->send(bye);
+    if (node->socket != nullptr) node->socket->send(bye);  // who has left may wait for the word
   }
   if (hub_ != nullptr && hub_->is_open()) hub_->socket->send(bye);
+}
+
+bool NodeLink::have_left(int ranks) const {
+  if (hub_ != nullptr) return hub_->has_left;
+  int left = 0;
+  for (const std::unique_ptr<Node>& node : nodes_) {
+    if (node->has_left) left += static_cast<int>(node->ranks.size());
+  }
+  return left == ranks;
 }
 
 }  // namespace lockstep

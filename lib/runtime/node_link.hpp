@@ -50,6 +50,9 @@ class NodeLink {
 
   // This node's speaker ends as it should: to nobody a death.
   void leave();
+  // Whether all the others have left, who are `ranks`. Rank 0 hears each of them; they hear rank 0, which speaks for
+  // all.
+  bool have_left(int ranks) const;
 
  private:
   struct Node;

@@ -38,6 +38,9 @@ bool waits_for_others(Phase phase);
 
 std::int64_t monotonic_ns() noexcept;  // the clock of RankStatus
 
+// Who has been told to end, by SIGTERM, as far as a rank knows: nobody, itself, or every rank of the job.
+enum class ToldToEnd : std::int32_t { nobody, itself, all };
+
 // All zero before the first store. The threads that load samples have lines of their own: they store often.
 struct alignas(128) RankStatus {
   static constexpr std::size_t reader_count = 8;
@@ -56,6 +59,7 @@ struct alignas(128) RankStatus {
   };
 
   std::atomic<int> code;  // running, done, or the exit code of a failure that the rank reported
+  std::atomic<ToldToEnd> told_to_end;
   std::atomic<Phase> phase;
   std::atomic<std::uint64_t> progress;                          // grows with whatever the main thread gets done
   std::atomic<std::int64_t> step;                               // the last one begun, counted from 1; 0 before

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "runtime/wake.hpp"
+
 namespace lockstep {
 
 namespace {
@@ -25,6 +27,7 @@ std::int64_t now_ms() {
 void on_signal(int signal) {
   constexpr std::int64_t same_request_ms = 1000;
   int none = 0;
+  if (signal == SIGTERM) pass_on_terminate();
   if (received.compare_exchange_strong(none, signal)) {
     received_ms = now_ms();
   } else if (now_ms() - received_ms >= same_request_ms) {

@@ -26,7 +26,15 @@ void say(Wake what) {
 void say_terminate(int) { say(Wake::terminate); }
 void say_where(int) { say(Wake::say_where); }
 
-void handle(int signal, void (*handler)(int)) {
+using Handler = void (*)(int);
+
+Handler handler_of(int signal) {
+  struct sigaction action {};
+  ::sigaction(signal, nullptr, &action);
+  return action.sa_handler;
+}
+
+void handle(int signal, Handler handler) {
   struct sigaction action {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
@@ -48,12 +56,17 @@ Wakes read_wakes(int descriptor) {
 
 void wake_on_signal(int signal, int descriptor, Wake what) {
   signal_descriptor = descriptor;
-  handle(signal, what == Wake::terminate ? say_terminate : say_where);
+  if (handler_of(signal) == SIG_DFL) handle(signal, what == Wake::terminate ? say_terminate : say_where);
 }
 
+void pass_on_terminate() { say(Wake::terminate); }
+
+bool terminate_only_wakes() { return handler_of(SIGTERM) == say_terminate; }
+
 void ignore_wakes() {
-  handle(SIGTERM, SIG_DFL);
-  handle(SIGUSR2, SIG_DFL);
+  signal_descriptor = -1;
+  if (handler_of(SIGTERM) == say_terminate) handle(SIGTERM, SIG_DFL);
+  if (handler_of(SIGUSR2) == say_where) handle(SIGUSR2, SIG_DFL);
 }
 
 }  // namespace lockstep

@@ -28,8 +28,7 @@ namespace {
 
 constexpr int running = RankStatus::running;
 constexpr int done = RankStatus::done;
-constexpr int last_look_ms = 200;  // after SIGTERM: a launcher sends it at the moment it sees a death
-constexpr int last_turns_ms = 20;
+constexpr int last_turns_ms = 20;  // after SIGTERM
 
 bool is_gone(int process) { return ::kill(process, 0) != 0 && errno == ESRCH; }
 
@@ -133,7 +132,6 @@ void Watcher::watch() {
     if (ranks_[static_cast<std::size_t>(rank)].is_visible) alive.push_back(rank);
   }
   int timeout_ms = period_ms();
-  std::optional<Stopwatch> since_terminate;
   since_look_ = Stopwatch();
   while (true) {
     std::vector<pollfd> handles{{wake_, POLLIN, 0}};
@@ -142,8 +140,8 @@ void Watcher::watch() {
     ::poll(handles.data(), handles.size(), timeout_ms);
     const Wakes wakes = read_wakes(wake_);
     if (wakes.stop) return;
-    if (wakes.terminate && !since_terminate) {
-      since_terminate.emplace();
+    if (wakes.terminate && !since_terminate_) {
+      begin_to_end();
       timeout_ms = last_turns_ms;
     }
     if (wakes.say_where) say_where();
@@ -153,18 +151,50 @@ void Watcher::watch() {
       judge(rank);
       return true;
     });
-    look_for_deaths_elsewhere(since_terminate ? NodeLink::Urgency::last_chance : NodeLink::Urgency::may_wait);
-    if (since_terminate && since_terminate->milliseconds() >= last_look_ms) {
-      link_.leave();
-      ignore_wakes();
-      ::kill(::getpid(), SIGTERM);
-    }
+    look_for_deaths_elsewhere(since_terminate_ ? NodeLink::Urgency::last_chance : NodeLink::Urgency::may_wait);
+    if (since_terminate_ && terminate_only_wakes()) end_by_terminate();
     look_around();
   }
 }
 
+void Watcher::begin_to_end() {
+  since_terminate_.emplace();
+  board_.status(node_rank_).told_to_end = ToldToEnd::itself;
+}
+
+bool Watcher::node_is_told_to_end() const {
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    const RankStatus& status = board_.status(rank);
+    if (status.told_to_end == ToldToEnd::nobody && status.code == running) return false;
+  }
+  return true;
+}
+
+// Each node leaves when its ranks are told, rank 0's when the others have left. Its leaving is the word to go, which
+// the first rank of each node hands on.
+bool Watcher::all_are_told_to_end() {
+  std::atomic<ToldToEnd>& first = board_.status(0).told_to_end;
+  if (node_rank_ != 0) return first == ToldToEnd::all;
+  if (!node_is_told_to_end()) return false;
+  const int ranks_elsewhere = world_size_ - static_cast<int>(ranks_.size());
+  const bool others_have_left = link_.have_left(ranks_elsewhere);
+  if ((others_have_left || !link_.is_hub()) && !std::exchange(has_left_, true)) link_.leave();
+  if (others_have_left) first = ToldToEnd::all;
+  return others_have_left;
+}
+
+// Returns while there is something to wait for.
+void Watcher::end_by_terminate() {
+  constexpr double patience = 2;  // longer than mpirun's from SIGTERM to SIGKILL
+  if (!all_are_told_to_end() && since_terminate_->seconds() < patience) return;
+  if (node_is_told_to_end()) board_.status(node_rank_).code = done;  // nobody's death
+  if (!std::exchange(has_left_, true)) link_.leave();
+  ignore_wakes();
+  ::kill(::getpid(), SIGTERM);
+}
+
 // Returns if the rank was done.
-void Watcher::judge(int node_rank) const {
+void Watcher::judge(int node_rank) {
   const int code = board_.status(node_rank).code;
   if (code == done) return;
   if (code != running) ::_exit(code);  // it has said everything
@@ -206,7 +236,7 @@ void Watcher::look_around() {
   }
 }
 
-void Watcher::look_for_deaths_elsewhere(NodeLink::Urgency urgency) const {
+void Watcher::look_for_deaths_elsewhere(NodeLink::Urgency urgency) {
   if (const std::optional<Finding> death = link_.find_death(urgency)) {
     end_job(failure_report::standing_code().value_or(1), 0, *death);
   }
@@ -242,14 +272,16 @@ void Watcher::say_where() const {
                view.device ? "; its GPU is " + device_words(*view.device) : "");
 }
 
-void Watcher::end_job(int code, int signal, const Finding& finding) const {
+void Watcher::end_job(int code, int signal, const Finding& finding) {
   if (failure_report::write_of(finding.rank, finding.host, {code, signal, finding.sentence})) {
     log::error(finding.sentence);
   } else {
     // Another survivor is writing, and a launcher that sees this one go would cut it short.
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
-  board_.status(node_rank_).code = code;  // the others need not look for a cause of this end
+  // The others need not look for a cause of this end.
+  if (since_terminate_ && terminate_only_wakes()) link_.leave();
+  board_.status(node_rank_).code = code;
   ::_exit(code);
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,8 +30,13 @@ class Watcher {
  public:
   // Collective over `world`; `node` holds the ranks of this node, `host` is its name. Call after
   // failure_report::set_rank. From here on the end of a rank whose watcher lives ends the job, and so does a rank that
-  // stands still: one of the others writes failure.json and says who it is, all exit at once. SIGTERM, which launchers
-  // send to survivors, waits until the death that caused it is told; SIGUSR2 makes the rank say where it is.
+  // stands still: one of the others writes failure.json and says who it is, all exit at once. SIGUSR2 makes the rank
+  // say where it is.
+  //
+  // SIGTERM, which launchers send to survivors, ends a rank when the cause is told, or when all ranks of the job know
+  // that each of them was sent one, so that none has died; but after two seconds at the latest. The first survivor to
+  // end may cost the others their lives: mpirun then no longer waits with SIGKILL. Where a StopSignal stands SIGTERM
+  // ends nobody, and makes the watcher look.
   Watcher(const Communicator& world, const Communicator& node, std::string host, const WatchOptions& options);
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
@@ -51,13 +57,17 @@ class Watcher {
   void find_ranks(const Communicator& world, const Communicator& node);
   void watch();
   int period_ms() const;
-  void judge(int node_rank) const;
+  void judge(int node_rank);
   void look_around();
-  void look_for_deaths_elsewhere(NodeLink::Urgency urgency) const;
+  void look_for_deaths_elsewhere(NodeLink::Urgency urgency);
+  void begin_to_end();
+  bool node_is_told_to_end() const;
+  bool all_are_told_to_end();
+  void end_by_terminate();
   double patience_seconds() const;
   std::vector<RankView> look_at_node(double waking_seconds);
   void say_where() const;
-  [[noreturn]] void end_job(int code, int signal, const Finding& finding) const;
+  [[noreturn]] void end_job(int code, int signal, const Finding& finding);
 
   std::string host_;
   WatchOptions options_;
@@ -67,7 +77,9 @@ class Watcher {
   NodeLink link_;
   std::vector<Watched> ranks_;  // by rank of the node
   Stopwatch since_look_;
-  Descriptor wake_;  // eventfd
+  std::optional<Stopwatch> since_terminate_;  // SIGTERM has come
+  bool has_left_ = false;                     // this node, as far as others know
+  Descriptor wake_;                           // eventfd
   std::thread thread_;
 };
 

@@ -40,5 +40,18 @@ TEST(Wake, signals_say_their_word_and_keep_errno) {
   ignore_wakes();
 }
 
+TEST(Wake, a_handler_that_stands_keeps_standing_and_passes_the_signal_on) {
+  const Descriptor descriptor(make_wake());
+  std::signal(SIGTERM, [](int) { pass_on_terminate(); });
+  wake_on_signal(SIGTERM, descriptor, Wake::terminate);
+  EXPECT_FALSE(terminate_only_wakes());
+  ::raise(SIGTERM);
+  EXPECT_TRUE(read_wakes(descriptor).terminate);
+  ignore_wakes();
+  ::raise(SIGTERM);
+  EXPECT_FALSE(read_wakes(descriptor).terminate);
+  std::signal(SIGTERM, SIG_DFL);
+}
+
 }  // namespace
 }  // namespace lockstep

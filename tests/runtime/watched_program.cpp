@@ -2,9 +2,11 @@
 // the others wait for it.
 //
 //   watched_program RANKS_PER_NODE RANK HOW HANG_TIMEOUT OUTPUT
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
@@ -24,9 +26,35 @@ namespace {
 // What the device of every rank would write.
 SumMarks gpu{1648, 2, 5'000'000, 1647, 1'800'000};
 
+constexpr int every_rank = -2;
+constexpr const char* late = "kill_while_rank_0_is_late";
+
+// This rank's watcher, asked where the rank is, has nowhere to say it: as if it got no processor. It gets on half a
+// second after a launcher has told this rank to end.
+class LateWatcher {
+ public:
+  LateWatcher() {
+    if (::pipe(pipe_.data()) != 0) std::abort();
+    ::fcntl(pipe_[1], F_SETFL, O_NONBLOCK);
+    while (::write(pipe_[1], "", 1) > 0) continue;
+    ::fcntl(pipe_[1], F_SETFL, 0);
+    ::dup2(pipe_[1], STDERR_FILENO);
+    ::raise(SIGUSR2);
+  }
+  void wait_for_terminate() const {
+    ::sleep(60);  // or until a signal has been handled
+    ::usleep(500'000);
+    for (char byte = 0; ::read(pipe_[0], &byte, 1) > 0;) continue;
+  }
+
+ private:
+  std::array<int, 2> pipe_{};
+};
+
 const std::map<std::string, std::function<void()>> ways = {
     {"finish", [] {}},
     {"kill", [] { ::kill(::getpid(), SIGKILL); }},
+    {late, [] { ::kill(::getpid(), SIGKILL); }},
     {"stop", [] { ::raise(SIGSTOP); }},
     {"terminate",
      [] {
@@ -50,15 +78,16 @@ const std::map<std::string, std::function<void()>> ways = {
      }},
 };
 
-constexpr int every_rank = -2;
-
 void play(const Communicator& world, int ranks_per_node, int rank, const std::string& how) {
   std::optional<rank_status::ShownMarks> marks;
   if (how == "stick_gpu") marks.emplace(&gpu);
+  std::optional<LateWatcher> own_watcher;
+  if (how == late && world.rank() == 0) own_watcher.emplace();
   rank_status::set_step(412);
   rank_status::enter(Phase::meeting);
   world.barrier();
   if (world.rank() == rank || rank == every_rank) ways.at(how)();
+  if (own_watcher) own_watcher->wait_for_terminate();
   rank_status::enter(Phase::reducing);
   if (marks) ::sleep(60);
   world.barrier();

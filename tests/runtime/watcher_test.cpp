@@ -64,6 +64,13 @@ TEST_F(WatcherTest, the_death_of_the_only_rank_of_a_node_is_told_by_another_node
   }
 }
 
+// A survivor that knew nothing ended first, and mpirun then killed the one that was about to tell.
+TEST_F(WatcherTest, a_death_is_told_though_the_rank_that_knows_comes_late) {
+  run(3, 1, 2, "kill_while_rank_0_is_late");
+  ASSERT_TRUE(has_report());
+  EXPECT_EQ(report()["rank"], 2);
+}
+
 TEST_F(WatcherTest, a_death_is_told_by_a_survivor_of_the_node_who_knows_more) {
   run(4, 2, 2, "kill");
   EXPECT_EQ(report()["rank"], 2);
@@ -80,9 +87,11 @@ TEST_F(WatcherTest, a_rank_that_told_its_failure_itself_is_not_told_again) {
 
 // However much the nodes have to say to each other: a short timeout makes them talk often.
 TEST_F(WatcherTest, ranks_that_are_all_told_to_end_do_so_and_blame_nobody) {
-  const ProgramResult result = run(3, 1, -2, "terminate");
-  EXPECT_NE(result.exit_code, 0);
-  EXPECT_FALSE(has_report()) << sentence();
+  for (const int ranks_per_node : {1, 2, 3}) {
+    const ProgramResult result = run(3, ranks_per_node, -2, "terminate");
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_FALSE(has_report()) << sentence();
+  }
 }
 
 TEST_F(WatcherTest, a_hang_on_another_node_is_told_with_all_who_wait) {
