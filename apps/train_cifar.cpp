@@ -29,6 +29,7 @@ Recipe cifar_recipe() {
 }
 
 struct TrainOptions {
+  static constexpr Stopping stopping = Stopping::in_order;
   Recipe recipe = cifar_recipe();
   DeviceOptions device;
   std::string gpus;

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -26,6 +27,7 @@
 #include "launch/parse.hpp"
 #include "runtime/crash_handler.hpp"
 #include "runtime/failure_report.hpp"
+#include "runtime/stop_signal.hpp"
 #include "runtime/watcher.hpp"
 
 namespace lockstep {
@@ -122,15 +124,20 @@ void place_on_node(const Communicator& world, DeviceOptions& device) {
   }
 }
 
-Ending run_body(const Communicator& world, const Program& program) {
+Ending run_body(const Communicator& world, const Program& program, const StopSignal* stop) {
   const Watcher watcher(world, world.node(), host_name(), {program.hang_timeout_seconds()});
   Session session{world, nullptr};
+  session.stop = stop;
   if (std::optional<DeviceOptions> device = program.device_options()) {
     place_on_node(world, *device);
     session.device = open_device(*device);
     session.plan_folder = device->plan_folder;
   }
-  return program.body(session);
+  try {
+    return program.body(session);
+  } catch (const Stopped& stopped) {
+    return stopped.ending;
+  }
 }
 
 // Collective. The exit code.
@@ -159,6 +166,8 @@ int run_alone(const std::function<int()>& run_all) {
 }  // namespace
 
 int run_program(int argc, char** argv, const Program& program) {
+  std::optional<StopSignal> stop;
+  if (program.stopping == Stopping::in_order) stop.emplace();
   const MpiSession mpi(argc, argv);
   const Communicator world(MPI_COMM_WORLD);
   introduce(world);
@@ -170,7 +179,7 @@ int run_program(int argc, char** argv, const Program& program) {
       std::signal(SIGTERM, SIG_IGN);
       return *code;
     }
-    return end_in_order(world, run_body(world, program));
+    return end_in_order(world, run_body(world, program, stop ? &*stop : nullptr));
   };
   const int code = world.size() > 1 ? run_all() : run_alone(run_all);
   failure_report::set_folder({});  // and with it the lock of the output folder

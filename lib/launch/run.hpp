@@ -35,11 +35,21 @@ concept HasHangTimeout = requires(const Options& options) {
   { options.hang_timeout_seconds() } -> std::convertible_to<double>;
 };
 
+// What SIGTERM and SIGUSR1 do to a program: end it at once, or make it stop in good order (see runtime/stop_signal).
+// The latter is for one whose body asks session.stop, between its phases and in its loop; it says so by a member
+// `static constexpr Stopping stopping`.
+enum class Stopping { at_once, in_order };
+template <class Options>
+concept SaysHowToStop = requires {
+  { Options::stopping } -> std::convertible_to<Stopping>;
+};
+
 // A program without the types: what run() hands to run_program().
 struct Program {
   std::function<void(CLI::App&)> declare;
   std::function<std::optional<DeviceOptions>()> device_options;  // called after parsing, as are the others
   std::function<double()> hang_timeout_seconds;
+  Stopping stopping = Stopping::at_once;
   std::function<Ending(Session&)> body;
 };
 int run_program(int argc, char** argv, const Program& program);
@@ -66,6 +76,7 @@ int run(int argc, char** argv, Body body) {
     if constexpr (HasHangTimeout<Options>) return options.hang_timeout_seconds();
     return 0;
   };
+  if constexpr (SaysHowToStop<Options>) program.stopping = Options::stopping;
   program.body = [&](Session& session) -> Ending {
     if constexpr (std::same_as<std::invoke_result_t<Body&, Session&, const Options&>, Ending>) {
       return body(session, std::as_const(options));

@@ -6,6 +6,7 @@
 
 #include "comm/communicator.hpp"
 #include "device/device.hpp"
+#include "runtime/stop_signal.hpp"
 
 namespace lockstep {
 
@@ -13,6 +14,7 @@ struct Session {
   const Communicator& world;
   std::unique_ptr<Device> device;
   std::filesystem::path plan_folder = {};  // for PlanFile
+  const StopSignal* stop = nullptr;        // null: the program does not stop in good order
 };
 
 }  // namespace lockstep

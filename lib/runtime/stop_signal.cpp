@@ -4,10 +4,14 @@
 
 #include <atomic>
 #include <cassert>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <ctime>
 
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "runtime/ending.hpp"
 #include "runtime/wake.hpp"
 
 namespace lockstep {
@@ -23,6 +27,8 @@ std::int64_t now_ms() {
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return std::int64_t{1000} * now.tv_sec + now.tv_nsec / 1000000;
 }
+
+std::string words_of_signal(int number) { return fmt::format("SIG{}", ::sigabbrev_np(number)); }
 
 void on_signal(int signal) {
   constexpr std::int64_t same_request_ms = 1000;
@@ -57,8 +63,29 @@ StopSignal::~StopSignal() {
   ::sigaction(SIGUSR1, &before_user_, nullptr);
 }
 
-bool StopSignal::is_requested() const { return received.load(std::memory_order_relaxed) != 0; }
+int StopSignal::number() const { return received.load(std::memory_order_relaxed); }
 
-std::string StopSignal::words() const { return fmt::format("SIG{}", ::sigabbrev_np(received)); }
+std::string StopSignal::words() const { return words_of_signal(number()); }
+
+void StartStops::stop_if_asked(const std::string& before, const std::string& stands) const {
+  const int asked = static_cast<int>(std::lround(world_.max(signal_ == nullptr ? 0 : signal_->number())));
+  if (asked == 0) return;
+  const std::string sentence = fmt::format("stopped {} ({}): {}", before, words_of_signal(asked), stands);
+  log::info(sentence);
+  throw Stopped{{static_cast<int>(Failure::stopped_early), sentence}};
+}
+
+void StartStops::wait_for_rank_0(const Work& work, const std::string& before, const std::string& stands) const {
+  const auto waits_on = [this](double rank_0_waits) { return world_.max(rank_0_waits) > 0; };
+  if (world_.rank() != 0) {
+    while (waits_on(0)) stop_if_asked(before, stands);
+    return;
+  }
+  work([&] {
+    waits_on(1);
+    stop_if_asked(before, stands);
+  });
+  waits_on(0);
+}
 
 }  // namespace lockstep

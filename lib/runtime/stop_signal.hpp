@@ -1,8 +1,17 @@
 // Requests from outside to stop in good order: SIGTERM and SIGUSR1.
+//
+// A program that stops in good order holds a StopSignal from the first line of main to the last, so that no moment is
+// left in which such a signal kills it: the request is noted, and whoever can stop asks for it. Programs without one
+// die by the first signal. SIGTERM is also what a launcher sends to the survivors of a death: so it is handed on to the
+// watcher (runtime/watcher) as well, which then looks at once. No other part of a program sets these handlers, but
+// that the watcher of a program without a StopSignal delays SIGTERM until a death is told.
 #pragma once
 
 #include <csignal>
+#include <functional>
 #include <string>
+
+#include "comm/communicator.hpp"
 
 namespace lockstep {
 
@@ -15,12 +24,34 @@ class StopSignal {
   StopSignal& operator=(const StopSignal&) = delete;
   ~StopSignal();  // brings back what was before, unless a stop was asked for: more of the same are then of no use
 
-  bool is_requested() const;
+  bool is_requested() const { return number() != 0; }
+  int number() const;         // of the signal; 0: none has come
   std::string words() const;  // "SIGUSR1"
 
  private:
   struct sigaction before_terminate_ {};
   struct sigaction before_user_ {};
+};
+
+// How the start of a program, which may take minutes, is cut short: between its phases all ranks ask each other whether
+// one of them was told to stop.
+class StartStops {
+ public:
+  // `signal` is this rank's; null: nobody can ask it. Both outlive this.
+  StartStops(const Communicator& world, const StopSignal* signal) : world_(world), signal_(signal) {}
+
+  // Collective. If a rank was asked to stop, all of them end here: throws Stopped with code 75 and
+  // "stopped BEFORE (SIGUSR1): STANDS". Rank 0 prints it.
+  void stop_if_asked(const std::string& before, const std::string& stands) const;
+
+  // Collective. Rank 0 does `work`, the others wait for it. Work that waits calls `look` several times a second: there,
+  // too, all of them may end as above.
+  using Work = std::function<void(const std::function<void()>& look)>;
+  void wait_for_rank_0(const Work& work, const std::string& before, const std::string& stands) const;
+
+ private:
+  const Communicator& world_;
+  const StopSignal* signal_;
 };
 
 }  // namespace lockstep

@@ -79,6 +79,7 @@ LoaderShare share_of(const Recipe& recipe, const Checkpoint* earlier, const Comm
 
 Trainer::Trainer(const Session& session, Recipe recipe)
     : session_(session),
+      start_stops_(session.world, session.stop),
       recipe_(completed(std::move(recipe))),
       output_(take_output(session.world, recipe_.output)),
       checkpoints_(session.world, recipe_.checkpoints, output_),
@@ -97,6 +98,7 @@ Trainer::Trainer(const Session& session, Recipe recipe)
   if (session.world.rank() == 0) time_limit_.emplace(recipe_.time_limit_seconds);
   describe();
   load_weights();
+  stop_start_if_asked();
   step_.choose_kernels(evaluation_batch);
 }
 
@@ -113,6 +115,7 @@ void Trainer::open_validation() {
 
 // The state to go on from; null: from the beginning. Throws Error(usage) where this training would be another one.
 const TrainingState* Trainer::checked_earlier() const {
+  stop_start_if_asked();
   if (checkpoints_.found() == nullptr) return nullptr;
   const TrainingState& earlier = checkpoints_.found()->state;
   require_same_recipe(earlier.recipe,
@@ -157,7 +160,7 @@ Ending Trainer::fit() {
                 training_source(train_, share_, augmentation, recipe_.seed, progress_.step / epoch_steps,
                                 progress_.step % epoch_steps, recipe_.loader_threads),
                 recipe_.data_place);
-  stop_signal_.emplace();
+  stop_start_if_asked();
   step_.advise_with([this] { return checkpoints_.advice(session_.world); });
   session_.world.barrier();  // every rank stands: from here on the folders change
   reporter_.start(checkpoints_.begin(length_.steps_per_epoch));
@@ -201,8 +204,8 @@ void Trainer::ask_to_stop_in_time(std::int64_t step) {
   constexpr double margin_seconds = 2;
   const double lead_seconds =
       2 * (checkpoints_.seconds_to_write() + step_seconds_) + margin_seconds + (ends_epoch ? last_test_seconds_ : 0);
-  if (stop_signal_->is_requested()) {
-    why_stopping_ = stop_signal_->words();
+  if (session_.stop != nullptr && session_.stop->is_requested()) {
+    why_stopping_ = session_.stop->words();
   } else if (time_limit_ && time_limit_->seconds_left() < lead_seconds) {
     why_stopping_ = time_limit_->words();
   } else {

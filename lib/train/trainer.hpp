@@ -25,8 +25,8 @@ class Trainer {
  public:
   // Collective. Takes the folders it will write into, finds a checkpoint, opens the data, builds the model, chooses
   // kernels and prints what will be done. Nothing that an earlier run left in the folders changes before fit().
-  // `session` outlives this. Throws Error(usage) on a recipe that the data, the number of ranks or the checkpoint do
-  // not allow.
+  // `session` outlives this. Throws Stopped if a rank is asked to stop meanwhile, Error(usage) on a recipe that the
+  // data, the number of ranks or the checkpoint do not allow.
   Trainer(const Session& session, Recipe recipe);
 
   // Collective. The whole training, or until a rank is asked to stop: then code 75, if a checkpoint of that step is
@@ -34,6 +34,7 @@ class Trainer {
   Ending fit();
 
  private:
+  void stop_start_if_asked() const;
   const TrainingState* checked_earlier() const;
   void describe() const;
   std::string gradients_text() const;
@@ -53,6 +54,7 @@ class Trainer {
   nlohmann::json summary(const std::string& weights_hash) const;
 
   const Session& session_;
+  StartStops start_stops_;
   Stopwatch watch_;
   std::optional<TimeLimit> time_limit_;  // rank 0
   Recipe recipe_;
@@ -69,7 +71,6 @@ class Trainer {
   Evaluator evaluator_;
   std::unique_ptr<Dataset> validation_;  // with a validation split
   std::unique_ptr<Evaluator> validator_;
-  std::optional<StopSignal> stop_signal_;  // while training
   Progress progress_;
   bool has_asked_ = false;                     // this rank, to stop
   std::string why_stopping_ = "another rank";  // who was asked

@@ -13,6 +13,16 @@ std::string Trainer::write_last_checkpoint() {
   return session_.world.broadcast(std::move(failure), 0);
 }
 
+// Collective. Between the phases of the start, before anything is changed.
+void Trainer::stop_start_if_asked() const {
+  const Checkpoint* const found = checkpoints_.found();
+  start_stops_.stop_if_asked("before the first step",
+                             found == nullptr
+                                 ? "nothing was begun. The same command begins it."
+                                 : fmt::format("the checkpoint of step {} stands. The same command goes on from it.",
+                                               found->state.progress.step));
+}
+
 Ending Trainer::stop() {
   const std::string at =
       fmt::format("stopped after step {} of {} ({})", progress_.step, length_.steps(), why_stopping_);
