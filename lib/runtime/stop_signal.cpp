@@ -67,23 +67,23 @@ int StopSignal::number() const { return received.load(std::memory_order_relaxed)
 
 std::string StopSignal::words() const { return words_of_signal(number()); }
 
-void StartStops::stop_if_asked(const std::string& before, const std::string& stands) const {
+void StartStops::stop_if_asked(const std::string& outcome) const {
   const int asked = static_cast<int>(std::lround(world_.max(signal_ == nullptr ? 0 : signal_->number())));
   if (asked == 0) return;
-  const std::string sentence = fmt::format("stopped {} ({}): {}", before, words_of_signal(asked), stands);
+  const std::string sentence = fmt::format("stopped before the first step ({}): {}", words_of_signal(asked), outcome);
   log::info(sentence);
   throw Stopped{{static_cast<int>(Failure::stopped_early), sentence}};
 }
 
-void StartStops::wait_for_rank_0(const Work& work, const std::string& before, const std::string& stands) const {
+void StartStops::wait_for_rank_0(const Work& work) const {
   const auto waits_on = [this](double rank_0_waits) { return world_.max(rank_0_waits) > 0; };
   if (world_.rank() != 0) {
-    while (waits_on(0)) stop_if_asked(before, stands);
+    while (waits_on(0)) stop_if_asked();
     return;
   }
   work([&] {
     waits_on(1);
-    stop_if_asked(before, stands);
+    stop_if_asked();
   });
   waits_on(0);
 }

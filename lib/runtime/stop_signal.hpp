@@ -41,13 +41,13 @@ class StartStops {
   StartStops(const Communicator& world, const StopSignal* signal) : world_(world), signal_(signal) {}
 
   // Collective. If a rank was asked to stop, all of them end here: throws Stopped with code 75 and
-  // "stopped BEFORE (SIGUSR1): STANDS". Rank 0 prints it.
-  void stop_if_asked(const std::string& before, const std::string& stands) const;
+  // "stopped before the first step (SIGUSR1): OUTCOME". Rank 0 prints it.
+  void stop_if_asked(const std::string& outcome = "nothing was changed. The same command starts again.") const;
 
   // Collective. Rank 0 does `work`, the others wait for it. Work that waits calls `look` several times a second: there,
   // too, all of them may end as above.
   using Work = std::function<void(const std::function<void()>& look)>;
-  void wait_for_rank_0(const Work& work, const std::string& before, const std::string& stands) const;
+  void wait_for_rank_0(const Work& work) const;
 
  private:
   const Communicator& world_;

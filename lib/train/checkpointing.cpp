@@ -1,5 +1,6 @@
 #include "train/checkpointing.hpp"
 
+#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -11,23 +12,25 @@ namespace lockstep {
 
 namespace {
 
-std::shared_ptr<FolderLock> lock_of(const std::filesystem::path& folder, const std::shared_ptr<FolderLock>& output) {
+std::shared_ptr<FolderLock> lock_of(const std::filesystem::path& folder, const std::shared_ptr<FolderLock>& output,
+                                    const std::function<void()>& look) {
   std::error_code error;
   const bool is_output = output != nullptr && std::filesystem::equivalent(folder, output->folder(), error);
-  return is_output ? output : std::make_shared<FolderLock>(folder, "--checkpoints");
+  if (is_output) return output;
+  return std::make_shared<FolderLock>(folder, "--checkpoints", this_lock_holder(), FolderLock::usual_beat, look);
 }
 
 }  // namespace
 
-Checkpointing::Checkpointing(const Communicator& world, CheckpointPlan plan, const std::shared_ptr<FolderLock>& output)
+Checkpointing::Checkpointing(const Communicator& world, CheckpointPlan plan, const std::shared_ptr<FolderLock>& output,
+                             const StartStops& stops)
     : plan_(std::move(plan)) {
-  std::string image;
-  if (world.rank() == 0) {
-    if (!plan_.folder.empty()) {
-      folder_ = std::make_unique<CheckpointFolder>(lock_of(plan_.folder, output), plan_.keep);
-    }
-    image = find();
+  if (!plan_.folder.empty()) {
+    stops.wait_for_rank_0([&](const std::function<void()>& look) {
+      folder_ = std::make_unique<CheckpointFolder>(lock_of(plan_.folder, output, look), plan_.keep);
+    });
   }
+  std::string image = world.rank() == 0 ? find() : "";
   image = world.broadcast(std::move(image), 0);
   if (!image.empty()) found_ = parse_checkpoint(plan_.folder, image);
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "comm/communicator.hpp"
+#include "runtime/stop_signal.hpp"
 #include "train/checkpoint_plan.hpp"
 #include "train/checkpoint_writer.hpp"
 #include "train/set_aside.hpp"
@@ -19,8 +20,9 @@ class Checkpointing {
  public:
   // Collective. Rank 0 takes the folder of `plan` (if there is one; it may be that of `output`, whose lock is taken),
   // finds what to go on from, and every rank gets it. Throws Error(usage) if the folder is another training's,
-  // Error(bad_data) if no checkpoint in it is whole.
-  Checkpointing(const Communicator& world, CheckpointPlan plan, const std::shared_ptr<FolderLock>& output);
+  // Error(bad_data) if no checkpoint in it is whole, Stopped if `stops` ends the waiting for the folder.
+  Checkpointing(const Communicator& world, CheckpointPlan plan, const std::shared_ptr<FolderLock>& output,
+                const StartStops& stops);
 
   // What the training goes on from; null: from the beginning.
   const Checkpoint* found() const { return found_ ? &*found_ : nullptr; }

@@ -42,14 +42,15 @@ std::optional<LockHolder> holder_in(const std::string& text) {
 
 }  // namespace
 
-FolderLock::FolderLock(fs::path folder, std::string option, LockHolder own, std::chrono::milliseconds beat)
+FolderLock::FolderLock(fs::path folder, std::string option, LockHolder own, std::chrono::milliseconds beat,
+                       const std::function<void()>& look)
     : folder_(std::move(folder)),
       file_(folder_ / "lock"),
       option_(std::move(option)),
       own_(std::move(own)),
       beat_(beat) {
   make_folder();
-  handle_ = claim_free_or_stale();
+  handle_ = claim_free_or_stale(look);
   thread_ = std::thread([this] { count_beats(); });
 }
 
@@ -93,10 +94,10 @@ void FolderLock::give_up(const std::string& text) const {
                   file_.string(), holder ? "it is held by " + lock_holder_words(*holder) : "it is gone"));
 }
 
-std::unique_ptr<Descriptor> FolderLock::claim_free_or_stale() {
+std::unique_ptr<Descriptor> FolderLock::claim_free_or_stale(const std::function<void()>& look) {
   std::unique_ptr<Descriptor> fresh = claim(file_);
   if (fresh) return fresh;
-  wait_until_free();
+  wait_until_free(look);
   const fs::path partial = folder_ / fmt::format(".lock.{}{}", own_.token, partial_suffix);
   std::unique_ptr<Descriptor> taken = claim(partial);
   std::error_code error;
@@ -125,7 +126,7 @@ std::unique_ptr<Descriptor> FolderLock::claim(const fs::path& name) const {
 }
 
 // Returns when the holder is gone. Throws Error(usage) when it lives.
-void FolderLock::wait_until_free() const {
+void FolderLock::wait_until_free(const std::function<void()>& look) const {
   const std::string first = text_of(file_).value_or("");
   const std::optional<LockHolder> holder = holder_in(first);
   const Fate fate = holder ? fate_of(*holder, own_) : Fate::unknown;
@@ -133,9 +134,11 @@ void FolderLock::wait_until_free() const {
   if (fate == Fate::alive) refuse(first);
   log::info("waiting {:.0f} s to see whether {} still writes to '{}'", beats_of_a_dead_holder * beat_.count() / 1e3,
             holder ? lock_holder_words(*holder) : "another training", folder_.string());
-  constexpr int looks_each_beat = 4;
-  for (int look = 0; look < beats_of_a_dead_holder * looks_each_beat; ++look) {
-    std::this_thread::sleep_for(beat_ / looks_each_beat);
+  const std::chrono::milliseconds pause = std::min(beat_ / 4, std::chrono::milliseconds(200));
+  const std::int64_t looks = beats_of_a_dead_holder * (beat_ / pause);
+  for (std::int64_t i = 0; i < looks; ++i) {
+    std::this_thread::sleep_for(pause);
+    look();
     const std::optional<std::string> text = text_of(file_);
     if (!text) return;  // given back
     if (*text != first) refuse(*text);

@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -23,11 +24,14 @@ namespace lockstep {
 
 class FolderLock {
  public:
-  // Makes `folder` if need be and takes its lock, waiting for three beats if it must. Throws Error(usage) if a living
-  // job holds it or takes it first, and as system_failure() if the folder cannot be written; its words name `option`,
-  // which named the folder.
-  FolderLock(std::filesystem::path folder, std::string option, LockHolder own = this_lock_holder(),
-             std::chrono::milliseconds beat = std::chrono::seconds(10));
+  static constexpr std::chrono::milliseconds usual_beat = std::chrono::seconds(10);
+
+  // Makes `folder` if need be and takes its lock, waiting for three beats if it must; meanwhile it calls `look`, which
+  // may throw to end the waiting, several times a second. Throws Error(usage) if a living job holds it or takes it
+  // first, and as system_failure() if the folder cannot be written; its words name `option`, which named the folder.
+  FolderLock(
+      std::filesystem::path folder, std::string option, LockHolder own = this_lock_holder(),
+      std::chrono::milliseconds beat = usual_beat, const std::function<void()>& look = [] {});
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
   ~FolderLock();  // gives it back, if it is still ours
@@ -40,9 +44,9 @@ class FolderLock {
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
-  void wait_until_free() const;
+  void wait_until_free(const std::function<void()>& look) const;
   std::unique_ptr<Descriptor> claim(const std::filesystem::path& name) const;
-  std::unique_ptr<Descriptor> claim_free_or_stale();
+  std::unique_ptr<Descriptor> claim_free_or_stale(const std::function<void()>& look);
   void make_folder();
   bool is_folder_removed() const;
   void make_folder_again();

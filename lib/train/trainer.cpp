@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -57,16 +58,16 @@ Recipe completed(Recipe recipe) {
 }
 
 // Collective. Every rank tells its failures in the folder from here on: it is this training's.
-std::shared_ptr<FolderLock> take_output(const Communicator& world, const std::filesystem::path& folder) {
+std::shared_ptr<FolderLock> take_output(const StartStops& stops, const std::filesystem::path& folder) {
+  stops.stop_if_asked();
   if (folder.empty()) return nullptr;
   std::shared_ptr<FolderLock> lock;
-  if (world.rank() == 0) {
-    lock = std::make_shared<FolderLock>(folder, "--output");
+  stops.wait_for_rank_0([&](const std::function<void()>& look) {
+    lock = std::make_shared<FolderLock>(folder, "--output", this_lock_holder(), FolderLock::usual_beat, look);
     failure_report::set_folder(folder, lock);
     failure_report::clear();
-  }
-  world.barrier();
-  if (world.rank() != 0) failure_report::set_folder(folder);
+  });
+  if (lock == nullptr) failure_report::set_folder(folder);
   return lock;
 }
 
@@ -81,8 +82,8 @@ Trainer::Trainer(const Session& session, Recipe recipe)
     : session_(session),
       start_stops_(session.world, session.stop),
       recipe_(completed(std::move(recipe))),
-      output_(take_output(session.world, recipe_.output)),
-      checkpoints_(session.world, recipe_.checkpoints, output_),
+      output_(take_output(start_stops_, recipe_.output)),
+      checkpoints_(session.world, recipe_.checkpoints, output_, start_stops_),
       share_(share_of(recipe_, checkpoints_.found(), session.world)),
       train_(recipe_.data / "train"),
       test_(recipe_.data / "test"),

@@ -16,8 +16,7 @@ std::string Trainer::write_last_checkpoint() {
 // Collective. Between the phases of the start, before anything is changed.
 void Trainer::stop_start_if_asked() const {
   const Checkpoint* const found = checkpoints_.found();
-  start_stops_.stop_if_asked("before the first step",
-                             found == nullptr
+  start_stops_.stop_if_asked(found == nullptr
                                  ? "nothing was begun. The same command begins it."
                                  : fmt::format("the checkpoint of step {} stands. The same command goes on from it.",
                                                found->state.progress.step));

@@ -13,8 +13,6 @@
 namespace lockstep {
 namespace {
 
-constexpr const char* before = "before the first step";
-constexpr const char* stands = "nothing was begun. The same command begins it.";
 class StartStopsTest : public testing::Test {
  protected:
   bool is_last() const { return world_.rank() == world_.size() - 1; }
@@ -34,25 +32,23 @@ class StartStopsTest : public testing::Test {
 };
 
 TEST_F(StartStopsTest, nobody_stops_who_is_not_asked) {
-  EXPECT_EQ(ending_of([&] { stops_.stop_if_asked(before, stands); }).code, 0);
-  EXPECT_NO_THROW(StartStops(world_, nullptr).stop_if_asked(before, stands));
+  EXPECT_EQ(ending_of([&] { stops_.stop_if_asked("nothing was begun. The same command begins it."); }).code, 0);
+  EXPECT_NO_THROW(StartStops(world_, nullptr).stop_if_asked());
 }
 
 TEST_F(StartStopsTest, a_request_to_one_rank_stops_all_with_its_words) {
   if (is_last()) ::raise(SIGUSR1);
-  const Ending ending = ending_of([&] { stops_.stop_if_asked(before, stands); });
+  const Ending ending = ending_of([&] { stops_.stop_if_asked("nothing was begun. The same command begins it."); });
   EXPECT_EQ(ending.code, 75);
   EXPECT_EQ(ending.sentence, "stopped before the first step (SIGUSR1): nothing was begun. The same command begins it.");
 }
 
 TEST_F(StartStopsTest, what_rank_0_waits_for_is_waited_for) {
   bool done = false;
-  stops_.wait_for_rank_0(
-      [&](const std::function<void()>& look) {
-        for (int i = 0; i < 3; ++i) look();
-        done = true;
-      },
-      before, stands);
+  stops_.wait_for_rank_0([&](const std::function<void()>& look) {
+    for (int i = 0; i < 3; ++i) look();
+    done = true;
+  });
   EXPECT_EQ(done, world_.rank() == 0);
 }
 
@@ -63,9 +59,11 @@ TEST_F(StartStopsTest, a_request_to_any_rank_ends_the_waiting_of_all) {
   const StartStops::Work work = [&](const std::function<void()>& look) {
     for (; looks < 1000; ++looks) look();
   };
-  const Ending ending = ending_of([&] { stops_.wait_for_rank_0(work, before, stands); });
+  const Ending ending = ending_of([&] { stops_.wait_for_rank_0(work); });
   EXPECT_EQ(ending.code, static_cast<int>(Failure::stopped_early));
-  EXPECT_THAT(ending.sentence, testing::StartsWith("stopped before the first step (SIGTERM): "));
+  EXPECT_THAT(
+      ending.sentence,
+      testing::StrEq("stopped before the first step (SIGTERM): nothing was changed. The same command starts again."));
   EXPECT_LT(looks, 1000);
 }
 

@@ -230,5 +230,20 @@ TEST_F(FolderLockTest, of_many_that_come_at_once_one_gets_it) {
   EXPECT_EQ(holders, 1);
 }
 
+// Whoever was asked to stop waited for half a minute, and was killed by the second signal.
+TEST_F(FolderLockTest, waiting_for_it_can_be_ended_and_leaves_it_to_its_holder) {
+  struct Enough {};
+  const LockHolder holder = stranger();
+  leave_lock_of(holder);
+  const auto start = std::chrono::steady_clock::now();
+  int looks = 0;
+  const auto look = [&] {
+    if (++looks == 2) throw Enough();
+  };
+  EXPECT_THROW(FolderLock(folder_.path(), option, this_lock_holder(), FolderLock::usual_beat, look), Enough);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+  EXPECT_EQ(read_file(lock_, 1 << 16), lock_holder_text(holder) + "\n00000000000000000000\n");
+}
+
 }  // namespace
 }  // namespace lockstep
