@@ -19,7 +19,7 @@ enum class Failure : int {
   bad_data = 65,       // shard or checkpoint damaged, label out of range: never
   out_of_memory = 70,  // host or device: never
   bad_node = 71,       // always, on another node
-  stopped_early = 75,  // with a checkpoint: always, not counted
+  stopped_early = 75,  // with a checkpoint, or before the first step: always, not counted
   out_of_step = 76,    // a rank hung or deviates: always, counted
   diverged = 79,       // loss is NaN or infinite: never
 };
