@@ -5,6 +5,8 @@
 
 #include <cassert>
 #include <span>
+
+#include "base/error.hpp"
 namespace lockstep {
 namespace {
 
@@ -63,10 +65,14 @@ bool is_secret_text(std::string_view text) { return bytes_of(text).has_value(); 
 LinkSeal::LinkSeal(std::string_view token, std::string_view rank_0_challenge, std::string_view other_challenge,
                    Side own) {
   start_libsodium();
-  const Secret secret = bytes_of(token).value();
+  const std::optional<Secret> secret = bytes_of(token);
+  if (!secret) {
+    throw Error(
+        "cannot speak to other nodes: what rank 0 sent is no token (a fault of the program). Please report it.");
+  }
   const std::string challenges = fmt::format("{} {}", rank_0_challenge, other_challenge);
-  const Secret from_rank_0 = key_of(secret, "from rank 0", challenges);
-  const Secret to_rank_0 = key_of(secret, "to rank 0", challenges);
+  const Secret from_rank_0 = key_of(*secret, "from rank 0", challenges);
+  const Secret to_rank_0 = key_of(*secret, "to rank 0", challenges);
   outgoing_.key = own == Side::rank_0 ? from_rank_0 : to_rank_0;
   incoming_.key = own == Side::rank_0 ? to_rank_0 : from_rank_0;
 }

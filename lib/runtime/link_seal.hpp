@@ -25,7 +25,7 @@ class LinkSeal {
  public:
   enum class Side : std::uint8_t { rank_0, other };
 
-  // All three texts are such as draw_secret() gives. Throws std::bad_optional_access on a `token` that is not.
+  // All three texts are such as draw_secret() gives. Throws Error(other) on a `token` that is not.
   LinkSeal(std::string_view token, std::string_view rank_0_challenge, std::string_view other_challenge, Side own);
 
   // The next line to send: its seal, a space, `text`.

@@ -189,8 +189,9 @@ std::optional<Finding> NodeLink::find_death(Urgency urgency) const {
   for (const Node* node : missed()) {
     if (!node->ended) continue;
     const bool is_one = node->ranks.size() == 1;
-    const bool is_due = node->ended->seconds() > (is_one ? for_own_words : for_survivors);
-    if (!is_due && !(is_one && urgency == Urgency::last_chance)) continue;
+    const bool is_due = node->ended->seconds() > (is_one ? for_own_words : for_survivors) ||
+                        (is_one && urgency == Urgency::last_chance);
+    if (!is_due) continue;
     return Finding{
         node->ranks.front(), node->host,
         fmt::format("{} on {} {} killed or ended without a word (no rank can go on without {}). Look for last "

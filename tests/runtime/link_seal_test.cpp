@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "base/error.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -75,7 +77,17 @@ TEST_F(LinkSealTest, a_line_shows_neither_token_nor_key) {
   const std::string line = rank_0_.close("text");
   EXPECT_EQ(line.find(token_), std::string::npos);
   EXPECT_EQ(line.size(), LinkSeal::added_length + 4);
-  EXPECT_THROW(LinkSeal("", challenge_0_, challenge_1_, Side::other), std::exception);
+}
+
+TEST_F(LinkSealTest, without_a_token_nothing_is_sealed) {
+  try {
+    const LinkSeal seal("", challenge_0_, challenge_1_, Side::other);
+    FAIL() << "a seal without a token";
+  } catch (const Error& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "cannot speak to other nodes: what rank 0 sent is no token (a fault of the program). Please report it.");
+  }
 }
 
 }  // namespace
