@@ -9,8 +9,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/link_seal.hpp"
@@ -48,6 +50,12 @@ std::optional<Greeted> knock_at(int port, const std::string& token, std::chrono:
   return knock({"127.0.0.1"}, port, token, patience);
 }
 
+Greeted let_in(int port, const std::string& token) {
+  std::optional<Greeted> node = knock_at(port, token);
+  if (!node) throw std::runtime_error("a node is not let in");
+  return std::move(*node);
+}
+
 // Expects that the door throws out who says `words` after the challenge.
 void expect_thrown_out(Door& door, const std::function<std::string(const std::string& challenge)>& words) {
   const std::unique_ptr<LineSocket> socket = connect_to("127.0.0.1", door.port(), 5s, 1000);
@@ -61,14 +69,13 @@ void expect_thrown_out(Door& door, const std::function<std::string(const std::st
 
 TEST(NodeGreeting, two_that_know_the_token_speak_to_each_other) {
   Door door;
-  std::optional<Greeted> node = knock_at(door.port(), door.token());
-  ASSERT_TRUE(node);
-  const std::unique_ptr<SealedSocket> rank_0 = door.close().take(node->challenge);
+  const Greeted node = let_in(door.port(), door.token());
+  const std::unique_ptr<SealedSocket> rank_0 = door.close().take(node.challenge);
   ASSERT_NE(rank_0, nullptr);
-  node->socket->send("views");
+  node.socket->send("views");
   EXPECT_EQ(wait_for_texts(*rank_0), std::vector<std::string>{"views"});
   rank_0->send("seen");
-  EXPECT_EQ(wait_for_texts(*node->socket), std::vector<std::string>{"seen"});
+  EXPECT_EQ(wait_for_texts(*node.socket), std::vector<std::string>{"seen"});
   EXPECT_EQ(door.close().take(draw_secret()), nullptr);
 }
 
@@ -77,7 +84,7 @@ TEST(NodeGreeting, who_does_not_know_the_token_is_thrown_out) {
   Door door;
   EXPECT_FALSE(knock_at(door.port(), draw_secret(), 300ms));
   const std::string own = draw_secret();
-  expect_thrown_out(door, [](const std::string&) { return "hello {\"host\":\"n9\",\"ranks\":[1],\"token\":\"\"}"; });
+  expect_thrown_out(door, [](const std::string&) { return R"(hello {"host":"n9","ranks":[1],"token":""})"; });
   expect_thrown_out(door, [&](const std::string&) { return fmt::format("{} {} knock", own, std::string(64, '0')); });
   expect_thrown_out(door, [&](const std::string& challenge) {
     return fmt::format("{} {}", own, LinkSeal(own, challenge, own, LinkSeal::Side::other).close("knock"));
@@ -166,16 +173,15 @@ class Between {
 TEST(NodeGreeting, who_stands_between_can_pass_on_but_not_change) {
   Door door;
   const Between between(door.port());
-  std::optional<Greeted> node = knock_at(between.port(), door.token());
-  ASSERT_TRUE(node);
-  const std::unique_ptr<SealedSocket> rank_0 = door.close().take(node->challenge);
+  const Greeted node = let_in(between.port(), door.token());
+  const std::unique_ptr<SealedSocket> rank_0 = door.close().take(node.challenge);
   ASSERT_NE(rank_0, nullptr);
-  node->socket->send("as it is");
+  node.socket->send("as it is");
   EXPECT_EQ(wait_for_texts(*rank_0), std::vector<std::string>{"as it is"});
-  node->socket->send("change me");
+  node.socket->send("change me");
   EXPECT_EQ(wait_for_texts(*rank_0), std::vector<std::string>{});
   EXPECT_EQ(rank_0->state(), State::forged);
-  node->socket->send("what follows");
+  node.socket->send("what follows");
   std::this_thread::sleep_for(50ms);
   EXPECT_EQ(rank_0->receive(), std::vector<std::string>{});
 }

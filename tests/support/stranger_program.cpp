@@ -122,7 +122,10 @@ void dawdle(const Stranger& stranger) {
   std::vector<std::unique_ptr<Descriptor>> sockets(20);
   while (stranger.goes_on()) {
     for (auto& socket : sockets) {
-      if (socket == nullptr && (socket = stranger.come()) != nullptr) stranger.hear(*socket);
+      if (socket == nullptr) {
+        socket = stranger.come();
+        if (socket != nullptr) stranger.hear(*socket);
+      }
       if (socket != nullptr && !Stranger::say(*socket, "a")) socket = nullptr;
     }
     std::this_thread::sleep_for(20ms);
@@ -166,19 +169,21 @@ std::map<std::uint32_t, int> listening() {
   request.wanted.idiag_states = 1U << TCP_LISTEN;
   std::map<std::uint32_t, int> ports;
   if (::send(diagnosis, &request, sizeof request, 0) < 0) return ports;
-  while (true) {
+  for (bool goes_on = true; goes_on;) {
     alignas(nlmsghdr) std::array<char, 1 << 15> room{};
     auto left = static_cast<unsigned>(std::max<ssize_t>(::recv(diagnosis, room.data(), room.size(), 0), 0));
     const auto* answer = reinterpret_cast<const nlmsghdr*>(room.data());
-    if (!NLMSG_OK(answer, left)) return ports;
+    goes_on = false;
     for (; NLMSG_OK(answer, left); answer = NLMSG_NEXT(answer, left)) {
       if (answer->nlmsg_type != SOCK_DIAG_BY_FAMILY) return ports;
+      goes_on = true;
       const auto* socket = static_cast<const inet_diag_msg*>(NLMSG_DATA(answer));
       constexpr int first_of_the_system = 32768;
       const int port = ntohs(socket->id.idiag_sport);
       if (port >= first_of_the_system) ports[socket->idiag_inode] = port;
     }
   }
+  return ports;
 }
 
 // 0: the process listens at none of `ports`.
