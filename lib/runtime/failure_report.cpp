@@ -1,6 +1,5 @@
 #include "runtime/failure_report.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,12 +12,13 @@
 #include <climits>
 #include <ctime>
 #include <nlohmann/json.hpp>
-#include <random>
+#include <span>
 #include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 
 namespace lockstep::failure_report {
 namespace {
@@ -57,12 +57,9 @@ void copy_into(std::array<char, size>& target, const std::string& text) {
 void set(Target& target, const std::filesystem::path& file) {
   target.is_set = false;
   if (file.empty()) return;
-  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  std::random_device random;
-  copy_into(target.folder, folder.string());
+  copy_into(target.folder, file.has_parent_path() ? file.parent_path().string() : ".");
   copy_into(target.file, file.string());
-  copy_into(target.partial,
-            (folder / fmt::format(".failure.json.{:08x}{:08x}{}", random(), random(), partial_suffix)).string());
+  copy_into(target.partial, partial_path(file).string());
   target.is_set = true;
 }
 
@@ -77,15 +74,11 @@ class Text {
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
     add(std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
   }
-  // A JSON string. Control characters become spaces. The sentence may be cut, the quotes may not.
+  // A JSON string. The sentence may be cut, the quotes may not.
   void add_quoted(std::string_view text) {
-    constexpr std::size_t longest = 2000;
-    add('"');
-    for (const char c : text.substr(0, longest)) {
-      if (c == '"' || c == '\\') add('\\');
-      add(static_cast<unsigned char>(c) < 0x20 ? ' ' : c);
-    }
-    add('"');
+    constexpr std::size_t longest = 4000;
+    const std::span<char> room = std::span(buffer_).subspan(length_);
+    length_ += write_json_string(text, room.first(std::min(room.size(), longest)));
   }
   std::string_view view() const { return {buffer_.data(), length_}; }
 
@@ -144,7 +137,7 @@ enum class Outcome { written, another_stands, impossible };
 Outcome publish(const Target& target, std::string_view text) {
   if (!target.is_set) return Outcome::impossible;
   ::mkdir(target.folder.data(), 0777);
-  const int file = ::open(target.partial.data(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  const int file = create_new_file(target.partial.data());
   if (file < 0) return Outcome::impossible;
   const bool whole = write_whole(file, text) && ::fsync(file) == 0;
   ::close(file);

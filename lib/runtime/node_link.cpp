@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/json_text.hpp"
 #include "base/log.hpp"
 #include "runtime/link_seal.hpp"
 #include "runtime/node_addresses.hpp"
@@ -67,7 +68,7 @@ void NodeLink::receive_nodes(const Communicator& world, const std::string& host,
   const Json invitation = {{"host", host},           {"ranks", ranks},
                            {"token", token},         {"port", reception.port()},
                            {"network", own.network}, {"addresses", own.addresses}};
-  world.broadcast(invitation.dump(), 0);
+  world.broadcast(json_text(invitation), 0);
   std::jthread porter([&reception](const std::stop_token& stop) {
     while (!stop.stop_requested()) reception.serve(std::chrono::milliseconds(5));
   });
@@ -101,7 +102,7 @@ void NodeLink::meet_hub(const Communicator& world, const std::string& host, cons
     world.gather("", 0);
     return;
   }
-  world.gather(Json{{"host", host}, {"ranks", ranks}, {"challenge", greeted->challenge}}.dump(), 0);
+  world.gather(json_text({{"host", host}, {"ranks", ranks}, {"challenge", greeted->challenge}}), 0);
   hub_ = std::make_unique<Node>();
   hub_->socket = std::move(greeted->socket);
   hub_->host = hub["host"];

@@ -27,10 +27,9 @@ std::string beat_text(std::int64_t beat) { return fmt::format("\n{:020}\n", beat
 
 // The file's text; nothing if there is none.
 std::optional<std::string> text_of(const fs::path& file) {
-  std::error_code error;
-  if (!fs::exists(file, error)) return std::nullopt;
+  if (is_absent(file)) return std::nullopt;
   try {
-    return read_file(file, longest_lock);
+    return read_live_file(file, longest_lock);
   } catch (const Error&) {
     return std::nullopt;  // gone in between
   }
@@ -98,7 +97,7 @@ std::unique_ptr<Descriptor> FolderLock::claim_free_or_stale(const std::function<
   std::unique_ptr<Descriptor> fresh = claim(file_);
   if (fresh) return fresh;
   wait_until_free(look);
-  const fs::path partial = folder_ / fmt::format(".lock.{}{}", own_.token, partial_suffix);
+  const fs::path partial = partial_path(file_);
   std::unique_ptr<Descriptor> taken = claim(partial);
   std::error_code error;
   fs::rename(partial, file_, error);
@@ -148,8 +147,7 @@ void FolderLock::wait_until_free(const std::function<void()>& look) const {
 void FolderLock::require_held() {
   const std::lock_guard guard(mutex_);
   if (is_folder_removed()) return make_folder_again();
-  std::error_code ignored;
-  const std::string text = fs::exists(file_, ignored) ? read_file(file_, longest_lock) : "";
+  const std::string text = is_absent(file_) ? "" : read_live_file(file_, longest_lock);
   const std::optional<LockHolder> holder = holder_in(text);
   if (!holder || holder->token != own_.token) give_up(text);
 }

@@ -2,10 +2,10 @@
 
 #include <filesystem>
 #include <sstream>
-#include <system_error>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
 
@@ -28,8 +28,7 @@ bool came_before(const std::string& line, const Progress& progress) {
 }
 
 void cut_back(const std::filesystem::path& metrics, const Progress& progress) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(metrics, ignored)) return;
+  if (is_absent(metrics)) return;
   std::istringstream text(read_file(metrics, metrics_limit_bytes));
   std::string kept;
   for (std::string line; std::getline(text, line);) {
@@ -63,6 +62,7 @@ void Reporter::start(Past past) {
 // are: they are written anew as they are.
 void Reporter::begin_files(Past past) {
   output_->require_held();
+  remove_partial_files(output_->folder());
   SetAside aside(*output_);
   if (!earlier_progress_) {
     for (const char* name : {"metrics.jsonl", "summary.json", "model.h5"}) aside.move(name);
@@ -176,13 +176,13 @@ void Reporter::slowest(const Position& position, const Straggler& rank) {
 }
 
 void Reporter::append(const nlohmann::json& object) {
-  if (metrics_log_) metrics_log_->append(object.dump());
+  if (metrics_log_) metrics_log_->append(json_text(object));
 }
 
 void Reporter::finish(const nlohmann::json& summary) {
   if (output_ == nullptr) return;
   output_->require_held();
-  write_file_atomically(output_->folder() / "summary.json", summary.dump(2) + "\n");
+  write_file_atomically(output_->folder() / "summary.json", json_lines(summary) + "\n");
   require(!metrics_log_ || metrics_log_->flush(), Failure::other,
           "{} lines of '{}' could not be written. Free some space there; the next run of the same command leaves them "
           "out.",

@@ -16,12 +16,15 @@ void require_done(const std::error_code& error, const fs::path& path) {
                        "it would be lost");
 }
 
+// A link that leads nowhere has its name, too.
+bool has_name(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
 }  // namespace
 
-bool SetAside::exists(const std::string& name) const {
-  std::error_code ignored;
-  return fs::exists(fs::symlink_status(lock_.folder() / name, ignored));
-}
+bool SetAside::exists(const std::string& name) const { return has_name(lock_.folder() / name); }
 
 void SetAside::make() {
   if (!path_.empty()) return;
@@ -30,7 +33,7 @@ void SetAside::make() {
   for (int number = 1; path_.empty(); ++number) {
     const fs::path next = lock_.folder() / fmt::format("set-aside-{}", number);
     if (fs::create_directory(next, error)) path_ = next;
-    require_done(fs::exists(next) ? std::error_code() : error, next);
+    require_done(has_name(next) ? std::error_code() : error, next);
   }
 }
 

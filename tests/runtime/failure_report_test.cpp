@@ -103,12 +103,20 @@ TEST_F(FailureReportTest, keeps_the_lock_of_its_folder) {
 
 TEST_F(FailureReportTest, is_json_whatever_the_sentence_holds) {
   failure_report::write({2, 0, "a \"quoted\" path C:\\data\tand\na new line"});
-  EXPECT_EQ(report()["sentence"], "a \"quoted\" path C:\\data and a new line");
+  EXPECT_EQ(report()["sentence"], "a \"quoted\" path C:\\data\tand\na new line");
+}
+
+// A path in Latin-1 made it something that no reader of JSON takes.
+TEST_F(FailureReportTest, is_json_whatever_the_bytes) {
+  failure_report::set_rank(3, "gpu\xff");
+  failure_report::write({2, 0, "cannot read 'caf\xe9'"});
+  EXPECT_EQ(report()["sentence"], "cannot read 'caf\uFFFD'");
+  EXPECT_EQ(report()["host"], "gpu\uFFFD");
 }
 
 TEST_F(FailureReportTest, cuts_a_sentence_that_has_no_end) {
   failure_report::write({2, 0, std::string(100'000, '"')});
-  EXPECT_EQ(report()["sentence"], std::string(2000, '"'));
+  EXPECT_EQ(report()["sentence"], std::string(1999, '"'));
 }
 
 TEST_F(FailureReportTest, speaks_where_no_file_can_be_written) {

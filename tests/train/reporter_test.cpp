@@ -1,7 +1,6 @@
 #include "train/reporter.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 
 #include <filesystem>
 #include <fstream>
@@ -134,20 +133,6 @@ TEST_F(ReporterTest, the_files_of_an_earlier_run_are_set_aside) {
   EXPECT_EQ(names(), (std::set<std::string>{"lock", "metrics.jsonl", "notes.txt", "set-aside-1", "set-aside-2"}));
   EXPECT_EQ(read_file(folder_ / "set-aside-2" / "model.h5", 100), "weights");
   EXPECT_EQ(read_file(folder_ / "set-aside-2" / "metrics.jsonl", 100), "{}\n");
-}
-
-TEST_F(ReporterTest, a_disk_that_fills_up_is_told_with_the_file) {
-  std::filesystem::create_directories(folder_);
-  if (::mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=4k") != 0) GTEST_SKIP() << "mount is not permitted here";
-  Reporter reporter(0, folder_, length_, 1);
-  std::ofstream(folder_ / "filling") << std::string(4096, 'x');
-  EXPECT_EQ(words_of(Failure::other,
-                     [&] {
-                       reporter.skipped({0, 0}, 2);
-                     }),
-            "cannot write '" + (folder_ / "metrics.jsonl").string() +
-                "': No space left on device (--output). Free some space there and run again.");
-  ::umount2(folder_.c_str(), MNT_DETACH);
 }
 
 TEST_F(ReporterTest, going_on_cuts_the_metrics_back_to_the_checkpoint) {

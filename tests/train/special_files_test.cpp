@@ -51,7 +51,7 @@ TEST_P(SpecialFilesTest, a_model_or_checkpoint_is_named) {
 }
 
 TEST_P(SpecialFilesTest, a_checkpoint_in_its_folder_is_named_and_passed_over) {
-  CheckpointFolder folder(folder_.path(), {});
+  CheckpointFolder folder(std::make_shared<FolderLock>(folder_.path(), "--checkpoints"), {});
   folder.continue_after(-1, {});
   const fs::path good = folder.write(small_checkpoint(12));
   const SpecialFileAt special(GetParam(), folder_.path() / "step-000000000013.h5");
