@@ -2,9 +2,10 @@
 //
 // A program that stops in good order holds a StopSignal from the first line of main to the last, so that no moment is
 // left in which such a signal kills it: the request is noted, and whoever can stop asks for it. Programs without one
-// die by the first signal. SIGTERM is also what a launcher sends to the survivors of a death: so it is handed on to the
-// watcher (runtime/watcher) as well, which then looks at once. No other part of a program sets these handlers, but
-// that the watcher of a program without a StopSignal delays SIGTERM until a death is told.
+// die by the first signal; of several ranks, SIGTERM waits until the watcher has told a death, if there is one.
+//
+// For SIGTERM is also what a launcher sends to the survivors of a death: so StopSignal hands it on to the watcher
+// (runtime/watcher), which then looks at once. When all is told and the ranks end in order, run() ignores it.
 #pragma once
 
 #include <csignal>

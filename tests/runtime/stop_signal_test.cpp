@@ -5,6 +5,9 @@
 #include <chrono>
 #include <thread>
 
+#include "base/descriptor.hpp"
+#include "runtime/wake.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -16,6 +19,18 @@ TEST(StopSignalTest, notes_the_first_signal_and_lives_on) {
     EXPECT_TRUE(stop.is_requested());
     EXPECT_EQ(stop.words(), words);
   }
+}
+
+// While a training stood in a sum that nobody would join, its watcher was not told that the launcher had seen a death.
+TEST(StopSignalTest, the_watcher_hears_of_sigterm_too) {
+  const Descriptor descriptor(make_wake());
+  const StopSignal stop;
+  wake_on_signal(SIGTERM, descriptor, Wake::terminate);
+  EXPECT_FALSE(terminate_only_wakes());
+  ::raise(SIGTERM);
+  EXPECT_TRUE(stop.is_requested());
+  EXPECT_TRUE(read_wakes(descriptor).terminate);
+  ignore_wakes();
 }
 
 TEST(StopSignalTest, the_same_request_delivered_twice_is_one) {
