@@ -45,7 +45,7 @@ std::string network_of_this_process() {
   if (::stat("/proc/thread-self/ns/net", &name_space) != 0) return "";
   try {
     constexpr std::size_t longest = 64;
-    std::string start_of_kernel = read_file("/proc/sys/kernel/random/boot_id", longest);
+    std::string start_of_kernel = read_live_file("/proc/sys/kernel/random/boot_id", longest);
     std::erase(start_of_kernel, '\n');
     return fmt::format("{} {}", start_of_kernel, name_space.st_ino);
   } catch (const Error&) {
