@@ -77,14 +77,14 @@ LinkSeal::LinkSeal(std::string_view token, std::string_view rank_0_challenge, st
   incoming_.key = own == Side::rank_0 ? to_rank_0 : from_rank_0;
 }
 
-std::string LinkSeal::close(std::string_view text) {
+std::string LinkSeal::seal(std::string_view text) {
   const std::string all = numbered(outgoing_.lines++, text);
   SealBytes seal{};
   ::crypto_auth(seal.data(), reinterpret_cast<const unsigned char*>(all.data()), all.size(), outgoing_.key.data());
   return fmt::format("{} {}", text_of(seal), text);
 }
 
-std::optional<std::string> LinkSeal::open(std::string_view line) {
+std::optional<std::string> LinkSeal::unseal(std::string_view line) {
   if (line.size() < added_length || line[added_length - 1] != ' ') return std::nullopt;
   const std::optional<SealBytes> seal = bytes_of(line.substr(0, added_length - 1));
   const std::string_view text = line.substr(added_length);

@@ -30,9 +30,9 @@ class LinkSeal {
 
   // The next line to send: its seal, a space, `text`.
   static constexpr std::size_t added_length = 65;
-  std::string close(std::string_view text);
+  std::string seal(std::string_view text);
   // The text of the next line that came; nothing where it is not the one that the other end sealed.
-  std::optional<std::string> open(std::string_view line);
+  std::optional<std::string> unseal(std::string_view line);
 
  private:
   struct Direction {

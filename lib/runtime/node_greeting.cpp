@@ -51,10 +51,10 @@ Answer knock_once(LineSocket& socket, const std::string& token, const std::strin
   if (!challenge) return failed();
   if (!is_secret_text(*challenge)) return Answer::nobody;
   seal.emplace(token, *challenge, own_challenge, Side::other);
-  socket.send(fmt::format("{} {}", own_challenge, seal->close(knock_word)));
+  socket.send(fmt::format("{} {}", own_challenge, seal->seal(knock_word)));
   const std::optional<std::string> answer = hear(socket, watch, patience);
   if (!answer) return failed();
-  return seal->open(*answer) == welcome_word ? Answer::welcome : Answer::nobody;
+  return seal->unseal(*answer) == welcome_word ? Answer::welcome : Answer::nobody;
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ void Reception::hear_proof(Stranger& stranger, const std::string& said) {
   const std::string challenge = said.substr(0, secret_text_length);
   if (!is_secret_text(challenge)) return;
   LinkSeal seal(token_, stranger.challenge, challenge, Side::rank_0);
-  if (seal.open(std::string_view(said).substr(secret_text_length + 1)) != knock_word) return;
+  if (seal.unseal(std::string_view(said).substr(secret_text_length + 1)) != knock_word) return;
   proven_.push_back({challenge, std::make_unique<SealedSocket>(std::move(stranger.socket), seal)});
   proven_.back().socket->send(welcome_word);
 }

@@ -27,13 +27,13 @@ SealedSocket::State SealedSocket::state() const {
   return State::unreachable;
 }
 
-void SealedSocket::send(std::string_view text) { socket_->send(seal_.close(text)); }
+void SealedSocket::send(std::string_view text) { socket_->send(seal_.seal(text)); }
 
 std::vector<std::string> SealedSocket::receive() {
   std::vector<std::string> texts;
   if (state() != State::open) return texts;
   for (const std::string& line : socket_->receive()) {
-    std::optional<std::string> text = seal_.open(line);
+    std::optional<std::string> text = seal_.unseal(line);
     if (!text) {
       is_forged_ = true;
       break;

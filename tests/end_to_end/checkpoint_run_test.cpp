@@ -221,10 +221,10 @@ TEST_F(CheckpointRunTest, where_no_checkpoint_can_be_written_training_goes_on_an
   std::string command;
   for (const std::string& word : training(output())) command += "'" + word + "' ";
   const std::string checkpoints = (output() / "checkpoints").string();
-  const ProgramResult result = run_program(
-      {"bash", "-c",
-       command + "& p=$!; c='" + checkpoints +
-           "'; until [ -e \"$c/../metrics.jsonl\" ]; do sleep 0.01; done; rm -rf \"$c\"; >\"$c\"; wait $p"});
+  const ProgramResult result = run_program({"bash", "-c",
+                                            command + "& p=$!; c='" + checkpoints +
+                                                "'; until [ -e \"$c/../metrics.jsonl\" ]; do sleep 0.01; done; until "
+                                                "rm -rf \"$c\"; : >\"$c\"; do :; done; wait $p"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.errors, HasSubstr("the checkpoint of step 30 is not written, the training goes on: cannot write"));
   const std::string sentence = json(output() / "failure.json")["sentence"];

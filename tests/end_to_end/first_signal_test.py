@@ -3,7 +3,6 @@
 
 first_signal_test.py PROGRAMS
 """
-import os
 import pathlib
 import signal
 import subprocess
@@ -14,31 +13,30 @@ import time
 SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
 
 
-def wait_until_it_works(program):
-    """Until it has started MPI, and some time longer."""
+def stop_at_work(program):
+    """Stops it while it starts MPI: far beyond the first line of main."""
     deadline = time.monotonic() + 60
     maps = pathlib.Path(f"/proc/{program.pid}/maps")
     while "mca_btl" not in maps.read_text() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.3)
+        time.sleep(0.001)
+    program.send_signal(signal.SIGSTOP)
 
 
 def main():
     programs = pathlib.Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        pipe = folder / "model.h5"  # whoever opens it waits for a writer
-        os.mkfifo(pipe)
-        commands = {"evaluate": ["--model-file", pipe, "--data", folder],
-                    "inspect": [pipe],
+        commands = {"evaluate": ["--model-file", folder / "model.h5", "--data", folder],
+                    "inspect": [folder / "model.h5"],
                     "make_shards": ["synthetic", "--samples", "2000000", "--output", folder / "data"]}
         for number in SIGNALS:
             for program, options in commands.items():
                 running = subprocess.Popen([programs / program, *options], stdout=subprocess.DEVNULL)
-                wait_until_it_works(running)
+                stop_at_work(running)
                 if running.poll() is not None:
                     sys.exit(f"{program} ended with {running.returncode} before it was asked to")
                 running.send_signal(number)
+                running.send_signal(signal.SIGCONT)
                 try:
                     code = running.wait(20)
                 except subprocess.TimeoutExpired:

@@ -254,9 +254,10 @@ TEST_F(OutputFolderTest, a_limit_on_the_size_of_files_is_told) {
   const Words program = training(output());
   words.insert(words.end(), program.begin(), program.end());
   const ProgramResult result = start(words);
-  EXPECT_EQ(result.exit_code, 1) << result.errors;
+  EXPECT_EQ(result.exit_code, 2) << result.errors;
   EXPECT_THAT(result.errors, HasSubstr("the checkpoint of step 0 is not written, the training goes on: cannot write"));
-  EXPECT_THAT(json(verdict())["sentence"].get<std::string>(), HasSubstr("File too large"));
+  EXPECT_THAT(json(verdict())["sentence"].get<std::string>(),
+              HasSubstr("File too large. Raise the limit on the size of a file (ulimit -f)."));
 }
 
 }  // namespace

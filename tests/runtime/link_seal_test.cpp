@@ -37,44 +37,46 @@ TEST(DrawSecret, only_digits_and_only_so_many_are_one) {
 }
 
 TEST_F(LinkSealTest, lines_are_believed_in_the_order_in_which_they_were_sealed) {
-  EXPECT_EQ(other_.open(rank_0_.close("one")), "one");
-  EXPECT_EQ(rank_0_.open(other_.close("two")), "two");
-  EXPECT_EQ(rank_0_.open(other_.close("")), "");
-  EXPECT_EQ(rank_0_.open(other_.close("with spaces and \"marks\"")), "with spaces and \"marks\"");
-  const std::string first = rank_0_.close("a");
-  const std::string second = rank_0_.close("b");
-  EXPECT_EQ(other_.open(second), std::nullopt) << "one is left out";
-  EXPECT_EQ(other_.open(first), "a");
-  EXPECT_EQ(other_.open(first), std::nullopt) << "said twice";
-  EXPECT_EQ(other_.open(second), "b");
+  EXPECT_EQ(other_.unseal(rank_0_.seal("one")), "one");
+  EXPECT_EQ(rank_0_.unseal(other_.seal("two")), "two");
+  EXPECT_EQ(rank_0_.unseal(other_.seal("")), "");
+  EXPECT_EQ(rank_0_.unseal(other_.seal("with spaces and \"marks\"")), "with spaces and \"marks\"");
+  const std::string first = rank_0_.seal("a");
+  const std::string second = rank_0_.seal("b");
+  EXPECT_EQ(other_.unseal(second), std::nullopt) << "one is left out";
+  EXPECT_EQ(other_.unseal(first), "a");
+  EXPECT_EQ(other_.unseal(first), std::nullopt) << "said twice";
+  EXPECT_EQ(other_.unseal(second), "b");
 }
 
-TEST_F(LinkSealTest, what_is_sent_back_is_not_believed) { EXPECT_EQ(rank_0_.open(rank_0_.close("bye")), std::nullopt); }
+TEST_F(LinkSealTest, what_is_sent_back_is_not_believed) {
+  EXPECT_EQ(rank_0_.unseal(rank_0_.seal("bye")), std::nullopt);
+}
 
 TEST_F(LinkSealTest, what_was_changed_is_not_believed_wherever) {
-  const std::string line = rank_0_.close("views");
+  const std::string line = rank_0_.seal("views");
   for (std::size_t i = 0; i < line.size(); ++i) {
     std::string changed = line;
     changed[i] ^= 1;
-    EXPECT_EQ(other_.open(changed), std::nullopt) << i;
+    EXPECT_EQ(other_.unseal(changed), std::nullopt) << i;
   }
   for (std::size_t length = 0; length < line.size(); ++length) {
-    EXPECT_EQ(other_.open(line.substr(0, length)), std::nullopt) << length;
+    EXPECT_EQ(other_.unseal(line.substr(0, length)), std::nullopt) << length;
   }
-  EXPECT_EQ(other_.open(line + "x"), std::nullopt);
-  EXPECT_EQ(other_.open(line), "views");
+  EXPECT_EQ(other_.unseal(line + "x"), std::nullopt);
+  EXPECT_EQ(other_.unseal(line), "views");
 }
 
 TEST_F(LinkSealTest, who_has_another_token_or_heard_another_challenge_is_not_believed) {
-  const std::string line = rank_0_.close("x");
-  EXPECT_EQ(LinkSeal(draw_secret(), challenge_0_, challenge_1_, Side::other).open(line), std::nullopt);
-  EXPECT_EQ(LinkSeal(token_, draw_secret(), challenge_1_, Side::other).open(line), std::nullopt);
-  EXPECT_EQ(LinkSeal(token_, challenge_0_, draw_secret(), Side::other).open(line), std::nullopt);
-  EXPECT_EQ(LinkSeal(token_, challenge_1_, challenge_0_, Side::other).open(line), std::nullopt);
+  const std::string line = rank_0_.seal("x");
+  EXPECT_EQ(LinkSeal(draw_secret(), challenge_0_, challenge_1_, Side::other).unseal(line), std::nullopt);
+  EXPECT_EQ(LinkSeal(token_, draw_secret(), challenge_1_, Side::other).unseal(line), std::nullopt);
+  EXPECT_EQ(LinkSeal(token_, challenge_0_, draw_secret(), Side::other).unseal(line), std::nullopt);
+  EXPECT_EQ(LinkSeal(token_, challenge_1_, challenge_0_, Side::other).unseal(line), std::nullopt);
 }
 
 TEST_F(LinkSealTest, a_line_shows_neither_token_nor_key) {
-  const std::string line = rank_0_.close("text");
+  const std::string line = rank_0_.seal("text");
   EXPECT_EQ(line.find(token_), std::string::npos);
   EXPECT_EQ(line.size(), LinkSeal::added_length + 4);
 }

@@ -87,10 +87,10 @@ TEST(NodeGreeting, who_does_not_know_the_token_is_thrown_out) {
   expect_thrown_out(door, [](const std::string&) { return R"(hello {"host":"n9","ranks":[1],"token":""})"; });
   expect_thrown_out(door, [&](const std::string&) { return fmt::format("{} {} knock", own, std::string(64, '0')); });
   expect_thrown_out(door, [&](const std::string& challenge) {
-    return fmt::format("{} {}", own, LinkSeal(own, challenge, own, LinkSeal::Side::other).close("knock"));
+    return fmt::format("{} {}", own, LinkSeal(own, challenge, own, LinkSeal::Side::other).seal("knock"));
   });
   expect_thrown_out(door, [&](const std::string& challenge) {
-    return fmt::format("{} {}", own, LinkSeal(door.token(), challenge, own, LinkSeal::Side::other).close("other"));
+    return fmt::format("{} {}", own, LinkSeal(door.token(), challenge, own, LinkSeal::Side::other).seal("other"));
   });
 }
 
@@ -99,7 +99,7 @@ TEST(NodeGreeting, what_a_node_said_at_another_time_opens_nothing) {
   std::string heard;
   const std::string own = draw_secret();
   expect_thrown_out(door, [&](const std::string& challenge) {
-    heard = fmt::format("{} {}", own, LinkSeal(door.token(), challenge, own, LinkSeal::Side::other).close("knock"));
+    heard = fmt::format("{} {}", own, LinkSeal(door.token(), challenge, own, LinkSeal::Side::other).seal("knock"));
     return heard + "x";
   });
   expect_thrown_out(door, [&](const std::string&) { return heard; });

@@ -69,9 +69,10 @@ TEST_P(SpecialFilesTest, a_shard_is_named) {
   const SpecialFileAt special(GetParam(), path);
   const std::string damage = damage_of(folder_.path(), manifest.shards[0], manifest.block_bytes).value_or("whole");
   if (is_link()) {
-    EXPECT_EQ(error_sentence([&] { Dataset{folder_.path()}; }, Failure::bad_data),
-              fmt::format("cannot open shard '{}': {} (listed in manifest.json). Re-run make_shards?", path.string(),
-                          system_reason()));
+    const bool is_missing = GetParam() == SpecialFile::dangling_link;
+    EXPECT_EQ(error_sentence([&] { Dataset{folder_.path()}; }, is_missing ? Failure::bad_data : Failure::usage),
+              fmt::format("cannot open shard '{}': {} (listed in manifest.json). {}", path.string(), system_reason(),
+                          is_missing ? "Re-run make_shards?" : "Check the path and its permissions."));
     EXPECT_EQ(damage, fmt::format("shard '{}' cannot be read: {}", path.string(), system_reason()));
   } else {
     EXPECT_EQ(error_sentence([&] { Dataset{folder_.path()}; }), special.sentence());
