@@ -54,6 +54,11 @@ void copy_into(std::array<char, size>& target, const std::string& text) {
   std::copy(text.begin(), text.end(), target.begin());
 }
 
+std::filesystem::path absolute_path(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::absolute(path, ignored).lexically_normal();
+}
+
 void set(Target& target, const std::filesystem::path& file) {
   target.is_set = false;
   if (file.empty()) return;
@@ -185,7 +190,9 @@ void begin_attempt() {
 }
 
 void set_folder(const std::filesystem::path& folder, std::shared_ptr<const void> lock) {
-  set(state.folder, folder.empty() ? folder : folder / "failure.json");
+  const std::filesystem::path file = folder.empty() ? folder : folder / "failure.json";
+  const bool is_verdict = state.verdict.is_set && absolute_path(file) == absolute_path(state.verdict.file.data());
+  set(state.folder, is_verdict ? "" : file);
   state.lock = std::move(lock);
 }
 

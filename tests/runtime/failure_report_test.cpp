@@ -93,6 +93,15 @@ TEST_F(FailureReportTest, goes_to_the_attempts_verdict_before_there_is_a_folder)
   failure_report::set_verdict_file({});
 }
 
+TEST_F(FailureReportTest, speaks_where_the_verdict_is_the_failure_json_of_its_folder) {
+  fs::create_directory(folder());
+  failure_report::set_verdict_file(folder() / "." / "failure.json");
+  failure_report::set_folder(folder());
+  EXPECT_TRUE(failure_report::write({65, 0, "words"}));
+  EXPECT_EQ(report()["sentence"], "words");
+  failure_report::set_verdict_file({});
+}
+
 TEST_F(FailureReportTest, keeps_the_lock_of_its_folder) {
   const auto lock = std::make_shared<int>(0);
   failure_report::set_folder(folder(), lock);
