@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/error.hpp"
+
 namespace lockstep {
 namespace {
 
