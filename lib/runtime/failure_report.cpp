@@ -19,6 +19,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json_text.hpp"
+#include "base/log.hpp"
 
 namespace lockstep::failure_report {
 namespace {
@@ -141,7 +142,7 @@ enum class Outcome { written, another_stands, impossible };
 // A hard link is made only if the name is free, and the file is whole before it has the name.
 Outcome publish(const Target& target, std::string_view text) {
   if (!target.is_set) return Outcome::impossible;
-  ::mkdir(target.folder.data(), 0777);
+  if (&target == &state.folder) ::mkdir(target.folder.data(), 0777);
   const int file = create_new_file(target.partial.data());
   if (file < 0) return Outcome::impossible;
   const bool whole = write_whole(file, text) && ::fsync(file) == 0;
@@ -177,6 +178,12 @@ void set_verdict_file(const std::filesystem::path& file) { set(state.verdict, fi
 void begin_attempt() {
   if (!state.verdict.is_set) return;
   const std::string file = state.verdict.file.data();
+  if (::access(state.verdict.folder.data(), W_OK | X_OK) != 0) {
+    log::warning(
+        "cannot write '{}': {} ({}: no job script will learn from it why this attempt ended). Choose a folder "
+        "that you may write to.",
+        file, system_words(errno), verdict_variable);
+  }
   struct stat status {};
   if (::lstat(file.c_str(), &status) != 0) return;
   if (S_ISREG(status.st_mode) && code_in(file)) {

@@ -33,8 +33,8 @@ void set_rank(int rank, const std::string& host);
 inline constexpr const char* verdict_variable = "LOCKSTEP_VERDICT";
 // Names the attempt's file; empty: none.
 void set_verdict_file(const std::filesystem::path& file);
-// One rank, before the others can fail: removes what an earlier attempt left under that name. Throws Error(usage) if
-// something else is there.
+// One rank, before the others can fail: removes what an earlier attempt left under that name, and warns if no report
+// can be written there. Throws Error(usage) if something else is there.
 void begin_attempt();
 
 // The folder of failure.json; empty: none. Call when the job has its lock, which is kept until another folder is set,

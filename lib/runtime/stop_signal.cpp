@@ -53,14 +53,12 @@ void handle(int signal, struct sigaction& before) {
 
 StopSignal::StopSignal() {
   received = 0;
-  handle(SIGTERM, before_terminate_);
-  handle(SIGUSR1, before_user_);
+  for (std::size_t i = 0; i < requests.size(); ++i) handle(requests[i], before_[i]);
 }
 
 StopSignal::~StopSignal() {
   if (is_requested()) return;
-  ::sigaction(SIGTERM, &before_terminate_, nullptr);
-  ::sigaction(SIGUSR1, &before_user_, nullptr);
+  for (std::size_t i = 0; i < requests.size(); ++i) ::sigaction(requests[i], &before_[i], nullptr);
 }
 
 int StopSignal::number() const { return received.load(std::memory_order_relaxed); }

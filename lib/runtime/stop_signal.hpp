@@ -1,4 +1,4 @@
-// Requests from outside to stop in good order: SIGTERM and SIGUSR1.
+// Requests from outside to stop in good order: SIGTERM, SIGUSR1, and SIGINT (Ctrl-C where no launcher stands between).
 //
 // A program that stops in good order holds a StopSignal from the first line of main to the last, so that no moment is
 // left in which such a signal kills it: the request is noted, and whoever can stop asks for it. Programs without one
@@ -8,6 +8,7 @@
 // (runtime/watcher), which then looks at once. When all is told and the ranks end in order, run() ignores it.
 #pragma once
 
+#include <array>
 #include <csignal>
 #include <functional>
 #include <string>
@@ -30,8 +31,8 @@ class StopSignal {
   std::string words() const;  // "SIGUSR1"
 
  private:
-  struct sigaction before_terminate_ {};
-  struct sigaction before_user_ {};
+  static constexpr std::array requests{SIGTERM, SIGUSR1, SIGINT};
+  std::array<struct sigaction, requests.size()> before_{};
 };
 
 // How the start of a program, which may take minutes, is cut short: between its phases all ranks ask each other whether

@@ -173,6 +173,16 @@ TEST_F(OutputFolderTest, a_verdict_of_an_earlier_attempt_is_replaced_and_other_f
   EXPECT_EQ(read_file(verdict(), file_limit), "my thesis");
 }
 
+// A job script waited for a verdict that nobody could write, and nobody said so.
+TEST_F(OutputFolderTest, a_verdict_that_cannot_be_written_is_told_at_the_start) {
+  const ProgramResult result = run_program(training(output()), {{"LOCKSTEP_VERDICT", "/proc/nowhere/verdict.json"}});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(
+      result.errors,
+      HasSubstr("cannot write '/proc/nowhere/verdict.json': No such file or directory (LOCKSTEP_VERDICT: no job "
+                "script will learn from it why this attempt ended). Choose a folder that you may write to."));
+}
+
 // A second training was refused, but had removed the first one's report by then, and left one of its own.
 TEST_F(OutputFolderTest, a_bystander_is_refused_and_leaves_no_trace_in_a_running_training) {
   const fs::path others = folder() / "others.json";

@@ -12,7 +12,8 @@ namespace lockstep {
 namespace {
 
 TEST(StopSignalTest, notes_the_first_signal_and_lives_on) {
-  for (const auto& [signal, words] : {std::pair(SIGTERM, "SIGTERM"), std::pair(SIGUSR1, "SIGUSR1")}) {
+  for (const auto& [signal, words] :
+       {std::pair(SIGTERM, "SIGTERM"), std::pair(SIGUSR1, "SIGUSR1"), std::pair(SIGINT, "SIGINT")}) {
     const StopSignal stop;
     EXPECT_FALSE(stop.is_requested());
     ::raise(signal);
