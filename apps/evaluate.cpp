@@ -49,6 +49,7 @@ struct EvaluateOptions {
 
 int main(int argc, char** argv) {
   return run<EvaluateOptions>(argc, argv, [](Session& session, const EvaluateOptions& options) {
+    if (!options.predictions.empty() && session.world.rank() == 0) require_place_for_table(options.predictions);
     const ModelFile file = read_weights(options.model_file);
     const Dataset dataset(options.data / options.split);
     require_fits(file, dataset.manifest());

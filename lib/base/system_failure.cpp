@@ -35,7 +35,8 @@ Remedy remedy_for(int error_number, Access access) {
     case ENFILE:
       return {Failure::other, "All programs on this node together have too many files open: end some of them."};
     case EAGAIN:
-      return {Failure::other, "Raise the limit on processes (ulimit -u, or that of the job's cgroup)."};
+      return {Failure::other,
+              "Raise the limit on processes or on memory (ulimit -u, -v, or those of the job's cgroup)."};
     case ENOMEM:
       return {Failure::out_of_memory, "Start fewer ranks on this node, or raise the job's limit on memory."};
     case EACCES:
@@ -46,6 +47,7 @@ Remedy remedy_for(int error_number, Access access) {
     case EISDIR:
     case ENAMETOOLONG:
     case ELOOP:
+    case EEXIST:
       return {Failure::usage, for_access(wrong_place, access)};
     default:
       return {Failure::other, for_access(unknown, access)};

@@ -162,6 +162,11 @@ void declare_reduce(CLI::App& app, ReducePlan& reduce) {
 void declare_output(CLI::App& app, Recipe& recipe) {
   app.add_option("--output", recipe.output,
                  "Folder for metrics.jsonl, summary.json and model.h5; unset: none is written")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return text.empty() ? std::string("'' names no folder (is a variable unset?)") : std::string();
+          },
+          "", "named"))
       ->type_name("FOLDER");
   add_number(app, "--report-every", recipe.report_every, any_count,
              "Steps between two lines of a log file and of metrics.jsonl")

@@ -166,6 +166,7 @@ int run_alone(const std::function<int()>& run_all) {
 }  // namespace
 
 int run_program(int argc, char** argv, const Program& program) {
+  std::signal(SIGUSR2, SIG_IGN);  // until there is a watcher to answer it
   std::optional<StopSignal> stop;
   if (program.stopping == Stopping::in_order) stop.emplace();
   const MpiSession mpi(argc, argv);

@@ -35,9 +35,9 @@ concept HasHangTimeout = requires(const Options& options) {
   { options.hang_timeout_seconds() } -> std::convertible_to<double>;
 };
 
-// What SIGTERM, SIGUSR1 and SIGINT do to a program: end it at once, or make it stop in good order (see runtime/stop_signal).
-// The latter is for one whose body asks session.stop, between its phases and in its loop; it says so by a member
-// `static constexpr Stopping stopping`.
+// What SIGTERM, SIGUSR1 and SIGINT do to a program: end it at once, or make it stop in good order (see
+// runtime/stop_signal). The latter is for one whose body asks session.stop, between its phases and in its loop; it says
+// so by a member `static constexpr Stopping stopping`.
 enum class Stopping { at_once, in_order };
 template <class Options>
 concept SaysHowToStop = requires {

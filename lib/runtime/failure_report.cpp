@@ -1,5 +1,6 @@
 #include "runtime/failure_report.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,7 +40,9 @@ struct State {
   std::array<char, 256> host{};
   Target verdict;
   Target folder;
-  std::shared_ptr<const void> lock;  // of the folder
+  Claim claim;  // of the folder
+  Path lock_file{};
+  std::array<char, 101> token{};
   int rank = 0;
   std::atomic<bool> left_to_others = false;
   std::atomic<std::int64_t> step = -1;
@@ -139,10 +142,27 @@ void wait_for(const std::atomic<int>& told) {
 
 enum class Outcome { written, another_stands, impossible };
 
+// Whether the folder is still this job's. One that was removed is nobody's.
+bool is_held() {
+  const std::string_view token(state.token.data());
+  if (token.empty()) return true;
+  struct stat status {};
+  if (::stat(state.folder.folder.data(), &status) != 0) return errno == ENOENT;
+  const int file = ::open(state.lock_file.data(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0) return false;
+  std::array<char, 4096> text{};
+  const ssize_t length = ::read(file, text.data(), text.size());
+  ::close(file);
+  return length > 0 && std::string_view(text.data(), static_cast<std::size_t>(length)).find(token) != std::string::npos;
+}
+
 // A hard link is made only if the name is free, and the file is whole before it has the name.
 Outcome publish(const Target& target, std::string_view text) {
   if (!target.is_set) return Outcome::impossible;
-  if (&target == &state.folder) ::mkdir(target.folder.data(), 0777);
+  if (&target == &state.folder) {
+    if (!is_held()) return Outcome::impossible;
+    ::mkdir(target.folder.data(), 0777);
+  }
   const int file = create_new_file(target.partial.data());
   if (file < 0) return Outcome::impossible;
   const bool whole = write_whole(file, text) && ::fsync(file) == 0;
@@ -196,11 +216,13 @@ void begin_attempt() {
                           file, verdict_variable));
 }
 
-void set_folder(const std::filesystem::path& folder, std::shared_ptr<const void> lock) {
+void set_folder(const std::filesystem::path& folder, Claim claim) {
   const std::filesystem::path file = folder.empty() ? folder : folder / "failure.json";
   const bool is_verdict = state.verdict.is_set && absolute_path(file) == absolute_path(state.verdict.file.data());
   set(state.folder, is_verdict ? "" : file);
-  state.lock = std::move(lock);
+  copy_into(state.lock_file, (folder / "lock").string());
+  copy_into(state.token, claim.token);
+  state.claim = std::move(claim);
 }
 
 void clear() {

@@ -37,9 +37,15 @@ void set_verdict_file(const std::filesystem::path& file);
 // can be written there. Throws Error(usage) if something else is there.
 void begin_attempt();
 
-// The folder of failure.json; empty: none. Call when the job has its lock, which is kept until another folder is set,
-// so that no report comes after it is given back. The folder is made again when it is needed, if its parent exists.
-void set_folder(const std::filesystem::path& folder, std::shared_ptr<const void> lock = nullptr);
+// What makes a folder this job's: its file `lock` holds the token.
+struct Claim {
+  std::string token;                 // at most 100 bytes; empty: the folder is not locked
+  std::shared_ptr<const void> lock;  // of the rank that holds it: kept until another folder is set, so that no report
+                                     // comes after it is given back
+};
+// The folder of failure.json; empty: none. Nothing is written there once the token is no longer in its lock. A folder
+// that was removed is made again, if its parent exists.
+void set_folder(const std::filesystem::path& folder, Claim claim = {});
 // Removes the failure.json of an earlier run.
 void clear();
 

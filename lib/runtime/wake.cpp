@@ -56,7 +56,8 @@ Wakes read_wakes(int descriptor) {
 
 void wake_on_signal(int signal, int descriptor, Wake what) {
   signal_descriptor = descriptor;
-  if (handler_of(signal) == SIG_DFL) handle(signal, what == Wake::terminate ? say_terminate : say_where);
+  if (handler_of(signal) == SIG_DFL || handler_of(signal) == SIG_IGN)
+    handle(signal, what == Wake::terminate ? say_terminate : say_where);
 }
 
 void pass_on_terminate() { say(Wake::terminate); }
@@ -66,7 +67,7 @@ bool terminate_only_wakes() { return handler_of(SIGTERM) == say_terminate; }
 void ignore_wakes() {
   signal_descriptor = -1;
   if (handler_of(SIGTERM) == say_terminate) handle(SIGTERM, SIG_DFL);
-  if (handler_of(SIGUSR2) == say_where) handle(SIGUSR2, SIG_DFL);
+  if (handler_of(SIGUSR2) == say_where) handle(SIGUSR2, SIG_IGN);
 }
 
 }  // namespace lockstep

@@ -22,7 +22,7 @@ void wake_on_signal(int signal, int descriptor, Wake what);
 void pass_on_terminate();
 // Whether SIGTERM does nothing but wake: then whoever is woken has to end the process.
 bool terminate_only_wakes();
-// Signals wake nobody any more; those that did nothing else have their default effects again.
+// Signals wake nobody any more. SIGTERM, if it did nothing else, has its default effect again; SIGUSR2 has none.
 void ignore_wakes();
 
 }  // namespace lockstep

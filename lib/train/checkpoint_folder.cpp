@@ -109,6 +109,8 @@ bool CheckpointFolder::continue_after(std::int64_t step, const std::map<std::int
     aside.move(file_of(later).filename());
     damaged_.erase(later);
   }
+  own_ = steps();
+  std::erase_if(own_, [this](std::int64_t one) { return damaged_.contains(one); });
   if (aside.path().empty()) return false;
   log::warning("the checkpoints of later steps in '{}' are moved to '{}'.", path().string(), aside.path().string());
   return true;
@@ -135,10 +137,11 @@ fs::path CheckpointFolder::write(Checkpoint checkpoint) {
   const std::vector<std::byte> image = checkpoint_image(checkpoint);
   lock_->require_held();
   write_file_atomically(path, image, [this] { lock_->require_held(); });
-  damaged_.erase(step);
+  own_.insert(step);
 
+  // What others put there meanwhile is theirs, and makes no checkpoint of this training one too many.
   std::set<std::int64_t> present = steps();
-  std::erase_if(present, [this](std::int64_t one) { return damaged_.contains(one); });
+  std::erase_if(present, [this](std::int64_t one) { return !own_.contains(one); });
   const std::set<std::int64_t> keep = kept(present);
   for (const std::int64_t one : present) {
     if (keep.contains(one)) continue;

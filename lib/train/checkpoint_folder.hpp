@@ -57,7 +57,8 @@ class CheckpointFolder {
 
   std::shared_ptr<FolderLock> lock_;
   KeepRule keep_;
-  std::set<std::int64_t> damaged_;  // steps; never removed by a rule
+  std::set<std::int64_t> damaged_;  // steps
+  std::set<std::int64_t> own_;      // steps that rules count: written by this training, or good when it began
   std::map<std::int64_t, double> scores_;
 };
 

@@ -12,12 +12,21 @@ namespace lockstep {
 
 namespace {
 
+bool lies_within(const std::filesystem::path& inner, const std::filesystem::path& outer) {
+  std::error_code error;
+  const std::filesystem::path way = std::filesystem::weakly_canonical(inner, error)
+                                        .lexically_relative(std::filesystem::weakly_canonical(outer, error));
+  return !error && !way.empty() && *way.begin() != "..";
+}
+
 std::shared_ptr<FolderLock> lock_of(const std::filesystem::path& folder, const std::shared_ptr<FolderLock>& output,
                                     const std::function<void()>& look) {
   std::error_code error;
   const bool is_output = output != nullptr && std::filesystem::equivalent(folder, output->folder(), error);
   if (is_output) return output;
-  return std::make_shared<FolderLock>(folder, "--checkpoints", this_lock_holder(), FolderLock::usual_beat, look);
+  auto lock = std::make_shared<FolderLock>(folder, "--checkpoints", this_lock_holder(), FolderLock::usual_beat, look);
+  if (output != nullptr && lies_within(folder, output->folder())) lock->lie_within(output);
+  return lock;
 }
 
 }  // namespace

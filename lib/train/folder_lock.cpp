@@ -120,7 +120,11 @@ std::unique_ptr<Descriptor> FolderLock::claim(const fs::path& name) const {
   const std::string text = lock_holder_text(own_) + beat_text(0);
   const bool whole =
       *handle >= 0 && ::pwrite(*handle, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
-  if (!whole || ::fsync(*handle) != 0) throw unwritable(name, errno);
+  if (!whole || ::fsync(*handle) != 0) {
+    const int error_number = errno;
+    if (*handle >= 0) ::unlink(name.c_str());
+    throw unwritable(name, error_number);
+  }
   return handle;
 }
 
@@ -145,6 +149,7 @@ void FolderLock::wait_until_free(const std::function<void()>& look) const {
 }
 
 void FolderLock::require_held() {
+  if (outer_ != nullptr) outer_->require_held();
   const std::lock_guard guard(mutex_);
   if (is_folder_removed()) return make_folder_again();
   const std::string text = is_absent(file_) ? "" : read_live_file(file_, longest_lock);
@@ -160,12 +165,27 @@ bool FolderLock::is_folder_removed() const {
   return ::fstat(*opened_, &ours) == 0 && (ours.st_dev != named.st_dev || ours.st_ino != named.st_ino);
 }
 
+// What has the name of a folder that was removed or renamed is somebody else's, unless it is an empty folder.
+void FolderLock::require_name_free() const {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(folder_, error);
+  if (!fs::exists(status) || (fs::is_directory(status) && fs::is_empty(folder_, error))) return;
+  const std::string text = text_of(file_).value_or("");
+  if (holder_in(text)) give_up(text);
+  throw Error(Failure::out_of_step,
+              fmt::format("'{}' is no longer the folder that this training wrote into: it was removed or renamed, and "
+                          "something else has its name (which must not be overwritten). Move one of the two away; the "
+                          "same command then goes on.",
+                          folder_.string()));
+}
+
 void FolderLock::make_folder_again() {
+  require_name_free();
   make_folder();
   std::unique_ptr<Descriptor> fresh = claim(file_);
   if (!fresh) give_up(text_of(file_).value_or(""));
   handle_ = std::move(fresh);
-  log::warning("somebody removed '{}' during the training (what was in it is gone). It is made again for what comes.",
+  log::warning("somebody removed or renamed '{}' during the training. It is made again for what comes.",
                folder_.string());
 }
 

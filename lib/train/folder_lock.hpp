@@ -15,6 +15,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "base/descriptor.hpp"
 #include "base/error.hpp"
@@ -37,11 +38,15 @@ class FolderLock {
   ~FolderLock();  // gives it back, if it is still ours
 
   // Call before each change to the folder, from any thread. A folder that somebody has removed is made again with its
-  // lock, and a warning says so. Throws Error(out_of_step) if another job has the lock now, or nobody; Error if the
-  // folder cannot be made.
+  // lock, and a warning says so. Throws Error(out_of_step) if another job has the lock now, or nobody, or if something
+  // else has the folder's name; Error if the folder cannot be made.
   void require_held();
 
+  // The folder lies within that of `outer`, which is made again first.
+  void lie_within(std::shared_ptr<FolderLock> outer) { outer_ = std::move(outer); }
+
   const std::filesystem::path& folder() const { return folder_; }
+  const std::string& token() const { return own_.token; }  // in the file `lock`, while it is held
 
  private:
   void wait_until_free(const std::function<void()>& look) const;
@@ -53,6 +58,7 @@ class FolderLock {
   Error unwritable(const std::filesystem::path& path, int error_number) const;
   [[noreturn]] void refuse(const std::string& text) const;
   [[noreturn]] void give_up(const std::string& text) const;
+  void require_name_free() const;
   void count_beats();
 
   std::filesystem::path folder_;
@@ -60,6 +66,7 @@ class FolderLock {
   std::string option_;
   LockHolder own_;
   std::chrono::milliseconds beat_;
+  std::shared_ptr<FolderLock> outer_;
   std::mutex mutex_;                    // guards what follows
   std::unique_ptr<Descriptor> opened_;  // the folder: while it is open no other one gets its number
   std::unique_ptr<Descriptor> handle_;  // the file `lock`

@@ -74,14 +74,13 @@ bool MetricsLog::flush() {
   try {
     lock_.require_held();
     follow_name();
-    if (!write_left()) reason = system_words(errno);
+    if (!write_left()) reason = fmt::format("cannot write '{}': {}", path_.string(), system_words(errno));
   } catch (const Error& error) {
     if (error.failure() == Failure::out_of_step) throw;
     reason = error.what();
   }
   if (!reason.empty() && !std::exchange(has_warned_, true)) {
-    log::warning("cannot write '{}': {} (the training goes on). Its lines are kept until there is room for them.",
-                 path_.string(), reason);
+    log::warning("{} (the training goes on). The lines of metrics.jsonl are kept until they can be written.", reason);
   }
   if (reason.empty() && std::exchange(has_warned_, false)) log::info("'{}' is complete again", path_.string());
   return reason.empty();

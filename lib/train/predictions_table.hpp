@@ -16,6 +16,10 @@ enum class TableFormat { csv, tsv };
 // tsv where the name ends in .tsv, csv otherwise.
 TableFormat table_format_of(const std::filesystem::path& file);
 
+// Call before the work: throws as system_failure() if a table cannot be written to `file`, Error(usage) if something
+// stands there that is no such table, and would be lost.
+void require_place_for_table(const std::filesystem::path& file);
+
 // A line of headings, then for each sample its number, label, prediction, and their names.
 //
 //   labels, predictions  [samples], each below the number of classes

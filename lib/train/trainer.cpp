@@ -58,16 +58,18 @@ Recipe completed(Recipe recipe) {
 }
 
 // Collective. Every rank tells its failures in the folder from here on: it is this training's.
-std::shared_ptr<FolderLock> take_output(const StartStops& stops, const std::filesystem::path& folder) {
+std::shared_ptr<FolderLock> take_output(const Communicator& world, const StartStops& stops,
+                                        const std::filesystem::path& folder) {
   stops.stop_if_asked();
   if (folder.empty()) return nullptr;
   std::shared_ptr<FolderLock> lock;
   stops.wait_for_rank_0([&](const std::function<void()>& look) {
     lock = std::make_shared<FolderLock>(folder, "--output", this_lock_holder(), FolderLock::usual_beat, look);
-    failure_report::set_folder(folder, lock);
+    failure_report::set_folder(folder, {lock->token(), lock});
     failure_report::clear();
   });
-  if (lock == nullptr) failure_report::set_folder(folder);
+  const std::string token = world.broadcast(lock == nullptr ? "" : lock->token(), 0);
+  if (lock == nullptr) failure_report::set_folder(folder, {token, nullptr});
   return lock;
 }
 
@@ -82,7 +84,7 @@ Trainer::Trainer(const Session& session, Recipe recipe)
     : session_(session),
       start_stops_(session.world, session.stop),
       recipe_(completed(std::move(recipe))),
-      output_(take_output(start_stops_, recipe_.output)),
+      output_(take_output(session.world, start_stops_, recipe_.output)),
       checkpoints_(session.world, recipe_.checkpoints, output_, start_stops_),
       share_(share_of(recipe_, checkpoints_.found(), session.world)),
       train_(recipe_.data / "train"),

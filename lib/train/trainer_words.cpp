@@ -40,6 +40,9 @@ void Trainer::describe() const {
   log::info("learning rate: {:.4g} for a batch of {}, {:.4g} for the global batch of {}", rate.rate,
             rate.base_batch == 0 ? share_.global_batch : rate.base_batch, scaled, share_.global_batch);
   log::info("gradients: {}", gradients_text());
+  if (session_.world.rank() == 0 && output_ == nullptr && !checkpoints_.is_on()) {
+    log::warning("nothing of this training will be kept (neither --output nor --checkpoints is set).");
+  }
   if (checkpoints_.is_on()) {
     log::info("checkpoints: {} by {} accuracy", checkpoints_.description(), validator_ ? "validation" : "test");
   }

@@ -119,7 +119,7 @@ def read_only(case):
     return expect_no_loss(case, training, code)
 
 
-MADE_AGAIN = r"somebody removed '.*' during the training"
+MADE_AGAIN = r"somebody removed or renamed '.*' during the training"
 
 
 def vanished(case):

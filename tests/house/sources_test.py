@@ -21,7 +21,7 @@ CAREFUL = {
     re.compile(r"(?<![\w.])(::)?(open|openat|fopen|gzopen|H5Fopen)\(|\b[io]?fstream\b"): {
         "lib/base/file.cpp", "lib/base/hdf5.cpp", "lib/base/log.cpp", "lib/base/partial_file.cpp",
         "lib/base/regular_file.cpp", "lib/comm/shared_segment.cpp", "lib/device/cpu/cpu_device.cpp",
-        "lib/device/cpu/threads.cpp", "lib/train/folder_lock.cpp",
+        "lib/device/cpu/threads.cpp", "lib/runtime/failure_report.cpp", "lib/train/folder_lock.cpp",
         "lib/train/metrics_log.cpp", "lib/train/tensor_file_reader.cpp"},
     re.compile(r"\.dump\("): {"lib/base/json_text.cpp"},
 }

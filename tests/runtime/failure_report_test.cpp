@@ -102,9 +102,27 @@ TEST_F(FailureReportTest, speaks_where_the_verdict_is_the_failure_json_of_its_fo
   failure_report::set_verdict_file({});
 }
 
+// A training that had lost its folder wrote its report beside the results of the one that has it now.
+TEST_F(FailureReportTest, writes_into_a_folder_only_while_its_lock_is_held) {
+  failure_report::set_folder(folder(), {"0123abcd", nullptr});
+  fs::create_directory(folder());
+  std::ofstream(folder() / "lock") << R"({"token": "4567"})";
+  EXPECT_TRUE(failure_report::write({76, 0, "lost"})) << "it is told all the same";
+  EXPECT_FALSE(fs::exists(folder() / "failure.json"));
+  fs::remove(folder() / "lock");
+  failure_report::write({76, 0, "nobody's"});
+  EXPECT_FALSE(fs::exists(folder() / "failure.json"));
+  std::ofstream(folder() / "lock") << R"({"token": "0123abcd"})";
+  failure_report::write({65, 0, "held"});
+  EXPECT_EQ(report()["sentence"], "held");
+  fs::remove_all(folder());
+  failure_report::write({65, 0, "removed"});
+  EXPECT_EQ(report()["sentence"], "removed");
+}
+
 TEST_F(FailureReportTest, keeps_the_lock_of_its_folder) {
   const auto lock = std::make_shared<int>(0);
-  failure_report::set_folder(folder(), lock);
+  failure_report::set_folder(folder(), {"token", lock});
   EXPECT_EQ(lock.use_count(), 2);
   failure_report::set_folder({});
   EXPECT_EQ(lock.use_count(), 1);

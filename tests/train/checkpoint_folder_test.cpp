@@ -197,6 +197,18 @@ TEST_F(CheckpointFolderTest, a_training_that_lost_its_lock_overwrites_nothing) {
   std::filesystem::remove(path_ / "lock");
 }
 
+// Checkpoints of later steps that somebody copied there made it remove each of its own right after writing it.
+TEST_F(CheckpointFolderTest, what_others_put_there_meanwhile_neither_counts_nor_goes) {
+  CheckpointFolder folder(locked(), {.latest = 1, .best = 0});
+  folder.continue_after(-1, {});
+  folder.write(checkpoint_of(4));
+  std::filesystem::copy_file(file_of(4), file_of(90));
+  std::ofstream(file_of(80)) << "no checkpoint";
+  folder.write(checkpoint_of(8));
+  folder.write(checkpoint_of(12));
+  EXPECT_EQ(steps_here(), (std::vector<std::int64_t>{12, 80, 90}));
+}
+
 TEST_F(CheckpointFolderTest, a_folder_that_was_removed_gets_the_next_checkpoint) {
   CheckpointFolder folder(locked(), {});
   folder.write(checkpoint_of(4));

@@ -167,7 +167,7 @@ TEST_F(FolderLockTest, a_folder_that_was_removed_is_made_again_with_its_lock) {
     std::filesystem::remove_all(removed);
     testing::internal::CaptureStderr();
     lock.require_held();
-    EXPECT_NE(testing::internal::GetCapturedStderr().find("somebody removed '" + inner.string() + "'"),
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("somebody removed or renamed '" + inner.string() + "'"),
               std::string::npos);
     EXPECT_THROW(FolderLock(inner, option, stranger(), beat), Error) << "the new lock beats too";
     lock.require_held();
@@ -182,6 +182,36 @@ TEST_F(FolderLockTest, a_folder_that_was_removed_and_is_anothers_by_now_is_lost)
   EXPECT_NE(words_of(Failure::out_of_step, [&] { lock.require_held(); }).find("held by job 17 on elsewhere"),
             std::string::npos);
   other.require_held();
+}
+
+// A finished run that was given the name of a folder in use had its results overwritten.
+TEST_F(FolderLockTest, what_took_the_name_of_its_folder_is_left_alone) {
+  const std::filesystem::path inner = folder_.path() / "inner";
+  const std::filesystem::path elsewhere = folder_.path() / "elsewhere";
+  FolderLock lock(inner, option, this_lock_holder(), beat);
+  std::filesystem::rename(inner, elsewhere);
+  const std::string words = "'" + inner.string() +
+                            "' is no longer the folder that this training wrote into: it was removed or renamed, and "
+                            "something else has its name (which must not be overwritten). Move one of the two away; "
+                            "the same command then goes on.";
+  std::filesystem::create_directory(inner);
+  std::ofstream(inner / "model.h5") << "another's";
+  EXPECT_EQ(words_of(Failure::out_of_step, [&] { lock.require_held(); }), words);
+  EXPECT_FALSE(std::filesystem::exists(inner / "lock"));
+  std::filesystem::remove_all(inner);
+  std::filesystem::create_directory_symlink(folder_.path(), inner);
+  EXPECT_EQ(words_of(Failure::out_of_step, [&] { lock.require_held(); }), words);
+  std::filesystem::remove(inner);
+  lock.require_held();
+}
+
+TEST_F(FolderLockTest, the_outer_of_two_folders_that_were_removed_is_made_first) {
+  const auto outer = std::make_shared<FolderLock>(folder_.path() / "run", option, this_lock_holder(), beat);
+  FolderLock inner(folder_.path() / "run" / "checkpoints", option, this_lock_holder(), beat);
+  inner.lie_within(outer);
+  std::filesystem::remove_all(folder_.path() / "run");
+  inner.require_held();
+  outer->require_held();
 }
 
 TEST_F(FolderLockTest, a_folder_that_was_removed_and_cannot_be_made_again_is_told) {

@@ -72,9 +72,10 @@ TEST_F(MetricsLogTest, what_finds_no_room_is_told_once_and_written_later) {
     EXPECT_FALSE(log.flush());
     EXPECT_EQ(log.lines_left(), 2);
   }
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            log::prefix() + "  cannot write '" + file_.string() +
-                "': File too large (the training goes on). Its lines are kept until there is room for them.\n");
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      log::prefix() + "  cannot write '" + file_.string() +
+          "': File too large (the training goes on). The lines of metrics.jsonl are kept until they can be written.\n");
   testing::internal::CaptureStdout();
   log.append("four");
   EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("'" + file_.string() + "' is complete again"));

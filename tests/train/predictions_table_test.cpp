@@ -8,6 +8,7 @@
 #include "base/file.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
+#include "words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -61,6 +62,30 @@ TEST(PredictionsTableTest, tsv_has_tabs_and_a_line_for_each_sample_whatever_the_
   EXPECT_EQ(rows[4][3], "two\\x0alines");
   EXPECT_EQ(rows[5][3], "tab\\x09here");
   EXPECT_EQ(rows[2][3], "dog, small");
+}
+
+// --predictions with the name of the model, or of a shard, replaced it.
+TEST(PredictionsTableTest, replaces_nothing_but_an_earlier_table) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "table.csv";
+  require_place_for_table(file);
+  for (const TableFormat format : {TableFormat::csv, TableFormat::tsv}) {
+    write_file_atomically(file, predictions_table(labels, predictions, classes, format));
+    require_place_for_table(file);
+  }
+  write_file_atomically(file, std::string_view(""));
+  require_place_for_table(file);
+  write_file_atomically(file, std::string_view("\x89HDF"));
+  EXPECT_EQ(words_of(Failure::usage, [&] { require_place_for_table(file); }),
+            "'" + file.string() +
+                "' exists and is no table of predictions (it would be lost). Choose another name for "
+                "--predictions.");
+  EXPECT_EQ(words_of(Failure::usage, [&] { require_place_for_table(folder.path()); }),
+            "cannot write '" + folder.path().string() +
+                "': Is a directory (--predictions). Choose a folder that you may write to.");
+  EXPECT_EQ(words_of(Failure::usage, [] { require_place_for_table("/proc/nowhere/table.csv"); }),
+            "cannot write '/proc/nowhere/table.csv': No such file or directory (--predictions). Choose a folder that "
+            "you may write to.");
 }
 
 TEST(PredictionsTableTest, the_files_name_decides) {
