@@ -220,11 +220,11 @@ TEST_F(CheckpointRunTest, a_signal_to_one_of_several_ranks_stops_all_of_them_wit
 TEST_F(CheckpointRunTest, where_no_checkpoint_can_be_written_training_goes_on_and_ends_with_1) {
   std::string command;
   for (const std::string& word : training(output())) command += "'" + word + "' ";
-  const std::string checkpoints = (output() / "checkpoints").string();
-  const ProgramResult result = run_program({"bash", "-c",
-                                            command + "& p=$!; c='" + checkpoints +
-                                                "'; until [ -e \"$c/../metrics.jsonl\" ]; do sleep 0.01; done; until "
-                                                "rm -rf \"$c\"; : >\"$c\"; do :; done; wait $p"});
+  const std::string metrics = (output() / "metrics.jsonl").string();
+  const std::string in_the_way = checkpoint(output(), 30).string();
+  const ProgramResult result = run_program(
+      {"bash", "-c",
+       command + "& p=$!; until [ -e '" + metrics + "' ]; do sleep 0.01; done; mkdir '" + in_the_way + "'; wait $p"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.errors, HasSubstr("the checkpoint of step 30 is not written, the training goes on: cannot write"));
   const std::string sentence = json(output() / "failure.json")["sentence"];

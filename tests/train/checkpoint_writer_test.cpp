@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
@@ -40,20 +39,18 @@ TEST_F(CheckpointWriterTest, its_end_waits_for_the_one_under_way) {
 
 TEST_F(CheckpointWriterTest, a_failure_is_told_at_once_and_remembered_and_the_next_one_may_succeed) {
   CheckpointWriter writer(folder_);
-  const std::filesystem::path away = temporary_.path() / "away";
-  std::filesystem::rename(path_, away);
-  std::ofstream(path_) << "in the way";
+  const std::filesystem::path in_the_way = path_ / "step-000000000012.h5";
+  std::filesystem::create_directory(in_the_way);
   testing::internal::CaptureStderr();
   writer.start(small_checkpoint(12));
   writer.wait();
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               HasSubstr("the checkpoint of step 12 is not written, the training goes on: cannot write '"));
-  EXPECT_THAT(writer.record().failure, HasSubstr("Not a directory"));
+  EXPECT_THAT(writer.record().failure, HasSubstr("Is a directory"));
   EXPECT_EQ(writer.record().failures, 1);
   EXPECT_EQ(writer.record().step, -1);
 
-  std::filesystem::remove(path_);
-  std::filesystem::rename(away, path_);
+  std::filesystem::remove(in_the_way);
   writer.start(small_checkpoint(13));
   writer.wait();
   EXPECT_EQ(writer.record().failure, "");
