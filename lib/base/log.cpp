@@ -113,7 +113,8 @@ void set_speaker(int rank, std::string host) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   now.rank = rank;
-  now.host = printable(host);
+  host = printable(host);
+  now.host = std::move(host);
 }
 
 std::string prefix() {
