@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Programs that have nothing to save end by the first signal, as all programs do; a training alone stops in order.
+SIGUSR2, which asks where a rank is, ends none of them, however early it comes.
 
 first_signal_test.py PROGRAMS
 """
@@ -29,6 +30,12 @@ def main():
         commands = {"evaluate": ["--model-file", folder / "model.h5", "--data", folder],
                     "inspect": [folder / "model.h5"],
                     "make_shards": ["synthetic", "--samples", "2000000", "--output", folder / "data"]}
+        asked = subprocess.Popen([programs / "inspect", *commands["inspect"]], stderr=subprocess.DEVNULL)
+        stop_at_work(asked)
+        asked.send_signal(signal.SIGUSR2)
+        asked.send_signal(signal.SIGCONT)
+        if asked.wait(20) != 2:  # there is no such file
+            sys.exit(f"inspect ended with {asked.returncode} after SIGUSR2")
         for number in SIGNALS:
             for program, options in commands.items():
                 running = subprocess.Popen([programs / program, *options], stdout=subprocess.DEVNULL)

@@ -173,6 +173,18 @@ TEST_F(OutputFolderTest, a_verdict_of_an_earlier_attempt_is_replaced_and_other_f
   EXPECT_EQ(read_file(verdict(), file_limit), "my thesis");
 }
 
+// An unset variable in a job script made a training that nobody could find again.
+TEST_F(OutputFolderTest, an_output_folder_without_a_name_is_refused_and_none_at_all_is_told) {
+  const ProgramResult unnamed = start(training(""));
+  EXPECT_EQ(unnamed.exit_code, 2);
+  EXPECT_THAT(unnamed.errors, HasSubstr("--output: '' names no folder (is a variable unset?). See --help."));
+  const ProgramResult none = start({built_program("train_cifar"), "--data", data(), "--model", "lenet", "--epochs", "1",
+                                    "--threads", "1", "--global-batch", "60"});
+  EXPECT_EQ(none.exit_code, 0) << none.errors;
+  EXPECT_THAT(none.errors, HasSubstr("nothing of this training will be kept (neither --output nor --checkpoints is "
+                                     "set)."));
+}
+
 // A job script waited for a verdict that nobody could write, and nobody said so.
 TEST_F(OutputFolderTest, a_verdict_that_cannot_be_written_is_told_at_the_start) {
   const ProgramResult result = run_program(training(output()), {{"LOCKSTEP_VERDICT", "/proc/nowhere/verdict.json"}});
