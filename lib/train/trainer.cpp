@@ -118,7 +118,7 @@ void Trainer::open_validation() {
 
 // The state to go on from; null: from the beginning. Throws Error(usage) where this training would be another one.
 const TrainingState* Trainer::checked_earlier() const {
-  stop_start_if_asked();
+  stop_start_if_asked();  // the data are open by now
   if (checkpoints_.found() == nullptr) return nullptr;
   const TrainingState& earlier = checkpoints_.found()->state;
   require_same_recipe(earlier.recipe,

@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
+#include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
 #include "words_of.hpp"
 
@@ -222,6 +223,17 @@ TEST_F(FolderLockTest, a_folder_that_was_removed_and_cannot_be_made_again_is_tol
   EXPECT_EQ(words_of(Failure::usage, [&] { lock.require_held(); }),
             "cannot write '" + (parent / "a").string() +
                 "': Not a directory (--checkpoints). Choose a folder that you may write to.");
+}
+
+// It left an empty file, which made the next start wait for three beats of nobody.
+TEST_F(FolderLockTest, a_claim_that_finds_no_room_leaves_nothing) {
+  {
+    const NoRoomBeyond limit(0);
+    EXPECT_EQ(words_of(Failure::usage, [&] { FolderLock(folder_.path(), option, this_lock_holder(), beat); }),
+              "cannot write '" + lock_.string() +
+                  "': File too large (--checkpoints). Raise the limit on the size of a file (ulimit -f).");
+  }
+  EXPECT_FALSE(std::filesystem::exists(lock_));
 }
 
 TEST_F(FolderLockTest, makes_its_folder_and_names_the_option_where_it_cannot) {

@@ -2,16 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
 #include "words_of.hpp"
 
@@ -19,26 +18,6 @@ namespace lockstep {
 namespace {
 
 using testing::HasSubstr;
-
-// While it lives no file of this process grows beyond so many bytes: what a disk that fills up does to it.
-class NoRoomBeyond {
- public:
-  explicit NoRoomBeyond(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  NoRoomBeyond(const NoRoomBeyond&) = delete;
-  NoRoomBeyond& operator=(const NoRoomBeyond&) = delete;
-  ~NoRoomBeyond() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  sighandler_t handler_;
-};
 
 class MetricsLogTest : public testing::Test {
  protected:

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
+#include "words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -91,6 +93,22 @@ TEST_F(ReporterTest, the_time_of_tests_does_not_count_as_training) {
   ASSERT_EQ(metrics().size(), 1U);
   EXPECT_EQ(metrics()[0]["kind"], "test");
   EXPECT_DOUBLE_EQ(metrics()[0]["accuracy"], 0.75);
+}
+
+TEST_F(ReporterTest, lines_that_found_no_room_until_the_end_are_told) {
+  Reporter reporter(0, lock(), length_, 2);
+  reporter.start();
+  for (int i = 0; i < 200; ++i) reporter.skipped({0, 3}, 32768);
+  const std::filesystem::path file = folder_ / "metrics.jsonl";
+  const NoRoomBeyond limit(std::filesystem::file_size(file));
+  reporter.skipped({0, 4}, 16384);
+  EXPECT_EQ(words_of(Failure::other,
+                     [&] {
+                       reporter.finish({{"steps", 10}});
+                     }),
+            "1 lines of '" + file.string() +
+                "' could not be written. Free some space there; the next run of the same command leaves them out.");
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "summary.json"));
 }
 
 TEST_F(ReporterTest, only_rank_0_writes) {
