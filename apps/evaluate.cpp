@@ -4,15 +4,15 @@
 #include <fmt/core.h>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "files/checkpoint/checkpoint.hpp"
+#include "files/predictions_table.hpp"
 #include "launch/number_option.hpp"
 #include "launch/options.hpp"
 #include "launch/run.hpp"
-#include "train/checkpoint.hpp"
 #include "train/evaluation.hpp"
 #include "train/evaluation_text.hpp"
-#include "train/predictions_table.hpp"
 
 using namespace lockstep;
 

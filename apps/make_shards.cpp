@@ -4,8 +4,8 @@
 //   make_shards verify cifar10
 #include <limits>
 
-#include "dataset/convert.hpp"
-#include "dataset/verify.hpp"
+#include "dataset/shards/convert.hpp"
+#include "dataset/shards/verify.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
 

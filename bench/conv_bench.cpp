@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "convolution_bound.hpp"
-#include "device/cpu/threads.hpp"
+#include "device/cpu/threads/threads.hpp"
 #include "fma_peak.hpp"
 #include "kernel_race.hpp"
 #include "launch/choice_option.hpp"

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "base/log.hpp"
-#include "launch/launcher.hpp"
+#include "job/launcher.hpp"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "device/cpu/parallel.hpp"
+#include "device/cpu/threads/parallel.hpp"
 #include "process_facts.hpp"
 
 namespace lockstep {

@@ -1,7 +1,7 @@
 // What the cores could compute if nothing but multiply-adds ran: what kernels are held against.
 #pragma once
 
-#include "device/cpu/vector_loops.hpp"
+#include "device/cpu/passes/vector_loops.hpp"
 
 namespace lockstep {
 

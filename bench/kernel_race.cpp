@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "device/cpu/convolution_engine.hpp"
-#include "device/cpu/cpu_layout.hpp"
+#include "device/cpu/conv/convolution_engine.hpp"
+#include "device/cpu/layout/cpu_layout.hpp"
 #include "onednn/onednn_adapter.hpp"
 #include "process_facts.hpp"
 

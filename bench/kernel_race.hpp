@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "device/cpu/conv_kernel.hpp"
+#include "device/cpu/conv/conv_kernel.hpp"
 
 namespace lockstep {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "dataset/loader.hpp"
-#include "dataset/sampler.hpp"
+#include "dataset/loading/loader.hpp"
+#include "dataset/loading/sampler.hpp"
 #include "support/small_data_set.hpp"
 
 namespace lockstep {

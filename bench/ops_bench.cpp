@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "device/cpu/parallel.hpp"
+#include "device/cpu/threads/parallel.hpp"
 #include "device/device.hpp"
 
 namespace lockstep {

@@ -18,9 +18,9 @@
 #include "launch/run.hpp"
 #include "models/model_zoo.hpp"
 #include "process_facts.hpp"
+#include "step/noise.hpp"
+#include "step/training_step.hpp"
 #include "step_windows.hpp"
-#include "train/noise.hpp"
-#include "train/training_step.hpp"
 
 using namespace lockstep;
 

@@ -1,7 +1,7 @@
 #include "onednn/onednn_adapter.hpp"
 
 #include "base/error.hpp"
-#include "device/cpu/cpu_layout.hpp"
+#include "device/cpu/layout/cpu_layout.hpp"
 #include "onednn/onednn_primitive.hpp"
 
 namespace lockstep::cpu {

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "device/arena.hpp"
-#include "device/cpu/flat_loops.hpp"
+#include "device/cpu/passes/flat_loops.hpp"
 
 namespace lockstep::cpu {
 namespace {

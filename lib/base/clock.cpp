@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "base/number.hpp"
+#include "base/text/number.hpp"
 
 namespace lockstep {
 

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
 namespace lockstep::log {
 namespace {

@@ -1,7 +1,7 @@
 // The only place that prints. Every line of a log starts with [rank N, host]; on a terminal a progress line is redrawn
 // in place. Rank 0 alone speaks unless something is wrong.
 //
-// What is printed may come from files: it is shown as base/printable has it, so that no name of a class steers a
+// What is printed may come from files: it is shown as base/text/printable has it, so that no name of a class steers a
 // terminal or passes for a line of its own.
 #pragma once
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <cerrno>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 
 namespace lockstep {
 namespace {

@@ -17,19 +17,29 @@ endif()
 #
 #   lockstep_library(comm SOURCES a.cpp HEADERS a.hpp LINK lockstep::device MPI::MPI_CXX)
 #
-# LINK is public: a folder's headers show the types of the folders above it.
+# LINK is public: a folder's headers show the types of the folders above it. CUDA_SOURCES and CUDA_HEADERS: of a build
+# with CUDA alone; CPU_ONLY_SOURCES: of one without.
 function(lockstep_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;LINK")
-  if(NOT arg_SOURCES)
-    add_library(lockstep_${name} INTERFACE)
-    target_link_libraries(lockstep_${name} INTERFACE ${arg_LINK})
-    target_sources(lockstep_${name} INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/lib FILES ${arg_HEADERS})
-  else()
-    add_library(lockstep_${name} STATIC ${arg_SOURCES})
-    target_link_libraries(lockstep_${name} PUBLIC ${arg_LINK} PRIVATE lockstep_flags)
-    target_sources(lockstep_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/lib FILES ${arg_HEADERS})
-  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
+  add_library(lockstep_${name} STATIC)
+  target_link_libraries(lockstep_${name} PUBLIC ${arg_LINK} PRIVATE lockstep_flags)
+  lockstep_room(${name} ${arg_UNPARSED_ARGUMENTS})
   add_library(lockstep::${name} ALIAS lockstep_${name})
+endfunction()
+
+# A folder within such a folder: its files are part of that library.
+#
+#   lockstep_room(device SOURCES a.cpp HEADERS a.hpp)
+function(lockstep_room library)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;CUDA_SOURCES;CUDA_HEADERS;CPU_ONLY_SOURCES")
+  if(LOCKSTEP_HAS_CUDA)
+    list(APPEND arg_SOURCES ${arg_CUDA_SOURCES})
+    list(APPEND arg_HEADERS ${arg_CUDA_HEADERS})
+  else()
+    list(APPEND arg_SOURCES ${arg_CPU_ONLY_SOURCES})
+  endif()
+  target_sources(lockstep_${library} PRIVATE ${arg_SOURCES}
+    PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/lib FILES ${arg_HEADERS})
 endfunction()
 
 # A program from one file, installed into bin/.

@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <random>
 
-#include "base/descriptor.hpp"
-#include "base/file.hpp"
+#include "base/io/descriptor.hpp"
+#include "base/io/file.hpp"
 
 namespace lockstep {
 namespace {

@@ -4,9 +4,9 @@
 #include <cassert>
 #include <iterator>
 
-#include "dataset/block_check.hpp"
-#include "dataset/shard.hpp"
-#include "runtime/rank_status.hpp"
+#include "dataset/shards/block_check.hpp"
+#include "dataset/shards/shard.hpp"
+#include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
 

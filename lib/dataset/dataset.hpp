@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "dataset/manifest.hpp"
+#include "dataset/shards/manifest.hpp"
 
 namespace lockstep {
 
@@ -31,8 +31,8 @@ class Dataset {
   std::span<const std::uint8_t> image(std::int64_t sample) const;  // [h, w, c]
   std::int32_t label(std::int64_t sample) const;
   // Call before image() and label() where a sample is used in `epoch` (counted from 0). Puts down that this thread
-  // reads the sample's shard from here on (see runtime/rank_status), and at an epoch's first touch of a block compares
-  // it with the manifest: throws Error(bad_data) naming shard and block.
+  // reads the sample's shard from here on (see runtime/watch/rank_status), and at an epoch's first touch of a block
+  // compares it with the manifest: throws Error(bad_data) naming shard and block.
   void begin_reading(std::int64_t sample, std::int64_t epoch) const;
 
  private:

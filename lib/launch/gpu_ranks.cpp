@@ -9,11 +9,11 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "base/log.hpp"
-#include "base/number.hpp"
+#include "base/text/number.hpp"
 #include "device/device.hpp"
-#include "launch/launcher.hpp"
+#include "job/launcher.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,6 +1,6 @@
-// Options whose values are numbers. No other way declares one: so all of them take the same texts (base/number.hpp),
-// refuse the others in the same words, and none is converted by CLI11, which takes nan, reads 010 as eight and turns
-// 2^64 into 2^64 - 1.
+// Options whose values are numbers. No other way declares one: so all of them take the same texts
+// (base/text/number.hpp), refuse the others in the same words, and none is converted by CLI11, which takes nan, reads
+// 010 as eight and turns 2^64 into 2^64 - 1.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/number.hpp"
+#include "base/text/number.hpp"
 
 namespace lockstep {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "device/device.hpp"
-#include "train/recipe.hpp"
+#include "recipe/recipe.hpp"
 
 namespace lockstep {
 

@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "runtime/failure_report.hpp"
+#include "runtime/failure/failure_report.hpp"
 #include "runtime/versions.hpp"
 
 namespace lockstep {

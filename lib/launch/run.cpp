@@ -18,17 +18,17 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "base/hdf5.hpp"
+#include "base/io/hdf5.hpp"
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/mpi_session.hpp"
 #include "launch/local_gpus.hpp"
 #include "launch/parse.hpp"
-#include "runtime/crash_handler.hpp"
-#include "runtime/failure_report.hpp"
-#include "runtime/stop_signal.hpp"
-#include "runtime/watcher.hpp"
+#include "runtime/failure/crash_handler.hpp"
+#include "runtime/failure/failure_report.hpp"
+#include "runtime/stop/stop_signal.hpp"
+#include "runtime/watch/watcher.hpp"
 
 namespace lockstep {
 namespace {

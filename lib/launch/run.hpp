@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/ending.hpp"
 #include "runtime/session.hpp"
+#include "runtime/stop/ending.hpp"
 
 namespace lockstep {
 
@@ -29,15 +29,16 @@ concept HasDevice = requires(const Options& options) {
   { options.device_options() } -> std::convertible_to<DeviceOptions>;
 };
 
-// A program whose ranks tell how they get on (runtime/rank_status) says how long one may stand still. 0: for ever.
+// A program whose ranks tell how they get on (runtime/watch/rank_status) says how long one may stand still. 0: for
+// ever.
 template <class Options>
 concept HasHangTimeout = requires(const Options& options) {
   { options.hang_timeout_seconds() } -> std::convertible_to<double>;
 };
 
 // What SIGTERM, SIGUSR1 and SIGINT do to a program: end it at once, or make it stop in good order (see
-// runtime/stop_signal). The latter is for one whose body asks session.stop, between its phases and in its loop; it says
-// so by a member `static constexpr Stopping stopping`.
+// runtime/stop/stop_signal). The latter is for one whose body asks session.stop, between its phases and in its loop; it
+// says so by a member `static constexpr Stopping stopping`.
 enum class Stopping { at_once, in_order };
 template <class Options>
 concept SaysHowToStop = requires {
@@ -57,7 +58,7 @@ int run_program(int argc, char** argv, const Program& program);
 // Collective. Runs `body(session, options)` and returns the exit code of the program.
 //
 // A body that returns an Ending ends all ranks in good order with its code; every rank returns the same one. Unless the
-// code is 0 rank 0 reports the sentence (runtime/failure_report), and prints it where it tells of a failure.
+// code is 0 rank 0 reports the sentence (runtime/failure/failure_report), and prints it where it tells of a failure.
 //
 // --help and --version: printed by rank 0, code 0. A wrong option or value: one sentence by rank 0, code 2 on all
 // ranks. An exception of `body` ends the job with its Failure (std::bad_alloc: 70, others: 1) and is reported. One rank

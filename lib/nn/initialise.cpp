@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "device/cpu/parallel.hpp"
+#include "device/cpu/threads/parallel.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "device/cuda/cuda_launch.cuh"
+#include "device/cuda/launch/cuda_launch.cuh"
 #include "optim/cuda_flat_passes.hpp"
 
 namespace lockstep::cuda {

@@ -1,7 +1,7 @@
-// The passes of device/cuda/flat_kernels.hpp, queued on a stream.
+// The passes of device/cuda/passes/flat_kernels.hpp, queued on a stream.
 #pragma once
 
-#include "device/cuda/flat_kernels.hpp"
+#include "device/cuda/passes/flat_kernels.hpp"
 #include "optim/fixed_point.hpp"
 #include "optim/step_record.hpp"
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cassert>
 
-#include "device/cpu/parallel.hpp"
+#include "device/cpu/threads/parallel.hpp"
 
 namespace lockstep {
 

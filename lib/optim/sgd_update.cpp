@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "device/cpu/parallel.hpp"
+#include "device/cpu/threads/parallel.hpp"
 
 namespace lockstep {
 

@@ -6,7 +6,7 @@
 
 #include "comm/communicator.hpp"
 #include "device/device.hpp"
-#include "runtime/stop_signal.hpp"
+#include "runtime/stop/stop_signal.hpp"
 
 namespace lockstep {
 

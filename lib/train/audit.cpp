@@ -8,9 +8,9 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "dataset/hash.hpp"
-#include "runtime/rank_status.hpp"
-#include "runtime/rank_view.hpp"
+#include "dataset/shards/hash.hpp"
+#include "runtime/watch/rank_status.hpp"
+#include "runtime/watch/rank_view.hpp"
 
 namespace lockstep {
 namespace {

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "comm/communicator.hpp"
-#include "runtime/stop_signal.hpp"
-#include "train/checkpoint_plan.hpp"
-#include "train/checkpoint_writer.hpp"
-#include "train/set_aside.hpp"
+#include "files/checkpoint/checkpoint_writer.hpp"
+#include "files/folder/set_aside.hpp"
+#include "recipe/checkpoint_plan.hpp"
+#include "runtime/stop/stop_signal.hpp"
 
 namespace lockstep {
 

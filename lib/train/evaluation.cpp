@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/rank_status.hpp"
+#include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
 

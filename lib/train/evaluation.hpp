@@ -7,8 +7,8 @@
 
 #include "comm/communicator.hpp"
 #include "dataset/dataset.hpp"
-#include "dataset/load_onto.hpp"
-#include "train/model.hpp"
+#include "dataset/loading/load_onto.hpp"
+#include "step/model.hpp"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
 namespace lockstep {
 

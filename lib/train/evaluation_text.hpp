@@ -4,9 +4,9 @@
 #include <span>
 #include <string>
 
-#include "dataset/manifest.hpp"
+#include "dataset/shards/manifest.hpp"
+#include "files/model_file.hpp"
 #include "train/evaluation.hpp"
-#include "train/model_file.hpp"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "train/checkpoint.hpp"
+#include "files/checkpoint/checkpoint.hpp"
 
 namespace lockstep {
 

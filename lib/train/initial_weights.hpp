@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "train/checkpoint_plan.hpp"
-#include "train/model.hpp"
+#include "recipe/checkpoint_plan.hpp"
+#include "step/model.hpp"
 
 namespace lockstep {
 

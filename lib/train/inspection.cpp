@@ -10,13 +10,13 @@
 #include <system_error>
 #include <vector>
 
-#include "base/file.hpp"
-#include "base/hdf5.hpp"
-#include "base/json_text.hpp"
-#include "base/printable.hpp"
-#include "dataset/manifest.hpp"
-#include "dataset/shard.hpp"
-#include "train/checkpoint.hpp"
+#include "base/io/file.hpp"
+#include "base/io/hdf5.hpp"
+#include "base/text/json_text.hpp"
+#include "base/text/printable.hpp"
+#include "dataset/shards/manifest.hpp"
+#include "dataset/shards/shard.hpp"
+#include "files/checkpoint/checkpoint.hpp"
 
 namespace lockstep {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/descriptor.hpp"
-#include "train/folder_lock.hpp"
+#include "base/io/descriptor.hpp"
+#include "files/folder/folder_lock.hpp"
 
 namespace lockstep {
 

@@ -4,10 +4,10 @@
 #include <sstream>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/json_text.hpp"
+#include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
+#include "base/text/json_text.hpp"
 
 namespace lockstep {
 

@@ -7,13 +7,13 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "files/checkpoint/training_state.hpp"
+#include "files/folder/folder_lock.hpp"
+#include "files/folder/set_aside.hpp"
+#include "step/metrics.hpp"
 #include "train/evaluation.hpp"
-#include "train/folder_lock.hpp"
-#include "train/metrics.hpp"
 #include "train/metrics_log.hpp"
-#include "train/set_aside.hpp"
 #include "train/straggler.hpp"
-#include "train/training_state.hpp"
 
 namespace lockstep {
 

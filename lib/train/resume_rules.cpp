@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/error.hpp"
-#include "base/json_text.hpp"
+#include "base/text/json_text.hpp"
 #include "runtime/versions.hpp"
 
 namespace lockstep {

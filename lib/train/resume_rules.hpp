@@ -10,11 +10,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "dataset/manifest.hpp"
+#include "dataset/shards/manifest.hpp"
 #include "device/device.hpp"
+#include "files/checkpoint/checkpoint.hpp"
+#include "recipe/recipe.hpp"
 #include "runtime/session.hpp"
-#include "train/checkpoint.hpp"
-#include "train/recipe.hpp"
 
 namespace lockstep {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "runtime/rank_status.hpp"
+#include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
 

@@ -32,7 +32,7 @@ struct Straggler {
 // The rank that arrives last. `ranks` by rank, at least one.
 Straggler find_straggler(std::span<const StepTimes> ranks);
 
-// Reads the record of this rank (runtime/rank_status), whose phases must be those of the arithmetic: so on a CPU.
+// Reads the record of this rank (runtime/watch/rank_status), whose phases must be those of the arithmetic: so on a CPU.
 class StragglerWatch {
  public:
   explicit StragglerWatch(const Communicator& world) : world_(world) {}

@@ -8,9 +8,9 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "dataset/load_onto.hpp"
-#include "runtime/failure_report.hpp"
-#include "runtime/rank_status.hpp"
+#include "dataset/loading/load_onto.hpp"
+#include "runtime/failure/failure_report.hpp"
+#include "runtime/watch/rank_status.hpp"
 #include "train/audit.hpp"
 #include "train/initial_weights.hpp"
 #include "train/resume_rules.hpp"

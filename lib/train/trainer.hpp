@@ -8,16 +8,16 @@
 #include <string>
 
 #include "dataset/dataset.hpp"
-#include "runtime/ending.hpp"
+#include "job/time_limit.hpp"
+#include "recipe/recipe.hpp"
 #include "runtime/session.hpp"
-#include "runtime/stop_signal.hpp"
-#include "runtime/time_limit.hpp"
+#include "runtime/stop/ending.hpp"
+#include "runtime/stop/stop_signal.hpp"
+#include "step/training_step.hpp"
 #include "train/checkpointing.hpp"
 #include "train/evaluation.hpp"
-#include "train/recipe.hpp"
 #include "train/reporter.hpp"
 #include "train/straggler.hpp"
-#include "train/training_step.hpp"
 
 namespace lockstep {
 

@@ -1,7 +1,7 @@
 // How a training ends: stopped early, or done; with its last checkpoint either way.
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "runtime/rank_status.hpp"
+#include "runtime/watch/rank_status.hpp"
 #include "train/trainer.hpp"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mount.h>

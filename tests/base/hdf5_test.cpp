@@ -1,11 +1,11 @@
-#include "base/hdf5.hpp"
+#include "base/io/hdf5.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <thread>
 
-#include "base/hdf5_memory.hpp"
+#include "base/io/hdf5_memory.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/json_text.hpp"
+#include "base/text/json_text.hpp"
 
 #include <gtest/gtest.h>
 

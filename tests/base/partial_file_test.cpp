@@ -1,4 +1,4 @@
-#include "base/partial_file.hpp"
+#include "base/io/partial_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <fstream>
 #include <set>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {

@@ -1,10 +1,10 @@
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
 #include <gtest/gtest.h>
 
 #include "base/log.hpp"
 #include "base/random.hpp"
-#include "base/utf8.hpp"
+#include "base/text/utf8.hpp"
 
 namespace lockstep {
 namespace {

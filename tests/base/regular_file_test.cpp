@@ -1,4 +1,4 @@
-#include "base/regular_file.hpp"
+#include "base/io/regular_file.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/mapped_file.hpp"
+#include "base/io/file.hpp"
+#include "base/io/mapped_file.hpp"
 #include "support/special_files.hpp"
 
 namespace lockstep {

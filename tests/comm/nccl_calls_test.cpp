@@ -15,7 +15,7 @@
 
 #include "base/error.hpp"
 #include "comm/nccl_all_reducer.hpp"
-#include "device/cuda/mark_kernels.hpp"
+#include "device/cuda/passes/mark_kernels.hpp"
 #include "device/cuda/side_stream.hpp"
 #include "support/hosted_cuda_device.hpp"
 #include "support/noted_cuda.hpp"

@@ -8,7 +8,7 @@
 
 #include "comm/mpi_all_reducer.hpp"
 #include "comm/staged_all_reducer.hpp"
-#include "device/cuda/mark_kernels.hpp"
+#include "device/cuda/passes/mark_kernels.hpp"
 #include "device/cuda/side_stream.hpp"
 #include "support/hosted_cuda_device.hpp"
 #include "support/noted_cuda.hpp"

@@ -1,4 +1,4 @@
-#include "dataset/augment.hpp"
+#include "dataset/loading/augment.hpp"
 
 #include <gtest/gtest.h>
 

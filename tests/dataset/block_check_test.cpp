@@ -1,4 +1,4 @@
-#include "dataset/block_check.hpp"
+#include "dataset/shards/block_check.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "dataset/hash.hpp"
+#include "base/io/file.hpp"
+#include "dataset/shards/hash.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {

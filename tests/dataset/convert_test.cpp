@@ -1,14 +1,14 @@
 // On any number of ranks: what conversion writes is the same, whole, and continues where it was interrupted.
-#include "dataset/convert.hpp"
+#include "dataset/shards/convert.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "dataset/hash.hpp"
-#include "dataset/shard.hpp"
-#include "dataset/verify.hpp"
+#include "dataset/shards/hash.hpp"
+#include "dataset/shards/shard.hpp"
+#include "dataset/shards/verify.hpp"
 #include "support/small_cifar.hpp"
 #include "support/temporary_folder.hpp"
 

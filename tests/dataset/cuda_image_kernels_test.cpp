@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "dataset/augment.hpp"
-#include "device/cuda/image_kernels.hpp"
-#include "device/cuda/launch.hpp"
+#include "dataset/loading/augment.hpp"
+#include "device/cuda/launch/launch.hpp"
+#include "device/cuda/passes/image_kernels.hpp"
 #include "device/cuda/with_dtype.hpp"
 #include "support/cpu_fixture.hpp"
 

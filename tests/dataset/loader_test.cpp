@@ -1,4 +1,4 @@
-#include "dataset/loader.hpp"
+#include "dataset/loading/loader.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "dataset/load_onto.hpp"
-#include "dataset/sampler.hpp"
+#include "dataset/loading/load_onto.hpp"
+#include "dataset/loading/sampler.hpp"
 #include "support/small_data_set.hpp"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "dataset/manifest.hpp"
+#include "dataset/shards/manifest.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "support/mutation.hpp"
 #include "support/small_data_set.hpp"
 #include "support/temporary_folder.hpp"

@@ -1,4 +1,4 @@
-#include "dataset/part_ring.hpp"
+#include "dataset/loading/part_ring.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What a GPU makes of raw parts, against the batches that the CPU's loader gives.
-#include "dataset/raw_part.hpp"
+#include "dataset/loading/raw_part.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "device/cuda/launch.hpp"
+#include "device/cuda/launch/launch.hpp"
 #include "support/cpu_fixture.hpp"
 #include "support/small_data_set.hpp"
 

@@ -1,4 +1,4 @@
-#include "dataset/sampler.hpp"
+#include "dataset/loading/sampler.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "dataset/shard.hpp"
+#include "dataset/shards/shard.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "dataset/hash.hpp"
+#include "base/io/file.hpp"
+#include "dataset/shards/hash.hpp"
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 

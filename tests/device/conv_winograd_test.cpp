@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "base/random.hpp"
-#include "device/cpu/winograd_kernels.hpp"
+#include "device/cpu/conv/winograd/winograd_kernels.hpp"
 #include "support/conv_case.hpp"
 
 namespace lockstep::cpu {

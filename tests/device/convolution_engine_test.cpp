@@ -1,4 +1,4 @@
-#include "device/cpu/convolution_engine.hpp"
+#include "device/cpu/conv/convolution_engine.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "device/cpu/cpu_layout.hpp"
+#include "device/cpu/layout/cpu_layout.hpp"
 #include "support/cpu_fixture.hpp"
 #include "support/naive_convolution.hpp"
 

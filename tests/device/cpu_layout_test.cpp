@@ -1,4 +1,4 @@
-#include "device/cpu/cpu_layout.hpp"
+#include "device/cpu/layout/cpu_layout.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
-#include "device/cuda/flat_kernels.hpp"
-#include "device/cuda/launch.hpp"
-#include "device/cuda/norm_kernels.hpp"
+#include "device/cuda/launch/launch.hpp"
+#include "device/cuda/norm/norm_kernels.hpp"
+#include "device/cuda/passes/flat_kernels.hpp"
 #include "support/cpu_fixture.hpp"
 
 namespace lockstep::cuda {

@@ -1,4 +1,4 @@
-#include "device/cuda/cuda_layout.hpp"
+#include "device/cuda/layout/cuda_layout.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "device/cpu/direct_geometry.hpp"
+#include "device/cpu/conv/direct/direct_geometry.hpp"
 
 #include <gtest/gtest.h>
 

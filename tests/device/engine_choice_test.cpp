@@ -1,4 +1,4 @@
-#include "device/cuda/engine_choice.hpp"
+#include "device/cuda/conv/engine_choice.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which instruction set a device computes with, and what it says of it.
-#include "device/cpu/instruction_set.hpp"
+#include "device/cpu/instruction_sets/instruction_set.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

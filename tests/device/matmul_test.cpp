@@ -1,4 +1,4 @@
-#include "device/cpu/matmul.hpp"
+#include "device/cpu/products/matmul.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

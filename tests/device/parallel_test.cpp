@@ -1,4 +1,4 @@
-#include "device/cpu/parallel.hpp"
+#include "device/cpu/threads/parallel.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "device/cpu/product_loops.hpp"
+#include "device/cpu/products/product_loops.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "device/cpu/direct_geometry.hpp"
+#include "device/cpu/conv/direct/direct_geometry.hpp"
 #include "device/host_device.hpp"
 #include "support/cpu_fixture.hpp"
 

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <thread>
 
-#include "device/cuda/launch.hpp"
-#include "device/cuda/mark_kernels.hpp"
+#include "device/cuda/launch/launch.hpp"
+#include "device/cuda/passes/mark_kernels.hpp"
 
 namespace lockstep::cuda {
 namespace {

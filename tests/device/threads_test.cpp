@@ -1,4 +1,4 @@
-#include "device/cpu/threads.hpp"
+#include "device/cpu/threads/threads.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>

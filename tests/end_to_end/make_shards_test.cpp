@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "support/program.hpp"
 #include "support/small_cifar.hpp"
 #include "support/temporary_folder.hpp"

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "support/program.hpp"
 #include "support/small_data_set.hpp"
 #include "support/temporary_folder.hpp"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Text becomes a number in one place: numbers_test.py ROOT
 
-Sources of lib/, apps/ and bench/ call lib/base/number.hpp instead of the C and C++ libraries' conversions, each of
+Sources of lib/, apps/ and bench/ call lib/base/text/number.hpp instead of the C and C++ libraries' conversions, each of
 which takes something that people do not mean (nan, 010 for eight, -1 for 2^64 - 1, the number in front of a typing
 mistake), and no option of theirs is converted or checked by CLI11. tests/end_to_end/option_values_test.py asks the
 programs themselves.
@@ -17,10 +17,10 @@ BY_CLI11 = re.compile(r"\bCLI::(?:Range|Bound|Number|PositiveNumber|NonNegativeN
                       r"|add_option_function<(?!std::string>|std::vector<std::string>>)")
 # Numbers that no people write, and why they are read as they are.
 OTHERS = {
-    "lib/base/number.cpp": "the place",
-    "lib/device/cuda/engine_choice.cpp": "a line of a plan, which takes one number after another off its front",
-    "lib/train/checkpoint_folder.cpp": "names of our own files: exactly twelve digits",
-    "lib/runtime/node_link.cpp": "from our own ranks",
+    "lib/base/text/number.cpp": "the place",
+    "lib/device/cuda/conv/engine_choice.cpp": "a line of a plan, which takes one number after another off its front",
+    "lib/files/checkpoint/checkpoint_folder.cpp": "names of our own files: exactly twelve digits",
+    "lib/runtime/link/node_link.cpp": "from our own ranks",
     "bench/process_facts.hpp": "from /proc",
 }
 
@@ -32,7 +32,7 @@ def without_comments(text):
 def faults_of(name, text):
     for number, line in enumerate(without_comments(text).split("\n"), 1):
         if name not in OTHERS and CONVERSION.search(line):
-            yield f"{name}:{number}: converts text to a number by itself; use base/number.hpp"
+            yield f"{name}:{number}: converts text to a number by itself; use base/text/number.hpp"
         if BY_CLI11.search(line):
             yield f"{name}:{number}: CLI11 converts or checks a number; use launch/number_option.hpp"
 

@@ -19,11 +19,11 @@ LONG_PUBLIC_HEADER = 120
 # What files of others make dangerous, and where it may be called: there with care, or on files in /proc.
 CAREFUL = {
     re.compile(r"(?<![\w.])(::)?(open|openat|fopen|gzopen|H5Fopen)\(|\b[io]?fstream\b"): {
-        "lib/base/file.cpp", "lib/base/hdf5.cpp", "lib/base/log.cpp", "lib/base/partial_file.cpp",
-        "lib/base/regular_file.cpp", "lib/comm/shared_segment.cpp", "lib/device/cpu/cpu_device.cpp",
-        "lib/device/cpu/threads.cpp", "lib/runtime/failure_report.cpp", "lib/train/folder_lock.cpp",
-        "lib/train/metrics_log.cpp", "lib/train/tensor_file_reader.cpp"},
-    re.compile(r"\.dump\("): {"lib/base/json_text.cpp"},
+        "lib/base/io/file.cpp", "lib/base/io/hdf5.cpp", "lib/base/log.cpp", "lib/base/io/partial_file.cpp",
+        "lib/base/io/regular_file.cpp", "lib/comm/shared_segment.cpp", "lib/device/cpu/cpu_device.cpp",
+        "lib/device/cpu/threads/threads.cpp", "lib/runtime/failure/failure_report.cpp", "lib/files/folder/folder_lock.cpp",
+        "lib/train/metrics_log.cpp", "lib/files/tensor_file_reader.cpp"},
+    re.compile(r"\.dump\("): {"lib/base/text/json_text.cpp"},
 }
 
 
@@ -73,7 +73,7 @@ def faults_of(path, root):
         for call, places in CAREFUL.items():
             found = call.search(re.sub(r"//.*", "", text))
             if found and name.as_posix() not in places:
-                yield f"{name}: '{found.group()}' (see base/regular_file, partial_file and json_text)"
+                yield f"{name}: '{found.group()}' (see base/io/regular_file, partial_file and json_text)"
     if path.suffix in {".cpp", ".hpp"} and not named_in_cmake(path, root):
         yield f"{name}: in no CMakeLists.txt"
 

@@ -19,8 +19,8 @@
 #include "base/log.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
-#include "runtime/failure_report.hpp"
-#include "runtime/rank_status.hpp"
+#include "runtime/failure/failure_report.hpp"
+#include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
 namespace {

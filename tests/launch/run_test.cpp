@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/hdf5.hpp"
+#include "base/io/hdf5.hpp"
 
 namespace lockstep::testing {
 

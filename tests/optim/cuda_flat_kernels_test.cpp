@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "device/cuda/launch.hpp"
+#include "device/cuda/launch/launch.hpp"
 #include "optim/cuda_flat_passes.hpp"
 #include "optim/flat_sums.hpp"
 #include "optim/sgd_update.hpp"

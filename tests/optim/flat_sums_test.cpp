@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "device/cpu/parallel.hpp"
+#include "device/cpu/threads/parallel.hpp"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "device/cpu/parallel.hpp"
+#include "device/cpu/threads/parallel.hpp"
 
 namespace lockstep {
 namespace {

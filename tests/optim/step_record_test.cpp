@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "device/cuda/launch.hpp"
+#include "device/cuda/launch/launch.hpp"
 #include "optim/cuda_flat_passes.hpp"
 #include "optim/flat_updates.hpp"
 

@@ -1,4 +1,4 @@
-#include "runtime/failure_report.hpp"
+#include "runtime/failure/failure_report.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {

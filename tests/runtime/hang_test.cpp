@@ -1,4 +1,4 @@
-#include "runtime/hang.hpp"
+#include "runtime/watch/hang.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/line_listener.hpp"
+#include "runtime/link/line_listener.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/descriptor.hpp"
+#include "base/io/descriptor.hpp"
 
 namespace lockstep {
 namespace {

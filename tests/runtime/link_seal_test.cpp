@@ -1,4 +1,4 @@
-#include "runtime/link_seal.hpp"
+#include "runtime/link/link_seal.hpp"
 
 #include <gtest/gtest.h>
 

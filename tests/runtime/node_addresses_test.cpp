@@ -1,4 +1,4 @@
-#include "runtime/node_addresses.hpp"
+#include "runtime/link/node_addresses.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>

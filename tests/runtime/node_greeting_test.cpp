@@ -1,5 +1,5 @@
 // Nodes that find each other, and those who are none: liars, floods, and one who stands between.
-#include "runtime/node_greeting.hpp"
+#include "runtime/link/node_greeting.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/link_seal.hpp"
+#include "runtime/link/link_seal.hpp"
 #include "support/door.hpp"
 
 namespace lockstep {

@@ -1,5 +1,5 @@
 // The ranks of one machine as if each sat on a node of its own.
-#include "runtime/node_link.hpp"
+#include "runtime/link/node_link.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/descriptor.hpp"
+#include "base/io/descriptor.hpp"
 #include "base/log.hpp"
 
 namespace lockstep {

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 

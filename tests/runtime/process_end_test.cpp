@@ -1,4 +1,4 @@
-#include "runtime/process_end.hpp"
+#include "runtime/watch/process_end.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -7,7 +7,7 @@
 
 #include <csignal>
 
-#include "base/descriptor.hpp"
+#include "base/io/descriptor.hpp"
 
 namespace lockstep {
 namespace {

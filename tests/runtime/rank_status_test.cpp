@@ -1,4 +1,4 @@
-#include "runtime/rank_status.hpp"
+#include "runtime/watch/rank_status.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <string_view>
 #include <thread>
 
-#include "runtime/hang.hpp"
-#include "runtime/rank_view.hpp"
+#include "runtime/watch/hang.hpp"
+#include "runtime/watch/rank_view.hpp"
 
 namespace lockstep {
 namespace {

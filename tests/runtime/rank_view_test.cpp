@@ -1,4 +1,4 @@
-#include "runtime/rank_view.hpp"
+#include "runtime/watch/rank_view.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

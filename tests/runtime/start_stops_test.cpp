@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "runtime/ending.hpp"
-#include "runtime/stop_signal.hpp"
+#include "runtime/stop/ending.hpp"
+#include "runtime/stop/stop_signal.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,12 +1,12 @@
-#include "runtime/stop_signal.hpp"
+#include "runtime/stop/stop_signal.hpp"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <thread>
 
-#include "base/descriptor.hpp"
-#include "runtime/wake.hpp"
+#include "base/io/descriptor.hpp"
+#include "runtime/watch/wake.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/wake.hpp"
+#include "runtime/watch/wake.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "base/descriptor.hpp"
+#include "base/io/descriptor.hpp"
 
 namespace lockstep {
 namespace {

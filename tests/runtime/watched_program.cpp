@@ -17,8 +17,8 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/mpi_session.hpp"
-#include "runtime/failure_report.hpp"
-#include "runtime/watcher.hpp"
+#include "runtime/failure/failure_report.hpp"
+#include "runtime/watch/watcher.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,5 +1,5 @@
 // What is told of ranks on other nodes: deaths, failures, hangs and silence. Of ranks of one node: tests/launch.
-#include "runtime/watcher.hpp"
+#include "runtime/watch/watcher.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "device/cpu/conv_kernel.hpp"
+#include "device/cpu/conv/conv_kernel.hpp"
 #include "support/cpu_fixture.hpp"
 #include "support/guarded_tensor.hpp"
 #include "support/naive_convolution.hpp"

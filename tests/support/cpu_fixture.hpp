@@ -14,8 +14,8 @@
 
 #include "base/random.hpp"
 #include "device/cpu/cpu_context.hpp"
-#include "device/cpu/cpu_layout.hpp"
-#include "device/cpu/vector_loops.hpp"
+#include "device/cpu/layout/cpu_layout.hpp"
+#include "device/cpu/passes/vector_loops.hpp"
 
 namespace lockstep::cpu {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "device/cpu/instruction_set.hpp"
+#include "device/cpu/instruction_sets/instruction_set.hpp"
 #include "device/device.hpp"
 #include "support/hosted_cuda_device.hpp"
 

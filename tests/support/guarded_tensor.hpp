@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "device/cpu/cpu_layout.hpp"
+#include "device/cpu/layout/cpu_layout.hpp"
 #include "device/tensor.hpp"
 #include "support/guarded_memory.hpp"
 

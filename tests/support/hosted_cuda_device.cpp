@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "device/cpu/reserved_memory.hpp"
-#include "device/cuda/cuda_layout.hpp"
-#include "device/cuda/flat_kernels.hpp"
-#include "device/cuda/kernel_ops_definitions.hpp"
+#include "device/cuda/layout/cuda_layout.hpp"
+#include "device/cuda/passes/flat_kernels.hpp"
+#include "device/cuda/passes/kernel_ops_definitions.hpp"
 #include "support/naive_convolution.hpp"
 
 namespace lockstep {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "base/random.hpp"
 
 namespace lockstep {

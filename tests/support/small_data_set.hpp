@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "base/random.hpp"
-#include "dataset/hash.hpp"
-#include "dataset/manifest.hpp"
-#include "dataset/shard.hpp"
+#include "dataset/shards/hash.hpp"
+#include "dataset/shards/manifest.hpp"
+#include "dataset/shards/shard.hpp"
 
 namespace lockstep {
 

@@ -14,8 +14,8 @@
 #include <functional>
 #include <string>
 
-#include "base/descriptor.hpp"
 #include "base/error.hpp"
+#include "base/io/descriptor.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {

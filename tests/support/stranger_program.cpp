@@ -34,7 +34,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/descriptor.hpp"
+#include "base/io/descriptor.hpp"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "train/model.hpp"
+#include "step/model.hpp"
 
 namespace lockstep {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <map>
 
+#include "files/checkpoint/checkpoint.hpp"
 #include "nn/initialise.hpp"
 #include "support/temporary_folder.hpp"
-#include "train/checkpoint.hpp"
-#include "words_of.hpp"
+#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {

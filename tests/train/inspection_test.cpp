@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "small_checkpoint.hpp"
+#include "support/small_checkpoint.hpp"
 #include "support/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 #include "train/evaluation.hpp"

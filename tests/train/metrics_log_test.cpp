@@ -8,11 +8,11 @@
 #include <fstream>
 #include <string>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
-#include "words_of.hpp"
+#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {

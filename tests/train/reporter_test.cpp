@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
-#include "words_of.hpp"
+#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "device/cpu/instruction_set.hpp"
-#include "words_of.hpp"
+#include "device/cpu/instruction_sets/instruction_set.hpp"
+#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {

@@ -7,16 +7,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/file.hpp"
-#include "dataset/convert.hpp"
+#include "base/io/file.hpp"
 #include "dataset/dataset.hpp"
+#include "dataset/shards/convert.hpp"
+#include "dataset/shards/verify.hpp"
 #include "dataset/sources/sample_source.hpp"
-#include "dataset/verify.hpp"
+#include "files/checkpoint/checkpoint_folder.hpp"
 #include "runtime/plan_file.hpp"
-#include "small_checkpoint.hpp"
+#include "support/small_checkpoint.hpp"
 #include "support/small_cifar.hpp"
 #include "support/small_data_set.hpp"
-#include "train/checkpoint_folder.hpp"
 #include "train/inspection.hpp"
 
 namespace lockstep {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/rank_status.hpp"
+#include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
 namespace {

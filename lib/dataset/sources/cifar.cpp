@@ -4,7 +4,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "dataset/sources/sample_source.hpp"
 

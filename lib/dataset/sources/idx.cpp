@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 #include "base/system_failure.hpp"
 #include "dataset/sources/sample_source.hpp"
 

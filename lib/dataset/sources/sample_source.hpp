@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "dataset/manifest.hpp"
+#include "dataset/shards/manifest.hpp"
 #include "nn/sample_shape.hpp"
 
 namespace lockstep {

@@ -7,9 +7,9 @@
 #include <fstream>
 
 #include "base/error.hpp"
-#include "device/cpu/cpu_layout.hpp"
-#include "device/cpu/parallel.hpp"
-#include "device/cpu/threads.hpp"
+#include "device/cpu/layout/cpu_layout.hpp"
+#include "device/cpu/threads/parallel.hpp"
+#include "device/cpu/threads/threads.hpp"
 
 namespace lockstep::cpu {
 namespace {

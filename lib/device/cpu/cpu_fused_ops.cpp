@@ -1,8 +1,8 @@
 #include "device/cpu/cpu_fused_ops.hpp"
 
-#include "device/cpu/cpu_layout.hpp"
-#include "device/cpu/norm.hpp"
-#include "device/cpu/norm_table.hpp"
+#include "device/cpu/layout/cpu_layout.hpp"
+#include "device/cpu/norm/norm.hpp"
+#include "device/cpu/norm/norm_table.hpp"
 
 namespace lockstep::cpu {
 namespace {

@@ -1,9 +1,9 @@
 // The fused operations of the CPU: norms inside the convolutions' own passes over their maps.
 #pragma once
 
-#include "device/cpu/convolution_engine.hpp"
+#include "device/cpu/conv/convolution_engine.hpp"
 #include "device/cpu/cpu_context.hpp"
-#include "device/cpu/vector_loops.hpp"
+#include "device/cpu/passes/vector_loops.hpp"
 #include "device/fused_ops.hpp"
 
 namespace lockstep::cpu {

@@ -2,9 +2,9 @@
 
 #include <cassert>
 
-#include "device/cpu/feature_passes.hpp"
-#include "device/cpu/norm.hpp"
-#include "device/cpu/plain_passes.hpp"
+#include "device/cpu/norm/norm.hpp"
+#include "device/cpu/passes/feature_passes.hpp"
+#include "device/cpu/passes/plain_passes.hpp"
 
 namespace lockstep::cpu {
 

@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "device/cpu/convolution_engine.hpp"
+#include "device/cpu/conv/convolution_engine.hpp"
 #include "device/cpu/cpu_context.hpp"
 #include "device/cpu/cpu_fused_ops.hpp"
-#include "device/cpu/matmul.hpp"
-#include "device/cpu/vector_loops.hpp"
+#include "device/cpu/passes/vector_loops.hpp"
+#include "device/cpu/products/matmul.hpp"
 #include "device/ops.hpp"
 
 namespace lockstep::cpu {

@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "base/io/file.hpp"
 
 namespace lockstep::cpu {
 

@@ -5,10 +5,10 @@
 #include <cassert>
 
 #include "device/cuda/check_cuda.hpp"
-#include "device/cuda/cuda_layout.hpp"
-#include "device/cuda/find_kernel.hpp"
 #include "device/cuda/gpu_choice.hpp"
 #include "device/cuda/graph_recording.hpp"
+#include "device/cuda/launch/find_kernel.hpp"
+#include "device/cuda/layout/cuda_layout.hpp"
 #include "device/cuda/memory_share.hpp"
 #include "device/cuda/pinned_readback.hpp"
 #include "device/cuda/plan_conditions.hpp"

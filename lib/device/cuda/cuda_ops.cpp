@@ -3,8 +3,8 @@
 #include <array>
 #include <cassert>
 
-#include "device/cuda/cuda_layout.hpp"
 #include "device/cuda/half_precision.hpp"
+#include "device/cuda/layout/cuda_layout.hpp"
 
 namespace lockstep::cuda {
 namespace {

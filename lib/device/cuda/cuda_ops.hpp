@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "device/cuda/convolution_engine.hpp"
-#include "device/cuda/kernel_ops.hpp"
+#include "device/cuda/conv/convolution_engine.hpp"
 #include "device/cuda/library_context.hpp"
 #include "device/cuda/matmul.hpp"
+#include "device/cuda/passes/kernel_ops.hpp"
 
 namespace lockstep::cuda {
 

@@ -1,6 +1,6 @@
-#include "device/cuda/cuda_launch.cuh"
-#include "device/cuda/flat_kernels.hpp"
 #include "device/cuda/half_precision.hpp"
+#include "device/cuda/launch/cuda_launch.cuh"
+#include "device/cuda/passes/flat_kernels.hpp"
 #include "device/cuda/with_dtype.hpp"
 
 namespace lockstep::cuda {

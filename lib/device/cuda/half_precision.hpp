@@ -1,7 +1,7 @@
 // Flat arrays between fp32 and the half precision in which a library computes or a network carries them.
 #pragma once
 
-#include "device/cuda/launch.hpp"
+#include "device/cuda/launch/launch.hpp"
 #include "device/ops.hpp"
 
 namespace lockstep::cuda {

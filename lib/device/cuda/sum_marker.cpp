@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "device/cuda/mark_sum.hpp"
+#include "device/cuda/passes/mark_sum.hpp"
 
 namespace lockstep::cuda {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "device/cuda/mark_kernels.hpp"
+#include "device/cuda/passes/mark_kernels.hpp"
 #include "device/cuda/side_stream.hpp"
 #include "device/device.hpp"
 

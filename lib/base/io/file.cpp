@@ -1,0 +1,134 @@
+#include "base/io/file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/descriptor.hpp"
+#include "base/system_failure.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void throw_unwritable(const fs::path& path, int error_number) {
+  throw system_failure(fmt::format("cannot write '{}'", path.string()), error_number, Access::writing);
+}
+
+bool write_all(int file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+// Removes a file on the way out of a scope.
+class Removal {
+ public:
+  explicit Removal(fs::path path) : path_(std::move(path)) {}
+  Removal(const Removal&) = delete;
+  Removal& operator=(const Removal&) = delete;
+  ~Removal() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  void cancel() { path_.clear(); }
+
+ private:
+  fs::path path_;
+};
+
+// Some file systems cannot sync a directory and say EINVAL; the rename is then as safe as it gets.
+bool sync_directory(const fs::path& directory) {
+  Descriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return opened >= 0 && (::fsync(opened) == 0 || errno == EINVAL);
+}
+
+[[noreturn]] void throw_unreadable(const fs::path& path, int error_number) {
+  throw Error(Failure::usage, fmt::format("cannot read '{}': {}. Check the path and its permissions.", path.string(),
+                                          system_words(error_number)));
+}
+
+[[noreturn]] void throw_too_large(const fs::path& path, std::size_t limit_bytes) {
+  throw Error(Failure::bad_data,
+              fmt::format("'{}' is larger than {} bytes (no such file is expected to be). Is it the right file?",
+                          path.string(), limit_bytes));
+}
+
+// The first `most_bytes` of the file, or all of it.
+std::string read_up_to(const fs::path& path, const RegularFile& file, std::size_t most_bytes) {
+  std::string text(most_bytes, '\0');
+  std::size_t length = 0;
+  while (length < most_bytes) {
+    const ssize_t got = ::read(file.descriptor(), text.data() + length, most_bytes - length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_unreadable(path, errno);
+    if (got == 0) break;
+    length += static_cast<std::size_t>(got);
+  }
+  text.resize(length);
+  return text;
+}
+
+}  // namespace
+
+std::string system_words(int error_number) { return std::generic_category().message(error_number); }
+
+void write_file_atomically(const fs::path& path, std::span<const std::byte> bytes) {
+  write_file_atomically(path, bytes, [] {});
+}
+
+void write_file_atomically(const fs::path& path, std::span<const std::byte> bytes,
+                           const std::function<void()>& before_rename) {
+  require_replaceable(path);
+  auto [partial, file] = create_partial_file(path);
+  if (file < 0) throw_unwritable(path, errno);
+  Removal removal(partial);
+  if (!write_all(file, bytes) || ::fsync(file) != 0 || !file.close()) throw_unwritable(path, errno);
+  before_rename();
+  if (::rename(partial.c_str(), path.c_str()) != 0) throw_unwritable(path, errno);
+  removal.cancel();
+  if (!sync_directory(path.has_parent_path() ? path.parent_path() : ".")) throw_unwritable(path, errno);
+}
+
+void write_file_atomically(const fs::path& path, std::string_view text) {
+  write_file_atomically(path, std::as_bytes(std::span(text)));
+}
+
+bool is_absent(const fs::path& path) {
+  std::error_code reason;
+  return fs::status(path, reason).type() == fs::file_type::not_found;
+}
+
+RegularFile open_to_read(const fs::path& path) try {
+  return RegularFile(path);
+} catch (const std::system_error& reason) {
+  throw_unreadable(path, reason.code().value());
+}
+
+std::string read_file(const fs::path& path, std::size_t limit_bytes) {
+  const RegularFile file = open_to_read(path);
+  if (file.bytes() > limit_bytes) throw_too_large(path, limit_bytes);
+  // One byte more is asked for: it tells whether the file has become longer.
+  std::string text = read_up_to(path, file, file.bytes() + 1);
+  require(text.size() == file.bytes(), Failure::other,
+          "'{}' became {} than its {} bytes while it was read. Wait for whoever writes it, and run again.",
+          path.string(), text.size() < file.bytes() ? "shorter" : "longer", file.bytes());
+  return text;
+}
+
+std::string read_live_file(const fs::path& path, std::size_t limit_bytes) {
+  std::string text = read_up_to(path, open_to_read(path), limit_bytes + 1);
+  if (text.size() > limit_bytes) throw_too_large(path, limit_bytes);
+  return text;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,32 @@
+#include "base/io/hdf5.hpp"
+
+namespace lockstep {
+
+std::string hdf5_words() {
+  std::string words;
+  const auto append = [](unsigned, const H5E_error2_t* entry, void* text) -> herr_t {
+    auto& line = *static_cast<std::string*>(text);
+    // Behind this stand the date, with the end of a line in it, and flags.
+    constexpr std::string_view details = ": time = ";
+    std::string_view description = entry->desc ? entry->desc : "";
+    description = description.substr(0, description.find(details));
+    if (description.empty() || line.ends_with(description)) return 0;
+    if (!line.empty()) line += ": ";
+    line += description;
+    return 0;
+  };
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, append, &words);
+  H5Eclear2(H5E_DEFAULT);
+  return words.empty() ? "no reason given" : words;
+}
+
+Hid<H5Fclose> open_hdf5(const RegularFile& file) {
+  const Hid<H5Pclose> access(check_h5(H5Pcreate(H5P_FILE_ACCESS), "make an access list"));
+  check_h5(H5Pset_file_locking(access, false, true), "do without file locks");
+  const std::string name = fmt::format("/proc/self/fd/{}", file.descriptor());
+  return Hid<H5Fclose>(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access));
+}
+
+void silence_hdf5() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+
+}  // namespace lockstep

@@ -1,0 +1,58 @@
+#include "base/io/regular_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+namespace {
+
+const char* kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "directory";
+  if (S_ISFIFO(mode)) return "pipe";
+  if (S_ISSOCK(mode)) return "socket";
+  return "device";
+}
+
+void check(bool condition) {
+  if (!condition) throw std::system_error(errno, std::generic_category());
+}
+
+void require_regular(const std::filesystem::path& path, mode_t mode) {
+  require(S_ISREG(mode), Failure::usage, "'{}' is a {} (only a regular file can be read). Is it the right path?",
+          path.string(), kind_of(mode));
+}
+
+// Looked at before it is opened: opening alone does something to some devices, and fails for a socket.
+int open_regular(const std::filesystem::path& path) {
+  struct stat status {};
+  check(::stat(path.c_str(), &status) == 0);
+  require_regular(path, status.st_mode);
+  return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+}  // namespace
+
+RegularFile::RegularFile(const std::filesystem::path& path) : descriptor_(open_regular(path)) {
+  check(descriptor_ >= 0);
+  // Looked at again: another may have taken its place.
+  struct stat status {};
+  check(::fstat(descriptor_, &status) == 0);
+  require_regular(path, status.st_mode);
+  check(::fcntl(descriptor_, F_SETFL, O_RDONLY) == 0);  // reads wait for the disk again
+  bytes_ = static_cast<std::size_t>(status.st_size);
+}
+
+void require_replaceable(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) return;
+  throw Error(Failure::usage,
+              fmt::format("cannot write '{}': it is a {} (a file would take its place). Choose another name.",
+                          path.string(), kind_of(status.st_mode)));
+}
+
+}  // namespace lockstep

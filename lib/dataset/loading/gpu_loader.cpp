@@ -1,0 +1,184 @@
+#include "dataset/loading/gpu_loader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "dataset/loading/cuda_image_pass.hpp"
+#include "dataset/loading/part_ring.hpp"
+#include "device/cuda/check_cuda.hpp"
+#include "device/cuda/side_stream.hpp"
+
+namespace lockstep {
+namespace {
+
+using cuda::check_cuda;
+using cuda::SampleView;
+
+std::int64_t sample_bytes(const Dataset& dataset) {
+  const SampleShape& shape = dataset.manifest().shape;
+  return shape.height * shape.width * shape.channels;
+}
+
+// Views, pixels and labels of a part, one behind another, in host memory or on the GPU.
+struct PartLayout {
+  PartLayout(const LoaderSource& source, PixelSource pixels)
+      : places(source.places),
+        pixel_bytes(pixels == PixelSource::travelling ? places * sample_bytes(*source.dataset) : 0),
+        label_count(pixels == PixelSource::travelling ? places : 0) {}
+
+  std::int64_t labels_at() const { return places * std::int64_t{sizeof(SampleView)}; }
+  std::int64_t pixels_at() const { return labels_at() + label_count * size_of(DType::i32); }
+  std::int64_t bytes() const { return pixels_at() + pixel_bytes; }
+
+  std::int64_t places;
+  std::int64_t pixel_bytes;
+  std::int64_t label_count;
+};
+
+// A part in pinned memory.
+struct PinnedPart {
+  explicit PinnedPart(const PartLayout& layout) : memory(layout.bytes()) {
+    std::byte* const data = memory.data();
+    part.views = {reinterpret_cast<SampleView*>(data), static_cast<std::size_t>(layout.places)};
+    part.labels = {reinterpret_cast<std::int32_t*>(data + layout.labels_at()),
+                   static_cast<std::size_t>(layout.label_count)};
+    part.pixels = {reinterpret_cast<std::uint8_t*>(data + layout.pixels_at()),
+                   static_cast<std::size_t>(layout.pixel_bytes)};
+  }
+
+  cuda::PinnedMemory memory;
+  RawPart part;
+};
+
+Tensor device_bytes(Device& device, std::int64_t count) { return device.make(Shape{count}, DType::u8, Layout::plain); }
+
+void copy(const void* host, std::int64_t bytes, const Tensor& device, std::int64_t offset, cudaStream_t stream) {
+  check_cuda(
+      cudaMemcpyAsync(device.data() + offset, host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream),
+      "copy samples to the GPU");
+}
+
+// Two places on the GPU for what arrives: one in work, one being filled. The batch itself is always the same memory.
+class GpuLoader final : public Loader {
+ public:
+  GpuLoader(cuda::CudaDevice& device, const LoaderSource& source, PixelSource pixels)
+      : device_(device), source_(source), layout_(source, pixels), side_(cuda::make_stream()) {
+    const Manifest& manifest = source.dataset->manifest();
+    const SampleShape& shape = manifest.shape;
+    const auto places = source.places;
+    batch_.images =
+        device.make({places, shape.height, shape.width, shape.channels}, device.image_dtype(), Layout::images);
+    batch_.labels = device.make(Shape{places}, DType::i32, Layout::plain);
+    mean_ = uploaded(manifest.mean);
+    deviation_ = uploaded(manifest.deviation);
+    for (Place& place : places_) place.data = device_bytes(device, layout_.bytes());
+    if (pixels == PixelSource::resident) upload_split();
+    device_.synchronize();  // what used this memory before may not have run yet
+    ring_ = std::make_unique<PartRing<PinnedPart>>(
+        [this] { return PinnedPart(layout_); },
+        [this, pixels](std::int64_t part, PinnedPart& memory) { fill_raw_part(source_, pixels, part, memory.part); },
+        source.threads);
+  }
+  GpuLoader(const GpuLoader&) = delete;
+  GpuLoader& operator=(const GpuLoader&) = delete;
+  // Copies may be under way.
+  ~GpuLoader() override { static_cast<void>(cudaStreamSynchronize(side_.get())); }
+
+  const Batch& next() override {
+    start_next();
+    started_ = false;
+    const Place& place = places_[filled_];
+    check_cuda(cudaStreamWaitEvent(device_.stream(), place.arrived.get(), 0), "order work behind an upload");
+    cuda::queue_batch(samples_at(place), reinterpret_cast<const SampleView*>(place.data.data()), batch_,
+                      device_.stream());
+    check_cuda(cudaEventRecord(place.released.get(), device_.stream()), "record an event");
+    batch_.samples = place.samples;
+    return batch_;
+  }
+
+  // An event that was never recorded counts as reached.
+  void start_next() override {
+    if (started_) return;
+    started_ = true;
+    // The ring takes the memory of the part before back, whose copy must have ended.
+    check_cuda(cudaEventSynchronize(places_[filled_].arrived.get()), "wait for an upload");
+    const PinnedPart& pinned = ring_->next();
+    filled_ = 1 - filled_;
+    Place& place = places_[filled_];
+    check_cuda(cudaStreamWaitEvent(side_.get(), place.released.get(), 0), "order an upload behind work");
+    copy(pinned.memory.data(), layout_.bytes(), place.data, 0, side_.get());
+    check_cuda(cudaEventRecord(place.arrived.get(), side_.get()), "record an event");
+    place.samples = pinned.part.samples;
+  }
+
+  double waited_ms() const override { return ring_->waited_ms(); }
+
+ private:
+  struct Place {
+    Tensor data;
+    std::int64_t samples = 0;
+    cuda::Event arrived = cuda::make_event();
+    cuda::Event released = cuda::make_event();
+  };
+
+  Tensor uploaded(const std::vector<float>& values) {
+    const Tensor tensor = device_.make(Shape{static_cast<std::int64_t>(values.size())}, DType::f32, Layout::plain);
+    device_.write(values, tensor);
+    return tensor;
+  }
+
+  cuda::SampleStore samples_at(const Place& place) const {
+    const std::byte* const pixels = split_pixels_ ? split_pixels_.data() : place.data.data() + layout_.pixels_at();
+    const std::byte* const labels = split_labels_ ? split_labels_.data() : place.data.data() + layout_.labels_at();
+    return {reinterpret_cast<const std::uint8_t*>(pixels), mean_.as<float>(), deviation_.as<float>(),
+            reinterpret_cast<const std::int32_t*>(labels)};
+  }
+
+  // By way of pinned memory, a piece after another.
+  void upload_split() {
+    const Dataset& dataset = *source_.dataset;
+    const std::int64_t bytes_each = sample_bytes(dataset);
+    constexpr std::int64_t piece_bytes = 64 << 20;
+    const std::int64_t piece = std::clamp<std::int64_t>(piece_bytes / bytes_each, 1, dataset.samples());
+    const cuda::PinnedMemory pinned(piece * bytes_each);
+    split_pixels_ = device_bytes(device_, dataset.samples() * bytes_each);
+    std::vector<std::int32_t> labels;
+    for (std::int64_t first = 0; first < dataset.samples(); first += piece) {
+      const std::int64_t count = std::min(piece, dataset.samples() - first);
+      copy_pixels(dataset, first, count, reinterpret_cast<std::uint8_t*>(pinned.data()));
+      for (std::int64_t sample = first; sample < first + count; ++sample) labels.push_back(dataset.label(sample));
+      copy(pinned.data(), count * bytes_each, split_pixels_, first * bytes_each, device_.stream());
+      device_.synchronize();
+    }
+    split_labels_ = device_.make(Shape{dataset.samples()}, DType::i32, Layout::plain);
+    copy(labels.data(), split_labels_.bytes(), split_labels_, 0, device_.stream());
+    device_.synchronize();
+  }
+
+  cuda::CudaDevice& device_;
+  LoaderSource source_;
+  PartLayout layout_;
+  cuda::Stream side_;
+  Batch batch_;
+  Tensor mean_;
+  Tensor deviation_;
+  Tensor split_pixels_;  // of the whole split, where it is resident
+  Tensor split_labels_;
+  std::array<Place, 2> places_;
+  std::size_t filled_ = 0;  // the place that the last upload went to
+  bool started_ = false;    // on a part that next() has not given yet
+  std::unique_ptr<PartRing<PinnedPart>> ring_;
+};
+
+}  // namespace
+
+std::int64_t resident_bytes(const Dataset& dataset) {
+  return dataset.samples() * (sample_bytes(dataset) + size_of(DType::i32));
+}
+
+std::unique_ptr<Loader> make_gpu_loader(cuda::CudaDevice& device, const LoaderSource& source, PixelSource pixels) {
+  return std::make_unique<GpuLoader>(device, source, pixels);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,102 @@
+#include "dataset/loading/loader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "dataset/loading/part_ring.hpp"
+#include "runtime/watch/rank_status.hpp"
+
+namespace lockstep {
+namespace {
+
+// Aligned memory for a part, as the CPU's first convolution reads it.
+class HostPart {
+ public:
+  HostPart(std::int64_t places, const SampleShape& shape)
+      : images_(reserve(places * shape.height * shape.width * shape.channels * size_of(DType::f32))),
+        labels_(reserve(places * size_of(DType::i32))) {
+    const Shape dims{places, shape.height, shape.width, shape.channels};
+    const std::int64_t bytes = dims.count() * size_of(DType::f32);
+    batch.images = Tensor(images_.front().bytes.data(), bytes, dims, DType::f32, Layout::images);
+    batch.labels =
+        Tensor(labels_.front().bytes.data(), places * size_of(DType::i32), Shape{places}, DType::i32, Layout::plain);
+  }
+
+  Batch batch;
+
+ private:
+  struct alignas(Arena::alignment) CacheLine {
+    std::array<std::byte, Arena::alignment> bytes;
+  };
+  static std::vector<CacheLine> reserve(std::int64_t bytes) {
+    return std::vector<CacheLine>(static_cast<std::size_t>((bytes + Arena::alignment - 1) / Arena::alignment));
+  }
+
+  std::vector<CacheLine> images_;
+  std::vector<CacheLine> labels_;
+};
+
+class HostLoader final : public Loader {
+ public:
+  explicit HostLoader(const LoaderSource& source)
+      : source_(source),
+        normalizer_(manifest().shape, manifest().mean, manifest().deviation),
+        ring_([this] { return HostPart(source_.places, manifest().shape); },
+              [this](std::int64_t part, HostPart& memory) { fill(part, memory.batch); }, source.threads) {}
+
+  const Batch& next() override { return ring_.next().batch; }
+  double waited_ms() const override { return ring_.waited_ms(); }
+
+ private:
+  const Manifest& manifest() const { return source_.dataset->manifest(); }
+
+  // Every place of `batch` is written: those without a sample get zeros and label -1.
+  void fill(std::int64_t part, Batch& batch) const {
+    const PartPlace place = source_.plan->place(part);
+    const std::int64_t places = batch.labels.shape()[0];
+    const auto image_count = static_cast<std::size_t>(batch.images.shape().count() / places);
+    auto* image = batch.images.as<float>();
+    auto* const labels = batch.labels.as<std::int32_t>();
+    for (std::int64_t i = 0; i < place.samples; ++i, image += image_count) {
+      const std::int64_t position = place.first + i;
+      const std::int64_t sample = source_.plan->sample_at(place, position);
+      source_.dataset->begin_reading(sample, place.epoch);
+      normalizer_.write(source_.dataset->image(sample), source_.plan->view_at(place, position), {image, image_count});
+      labels[i] = source_.dataset->label(sample);
+    }
+    rank_status::end_reading();
+    std::fill(image, image + (places - place.samples) * static_cast<std::int64_t>(image_count), 0.0F);
+    std::fill(labels + place.samples, labels + places, -1);
+    batch.samples = place.samples;
+  }
+
+  LoaderSource source_;
+  Normalizer normalizer_;
+  PartRing<HostPart> ring_;  // its threads use the others
+};
+
+}  // namespace
+
+LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, Augmentation augmentation,
+                             std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads) {
+  const std::int64_t samples = dataset.samples();
+  require(samples >= share.global_batch, Failure::usage,
+          "the training set has {} samples but the global batch {} (no step would ever be complete). Choose a smaller "
+          "global batch?",
+          samples, share.global_batch);
+  const std::int64_t first_step = epoch * (samples / share.global_batch) + step;
+  return {&dataset, make_training_plan(samples, share, augmentation, seed, first_step), share.part_size(), threads};
+}
+
+LoaderSource evaluation_source(const Dataset& dataset, std::int64_t batch, int rank, int ranks, int threads) {
+  return {&dataset, make_evaluation_plan(dataset.samples(), batch, rank, ranks), batch, threads};
+}
+
+std::unique_ptr<Loader> make_host_loader(const LoaderSource& source) { return std::make_unique<HostLoader>(source); }
+
+}  // namespace lockstep

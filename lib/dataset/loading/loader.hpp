@@ -1,0 +1,47 @@
+// Batches ahead of need: threads find samples by position, augment them and lay them out for the device.
+//
+// A batch is a pure function of (seed, epoch, position): which sample stands at a position and how it is cropped and
+// flipped does not depend on the number of ranks, of threads, or on what was loaded before.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "dataset/dataset.hpp"
+#include "dataset/loading/batch.hpp"
+#include "dataset/loading/part_plan.hpp"
+
+namespace lockstep {
+
+class Loader {
+ public:
+  virtual ~Loader() = default;
+  // The next part of this rank: parts of a step one after another, then the next step, then (training) the next epoch.
+  // Waits if the threads are behind. Valid until the next call; on a device that works on its own it is the same memory
+  // every time, so that what reads it can be recorded.
+  virtual const Batch& next() = 0;
+  // Call once the work on the part at hand is queued: a loader that has to carry parts to the device starts on the
+  // next.
+  virtual void start_next() {}
+  // Milliseconds that next() has waited so far: what loading has cost the training.
+  virtual double waited_ms() const = 0;
+};
+
+// What to load, and by how many threads of this rank. `dataset` outlives every loader.
+struct LoaderSource {
+  const Dataset* dataset;
+  std::shared_ptr<const PartPlan> plan;
+  std::int64_t places;  // of a part
+  int threads;
+};
+
+// Starts at (epoch, step). Throws Error(usage) if the split is smaller than one global batch.
+LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, Augmentation augmentation,
+                             std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads);
+// The last batches are filled up with label -1.
+LoaderSource evaluation_source(const Dataset& dataset, std::int64_t batch, int rank, int ranks, int threads);
+
+// Into the host's memory, planar fp32.
+std::unique_ptr<Loader> make_host_loader(const LoaderSource& source);
+
+}  // namespace lockstep

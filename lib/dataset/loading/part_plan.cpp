@@ -1,0 +1,79 @@
+#include "dataset/loading/part_plan.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "dataset/loading/sampler.hpp"
+
+namespace lockstep {
+namespace {
+
+class TrainingPlan final : public PartPlan {
+ public:
+  TrainingPlan(std::int64_t samples, const LoaderShare& share, Augmentation augmentation, std::uint64_t seed,
+               std::int64_t first_step)
+      : samples_(samples), share_(share), augmentation_(augmentation), seed_(seed), first_step_(first_step) {}
+
+  PartPlace place(std::int64_t part) const override {
+    const std::int64_t steps_per_epoch = samples_ / share_.global_batch;
+    const std::int64_t step = first_step_ + part / share_.parts;
+    const std::int64_t part_of_step = share_.first_part + part % share_.parts;
+    return {step / steps_per_epoch, step % steps_per_epoch * share_.global_batch + part_of_step * share_.part_size(),
+            share_.part_size()};
+  }
+  std::int64_t sample_at(const PartPlace& place, std::int64_t position) const override {
+    return SampleOrder(samples_, seed_, place.epoch).sample_at(position);
+  }
+  View view_at(const PartPlace& place, std::int64_t position) const override {
+    return choose_view(augmentation_, seed_, place.epoch, position);
+  }
+
+ private:
+  std::int64_t samples_;
+  LoaderShare share_;
+  Augmentation augmentation_;
+  std::uint64_t seed_;
+  std::int64_t first_step_;
+};
+
+class EvaluationPlan final : public PartPlan {
+ public:
+  EvaluationPlan(std::int64_t samples, std::int64_t batch, int rank, int ranks)
+      : samples_(samples), batch_(batch), rank_(rank), ranks_(ranks) {}
+
+  PartPlace place(std::int64_t part) const override {
+    const std::int64_t batches = evaluation_batches(samples_, batch_, ranks_);
+    const std::int64_t batch_of_rank = part % batches;
+    const std::int64_t first = std::min((batch_of_rank * ranks_ + rank_) * batch_, samples_);
+    return {part / batches, first, std::min(batch_, samples_ - first)};
+  }
+  std::int64_t sample_at(const PartPlace&, std::int64_t position) const override { return position; }
+  View view_at(const PartPlace&, std::int64_t) const override { return {}; }
+
+ private:
+  std::int64_t samples_;
+  std::int64_t batch_;
+  int rank_;
+  int ranks_;
+};
+
+}  // namespace
+
+std::unique_ptr<PartPlan> make_training_plan(std::int64_t samples, const LoaderShare& share, Augmentation augmentation,
+                                             std::uint64_t seed, std::int64_t first_step) {
+  assert(share.total_parts > 0 && share.global_batch % share.total_parts == 0 && samples >= share.global_batch);
+  assert(share.parts > 0 && share.first_part >= 0 && share.first_part + share.parts <= share.total_parts);
+  return std::make_unique<TrainingPlan>(samples, share, augmentation, seed, first_step);
+}
+
+std::unique_ptr<PartPlan> make_evaluation_plan(std::int64_t samples, std::int64_t batch, int rank, int ranks) {
+  assert(batch > 0 && rank >= 0 && rank < ranks);
+  return std::make_unique<EvaluationPlan>(samples, batch, rank, ranks);
+}
+
+std::int64_t evaluation_batches(std::int64_t samples, std::int64_t batch, int ranks) {
+  const std::int64_t per_round = batch * ranks;
+  return (samples + per_round - 1) / per_round;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,48 @@
+// Which samples the parts of a rank hold, and how they are looked at: pure functions of (seed, epoch, position).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "dataset/loading/augment.hpp"
+
+namespace lockstep {
+
+// The positions of an epoch that this rank carries, in order of time. Step s of an epoch covers the positions
+// [s * global_batch, (s + 1) * global_batch), cut into equal parts; a rank carries parts [first_part, first_part +
+// parts).
+struct LoaderShare {
+  std::int64_t global_batch = 0;
+  int total_parts = 1;  // of all ranks; divides global_batch
+  int first_part = 0;
+  int parts = 1;
+  std::int64_t part_size() const { return global_batch / total_parts; }
+};
+
+// A part by its place in the split: positions [first, first + samples) of `epoch`.
+struct PartPlace {
+  std::int64_t epoch;  // evaluation: how often the split has been gone through before
+  std::int64_t first;
+  std::int64_t samples;
+};
+
+// Thread-safe.
+class PartPlan {
+ public:
+  virtual ~PartPlan() = default;
+  virtual PartPlace place(std::int64_t part) const = 0;  // part number 0, 1, 2, ... of this rank
+  virtual std::int64_t sample_at(const PartPlace& place, std::int64_t position) const = 0;
+  virtual View view_at(const PartPlace& place, std::int64_t position) const = 0;
+};
+
+// Endless: every epoch in an order of its own, the incomplete last batch dropped. Part 0 is the first of step
+// `first_step`, counted from the first epoch. `samples` is at least the global batch.
+std::unique_ptr<PartPlan> make_training_plan(std::int64_t samples, const LoaderShare& share, Augmentation augmentation,
+                                             std::uint64_t seed, std::int64_t first_step);
+
+// Each sample once over all ranks, in file order, as it is; every rank has the same number of parts of `batch` places,
+// the last ones not full. After the last one it starts again.
+std::unique_ptr<PartPlan> make_evaluation_plan(std::int64_t samples, std::int64_t batch, int rank, int ranks);
+std::int64_t evaluation_batches(std::int64_t samples, std::int64_t batch, int ranks);  // per rank
+
+}  // namespace lockstep

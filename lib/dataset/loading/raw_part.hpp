@@ -1,0 +1,33 @@
+// A part of a batch as a GPU takes it: pixels as they are stored, and how each sample is to be looked at. The GPU
+// crops, mirrors and normalises (device/cuda/passes/image_kernels.hpp).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dataset/loading/loader.hpp"
+#include "device/cuda/passes/image_kernels.hpp"
+
+namespace lockstep {
+
+// Where the GPU finds pixels: a copy of the whole split in its own memory, or what travels with each part.
+enum class PixelSource : std::uint8_t { resident, travelling };
+
+// Memory for a part of n places.
+//
+//   views   [n]           which sample: of the split where it is resident, else of this part; -1 without one
+//   pixels  [n, h, w, c]  uint8, empty where the split is resident
+//   labels  [n]           likewise
+struct RawPart {
+  std::span<cuda::SampleView> views;
+  std::span<std::uint8_t> pixels;
+  std::span<std::int32_t> labels;
+  std::int64_t samples = 0;
+};
+
+void fill_raw_part(const LoaderSource& source, PixelSource pixels, std::int64_t part, RawPart& memory);
+
+// Samples [first, first + count) of a split, one after another: pixels [count, h, w, c].
+void copy_pixels(const Dataset& dataset, std::int64_t first, std::int64_t count, std::uint8_t* pixels);
+
+}  // namespace lockstep

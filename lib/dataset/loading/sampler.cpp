@@ -1,0 +1,45 @@
+#include "dataset/loading/sampler.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <utility>
+
+#include "base/random.hpp"
+
+namespace lockstep {
+namespace {
+
+// Four rounds are the proven minimum for large halves; small data sets have halves of a few bits and need more to mix.
+constexpr int rounds = 6;
+
+}  // namespace
+
+SampleOrder::SampleOrder(std::int64_t samples, std::uint64_t seed, std::int64_t epoch)
+    : samples_(static_cast<std::uint64_t>(samples)),
+      seed_(seed),
+      stream_(stream_counter(Stream::order, epoch)),
+      half_bits_(std::max(1, (static_cast<int>(std::bit_width(samples_ - 1)) + 1) / 2)) {
+  assert(samples > 0);
+}
+
+std::int64_t SampleOrder::sample_at(std::int64_t position) const {
+  assert(position >= 0 && static_cast<std::uint64_t>(position) < samples_);
+  std::uint64_t value = encrypt(static_cast<std::uint64_t>(position));
+  while (value >= samples_) value = encrypt(value);
+  return static_cast<std::int64_t>(value);
+}
+
+std::uint64_t SampleOrder::encrypt(std::uint64_t value) const {
+  const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;
+  std::uint64_t left = value >> half_bits_;
+  std::uint64_t right = value & mask;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    const std::uint64_t mixed = philox(seed_, stream_, round << 32 | right)[0] & mask;
+    left ^= mixed;
+    std::swap(left, right);
+  }
+  return left << half_bits_ | right;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,68 @@
+#include "dataset/shards/block_check.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+#include "dataset/shards/hash.hpp"
+
+namespace lockstep {
+
+BlockCheck::BlockCheck(std::filesystem::path path, std::span<const std::byte> file, const ShardEntry& entry,
+                       std::int64_t block_bytes)
+    : path_(std::move(path)),
+      file_(file),
+      entry_(entry),
+      block_bytes_(static_cast<std::size_t>(block_bytes)),
+      whole_in_(entry.block_hashes.size()) {
+  assert((file.size() + block_bytes_ - 1) / block_bytes_ == whole_in_.size());
+  for (std::atomic<std::int64_t>& epoch : whole_in_) epoch = -1;
+}
+
+void BlockCheck::require_whole(std::span<const std::byte> bytes, std::int64_t epoch) {
+  constexpr auto relaxed = std::memory_order_relaxed;  // the numbers order nothing: the bytes are the file's
+  if (present_in_.load(relaxed) < epoch) {
+    require_present();
+    present_in_.store(epoch, relaxed);
+  }
+  const auto begin = static_cast<std::size_t>(bytes.data() - file_.data());
+  assert(!bytes.empty() && begin + bytes.size() <= file_.size());
+  const std::size_t last = (begin + bytes.size() - 1) / block_bytes_;
+  for (std::size_t block = begin / block_bytes_; block <= last; ++block) {
+    if (whole_in_[block].load(relaxed) >= epoch) continue;
+    require_block(block);
+    whole_in_[block].store(epoch, relaxed);
+  }
+}
+
+// The system keeps a removed file for those who have it mapped, but the next start would miss it. Reasons other than
+// its absence may pass: a server that does not answer now.
+void BlockCheck::require_present() const {
+  std::error_code reason;
+  const std::uintmax_t size = std::filesystem::file_size(path_, reason);
+  require(reason != std::errc::no_such_file_or_directory, Failure::bad_data,
+          "shard '{}' was removed while it was in use: {}. Restore it, or re-run make_shards?", path_.string(),
+          reason.message());
+  require(reason || size == file_.size(), Failure::bad_data,
+          "shard '{}' is damaged: it has {} bytes, but manifest.json says {}. Restore it, or re-run make_shards?",
+          path_.string(), size, file_.size());
+}
+
+void BlockCheck::require_block(std::size_t block) const {
+  const std::size_t begin = block * block_bytes_;
+  const auto bytes = file_.subspan(begin, std::min(block_bytes_, file_.size() - begin));
+  if (xxh3_64_hex(bytes) == entry_.block_hashes[block]) return;
+  const std::string what =
+      fmt::format("shard '{}' is damaged: block {} of {} changed", path_.string(), block, entry_.block_hashes.size());
+  const std::int64_t last_whole = whole_in_[block];
+  require(last_whole >= 0, Failure::bad_data, "{}. Re-run make_shards, or make_shards verify?", what);
+  throw Error(
+      Failure::bad_data,
+      fmt::format("{} since epoch {} first read it (what was learned from it since then may be wrong). Restore "
+                  "it, or re-run make_shards; then go on from a checkpoint of before that epoch: --resume FILE.",
+                  what, last_whole + 1));
+}
+
+}  // namespace lockstep

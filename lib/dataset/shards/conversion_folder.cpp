@@ -1,0 +1,88 @@
+#include "dataset/shards/conversion_folder.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/system_failure.hpp"
+#include "base/text/json_text.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr const char* record_file = "conversion.json";
+constexpr std::size_t record_limit_bytes = 1 << 16;
+
+Json record_of(const SourceDescription& source, std::int64_t training_samples, const ConvertOptions& options) {
+  // Through text and back, so that a path that is not UTF-8 compares equal to what was written.
+  const Json record = {{"source", source.source},
+                       {"training_samples", training_samples},
+                       {"samples_per_shard", options.samples_per_shard},
+                       {"validation", options.validation},
+                       {"seed", options.seed}};
+  return Json::parse(json_text(record));
+}
+
+// "samples_per_shard was 500 and is 400 now", for the first option that differs.
+std::string difference(const Json& before, const Json& now) {
+  for (const auto& [name, value] : now.items()) {
+    const Json old = before.is_object() && before.contains(name) ? before.at(name) : Json();
+    if (old != value) return fmt::format("{} was {} and is {} now", name, json_text(old), json_text(value));
+  }
+  return "";
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code reason;
+  fs::create_directories(folder, reason);
+  if (reason) {
+    throw system_failure(fmt::format("cannot create the folder '{}'", folder.string()), reason.value(), Access::writing,
+                         "--output");
+  }
+}
+
+}  // namespace
+
+void prepare_conversion_folder(const SourceDescription& source, std::int64_t training_samples,
+                               const ConvertOptions& options) {
+  const fs::path& output = options.output;
+  std::error_code reason;
+  require(!fs::exists(output, reason) || fs::is_directory(output, reason), Failure::usage,
+          "'{}' is not a directory (--output). Choose a folder.", output.string());
+  make_folder(output);
+
+  const Json now = record_of(source, training_samples, options);
+  const fs::path record = output / record_file;
+  if (!is_absent(record)) {
+    constexpr bool no_exceptions = false;
+    const Json before = Json::parse(read_file(record, record_limit_bytes), nullptr, no_exceptions);
+    const std::string differs = difference(before, now);
+    require(differs.empty(), Failure::usage,
+            "'{}' was begun with other options: {} (two data sets must not mix). Choose another --output or remove it.",
+            output.string(), differs);
+  } else {
+    remove_partial_files(output);
+    const fs::directory_iterator entries(output, reason);
+    if (reason) {
+      throw system_failure(fmt::format("cannot list the folder '{}'", output.string()), reason.value(), Access::reading,
+                           "--output");
+    }
+    require(entries == fs::directory_iterator(), Failure::usage,
+            "'{}' is not empty and was not made by make_shards (--output). Choose another folder.", output.string());
+    const std::string text = json_lines(now) + '\n';
+    require(text.size() <= record_limit_bytes, Failure::usage,
+            "'{}' would have more than {} bytes (no later run would read it). Give --source a shorter path.",
+            record.string(), record_limit_bytes);
+    write_file_atomically(record, text);
+  }
+  for (const char* split : {"train", "validation", "test"}) {
+    if (split == std::string_view("validation") && options.validation == 0) continue;
+    make_folder(output / split);
+    remove_partial_files(output / split);
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,16 @@
+// The folder that a conversion writes into: made for one set of options, and safe to come back to.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "dataset/shards/convert.hpp"
+
+namespace lockstep {
+
+// Makes the folder, or checks that it was begun with the same options, and removes what a killed run left half written.
+// For one rank only. Throws Error(usage) if the folder holds something else.
+void prepare_conversion_folder(const SourceDescription& source, std::int64_t training_samples,
+                               const ConvertOptions& options);
+
+}  // namespace lockstep

@@ -1,0 +1,279 @@
+#include "dataset/shards/manifest.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <span>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/text/json_text.hpp"
+#include "dataset/shards/hash.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t manifest_limit_bytes = std::size_t{64} << 20;
+constexpr int nesting_limit = 8;
+constexpr std::int64_t samples_limit = std::int64_t{1} << 40;
+constexpr std::int64_t bytes_limit = std::int64_t{1} << 50;
+constexpr std::int64_t side_limit = 1 << 14;
+constexpr std::int64_t channels_limit = 16;
+constexpr std::size_t classes_limit = 100'000;
+constexpr std::size_t name_limit_bytes = 255;
+
+// Throws the error that says what is wrong with a manifest.
+using Refusal = std::function<void(const std::string& what)>;
+
+Refusal damaged(const std::filesystem::path& file) {
+  return [file](const std::string& what) {
+    throw Error(Failure::bad_data, fmt::format("'{}' is damaged: {}. Re-run make_shards?", file.string(), what));
+  };
+}
+
+Refusal unwritable(const std::filesystem::path& file) {
+  return [file](const std::string& what) {
+    throw Error(Failure::usage, fmt::format("cannot write '{}': {} (readers would call it damaged). Change the source.",
+                                            file.string(), what));
+  };
+}
+
+// One JSON object of the manifest with its place, "shards[3].", so that every complaint names the field.
+class Fields {
+ public:
+  Fields(const Json& object, std::string place, const Refusal& refuse)
+      : object_(object), place_(std::move(place)), refuse_(refuse) {
+    const std::string name = place_.empty() ? "the manifest" : place_.substr(0, place_.size() - 1);
+    if (!object.is_object()) refuse(name + " is not an object");
+  }
+
+  std::int64_t number(const char* name, std::int64_t least, std::int64_t most) const {
+    const Json& value = at(name);
+    require_field(value.is_number_integer() && (!value.is_number_unsigned() || value.get<std::uint64_t>() <= INT64_MAX),
+                  name, "a whole number");
+    const auto number = value.get<std::int64_t>();
+    require_field(number >= least && number <= most, name, fmt::format("from {} to {}", least, most));
+    return number;
+  }
+
+  std::string text(const char* name, std::size_t least_bytes, std::size_t most_bytes) const {
+    const Json& value = at(name);
+    require_field(value.is_string(), name, "a text");
+    const auto& text = value.get_ref<const std::string&>();
+    require_field(text.size() >= least_bytes && text.size() <= most_bytes, name,
+                  fmt::format("{} to {} bytes long", least_bytes, most_bytes));
+    return text;
+  }
+
+  std::string hash(const char* name, std::size_t digits) const {
+    std::string value = text(name, digits, digits);
+    require_field(is_hash(value, digits), name, fmt::format("{} hexadecimal digits", digits));
+    return value;
+  }
+
+  const Json& list(const char* name, std::size_t least, std::size_t most) const {
+    const Json& value = at(name);
+    require_field(value.is_array() && value.size() >= least && value.size() <= most, name,
+                  fmt::format("a list of {} to {}", least, most));
+    return value;
+  }
+
+  const Json& at(const char* name) const {
+    const auto found = object_.find(name);
+    require_field(found != object_.end(), name, "there");
+    return *found;
+  }
+
+  Fields member(const Json& value, const std::string& place) const { return {value, place_ + place + '.', refuse_}; }
+
+  void require_field(bool condition, std::string_view name, std::string_view expected) const {
+    if (!condition) refuse_(fmt::format("'{}{}' is not {}", place_, name, expected));
+  }
+
+  static bool is_hash(std::string_view text, std::size_t digits) {
+    return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  }
+
+ private:
+  const Json& object_;
+  std::string place_;
+  const Refusal& refuse_;
+};
+
+std::vector<float> channel_values(const Fields& fields, const char* name, std::int64_t channels, float least) {
+  std::vector<float> values;
+  for (const Json& value : fields.list(name, static_cast<std::size_t>(channels), static_cast<std::size_t>(channels))) {
+    fields.require_field(value.is_number(), name, "a list of numbers");
+    const auto number = value.get<double>();
+    fields.require_field(number >= least && number <= 1, name,
+                         fmt::format("a list of numbers from {:.4g} to 1", least));
+    values.push_back(static_cast<float>(number));
+  }
+  return values;
+}
+
+std::vector<std::string> class_names(const Fields& fields) {
+  std::vector<std::string> names;
+  for (const Json& value : fields.list("classes", 1, classes_limit)) {
+    const bool is_text = value.is_string() && value.get_ref<const std::string&>().size() <= name_limit_bytes;
+    fields.require_field(is_text, "classes", fmt::format("a list of texts of at most {} bytes", name_limit_bytes));
+    // HDF5 fills texts up with zeros: in shards, models and checkpoints such a name would end there.
+    const bool has_zero = value.get_ref<const std::string&>().find('\0') != std::string::npos;
+    fields.require_field(!has_zero, "classes", "a list of texts without zero bytes");
+    names.push_back(value.get<std::string>());
+  }
+  return names;
+}
+
+ShardEntry shard_entry(const Fields& fields, std::int64_t block_bytes) {
+  ShardEntry entry;
+  entry.file = fields.text("file", 1, name_limit_bytes);
+  const bool plain =
+      entry.file.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos && entry.file.front() != '.';
+  fields.require_field(plain, "file", "a plain file name");
+  entry.samples = fields.number("samples", 1, samples_limit);
+  entry.bytes = fields.number("bytes", 1, bytes_limit);
+  entry.hash = fields.hash("hash", 32);
+  const auto blocks = static_cast<std::size_t>((entry.bytes + block_bytes - 1) / block_bytes);
+  for (const Json& value : fields.list("block_hashes", blocks, blocks)) {
+    const bool is_hash = value.is_string() && Fields::is_hash(value.get_ref<const std::string&>(), 16);
+    fields.require_field(is_hash, "block_hashes", "a list of 16 hexadecimal digits each");
+    entry.block_hashes.push_back(value.get<std::string>());
+  }
+  return entry;
+}
+
+std::vector<ShardEntry> shard_entries(const Fields& fields, std::int64_t block_bytes) {
+  std::vector<ShardEntry> entries;
+  std::set<std::string> names;
+  std::int64_t samples = 0;
+  for (const Json& value : fields.list("shards", 1, manifest_limit_bytes)) {
+    entries.push_back(shard_entry(fields.member(value, fmt::format("shards[{}]", entries.size())), block_bytes));
+    fields.require_field(names.insert(entries.back().file).second, "shards", "a list of different files");
+    samples += entries.back().samples;
+    fields.require_field(samples <= samples_limit, "shards", fmt::format("at most {} samples in all", samples_limit));
+  }
+  return entries;
+}
+
+SampleKind sample_kind(const Fields& fields) {
+  const std::string kind = fields.text("kind", 1, name_limit_bytes);
+  fields.require_field(kind == "picture" || kind == "digit", "kind", "'picture' or 'digit'");
+  return kind == "picture" ? SampleKind::picture : SampleKind::digit;
+}
+
+Json without_root_hash(const Manifest& manifest) {
+  Json shards = Json::array();
+  for (const ShardEntry& entry : manifest.shards) {
+    shards.push_back({{"file", entry.file},
+                      {"samples", entry.samples},
+                      {"bytes", entry.bytes},
+                      {"hash", entry.hash},
+                      {"block_hashes", entry.block_hashes}});
+  }
+  return {{"format", manifest.format},
+          {"name", manifest.name},
+          {"source", manifest.source},
+          {"shape",
+           {{"height", manifest.shape.height}, {"width", manifest.shape.width}, {"channels", manifest.shape.channels}}},
+          {"kind", manifest.kind == SampleKind::picture ? "picture" : "digit"},
+          {"classes", manifest.classes},
+          {"mean", manifest.mean},
+          {"deviation", manifest.deviation},
+          {"block_bytes", manifest.block_bytes},
+          {"shards", shards}};
+}
+
+std::string root_hash_of(const Json& content) {
+  const std::string text = json_text(content);
+  return xxh3_128_hex(std::as_bytes(std::span(text)));
+}
+
+// Where byte `bytes` of a text lies, counted from 1, as editors count.
+std::string place_words(std::string_view text, std::size_t bytes) {
+  const std::string_view before = text.substr(0, bytes);
+  const std::size_t line_start = before.rfind('\n') + 1;  // 0 in the first line
+  return fmt::format("line {}, column {}", 1 + std::ranges::count(before, '\n'),
+                     std::max<std::size_t>(before.size() - line_start, 1));
+}
+
+Json parse(const std::string& text, const Refusal& refuse) {
+  const auto shallow = [&](int depth, Json::parse_event_t, Json&) {
+    if (depth > nesting_limit) refuse("it is nested too deeply");
+    return true;
+  };
+  try {
+    return Json::parse(text, shallow);
+  } catch (const Json::parse_error& mistake) {
+    refuse(fmt::format("it is no JSON ({})", place_words(text, mistake.byte)));
+    throw;
+  } catch (const Json::out_of_range&) {
+    refuse("it holds a number beyond all bounds");
+    throw;
+  }
+}
+
+// What is known before there are shards.
+Manifest description_in(const Fields& fields) {
+  Manifest manifest;
+  manifest.format = static_cast<int>(fields.number("format", 1, 1));
+  manifest.name = fields.text("name", 1, name_limit_bytes);
+  manifest.source = fields.text("source", 0, 1 << 16);
+  const Fields shape = fields.member(fields.at("shape"), "shape");
+  manifest.shape = {shape.number("height", 1, side_limit), shape.number("width", 1, side_limit),
+                    shape.number("channels", 1, channels_limit)};
+  manifest.kind = sample_kind(fields);
+  manifest.classes = class_names(fields);
+  return manifest;
+}
+
+Manifest manifest_in(const std::string& text, const Refusal& refuse) {
+  if (text.size() > manifest_limit_bytes) refuse(fmt::format("it is larger than {} bytes", manifest_limit_bytes));
+  Json content = parse(text, refuse);
+  const Fields fields(content, "", refuse);
+  Manifest manifest = description_in(fields);
+  manifest.mean = channel_values(fields, "mean", manifest.shape.channels, 0);
+  manifest.deviation = channel_values(fields, "deviation", manifest.shape.channels, smallest_deviation);
+  manifest.block_bytes = fields.number("block_bytes", 1 << 12, 1 << 30);
+  manifest.shards = shard_entries(fields, manifest.block_bytes);
+  manifest.root_hash = fields.hash("root_hash", 32);
+  content.erase("root_hash");
+  if (manifest.root_hash != root_hash_of(content)) refuse("it does not match its 'root_hash'");
+  return manifest;
+}
+
+}  // namespace
+
+std::int64_t Manifest::samples() const {
+  std::int64_t sum = 0;
+  for (const ShardEntry& entry : shards) sum += entry.samples;
+  return sum;
+}
+
+Manifest read_manifest(const std::filesystem::path& directory) {
+  const std::filesystem::path file = directory / manifest_file;
+  require(!is_absent(file), Failure::usage, "'{}' holds no data set: there is no {}. Make one with make_shards?",
+          directory.string(), manifest_file);
+  return manifest_in(read_file(file, manifest_limit_bytes), damaged(file));
+}
+
+Manifest as_it_will_be_read(const std::filesystem::path& directory, const Manifest& draft) {
+  const Refusal refuse = unwritable(directory / manifest_file);
+  const Json content = Json::parse(json_text(without_root_hash(draft)));
+  return description_in(Fields(content, "", refuse));
+}
+
+void write_manifest(const std::filesystem::path& directory, Manifest& manifest) {
+  Json content = without_root_hash(manifest);
+  manifest.root_hash = root_hash_of(content);
+  content["root_hash"] = manifest.root_hash;
+  const std::string text = json_lines(content) + '\n';
+  manifest_in(text, unwritable(directory / manifest_file));
+  write_file_atomically(directory / manifest_file, text);
+}
+
+}  // namespace lockstep

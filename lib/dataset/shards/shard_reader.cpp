@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "base/io/file.hpp"
+#include "base/io/hdf5.hpp"
+#include "base/system_failure.hpp"
+#include "dataset/shards/hash.hpp"
+#include "dataset/shards/shard.hpp"
+#include "dataset/shards/shard_format.hpp"
+
+namespace lockstep {
+namespace {
+
+[[noreturn]] void throw_unopened(const std::filesystem::path& path, const std::system_error& reason) {
+  const std::string task = fmt::format("cannot open shard '{}'", path.string());
+  constexpr std::string_view why = "listed in manifest.json";
+  const int error_number = reason.code().value();
+  require(error_number != ENOENT, Failure::bad_data, "{}: {} ({}). Re-run make_shards?", task,
+          system_words(error_number), why);
+  throw system_failure(task, error_number, Access::reading, why);
+}
+
+RegularFile open_shard(const std::filesystem::path& path) try {
+  return RegularFile(path);
+} catch (const std::system_error& reason) {
+  throw_unopened(path, reason);
+}
+
+MappedFile map_shard(const std::filesystem::path& path, const RegularFile& file) try {
+  return MappedFile(file);
+} catch (const std::system_error& reason) {
+  throw_unopened(path, reason);
+}
+
+// Every check names the file and ends in Error(bad_data).
+template <typename... Args>
+void require_whole(bool condition, const std::filesystem::path& path, fmt::format_string<Args...> text,
+                   Args&&... args) {
+  if (condition) return;
+  throw Error(Failure::bad_data, fmt::format("shard '{}' is damaged: {}. Re-run make_shards, or make_shards verify?",
+                                             path.string(), fmt::format(text, std::forward<Args>(args)...)));
+}
+
+void require_listed_bytes(const std::filesystem::path& path, std::span<const std::byte> bytes, const ShardEntry& entry,
+                          std::int64_t block_bytes) {
+  require_whole(bytes.size() == static_cast<std::size_t>(entry.bytes), path,
+                "it has {} bytes, but manifest.json says {}", bytes.size(), entry.bytes);
+  const std::size_t first_block = std::min(bytes.size(), static_cast<std::size_t>(block_bytes));
+  require_whole(!entry.block_hashes.empty() && xxh3_64_hex(bytes.first(first_block)) == entry.block_hashes.front(),
+                path, "block 0 of {} changed", entry.block_hashes.size());
+}
+
+// One shard while HDF5 has it open.
+class OpenShard {
+ public:
+  OpenShard(const std::filesystem::path& path, const RegularFile& file) : path_(path) {
+    silence_hdf5();
+    file_ = open_hdf5(file);
+    require_whole(file_ >= 0, path_, "HDF5 cannot open it: {}", file_ >= 0 ? "" : hdf5_words());
+    require_whole(format() == shard_format::version, path_, "its format is not {}", shard_format::version);
+  }
+
+  // The offset of a contiguous dataset of this type and shape, all of it inside `file_bytes`.
+  std::size_t find(const char* name, hid_t type, std::span<const hsize_t> dims, std::size_t element_bytes,
+                   std::size_t file_bytes) const {
+    require_whole(H5Lexists(file_, name, H5P_DEFAULT) > 0, path_, "it has no /{}", name);
+    const Hid<H5Dclose> dataset(H5Dopen2(file_, name, H5P_DEFAULT));
+    require_whole(dataset >= 0, path_, "HDF5 cannot open /{}", name);
+    const Hid<H5Tclose> stored_type(H5Dget_type(dataset));
+    require_whole(H5Tequal(stored_type, type) > 0, path_, "/{} is not of the type it should be", name);
+    require_whole(dims_of(dataset, name, dims.size()) == std::vector(dims.begin(), dims.end()), path_,
+                  "/{} does not have the {} samples and the shape that manifest.json says", name, dims[0]);
+    const Hid<H5Pclose> creation(H5Dget_create_plist(dataset));
+    require_whole(H5Pget_layout(creation) == H5D_CONTIGUOUS && H5Pget_external_count(creation) == 0, path_,
+                  "/{} is not stored in one piece", name);
+
+    std::size_t bytes = element_bytes;
+    for (const hsize_t extent : dims) {
+      require_whole(!__builtin_mul_overflow(bytes, extent, &bytes), path_, "/{} is too large", name);
+    }
+    const haddr_t offset = H5Dget_offset(dataset);
+    require_whole(offset != HADDR_UNDEF && bytes <= file_bytes && offset <= file_bytes - bytes, path_,
+                  "/{} reaches beyond the end of the file ({} bytes)", name, file_bytes);
+    return offset;
+  }
+
+ private:
+  std::int32_t format() const {
+    std::int32_t value = 0;
+    require_whole(H5Aexists(file_, "format") > 0, path_, "it has no attribute 'format'");
+    const Hid<H5Aclose> attribute(H5Aopen(file_, "format", H5P_DEFAULT));
+    const Hid<H5Sclose> space(H5Aget_space(attribute));
+    const Hid<H5Tclose> type(H5Aget_type(attribute));
+    const bool one_number = H5Sget_simple_extent_npoints(space) == 1 && H5Tget_class(type) == H5T_INTEGER;
+    require_whole(one_number && H5Aread(attribute, H5T_NATIVE_INT32, &value) >= 0, path_,
+                  "its attribute 'format' is no number");
+    return value;
+  }
+
+  std::vector<hsize_t> dims_of(hid_t dataset, const char* name, std::size_t ndim) const {
+    const Hid<H5Sclose> space(H5Dget_space(dataset));
+    require_whole(H5Sget_simple_extent_ndims(space) == static_cast<int>(ndim), path_, "/{} does not have {} dimensions",
+                  name, ndim);
+    std::vector<hsize_t> dims(ndim);
+    require_whole(H5Sget_simple_extent_dims(space, dims.data(), nullptr) >= 0, path_, "/{} has no shape", name);
+    return dims;
+  }
+
+  const std::filesystem::path& path_;
+  Hid<H5Fclose> file_;
+};
+
+}  // namespace
+
+ShardReader::ShardReader(const std::filesystem::path& directory, const Manifest& manifest, const ShardEntry& entry)
+    : ShardReader(directory / entry.file, open_shard(directory / entry.file), manifest, entry) {}
+
+ShardReader::ShardReader(std::filesystem::path path, const RegularFile& file, const Manifest& manifest,
+                         const ShardEntry& entry)
+    : path_(std::move(path)),
+      file_(map_shard(path_, file)),
+      guard_(path_, file_.bytes()),
+      samples_(entry.samples),
+      image_bytes_(static_cast<std::size_t>(manifest.shape.height * manifest.shape.width * manifest.shape.channels)) {
+  assert(samples_ > 0 && image_bytes_ > 0);
+  require_listed_bytes(path_, file_.bytes(), entry, manifest.block_bytes);
+  const OpenShard shard(path_, file);
+  const std::array<hsize_t, 4> dims = {static_cast<hsize_t>(samples_), static_cast<hsize_t>(manifest.shape.height),
+                                       static_cast<hsize_t>(manifest.shape.width),
+                                       static_cast<hsize_t>(manifest.shape.channels)};
+  const std::byte* const start = file_.bytes().data();
+  const std::size_t bytes = file_.bytes().size();
+  images_ =
+      reinterpret_cast<const std::uint8_t*>(start + shard.find(shard_format::images, H5T_STD_U8LE, dims, 1, bytes));
+  labels_ = start + shard.find(shard_format::labels, H5T_STD_I32LE, std::span(dims).first(1), 4, bytes);
+  const auto classes = static_cast<std::int32_t>(manifest.classes.size());
+  for (std::int64_t sample = 0; sample < samples_; ++sample) {
+    const std::int32_t value = label(sample);
+    require_whole(value >= 0 && value < classes, path_, "sample {} has label {}, but there are {} classes", sample,
+                  value, classes);
+  }
+}
+
+std::span<const std::uint8_t> ShardReader::image(std::int64_t sample) const {
+  assert(sample >= 0 && sample < samples_);
+  return {images_ + static_cast<std::size_t>(sample) * image_bytes_, image_bytes_};
+}
+
+std::int32_t ShardReader::label(std::int64_t sample) const {
+  std::int32_t value = 0;
+  std::memcpy(&value, label_bytes(sample).data(), sizeof value);
+  return value;
+}
+
+std::span<const std::byte> ShardReader::label_bytes(std::int64_t sample) const {
+  assert(sample >= 0 && sample < samples_);
+  return {labels_ + static_cast<std::size_t>(sample) * sizeof(std::int32_t), sizeof(std::int32_t)};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,79 @@
+// Our own convolution kernels: one object computes one problem, by a family of algorithms.
+//
+// Which family, block sizes and splits are a fixed function of the shape and the instruction set; nothing is timed.
+// Partial sums are cut by shape alone and added in one order, so no bit of a result depends on the number of threads.
+// Sums are fp32; so are products, but those of direct kernels from features in bf16, where the processor multiplies
+// pairs of them: then the other operand is rounded to bf16 too. Layouts: cpu_context.hpp.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "device/conv_problem.hpp"
+#include "device/cpu/passes/vector_loops.hpp"
+
+namespace lockstep::cpu {
+
+struct KernelTarget {
+  InstructionSet set;  // one that runs here
+  int threads;
+  bool bf16_products = multiplies_bf16(set);  // by direct kernels, of features in bf16; slow where the set has none
+};
+
+// The norm in front of a convolution: z = activation(factor * x + offset) stands for x, and padding around the picture
+// stays zero. [blocks][norm_rows][B], see NormRow; rows of channels that do not exist are zero.
+struct InputNorm {
+  BlockNorm of(std::int64_t block, std::int64_t lanes) const { return {rows + block * norm_rows * lanes, activation}; }
+
+  const float* rows;
+  Activation activation;
+};
+
+// `norm` may be null: none.
+inline BlockNorm norm_of(const InputNorm* norm, std::int64_t block, std::int64_t lanes) {
+  return norm == nullptr ? BlockNorm{} : norm->of(block, lanes);
+}
+
+// Sums over all pixels for the norm next to an output, for whole blocks of channels.
+struct OutputSums {
+  double* first;   // of y, or of dz
+  double* second;  // of y * y, or of dz * (x - mean)
+};
+
+struct ConvCall {
+  std::array<std::byte*, 3> operands{};  // in the order of ConvProblem, the output last
+  // forward and backward_weight: is applied while x is read. backward_data: dx ends behind the norm's activation, as
+  // dz, which the sums of `sums` are about; `gate_x` is x as it is stored.
+  const InputNorm* x_norm = nullptr;
+  const std::byte* gate_x = nullptr;
+  const OutputSums* sums = nullptr;  // forward: of y before it is rounded; backward_data with a norm
+  // backward_weight: add takes the whole sum to dweight once. backward_data without a norm: add takes it to dx.
+  Accumulate accumulate = Accumulate::overwrite;
+
+  BlockNorm norm_of(std::int64_t block, std::int64_t lanes) const { return cpu::norm_of(x_norm, block, lanes); }
+};
+
+class ConvKernel {
+ public:
+  ConvKernel() = default;
+  ConvKernel(const ConvKernel&) = delete;
+  ConvKernel& operator=(const ConvKernel&) = delete;
+  virtual ~ConvKernel() = default;
+
+  virtual std::int64_t scratch_bytes() const = 0;
+  virtual std::string name() const = 0;  // of the algorithm, as a bench prints it
+  // `scratch` is aligned to a cache line; what it holds means nothing before or after. Blocking.
+  virtual void run(const ConvCall& call, std::byte* scratch) = 0;
+};
+
+// Null where the family does not compute the problem.
+std::unique_ptr<ConvKernel> make_winograd(const ConvProblem& problem, const KernelTarget& target);
+// Whether Winograd is faster than direct kernels. Its error is ten times theirs: about 1e-6 to 1e-5 of the largest
+// value.
+bool winograd_pays(const ConvProblem& problem);
+std::unique_ptr<ConvKernel> make_direct(const ConvProblem& problem, const KernelTarget& target);  // computes them all
+
+}  // namespace lockstep::cpu

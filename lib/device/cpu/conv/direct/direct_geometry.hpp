@@ -1,0 +1,108 @@
+// Which pixels a convolution's sums meet, and how they are cut into pieces of work: by the shape alone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "device/cpu/layout/cpu_layout.hpp"
+#include "device/cpu/products/product_loops.hpp"
+#include "device/ops.hpp"
+
+namespace lockstep::cpu {
+
+// [0, count) in `pieces` nearly equal parts: where part `piece` begins.
+constexpr std::int64_t cut(std::int64_t count, std::int64_t pieces, std::int64_t piece) {
+  return count * piece / pieces;
+}
+
+// Bytes of `floats` floats in whole cache lines.
+constexpr std::int64_t line_bytes(std::int64_t floats) { return ceil_div(floats, 16) * 64; }
+
+// Consecutive rows of one image, or consecutive whole images.
+struct Band {
+  std::int64_t first_image, images;
+  std::int64_t first_row, rows;
+
+  bool is_as_large_as(const Band& other) const { return images == other.images && rows == other.rows; }
+};
+
+// Cuts pictures of rows x columns into bands of about `pixels` pixels; every first row is a multiple of `row_multiple`.
+// All are as large as the first, or as the last.
+std::vector<Band> cut_bands(std::int64_t images, std::int64_t rows, std::int64_t columns, std::int64_t pixels,
+                            std::int64_t row_multiple);
+
+// A row (or column) of the kernel and how far from a pixel's own source row it reads.
+struct Tap {
+  std::int64_t kernel;
+  std::int64_t offset;
+};
+
+// Rows (or columns) of the result that meet the same rows of the kernel: first, first + spacing, ... Row number a of
+// them reads source rows source + a * advance + tap.offset.
+struct AxisPhase {
+  std::int64_t first;
+  std::int64_t source;
+  std::vector<Tap> taps;
+};
+
+struct Axis {
+  std::int64_t spacing;
+  std::int64_t advance;
+  std::int64_t step;  // between source rows that count: others are left out when it is packed
+  std::vector<AxisPhase> phases;
+
+  // Rows of a phase among the first `rows`.
+  std::int64_t count(const AxisPhase& phase, std::int64_t rows) const {
+    return rows <= phase.first ? 0 : (rows - phase.first + spacing - 1) / spacing;
+  }
+};
+
+Axis forward_axis(const Conv2d& conv);        // of y, reading x
+Axis packed_axis(Axis axis);                  // when the source is packed without the rows that no one reads
+Axis backward_data_axis(const Conv2d& conv);  // of dx, reading dy: a phase for each remainder by the stride
+
+// Source rows that the first `rows` rows of a result read.
+struct Span {
+  std::int64_t first;  // may be negative
+  std::int64_t count;
+};
+Span source_span(const Axis& axis, std::int64_t rows);
+
+// The part of a height x width plane that is read: rows and columns from the first ones on, in steps.
+PlaneWindow window_of(std::int64_t height, std::int64_t width, const Span& rows, const Span& columns,
+                      const Steps& step);
+
+// Distances, in elements, between neighbours of an operand.
+struct PixelStrides {
+  std::int64_t image, block, row, column;
+
+  std::int64_t pixel(std::int64_t at_row, std::int64_t at_column) const { return at_row * row + at_column * column; }
+};
+
+// [image][block][row][column][unit], blocks an odd number of cache lines apart: so the same pixel of many blocks does
+// not crowd a few sets of the L1 cache.
+constexpr PixelStrides spread_strides(std::int64_t blocks, std::int64_t rows, std::int64_t columns, std::int64_t unit) {
+  const std::int64_t block = (ceil_div(rows * columns * unit, 16) | 1) * 16;
+  return {blocks * block, block, columns * unit, unit};
+}
+
+// [image][block][row][column][unit]
+constexpr PixelStrides dense_strides(std::int64_t blocks, std::int64_t rows, std::int64_t columns, std::int64_t unit) {
+  return {blocks * rows * columns * unit, rows * columns * unit, columns * unit, unit};
+}
+
+// Where stored weights lie (cpu_context.hpp): each of out_blocks, in_blocks, k, k is a matrix of `rows` x B.
+struct WeightPlaces {
+  WeightPlaces(const Conv2d& conv, int block_lanes);
+
+  std::int64_t lanes;
+  std::int64_t rows;  // input channels of a block: B, or all of a picture's
+  std::int64_t out_blocks, in_blocks;
+  std::int64_t window;  // k * k
+
+  std::int64_t matrix() const { return rows * lanes; }
+  std::int64_t out_stride() const { return in_blocks * window * matrix(); }
+  std::int64_t count() const { return out_blocks * out_stride(); }
+};
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,87 @@
+// How direct kernels read a feature map or images: in place where they can, else from a packed copy of a band, in fp32
+// or in pairs of bf16, with the padding around it and, for features, a norm applied.
+#pragma once
+
+#include <algorithm>
+
+#include "device/cpu/conv/conv_kernel.hpp"
+#include "device/cpu/conv/direct/direct_geometry.hpp"
+#include "device/cpu/products/product_loops.hpp"
+
+namespace lockstep::cpu {
+
+struct OperandBand;
+
+// What a word of 32 bits holds of an operand.
+enum class Word { f32, channel_pair };
+
+// Packed images have their channels next to each other: [image][row][column][channel].
+struct Operand {
+  Layout layout;
+  DType dtype;
+  std::int64_t channels, height, width;
+  std::int64_t lanes;
+  Word word = Word::f32;
+
+  std::int64_t block_channels() const { return layout == Layout::images ? channels : lanes; }
+  std::int64_t blocks() const { return ceil_div(channels, block_channels()); }
+  std::int64_t channels_in(std::int64_t block) const {
+    return std::min(channels - block * block_channels(), block_channels());
+  }
+  std::int64_t words_of(std::int64_t values) const { return word == Word::f32 ? values : ceil_div(values, 2); }
+  std::int64_t unit() const { return words_of(block_channels()); }  // words of a pixel in a block
+  std::int64_t plane() const { return height * width * (layout == Layout::images ? 1 : lanes); }
+  std::int64_t image() const { return plane() * (layout == Layout::images ? channels : blocks()); }
+
+  bool is_readable() const { return layout == Layout::features && (dtype == DType::f32) == (word == Word::f32); }
+  PixelStrides strides() const { return dense_strides(blocks(), height, width, unit()); }  // in place, in words
+  // Where a band begins, of an operand that is readable in place.
+  const float* values_at(const std::byte* data, const OperandBand& band) const;
+};
+
+// The part of an operand that a band of results reads.
+struct OperandBand {
+  std::int64_t first_image, images;
+  std::int64_t first_block, blocks;
+  PlaneWindow window;
+
+  PixelStrides packed_strides(std::int64_t unit) const {
+    return spread_strides(blocks, window.rows, window.columns, unit);
+  }
+};
+
+// Whether a problem is computed from pairs of bf16: of features; images are fp32.
+bool multiplies_pairs(const ConvProblem& problem, const KernelTarget& target);
+
+Operand input_operand(const ConvProblem& problem, std::int64_t lanes);   // x, dx
+Operand output_operand(const ConvProblem& problem, std::int64_t lanes);  // y, dy
+
+// What a band of results, `width` pixels wide, reads of `blocks` blocks.
+OperandBand source_band(const Axis& axis, const Band& band, std::int64_t width, const Operand& operand,
+                        std::int64_t first_block, std::int64_t blocks);
+// Whether all that results read lies within the operand: no padding.
+bool reads_inside(const Axis& axis, std::int64_t height, std::int64_t width, const Operand& operand);
+
+// `norm` may be null; images have none.
+void pack(const ProductLoops& loops, const Operand& operand, const std::byte* data, const OperandBand& band,
+          const InputNorm* norm, float* packed);
+
+// A band of features in bf16 for sums over pixels, in pairs of columns: [image][block][tap][row][pair][B]. Each column
+// of the kernel, a tap, has copies of the columns that it meets, as pairs that begin at odd columns are no others'
+// pairs.
+struct ColumnPairs {
+  std::int64_t columns;  // that a tap meets
+  std::int64_t step;     // from one of them to the next
+  std::int64_t taps;
+
+  std::int64_t in_row() const { return ceil_div(columns, 2); }
+  PixelStrides strides(const OperandBand& band, std::int64_t lanes) const {
+    return spread_strides(band.blocks * taps, band.window.rows, in_row(), lanes);
+  }
+};
+
+// Of `band` the rows count, and the first column, which is that of the first tap.
+void pack_pairs(const ProductLoops& loops, const Operand& operand, const std::byte* data, const OperandBand& band,
+                const ColumnPairs& pairs, const InputNorm* norm, float* packed);
+
+}  // namespace lockstep::cpu

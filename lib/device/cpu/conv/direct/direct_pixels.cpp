@@ -1,0 +1,254 @@
+#include "device/cpu/conv/direct/direct_pixels.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "device/cpu/threads/parallel.hpp"
+
+namespace lockstep::cpu {
+namespace {
+
+constexpr std::int64_t items_wanted = 32;     // enough for the threads of a rank
+constexpr std::int64_t blocks_in_place = 12;  // more would crowd the same sets of the L1 cache: planes are even
+constexpr std::int64_t most_pixels = 256;
+constexpr std::int64_t least_pixels = 64;         // of a band: fewer would not pay for fetching the weights
+constexpr std::int64_t packed_values = 64 << 10;  // of a band, so that it stays in the L2 cache
+
+bool is_forward(const ConvProblem& problem) { return problem.direction == Direction::forward; }
+
+PixelGeometry geometry_of(const ConvProblem& problem, const PixelWeights& weights, const Operand& result) {
+  const Axis axis = is_forward(problem) ? forward_axis(problem.conv) : backward_data_axis(problem.conv);
+  return {axis, result.width, weights.matrix_words(), result.blocks(), blocks_in_place};
+}
+
+Operand source_operand(const ConvProblem& problem, const KernelTarget& target, std::int64_t lanes) {
+  Operand source = is_forward(problem) ? input_operand(problem, lanes) : output_operand(problem, lanes);
+  if (multiplies_pairs(problem, target)) source.word = Word::channel_pair;
+  return source;
+}
+
+// Per phase a band has between the least and the most pixels: as many as keep its source in the L2 cache.
+std::vector<Band> bands_of(const ConvProblem& problem, const Axis& axis, const Operand& source, const Operand& result) {
+  const std::int64_t values = source.blocks() * source.unit();
+  const std::int64_t pixels = std::clamp(packed_values / values, least_pixels, most_pixels);
+  return cut_bands(problem.n, result.height, result.width, pixels * axis.spacing * axis.spacing, axis.spacing);
+}
+
+}  // namespace
+
+struct DirectPixels::Job {
+  const ConvCall& call;
+  const float* weights;  // in the order of the tables
+  std::byte* scratch;
+  bool packs;  // the source is read packed
+  const Tables& tables;
+};
+
+struct DirectPixels::Group {
+  int thread;
+  std::int64_t band;
+  std::int64_t first_block;
+  int vectors;
+};
+
+DirectPixels::DirectPixels(const ConvProblem& problem, const KernelTarget& target)
+    : problem_(problem),
+      target_(target),
+      loops_(product_loops(target.set)),
+      source_(source_operand(problem, target, loops_.lanes)),
+      result_(is_forward(problem) ? output_operand(problem, loops_.lanes) : input_operand(problem, loops_.lanes)),
+      weights_(problem, target, source_),
+      geometry_(geometry_of(problem, weights_, result_)),
+      packed_axis_(packed_axis(geometry_.axis)),
+      bands_(bands_of(problem, packed_axis_, source_, result_)),
+      groups_(ceil_div(result_.blocks(), loops_.most_vectors)),
+      band_sums_{std::ssize(bands_), result_.blocks(), result_.lanes},
+      ranges_(std::clamp<std::int64_t>(ceil_div(items_wanted, std::ssize(bands_)), 1, groups_)) {
+  assert(result_.layout == Layout::features);
+  make_tables();
+  place_scratch();
+  has_untouched_pixels_ =
+      std::ranges::any_of(packed_.front(), [](const PhaseTables& phase) { return phase.segments.empty(); });
+}
+
+void DirectPixels::make_tables() {
+  const bool reads_in_place = source_.is_readable() && packed_axis_.step == 1 &&
+                              reads_inside(geometry_.axis, result_.height, result_.width, source_);
+  PixelGeometry packed_geometry = geometry_;
+  packed_geometry.axis = packed_axis_;
+  packed_geometry.most_blocks = source_.blocks();
+  for (const Band& band : {bands_.front(), bands_.back()}) {
+    const PixelStrides packed = source_of(band).packed_strides(source_.unit());
+    const PixelStrides values = dense_strides(1, band.rows, result_.width, result_.lanes);
+    const PixelStrides result = rounds() ? values : result_.strides();
+    packed_floats_ = std::max(packed_floats_, band.images * packed.image);
+    if (rounds()) values_floats_ = std::max(values_floats_, loops_.most_vectors * band.images * values.image);
+    packed_.push_back(make_band_tables(packed_geometry, band, source_, packed, result, loops_.most_vectors));
+    if (!reads_in_place) continue;
+    in_place_.push_back(make_band_tables(geometry_, band, source_, source_.strides(), result, loops_.most_vectors));
+  }
+}
+
+void DirectPixels::place_scratch() {
+  scratch_.band_sums = line_bytes(weights_.prepared_words());
+  scratch_.packed = scratch_.band_sums + band_sums_.bytes();
+  scratch_.values = scratch_.packed + target_.threads * line_bytes(packed_floats_);
+  scratch_.bytes = scratch_.values + target_.threads * line_bytes(values_floats_);
+}
+
+OperandBand DirectPixels::source_of(const Band& band) const {
+  return source_band(packed_axis_, band, result_.width, source_, 0, source_.blocks());
+}
+
+void DirectPixels::run(const ConvCall& call, std::byte* scratch) {
+  assert(call.accumulate == Accumulate::overwrite || !(is_forward(problem_) || call.sums != nullptr));
+  assert(is_forward(problem_) || (call.gate_x != nullptr) == (call.sums != nullptr));
+  const float* const weights = weights_.prepare(reinterpret_cast<const float*>(call.operands[1]), packed_.front(),
+                                                reinterpret_cast<float*>(scratch));
+  const bool packs = in_place_.empty() || source_norm(call) != nullptr;
+  const Job job{call, weights, scratch, packs, packs ? packed_ : in_place_};
+  std::vector<std::int64_t> packed_band(static_cast<std::size_t>(target_.threads), -1);  // that a thread has
+  parallel_pieces(target_.threads, std::ssize(bands_) * ranges_, [&](int thread, std::int64_t item) {
+    const std::int64_t band = item / ranges_;
+    if (packs && std::exchange(packed_band[static_cast<std::size_t>(thread)], band) != band) {
+      pack(loops_, source_, call.operands[0], source_of(bands_[static_cast<std::size_t>(band)]), source_norm(call),
+           packed_of(job, thread));
+    }
+    compute_range(job, thread, band, item % ranges_);
+  });
+  if (call.sums != nullptr) band_sums_.add_up(scratch + scratch_.band_sums, *call.sums);
+}
+
+void DirectPixels::compute_range(const Job& job, int thread, std::int64_t band, std::int64_t range) const {
+  for (std::int64_t g = cut(groups_, ranges_, range); g < cut(groups_, ranges_, range + 1); ++g) {
+    const std::int64_t first = cut(result_.blocks(), groups_, g);
+    const std::int64_t vectors = cut(result_.blocks(), groups_, g + 1) - first;
+    const Group group{thread, band, first, static_cast<int>(vectors)};
+    multiply(job, group);
+    finish(job, group);
+  }
+}
+
+void DirectPixels::multiply(const Job& job, const Group& group) const {
+  const Band& band = bands_[static_cast<std::size_t>(group.band)];
+  const std::vector<PhaseTables>& tables = band.is_as_large_as(bands_.front()) ? job.tables.front() : job.tables.back();
+  Products call{};
+  call.left = packed_of(job, group.thread);
+  if (!job.packs) call.left = source_.values_at(job.call.operands[0], source_of(band));
+  call.left_step = 1;
+  call.out = values_of(job, group.thread);
+  call.out_stride = band.images * band.rows * result_.width * result_.lanes;
+  if (!rounds()) {
+    call.out = reinterpret_cast<float*>(result_at(job, band, group.first_block));
+    call.out_stride = result_.plane();
+  }
+  call.vectors = group.vectors;
+  const Accumulate onto = job.call.accumulate;
+  if (onto == Accumulate::add && rounds()) fetch(job, group);
+  if (onto == Accumulate::overwrite && has_untouched_pixels_) clear(job, group);
+  for (const PhaseTables& phase : tables) {
+    if (phase.segments.empty()) continue;
+    call.left_offsets = phase.left_offsets.data();
+    call.out_offsets = phase.out_offsets.data();
+    call.rows = std::ssize(phase.left_offsets);
+    call.right = job.weights + phase.right + group.first_block * phase.right_stride;
+    call.right_stride = phase.right_stride;
+    std::int64_t first = 0;
+    for (const std::int64_t end : phase.chunk_ends) {
+      call.segments = phase.segments.data() + first;
+      call.segment_count = end - first;
+      call.accumulate = first == 0 ? onto : Accumulate::add;
+      pairs() ? loops_.pair_products(call) : loops_.products(call);
+      first = end;
+    }
+  }
+}
+
+// Pixels that no tap reaches: with a stride beyond the kernel.
+void DirectPixels::clear(const Job& job, const Group& group) const {
+  const Band& band = bands_[static_cast<std::size_t>(group.band)];
+  const std::int64_t pixels = band.rows * result_.width;
+  for (std::int64_t v = 0; v < group.vectors; ++v) {
+    for (std::int64_t image = 0; image < band.images; ++image) {
+      float* values = values_of(job, group.thread) + (v * band.images + image) * pixels * result_.lanes;
+      if (!rounds())
+        values = reinterpret_cast<float*>(result_at(job, band, group.first_block + v)) + image * result_.image();
+      std::fill_n(values, pixels * result_.lanes, 0.0F);
+    }
+  }
+}
+
+// What is there already, in fp32, to be added to.
+void DirectPixels::fetch(const Job& job, const Group& group) const {
+  const Band& band = bands_[static_cast<std::size_t>(group.band)];
+  const PlaneWindow whole = window_of(band.rows, result_.width, {0, band.rows}, {0, result_.width}, {1, 1});
+  const std::int64_t plane = band.rows * result_.width * result_.lanes;
+  for (std::int64_t v = 0; v < group.vectors; ++v) {
+    const std::byte* const from = result_at(job, band, group.first_block + v);
+    float* const to = values_of(job, group.thread) + v * band.images * plane;
+    for (std::int64_t image = 0; image < band.images; ++image) {
+      loops_.pack_bf16(from + image * result_.image() * size_of(result_.dtype), whole, {}, to + image * plane);
+    }
+  }
+}
+
+// Takes a group's values to where they are stored, with sums of them on the way.
+void DirectPixels::finish(const Job& job, const Group& group) const {
+  const Band& band = bands_[static_cast<std::size_t>(group.band)];
+  const std::int64_t pixels = band.rows * result_.width;
+  const std::int64_t image_stride = rounds() ? pixels * result_.lanes : result_.image();
+  for (std::int64_t v = 0; v < group.vectors; ++v) {
+    const std::int64_t block = group.first_block + v;
+    std::byte* const y = result_at(job, band, block);
+    const float* const values =
+        rounds() ? values_of(job, group.thread) + v * band.images * image_stride : reinterpret_cast<const float*>(y);
+    double* const sums =
+        job.call.sums != nullptr ? band_sums_.of(job.scratch + scratch_.band_sums, group.band, block) : nullptr;
+    if (sums != nullptr && is_forward(problem_)) {
+      constexpr std::array<float, 16> no_shift{};
+      vector_loops(target_.set, DType::f32).moments(values, {band.images, pixels, image_stride}, no_shift.data(), sums);
+    }
+    for (std::int64_t image = 0; rounds() && image < band.images; ++image) {
+      std::byte* const to = y + image * result_.image() * size_of(result_.dtype);
+      loops_.narrow(values + image * image_stride, pixels, to);
+    }
+    if (sums != nullptr && !is_forward(problem_)) close_gate(job, band, block, sums);
+  }
+}
+
+// While the values are in a cache.
+void DirectPixels::close_gate(const Job& job, const Band& band, std::int64_t block, double* sums) const {
+  const BlockNorm norm = job.call.x_norm->of(block, result_.lanes);
+  const std::int64_t place = place_of(band, block) * size_of(result_.dtype);
+  const Planes planes{band.images, band.rows * result_.width, result_.image()};
+  const Gate gate = norm.activation == Activation::relu ? Gate::from_x : Gate::open;
+  std::byte* const dx = job.call.operands[2] + place;
+  vector_loops(target_.set, result_.dtype)
+      .norm_sums(job.call.gate_x + place, nullptr, dx, planes, norm.rows, gate, dx, sums);
+}
+
+const InputNorm* DirectPixels::source_norm(const ConvCall& call) const {
+  return is_forward(problem_) ? call.x_norm : nullptr;
+}
+
+bool DirectPixels::rounds() const { return result_.dtype != DType::f32; }
+
+std::int64_t DirectPixels::place_of(const Band& band, std::int64_t block) const {
+  const PixelStrides strides = result_.strides();
+  return band.first_image * strides.image + block * strides.block + band.first_row * strides.row;
+}
+
+std::byte* DirectPixels::result_at(const Job& job, const Band& band, std::int64_t block) const {
+  return job.call.operands[2] + place_of(band, block) * size_of(result_.dtype);
+}
+
+float* DirectPixels::packed_of(const Job& job, int thread) const {
+  return reinterpret_cast<float*>(job.scratch + scratch_.packed + thread * line_bytes(packed_floats_));
+}
+
+float* DirectPixels::values_of(const Job& job, int thread) const {
+  return reinterpret_cast<float*>(job.scratch + scratch_.values + thread * line_bytes(values_floats_));
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,243 @@
+#include "device/cpu/conv/direct/direct_weights.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "device/cpu/threads/parallel.hpp"
+
+namespace lockstep::cpu {
+namespace {
+
+constexpr std::int64_t items_wanted = 32;    // enough for the threads of a rank
+constexpr std::int64_t least_rows = 72;      // of sums over a band: fewer would not pay for packing it
+constexpr std::int64_t dy_bytes = 20 << 10;  // of a band, for a tile's vectors: stays in the L1 cache
+
+std::int64_t band_pixels(const ProductLoops& loops, DType term) {
+  return dy_bytes / (loops.most_vectors * loops.lanes * size_of(term));
+}
+
+}  // namespace
+
+struct DirectWeights::Job {
+  const ConvCall& call;
+  std::byte* scratch;
+  float* sums;  // of the first piece; the others follow
+  bool packs;   // x is read packed
+  const std::vector<WeightTables>& tables;
+};
+
+struct DirectWeights::Range {
+  int thread;
+  std::int64_t piece;
+  std::int64_t index;
+};
+
+DirectWeights::DirectWeights(const ConvProblem& problem, const KernelTarget& target)
+    : problem_(problem),
+      target_(target),
+      loops_(product_loops(target.set)),
+      weights_(problem.conv, static_cast<int>(loops_.lanes)),
+      x_(input_operand(problem, loops_.lanes)),
+      dy_(output_operand(problem, loops_.lanes)),
+      pairs_(multiplies_pairs(problem, target)),
+      x_pairs_{dy_.width, problem.conv.stride, problem.conv.kernel},
+      dy_pairs_{dy_.width, 1, 1},
+      axis_(forward_axis(problem.conv)),
+      packed_axis_(packed_axis(axis_)),
+      bands_(cut_bands(problem.n, dy_.height, dy_.width, band_pixels(loops_, pairs_ ? DType::bf16 : DType::f32), 1)),
+      range_blocks_(std::min(ceil_div(least_rows, weights_.window * weights_.rows), x_.blocks())),
+      ranges_(ceil_div(x_.blocks(), range_blocks_)),
+      pieces_(std::clamp<std::int64_t>(ceil_div(items_wanted, ranges_), 1, std::ssize(bands_))) {
+  make_tables();
+  scratch_.x = pieces_ * line_bytes(weights_.count());
+  scratch_.dy = scratch_.x + target.threads * line_bytes(x_floats_);
+  scratch_.bytes = scratch_.dy + target.threads * line_bytes(dy_floats_);
+}
+
+void DirectWeights::make_tables() {
+  const bool reads_in_place =
+      x_.is_readable() && packed_axis_.step == 1 && reads_inside(axis_, dy_.height, dy_.width, x_);
+  for (const Band& band : {bands_.front(), bands_.back()}) {
+    for (const std::int64_t range : {std::int64_t{0}, ranges_ - 1}) {
+      const std::int64_t first = range * range_blocks_;
+      const OperandBand x = x_of(band, first, blocks_of(range));
+      const PixelStrides packed = x_strides(x);
+      x_floats_ = std::max(x_floats_, band.images * packed.image);
+      packed_.push_back(tables_of(band, x, packed, packed_axis_.advance));
+      if (reads_in_place) in_place_.push_back(tables_of(band, x, x_.strides(), axis_.advance));
+    }
+    if (!dy_.is_readable()) dy_floats_ = std::max(dy_floats_, band.images * dy_strides(band).image);
+  }
+}
+
+std::int64_t DirectWeights::blocks_of(std::int64_t range) const {
+  return std::min(range_blocks_, x_.blocks() - range * range_blocks_);
+}
+
+OperandBand DirectWeights::x_of(const Band& band, std::int64_t first_block, std::int64_t blocks) const {
+  return source_band(packed_axis_, band, dy_.width, x_, first_block, blocks);
+}
+
+OperandBand DirectWeights::dy_of(const Band& band) const {
+  const Span rows{band.first_row, band.rows};
+  const PlaneWindow window = window_of(dy_.height, dy_.width, rows, {0, dy_.width}, {1, 1});
+  return {band.first_image, band.images, 0, dy_.blocks(), window};
+}
+
+PixelStrides DirectWeights::x_strides(const OperandBand& x) const {
+  return pairs_ ? x_pairs_.strides(x, x_.lanes) : x.packed_strides(x_.unit());
+}
+
+PixelStrides DirectWeights::dy_strides(const Band& band) const {
+  if (dy_.is_readable()) return dy_.strides();
+  return pairs_ ? dy_pairs_.strides(dy_of(band), dy_.lanes) : dy_of(band).packed_strides(dy_.unit());
+}
+
+WeightTables DirectWeights::tables_of(const Band& band, const OperandBand& read, const PixelStrides& x,
+                                      std::int64_t advance) const {
+  WeightTables tables;
+  tables.left_step = pairs_ ? x_.unit() : advance * x_.unit();
+  const std::int64_t kernel = problem_.conv.kernel;
+  const auto first_term = [&](std::int64_t block, std::int64_t row, std::int64_t column) {
+    return pairs_ ? (block * kernel + column) * x.block + row * x.row : block * x.block + x.pixel(row, column);
+  };
+  for (std::int64_t block = 0; block < read.blocks; ++block) {
+    for (std::int64_t tap = 0; tap < weights_.window; ++tap) {
+      for (std::int64_t channel = 0; channel < x_.channels_in(read.first_block + block); ++channel) {
+        tables.left_offsets.push_back(first_term(block, tap / kernel, tap % kernel) + channel);
+        tables.out_offsets.push_back(((block * weights_.window + tap) * weights_.rows + channel) * weights_.lanes);
+      }
+    }
+  }
+  const PixelStrides dy = dy_strides(band);
+  const std::int64_t steps = pairs_ ? dy_pairs_.in_row() : dy_.width;
+  for (std::int64_t image = 0; image < band.images; ++image) {
+    for (std::int64_t row = 0; row < band.rows; ++row) {
+      const std::int64_t left = image * x.image + row * advance * x.row;
+      const std::int64_t right = image * dy.image + row * dy.row;
+      // Without a gap on the left, rows follow each other.
+      if (row > 0 && advance * x.row == steps * tables.left_step) {
+        tables.segments.back().steps += steps;
+      } else {
+        tables.segments.push_back({left, right, steps});
+      }
+    }
+  }
+  return tables;
+}
+
+void DirectWeights::run(const ConvCall& call, std::byte* scratch) {
+  assert(call.sums == nullptr && call.gate_x == nullptr);
+  const bool packs = in_place_.empty() || call.x_norm != nullptr;
+  const bool sums_in_place = pieces_ == 1 && call.accumulate == Accumulate::overwrite;
+  auto* const sums = reinterpret_cast<float*>(sums_in_place ? call.operands[2] : scratch);
+  const Job job{call, scratch, sums, packs, packs ? packed_ : in_place_};
+  parallel_pieces(target_.threads, pieces_ * ranges_, [&](int thread, std::int64_t item) {
+    compute_range(job, {thread, item / ranges_, item % ranges_});
+  });
+  if (!sums_in_place) add_pieces(job);
+}
+
+void DirectWeights::compute_range(const Job& job, const Range& range) const {
+  const std::int64_t bands = std::ssize(bands_);
+  const std::int64_t first = cut(bands, pieces_, range.piece);
+  for (std::int64_t i = first; i < cut(bands, pieces_, range.piece + 1); ++i) {
+    const Band& band = bands_[static_cast<std::size_t>(i)];
+    const OperandBand x = x_of(band, range.index * range_blocks_, blocks_of(range.index));
+    if (job.packs) pack_x(job, range.thread, x);
+    if (!dy_.is_readable()) pack_dy(job, range.thread, band);
+    multiply(job, range, band, i == first ? Accumulate::overwrite : Accumulate::add);
+  }
+}
+
+void DirectWeights::pack_x(const Job& job, int thread, const OperandBand& x) const {
+  const InputNorm* const norm = job.call.x_norm;
+  if (pairs_) {
+    pack_pairs(loops_, x_, job.call.operands[0], x, x_pairs_, norm, x_packed(job, thread));
+  } else {
+    pack(loops_, x_, job.call.operands[0], x, norm, x_packed(job, thread));
+  }
+}
+
+void DirectWeights::pack_dy(const Job& job, int thread, const Band& band) const {
+  if (pairs_) {
+    pack_pairs(loops_, dy_, job.call.operands[1], dy_of(band), dy_pairs_, nullptr, dy_packed(job, thread));
+  } else {
+    pack(loops_, dy_, job.call.operands[1], dy_of(band), nullptr, dy_packed(job, thread));
+  }
+}
+
+void DirectWeights::multiply(const Job& job, const Range& range, const Band& band, Accumulate accumulate) const {
+  const std::size_t kind = (band.is_as_large_as(bands_.front()) ? 0U : 2U) + (range.index + 1 < ranges_ ? 0U : 1U);
+  const WeightTables& tables = job.tables[kind];
+  const std::int64_t first_block = range.index * range_blocks_;
+  Products call{};
+  call.left = x_packed(job, range.thread);
+  if (!job.packs) call.left = x_.values_at(job.call.operands[0], x_of(band, first_block, 1));
+  call.left_step = tables.left_step;
+  call.left_offsets = tables.left_offsets.data();
+  const float* right = dy_packed(job, range.thread);
+  call.right_stride = dy_strides(band).block;
+  if (dy_.is_readable()) right = dy_.values_at(job.call.operands[1], dy_of(band));
+  call.segments = tables.segments.data();
+  call.segment_count = std::ssize(tables.segments);
+  float* const sums = job.sums + range.piece * line_bytes(weights_.count()) / size_of(DType::f32) +
+                      first_block * weights_.window * weights_.matrix();
+  call.out_stride = weights_.out_stride();
+  call.out_offsets = tables.out_offsets.data();
+  call.rows = std::ssize(tables.left_offsets);
+  call.accumulate = accumulate;
+  const std::int64_t groups = ceil_div(dy_.blocks(), loops_.most_vectors);
+  for (std::int64_t group = 0; group < groups; ++group) {
+    const std::int64_t block = cut(dy_.blocks(), groups, group);
+    call.vectors = static_cast<int>(cut(dy_.blocks(), groups, group + 1) - block);
+    call.right = right + block * call.right_stride;
+    call.out = sums + block * call.out_stride;
+    pairs_ ? loops_.pair_products(call) : loops_.products(call);
+  }
+  clear_padding(sums, range.index);
+}
+
+// Of input channels that do not exist.
+void DirectWeights::clear_padding(float* sums, std::int64_t range) const {
+  const std::int64_t last_block = x_.blocks() - 1;
+  const std::int64_t channels = x_.channels_in(last_block);
+  if (range + 1 < ranges_ || channels == weights_.rows) return;
+  sums += (last_block - range * range_blocks_) * weights_.window * weights_.matrix();
+  for (std::int64_t out = 0; out < weights_.out_blocks; ++out) {
+    for (std::int64_t tap = 0; tap < weights_.window; ++tap) {
+      float* const matrix = sums + out * weights_.out_stride() + tap * weights_.matrix();
+      std::fill(matrix + channels * weights_.lanes, matrix + weights_.matrix(), 0.0F);
+    }
+  }
+}
+
+void DirectWeights::add_pieces(const Job& job) const {
+  constexpr std::int64_t run = 1024;
+  const std::int64_t count = weights_.count();
+  auto* const dweight = reinterpret_cast<float*>(job.call.operands[2]);
+  parallel_for(target_.threads, ceil_div(count, run), [&](std::int64_t part) {
+    const std::int64_t first = part * run;
+    const std::int64_t last = std::min(first + run, count);
+    std::array<float, run> total{};
+    for (std::int64_t piece = 0; piece < pieces_; ++piece) {
+      const float* const sums = job.sums + piece * line_bytes(count) / size_of(DType::f32);
+      for (std::int64_t i = first; i < last; ++i) total[static_cast<std::size_t>(i - first)] += sums[i];
+    }
+    const bool adds = job.call.accumulate == Accumulate::add;
+    for (std::int64_t i = first; i < last; ++i) {
+      const float value = total[static_cast<std::size_t>(i - first)];
+      dweight[i] = adds ? dweight[i] + value : value;
+    }
+  });
+}
+
+float* DirectWeights::x_packed(const Job& job, int thread) const {
+  return reinterpret_cast<float*>(job.scratch + scratch_.x + thread * line_bytes(x_floats_));
+}
+
+float* DirectWeights::dy_packed(const Job& job, int thread) const {
+  return reinterpret_cast<float*>(job.scratch + scratch_.dy + thread * line_bytes(dy_floats_));
+}
+
+}  // namespace lockstep::cpu

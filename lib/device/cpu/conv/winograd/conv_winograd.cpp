@@ -1,0 +1,77 @@
+// Whether Winograd is taken and which way it goes: fixed functions of the shape, from measurements on Zen 3 with AVX2
+// and SSE2. All are flat optima: cuts half or twice as large cost a few per cent.
+#include <algorithm>
+
+#include "device/cpu/conv/winograd/winograd_kernels.hpp"
+#include "device/cpu/layout/cpu_layout.hpp"
+
+namespace lockstep::cpu {
+namespace {
+
+// Of all weights once they are transformed, which sums of their gradients take as well.
+std::int64_t transformed_bytes(const WinogradShape& shape) {
+  return shape.loops->points * shape.in_blocks * shape.out_blocks * shape.lanes() * shape.lanes() * size_of(DType::f32);
+}
+
+// Blocks of at least `least` and at most `most` channels, half of all if it lies between them.
+std::int64_t half_of_blocks(std::int64_t blocks, std::int64_t least, std::int64_t most, std::int64_t lanes) {
+  return std::clamp(blocks / 2, least / lanes, most / lanes);
+}
+
+std::unique_ptr<ConvKernel> make_pass(const WinogradShape& shape) {
+  constexpr std::int64_t most_weight_bytes = std::int64_t{16} << 20;  // that stay in a last-level cache with the tiles
+  constexpr std::int64_t least_pieces = 4;
+  const std::int64_t lanes = shape.lanes();
+  const std::int64_t tiles = shape.tiles();
+  // Whole rows of registers; enough pieces for threads; the 81 points of stride 2 in the L2 cache.
+  const std::int64_t at_once = shape.problem.conv.stride == 1 && tiles >= 32 * 24 ? 24 : 12;
+  if (transformed_bytes(shape) <= most_weight_bytes && tiles >= least_pieces * at_once) {
+    return make_winograd_by_tiles(shape, at_once);
+  }
+  return make_winograd_by_outputs(shape, {.tiles = 132, .out_blocks = 32 / lanes, .in_blocks = 64 / lanes});
+}
+
+std::unique_ptr<ConvKernel> make_gradient(const WinogradShape& shape) {
+  constexpr std::int64_t most_sum_bytes = std::int64_t{160} << 10;  // of a piece: 32 channels to 32
+  if (transformed_bytes(shape) <= most_sum_bytes) {
+    return make_winograd_gradient_by_pieces(shape, {.tiles = 256, .tiles_at_once = 32});
+  }
+  const std::int64_t in_blocks = half_of_blocks(shape.in_blocks, 32, 128, shape.lanes());
+  return make_winograd_gradient_by_weights(shape, {.tiles = 128, .in_blocks = in_blocks});
+}
+
+// Weights of fewer input channels are stored without blocks of them.
+bool computes(const ConvProblem& problem) {
+  const Conv2d& conv = problem.conv;
+  const bool has_form = conv.stride == 1 ? conv.padding <= 2 : conv.stride == 2 && conv.padding == 1;
+  return conv.kernel == 3 && has_form && problem.input == Layout::features && conv.in_channels > most_image_channels;
+}
+
+}  // namespace
+
+bool winograd_pays(const ConvProblem& problem) {
+  if (!computes(problem)) return false;
+  const Conv2d& conv = problem.conv;
+  const bool is_strided = conv.stride == 2;
+  // What is cut into tiles is what a pass writes. Of stride 2 it is y in either case: dx has four times its pixels.
+  const bool writes_x = problem.direction == Direction::backward_data && !is_strided;
+  const std::int64_t height = writes_x ? problem.h : conv.out_size(problem.h);
+  const std::int64_t width = writes_x ? problem.w : conv.out_size(problem.w);
+  constexpr std::int64_t side = 4;
+  const std::int64_t tiles = ceil_div(height, side) * ceil_div(width, side);
+  // Of a tile's 16, on average: it takes 36 products, or 81, where direct takes 9 a pixel; and it is transformed.
+  const std::int64_t least_pixels = is_strided ? 12 : 6;
+  // Or transforming the weights takes longer than they save; and the tiles, where few channels share their points.
+  const std::int64_t least_tiles = is_strided ? 32 : 6;
+  const std::int64_t least_channels = is_strided ? 32 : 1;
+  return height * width >= least_pixels * tiles && problem.n * tiles >= least_tiles &&
+         std::min(conv.in_channels, conv.out_channels) >= least_channels;
+}
+
+std::unique_ptr<ConvKernel> make_winograd(const ConvProblem& problem, const KernelTarget& target) {
+  if (!computes(problem)) return nullptr;
+  const WinogradShape shape(problem, target);
+  return problem.direction == Direction::backward_weight ? make_gradient(shape) : make_pass(shape);
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,117 @@
+#include <algorithm>
+
+#include "device/cpu/conv/winograd/winograd_pass.hpp"
+
+namespace lockstep::cpu {
+namespace {
+
+class WinogradGradientByWeights final : public ConvKernel {
+ public:
+  WinogradGradientByWeights(const WinogradShape& shape, const WeightCut& cut)
+      : shape_(shape),
+        lanes_(shape.lanes()),
+        points_(shape.loops->points),
+        cut_{std::min(cut.tiles, shape.tiles()), std::min(cut.in_blocks, shape.in_blocks)},
+        panels_(panels_of(shape.out_blocks, gradient_panel)),
+        groups_(ceil_div(shape.in_blocks, cut_.in_blocks)),
+        v_stride_(padded(shape.in_blocks * cut_.tiles * lanes_)),
+        y_stride_(padded(shape.out_blocks * cut_.tiles * lanes_)),
+        d_stride_(padded(cut_.in_blocks * lanes_ * gradient_panel * lanes_)) {
+    v_ = plan_.take_floats(points_ * v_stride_);
+    y_ = plan_.take_floats(points_ * y_stride_);
+    d_ = plan_.take_floats((keeps_sums() ? units() : shape_.threads) * points_ * d_stride_);
+  }
+
+  std::int64_t scratch_bytes() const override { return plan_.bytes(); }
+  std::string name() const override { return "winograd by weights"; }
+
+  void run(const ConvCall& call, std::byte* scratch) override {
+    for (std::int64_t first = 0; first < shape_.tiles(); first += cut_.tiles) {
+      const TileRange range{first, std::min(cut_.tiles, shape_.tiles() - first)};
+      transform(call, range, scratch);
+      parallel_pieces(shape_.threads, units(), [&](int thread, std::int64_t unit) {
+        run_unit(call, range, unit, scratch,
+                 floats_at(scratch, d_) + (keeps_sums() ? unit : thread) * points_ * d_stride_);
+      });
+    }
+  }
+
+ private:
+  std::int64_t units() const { return static_cast<std::int64_t>(panels_.size()) * groups_; }
+  // Where tiles come in several parts, sums wait for the next one.
+  bool keeps_sums() const { return cut_.tiles < shape_.tiles(); }
+  std::int64_t block_stride() const { return cut_.tiles * lanes_; }
+
+  void transform(const ConvCall& call, const TileRange& range, std::byte* scratch) const {
+    float* v = floats_at(scratch, v_);
+    float* y = floats_at(scratch, y_);
+    constexpr std::int64_t tiles_each = 16;
+    const std::int64_t parts = ceil_div(range.count, tiles_each);
+    const auto part_of = [&](std::int64_t at) {
+      const std::int64_t skipped = at % parts * tiles_each;
+      return TileRange{skipped, std::min(tiles_each, range.count - skipped)};
+    };
+    parallel_for(shape_.threads, shape_.in_blocks * parts, [&](std::int64_t at) {
+      const std::int64_t block = at / parts;
+      const TileRange part = part_of(at);
+      shape_.loops->transform_windows(shape_.x, {range.first + part.first, part.count},
+                                      call.operands[0] + block * shape_.x_plane_bytes(), call.norm_of(block, lanes_),
+                                      {v + block * block_stride() + part.first * lanes_, v_stride_, lanes_});
+    });
+    parallel_for(shape_.threads, static_cast<std::int64_t>(panels_.size()) * parts, [&](std::int64_t at) {
+      const Panel& panel = panels_[static_cast<std::size_t>(at / parts)];
+      const TileRange part = part_of(at);
+      for (std::int64_t block = 0; block < panel.width; ++block) {
+        float* to = y + panel.first * block_stride() + (part.first * panel.width + block) * lanes_;
+        shape_.loops->transform_gradient(shape_.y, {range.first + part.first, part.count},
+                                         call.operands[1] + (panel.first + block) * shape_.y_plane_bytes(),
+                                         {to, y_stride_, panel.width * lanes_});
+      }
+    });
+  }
+
+  void run_unit(const ConvCall& call, const TileRange& range, std::int64_t unit, std::byte* scratch, float* d) const {
+    const Panel& panel = panels_[static_cast<std::size_t>(unit / groups_)];
+    const std::int64_t in_first = unit % groups_ * cut_.in_blocks;
+    const std::int64_t in_blocks = std::min(cut_.in_blocks, shape_.in_blocks - in_first);
+    shape_.loops->multiply_gradient({.points = points_,
+                                     .v = floats_at(scratch, v_) + in_first * block_stride(),
+                                     .v_point_stride = v_stride_,
+                                     .v_block_stride = block_stride(),
+                                     .y = floats_at(scratch, y_) + panel.first * block_stride(),
+                                     .y_point_stride = y_stride_,
+                                     .y_block_stride = block_stride(),
+                                     .d = d,
+                                     .d_point_stride = d_stride_,
+                                     .d_block_stride = in_blocks * lanes_ * lanes_,
+                                     .tiles = range.count,
+                                     .in_blocks = in_blocks,
+                                     .out_blocks = panel.width,
+                                     .accumulate = range.first > 0 ? Accumulate::add : Accumulate::overwrite});
+    if (range.first + range.count < shape_.tiles()) return;
+    for (std::int64_t in = 0; in < in_blocks; ++in) {
+      for (std::int64_t out = 0; out < panel.width; ++out) {
+        shape_.loops->finish_gradient(
+            {d + in * panel.width * lanes_ * lanes_ + out * lanes_, d_stride_, panel.width * lanes_}, 1, 0,
+            shape_.dweights(call.operands[2], in_first + in, panel.first + out), call.accumulate);
+      }
+    }
+  }
+
+  WinogradShape shape_;
+  std::int64_t lanes_, points_;
+  WeightCut cut_;
+  std::vector<Panel> panels_;
+  std::int64_t groups_;
+  std::int64_t v_stride_, y_stride_, d_stride_;
+  ScratchPlan plan_;
+  std::int64_t v_, y_, d_;
+};
+
+}  // namespace
+
+std::unique_ptr<ConvKernel> make_winograd_gradient_by_weights(const WinogradShape& shape, const WeightCut& cut) {
+  return std::make_unique<WinogradGradientByWeights>(shape, cut);
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,129 @@
+// Winograd's algorithm for 3x3 convolutions, for one thread, once per instruction set, as tables of functions.
+//
+// F(4x4, 3x3), of stride 1: a tile of 4x4 outputs reads a window of 6x6 pixels. Both are transformed to 36 values,
+// called points, and at each point the convolution is a product over channels:
+//
+//   y = At [sum over input channels of (G w Gt) * (Bt x B)] A
+//   dweight = Gt [sum over tiles of (Bt x B) * (A dy At)] G
+//
+// Stride 2 goes the same way by 81 points, where direct takes 144 products: a tile of 4x4 outputs reads 9x9 pixels; in
+// backward-data 8x8 pixels of dx read 5x5 of dy. See kernels/winograd_stride2.inl.
+//
+// Transformed maps    V  [point][channel block][tile][B]          M, of outputs, alike
+// Transformed weights U  [point][panel][input channel][panel's channels]
+// Gradients, of tiles    [point][panel][tile][panel's channels]   D, of weights: [point][panel][input channel][...]
+//
+// A panel is as many blocks of output channels as a micro-kernel holds. Strides are in floats. Points lie a little more
+// than a power of two apart, or all of a tile would fall into one set of the cache.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "device/cpu/passes/vector_loops.hpp"
+#include "device/ops.hpp"
+#include "device/tensor.hpp"
+
+namespace lockstep::cpu {
+
+enum class WinogradForm : std::uint8_t { stride1, stride2, stride2_backward_data };
+
+constexpr std::int64_t taps = 9;  // weights of an input and an output channel
+
+// Blocks of the panel that begins where `left` blocks are left; `widest` is 2 or 3. Four are two and two, not three and
+// one: a panel of one block is the slowest.
+constexpr std::int64_t panel_width(std::int64_t left, std::int64_t widest) {
+  return widest == 3 && left == 4 ? 2 : std::min(left, widest);
+}
+constexpr std::int64_t product_panel = 2;
+constexpr std::int64_t gradient_panel = 3;
+
+// How tiles lie on a feature map: they are numbered by image, row and column.
+struct TileGrid {
+  std::int64_t height, width;  // of the map that is read or written
+  std::int64_t down, across;   // tiles of an image
+  std::int64_t padding;        // a window begins so many pixels above and to the left of its tile's outputs
+  std::int64_t image_stride;   // elements
+};
+
+struct TileRange {
+  std::int64_t first;
+  std::int64_t count;
+};
+
+// One channel block of transformed tiles, or one input channel's row of transformed weights.
+struct PointVectors {
+  float* data;
+  std::int64_t point_stride;
+  std::int64_t vector_stride;  // between tiles, or rows
+};
+
+// Where an output transform adds sums over pixels, B each; null where nobody asks.
+struct BlockSums {
+  double* first = nullptr;
+  double* second = nullptr;
+};
+
+// What becomes of one channel block of outputs on its way to memory. At most one of gate and accumulation.
+struct BlockOutput {
+  BlockSums sums;  // of y and y * y; behind a gate of dz and dz * (x - mean)
+  // A gate: dz = y where the activation behind `norm` lets it through. Elements like those of y, at the same places.
+  const void* gate_x = nullptr;
+  BlockNorm gate_norm;
+  Accumulate accumulate = Accumulate::overwrite;
+};
+
+// m = v * u at every point, or m += v * u, for `tiles` tiles, `in_blocks` blocks of input and `out_blocks` of output.
+struct TileProduct {
+  std::int64_t points;
+  const float* v;
+  std::int64_t v_point_stride, v_block_stride;
+  const float* u;
+  std::int64_t u_point_stride;
+  float* m;
+  std::int64_t m_point_stride, m_block_stride;
+  std::int64_t tiles, in_blocks, out_blocks;
+  Accumulate accumulate;
+};
+
+// d = transposed v * y at every point, or d += it. A panel of y begins `y_block_stride` after each block before it, a
+// panel of d `d_block_stride`.
+struct GradientProduct {
+  std::int64_t points;
+  const float* v;
+  std::int64_t v_point_stride, v_block_stride;
+  const float* y;
+  std::int64_t y_point_stride, y_block_stride;
+  float* d;
+  std::int64_t d_point_stride, d_block_stride;
+  std::int64_t tiles, in_blocks, out_blocks;
+  Accumulate accumulate;
+};
+
+// Which weights a pass multiplies by: as they are stored, or turned by half a turn with inputs and outputs exchanged.
+enum class WeightOrder : std::uint8_t { stored, turned };
+
+// `void*` are elements of the table's storage type: the first image's plane of one channel block.
+struct WinogradLoops {
+  std::int64_t lanes;
+  std::int64_t points;
+  std::int64_t tile_size;  // pixels that are written, in either dimension
+
+  void (*transform_windows)(const TileGrid& grid, TileRange range, const void* x, const BlockNorm& norm,
+                            const PointVectors& v);
+  void (*transform_gradient)(const TileGrid& grid, TileRange range, const void* dy, const PointVectors& y);
+  void (*transform_outputs)(const TileGrid& grid, TileRange range, const PointVectors& m, void* y,
+                            const BlockOutput& output);
+  // One block of weights, [3][3][B][B], to B rows.
+  void (*transform_weights)(const float* weights, WeightOrder order, const PointVectors& u);
+  // B rows, each the sum of `pieces` that lie `piece_stride` apart, to one block of weights.
+  void (*finish_gradient)(const PointVectors& d, std::int64_t pieces, std::int64_t piece_stride, float* dweights,
+                          Accumulate accumulate);
+  void (*multiply)(const TileProduct& product);
+  void (*multiply_gradient)(const GradientProduct& product);
+};
+
+// `storage` f32 or bf16.
+const WinogradLoops& winograd_loops(InstructionSet set, DType storage, WinogradForm form);
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,83 @@
+#include "device/cpu/conv/winograd/winograd_pass.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace lockstep::cpu {
+namespace {
+
+WinogradForm form_of(const ConvProblem& problem) {
+  if (problem.conv.stride == 1) return WinogradForm::stride1;
+  return problem.direction == Direction::backward_data ? WinogradForm::stride2_backward_data : WinogradForm::stride2;
+}
+
+}  // namespace
+
+WinogradShape::WinogradShape(const ConvProblem& convolution, const KernelTarget& target)
+    : problem(convolution),
+      loops(&winograd_loops(target.set, convolution.precision, form_of(convolution))),
+      threads(target.threads) {
+  const Conv2d& conv = problem.conv;
+  assert(conv.kernel == 3 && problem.input == Layout::features);
+  assert(conv.stride == 1 ? conv.padding <= 2 : conv.stride == 2 && conv.padding == 1);
+  in_blocks = ceil_div(conv.in_channels, loops->lanes);
+  out_blocks = ceil_div(conv.out_channels, loops->lanes);
+  const std::int64_t out_h = conv.out_size(problem.h);
+  const std::int64_t out_w = conv.out_size(problem.w);
+  const std::int64_t x_image = in_blocks * problem.h * problem.w * loops->lanes;
+  const std::int64_t y_image = out_blocks * out_h * out_w * loops->lanes;
+  const bool writes_x = problem.direction == Direction::backward_data;
+  const std::int64_t down = ceil_div(writes_x ? problem.h : out_h, loops->tile_size);
+  const std::int64_t across = ceil_div(writes_x ? problem.w : out_w, loops->tile_size);
+  const std::int64_t dy_padding = conv.stride == 1 ? 2 - conv.padding : 0;
+  x = {problem.h, problem.w, down, across, writes_x ? 0 : conv.padding, x_image};
+  y = {out_h, out_w, down, across, writes_x ? dy_padding : 0, y_image};
+}
+
+std::int64_t WinogradShape::plane_bytes(const TileGrid& grid) const {
+  return grid.height * grid.width * loops->lanes * size_of(problem.precision);
+}
+
+float* WinogradShape::dweights(std::byte* stored, std::int64_t in_block, std::int64_t out_block) const {
+  return reinterpret_cast<float*>(stored) + (out_block * in_blocks + in_block) * taps * loops->lanes * loops->lanes;
+}
+
+WinogradPass::WinogradPass(const WinogradShape& shape)
+    : loops(shape.loops),
+      threads(shape.threads),
+      tiles(shape.tiles()),
+      in_blocks(shape.in_blocks),
+      out_blocks(shape.out_blocks),
+      from(shape.x),
+      to(shape.y),
+      from_plane_bytes(shape.x_plane_bytes()),
+      to_plane_bytes(shape.y_plane_bytes()),
+      order(WeightOrder::stored) {
+  if (shape.problem.direction == Direction::backward_data) {
+    std::swap(in_blocks, out_blocks);
+    std::swap(from, to);
+    std::swap(from_plane_bytes, to_plane_bytes);
+    order = WeightOrder::turned;
+  }
+}
+
+const float* WinogradPass::weights(const std::byte* stored, std::int64_t in_block, std::int64_t out_block) const {
+  const std::int64_t block =
+      order == WeightOrder::stored ? out_block * in_blocks + in_block : in_block * out_blocks + out_block;
+  return reinterpret_cast<const float*>(stored) + block * taps * loops->lanes * loops->lanes;
+}
+
+BlockOutput WinogradPass::output(const ConvCall& call, std::int64_t block, const BlockSums& sums) const {
+  assert((call.gate_x == nullptr || sums.first != nullptr) && (call.accumulate == Accumulate::overwrite || !call.sums));
+  BlockOutput output;
+  output.sums = sums;
+  output.accumulate = call.accumulate;
+  if (call.gate_x != nullptr) {
+    output.gate_x = call.gate_x + block * to_plane_bytes;
+    output.gate_norm = call.norm_of(block, loops->lanes);
+  }
+  return output;
+}
+
+}  // namespace lockstep::cpu

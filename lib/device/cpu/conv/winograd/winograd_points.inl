@@ -1,0 +1,164 @@
+// The one-dimensional transforms of F(4, 3), for stride 1, and how a transform is applied. Included inside a namespace
+// per instruction set, after vectors.inl.
+//
+// Points 0, +-11/16, +-3/2 and infinity (Toom-Cook): with the usual 0, +-1, +-2 and infinity the error is twice as
+// large. All products of these two are exact in fp32.
+
+constexpr float near = 11.0F / 16;
+constexpr float far = 3.0F / 2;
+constexpr float near2 = near * near;
+constexpr float far2 = far * far;
+constexpr float both2 = near2 * far2;
+constexpr float sum2 = near2 + far2;
+
+// What the weights are divided by at 0, +-near and +-far.
+constexpr float at_zero = 1 / both2;
+constexpr float at_near = 1 / (2 * near2 * (near2 - far2));
+constexpr float at_far = 1 / (2 * far2 * (far2 - near2));
+
+// Bt: a window's 6 values to 6 points.
+struct WindowTransform {
+  static constexpr int from = 6;
+  static constexpr int to = 6;
+  static constexpr int step = 4;  // pixels from a tile's values to the next one's
+  static void apply(const Floats (&x)[6], Floats (&t)[6]) {
+    const Floats near_even = x[4] - far2 * x[2];
+    const Floats near_odd = x[3] - far2 * x[1];
+    const Floats far_even = x[4] - near2 * x[2];
+    const Floats far_odd = x[3] - near2 * x[1];
+    t[0] = (x[4] - sum2 * x[2]) + both2 * x[0];
+    t[1] = near_even + near * near_odd;
+    t[2] = near_even - near * near_odd;
+    t[3] = far_even + far * far_odd;
+    t[4] = far_even - far * far_odd;
+    t[5] = (x[5] - sum2 * x[3]) + both2 * x[1];
+  }
+};
+
+// A: the gradients of 4 outputs to 6 points.
+struct GradientTransform {
+  static constexpr int from = 4;
+  static constexpr int to = 6;
+  static constexpr int step = 4;
+  static void apply(const Floats (&y)[4], Floats (&t)[6]) {
+    const Floats near_even = y[0] + near2 * y[2];
+    const Floats near_odd = y[1] + near2 * y[3];
+    const Floats far_even = y[0] + far2 * y[2];
+    const Floats far_odd = y[1] + far2 * y[3];
+    t[0] = y[0];
+    t[1] = near_even + near * near_odd;
+    t[2] = near_even - near * near_odd;
+    t[3] = far_even + far * far_odd;
+    t[4] = far_even - far * far_odd;
+    t[5] = y[3];
+  }
+};
+
+// G: 3 weights to 6 points.
+struct WeightTransform {
+  static constexpr int from = 3;
+  static constexpr int to = 6;
+  static void apply(const Floats (&w)[3], Floats (&t)[6]) {
+    const Floats near_even = at_near * w[0] + (at_near * near2) * w[2];
+    const Floats near_odd = (at_near * near) * w[1];
+    const Floats far_even = at_far * w[0] + (at_far * far2) * w[2];
+    const Floats far_odd = (at_far * far) * w[1];
+    t[0] = at_zero * w[0];
+    t[1] = near_even + near_odd;
+    t[2] = near_even - near_odd;
+    t[3] = far_even + far_odd;
+    t[4] = far_even - far_odd;
+    t[5] = w[2];
+  }
+};
+
+// At: 6 points to 4 outputs.
+struct OutputTransform {
+  static constexpr int from = 6;
+  static constexpr int to = 4;
+  static void apply(const Floats (&m)[6], Floats (&y)[4]) {
+    const Floats near_sum = m[1] + m[2];
+    const Floats near_difference = m[1] - m[2];
+    const Floats far_sum = m[3] + m[4];
+    const Floats far_difference = m[3] - m[4];
+    y[0] = (m[0] + near_sum) + far_sum;
+    y[1] = near * near_difference + far * far_difference;
+    y[2] = near2 * near_sum + far2 * far_sum;
+    y[3] = (near2 * near) * near_difference + ((far2 * far) * far_difference + m[5]);
+  }
+};
+
+// Gt: 6 points to the gradients of 3 weights.
+struct WeightGradientTransform {
+  static constexpr int from = 6;
+  static constexpr int to = 3;
+  static void apply(const Floats (&m)[6], Floats (&w)[3]) {
+    const Floats near_sum = m[1] + m[2];
+    const Floats near_difference = m[1] - m[2];
+    const Floats far_sum = m[3] + m[4];
+    const Floats far_difference = m[3] - m[4];
+    w[0] = at_zero * m[0] + (at_near * near_sum + at_far * far_sum);
+    w[1] = (at_near * near) * near_difference + (at_far * far) * far_difference;
+    w[2] = (at_near * near2) * near_sum + ((at_far * far2) * far_sum + m[5]);
+  }
+};
+
+struct Stride1 {
+  using Window = WindowTransform;
+  using Gradient = GradientTransform;
+  using Weight = WeightTransform;
+  using Output = OutputTransform;
+  using WeightGradient = WeightGradientTransform;
+};
+
+// Both dimensions of n x n values to all points; value(row, column) reads one of columns [first, last), the others are
+// zero. Loops over columns and rows stay loops: unrolled, the compiler runs out of registers and moves twice as much.
+template <typename Transform, typename Value>
+inline void to_points(int first, int last, Value value, float* to, std::int64_t point_stride) {
+  constexpr int from = Transform::from;
+  constexpr int count = Transform::to;
+  Floats rows[count][from];
+#pragma GCC unroll 1
+  for (int column = 0; column < from; ++column) {
+    Floats values[from];
+    Floats transformed[count] = {};
+    if (first <= column && column < last) {
+#pragma GCC unroll 9
+      for (int row = 0; row < from; ++row) values[row] = value(row, column);
+      Transform::apply(values, transformed);
+    }
+#pragma GCC unroll 9
+    for (int row = 0; row < count; ++row) rows[row][column] = transformed[row];
+  }
+#pragma GCC unroll 1
+  for (int row = 0; row < count; ++row, to += count * point_stride) {
+    Floats transformed[count];
+    Transform::apply(rows[row], transformed);
+#pragma GCC unroll 9
+    for (int column = 0; column < count; ++column) store(transformed[column], to + column * point_stride);
+  }
+}
+
+// All points to n x n values, of which take_row(row, values) gets one row at a time; vector(point) reads one.
+template <typename Transform, typename Vector, typename TakeRow>
+inline void from_points(Vector vector, TakeRow take_row) {
+  constexpr int count = Transform::from;
+  constexpr int to = Transform::to;
+  Floats rows[to][count];
+#pragma GCC unroll 9
+  for (int column = 0; column < count; ++column) {
+    Floats values[count];
+    Floats transformed[to];
+#pragma GCC unroll 9
+    for (int row = 0; row < count; ++row) values[row] = vector(row * count + column);
+    Transform::apply(values, transformed);
+#pragma GCC unroll 8
+    for (int row = 0; row < to; ++row) rows[row][column] = transformed[row];
+  }
+#pragma GCC unroll 8
+  for (int row = 0; row < to; ++row) {
+    Floats transformed[to];
+    Transform::apply(rows[row], transformed);
+    take_row(row, transformed);
+  }
+}

@@ -1,0 +1,233 @@
+// From feature maps to points and back. Included inside a namespace per instruction set, after winograd_stride2.inl.
+
+// Walks over the tiles of a range.
+struct TileWalk {
+  TileWalk(const TileGrid& tile_grid, std::int64_t tile)
+      : grid(tile_grid),
+        image(tile / (grid.down * grid.across)),
+        row(tile / grid.across % grid.down),
+        column(tile % grid.across) {}
+
+  void next() {
+    if (++column < grid.across) return;
+    column = 0;
+    if (++row < grid.down) return;
+    row = 0;
+    ++image;
+  }
+
+  const TileGrid& grid;
+  std::int64_t image, row, column;
+};
+
+// The part of a line of `size` pixels that lies on the map, where the line begins at pixel `begin`.
+struct Inside {
+  Inside(std::int64_t begin, std::int64_t map_size, std::int64_t size)
+      : first(static_cast<int>(begin < 0 ? -begin : 0)),
+        last(static_cast<int>(map_size - begin < size ? map_size - begin : size)) {}
+  bool holds(int at) const { return first <= at && at < last; }
+  bool whole(int size) const { return first == 0 && last == size; }
+
+  int first, last;
+};
+
+constexpr int largest_window = 9;
+
+struct NoNorm {
+  Floats operator()(Floats x, int /*row*/) const { return x; }
+};
+
+// Padding reads as zero and takes no offset, so that it stays zero behind the norm.
+template <Activation activation>
+struct Norm {
+  Norm(const BlockNorm& norm, const Inside& rows) : factor(load(norm.rows + norm_factor * lanes)) {
+    const Floats inside = load(norm.rows + norm_offset * lanes);
+    for (int row = 0; row < largest_window; ++row) offset[row] = rows.holds(row) ? inside : zero;
+  }
+  Floats operator()(Floats x, int row) const {
+    const Floats z = x * factor + offset[row];
+    return activation == Activation::relu ? relu(z) : z;
+  }
+
+  Floats factor;
+  Floats offset[largest_window];
+};
+
+template <typename Storage>
+constexpr Storage no_pixels[largest_window * lanes] = {};
+
+// The square of Transform::from pixels that begins at (top, left), zero beyond the map.
+template <typename Transform, typename Storage, typename MakeNorm>
+inline void transform_square(const TileGrid& grid, const Storage* plane, std::int64_t top, std::int64_t left,
+                             MakeNorm make_norm, float* to, std::int64_t point_stride) {
+  constexpr int size = Transform::from;
+  const Inside rows(top, grid.height, size);
+  const Inside columns(left, grid.width, size);
+  const Storage* start[size];
+#pragma GCC unroll 9
+  for (int row = 0; row < size; ++row) {
+    start[row] = rows.holds(row) ? plane + ((top + row) * grid.width + left) * lanes : no_pixels<Storage>;
+  }
+  const auto norm = make_norm(rows);
+  to_points<Transform>(
+      columns.first, columns.last, [&](int row, int column) { return norm(load(start[row] + column * lanes), row); },
+      to, point_stride);
+}
+
+template <typename Transform, typename Storage, typename MakeNorm>
+void transform_tiles(const TileGrid& grid, TileRange range, const void* map, MakeNorm make_norm,
+                     const PointVectors& to) {
+  const auto* first_image = static_cast<const Storage*>(map);
+  TileWalk at(grid, range.first);
+  for (std::int64_t tile = 0; tile < range.count; ++tile, at.next()) {
+    transform_square<Transform>(grid, first_image + at.image * grid.image_stride,
+                                at.row * Transform::step - grid.padding, at.column * Transform::step - grid.padding,
+                                make_norm, to.data + tile * to.vector_stride, to.point_stride);
+  }
+}
+
+template <typename Form, typename Storage>
+void transform_windows(const TileGrid& grid, TileRange range, const void* x, const BlockNorm& norm,
+                       const PointVectors& v) {
+  if (norm.rows == nullptr) {
+    transform_tiles<typename Form::Window, Storage>(
+        grid, range, x, [](const Inside&) { return NoNorm(); }, v);
+  } else if (norm.activation == Activation::relu) {
+    transform_tiles<typename Form::Window, Storage>(
+        grid, range, x, [&](const Inside& rows) { return Norm<Activation::relu>(norm, rows); }, v);
+  } else {
+    transform_tiles<typename Form::Window, Storage>(
+        grid, range, x, [&](const Inside& rows) { return Norm<Activation::none>(norm, rows); }, v);
+  }
+}
+
+template <typename Form, typename Storage>
+void transform_gradient(const TileGrid& grid, TileRange range, const void* dy, const PointVectors& y) {
+  transform_tiles<typename Form::Gradient, Storage>(
+      grid, range, dy, [](const Inside&) { return NoNorm(); }, y);
+}
+
+// Two sums over pixels: of a tile and a run of tiles in fp32, beyond in double.
+class TileSums {
+ public:
+  explicit TileSums(const BlockSums& sums) : sums_(sums) {}
+
+  void add(Floats first, Floats second) {
+    tile_first_ += first;
+    tile_second_ += second;
+  }
+  void end_tile() {
+    first_ += tile_first_;
+    second_ += tile_second_;
+    tile_first_ = zero;
+    tile_second_ = zero;
+    if (++tiles_ == run_tiles) end_run();
+  }
+  void end_run() {
+    fold(first_, sums_.first);
+    fold(second_, sums_.second);
+    first_ = zero;
+    second_ = zero;
+    tiles_ = 0;
+  }
+
+ private:
+  static constexpr std::int64_t run_tiles = 32;
+
+  BlockSums sums_;
+  Floats tile_first_ = {}, tile_second_ = {}, first_ = {}, second_ = {};
+  std::int64_t tiles_ = 0;
+};
+
+// What becomes of outputs: each is called with a vector and its place, in elements from the first image on, and returns
+// what is stored there.
+struct AsComputed {
+  Floats operator()(Floats y, std::int64_t /*place*/) const { return y; }
+  void end_tile() {}
+  void end_run() {}
+};
+
+template <typename Storage>
+struct Added : AsComputed {
+  explicit Added(const void* y) : before(static_cast<const Storage*>(y)) {}
+  Floats operator()(Floats y, std::int64_t place) const { return load(before + place) + y; }
+
+  const Storage* before;
+};
+
+struct WithMoments : TileSums {
+  explicit WithMoments(const BlockSums& sums) : TileSums(sums) {}
+  Floats operator()(Floats y, std::int64_t /*place*/) {
+    add(y, y * y);
+    return y;
+  }
+};
+
+template <typename Storage, Activation activation>
+struct BehindGate : TileSums {
+  explicit BehindGate(const BlockOutput& output)
+      : TileSums(output.sums), x(static_cast<const Storage*>(output.gate_x)), norm(output.gate_norm.rows) {}
+  Floats operator()(Floats y, std::int64_t place) {
+    const Floats value = load(x + place);
+    const Floats dz = activation == Activation::relu ? behind_gate(norm.forward(value), y) : y;
+    add(dz, dz * (value - norm.mean));
+    return dz;
+  }
+
+  const Storage* x;
+  NormVectors norm;
+};
+
+template <typename Output, typename Storage, typename Finish>
+inline void output_tile(const TileGrid& grid, const TileWalk& at, const float* m, std::int64_t point_stride,
+                        Storage* first_image, Finish& finish) {
+  constexpr int size = Output::to;
+  const std::int64_t top = at.row * size;
+  const std::int64_t left = at.column * size;
+  const Inside rows(top, grid.height, size);
+  const Inside columns(left, grid.width, size);
+  const std::int64_t corner = at.image * grid.image_stride + (top * grid.width + left) * lanes;
+  const bool whole = rows.whole(size) && columns.whole(size);
+  const auto put = [&](int row, int column, Floats value) {
+    const std::int64_t place = corner + (row * grid.width + column) * lanes;
+    store(finish(value, place), first_image + place);
+  };
+  from_points<Output>([&](int point) { return load(m + point * point_stride); },
+                      [&](int row, const Floats(&values)[size]) {
+                        if (whole) {
+#pragma GCC unroll 8
+                          for (int column = 0; column < size; ++column) put(row, column, values[column]);
+                        } else if (rows.holds(row)) {
+                          for (int column = 0; column < columns.last; ++column) put(row, column, values[column]);
+                        }
+                      });
+}
+
+template <typename Output, typename Storage, typename Finish>
+void output_tiles(const TileGrid& grid, TileRange range, const PointVectors& m, void* y, Finish finish) {
+  TileWalk at(grid, range.first);
+  for (std::int64_t tile = 0; tile < range.count; ++tile, at.next()) {
+    output_tile<Output>(grid, at, m.data + tile * m.vector_stride, m.point_stride, static_cast<Storage*>(y), finish);
+    finish.end_tile();
+  }
+  finish.end_run();
+}
+
+template <typename Form, typename Storage>
+void transform_outputs(const TileGrid& grid, TileRange range, const PointVectors& m, void* y,
+                       const BlockOutput& output) {
+  using Output = typename Form::Output;
+  if (output.gate_x != nullptr) {
+    if (output.gate_norm.activation == Activation::relu) {
+      output_tiles<Output, Storage>(grid, range, m, y, BehindGate<Storage, Activation::relu>(output));
+    } else {
+      output_tiles<Output, Storage>(grid, range, m, y, BehindGate<Storage, Activation::none>(output));
+    }
+  } else if (output.accumulate == Accumulate::add) {
+    output_tiles<Output, Storage>(grid, range, m, y, Added<Storage>(y));
+  } else if (output.sums.first != nullptr) {
+    output_tiles<Output, Storage>(grid, range, m, y, WithMoments(output.sums));
+  } else {
+    output_tiles<Output, Storage>(grid, range, m, y, AsComputed());
+  }
+}

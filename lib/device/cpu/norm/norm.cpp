@@ -1,0 +1,239 @@
+#include "device/cpu/norm/norm.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "device/cpu/layout/feature_map.hpp"
+#include "device/cpu/norm/channel_sums.hpp"
+#include "device/cpu/threads/parallel.hpp"
+
+namespace lockstep::cpu {
+namespace {
+
+// Channel blocks that are taken together: their part of the map stays in the shared cache from the first pass to the
+// second, which halves the reads from memory.
+constexpr std::int64_t group_bytes = 4 << 20;
+
+std::int64_t blocks_together(const FeatureMap& map, std::int64_t maps_read) {
+  const std::int64_t block_bytes = map.bytes() / map.blocks() * maps_read;
+  return std::clamp<std::int64_t>(group_bytes / std::max<std::int64_t>(block_bytes, 1), 1, map.blocks());
+}
+
+// For each group of channel blocks: first(chunk, block) for all, then between(block), then second(chunk, block). Each
+// thread comes back to the pieces it had.
+template <typename First, typename Between, typename Second>
+void two_passes(int threads, const FeatureMap& map, std::int64_t together, const First& first, const Between& between,
+                const Second& second) {
+  const Chunks chunks(map);
+  for (std::int64_t group = 0; group < map.blocks(); group += together) {
+    const std::int64_t blocks = std::min(together, map.blocks() - group);
+    const auto for_each = [&](const auto& pass) {
+      parallel_for(threads, chunks.count * blocks,
+                   [&](std::int64_t item) { pass(item / blocks, group + item % blocks); });
+    };
+    for_each(first);
+    for (std::int64_t block = group; block < group + blocks; ++block) between(block);
+    for_each(second);
+  }
+}
+
+NormTable scratch_table(const Tensor& memory, const FeatureMap& map) {
+  return {memory.as<float>(), map.channels, map.lanes};
+}
+
+Tensor table_memory(const CpuContext& context, const FeatureMap& map) {
+  return scratch(context, NormTable::floats_for(map.channels, map.lanes) * size_of(DType::f32));
+}
+
+// One pass over a feature map by the rows: y = activation(factor * x + offset (+ residual)).
+class Normalise {
+ public:
+  Normalise(const VectorLoops& loops, const NormTable& table, const Tensor& x, const Tensor& residual,
+            Activation activation, const Tensor& y)
+      : loops_(loops),
+        table_(table),
+        x_(x, loops.lanes),
+        residual_(residual ? residual : x, loops.lanes),
+        has_residual_(residual),
+        activation_(activation),
+        y_(y, loops.lanes),
+        chunks_(x_) {}
+
+  void operator()(std::int64_t chunk, std::int64_t block) const {
+    const std::int64_t image = chunks_.first_image(chunk);
+    loops_.normalise(x_.plane(image, block), has_residual_ ? residual_.plane(image, block) : nullptr,
+                     x_.planes(chunks_.images_in(chunk)), table_.of(block), activation_, y_.plane(image, block));
+  }
+
+ private:
+  const VectorLoops& loops_;
+  const NormTable& table_;
+  FeatureMap x_, residual_;
+  bool has_residual_;
+  Activation activation_;
+  FeatureMap y_;
+  Chunks chunks_;
+};
+
+// The moments of every channel, as sums of x minus some value of that channel: a mean far from zero would cancel the
+// variance.
+class ChannelMoments {
+ public:
+  ChannelMoments(const CpuContext& context, const VectorLoops& loops, const FeatureMap& x)
+      : loops_(loops), x_(x), chunks_(x), sums_(context, x, chunks_, 2) {}
+
+  void add_up(std::int64_t chunk, std::int64_t block) const {
+    alignas(64) float origin[most_lanes];
+    find_origin(block, origin);
+    loops_.moments(x_.plane(chunks_.first_image(chunk), block), x_.planes(chunks_.images_in(chunk)), origin,
+                   sums_.of(block, chunk));
+  }
+  Moments of(std::int64_t block, std::int64_t lane) const {
+    alignas(64) float origin[most_lanes];
+    find_origin(block, origin);
+    return {sums_.total(block, 0, lane), sums_.total(block, 1, lane), static_cast<double>(origin[lane]),
+            static_cast<double>(x_.images * x_.pixels())};
+  }
+
+ private:
+  void find_origin(std::int64_t block, float* origin) const {
+    loops_.unpack(x_.plane(x_.images / 2, block), 1, loops_.lanes, 0, 1, origin);
+  }
+
+  const VectorLoops& loops_;
+  const FeatureMap& x_;
+  Chunks chunks_;
+  ChannelSums sums_;
+};
+
+// The two passes of backward. Behind a residual the first leaves dz in d_residual, and the second takes it from there;
+// otherwise both find dz from dy and x, which costs no memory traffic.
+class Backward {
+ public:
+  Backward(const CpuContext& context, const VectorLoops& loops, const NormTable& table, const Tensor& x,
+           const Tensor& y, const Tensor& dy, Activation activation, const NormGradients& gradients)
+      : loops_(loops),
+        table_(table),
+        has_residual_(gradients.d_residual),
+        is_relu_(activation == Activation::relu),
+        x_(x, loops.lanes),
+        y_(has_residual_ && is_relu_ ? y : x, loops.lanes),
+        dy_(dy, loops.lanes),
+        dz_(has_residual_ ? gradients.d_residual : dy, loops.lanes),
+        dx_(gradients.dx, loops.lanes),
+        chunks_(x_),
+        sums_(context, x_, chunks_, 2) {}
+
+  void add_up(std::int64_t chunk, std::int64_t block) const {
+    const std::int64_t image = chunks_.first_image(chunk);
+    const Gate gate = !is_relu_ ? Gate::open : has_residual_ ? Gate::from_y : Gate::from_x;
+    const bool writes_dz = has_residual_ && (is_relu_ || dz_.data != dy_.data);
+    loops_.norm_sums(x_.plane(image, block), y_.plane(image, block), dy_.plane(image, block),
+                     x_.planes(chunks_.images_in(chunk)), table_.of(block), gate,
+                     writes_dz ? dz_.plane(image, block) : nullptr, sums_.of(block, chunk));
+  }
+  double sum_of_dz(std::int64_t block, std::int64_t lane) const { return sums_.total(block, 0, lane); }
+  double sum_of_dz_x(std::int64_t block, std::int64_t lane) const { return sums_.total(block, 1, lane); }
+
+  void find_gradient(std::int64_t chunk, std::int64_t block) const {
+    const std::int64_t image = chunks_.first_image(chunk);
+    const Gate gate = is_relu_ && !has_residual_ ? Gate::from_x : Gate::open;
+    loops_.norm_gradient(x_.plane(image, block), dz_.plane(image, block), x_.planes(chunks_.images_in(chunk)),
+                         table_.of(block), gate, dx_.plane(image, block));
+  }
+
+ private:
+  const VectorLoops& loops_;
+  const NormTable& table_;
+  bool has_residual_, is_relu_;
+  FeatureMap x_, y_, dy_, dz_, dx_;
+  Chunks chunks_;
+  ChannelSums sums_;
+};
+
+}  // namespace
+
+void apply_norm(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const NormTable& table,
+                const Tensor& residual, Activation activation, const Tensor& y) {
+  const FeatureMap x(x_tensor, loops.lanes);
+  const Normalise normalise(loops, table, x_tensor, residual, activation, y);
+  parallel_for(context.threads, Chunks(x).count * x.blocks(),
+               [&](std::int64_t item) { normalise(item / x.blocks(), item % x.blocks()); });
+}
+
+void apply_norm_gradient(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor,
+                         const NormTable& table, const Tensor& dz_tensor, const Tensor& dx_tensor) {
+  const FeatureMap x(x_tensor, loops.lanes);
+  const FeatureMap dz(dz_tensor, loops.lanes);
+  const FeatureMap dx(dx_tensor, loops.lanes);
+  const Chunks chunks(x);
+  parallel_for(context.threads, chunks.count * x.blocks(), [&](std::int64_t item) {
+    const std::int64_t image = chunks.first_image(item / x.blocks());
+    const std::int64_t block = item % x.blocks();
+    loops.norm_gradient(x.plane(image, block), dz.plane(image, block), x.planes(chunks.images_in(item / x.blocks())),
+                        table.of(block), Gate::open, dx.plane(image, block));
+  });
+}
+
+void norm_forward(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const BatchNorm& norm,
+                  const Tensor& residual, Activation activation, const Tensor& y) {
+  const FeatureMap x(x_tensor, loops.lanes);
+  const Tensor memory = table_memory(context, x);
+  const NormTable table = scratch_table(memory, x);
+  table.clear();
+  const ChannelMoments moments(context, loops, x);
+  const auto finish_statistics = [&](std::int64_t block) {
+    for (std::int64_t lane = 0; lane < x.channels_in(block); ++lane) {
+      table.set_from_batch(block * loops.lanes + lane, moments.of(block, lane), norm);
+    }
+  };
+  two_passes(
+      context.threads, x, blocks_together(x, 1),
+      [&](std::int64_t chunk, std::int64_t block) { moments.add_up(chunk, block); }, finish_statistics,
+      Normalise(loops, table, x_tensor, residual, activation, y));
+}
+
+void set_running_norm(const NormWeights& weights, const Tensor& mean, const Tensor& variance, const NormTable& table) {
+  table.clear();
+  for (std::int64_t channel = 0; channel < table.channels(); ++channel) {
+    const float inverse_deviation = 1 / std::sqrt(variance.as<float>()[channel] + weights.epsilon);
+    table.set_forward(channel, weights, mean.as<float>()[channel], inverse_deviation);
+  }
+}
+
+void norm_infer(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const NormWeights& weights,
+                const Tensor& mean, const Tensor& variance, const Tensor& residual, Activation activation,
+                const Tensor& y) {
+  const FeatureMap x(x_tensor, loops.lanes);
+  const Tensor memory = table_memory(context, x);
+  const NormTable table = scratch_table(memory, x);
+  set_running_norm(weights, mean, variance, table);
+  apply_norm(context, loops, x_tensor, table, residual, activation, y);
+}
+
+void norm_backward(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const Tensor& y,
+                   const Tensor& dy, const NormWeights& weights, Activation activation, const NormSaved& saved,
+                   const NormGradients& gradients) {
+  const FeatureMap x(x_tensor, loops.lanes);
+  const Tensor memory = table_memory(context, x);
+  const NormTable table = scratch_table(memory, x);
+  table.clear();
+  for (std::int64_t channel = 0; channel < x.channels; ++channel) {
+    table.set_forward(channel, weights, saved.mean.as<float>()[channel], saved.inverse_deviation.as<float>()[channel]);
+  }
+  const Backward backward(context, loops, table, x_tensor, y, dy, activation, gradients);
+  const auto count = static_cast<double>(x.images * x.pixels());
+  const NormGradient gradient{saved.inverse_deviation, gradients.d_scale, gradients.d_shift, gradients.accumulate};
+  const auto finish_sums = [&](std::int64_t block) {
+    for (std::int64_t lane = 0; lane < x.channels_in(block); ++lane) {
+      table.set_backward(block * loops.lanes + lane, backward.sum_of_dz(block, lane), backward.sum_of_dz_x(block, lane),
+                         count, gradient);
+    }
+  };
+  two_passes(
+      context.threads, x, blocks_together(x, gradients.d_residual ? 3 : 2),
+      [&](std::int64_t chunk, std::int64_t block) { backward.add_up(chunk, block); }, finish_sums,
+      [&](std::int64_t chunk, std::int64_t block) { backward.find_gradient(chunk, block); });
+}
+
+}  // namespace lockstep::cpu

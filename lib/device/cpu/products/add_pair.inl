@@ -1,0 +1,9 @@
+// sum + left.low * right.low + left.high * right.high for words that are pairs of bf16, in fp32: for instruction sets
+// that do not multiply pairs. Included inside a namespace per instruction set, after loops/vectors.inl.
+inline Floats add_pair(Floats sum, float left, Floats right) {
+  const auto pair = __builtin_bit_cast(std::uint32_t, left);
+  const auto pairs = reinterpret_cast<Words>(right);
+  constexpr std::uint32_t high = 0xffff0000U;
+  sum += __builtin_bit_cast(float, pair << 16) * reinterpret_cast<Floats>(pairs << 16);
+  return sum + __builtin_bit_cast(float, pair& high) * reinterpret_cast<Floats>(pairs & high);
+}

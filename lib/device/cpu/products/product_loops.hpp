@@ -1,0 +1,83 @@
+// The inner loops of direct convolutions and matrix products, once per instruction set, as tables of functions.
+//
+// All of them are one loop: tiles of sums, one row a pixel or a weight, held in registers while left[row] * right runs
+// over the terms. What lies where is the caller's, as lists of offsets. Loops run on one thread; sums are fp32. Terms
+// are fp32 or pairs of bf16, which processors with instructions for them multiply twice as fast; "words" are either.
+#pragma once
+
+#include <cstdint>
+
+#include "device/cpu/passes/vector_loops.hpp"
+#include "device/ops.hpp"
+
+namespace lockstep::cpu {
+
+// Consecutive terms of all sums: where they begin on both sides, in words.
+struct ProductSegment {
+  std::int64_t left;
+  std::int64_t right;
+  std::int64_t steps;
+};
+
+// out[row][v] (+)= sum over segments s and steps j of
+//     left[left_offsets[row] + s.left + j * left_step] * right[v * right_stride + s.right + j * B ... + B]
+// in words, of which pairs add both their products, for rows in [0, rows) and v in [0, vectors); out[row][v] are the B
+// floats at out_offsets[row] + v * out_stride.
+struct Products {
+  const float* left;
+  std::int64_t left_step;
+  const std::int64_t* left_offsets;
+  const float* right;
+  std::int64_t right_stride;
+  const ProductSegment* segments;
+  std::int64_t segment_count;  // 0: the sums are zero
+  float* out;
+  std::int64_t out_stride;
+  const std::int64_t* out_offsets;
+  std::int64_t rows;
+  int vectors;  // 1 ... most_vectors
+  Accumulate accumulate;
+};
+
+// From a row that is read to the next, and from a column to the next.
+struct Steps {
+  std::int64_t row, column;
+};
+
+// What is copied of one height x width plane: rows x columns pixels from a first one on, in steps, zero where they lie
+// outside.
+struct PlaneWindow {
+  std::int64_t height, width;
+  std::int64_t first_row, first_column;  // may be negative
+  std::int64_t rows, columns;
+  Steps step;
+  std::int64_t first_inside, last_inside;  // of the window's columns, those inside the plane: [first, last)
+};
+
+struct ProductLoops {
+  std::int64_t lanes;
+  int most_vectors;  // of a tile
+
+  void (*products)(const Products& call);       // of fp32
+  void (*pair_products)(const Products& call);  // of pairs of bf16
+  // packed[rows][columns][B] of one channel block, behind its norm; from fp32 or bf16.
+  void (*pack_f32)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
+  void (*pack_bf16)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
+  // packed[rows][columns][B / 2] of one bf16 channel block, likewise: pairs of channels.
+  void (*pack_channel_pairs)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
+  // packed[rows][columns / 2][B] of one bf16 channel block, likewise: pairs of columns, which are even in number.
+  void (*pack_column_pairs)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
+  // pairs[ceil(rows / 2)][B] of a matrix by rows of B floats: pairs of rows, zero behind the last.
+  void (*pair_rows)(const float* matrix, std::int64_t rows, float* pairs);
+  // packed[rows][columns][channels] of an image's `channels` planes, 1 ... 3 of them; fp32.
+  void (*pack_image)(const float* image, std::int64_t channels, const PlaneWindow& window, float* packed);
+  // y = values, rounded to bf16.
+  void (*narrow)(const float* values, std::int64_t vectors, void* y);
+  // transposed[column][row] = matrix[row][column] for B columns and `rows` rows, `stride` floats apart; both sides by
+  // rows of B floats, zero behind `rows`.
+  void (*transpose)(const float* matrix, std::int64_t stride, std::int64_t rows, float* transposed);
+};
+
+const ProductLoops& product_loops(InstructionSet set);
+
+}  // namespace lockstep::cpu

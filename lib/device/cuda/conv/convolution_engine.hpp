@@ -1,0 +1,50 @@
+// Convolutions by cuDNN: for each problem the fastest of its engines, measured when the problem is met for the first
+// time, or as a plan says.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "device/cuda/conv/cudnn_graph.hpp"
+#include "device/cuda/library_context.hpp"
+
+namespace lockstep::cuda {
+
+class ConvolutionEngine {
+ public:
+  // `context` outlives this.
+  explicit ConvolutionEngine(const LibraryContext& context);
+
+  // Operands in the order of ConvProblem, in the device's precision, channels padded. Stream-ordered. The first call
+  // for a problem waits for the device, and must not be captured in a graph.
+  void run(const ConvProblem& problem, std::span<std::byte* const, 3> operands);
+
+  // One line a problem: "forward 64->64 ... = engine 31 knobs 2:1".
+  std::string export_plan() const;
+  // Throws Error(other) naming the line that cannot be read.
+  void import_plan(const std::string& plan);
+  // As Ops.
+  void suggest_plan(const std::string& plan);
+
+ private:
+  std::unique_ptr<ConvolutionPlan> choose(const ConvProblem& problem, std::span<std::byte* const, 3> operands);
+  std::unique_ptr<ConvolutionPlan> compile_planned(const ConvProblem& problem, const EngineChoice& choice);
+  std::unique_ptr<ConvolutionPlan> compile_suggested(const ConvProblem& problem,
+                                                     std::span<std::byte* const, 3> operands);
+  std::unique_ptr<ConvolutionPlan> measure(const ConvProblem& problem, std::span<std::byte* const, 3> operands);
+  std::int64_t room() const;  // for a workspace
+  bool allows(DType precision, const EngineNotes& notes) const;
+  // Infinity where the engine cannot run it after all.
+  float milliseconds(const ConvolutionPlan& plan, std::span<std::byte* const, 3> operands, float to_beat);
+  float turned_down(const ConvolutionPlan& plan, cudnnStatus_t status) const;
+  void execute(const ConvolutionPlan& plan, std::span<std::byte* const, 3> operands);
+
+  const LibraryContext& context_;
+  CudnnHandle handle_;
+  std::map<ConvProblem, std::unique_ptr<ConvolutionPlan>> chosen_;
+  std::map<std::string, EngineChoice> plan_;       // by ConvProblem::text()
+  std::map<std::string, EngineChoice> suggested_;  // likewise
+};
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,144 @@
+// A feature map as kernels touch it: eight neighbouring channels of a pixel at a time, in fp32 registers.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+
+#include "device/cuda/layout/cuda_layout.hpp"
+#include "device/host_device.hpp"
+#include "device/tensor.hpp"
+
+namespace lockstep::cuda {
+
+struct Eight {
+  float at[vector_width];
+};
+
+// 16 bytes, which a GPU moves by one instruction if they are aligned so.
+struct [[gnu::may_alias]] alignas(16) FloatWords {
+  float at[4];
+};
+struct [[gnu::may_alias]] alignas(16) HalfWords {
+  std::uint32_t at[4];  // two elements each, the first in the lower half
+};
+struct [[gnu::may_alias]] alignas(8) ByteWords {
+  std::uint32_t at[2];
+};
+
+template <DType dtype>
+LOCKSTEP_HOST_DEVICE float widen(std::uint32_t bits) {
+  static_assert(dtype == DType::f16 || dtype == DType::bf16);
+  if constexpr (dtype == DType::f16) return from_f16(static_cast<std::uint16_t>(bits));
+  return from_bf16(static_cast<std::uint16_t>(bits));
+}
+
+template <DType dtype>
+LOCKSTEP_HOST_DEVICE std::uint32_t narrow(float value) {
+  static_assert(dtype == DType::f16 || dtype == DType::bf16);
+  if constexpr (dtype == DType::f16) return to_f16(value);
+  return to_bf16(value);
+}
+
+// Elements [8 * vector, 8 * vector + 8) of an array of `dtype`: f32, f16 or bf16.
+template <DType dtype>
+LOCKSTEP_HOST_DEVICE Eight load(const std::byte* array, std::int64_t vector) {
+  Eight values;
+  if constexpr (dtype == DType::f32) {
+    const auto* words = reinterpret_cast<const FloatWords*>(array) + 2 * vector;
+    const FloatWords low = words[0];
+    const FloatWords high = words[1];
+    for (int i = 0; i < 4; ++i) {
+      values.at[i] = low.at[i];
+      values.at[i + 4] = high.at[i];
+    }
+  } else {
+    const HalfWords words = reinterpret_cast<const HalfWords*>(array)[vector];
+    for (int i = 0; i < 4; ++i) {
+      values.at[2 * i] = widen<dtype>(words.at[i] & 0xFFFFU);
+      values.at[2 * i + 1] = widen<dtype>(words.at[i] >> 16);
+    }
+  }
+  return values;
+}
+
+template <DType dtype>
+LOCKSTEP_HOST_DEVICE void store(const Eight& values, std::byte* array, std::int64_t vector) {
+  if constexpr (dtype == DType::f32) {
+    FloatWords low;
+    FloatWords high;
+    for (int i = 0; i < 4; ++i) {
+      low.at[i] = values.at[i];
+      high.at[i] = values.at[i + 4];
+    }
+    auto* words = reinterpret_cast<FloatWords*>(array) + 2 * vector;
+    words[0] = low;
+    words[1] = high;
+  } else {
+    HalfWords words;
+    for (int i = 0; i < 4; ++i) {
+      words.at[i] = narrow<dtype>(values.at[2 * i]) | narrow<dtype>(values.at[2 * i + 1]) << 16;
+    }
+    reinterpret_cast<HalfWords*>(array)[vector] = words;
+  }
+}
+
+// Channels [8 * group, 8 * group + 8) of an array of `channels` values, zero beyond its end.
+LOCKSTEP_HOST_DEVICE inline Eight load_channels(const float* values, std::int64_t group, std::int64_t channels) {
+  Eight result;
+  for (int i = 0; i < vector_width; ++i) {
+    const std::int64_t channel = group * vector_width + i;
+    result.at[i] = channel < channels ? values[channel] : 0.0F;
+  }
+  return result;
+}
+
+struct Division {
+  std::int64_t quotient;
+  std::int64_t remainder;
+};
+
+// Of numbers not negative. Division in 64 bits takes a GPU several times as long as in 32.
+LOCKSTEP_HOST_DEVICE inline Division divide(std::int64_t value, std::int64_t divisor) {
+  if ((value | divisor) >> 32 != 0) return {value / divisor, value % divisor};
+  const std::uint32_t quotient = static_cast<std::uint32_t>(value) / static_cast<std::uint32_t>(divisor);
+  return {static_cast<std::int64_t>(quotient), value - static_cast<std::int64_t>(quotient) * divisor};
+}
+
+// Where a vector lies.
+struct Place {
+  std::int64_t image;
+  std::int64_t row;
+  std::int64_t column;
+  std::int64_t group;  // of eight channels
+};
+
+struct FeatureMap {
+  explicit FeatureMap(const Tensor& tensor)
+      : data(tensor.data()),
+        images(tensor.shape()[0]),
+        height(tensor.shape()[1]),
+        width(tensor.shape()[2]),
+        channels(tensor.shape()[3]),
+        groups(padded(tensor.shape()[3]) / vector_width) {
+    assert(tensor.layout() != Layout::plain && tensor.shape().ndim == 4);
+  }
+
+  LOCKSTEP_HOST_DEVICE std::int64_t pixels() const { return height * width; }
+  LOCKSTEP_HOST_DEVICE std::int64_t rows() const { return images * height * width; }  // vectors of one group
+  LOCKSTEP_HOST_DEVICE std::int64_t vectors() const { return images * height * width * groups; }
+  LOCKSTEP_HOST_DEVICE std::int64_t vector_at(const Place& place) const {
+    return ((place.image * height + place.row) * width + place.column) * groups + place.group;
+  }
+  LOCKSTEP_HOST_DEVICE Place place_of(std::int64_t vector) const {
+    const Division by_group = divide(vector, groups);
+    const Division by_column = divide(by_group.quotient, width);
+    const Division by_row = divide(by_column.quotient, height);
+    return {by_row.quotient, by_row.remainder, by_column.remainder, by_group.remainder};
+  }
+
+  std::byte* data;
+  std::int64_t images, height, width, channels, groups;
+};
+
+}  // namespace lockstep::cuda

@@ -1,8 +1,0 @@
-#include "device/cuda/cuda_launch.cuh"
-#include "device/cuda/mark_sum.hpp"
-
-namespace lockstep::cuda {
-
-void mark_sum(const CudaLaunch& launch, const MarkSum& mark) { launch(1, mark); }
-
-}  // namespace lockstep::cuda

@@ -1,0 +1,113 @@
+// Sums over rows, per channel, without threads that wait for each other: each takes every count-th row, which leaves
+// `count` partial sums; launches that each make them sixteen times fewer follow, and the kernel that needs the totals
+// adds the last few. All extents are fixed by the shape, so the result has the same bits every time.
+#pragma once
+
+#include <algorithm>
+
+#include "device/cuda/cuda_context.hpp"
+#include "device/cuda/layout/feature_map.hpp"
+#include "device/ops.hpp"
+
+namespace lockstep::cuda {
+
+constexpr std::int64_t threads_adding =
+    65536;  // a third of what an H100 keeps at once; each has several loads under way
+constexpr std::int64_t threads_walking = 262144;  // all of it
+constexpr std::int64_t least_rows_adding = 8;     // a thread, so that partial sums are few beside the rows
+constexpr std::int64_t most_partial_sums = 64;    // that one thread adds at the end
+constexpr std::int64_t lessening = 16;
+
+// Rows cut among threads: index = slice * groups + group, so that neighbours read neighbouring vectors.
+struct Slices {
+  std::int64_t rows;
+  std::int64_t groups;
+  std::int64_t count;
+
+  LOCKSTEP_HOST_DEVICE std::int64_t threads() const { return count * groups; }
+};
+
+inline Slices slices_for_sums(std::int64_t rows, std::int64_t groups) {
+  const std::int64_t most = std::max<std::int64_t>((rows + least_rows_adding - 1) / least_rows_adding, 1);
+  return {rows, groups, std::clamp<std::int64_t>(threads_adding / groups, 1, most)};
+}
+inline Slices slices_for_walk(std::int64_t rows, std::int64_t groups) {
+  return {rows, groups, std::clamp<std::int64_t>(threads_walking / groups, 1, std::max<std::int64_t>(rows, 1))};
+}
+
+// [count][width] partial sums, fp32.
+struct PartialSums {
+  const float* data;
+  std::int64_t width;
+  std::int64_t count;
+
+  LOCKSTEP_HOST_DEVICE double total(std::int64_t column) const {
+    double sum = 0;
+    for (std::int64_t slice = 0; slice < count; ++slice) sum += static_cast<double>(data[slice * width + column]);
+    return sum;
+  }
+};
+
+struct Lessen {
+  PartialSums from;
+  float* to;  // [count][width]
+  std::int64_t count;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const auto [slice, column] = divide(index, from.width);
+    float sum = 0;
+    for (int i = 0; i < lessening; ++i) {
+      const std::int64_t source = slice + i * count;
+      if (source < from.count) sum += from.data[source * from.width + column];
+    }
+    to[index] = sum;
+  }
+};
+
+// The memory of partial sums, and their way to at most most_partial_sums.
+class SumMemory {
+ public:
+  SumMemory(const CudaContext& context, std::int64_t count, std::int64_t width)
+      : context_(context), count_(count), width_(width), memory_(scratch(context, count * width)) {}
+
+  float* data() const { return memory_.as<float>(); }
+
+  // Call once all have been written. The result lasts as long as this.
+  template <typename Launch>
+  PartialSums lessened(const Launch& launch) {
+    while (count_ > most_partial_sums) {
+      const std::int64_t fewer = (count_ + lessening - 1) / lessening;
+      const Tensor sums = scratch(context_, fewer * width_);
+      launch(fewer * width_, Lessen{{data(), width_, count_}, sums.as<float>(), fewer});
+      memory_ = sums;
+      count_ = fewer;
+    }
+    return {data(), width_, count_};
+  }
+
+ private:
+  const CudaContext& context_;
+  std::int64_t count_;
+  std::int64_t width_;
+  Tensor memory_;
+};
+
+LOCKSTEP_HOST_DEVICE inline void put(float* target, double value, Accumulate accumulate) {
+  const auto rounded = static_cast<float>(value);
+  *target = accumulate == Accumulate::add ? *target + rounded : rounded;
+}
+
+// target[i] = scale * total of column first + i, or adds it.
+struct FinishSums {
+  PartialSums sums;
+  std::int64_t first;
+  double scale;
+  float* target;
+  Accumulate accumulate;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    put(target + index, scale * sums.total(first + index), accumulate);
+  }
+};
+
+}  // namespace lockstep::cuda

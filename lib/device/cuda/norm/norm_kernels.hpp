@@ -1,0 +1,272 @@
+// Batch norm with residual and activation. Forward reads x twice and backward reads x and dy twice, which is the least
+// that statistics of the whole batch allow; behind a residual backward leaves dz, the gradient behind the activation,
+// in d_residual and takes it from there. There forward writes the gate of the ReLU as bits, a
+// sixteenth of y in half precision.
+//
+// A thread has one group of eight channels and walks over rows (see channel_sums.hpp), so that it reads what belongs to
+// its channels once.
+#pragma once
+
+#include <cmath>
+
+#include "device/cuda/norm/channel_sums.hpp"
+
+namespace lockstep::cuda {
+
+// y = factor * x + offset, for eight channels; both are zero in padding channels. Forward and backward find the same
+// bits, so that backward can recompute which side of the ReLU a value was on.
+struct NormLine {
+  Eight factor;
+  Eight offset;
+
+  LOCKSTEP_HOST_DEVICE float operator()(int i, float x) const { return fmaf(x, factor.at[i], offset.at[i]); }
+};
+
+// What a line is made from.
+struct NormVectors {
+  enum class Spread : std::uint8_t { inverse_deviation, variance };
+
+  const float* scale;
+  const float* shift;
+  const float* mean;
+  const float* spread_values;
+  Spread spread;
+  float epsilon;
+  std::int64_t channels;
+
+  LOCKSTEP_HOST_DEVICE NormLine line(std::int64_t group) const {
+    const Eight scales = load_channels(scale, group, channels);
+    const Eight shifts = load_channels(shift, group, channels);
+    const Eight means = load_channels(mean, group, channels);
+    const Eight spreads = load_channels(spread_values, group, channels);
+    NormLine line;
+    for (int i = 0; i < vector_width; ++i) {
+      const bool exists = group * vector_width + i < channels;
+      const float inverse = spread == Spread::variance ? 1 / sqrtf(spreads.at[i] + epsilon) : spreads.at[i];
+      line.factor.at[i] = exists ? scales.at[i] * inverse : 0.0F;
+      line.offset.at[i] = exists ? fmaf(-means.at[i], line.factor.at[i], shifts.at[i]) : 0.0F;
+    }
+    return line;
+  }
+};
+
+// By the statistics of a batch, as forward keeps them.
+inline NormVectors saved_vectors(const NormWeights& weights, const NormSaved& saved, std::int64_t channels) {
+  return {.scale = weights.scale.as<float>(),
+          .shift = weights.shift.as<float>(),
+          .mean = saved.mean.as<float>(),
+          .spread_values = saved.inverse_deviation.as<float>(),
+          .spread = NormVectors::Spread::inverse_deviation,
+          .epsilon = weights.epsilon,
+          .channels = channels};
+}
+
+// Partial sums of x - origin and of its square, per channel. The origin is a value of that channel: a mean far from
+// zero would cancel the variance.
+template <DType dtype>
+struct SumMoments {
+  Slices slices;
+  const std::byte* x;
+  float* sums;  // [slice][2][channels, padded]
+
+  LOCKSTEP_HOST_DEVICE static std::int64_t origin_row(std::int64_t rows) { return rows / 2; }
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const auto [slice, group] = divide(index, slices.groups);
+    const Eight origin = load<dtype>(x, origin_row(slices.rows) * slices.groups + group);
+    Eight sum{};
+    Eight squares{};
+    for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
+      const Eight values = load<dtype>(x, row * slices.groups + group);
+      for (int i = 0; i < vector_width; ++i) {
+        const float moved = values.at[i] - origin.at[i];
+        sum.at[i] += moved;
+        squares.at[i] = fmaf(moved, moved, squares.at[i]);
+      }
+    }
+    auto* bytes = reinterpret_cast<std::byte*>(sums);
+    store<DType::f32>(sum, bytes, 2 * slice * slices.groups + group);
+    store<DType::f32>(squares, bytes, (2 * slice + 1) * slices.groups + group);
+  }
+};
+
+// One thread a channel: the statistics, from sums of moments.
+template <DType dtype>
+struct FinishMoments {
+  PartialSums sums;
+  Slices slices;
+  const std::byte* x;
+  float epsilon;
+  float* mean;
+  float* inverse_deviation;
+  float* batch_mean;
+  float* batch_variance;
+  float statistics_scale;
+  Accumulate accumulate;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t channel) const {
+    const std::int64_t origin_vector =
+        SumMoments<dtype>::origin_row(slices.rows) * slices.groups + channel / vector_width;
+    const auto origin = static_cast<double>(load<dtype>(x, origin_vector).at[channel % vector_width]);
+    const auto count = static_cast<double>(slices.rows);
+    const double moved_mean = sums.total(channel) / count;
+    const double squares = sums.total(slices.groups * vector_width + channel) / count;
+    const double difference = squares - moved_mean * moved_mean;
+    const double variance = difference < 0 ? 0 : difference;  // NaN stays
+    const double unbiased = variance * count / (count > 1 ? count - 1 : 1);
+    mean[channel] = static_cast<float>(origin + moved_mean);
+    inverse_deviation[channel] = static_cast<float>(1 / sqrt(variance + static_cast<double>(epsilon)));
+    const auto scale = static_cast<double>(statistics_scale);
+    put(batch_mean + channel, (origin + moved_mean) * scale, accumulate);
+    put(batch_variance + channel, unbiased * scale, accumulate);
+  }
+};
+
+// What a ReLU that gave these values let through: bit i for value i. NaN counts as let through.
+LOCKSTEP_HOST_DEVICE inline std::uint8_t bits_above_zero(const Eight& values) {
+  unsigned bits = 0;
+  for (int i = 0; i < vector_width; ++i) bits |= values.at[i] <= 0 ? 0U : 1U << i;
+  return static_cast<std::uint8_t>(bits);
+}
+
+// y = activation(line of x (+ residual)).
+template <DType dtype>
+struct Normalise {
+  Slices slices;
+  NormVectors vectors;
+  const std::byte* x;
+  const std::byte* residual;  // may be null
+  Activation activation;
+  std::byte* y;
+  std::uint8_t* let_through;  // a bit for each channel of a group, or null
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const auto [slice, group] = divide(index, slices.groups);
+    const NormLine line = vectors.line(group);
+    for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
+      const std::int64_t vector = row * slices.groups + group;
+      Eight values = load<dtype>(x, vector);
+      for (int i = 0; i < vector_width; ++i) values.at[i] = line(i, values.at[i]);
+      if (residual != nullptr) {
+        const Eight other = load<dtype>(residual, vector);
+        for (int i = 0; i < vector_width; ++i) values.at[i] += other.at[i];
+      }
+      if (activation == Activation::relu) {
+        for (float& value : values.at) value = value < 0 ? 0 : value;  // NaN stays
+      }
+      if (let_through != nullptr) let_through[vector] = bits_above_zero(values);
+      store<dtype>(values, y, vector);
+    }
+  }
+};
+
+// How backward knows where the ReLU let through.
+enum class Gate : std::uint8_t {
+  open,       // there is none, or dz is at hand
+  from_x,     // by the line
+  from_bits,  // that forward wrote
+};
+
+// Partial sums of dz and of dz * (x - mean), per channel. Writes dz where `dz` is not null; it may be dy.
+template <DType dtype>
+struct SumNormGradients {
+  Slices slices;
+  NormVectors vectors;
+  Gate gate;
+  const std::byte* x;
+  const std::uint8_t* let_through;  // read by Gate::from_bits
+  const std::byte* dy;
+  std::byte* dz;
+  float* sums;  // [slice][2][channels, padded]
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const auto [slice, group] = divide(index, slices.groups);
+    const NormLine line = vectors.line(group);
+    const Eight mean = load_channels(vectors.mean, group, vectors.channels);
+    Eight sum{};
+    Eight products{};
+    for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
+      const std::int64_t vector = row * slices.groups + group;
+      const Eight values = load<dtype>(x, vector);
+      Eight gradients = load<dtype>(dy, vector);
+      if (gate == Gate::from_bits) {
+        const unsigned bits = let_through[vector];
+        for (int i = 0; i < vector_width; ++i) gradients.at[i] = (bits >> i & 1U) != 0 ? gradients.at[i] : 0;
+      } else if (gate == Gate::from_x) {
+        for (int i = 0; i < vector_width; ++i) gradients.at[i] = line(i, values.at[i]) <= 0 ? 0 : gradients.at[i];
+      }
+      if (dz != nullptr) store<dtype>(gradients, dz, vector);
+      for (int i = 0; i < vector_width; ++i) {
+        sum.at[i] += gradients.at[i];
+        products.at[i] = fmaf(gradients.at[i], values.at[i] - mean.at[i], products.at[i]);
+      }
+    }
+    auto* bytes = reinterpret_cast<std::byte*>(sums);
+    store<DType::f32>(sum, bytes, 2 * slice * slices.groups + group);
+    store<DType::f32>(products, bytes, (2 * slice + 1) * slices.groups + group);
+  }
+};
+
+// One thread a channel, padding included. With u = (x - mean) / deviation: d_shift = sum dz, d_scale = sum dz * u,
+// dx = scale / deviation * (dz - d_shift / count - u * d_scale / count)   (Ioffe and Szegedy 2015).
+struct FinishNormGradients {
+  PartialSums sums;
+  std::int64_t rows;
+  const float* inverse_deviation;
+  std::int64_t channels;
+  float* mean_dz;   // [channels, padded]: d_shift / count
+  float* x_factor;  // [channels, padded]: what x - mean is multiplied by in the bracket
+  float* d_scale;
+  float* d_shift;
+  Accumulate accumulate;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t channel) const {
+    if (channel >= channels) {
+      mean_dz[channel] = 0;
+      x_factor[channel] = 0;
+      return;
+    }
+    const auto count = static_cast<double>(rows);
+    const auto inverse = static_cast<double>(inverse_deviation[channel]);
+    const double shift_gradient = sums.total(channel);
+    const double scale_gradient = sums.total(sums.width / 2 + channel) * inverse;
+    mean_dz[channel] = static_cast<float>(shift_gradient / count);
+    x_factor[channel] = static_cast<float>(-inverse * scale_gradient / count);
+    put(d_scale + channel, scale_gradient, accumulate);
+    put(d_shift + channel, shift_gradient, accumulate);
+  }
+};
+
+// dx, from dz or from dy behind the gate. dx may be the array that dz is read from.
+template <DType dtype>
+struct FindNormGradient {
+  Slices slices;
+  NormVectors vectors;
+  Gate gate;  // open or from_x
+  const std::byte* x;
+  const std::byte* dz;
+  const float* mean_dz;
+  const float* x_factor;
+  std::byte* dx;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const auto [slice, group] = divide(index, slices.groups);
+    const NormLine line = vectors.line(group);
+    const Eight mean = load_channels(vectors.mean, group, vectors.channels);
+    const Eight mean_gradient = load_channels(mean_dz, group, vectors.channels);
+    const Eight slope = load_channels(x_factor, group, vectors.channels);
+    for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
+      const std::int64_t vector = row * slices.groups + group;
+      const Eight values = load<dtype>(x, vector);
+      Eight gradients = load<dtype>(dz, vector);
+      for (int i = 0; i < vector_width; ++i) {
+        const bool is_shut = gate == Gate::from_x && line(i, values.at[i]) <= 0;
+        const float gradient = (is_shut ? 0 : gradients.at[i]) - mean_gradient.at[i];
+        gradients.at[i] = line.factor.at[i] * fmaf(slope.at[i], values.at[i] - mean.at[i], gradient);
+      }
+      store<dtype>(gradients, dx, vector);
+    }
+  }
+};
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,101 @@
+// Bias and activation, and their gradients. A thread has one group of eight channels and walks over rows; plain [n, c]
+// goes element by element.
+#pragma once
+
+#include "device/cuda/norm/channel_sums.hpp"
+
+namespace lockstep::cuda {
+
+LOCKSTEP_HOST_DEVICE inline float activate(Activation activation, float value) {
+  return activation == Activation::relu && value < 0 ? 0 : value;  // NaN stays
+}
+LOCKSTEP_HOST_DEVICE inline float through(Activation activation, float y, float dy) {
+  return activation == Activation::relu && y <= 0 ? 0 : dy;
+}
+
+// y may be x.
+template <DType dtype>
+struct AddBias {
+  Slices slices;
+  const std::byte* x;
+  const float* bias;
+  std::int64_t channels;
+  Activation activation;
+  std::byte* y;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const auto [slice, group] = divide(index, slices.groups);
+    const Eight offsets = load_channels(bias, group, channels);
+    for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
+      const std::int64_t vector = row * slices.groups + group;
+      Eight values = load<dtype>(x, vector);
+      for (int i = 0; i < vector_width; ++i) values.at[i] = activate(activation, values.at[i] + offsets.at[i]);
+      store<dtype>(values, y, vector);
+    }
+  }
+};
+
+// Partial sums of dx = dy behind the activation, which is written too; dx may be dy.
+template <DType dtype>
+struct SumBiasGradients {
+  Slices slices;
+  const std::byte* y;  // read only behind a ReLU
+  const std::byte* dy;
+  Activation activation;
+  std::byte* dx;
+  float* sums;  // [slice][channels, padded]
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const auto [slice, group] = divide(index, slices.groups);
+    Eight sum{};
+    for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
+      const std::int64_t vector = row * slices.groups + group;
+      Eight gradients = load<dtype>(dy, vector);
+      if (activation == Activation::relu) {
+        const Eight outputs = load<dtype>(y, vector);
+        for (int i = 0; i < vector_width; ++i) {
+          gradients.at[i] = through(activation, outputs.at[i], gradients.at[i]);
+        }
+      }
+      store<dtype>(gradients, dx, vector);
+      for (int i = 0; i < vector_width; ++i) sum.at[i] += gradients.at[i];
+    }
+    store<DType::f32>(sum, reinterpret_cast<std::byte*>(sums), index);
+  }
+};
+
+struct AddPlainBias {
+  const float* x;
+  const float* bias;
+  std::int64_t channels;
+  Activation activation;
+  float* y;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    y[index] = activate(activation, x[index] + bias[divide(index, channels).remainder]);
+  }
+};
+
+// As SumBiasGradients; here a group is one channel.
+struct SumPlainBiasGradients {
+  Slices slices;
+  const float* y;
+  const float* dy;
+  Activation activation;
+  float* dx;
+  float* sums;  // [slice][channels]
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const auto [slice, channel] = divide(index, slices.groups);
+    float sum = 0;
+    for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
+      const std::int64_t at = row * slices.groups + channel;
+      const float gradient = activation == Activation::relu ? through(activation, y[at], dy[at]) : dy[at];
+      dx[at] = gradient;
+      sum += gradient;
+    }
+    sums[index] = sum;
+  }
+};
+
+}  // namespace lockstep::cuda

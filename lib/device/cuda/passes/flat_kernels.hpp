@@ -1,0 +1,187 @@
+// Passes over the flat arrays of a model: parameters, gradients, statistics. All arrays begin at multiples of 16 bytes;
+// a thread has four elements, or what is left of four at the end. The arithmetic is that of optim/sgd_update.hpp.
+#pragma once
+
+#include <cmath>
+
+#include "device/cuda/norm/channel_sums.hpp"
+
+namespace lockstep::cuda {
+
+constexpr std::int64_t quad = 4;  // elements a thread
+
+LOCKSTEP_HOST_DEVICE constexpr std::int64_t quads(std::int64_t count) { return (count + quad - 1) / quad; }
+
+struct Four {
+  float at[quad];
+};
+
+// Elements [4 * index, 4 * index + 4) of `count`; zero beyond the end.
+LOCKSTEP_HOST_DEVICE inline Four load_four(const float* array, std::int64_t index, std::int64_t count) {
+  Four values{};
+  if ((index + 1) * quad <= count) {
+    const FloatWords words = reinterpret_cast<const FloatWords*>(array)[index];
+    for (int i = 0; i < quad; ++i) values.at[i] = words.at[i];
+  } else {
+    for (int i = 0; i < quad; ++i) {
+      if (index * quad + i < count) values.at[i] = array[index * quad + i];
+    }
+  }
+  return values;
+}
+
+LOCKSTEP_HOST_DEVICE inline void store_four(const Four& values, float* array, std::int64_t index, std::int64_t count) {
+  if ((index + 1) * quad <= count) {
+    FloatWords words;
+    for (int i = 0; i < quad; ++i) words.at[i] = values.at[i];
+    reinterpret_cast<FloatWords*>(array)[index] = words;
+  } else {
+    for (int i = 0; i < quad; ++i) {
+      if (index * quad + i < count) array[index * quad + i] = values.at[i];
+    }
+  }
+}
+
+LOCKSTEP_HOST_DEVICE inline std::uint16_t narrow_to(DType dtype, float value) {
+  return dtype == DType::f16 ? to_f16(value) : to_bf16(value);
+}
+
+// As four 16-bit elements, f16 or bf16; `array` may be null.
+LOCKSTEP_HOST_DEVICE inline void store_narrow(const Four& values, DType dtype, std::uint16_t* array, std::int64_t index,
+                                              std::int64_t count) {
+  if (array == nullptr) return;
+  if ((index + 1) * quad <= count) {
+    ByteWords words;
+    for (int i = 0; i < 2; ++i) {
+      words.at[i] = static_cast<std::uint32_t>(narrow_to(dtype, values.at[2 * i])) |
+                    static_cast<std::uint32_t>(narrow_to(dtype, values.at[2 * i + 1])) << 16;
+    }
+    reinterpret_cast<ByteWords*>(array)[index] = words;
+  } else {
+    for (int i = 0; i < quad; ++i) {
+      if (index * quad + i < count) array[index * quad + i] = narrow_to(dtype, values.at[i]);
+    }
+  }
+}
+
+// Elements from `first` on, up to the next run, share a weight decay. Runs begin at multiples of four, the first at 0.
+struct DecayFrom {
+  std::int64_t first;
+  float weight_decay;
+};
+
+// One step of stochastic gradient descent; one thread four elements.
+struct Sgd {
+  const float* gradients;
+  float* velocity;
+  float* values;
+  std::uint16_t* narrow;  // the values in half precision, or null
+  DType narrow_dtype;
+  std::int64_t count;
+  const DecayFrom* runs;  // by rising `first`
+  std::int64_t run_count;
+  float momentum;
+  float own;  // step = own * d + look_ahead * velocity: 0 and 1 classic, 1 and momentum Nesterov
+  float look_ahead;
+  // What changes from step to step lies in device memory.
+  const float* learning_rate;
+  const float* gradient_scale;  // 1 / loss scale
+  const float* skip;            // nothing changes unless this is 0
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    if (*skip != 0) return;
+    const float decay = decay_at(index * quad);
+    const Four g = load_four(gradients, index, count);
+    Four v = load_four(velocity, index, count);
+    Four w = load_four(values, index, count);
+    for (int i = 0; i < quad; ++i) {
+      const float d = *gradient_scale * g.at[i] + decay * w.at[i];
+      v.at[i] = momentum * v.at[i] + d;
+      w.at[i] -= *learning_rate * (own * d + look_ahead * v.at[i]);
+    }
+    store_four(v, velocity, index, count);
+    store_four(w, values, index, count);
+    store_narrow(w, narrow_dtype, narrow, index, count);
+  }
+
+  LOCKSTEP_HOST_DEVICE float decay_at(std::int64_t element) const {
+    std::int64_t low = 0;  // the run that holds the element is in [low, high)
+    std::int64_t high = run_count;
+    while (high - low > 1) {
+      const std::int64_t middle = (low + high) / 2;
+      if (runs[middle].first <= element) {
+        low = middle;
+      } else {
+        high = middle;
+      }
+    }
+    return runs[low].weight_decay;
+  }
+};
+
+// running = (1 - momentum) * running + momentum * batch; one thread an element.
+struct AverageInto {
+  const float* batch;
+  float momentum;
+  float* running;
+  const float* skip;  // nothing changes unless this is 0
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    if (*skip != 0) return;
+    running[index] = (1.0F - momentum) * running[index] + momentum * batch[index];
+  }
+};
+
+// values = sums in the device's precision, or += them: one thread eight elements, of which the last may lie in padding
+// of `sums` only.
+template <DType dtype>
+struct WidenInto {
+  const std::byte* sums;
+  float* values;
+  std::int64_t count;
+  Accumulate accumulate;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const Eight more = load<dtype>(sums, index);
+    for (int half = 0; half < 2; ++half) {
+      const std::int64_t at = 2 * index + half;
+      Four total{};
+      if (accumulate == Accumulate::add) total = load_four(values, at, count);
+      for (int i = 0; i < quad; ++i) total.at[i] += more.at[quad * half + i];
+      store_four(total, values, at, count);
+    }
+  }
+};
+
+// The same elements in half precision; one thread four.
+struct Narrow {
+  const float* values;
+  DType dtype;
+  std::uint16_t* narrowed;
+  std::int64_t count;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    store_narrow(load_four(values, index, count), dtype, narrowed, index, count);
+  }
+};
+
+// How many elements of a slice are not smaller in size than the limit, as NaNs. One thread a slice, of every slices-th
+// four elements.
+struct CountOutside {
+  const float* values;
+  std::int64_t count;
+  float limit;
+  std::int64_t slices;
+  float* sums;  // [slices]
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    float found = 0;
+    for (std::int64_t at = index; at < quads(count); at += slices) {
+      const Four four = load_four(values, at, count);
+      for (const float value : four.at) found += fabsf(value) < limit ? 0 : 1;
+    }
+    sums[index] = found;
+  }
+};
+
+}  // namespace lockstep::cuda

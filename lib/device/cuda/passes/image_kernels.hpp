@@ -1,0 +1,68 @@
+// From samples to what a first convolution reads. The arithmetic is that of dataset/loading/augment.hpp.
+#pragma once
+
+#include "device/cuda/layout/feature_map.hpp"
+
+namespace lockstep::cuda {
+
+// A place of a batch: which sample stands there, and the window taken of it, moved by (dy, dx) pixels from the middle
+// and mirrored or not.
+struct SampleView {
+  std::int32_t sample;  // -1: none, the image is zero
+  std::int32_t dy;
+  std::int32_t dx;
+  std::int32_t mirrored;  // 0 or 1
+};
+
+// Samples on the device.
+//
+//   pixels     [samples, h, w, c]  uint8
+//   mean       [c]                 of pixel / 255, and its deviation
+//   labels     [samples]           i32
+struct SampleStore {
+  const std::uint8_t* pixels;
+  const float* mean;
+  const float* deviation;
+  const std::int32_t* labels;
+};
+
+// images = (pixel / 255 - mean) / deviation; outside the sample pixels are 0. One thread a vector of `images`.
+template <DType dtype>
+struct MakeImages {
+  SampleStore samples;
+  const SampleView* views;  // [n]
+  FeatureMap images;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const Place to = images.place_of(index);
+    const SampleView view = views[to.image];
+    Eight values{};
+    if (view.sample >= 0) {
+      const std::int64_t row = to.row + view.dy;
+      const std::int64_t column = (view.mirrored != 0 ? images.width - 1 - to.column : to.column) + view.dx;
+      const bool is_inside = row >= 0 && row < images.height && column >= 0 && column < images.width;
+      const std::int64_t pixel = (view.sample * images.height + row) * images.width + column;
+      for (int i = 0; i < vector_width; ++i) {
+        const std::int64_t channel = to.group * vector_width + i;
+        if (channel >= images.channels) break;
+        const std::uint8_t value = is_inside ? samples.pixels[pixel * images.channels + channel] : 0;
+        values.at[i] = (static_cast<float>(value) / 255.0F - samples.mean[channel]) / samples.deviation[channel];
+      }
+    }
+    store<dtype>(values, images.data, index);
+  }
+};
+
+// labels[i] = the label of the sample at place i, -1 where there is none. One thread a place.
+struct GatherLabels {
+  SampleStore samples;
+  const SampleView* views;
+  std::int32_t* labels;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const std::int32_t sample = views[index].sample;
+    labels[index] = sample >= 0 ? samples.labels[sample] : -1;
+  }
+};
+
+}  // namespace lockstep::cuda

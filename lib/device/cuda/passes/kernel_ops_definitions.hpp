@@ -1,0 +1,260 @@
+// How KernelOps cuts each operation into loops. For the files that instantiate it.
+#pragma once
+
+#include <cassert>
+#include <type_traits>
+
+#include "device/cuda/norm/channel_sums.hpp"
+#include "device/cuda/norm/norm_kernels.hpp"
+#include "device/cuda/passes/bias_kernels.hpp"
+#include "device/cuda/passes/kernel_ops.hpp"
+#include "device/cuda/passes/loss_kernels.hpp"
+#include "device/cuda/passes/pool_kernels.hpp"
+#include "device/cuda/passes/shape_kernels.hpp"
+#include "device/cuda/with_dtype.hpp"
+
+namespace lockstep::cuda {
+
+inline const float* floats(const Tensor& tensor) { return tensor ? tensor.as<float>() : nullptr; }
+inline std::uint8_t* bits(const Tensor& gate) { return gate ? gate.as<std::uint8_t>() : nullptr; }
+inline std::int64_t padded_channels(const FeatureMap& map) { return map.groups * vector_width; }
+
+template <typename Launch>
+void KernelOps<Launch>::norm_forward(const Tensor& x_tensor, const NormWeights& weights, const Tensor& residual,
+                                     Activation activation, const Tensor& y, const NormSaved& saved,
+                                     const Tensor& batch_mean, const Tensor& batch_variance, float statistics_scale,
+                                     Accumulate accumulate) {
+  const FeatureMap x(x_tensor);
+  const Slices slices = slices_for_sums(x.rows(), x.groups);
+  SumMemory sums(context_, slices.count, 2 * padded_channels(x));
+  with_dtype(x_tensor.dtype(), [&](auto dtype) {
+    launch_(slices.threads(), SumMoments<dtype>{slices, x.data, sums.data()});
+    launch_(x.channels, FinishMoments<dtype>{.sums = sums.lessened(launch_),
+                                             .slices = slices,
+                                             .x = x.data,
+                                             .epsilon = weights.epsilon,
+                                             .mean = saved.mean.as<float>(),
+                                             .inverse_deviation = saved.inverse_deviation.as<float>(),
+                                             .batch_mean = batch_mean.as<float>(),
+                                             .batch_variance = batch_variance.as<float>(),
+                                             .statistics_scale = statistics_scale,
+                                             .accumulate = accumulate});
+    const Slices walk = slices_for_walk(x.rows(), x.groups);
+    launch_(walk.threads(), Normalise<dtype>{.slices = walk,
+                                             .vectors = saved_vectors(weights, saved, x.channels),
+                                             .x = x.data,
+                                             .residual = residual.data(),
+                                             .activation = activation,
+                                             .y = y.data(),
+                                             .let_through = bits(saved.gate)});
+  });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::norm_infer(const Tensor& x_tensor, const NormWeights& weights, const Tensor& running_mean,
+                                   const Tensor& running_variance, const Tensor& residual, Activation activation,
+                                   const Tensor& y) {
+  const FeatureMap x(x_tensor);
+  const Slices walk = slices_for_walk(x.rows(), x.groups);
+  const NormVectors vectors{.scale = floats(weights.scale),
+                            .shift = floats(weights.shift),
+                            .mean = floats(running_mean),
+                            .spread_values = floats(running_variance),
+                            .spread = NormVectors::Spread::variance,
+                            .epsilon = weights.epsilon,
+                            .channels = x.channels};
+  with_dtype(x_tensor.dtype(), [&](auto dtype) {
+    launch_(walk.threads(), Normalise<dtype>{.slices = walk,
+                                             .vectors = vectors,
+                                             .x = x.data,
+                                             .residual = residual.data(),
+                                             .activation = activation,
+                                             .y = y.data(),
+                                             .let_through = nullptr});
+  });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::norm_backward(const Tensor& x_tensor, const Tensor& /*y*/, const Tensor& dy,
+                                      const NormWeights& weights, Activation activation, const NormSaved& saved,
+                                      const Tensor& dx, const Tensor& d_residual, const Tensor& d_scale,
+                                      const Tensor& d_shift, Accumulate accumulate) {
+  const FeatureMap x(x_tensor);
+  const bool is_relu = activation == Activation::relu;
+  assert(!(is_relu && d_residual) || saved.gate);
+  const Slices slices = slices_for_sums(x.rows(), x.groups);
+  const NormVectors vectors = saved_vectors(weights, saved, x.channels);
+  SumMemory sums(context_, slices.count, 2 * padded_channels(x));
+  const Tensor rows = scratch(context_, 2 * padded_channels(x));
+  float* const mean_dz = rows.as<float>();
+  float* const x_factor = mean_dz + padded_channels(x);
+  const bool writes_dz = d_residual && (is_relu || d_residual.data() != dy.data());
+  with_dtype(x_tensor.dtype(), [&](auto dtype) {
+    launch_(slices.threads(), SumNormGradients<dtype>{.slices = slices,
+                                                      .vectors = vectors,
+                                                      .gate = !is_relu     ? Gate::open
+                                                              : d_residual ? Gate::from_bits
+                                                                           : Gate::from_x,
+                                                      .x = x.data,
+                                                      .let_through = bits(saved.gate),
+                                                      .dy = dy.data(),
+                                                      .dz = writes_dz ? d_residual.data() : nullptr,
+                                                      .sums = sums.data()});
+    launch_(padded_channels(x), FinishNormGradients{.sums = sums.lessened(launch_),
+                                                    .rows = slices.rows,
+                                                    .inverse_deviation = floats(saved.inverse_deviation),
+                                                    .channels = x.channels,
+                                                    .mean_dz = mean_dz,
+                                                    .x_factor = x_factor,
+                                                    .d_scale = d_scale.as<float>(),
+                                                    .d_shift = d_shift.as<float>(),
+                                                    .accumulate = accumulate});
+    const Slices walk = slices_for_walk(x.rows(), x.groups);
+    launch_(walk.threads(), FindNormGradient<dtype>{.slices = walk,
+                                                    .vectors = vectors,
+                                                    .gate = is_relu && !d_residual ? Gate::from_x : Gate::open,
+                                                    .x = x.data,
+                                                    .dz = d_residual ? d_residual.data() : dy.data(),
+                                                    .mean_dz = mean_dz,
+                                                    .x_factor = x_factor,
+                                                    .dx = dx.data()});
+  });
+}
+
+// A byte for each group of channels of a pixel.
+template <typename Launch>
+std::int64_t KernelOps<Launch>::gate_bytes(const Shape& y) const {
+  static_assert(vector_width == 8);
+  return y.count() / y[3] * (padded(y[3]) / vector_width);
+}
+
+template <typename Launch>
+void KernelOps<Launch>::bias_forward(const Tensor& x, const Tensor& bias, Activation activation, const Tensor& y) {
+  if (x.layout() == Layout::plain) {
+    launch_(x.shape().count(), AddPlainBias{floats(x), floats(bias), x.shape()[1], activation, y.as<float>()});
+    return;
+  }
+  const FeatureMap map(x);
+  const Slices walk = slices_for_walk(map.rows(), map.groups);
+  with_dtype(x.dtype(), [&](auto dtype) {
+    launch_(walk.threads(), AddBias<dtype>{.slices = walk,
+                                           .x = map.data,
+                                           .bias = floats(bias),
+                                           .channels = map.channels,
+                                           .activation = activation,
+                                           .y = y.data()});
+  });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::bias_backward(const Tensor& y, const Tensor& dy, Activation activation, const Tensor& dx,
+                                      const Tensor& d_bias, Accumulate accumulate) {
+  const auto finish = [&](SumMemory& sums, std::int64_t channels) {
+    launch_(channels, FinishSums{sums.lessened(launch_), 0, 1, d_bias.as<float>(), accumulate});
+  };
+  if (dy.layout() == Layout::plain) {
+    const Slices slices = slices_for_sums(dy.shape()[0], dy.shape()[1]);
+    SumMemory sums(context_, slices.count, slices.groups);
+    launch_(slices.threads(),
+            SumPlainBiasGradients{slices, floats(y), floats(dy), activation, dx.as<float>(), sums.data()});
+    finish(sums, slices.groups);
+    return;
+  }
+  const FeatureMap map(dy);
+  const Slices slices = slices_for_sums(map.rows(), map.groups);
+  SumMemory sums(context_, slices.count, padded_channels(map));
+  with_dtype(dy.dtype(), [&](auto dtype) {
+    launch_(slices.threads(), SumBiasGradients<dtype>{slices, y.data(), dy.data(), activation, dx.data(), sums.data()});
+  });
+  finish(sums, map.channels);
+}
+
+template <typename Launch>
+void KernelOps<Launch>::max_pool_forward(const Pool2d& pool, const Tensor& x, const Tensor& y, const Tensor& winner) {
+  assert(pool.kernel * pool.kernel <= 256);  // places fit u8
+  const FeatureMap to(y);
+  with_dtype(x.dtype(), [&](auto dtype) {
+    launch_(to.vectors(), MaxPool<dtype>{pool, FeatureMap(x), to, winner.data()});
+  });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::max_pool_backward(const Pool2d& pool, const Tensor& dy, const Tensor& winner,
+                                          const Tensor& dx) {
+  const FeatureMap to(dx);
+  with_dtype(dx.dtype(), [&](auto dtype) {
+    launch_(to.vectors(), MaxPoolGradient<dtype>{pool, FeatureMap(dy), winner.data(), to});
+  });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::mean_pool_forward(const Tensor& x, const Tensor& y) {
+  const FeatureMap from(x);
+  with_dtype(x.dtype(), [&](auto dtype) { launch_(from.images * from.groups, MeanPool<dtype>{from, y.as<float>()}); });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::mean_pool_backward(const Tensor& dy, const Tensor& dx) {
+  const FeatureMap to(dx);
+  with_dtype(dx.dtype(), [&](auto dtype) { launch_(to.vectors(), MeanPoolGradient<dtype>{floats(dy), to}); });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::flatten_forward(const Tensor& x, const Tensor& y) {
+  const FeatureMap from(x);
+  with_dtype(x.dtype(), [&](auto dtype) { launch_(from.vectors(), Flatten<dtype>{from, y.as<float>()}); });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::flatten_backward(const Tensor& dy, const Tensor& dx) {
+  const FeatureMap to(dx);
+  with_dtype(dx.dtype(), [&](auto dtype) { launch_(to.vectors(), Unflatten<dtype>{floats(dy), to}); });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::subsample_forward(std::int64_t stride, const Tensor& x, const Tensor& y) {
+  const FeatureMap to(y);
+  assert(y.shape()[3] >= x.shape()[3] && y.shape()[1] == (x.shape()[1] + stride - 1) / stride);
+  with_dtype(x.dtype(), [&](auto dtype) { launch_(to.vectors(), Subsample<dtype>{stride, FeatureMap(x), to}); });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::subsample_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) {
+  const FeatureMap to(dx);
+  with_dtype(dx.dtype(), [&](auto dtype) {
+    launch_(to.vectors(), SubsampleGradient<dtype>{stride, FeatureMap(dy), to});
+  });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::add(const Tensor& other, const Tensor& sum) {
+  assert(other.shape() == sum.shape());
+  with_dtype(sum.dtype(), [&](auto dtype) {
+    launch_(FeatureMap(sum).vectors(), AddInto<dtype>{other.data(), sum.data()});
+  });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
+                                              const LogitsGradient& gradient, const LossSums& sums,
+                                              Accumulate accumulate) {
+  const std::int64_t samples = logits.shape()[0];
+  const LossOperands operands{floats(logits), labels.as<std::int32_t>(), logits.shape()[1], smoothing, scale};
+  const Tensor log_sums = scratch(context_, 2 * samples);
+  SumMemory sample_sums(context_, samples, 2);
+  const std::int64_t lanes = loss_lanes(operands.classes);
+  const Tensor parts = scratch(context_, samples * lanes * std::int64_t{sizeof(RowPart) / sizeof(float)});
+  auto* const row_parts = reinterpret_cast<RowPart*>(parts.data());
+  launch_(samples * lanes, FindRowParts{operands, lanes, row_parts});
+  launch_(samples, FindSampleLoss{operands, lanes, row_parts, log_sums.as<float>(), sample_sums.data()});
+  if (gradient.d_logits) {
+    const float* const loss_scale = gradient.loss_scale ? gradient.loss_scale.as<float>() : nullptr;
+    launch_(logits.shape().count(),
+            LossGradient{operands, loss_scale, log_sums.as<float>(), gradient.d_logits.as<float>()});
+  }
+  const PartialSums totals = sample_sums.lessened(launch_);
+  launch_(1, FinishSums{totals, 0, static_cast<double>(scale), sums.loss.as<float>(), accumulate});
+  launch_(1, FinishSums{totals, 1, 1, sums.correct.as<float>(), accumulate});
+}
+
+}  // namespace lockstep::cuda

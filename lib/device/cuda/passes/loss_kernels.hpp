@@ -1,0 +1,126 @@
+// Softmax cross-entropy: some threads a sample read its logits, one finds what the sample needs from what they found,
+// then a thread an element finds its gradient.
+#pragma once
+
+#include <cmath>
+
+#include "device/cuda/layout/feature_map.hpp"
+
+namespace lockstep::cuda {
+
+// Logits plain [n, classes], labels [n]; a label outside the classes, as -1, is not counted.
+struct LossOperands {
+  const float* logits;
+  const std::int32_t* labels;
+  std::int64_t classes;
+  float smoothing;
+  float scale;
+
+  LOCKSTEP_HOST_DEVICE bool counts(std::int64_t sample) const {
+    return labels[sample] >= 0 && labels[sample] < classes;
+  }
+};
+
+// What a thread finds in its share of a row, classes lane, lane + lanes, ...: exponentials are taken from the largest
+// logit, so that nothing overflows.
+struct RowPart {
+  float largest;
+  float best;          // its class, the lowest of equal ones
+  float exponentials;  // sum of exp(logit - largest)
+  float below;         // how far the logits lie below the largest, together
+};
+
+// Neighbouring threads read neighbouring logits.
+constexpr std::int64_t most_lanes = 32;
+
+inline std::int64_t loss_lanes(std::int64_t classes) { return classes < most_lanes ? classes : most_lanes; }
+
+// One thread a lane of a row.
+struct FindRowParts {
+  LossOperands operands;
+  std::int64_t lanes;
+  RowPart* parts;  // [n][lanes]
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const auto [sample, lane] = divide(index, lanes);
+    const float* row = operands.logits + sample * operands.classes;
+    RowPart part{row[lane], static_cast<float>(lane), 0, 0};
+    for (std::int64_t c = lane + lanes; c < operands.classes; c += lanes) {
+      if (row[c] > part.largest) {
+        part.largest = row[c];
+        part.best = static_cast<float>(c);
+      }
+    }
+    for (std::int64_t c = lane; c < operands.classes; c += lanes) {
+      part.exponentials += expf(row[c] - part.largest);
+      part.below += part.largest - row[c];
+    }
+    parts[index] = part;
+  }
+};
+
+// One thread a sample: log of the sum of exponentials, and (loss, 1 if the largest logit is the label's) to be added
+// up.
+struct FindSampleLoss {
+  LossOperands operands;
+  std::int64_t lanes;
+  const RowPart* parts;
+  float* log_sums;  // [n][2]: largest logit, and the logarithm beyond it
+  float* sums;      // [n][2]
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t sample) const {
+    sums[2 * sample] = 0;
+    sums[2 * sample + 1] = 0;
+    if (!operands.counts(sample)) return;
+    const RowPart* row = parts + sample * lanes;
+    float largest = row[0].largest;
+    float best = row[0].best;
+    for (std::int64_t lane = 1; lane < lanes; ++lane) {
+      const RowPart& part = row[lane];
+      if (part.largest > largest || (part.largest == largest && part.best < best)) {
+        largest = part.largest;
+        best = part.best;
+      }
+    }
+    float exponentials = 0;
+    float below = 0;
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      const RowPart& part = row[lane];
+      const std::int64_t classes = (operands.classes - lane + lanes - 1) / lanes;  // of this lane
+      exponentials += part.exponentials * expf(part.largest - largest);
+      below += part.below + static_cast<float>(classes) * (largest - part.largest);
+    }
+    const float beyond = logf(exponentials);
+    log_sums[2 * sample] = largest;
+    log_sums[2 * sample + 1] = beyond;
+    // - sum of target * log softmax; the targets add to 1.
+    const std::int32_t label = operands.labels[sample];
+    const float label_below = largest - operands.logits[sample * operands.classes + label];
+    sums[2 * sample] = beyond + (1 - operands.smoothing) * label_below +
+                       operands.smoothing / static_cast<float>(operands.classes) * below;
+    sums[2 * sample + 1] = best == static_cast<float>(label) ? 1 : 0;
+  }
+};
+
+// One thread a logit.
+struct LossGradient {
+  LossOperands operands;
+  const float* loss_scale;  // null: 1
+  const float* log_sums;
+  float* d_logits;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const auto [sample, c] = divide(index, operands.classes);
+    if (!operands.counts(sample)) {
+      d_logits[index] = 0;
+      return;
+    }
+    const float softmax = expf(operands.logits[index] - log_sums[2 * sample] - log_sums[2 * sample + 1]);
+    const float target = operands.smoothing / static_cast<float>(operands.classes) +
+                         (c == operands.labels[sample] ? 1 - operands.smoothing : 0);
+    const float scale = loss_scale == nullptr ? operands.scale : operands.scale * *loss_scale;
+    d_logits[index] = scale * (softmax - target);
+  }
+};
+
+}  // namespace lockstep::cuda

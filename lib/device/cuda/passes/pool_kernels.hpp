@@ -1,0 +1,140 @@
+// Pooling: one thread a vector of the result. Gradients are gathered, not scattered, so that no two threads meet.
+#pragma once
+
+#include <cmath>
+
+#include "device/cuda/layout/feature_map.hpp"
+#include "device/ops.hpp"
+
+namespace lockstep::cuda {
+
+// The places in their windows of eight channels, one byte each.
+struct EightPlaces {
+  int at[vector_width];
+};
+
+LOCKSTEP_HOST_DEVICE inline EightPlaces load_places(const std::byte* array, std::int64_t vector) {
+  const ByteWords words = reinterpret_cast<const ByteWords*>(array)[vector];
+  EightPlaces places;
+  for (int i = 0; i < vector_width; ++i) {
+    places.at[i] = static_cast<int>((words.at[i / 4] >> (8 * (i % 4))) & 0xFFU);
+  }
+  return places;
+}
+LOCKSTEP_HOST_DEVICE inline void store_places(const EightPlaces& places, std::byte* array, std::int64_t vector) {
+  ByteWords words{};
+  for (int i = 0; i < vector_width; ++i) {
+    words.at[i / 4] |= static_cast<std::uint32_t>(places.at[i]) << (8 * (i % 4));
+  }
+  reinterpret_cast<ByteWords*>(array)[vector] = words;
+}
+
+// One thread a vector of y.
+template <DType dtype>
+struct MaxPool {
+  Pool2d pool;
+  FeatureMap x;
+  FeatureMap y;
+  std::byte* winner;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const Place to = y.place_of(index);
+    Eight best;
+    EightPlaces places{};
+    for (float& value : best.at) value = -INFINITY;
+    for (std::int64_t i = 0; i < pool.kernel; ++i) {
+      const std::int64_t row = to.row * pool.stride - pool.padding + i;
+      if (row < 0 || row >= x.height) continue;
+      for (std::int64_t j = 0; j < pool.kernel; ++j) {
+        const std::int64_t column = to.column * pool.stride - pool.padding + j;
+        if (column < 0 || column >= x.width) continue;
+        take_larger(load<dtype>(x.data, x.vector_at({to.image, row, column, to.group})),
+                    static_cast<int>(i * pool.kernel + j), best, places);
+      }
+    }
+    store<dtype>(best, y.data, index);
+    store_places(places, winner, index);
+  }
+
+  // The first of equal values wins; NaN wins over all.
+  LOCKSTEP_HOST_DEVICE static void take_larger(const Eight& values, int place, Eight& best, EightPlaces& places) {
+    for (int i = 0; i < vector_width; ++i) {
+      const bool is_better = !(values.at[i] <= best.at[i]) && best.at[i] == best.at[i];
+      best.at[i] = is_better ? values.at[i] : best.at[i];
+      places.at[i] = is_better ? place : places.at[i];
+    }
+  }
+};
+
+// One thread a vector of dx: adds what every window over this pixel gives to it.
+template <DType dtype>
+struct MaxPoolGradient {
+  Pool2d pool;
+  FeatureMap dy;
+  const std::byte* winner;
+  FeatureMap dx;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const Place at = dx.place_of(index);
+    Eight sum{};
+    for (std::int64_t row = first_window(at.row); row <= last_window(at.row, dy.height); ++row) {
+      for (std::int64_t column = first_window(at.column); column <= last_window(at.column, dy.width); ++column) {
+        const std::int64_t i = at.row + pool.padding - row * pool.stride;
+        const std::int64_t j = at.column + pool.padding - column * pool.stride;
+        const std::int64_t vector = dy.vector_at({at.image, row, column, at.group});
+        const EightPlaces places = load_places(winner, vector);
+        const Eight gradients = load<dtype>(dy.data, vector);
+        const auto place = static_cast<int>(i * pool.kernel + j);
+        for (int c = 0; c < vector_width; ++c) sum.at[c] += places.at[c] == place ? gradients.at[c] : 0;
+      }
+    }
+    store<dtype>(sum, dx.data, index);
+  }
+
+  // Windows w cover [w * stride - padding, w * stride - padding + kernel).
+  LOCKSTEP_HOST_DEVICE std::int64_t first_window(std::int64_t position) const {
+    const std::int64_t beyond = position + pool.padding - pool.kernel;  // the last that ends before, rounded down
+    return beyond < 0 ? 0 : beyond / pool.stride + 1;
+  }
+  LOCKSTEP_HOST_DEVICE std::int64_t last_window(std::int64_t position, std::int64_t windows) const {
+    const std::int64_t last = (position + pool.padding) / pool.stride;
+    return last < windows ? last : windows - 1;
+  }
+};
+
+// One thread a vector of channels: y [n, c], plain.
+template <DType dtype>
+struct MeanPool {
+  FeatureMap x;
+  float* y;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const auto [image, group] = divide(index, x.groups);
+    const std::int64_t pixels = x.pixels();
+    Eight sum{};
+    for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+      const Eight values = load<dtype>(x.data, (image * pixels + pixel) * x.groups + group);
+      for (int i = 0; i < vector_width; ++i) sum.at[i] += values.at[i];
+    }
+    for (int i = 0; i < vector_width; ++i) {
+      const std::int64_t channel = group * vector_width + i;
+      if (channel < x.channels) y[image * x.channels + channel] = sum.at[i] / static_cast<float>(pixels);
+    }
+  }
+};
+
+// One thread a vector of dx.
+template <DType dtype>
+struct MeanPoolGradient {
+  const float* dy;
+  FeatureMap dx;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const Place at = dx.place_of(index);
+    Eight gradients = load_channels(dy + at.image * dx.channels, at.group, dx.channels);
+    for (float& gradient : gradients.at) gradient /= static_cast<float>(dx.pixels());
+    store<dtype>(gradients, dx.data, index);
+  }
+};
+
+}  // namespace lockstep::cuda

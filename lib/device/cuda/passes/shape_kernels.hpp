@@ -1,0 +1,93 @@
+// What moves feature maps about without computing: one thread a vector of the map that is written.
+#pragma once
+
+#include "device/cuda/layout/feature_map.hpp"
+
+namespace lockstep::cuda {
+
+// y plain [n, c*h*w] in PyTorch's order (channel, row, column). One thread a vector of x.
+template <DType dtype>
+struct Flatten {
+  FeatureMap x;
+  float* y;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const auto [row, group] = divide(index, x.groups);
+    const auto [image, pixel] = divide(row, x.pixels());
+    const Eight values = load<dtype>(x.data, index);
+    for (int i = 0; i < vector_width; ++i) {
+      const std::int64_t channel = group * vector_width + i;
+      if (channel < x.channels) y[(image * x.channels + channel) * x.pixels() + pixel] = values.at[i];
+    }
+  }
+};
+
+template <DType dtype>
+struct Unflatten {
+  const float* y;
+  FeatureMap x;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const auto [row, group] = divide(index, x.groups);
+    const auto [image, pixel] = divide(row, x.pixels());
+    Eight values;
+    for (int i = 0; i < vector_width; ++i) {
+      const std::int64_t channel = group * vector_width + i;
+      values.at[i] = channel < x.channels ? y[(image * x.channels + channel) * x.pixels() + pixel] : 0;
+    }
+    store<dtype>(values, x.data, index);
+  }
+};
+
+// Every stride-th pixel of x; channels that x has not are zero.
+template <DType dtype>
+struct Subsample {
+  std::int64_t stride;
+  FeatureMap x;
+  FeatureMap y;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const Place at = y.place_of(index);
+    Eight values{};
+    if (at.group < x.groups) {
+      values = load<dtype>(x.data, x.vector_at({at.image, at.row * stride, at.column * stride, at.group}));
+    }
+    store<dtype>(values, y.data, index);
+  }
+};
+
+// The gradient of channels that x has not is dropped, also where they share a vector with some that it has.
+template <DType dtype>
+struct SubsampleGradient {
+  std::int64_t stride;
+  FeatureMap dy;
+  FeatureMap dx;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const Place at = dx.place_of(index);
+    Eight values{};
+    if (at.row % stride == 0 && at.column % stride == 0) {
+      values = load<dtype>(dy.data, dy.vector_at({at.image, at.row / stride, at.column / stride, at.group}));
+    }
+    for (int i = 0; i < vector_width; ++i) {
+      values.at[i] = at.group * vector_width + i < dx.channels ? values.at[i] : 0;
+    }
+    store<dtype>(values, dx.data, index);
+  }
+};
+
+// sum += other, arrays of one length.
+template <DType dtype>
+struct AddInto {
+  const std::byte* other;
+  std::byte* sum;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const Eight more = load<dtype>(other, index);
+    Eight values = load<dtype>(sum, index);
+    for (int i = 0; i < vector_width; ++i) values.at[i] += more.at[i];
+    store<dtype>(values, sum, index);
+  }
+};
+
+}  // namespace lockstep::cuda

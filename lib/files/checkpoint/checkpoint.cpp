@@ -1,0 +1,74 @@
+#include "files/checkpoint/checkpoint.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include "base/io/file.hpp"
+#include "files/content_hash.hpp"
+
+namespace lockstep {
+
+namespace {
+
+constexpr FileKind kind{"checkpoint", "Is there an older one?"};
+constexpr FileKind either_kind{"model file", "Train or copy it again?"};
+constexpr const char* format_attribute = "checkpoint_format";
+
+std::string hash_of(const ModelFile& model, const std::vector<ParameterStore::Entry>& velocity,
+                    const std::string& state) {
+  ContentHash hash;
+  hash.add_tensors("velocity", velocity);
+  return hash.digest({{"format", checkpoint_format}, {"model", model_hash(model)}, {"state", state}});
+}
+
+TrainingState parse_state(const TensorFileReader& file, const std::string& text) {
+  try {
+    return parse_training_state(text);
+  } catch (const std::runtime_error& fault) {
+    file.damaged(fault.what());
+  }
+}
+
+}  // namespace
+
+std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint) {
+  const std::string state = training_state_text(checkpoint.state);
+  TensorFileWriter file;
+  file.write_number(format_attribute, checkpoint_format);
+  write_model_fields(file, checkpoint.model);
+  file.write_tensors("weights", checkpoint.model.entries);
+  file.write_tensors("velocity", checkpoint.velocity);
+  file.write_long_text("state", state);
+  file.write_text("hash", hash_of(checkpoint.model, checkpoint.velocity, state));
+  return file.image();
+}
+
+Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& image) {
+  TensorFileReader file(kind, path.string(), image);
+  file.require_format(format_attribute, checkpoint_format);
+  Checkpoint checkpoint{read_model_fields(file), {}, {}};
+  checkpoint.model.entries = file.tensors("weights");
+  checkpoint.velocity = file.tensors("velocity");
+  const std::string state = file.long_text("state");
+  if (file.texts("hash")[0] != hash_of(checkpoint.model, checkpoint.velocity, state)) {
+    file.damaged("its hash does not match its content");
+  }
+  checkpoint.state = parse_state(file, state);
+  return checkpoint;
+}
+
+Checkpoint read_checkpoint(const std::filesystem::path& path) {
+  std::string image = read_file(path, tensor_file_limits::file_bytes);
+  return parse_checkpoint(path, image);
+}
+
+bool is_checkpoint(const std::filesystem::path& path, std::string& image) {
+  return TensorFileReader(either_kind, path.string(), image).has_attribute(format_attribute);
+}
+
+ModelFile read_weights(const std::filesystem::path& path) {
+  std::string image = read_file(path, tensor_file_limits::file_bytes);
+  return is_checkpoint(path, image) ? parse_checkpoint(path, image).model : parse_model_file(path, image);
+}
+
+}  // namespace lockstep

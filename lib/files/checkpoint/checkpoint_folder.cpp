@@ -1,0 +1,156 @@
+#include "files/checkpoint/checkpoint_folder.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <ranges>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "files/folder/set_aside.hpp"
+
+namespace lockstep {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view name_start = "step-";
+constexpr std::string_view name_end = ".h5";
+constexpr std::size_t digits = 12;
+
+std::optional<std::int64_t> step_in(const std::string& name) {
+  if (name.size() != name_start.size() + digits + name_end.size()) return std::nullopt;
+  if (!name.starts_with(name_start) || !name.ends_with(name_end)) return std::nullopt;
+  const char* const first = name.data() + name_start.size();
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(first, first + digits, step);
+  return error == std::errc() && end == first + digits && step >= 0 ? std::optional(step) : std::nullopt;
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    names.push_back(entry.path().filename().string());
+  }
+  return names;
+}
+
+}  // namespace
+
+CheckpointFolder::CheckpointFolder(std::shared_ptr<FolderLock> lock, const KeepRule& keep)
+    : lock_(std::move(lock)), keep_(keep) {}
+
+fs::path CheckpointFolder::file_of(std::int64_t step) const {
+  return path() / fmt::format("{}{:012}{}", name_start, step, name_end);
+}
+
+std::set<std::int64_t> CheckpointFolder::steps() const {
+  std::set<std::int64_t> steps;
+  for (const std::string& name : names_in(path())) {
+    if (const std::optional<std::int64_t> step = step_in(name)) steps.insert(*step);
+  }
+  return steps;
+}
+
+std::optional<CheckpointFolder::Found> CheckpointFolder::newest_good() {
+  const std::set<std::int64_t> found = steps();
+  for (const std::int64_t step : found | std::views::reverse) {
+    const fs::path path = file_of(step);
+    try {
+      std::string image = read_file(path, tensor_file_limits::file_bytes);
+      const Checkpoint checkpoint = parse_checkpoint(path, image);
+      if (checkpoint.state.progress.step == step) return Found{path, std::move(image)};
+      log::warning("'{}' is the checkpoint of step {} (it was renamed?). It is passed over.", path.string(),
+                   checkpoint.state.progress.step);
+    } catch (const Error& error) {
+      log::warning("{} It is passed over.", error.what());
+    }
+    damaged_.insert(step);
+  }
+  require(
+      found.empty(), Failure::bad_data,
+      "none of the {} checkpoints in '{}' can be read (nothing was overwritten). Bring one back, or begin anew with "
+      "--resume never.",
+      found.size(), path().string());
+  return std::nullopt;
+}
+
+fs::path CheckpointFolder::newest_finite() const {
+  const auto is_finite = [](const ParameterStore::Entry& entry) {
+    return std::ranges::all_of(entry.values, [](float value) { return std::isfinite(value); });
+  };
+  const std::set<std::int64_t> found = steps();
+  for (const std::int64_t step : found | std::views::reverse) {
+    try {
+      if (std::ranges::all_of(read_checkpoint(file_of(step)).model.entries, is_finite)) return file_of(step);
+    } catch (const Error&) {
+      continue;  // damaged: named when somebody wants to go on from it
+    }
+  }
+  return {};
+}
+
+bool CheckpointFolder::continue_after(std::int64_t step, const std::map<std::int64_t, double>& scores) {
+  lock_->require_held();
+  for (const fs::path& removed : remove_partial_files(path())) {
+    log::warning("removed '{}', which a run left half written.", removed.string());
+  }
+  scores_ = scores;
+  std::erase_if(scores_, [step](const auto& score) { return score.first > step; });
+  SetAside aside(*lock_);
+  for (const std::int64_t later : steps() | std::views::filter([step](std::int64_t other) { return other > step; })) {
+    aside.move(file_of(later).filename());
+    damaged_.erase(later);
+  }
+  own_ = steps();
+  std::erase_if(own_, [this](std::int64_t one) { return damaged_.contains(one); });
+  if (aside.path().empty()) return false;
+  log::warning("the checkpoints of later steps in '{}' are moved to '{}'.", path().string(), aside.path().string());
+  return true;
+}
+
+std::set<std::int64_t> CheckpointFolder::kept(const std::set<std::int64_t>& steps) const {
+  std::set<std::int64_t> kept;
+  for (const std::int64_t step : steps | std::views::reverse | std::views::take(keep_.latest)) kept.insert(step);
+  std::vector<std::pair<double, std::int64_t>> by_score;
+  for (const auto& [step, accuracy] : scores_) {
+    if (steps.contains(step)) by_score.emplace_back(accuracy, step);
+  }
+  std::ranges::sort(by_score, std::greater{});
+  for (const auto& [accuracy, step] : by_score | std::views::take(keep_.best)) kept.insert(step);
+  return kept;
+}
+
+fs::path CheckpointFolder::write(Checkpoint checkpoint) {
+  TrainingState& state = checkpoint.state;
+  const std::int64_t step = state.progress.step;
+  if (state.progress.tested_step == step && step > 0) scores_[step] = state.report.score;
+  state.scores = scores_;
+  const fs::path path = file_of(step);
+  const std::vector<std::byte> image = checkpoint_image(checkpoint);
+  lock_->require_held();
+  write_file_atomically(path, image, [this] { lock_->require_held(); });
+  own_.insert(step);
+
+  // What others put there meanwhile is theirs, and makes no checkpoint of this training one too many.
+  std::set<std::int64_t> present = steps();
+  std::erase_if(present, [this](std::int64_t one) { return !own_.contains(one); });
+  const std::set<std::int64_t> keep = kept(present);
+  for (const std::int64_t one : present) {
+    if (keep.contains(one)) continue;
+    std::error_code error;
+    fs::remove(file_of(one), error);
+    if (error) log::warning("cannot remove '{}': {}.", file_of(one).string(), error.message());
+    scores_.erase(one);
+  }
+  return path;
+}
+
+}  // namespace lockstep

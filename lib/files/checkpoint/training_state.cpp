@@ -1,0 +1,156 @@
+#include "files/checkpoint/training_state.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "base/text/json_text.hpp"
+
+namespace lockstep {
+
+namespace {
+
+using Json = nlohmann::json;
+
+[[noreturn]] void fault(const char* field) {
+  throw std::runtime_error(fmt::format("field '{}' of its state is missing or impossible", field));
+}
+
+const Json& member(const Json& object, const char* field) {
+  if (!object.is_object() || !object.contains(field)) fault(field);
+  return object.at(field);
+}
+
+std::int64_t count_of(const Json& object, const char* field) {
+  constexpr std::int64_t largest = std::int64_t{1} << 53;
+  const Json& value = member(object, field);
+  if (!value.is_number_integer() || value < 0 || value > largest) fault(field);
+  return value.get<std::int64_t>();
+}
+
+double number_of(const Json& object, const char* field) {
+  const Json& value = member(object, field);
+  if (!value.is_number() || !std::isfinite(value.get<double>())) fault(field);
+  return value.get<double>();
+}
+
+// A loss that is not finite is null: JSON has no other word for it.
+double loss_of(const Json& object, const char* field) {
+  return member(object, field).is_null() ? std::numeric_limits<double>::quiet_NaN() : number_of(object, field);
+}
+
+std::string text_of(const Json& object, const char* field) {
+  const Json& value = member(object, field);
+  if (!value.is_string()) fault(field);
+  return value.get<std::string>();
+}
+
+Json json_of(const ReportState& report) {
+  return {{"stretch_loss_sum", report.stretch.loss_sum}, {"stretch_correct", report.stretch.correct},
+          {"stretch_samples", report.stretch.samples},   {"stretch_start", report.stretch_start},
+          {"trained_samples", report.trained_samples},   {"seconds", report.seconds},
+          {"training_seconds", report.training_seconds}, {"test_loss", report.test_loss},
+          {"test_accuracy", report.test_accuracy},       {"score", report.score}};
+}
+
+ReportState report_of(const Json& json) {
+  return {{loss_of(json, "stretch_loss_sum"), count_of(json, "stretch_correct"), count_of(json, "stretch_samples")},
+          number_of(json, "stretch_start"),
+          count_of(json, "trained_samples"),
+          number_of(json, "seconds"),
+          number_of(json, "training_seconds"),
+          loss_of(json, "test_loss"),
+          number_of(json, "test_accuracy"),
+          number_of(json, "score")};
+}
+
+Json json_of(const Progress& progress) {
+  return {{"step", progress.step},
+          {"epoch", progress.epoch},
+          {"samples", progress.samples},
+          {"tested_step", progress.tested_step}};
+}
+
+Progress progress_of(const Json& json) {
+  const Progress progress{count_of(json, "step"), count_of(json, "epoch"), count_of(json, "samples"),
+                          count_of(json, "tested_step")};
+  if (progress.tested_step > progress.step) fault("tested_step");
+  return progress;
+}
+
+// A power of two from 1 to the largest that a scaler reaches.
+std::optional<LossScale> loss_scale_of(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  const double scale = number_of(json, "scale");
+  int exponent = 0;
+  if (std::frexp(scale, &exponent) != 0.5 || scale < 1 || scale > largest_loss_scale) fault("scale");
+  return LossScale{static_cast<float>(scale), static_cast<float>(count_of(json, "clean_steps")),
+                   static_cast<float>(count_of(json, "skipped_steps"))};
+}
+
+Origin origin_of(const Json& json) {
+  Origin origin;
+  const std::int64_t ranks = count_of(json, "ranks");
+  if (ranks < 1 || ranks > std::numeric_limits<int>::max()) fault("ranks");
+  origin.ranks = static_cast<int>(ranks);
+  origin.device = text_of(json, "device");
+  origin.gradients = text_of(json, "gradients");
+  origin.plan_conditions = text_of(json, "plan_conditions");
+  const Json& versions = member(json, "versions");
+  if (!versions.is_object()) fault("versions");
+  for (const auto& [library, version] : versions.items()) origin.versions[library] = text_of(versions, library.c_str());
+  return origin;
+}
+
+std::map<std::int64_t, double> scores_of(const Json& json) {
+  if (!json.is_array()) fault("scores");
+  std::map<std::int64_t, double> scores;
+  for (const Json& score : json) scores.emplace(count_of(score, "step"), number_of(score, "accuracy"));
+  return scores;
+}
+
+}  // namespace
+
+std::string training_state_text(const TrainingState& state) {
+  Json loss_scale;
+  if (const std::optional<LossScale>& scale = state.loss_scale) {
+    loss_scale = {{"scale", scale->scale},
+                  {"clean_steps", std::llround(scale->clean_steps)},
+                  {"skipped_steps", std::llround(scale->skipped_steps)}};
+  }
+  Json scores = Json::array();
+  for (const auto& [step, accuracy] : state.scores) scores.push_back({{"step", step}, {"accuracy", accuracy}});
+  const Json json = {{"progress", json_of(state.progress)},
+                     {"report", json_of(state.report)},
+                     {"loss_scale", loss_scale},
+                     {"recipe", state.recipe},
+                     {"origin",
+                      {{"ranks", state.origin.ranks},
+                       {"device", state.origin.device},
+                       {"gradients", state.origin.gradients},
+                       {"plan_conditions", state.origin.plan_conditions},
+                       {"versions", state.origin.versions}}},
+                     {"kernel_plan", state.kernel_plan},
+                     {"scores", scores}};
+  return json_text(json);
+}
+
+TrainingState parse_training_state(const std::string& text) {
+  constexpr bool no_exceptions = false;
+  const Json json = Json::parse(text, nullptr, no_exceptions);
+  if (!json.is_object()) throw std::runtime_error("its state is not JSON");
+  TrainingState state;
+  state.progress = progress_of(member(json, "progress"));
+  state.report = report_of(member(json, "report"));
+  state.loss_scale = loss_scale_of(member(json, "loss_scale"));
+  state.recipe = member(json, "recipe");
+  if (!state.recipe.is_object()) fault("recipe");
+  state.origin = origin_of(member(json, "origin"));
+  state.kernel_plan = text_of(json, "kernel_plan");
+  state.scores = scores_of(member(json, "scores"));
+  return state;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,202 @@
+#include "files/folder/folder_lock.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "base/system_failure.hpp"
+
+namespace lockstep {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int beats_of_a_dead_holder = 3;
+constexpr std::size_t longest_lock = 1 << 16;
+
+std::string beat_text(std::int64_t beat) { return fmt::format("\n{:020}\n", beat); }
+
+// The file's text; nothing if there is none.
+std::optional<std::string> text_of(const fs::path& file) {
+  if (is_absent(file)) return std::nullopt;
+  try {
+    return read_live_file(file, longest_lock);
+  } catch (const Error&) {
+    return std::nullopt;  // gone in between
+  }
+}
+
+std::optional<LockHolder> holder_in(const std::string& text) {
+  return parse_lock_holder(text.substr(0, text.find('\n')));
+}
+
+}  // namespace
+
+FolderLock::FolderLock(fs::path folder, std::string option, LockHolder own, std::chrono::milliseconds beat,
+                       const std::function<void()>& look)
+    : folder_(std::move(folder)),
+      file_(folder_ / "lock"),
+      option_(std::move(option)),
+      own_(std::move(own)),
+      beat_(beat) {
+  make_folder();
+  handle_ = claim_free_or_stale(look);
+  thread_ = std::thread([this] { count_beats(); });
+}
+
+FolderLock::~FolderLock() {
+  {
+    const std::lock_guard guard(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+  const std::optional<LockHolder> holder = holder_in(text_of(file_).value_or(""));
+  if (holder && holder->token == own_.token) ::unlink(file_.c_str());
+}
+
+void FolderLock::make_folder() {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (!error) opened_ = std::make_unique<Descriptor>(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!error && *opened_ < 0) error = {errno, std::generic_category()};
+  if (error) throw unwritable(folder_, error.value());
+}
+
+Error FolderLock::unwritable(const fs::path& path, int error_number) const {
+  return system_failure(fmt::format("cannot write '{}'", path.string()), error_number, Access::writing, option_);
+}
+
+void FolderLock::refuse(const std::string& text) const {
+  const std::optional<LockHolder> holder = holder_in(text);
+  throw Error(Failure::usage,
+              fmt::format("'{}' belongs to another training: {} (two would overwrite each other's files). Wait for it, "
+                          "or choose another {}.",
+                          folder_.string(), holder ? lock_holder_words(*holder) : "it keeps the lock file", option_));
+}
+
+void FolderLock::give_up(const std::string& text) const {
+  const std::optional<LockHolder> holder = holder_in(text);
+  throw Error(
+      Failure::out_of_step,
+      fmt::format("the lock '{}' is no longer this training's: {} (what it writes must not be overwritten). Was "
+                  "this one paused for long, or the file removed?",
+                  file_.string(), holder ? "it is held by " + lock_holder_words(*holder) : "it is gone"));
+}
+
+std::unique_ptr<Descriptor> FolderLock::claim_free_or_stale(const std::function<void()>& look) {
+  std::unique_ptr<Descriptor> fresh = claim(file_);
+  if (fresh) return fresh;
+  wait_until_free(look);
+  const fs::path partial = partial_path(file_);
+  std::unique_ptr<Descriptor> taken = claim(partial);
+  std::error_code error;
+  fs::rename(partial, file_, error);
+  if (error) {
+    ::unlink(partial.c_str());
+    throw unwritable(file_, error.value());
+  }
+  // Of several that take a stale lock at the same moment the last one's name stands.
+  std::this_thread::sleep_for(std::min(beat_, std::chrono::milliseconds(200)));
+  const std::string text = text_of(file_).value_or("");
+  const std::optional<LockHolder> holder = holder_in(text);
+  if (!holder || holder->token != own_.token) refuse(text);
+  return taken;
+}
+
+// A file of that name with our claim in it; null if there is one already.
+std::unique_ptr<Descriptor> FolderLock::claim(const fs::path& name) const {
+  auto handle = std::make_unique<Descriptor>(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (*handle < 0 && errno == EEXIST) return nullptr;
+  const std::string text = lock_holder_text(own_) + beat_text(0);
+  const bool whole =
+      *handle >= 0 && ::pwrite(*handle, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+  if (!whole || ::fsync(*handle) != 0) {
+    const int error_number = errno;
+    if (*handle >= 0) ::unlink(name.c_str());
+    throw unwritable(name, error_number);
+  }
+  return handle;
+}
+
+// Returns when the holder is gone. Throws Error(usage) when it lives.
+void FolderLock::wait_until_free(const std::function<void()>& look) const {
+  const std::string first = text_of(file_).value_or("");
+  const std::optional<LockHolder> holder = holder_in(first);
+  const Fate fate = holder ? fate_of(*holder, own_) : Fate::unknown;
+  if (fate == Fate::gone) return;
+  if (fate == Fate::alive) refuse(first);
+  log::info("waiting {:.0f} s to see whether {} still writes to '{}'", beats_of_a_dead_holder * beat_.count() / 1e3,
+            holder ? lock_holder_words(*holder) : "another training", folder_.string());
+  const std::chrono::milliseconds pause = std::min(beat_ / 4, std::chrono::milliseconds(200));
+  const std::int64_t looks = beats_of_a_dead_holder * (beat_ / pause);
+  for (std::int64_t i = 0; i < looks; ++i) {
+    std::this_thread::sleep_for(pause);
+    look();
+    const std::optional<std::string> text = text_of(file_);
+    if (!text) return;  // given back
+    if (*text != first) refuse(*text);
+  }
+}
+
+void FolderLock::require_held() {
+  if (outer_ != nullptr) outer_->require_held();
+  const std::lock_guard guard(mutex_);
+  if (is_folder_removed()) return make_folder_again();
+  const std::string text = is_absent(file_) ? "" : read_live_file(file_, longest_lock);
+  const std::optional<LockHolder> holder = holder_in(text);
+  if (!holder || holder->token != own_.token) give_up(text);
+}
+
+// Another folder of that name may stand there by now.
+bool FolderLock::is_folder_removed() const {
+  struct stat ours {};
+  struct stat named {};
+  if (::stat(folder_.c_str(), &named) != 0) return errno == ENOENT || errno == ENOTDIR;
+  return ::fstat(*opened_, &ours) == 0 && (ours.st_dev != named.st_dev || ours.st_ino != named.st_ino);
+}
+
+// What has the name of a folder that was removed or renamed is somebody else's, unless it is an empty folder.
+void FolderLock::require_name_free() const {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(folder_, error);
+  if (!fs::exists(status) || (fs::is_directory(status) && fs::is_empty(folder_, error))) return;
+  const std::string text = text_of(file_).value_or("");
+  if (holder_in(text)) give_up(text);
+  throw Error(Failure::out_of_step,
+              fmt::format("'{}' is no longer the folder that this training wrote into: it was removed or renamed, and "
+                          "something else has its name (which must not be overwritten). Move one of the two away; the "
+                          "same command then goes on.",
+                          folder_.string()));
+}
+
+void FolderLock::make_folder_again() {
+  require_name_free();
+  make_folder();
+  std::unique_ptr<Descriptor> fresh = claim(file_);
+  if (!fresh) give_up(text_of(file_).value_or(""));
+  handle_ = std::move(fresh);
+  log::warning("somebody removed or renamed '{}' during the training. It is made again for what comes.",
+               folder_.string());
+}
+
+// In place: a full disk does not stop it, and of a lock that was taken over it writes to a file without a name.
+void FolderLock::count_beats() {
+  const auto offset = static_cast<off_t>(lock_holder_text(own_).size());
+  std::unique_lock guard(mutex_);
+  for (std::int64_t beat = 1; !wake_.wait_for(guard, beat_, [this] { return stopping_; }); ++beat) {
+    const std::string text = beat_text(beat);
+    [[maybe_unused]] const ssize_t ignored = ::pwrite(*handle_, text.data(), text.size(), offset);
+  }
+}
+
+}  // namespace lockstep

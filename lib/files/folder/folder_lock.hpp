@@ -1,0 +1,78 @@
+// The right to write into a folder: one job's at a time. A job that is no more loses it.
+//
+// The file `lock` holds a line that says who (see lock_holder.hpp) and a line with a number that the holder counts up
+// at each beat. It is taken over at once from a holder that is known to be gone, and never from a process of the same
+// node that runs; from another holder when three beats have passed on the taker's own clock without the file changing,
+// so that no two clocks are compared.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/descriptor.hpp"
+#include "files/folder/lock_holder.hpp"
+
+namespace lockstep {
+
+class FolderLock {
+ public:
+  static constexpr std::chrono::milliseconds usual_beat = std::chrono::seconds(10);
+
+  // Makes `folder` if need be and takes its lock, waiting for three beats if it must; meanwhile it calls `look`, which
+  // may throw to end the waiting, several times a second. Throws Error(usage) if a living job holds it or takes it
+  // first, and as system_failure() if the folder cannot be written; its words name `option`, which named the folder.
+  FolderLock(
+      std::filesystem::path folder, std::string option, LockHolder own = this_lock_holder(),
+      std::chrono::milliseconds beat = usual_beat, const std::function<void()>& look = [] {});
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  ~FolderLock();  // gives it back, if it is still ours
+
+  // Call before each change to the folder, from any thread. A folder that somebody has removed is made again with its
+  // lock, and a warning says so. Throws Error(out_of_step) if another job has the lock now, or nobody, or if something
+  // else has the folder's name; Error if the folder cannot be made.
+  void require_held();
+
+  // The folder lies within that of `outer`, which is made again first.
+  void lie_within(std::shared_ptr<FolderLock> outer) { outer_ = std::move(outer); }
+
+  const std::filesystem::path& folder() const { return folder_; }
+  const std::string& token() const { return own_.token; }  // in the file `lock`, while it is held
+
+ private:
+  void wait_until_free(const std::function<void()>& look) const;
+  std::unique_ptr<Descriptor> claim(const std::filesystem::path& name) const;
+  std::unique_ptr<Descriptor> claim_free_or_stale(const std::function<void()>& look);
+  void make_folder();
+  bool is_folder_removed() const;
+  void make_folder_again();
+  Error unwritable(const std::filesystem::path& path, int error_number) const;
+  [[noreturn]] void refuse(const std::string& text) const;
+  [[noreturn]] void give_up(const std::string& text) const;
+  void require_name_free() const;
+  void count_beats();
+
+  std::filesystem::path folder_;
+  std::filesystem::path file_;
+  std::string option_;
+  LockHolder own_;
+  std::chrono::milliseconds beat_;
+  std::shared_ptr<FolderLock> outer_;
+  std::mutex mutex_;                    // guards what follows
+  std::unique_ptr<Descriptor> opened_;  // the folder: while it is open no other one gets its number
+  std::unique_ptr<Descriptor> handle_;  // the file `lock`
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,95 @@
+#include "files/model_file.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/io/file.hpp"
+#include "files/content_hash.hpp"
+
+namespace lockstep {
+
+namespace {
+
+constexpr FileKind kind{"model file", "Train or copy it again?"};
+
+constexpr std::int64_t largest_side = 65536;
+constexpr const char* impossible_shape = "its attribute 'sample_shape' holds an impossible size";
+
+// What no reader believes of a model's attributes; empty if there is nothing.
+std::string fault_of(const ModelFile& model) {
+  const auto is_impossible = [](std::int64_t size) { return size < 1 || size > largest_side; };
+  if (is_impossible(model.shape.height) || is_impossible(model.shape.width) || is_impossible(model.shape.channels)) {
+    return impossible_shape;
+  }
+  const auto channels = static_cast<std::size_t>(model.shape.channels);
+  const bool is_normalisation =
+      model.mean.size() == channels && model.deviation.size() == channels &&
+      std::ranges::all_of(model.mean, [](float mean) { return std::isfinite(mean); }) &&
+      std::ranges::all_of(model.deviation, [](float value) { return std::isfinite(value) && value > 0; });
+  return is_normalisation ? "" : "its attributes 'mean' and 'deviation' are not a normalisation";
+}
+
+}  // namespace
+
+std::string model_hash(const ModelFile& model) {
+  ContentHash hash;
+  hash.add_tensors("entries", model.entries);
+  return hash.digest({{"format", model_file_format},
+                      {"model", model.model},
+                      {"classes", model.classes},
+                      {"sample_shape", {model.shape.height, model.shape.width, model.shape.channels}},
+                      {"mean", model.mean},
+                      {"deviation", model.deviation}});
+}
+
+void write_model_fields(TensorFileWriter& file, const ModelFile& model) {
+  const std::string fault = fault_of(model);
+  require(fault.empty(), Failure::usage,
+          "cannot make a model file or checkpoint: {} (nothing would read it). Train on another data set.", fault);
+  file.write_text("model", model.model);
+  file.write_texts("classes", model.classes);
+  file.write_numbers("sample_shape",
+                     std::vector<std::int64_t>{model.shape.height, model.shape.width, model.shape.channels});
+  file.write_numbers("mean", model.mean);
+  file.write_numbers("deviation", model.deviation);
+}
+
+ModelFile read_model_fields(const TensorFileReader& file) {
+  ModelFile model;
+  model.model = file.texts("model")[0];
+  model.classes = file.texts("classes");
+  const std::vector<std::int64_t> shape = file.numbers<std::int64_t>("sample_shape", 3);
+  model.shape = {shape[0], shape[1], shape[2]};
+  // Bounded before it is used as a count: a normalisation has a value for each channel.
+  if (model.shape.channels < 1 || model.shape.channels > largest_side) file.damaged(impossible_shape);
+  model.mean = file.numbers<float>("mean", static_cast<std::size_t>(model.shape.channels));
+  model.deviation = file.numbers<float>("deviation", static_cast<std::size_t>(model.shape.channels));
+  if (const std::string fault = fault_of(model); !fault.empty()) file.damaged(fault);
+  return model;
+}
+
+void write_model_file(const std::filesystem::path& path, const ModelFile& model) {
+  TensorFileWriter file;
+  file.write_number("format", model_file_format);
+  write_model_fields(file, model);
+  file.write_tensors(root_group, model.entries);
+  file.write_text("hash", model_hash(model));
+  write_file_atomically(path, file.image());
+}
+
+ModelFile read_model_file(const std::filesystem::path& path) {
+  std::string image = read_file(path, tensor_file_limits::file_bytes);
+  return parse_model_file(path, image);
+}
+
+ModelFile parse_model_file(const std::filesystem::path& path, std::string& image) {
+  TensorFileReader file(kind, path.string(), image);
+  file.require_format("format", model_file_format);
+  ModelFile model = read_model_fields(file);
+  model.entries = file.tensors(root_group);
+  if (file.texts("hash")[0] != model_hash(model)) file.damaged("its hash does not match its content");
+  return model;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,50 @@
+// A trained model as one HDF5 file that PyTorch users open with h5py in three lines.
+//
+//   /<name>          fp32 dataset each, torchvision's names and layouts ("layer1.0.conv1.weight", OIHW)
+//   @format          int32, 1
+//   @model           text [1], a name of the model zoo
+//   @classes         text [classes], names in the order of the labels
+//   @sample_shape    int64 [3], height, width, channels
+//   @mean, @deviation  fp32 [channels], of pixel / 255: what training normalised by
+//   @hash            text [1], xxh3-128 over everything else, 32 hex digits
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "files/tensor_file.hpp"
+#include "nn/parameter_store.hpp"
+#include "nn/sample_shape.hpp"
+
+namespace lockstep {
+
+inline constexpr std::int32_t model_file_format = 1;
+
+struct ModelFile {
+  std::string model;
+  std::vector<std::string> classes;
+  SampleShape shape;
+  std::vector<float> mean;
+  std::vector<float> deviation;
+  std::vector<ParameterStore::Entry> entries;  // in name order, running statistics included
+};
+
+// xxh3-128 over every field, names, dims and fp32 bytes, as 32 hex digits.
+std::string model_hash(const ModelFile& model);
+
+// The whole file is built in memory first: it is on disk complete or not at all. Throws Error naming the path.
+void write_model_file(const std::filesystem::path& path, const ModelFile& model);
+
+// Trusts nothing: every name, type and size is checked against the file's own length before memory is taken, then the
+// hash. Throws Error(usage) if the file cannot be opened, Error(bad_data) naming what is wrong with it.
+ModelFile read_model_file(const std::filesystem::path& path);
+// Of a file's bytes, which it may change; `path` is for messages.
+ModelFile parse_model_file(const std::filesystem::path& path, std::string& image);
+
+// What a model is, without its tensors: the attributes that model files and checkpoints have in common.
+void write_model_fields(TensorFileWriter& file, const ModelFile& model);
+ModelFile read_model_fields(const TensorFileReader& file);
+
+}  // namespace lockstep

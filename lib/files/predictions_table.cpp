@@ -1,0 +1,78 @@
+#include "files/predictions_table.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/system_failure.hpp"
+#include "base/text/printable.hpp"
+
+namespace lockstep {
+namespace {
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string field = "\"";
+  for (const char letter : text) field.append(letter == '"' ? 2 : 1, letter);
+  return field + '"';
+}
+
+std::string headings(TableFormat format) {
+  return fmt::format("sample{0}label{0}prediction{0}label_name{0}prediction_name\n",
+                     format == TableFormat::csv ? ',' : '\t');
+}
+
+bool is_table(const std::filesystem::path& file) {
+  const RegularFile opened = open_to_read(file);
+  std::array<char, 128> start{};
+  const ssize_t length = ::pread(opened.descriptor(), start.data(), start.size(), 0);
+  const std::string_view text(start.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  return text.empty() || text.starts_with(headings(TableFormat::csv)) || text.starts_with(headings(TableFormat::tsv));
+}
+
+}  // namespace
+
+void require_place_for_table(const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  if (std::filesystem::is_directory(file) || ::access(folder.c_str(), W_OK | X_OK) != 0) {
+    const int error_number = std::filesystem::is_directory(file) ? EISDIR : errno;
+    throw system_failure(fmt::format("cannot write '{}'", file.string()), error_number, Access::writing,
+                         "--predictions");
+  }
+  require_replaceable(file);
+  require(is_absent(file) || is_table(file), Failure::usage,
+          "'{}' exists and is no table of predictions (it would be lost). Choose another name for --predictions.",
+          file.string());
+}
+
+TableFormat table_format_of(const std::filesystem::path& file) {
+  return file.extension() == ".tsv" ? TableFormat::tsv : TableFormat::csv;
+}
+
+std::string predictions_table(std::span<const std::int32_t> labels, std::span<const std::int32_t> predictions,
+                              std::span<const std::string> classes, TableFormat format) {
+  assert(labels.size() == predictions.size());
+  const char separator = format == TableFormat::csv ? ',' : '\t';
+  std::vector<std::string> names;
+  for (const std::string& name : classes) {
+    names.push_back(format == TableFormat::csv ? csv_field(name) : printable(name));
+  }
+  std::string text = headings(format);
+  for (std::size_t sample = 0; sample < labels.size(); ++sample) {
+    fmt::format_to(std::back_inserter(text), "{1}{0}{2}{0}{3}{0}{4}{0}{5}\n", separator, sample, labels[sample],
+                   predictions[sample], names.at(static_cast<std::size_t>(labels[sample])),
+                   names.at(static_cast<std::size_t>(predictions[sample])));
+  }
+  return text;
+}
+
+}  // namespace lockstep

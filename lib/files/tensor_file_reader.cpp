@@ -1,0 +1,214 @@
+// Reading a file that may come from anywhere: HDF5 says what the file claims, and nothing is believed that the file's
+// own length cannot hold.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+#include "base/io/hdf5_memory.hpp"
+#include "dataset/shards/hash.hpp"
+#include "files/tensor_file.hpp"
+
+namespace lockstep {
+
+namespace {
+
+namespace limits = tensor_file_limits;
+
+constexpr std::string_view hash_words = "\nlockstep xxh3-128 ";
+constexpr std::size_t hash_line_bytes = hash_words.size() + 32 + 1;
+
+// Whether the file ends in a line that hash_line() may have made.
+bool has_hash_line(std::string_view image) {
+  return image.size() >= hash_line_bytes && image.ends_with('\n') &&
+         image.substr(image.size() - hash_line_bytes).starts_with(hash_words);
+}
+
+}  // namespace
+
+std::string hash_line(std::span<const std::byte> bytes_before) {
+  return fmt::format("{}{}\n", hash_words, xxh3_128_hex(bytes_before));
+}
+
+TensorFileReader::TensorFileReader(FileKind kind, std::string path, std::string& image)
+    : kind_(kind), path_(std::move(path)), bytes_(static_cast<hsize_t>(image.size())) {
+  silence_hdf5();
+  if (!looks_like_hdf5(std::as_bytes(std::span(image)))) damaged("it does not begin as an HDF5 file does");
+  if (has_hash_line(image)) {
+    const std::string_view before = std::string_view(image).substr(0, image.size() - hash_line_bytes);
+    if (!image.ends_with(hash_line(std::as_bytes(std::span(before))))) damaged("its hash does not match its content");
+  }
+  const Hid<H5Pclose> access = hdf5_in_memory();
+  check_h5(H5Pset_file_image(access, image.data(), image.size()), "take a file into memory");
+  // HDF5 asks for a name that no file has, although it reads the image only.
+  file_ = Hid<H5Fclose>(H5Fopen((path_ + ".in-memory").c_str(), H5F_ACC_RDONLY, access));
+  if (file_ < 0) damaged("HDF5 cannot open it: " + hdf5_words());
+}
+
+void TensorFileReader::damaged(const std::string& what) const {
+  throw Error(Failure::bad_data,
+              fmt::format("{} '{}' is damaged or not a {}: {}. {}", kind_.name, path_, kind_.name, what, kind_.advice));
+}
+
+void TensorFileReader::require_format(const char* name, std::int32_t format) const {
+  const std::int32_t found = numbers<std::int32_t>(name, 1)[0];
+  if (found < 1) damaged(fmt::format("its attribute '{}' is {}", name, found));
+  require(found == format, Failure::bad_data,
+          "{} '{}' was written by {} Lockstep (format {}), this one reads format {}. Use the version that wrote it?",
+          kind_.name, path_, found < format ? "an older" : "a newer", found, format);
+}
+
+bool TensorFileReader::has_attribute(const char* name) const { return H5Aexists(file_, name) > 0; }
+
+Hid<H5Aclose> TensorFileReader::attribute(const char* name) const {
+  if (!has_attribute(name)) damaged(fmt::format("it has no attribute '{}'", name));
+  return Hid<H5Aclose>(checked(H5Aopen(file_, name, H5P_DEFAULT), "open an attribute"));
+}
+
+// Elements of an attribute of at most one dimension; a single value counts one.
+hsize_t TensorFileReader::attribute_count(hid_t attribute, const char* name) const {
+  const Hid<H5Sclose> space(checked(H5Aget_space(attribute), "read an attribute's shape"));
+  const hssize_t count = H5Sget_simple_extent_npoints(space);
+  if (H5Sget_simple_extent_ndims(space) > 1 || count < 1 || static_cast<std::size_t>(count) > limits::texts) {
+    damaged(fmt::format("its attribute '{}' has a wrong shape", name));
+  }
+  return static_cast<hsize_t>(count);
+}
+
+template <typename T>
+std::vector<T> TensorFileReader::numbers(const char* name, std::size_t count) const {
+  const Hid<H5Aclose> handle = attribute(name);
+  const Hid<H5Tclose> type(checked(H5Aget_type(handle), "read an attribute's type"));
+  const H5T_class_t wanted = std::is_floating_point_v<T> ? H5T_FLOAT : H5T_INTEGER;
+  if (H5Tget_class(type) != wanted || H5Tget_size(type) != sizeof(T) || attribute_count(handle, name) != count) {
+    damaged(fmt::format("its attribute '{}' has a wrong type or shape", name));
+  }
+  std::vector<T> values(count);
+  const hid_t memory = std::is_same_v<T, float>          ? H5T_NATIVE_FLOAT
+                       : std::is_same_v<T, std::int32_t> ? H5T_NATIVE_INT32
+                                                         : H5T_NATIVE_INT64;
+  checked(H5Aread(handle, memory, values.data()), "read an attribute");
+  return values;
+}
+
+template std::vector<float> TensorFileReader::numbers(const char* name, std::size_t count) const;
+template std::vector<std::int32_t> TensorFileReader::numbers(const char* name, std::size_t count) const;
+template std::vector<std::int64_t> TensorFileReader::numbers(const char* name, std::size_t count) const;
+
+std::vector<std::string> TensorFileReader::texts(const char* name) const {
+  const Hid<H5Aclose> handle = attribute(name);
+  const Hid<H5Tclose> type(checked(H5Aget_type(handle), "read an attribute's type"));
+  const std::size_t cell = H5Tget_size(type);
+  if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 || cell < 1 || cell > limits::text_bytes) {
+    damaged(fmt::format("its attribute '{}' is no text of fixed length", name));
+  }
+  const hsize_t count = attribute_count(handle, name);
+  if (count > bytes_ / cell) damaged(fmt::format("its attribute '{}' is longer than the file", name));
+  std::string cells(count * cell, '\0');
+  const Hid<H5Tclose> text_type = hdf5_text_type(cell);
+  // ASCII, as other programs write it, is UTF-8 as it stands; HDF5 converts neither into the other.
+  checked(H5Tset_cset(text_type, H5Tget_cset(type)), "tell an attribute's characters");
+  checked(H5Aread(handle, text_type, cells.data()), "read an attribute");
+  std::vector<std::string> result;
+  for (hsize_t index = 0; index < count; ++index) {
+    const char* text = cells.data() + index * cell;
+    result.emplace_back(text, strnlen(text, cell));
+  }
+  return result;
+}
+
+Hid<H5Oclose> TensorFileReader::open_link(hid_t location, const std::string& name, H5I_type_t type,
+                                          const char* type_words) const {
+  H5L_info_t link;
+  checked(H5Lget_info(location, name.c_str(), &link, H5P_DEFAULT), "look at an object");
+  if (link.type != H5L_TYPE_HARD) damaged(fmt::format("'{}' is a link to elsewhere", name));
+  Hid<H5Oclose> object(checked(H5Oopen(location, name.c_str(), H5P_DEFAULT), "open an object"));
+  if (H5Iget_type(object) != type) damaged(fmt::format("'{}' is not a {}", name, type_words));
+  return object;
+}
+
+std::vector<ParameterStore::Entry> TensorFileReader::tensors(const char* group) {
+  const bool is_root = group == std::string_view(root_group);
+  if (!is_root && H5Lexists(file_, group, H5P_DEFAULT) <= 0) damaged(fmt::format("it has no group '{}'", group));
+  const Hid<H5Oclose> opened = is_root ? Hid<H5Oclose>(checked(H5Oopen(file_, group, H5P_DEFAULT), "open the root"))
+                                       : open_link(file_, group, H5I_GROUP, "group");
+  H5G_info_t info;
+  checked(H5Gget_info(opened, &info), "list the tensors");
+  if (info.nlinks < 1 || info.nlinks > limits::tensors) damaged(fmt::format("it holds {} parameters", info.nlinks));
+  std::vector<ParameterStore::Entry> entries;
+  for (hsize_t index = 0; index < info.nlinks; ++index) entries.push_back(read_tensor(opened, index));
+  std::ranges::sort(entries, {}, &ParameterStore::Entry::name);
+  return entries;
+}
+
+std::string TensorFileReader::tensor_name(hid_t group, hsize_t index) const {
+  std::array<char, limits::name_bytes + 1> name{};
+  const ssize_t length =
+      H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, index, name.data(), name.size(), H5P_DEFAULT);
+  if (length < 1 || static_cast<std::size_t>(length) >= name.size()) damaged("a parameter's name is too long");
+  return name.data();
+}
+
+ParameterStore::Entry TensorFileReader::read_tensor(hid_t group, hsize_t index) {
+  ParameterStore::Entry entry{tensor_name(group, index), {}, {}};
+  const Hid<H5Oclose> object = open_link(group, entry.name, H5I_DATASET, "data set");
+  const Hid<H5Tclose> type(checked(H5Dget_type(object), "read a tensor's type"));
+  if (H5Tequal(type, H5T_IEEE_F32LE) <= 0) damaged(fmt::format("'{}' is not 32-bit floating point", entry.name));
+  entry.dims = read_dims(object, entry.name, sizeof(float));
+  const std::int64_t count =
+      std::accumulate(entry.dims.begin(), entry.dims.end(), std::int64_t{1}, std::multiplies<>());
+  check_storage(object, entry.name, static_cast<hsize_t>(count) * sizeof(float));
+  entry.values.resize(static_cast<std::size_t>(count));
+  checked(H5Dread(object, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, entry.values.data()), "read a tensor");
+  return entry;
+}
+
+std::string TensorFileReader::long_text(const char* name) {
+  if (H5Lexists(file_, name, H5P_DEFAULT) <= 0) damaged(fmt::format("it has no data set '{}'", name));
+  const Hid<H5Oclose> object = open_link(file_, name, H5I_DATASET, "data set");
+  const Hid<H5Tclose> type(checked(H5Dget_type(object), "read a text's type"));
+  if (H5Tequal(type, H5T_STD_U8LE) <= 0) damaged(fmt::format("'{}' is not a text in bytes", name));
+  const std::vector<std::int64_t> dims = read_dims(object, name, 1);
+  if (dims.size() != 1) damaged(fmt::format("'{}' has {} dimensions", name, dims.size()));
+  check_storage(object, name, static_cast<hsize_t>(dims[0]));
+  std::string text(static_cast<std::size_t>(dims[0]), '\0');
+  checked(H5Dread(object, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "read a text");
+  return text;
+}
+
+// Their product is no more than the file is long enough to hold.
+std::vector<std::int64_t> TensorFileReader::read_dims(hid_t dataset, const std::string& name,
+                                                      std::size_t element_bytes) const {
+  const Hid<H5Sclose> space(checked(H5Dget_space(dataset), "read a shape"));
+  std::array<hsize_t, limits::dimensions> dims{};
+  const int ndim = H5Sget_simple_extent_ndims(space);
+  if (ndim < 1 || ndim > static_cast<int>(dims.size())) damaged(fmt::format("'{}' has {} dimensions", name, ndim));
+  H5Sget_simple_extent_dims(space, dims.data(), nullptr);
+  hsize_t count = 1;
+  for (const hsize_t size : std::span(dims).first(static_cast<std::size_t>(ndim))) {
+    if (size < 1 || size > bytes_ / element_bytes / count) damaged(fmt::format("'{}' is larger than the file", name));
+    count *= size;
+  }
+  return {dims.begin(), dims.begin() + ndim};
+}
+
+// In one piece, whole, and inside this file.
+void TensorFileReader::check_storage(hid_t dataset, const std::string& name, hsize_t bytes) {
+  const Hid<H5Pclose> creation(checked(H5Dget_create_plist(dataset), "read how values are stored"));
+  const bool inside = H5Pget_layout(creation) == H5D_CONTIGUOUS && H5Pget_external_count(creation) == 0;
+  if (!inside || H5Dget_storage_size(dataset) != bytes) {
+    damaged(fmt::format("'{}' is not stored whole in one piece", name));
+  }
+  total_ += bytes;
+  if (total_ > bytes_) damaged("its parameters are larger than the file");
+}
+
+bool looks_like_hdf5(std::span<const std::byte> bytes) {
+  constexpr std::array<unsigned char, 8> signature = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+  return bytes.size() >= signature.size() && std::memcmp(bytes.data(), signature.data(), signature.size()) == 0;
+}
+
+}  // namespace lockstep

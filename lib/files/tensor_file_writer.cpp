@@ -1,0 +1,123 @@
+#include <algorithm>
+
+#include "base/io/hdf5_memory.hpp"
+#include "files/tensor_file.hpp"
+
+namespace lockstep {
+
+namespace {
+
+namespace limits = tensor_file_limits;
+
+// `what` would make a reader call the file damaged.
+void require_readable(bool condition, const std::string& what) {
+  require(condition, Failure::usage,
+          "cannot make a model file or checkpoint: {} (nothing would read it). Train on "
+          "another data set, or another model.",
+          what);
+}
+
+void require_readable_texts(const char* name, std::span<const std::string> texts) {
+  require_readable(!texts.empty() && texts.size() <= limits::texts,
+                   fmt::format("'{}' has {} texts, not 1 to {}", name, texts.size(), limits::texts));
+  for (const std::string& text : texts) {
+    require_readable(text.size() <= limits::text_bytes,
+                     fmt::format("a text of '{}' has {} bytes, more than {}", name, text.size(), limits::text_bytes));
+    require_readable(text.find('\0') == std::string::npos, fmt::format("a text of '{}' holds a zero byte", name));
+  }
+}
+
+void require_readable_tensor(const ParameterStore::Entry& entry) {
+  require_readable(!entry.name.empty() && entry.name.size() <= limits::name_bytes,
+                   fmt::format("a tensor's name has {} bytes, not 1 to {}", entry.name.size(), limits::name_bytes));
+  require_readable(
+      !entry.dims.empty() && entry.dims.size() <= limits::dimensions,
+      fmt::format("'{}' has {} dimensions, not 1 to {}", entry.name, entry.dims.size(), limits::dimensions));
+  require_readable(std::ranges::all_of(entry.dims, [](std::int64_t size) { return size > 0; }),
+                   fmt::format("'{}' has a dimension without values", entry.name));
+}
+
+// A date in the file would make equal content differ.
+Hid<H5Pclose> without_dates() {
+  Hid<H5Pclose> creation(check_h5(H5Pcreate(H5P_DATASET_CREATE), "make a creation list"));
+  check_h5(H5Pset_obj_track_times(creation, false), "leave out dates");
+  return creation;
+}
+
+void write_values(hid_t root, const char* name, hid_t type, std::size_t size, const void* values) {
+  const hsize_t count = size;
+  const Hid<H5Sclose> space(check_h5(H5Screate_simple(1, &count, nullptr), "describe an attribute"));
+  const Hid<H5Aclose> attribute(
+      check_h5(H5Acreate2(root, name, type, space, H5P_DEFAULT, H5P_DEFAULT), "create an attribute"));
+  check_h5(H5Awrite(attribute, type, values), "write an attribute");
+}
+
+void write_tensor(hid_t group, const ParameterStore::Entry& entry) {
+  require_readable_tensor(entry);
+  const std::vector<hsize_t> dims(entry.dims.begin(), entry.dims.end());
+  const Hid<H5Sclose> space(
+      check_h5(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), "describe a tensor's shape"));
+  const Hid<H5Dclose> dataset(
+      check_h5(H5Dcreate2(group, entry.name.c_str(), H5T_IEEE_F32LE, space, H5P_DEFAULT, without_dates(), H5P_DEFAULT),
+               "create a tensor's dataset"));
+  check_h5(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, entry.values.data()),
+           "write a tensor's values");
+}
+
+}  // namespace
+
+TensorFileWriter::TensorFileWriter() {
+  silence_hdf5();
+  const Hid<H5Pclose> access = hdf5_in_memory();
+  // HDF5 asks for a name, although nothing of it reaches a disk.
+  file_ = Hid<H5Fclose>(
+      check_h5(H5Fcreate("lockstep.in-memory", H5F_ACC_TRUNC, H5P_DEFAULT, access), "create a file in memory"));
+}
+
+void TensorFileWriter::write_number(const char* name, std::int32_t value) { hdf5_write_number(file_, name, value); }
+
+void TensorFileWriter::write_numbers(const char* name, const std::vector<std::int64_t>& values) {
+  write_values(file_, name, H5T_STD_I64LE, values.size(), values.data());
+}
+
+void TensorFileWriter::write_numbers(const char* name, const std::vector<float>& values) {
+  write_values(file_, name, H5T_IEEE_F32LE, values.size(), values.data());
+}
+
+void TensorFileWriter::write_text(const char* name, const std::string& text) { write_texts(name, std::span(&text, 1)); }
+
+void TensorFileWriter::write_texts(const char* name, std::span<const std::string> texts) {
+  require_readable_texts(name, texts);
+  hdf5_write_texts(file_, name, texts);
+}
+
+void TensorFileWriter::write_long_text(const char* name, const std::string& text) {
+  require_readable(!text.empty(), fmt::format("'{}' is empty", name));
+  const hsize_t bytes = text.size();
+  const Hid<H5Sclose> space(check_h5(H5Screate_simple(1, &bytes, nullptr), "describe a text"));
+  const Hid<H5Dclose> dataset(check_h5(
+      H5Dcreate2(file_, name, H5T_STD_U8LE, space, H5P_DEFAULT, without_dates(), H5P_DEFAULT), "create a text"));
+  check_h5(H5Dwrite(dataset, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "write a text");
+}
+
+void TensorFileWriter::write_tensors(const char* group, std::span<const ParameterStore::Entry> tensors) {
+  require_readable(!tensors.empty() && tensors.size() <= limits::tensors,
+                   fmt::format("it has {} tensors, not 1 to {}", tensors.size(), limits::tensors));
+  const hid_t opened = group == std::string_view(root_group)
+                           ? H5Gopen2(file_, group, H5P_DEFAULT)
+                           : H5Gcreate2(file_, group, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  const Hid<H5Gclose> handle(check_h5(opened, "make a group of tensors"));
+  for (const ParameterStore::Entry& entry : tensors) write_tensor(handle, entry);
+}
+
+std::vector<std::byte> TensorFileWriter::image() const {
+  std::vector<std::byte> image = hdf5_image(file_);
+  const std::string line = hash_line(image);
+  const auto bytes = std::as_bytes(std::span(line));
+  image.insert(image.end(), bytes.begin(), bytes.end());
+  require_readable(image.size() <= limits::file_bytes,
+                   fmt::format("it has {} bytes, more than {}", image.size(), limits::file_bytes));
+  return image;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,71 @@
+#include "job/time_limit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <limits>
+#include <memory>
+
+#include "base/text/number.hpp"
+
+namespace lockstep {
+
+namespace {
+
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  return value == nullptr ? "" : value;
+}
+
+// A number of Slurm's: a job, or seconds since 1970.
+std::optional<std::int64_t> number_in(const char* name) {
+  return parse_number(environment(name), NumberRange<std::int64_t>{0, std::int64_t{1} << 53});
+}
+
+std::string output_of(const std::string& command) {
+  const auto close = [](FILE* pipe) { ::pclose(pipe); };
+  const std::unique_ptr<FILE, decltype(close)> pipe(::popen(command.c_str(), "re"), close);  // NOLINT(cert-env33-c)
+  std::array<char, 256> line{};
+  if (pipe == nullptr || std::fgets(line.data(), line.size(), pipe.get()) == nullptr) return "";
+  return line.data();
+}
+
+}  // namespace
+
+std::optional<double> parse_slurm_time(const std::string& text) {
+  std::tm local{};
+  if (::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &local) == nullptr) return std::nullopt;
+  local.tm_isdst = -1;
+  const std::time_t time = std::mktime(&local);
+  return time < 0 ? std::nullopt : std::optional(static_cast<double>(time));
+}
+
+std::optional<double> slurm_end_time() {
+  if (const std::optional<std::int64_t> told = number_in("SLURM_JOB_END_TIME")) return static_cast<double>(*told);
+  const std::optional<std::int64_t> job = number_in("SLURM_JOB_ID");
+  if (!job) return std::nullopt;
+  return parse_slurm_time(output_of(fmt::format("timeout 10 squeue -h -j {} -o %e 2>/dev/null", *job)));
+}
+
+TimeLimit::TimeLimit(std::optional<double> limit_seconds) : seconds_(limit_seconds) {
+  if (seconds_) words_ = "--time-limit";
+  const std::optional<double> end = slurm_end_time();
+  if (!end) return;
+  const double left = std::max(0.0, *end - static_cast<double>(std::time(nullptr)));
+  if (seconds_ && *seconds_ <= left) return;
+  seconds_ = left;
+  words_ = "Slurm's time limit";
+}
+
+double TimeLimit::seconds_left() const {
+  return seconds_ ? *seconds_ - watch_.seconds() : std::numeric_limits<double>::infinity();
+}
+
+const std::string& TimeLimit::words() const { return words_; }
+
+}  // namespace lockstep

@@ -1,0 +1,82 @@
+#include "recipe/recipe.hpp"
+
+#include <cmath>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+
+namespace {
+
+void require_batch(const char* option, std::int64_t samples) {
+  require(samples >= 1 && samples <= std::int64_t{1} << 31, Failure::usage,
+          "{} is {}. A batch has at least 1 sample and at most 2^31.", option, samples);
+}
+
+// Throws unless `global` divides into `parts`, which come from `origin`.
+void require_divides(std::int64_t global, std::int64_t parts, const std::string& origin) {
+  if (global % parts == 0) return;
+  const std::int64_t below = global / parts * parts;
+  const std::string nearest = below == 0 ? fmt::format("{}", parts) : fmt::format("{} or {}", below, below + parts);
+  throw Error(Failure::usage,
+              fmt::format("--global-batch {} does not divide into {} equal parts ({}). Nearest that does: "
+                          "{}.",
+                          global, parts, origin, nearest));
+}
+
+LoaderShare share_of_virtual_ranks(const BatchPlan& plan, int rank, int ranks) {
+  const int parts = *plan.virtual_ranks;
+  require(plan.accumulate == 1, Failure::usage,
+          "--virtual-ranks says how the global batch is cut, and --accumulate {} too. Leave out --accumulate: a rank "
+          "carries its virtual ranks one after another.",
+          plan.accumulate);
+  require(plan.global_batch.has_value(), Failure::usage,
+          "--batch-per-rank depends on the number of ranks, which --virtual-ranks makes of no account. Use "
+          "--global-batch.");
+  require_batch("--global-batch", *plan.global_batch);
+  require(ranks <= parts, Failure::usage,
+          "{} ranks cannot share {} virtual ranks (a virtual rank is computed by one rank). Start at most {}, or raise "
+          "--virtual-ranks.",
+          ranks, parts, parts);
+  require_divides(*plan.global_batch, parts, "virtual ranks");
+  const auto first_of = [&](std::int64_t one) { return static_cast<int>(one * parts / ranks); };
+  return {*plan.global_batch, parts, first_of(rank), first_of(rank + 1) - first_of(rank)};
+}
+
+}  // namespace
+
+LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks) {
+  if (plan.virtual_ranks) return share_of_virtual_ranks(plan, rank, ranks);
+  require(plan.accumulate >= 1, Failure::usage, "--accumulate is {}. It must be at least 1.", plan.accumulate);
+  const std::int64_t parts = static_cast<std::int64_t>(ranks) * plan.accumulate;
+  const std::int64_t stated = plan.global_batch.value_or(plan.batch_per_rank.value_or(0));
+  require_batch(plan.global_batch ? "--global-batch" : "--batch-per-rank", stated);
+  const std::int64_t global = plan.global_batch ? stated : stated * parts;
+  require_divides(global, parts, fmt::format("ranks: {}, parts each: {}", ranks, plan.accumulate));
+  return {global, static_cast<int>(parts), rank * plan.accumulate, plan.accumulate};
+}
+
+double scaled_rate(const LearningRate& rate, std::int64_t global_batch) {
+  return rate.base_batch == 0 ? rate.rate : scale_learning_rate(rate.rate, rate.base_batch, global_batch);
+}
+
+LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t epochs,
+                         std::int64_t steps_per_epoch) {
+  const auto steps = [&](double in_epochs) {
+    return static_cast<std::int64_t>(std::llround(in_epochs * static_cast<double>(steps_per_epoch)));
+  };
+  ScheduleOptions options{rate.schedule,
+                          scaled_rate(rate, global_batch),
+                          epochs * steps_per_epoch,
+                          steps(rate.warmup_epochs.value_or(0.2 * static_cast<double>(epochs))),
+                          {},
+                          rate.factor};
+  for (const double milestone : rate.milestones) options.milestones.push_back(steps(milestone));
+  return LrSchedule(options);
+}
+
+Augmentation default_augmentation(SampleKind kind) {
+  return kind == SampleKind::digit ? Augmentation::crop : Augmentation::crop_and_flip;
+}
+
+}  // namespace lockstep

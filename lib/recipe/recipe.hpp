@@ -1,0 +1,83 @@
+// The hyper-parameters of one training run, as a program states them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataset/loading/load_onto.hpp"
+#include "dataset/shards/manifest.hpp"
+#include "optim/lr_schedule.hpp"
+#include "optim/sgd.hpp"
+#include "recipe/checkpoint_plan.hpp"
+
+namespace lockstep {
+
+// How the global batch is stated: whole, or as each rank's micro-batch. Exactly one of the first two is set.
+struct BatchPlan {
+  std::optional<std::int64_t> global_batch;
+  std::optional<std::int64_t> batch_per_rank;  // of one micro-batch
+  int accumulate = 1;                          // micro-batches a rank carries in each step
+  std::optional<int> virtual_ranks = {};       // equal parts of the global batch, whatever the number of ranks
+};
+
+// How sums over parts and ranks are rounded.
+enum class Sums : std::uint8_t {
+  rounded,  // fp32: the last bits depend on who added what first
+  exact,    // whole numbers, which do not: the same bits on any number of ranks that carry the same parts
+};
+
+// How gradients are summed over ranks.
+struct ReducePlan {
+  std::string reducer = "auto";         // auto | nccl | mpi | shared
+  std::int64_t bucket_bytes = 4 << 20;  // 0: by the latency and bandwidth of sums, measured at the start
+  Sums sums = Sums::rounded;
+  DType wire = DType::f32;  // or bf16 (NCCL): the precision in which gradients travel; the last bucket's is fp32
+};
+
+struct LearningRate {
+  double rate = 0.1;              // the peak, for a global batch of base_batch; grows in proportion to the global batch
+  std::int64_t base_batch = 128;  // 0: the rate is taken as it is
+  Schedule schedule = Schedule::one_cycle;
+  std::optional<double> warmup_epochs;  // none stated: a fifth of the training
+  std::vector<double> milestones;       // epochs, for Schedule::step
+  double factor = 0.1;                  // at each milestone
+};
+
+struct Recipe {
+  std::filesystem::path data;    // holds train/ and test/
+  std::filesystem::path output;  // empty: nothing is written
+  std::string model;
+  std::int64_t epochs = 1;
+  std::uint64_t seed = 0;
+  BatchPlan batch;
+  ReducePlan reduce;
+  LearningRate learning_rate;
+  SgdOptions sgd;
+  float label_smoothing = 0;
+  std::optional<Augmentation> augmentation;  // none stated: by the kind of the samples
+  int loader_threads = 1;
+  DataPlace data_place = DataPlace::automatic;
+  std::int64_t report_every = 50;     // steps
+  std::int64_t audit_every = 500;     // steps between two comparisons of the ranks' weights; 0: never
+  double hang_timeout_seconds = 300;  // 0: a rank may stand still for ever
+  CheckpointPlan checkpoints;
+  std::optional<double> time_limit_seconds;  // from the start of the program
+};
+
+// What `rank` of `ranks` carries: parts as equal in number as can be. Throws Error(usage) where the global batch does
+// not divide into equal parts, naming the nearest that do, and where ranks would have none.
+LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks);
+
+// The schedule of a whole training. Throws Error(usage) on a warm-up longer than the training.
+LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t epochs,
+                         std::int64_t steps_per_epoch);
+// The peak rate for `global_batch`.
+double scaled_rate(const LearningRate& rate, std::int64_t global_batch);
+
+// Pictures are cropped and mirrored, digits only cropped: a mirrored digit is another one.
+Augmentation default_augmentation(SampleKind kind);
+
+}  // namespace lockstep

@@ -1,0 +1,64 @@
+#include "runtime/failure/crash_handler.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+#include "base/log.hpp"
+#include "runtime/failure/failure_report.hpp"
+
+namespace lockstep {
+namespace {
+
+struct Crash {
+  int signal;
+  std::string_view sentence;
+};
+constexpr std::array<Crash, 5> crashes{{
+    {SIGSEGV, "crashed: SIGSEGV, memory that is not its own (a fault of the program). Please report it."},
+    {SIGBUS, "crashed: SIGBUS, memory that went away. Is a file cut while it is read, or /dev/shm full?"},
+    {SIGFPE, "crashed: SIGFPE, an impossible division (a fault of the program). Please report it."},
+    {SIGILL, "crashed: SIGILL, an instruction this processor lacks. Rebuild on this kind of node?"},
+    {SIGABRT, "crashed: SIGABRT, it gave itself up (a fault of the program or a library). Please report it."},
+}};
+
+std::array<char, 320> prefix{};  // "[rank 3, gpu07]  ", formatted before any crash
+
+void print(std::string_view text) {
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+void say_and_die(int signal) {
+  for (const Crash& crash : crashes) {
+    if (crash.signal != signal) continue;
+    if (!failure_report::write({1, signal, crash.sentence})) continue;
+    print(prefix.data());
+    print(crash.sentence);
+    print("\n");
+  }
+  ::raise(signal);  // SA_RESETHAND: now with its default effect
+}
+
+}  // namespace
+
+void install_crash_handlers() {
+  const std::string text = log::prefix().substr(0, prefix.size() - 3) + "  ";
+  std::memcpy(prefix.data(), text.c_str(), text.size() + 1);
+
+  // A stack overflow leaves no room for the handler on the stack that overflowed.
+  static std::array<char, 64 << 10> memory;
+  stack_t stack{};
+  stack.ss_sp = memory.data();
+  stack.ss_size = memory.size();
+  ::sigaltstack(&stack, nullptr);
+
+  struct sigaction action {};
+  action.sa_handler = say_and_die;
+  action.sa_flags = static_cast<int>(SA_ONSTACK | SA_RESETHAND | SA_NODEFER);
+  for (const Crash& crash : crashes) ::sigaction(crash.signal, &action, nullptr);
+}
+
+}  // namespace lockstep

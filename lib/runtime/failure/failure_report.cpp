@@ -1,0 +1,273 @@
+#include "runtime/failure/failure_report.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "base/text/json_text.hpp"
+
+namespace lockstep::failure_report {
+namespace {
+
+using Path = std::array<char, PATH_MAX>;
+
+// A file that reports go to, its names formatted beforehand.
+struct Target {
+  Path folder{};
+  Path file{};
+  Path partial{};
+  std::atomic<bool> is_set = false;
+};
+
+// Everything a signal handler needs.
+struct State {
+  std::array<char, 256> host{};
+  Target verdict;
+  Target folder;
+  Claim claim;  // of the folder
+  Path lock_file{};
+  std::array<char, 101> token{};
+  int rank = 0;
+  std::atomic<bool> left_to_others = false;
+  std::atomic<std::int64_t> step = -1;
+  std::atomic<std::atomic<int>*> told = nullptr;
+  std::atomic<std::atomic<int>*> code = nullptr;
+};
+State state;
+
+template <std::size_t size>
+void copy_into(std::array<char, size>& target, const std::string& text) {
+  require(text.size() < size, Failure::usage, "the path '{}' is too long. Choose a shorter one.", text);
+  target.fill('\0');
+  std::copy(text.begin(), text.end(), target.begin());
+}
+
+std::filesystem::path absolute_path(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::absolute(path, ignored).lexically_normal();
+}
+
+void set(Target& target, const std::filesystem::path& file) {
+  target.is_set = false;
+  if (file.empty()) return;
+  copy_into(target.folder, file.has_parent_path() ? file.parent_path().string() : ".");
+  copy_into(target.file, file.string());
+  copy_into(target.partial, partial_path(file).string());
+  target.is_set = true;
+}
+
+// Appends to a fixed buffer; what does not fit is left out. No allocation: a signal handler may run it.
+class Text {
+ public:
+  void add(std::string_view text) {
+    for (const char c : text) add(c);
+  }
+  void add(std::int64_t value) {
+    std::array<char, 24> digits{};
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+    add(std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
+  }
+  // A JSON string. The sentence may be cut, the quotes may not.
+  void add_quoted(std::string_view text) {
+    constexpr std::size_t longest = 4000;
+    const std::span<char> room = std::span(buffer_).subspan(length_);
+    length_ += write_json_string(text, room.first(std::min(room.size(), longest)));
+  }
+  std::string_view view() const { return {buffer_.data(), length_}; }
+
+ private:
+  void add(char c) {
+    if (length_ < buffer_.size()) buffer_[length_++] = c;
+  }
+  std::array<char, 8192> buffer_;
+  std::size_t length_ = 0;
+};
+
+Text report_of(int rank, std::string_view host, const Cause& cause) {
+  Text text;
+  text.add("{\"code\": ");
+  text.add(std::int64_t{cause.code});
+  text.add(", \"signal\": ");
+  if (cause.signal == 0) {
+    text.add("null");
+  } else {
+    text.add(std::int64_t{cause.signal});
+  }
+  text.add(", \"rank\": ");
+  text.add(std::int64_t{rank});
+  text.add(", \"host\": ");
+  text.add_quoted(host);
+  text.add(", \"step\": ");
+  text.add(state.step.load());
+  text.add(", \"sentence\": ");
+  text.add_quoted(cause.sentence);
+  text.add(", \"time\": ");
+  text.add(static_cast<std::int64_t>(::time(nullptr)));
+  text.add("}\n");
+  return text;
+}
+
+bool write_whole(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+// Whoever ends the process now may end the thread that is telling.
+void wait_for(const std::atomic<int>& told) {
+  constexpr timespec look{0, 10'000'000};
+  constexpr int looks = 100;  // a second: the one who tells may have been killed
+  for (int i = 0; i < looks && told != Shared::is_told; ++i) ::nanosleep(&look, nullptr);
+}
+
+enum class Outcome { written, another_stands, impossible };
+
+// Whether the folder is still this job's. One that was removed is nobody's.
+bool is_held() {
+  const std::string_view token(state.token.data());
+  if (token.empty()) return true;
+  struct stat status {};
+  if (::stat(state.folder.folder.data(), &status) != 0) return errno == ENOENT;
+  const int file = ::open(state.lock_file.data(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0) return false;
+  std::array<char, 4096> text{};
+  const ssize_t length = ::read(file, text.data(), text.size());
+  ::close(file);
+  return length > 0 && std::string_view(text.data(), static_cast<std::size_t>(length)).find(token) != std::string::npos;
+}
+
+// A hard link is made only if the name is free, and the file is whole before it has the name.
+Outcome publish(const Target& target, std::string_view text) {
+  if (!target.is_set) return Outcome::impossible;
+  if (&target == &state.folder) {
+    if (!is_held()) return Outcome::impossible;
+    ::mkdir(target.folder.data(), 0777);
+  }
+  const int file = create_new_file(target.partial.data());
+  if (file < 0) return Outcome::impossible;
+  const bool whole = write_whole(file, text) && ::fsync(file) == 0;
+  ::close(file);
+  Outcome outcome = Outcome::impossible;
+  if (whole && ::link(target.partial.data(), target.file.data()) == 0) outcome = Outcome::written;
+  if (whole && outcome != Outcome::written && errno == EEXIST) outcome = Outcome::another_stands;
+  ::unlink(target.partial.data());
+  return outcome;
+}
+
+// The exit code in a report; nothing where none stands, or none of ours.
+std::optional<int> code_in(const std::filesystem::path& file) {
+  try {
+    constexpr std::size_t longest = 1 << 16;
+    const nlohmann::json report = nlohmann::json::parse(read_file(file, longest));
+    const int code = report.at("sentence").is_string() ? report.at("code").get<int>() : 0;
+    return code > 0 && code < 256 ? std::optional(code) : std::nullopt;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void set_rank(int rank, const std::string& host) {
+  state.rank = rank;
+  copy_into(state.host, host.substr(0, state.host.size() - 1));
+}
+
+void set_verdict_file(const std::filesystem::path& file) { set(state.verdict, file); }
+
+void begin_attempt() {
+  if (!state.verdict.is_set) return;
+  const std::string file = state.verdict.file.data();
+  if (::access(state.verdict.folder.data(), W_OK | X_OK) != 0) {
+    log::warning(
+        "cannot write '{}': {} ({}: no job script will learn from it why this attempt ended). Choose a folder "
+        "that you may write to.",
+        file, system_words(errno), verdict_variable);
+  }
+  struct stat status {};
+  if (::lstat(file.c_str(), &status) != 0) return;
+  if (S_ISREG(status.st_mode) && code_in(file)) {
+    ::unlink(file.c_str());
+    return;
+  }
+  set_verdict_file({});
+  throw Error(Failure::usage,
+              fmt::format("'{}' is no verdict of an earlier attempt (it would be replaced). Name another file in {}.",
+                          file, verdict_variable));
+}
+
+void set_folder(const std::filesystem::path& folder, Claim claim) {
+  const std::filesystem::path file = folder.empty() ? folder : folder / "failure.json";
+  const bool is_verdict = state.verdict.is_set && absolute_path(file) == absolute_path(state.verdict.file.data());
+  set(state.folder, is_verdict ? "" : file);
+  copy_into(state.lock_file, (folder / "lock").string());
+  copy_into(state.token, claim.token);
+  state.claim = std::move(claim);
+}
+
+void clear() {
+  if (state.folder.is_set) ::unlink(state.folder.file.data());
+}
+
+void leave_to_others() noexcept { state.left_to_others = true; }
+
+void set_step(std::int64_t step) noexcept { state.step.store(step, std::memory_order_relaxed); }
+
+bool write(const Cause& cause) noexcept {
+  const bool speaks = write_of(state.rank, state.host.data(), cause);
+  if (std::atomic<int>* const code = state.code) code->store(cause.code);
+  return speaks;
+}
+
+bool write_of(int rank, std::string_view host, const Cause& cause) noexcept {
+  if (state.left_to_others) return false;
+  const int saved_errno = errno;
+  std::atomic<int>* const told = state.told;
+  int nobody = Shared::nobody_tells;
+  if (told != nullptr && !told->compare_exchange_strong(nobody, Shared::one_tells)) {
+    wait_for(*told);
+    errno = saved_errno;
+    return false;
+  }
+  const Text report = report_of(rank, host, cause);
+  const Outcome of_attempt = publish(state.verdict, report.view());
+  const Outcome of_folder = publish(state.folder, report.view());
+  if (told != nullptr) *told = Shared::is_told;
+  errno = saved_errno;
+  return of_attempt != Outcome::another_stands && of_folder != Outcome::another_stands;
+}
+
+std::optional<int> standing_code() {
+  for (const Target* target : {&state.verdict, &state.folder}) {
+    if (!target->is_set) continue;
+    if (const std::optional<int> code = code_in(target->file.data())) return code;
+  }
+  return std::nullopt;
+}
+
+void share(const Shared& shared) {
+  state.told = shared.told;
+  state.code = shared.code;
+}
+
+}  // namespace lockstep::failure_report

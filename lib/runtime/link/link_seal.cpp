@@ -1,0 +1,101 @@
+#include "runtime/link/link_seal.hpp"
+
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include <cassert>
+#include <span>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+namespace {
+
+using Secret = std::array<unsigned char, 32>;
+using SealBytes = std::array<unsigned char, crypto_auth_BYTES>;
+static_assert(sizeof(Secret) == crypto_auth_KEYBYTES && sizeof(Secret) == crypto_generichash_KEYBYTES);
+static_assert(2 * sizeof(Secret) == secret_text_length);
+static_assert(2 * sizeof(SealBytes) + 1 == LinkSeal::added_length);
+
+// More than once does no harm, and from several threads neither.
+void start_libsodium() {
+  [[maybe_unused]] const int code = ::sodium_init();
+  assert(code >= 0);
+}
+
+std::string text_of(std::span<const unsigned char, 32> bytes) {
+  std::string text(2 * bytes.size() + 1, '\0');  // libsodium ends it with a zero
+  ::sodium_bin2hex(text.data(), text.size(), bytes.data(), bytes.size());
+  text.pop_back();
+  return text;
+}
+
+// Exactly as many digits as 32 bytes take, and nothing else.
+std::optional<Secret> bytes_of(std::string_view text) {
+  Secret bytes{};
+  std::size_t length = 0;
+  if (text.size() != secret_text_length ||
+      ::sodium_hex2bin(bytes.data(), bytes.size(), text.data(), text.size(), nullptr, &length, nullptr) != 0 ||
+      length != bytes.size()) {
+    return std::nullopt;
+  }
+  return bytes;
+}
+
+Secret key_of(const Secret& token, std::string_view direction, std::string_view challenges) {
+  const std::string text = fmt::format("{} {}", direction, challenges);
+  Secret key{};
+  ::crypto_generichash(key.data(), key.size(), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+                       token.data(), token.size());
+  return key;
+}
+
+std::string numbered(std::uint64_t number, std::string_view text) { return fmt::format("{} {}", number, text); }
+
+}  // namespace
+
+std::string draw_secret() {
+  start_libsodium();
+  Secret bytes{};
+  ::randombytes_buf(bytes.data(), bytes.size());
+  return text_of(bytes);
+}
+
+bool is_secret_text(std::string_view text) { return bytes_of(text).has_value(); }
+
+LinkSeal::LinkSeal(std::string_view token, std::string_view rank_0_challenge, std::string_view other_challenge,
+                   Side own) {
+  start_libsodium();
+  const std::optional<Secret> secret = bytes_of(token);
+  if (!secret) {
+    throw Error(
+        "cannot speak to other nodes: what rank 0 sent is no token (a fault of the program). Please report it.");
+  }
+  const std::string challenges = fmt::format("{} {}", rank_0_challenge, other_challenge);
+  const Secret from_rank_0 = key_of(*secret, "from rank 0", challenges);
+  const Secret to_rank_0 = key_of(*secret, "to rank 0", challenges);
+  outgoing_.key = own == Side::rank_0 ? from_rank_0 : to_rank_0;
+  incoming_.key = own == Side::rank_0 ? to_rank_0 : from_rank_0;
+}
+
+std::string LinkSeal::seal(std::string_view text) {
+  const std::string all = numbered(outgoing_.lines++, text);
+  SealBytes seal{};
+  ::crypto_auth(seal.data(), reinterpret_cast<const unsigned char*>(all.data()), all.size(), outgoing_.key.data());
+  return fmt::format("{} {}", text_of(seal), text);
+}
+
+std::optional<std::string> LinkSeal::unseal(std::string_view line) {
+  if (line.size() < added_length || line[added_length - 1] != ' ') return std::nullopt;
+  const std::optional<SealBytes> seal = bytes_of(line.substr(0, added_length - 1));
+  const std::string_view text = line.substr(added_length);
+  const std::string all = numbered(incoming_.lines, text);
+  if (!seal || ::crypto_auth_verify(seal->data(), reinterpret_cast<const unsigned char*>(all.data()), all.size(),
+                                    incoming_.key.data()) != 0) {
+    return std::nullopt;
+  }
+  ++incoming_.lines;
+  return std::string(text);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,80 @@
+#include "runtime/link/node_addresses.hpp"
+
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+
+namespace lockstep {
+namespace {
+
+struct FreeAddresses {
+  void operator()(ifaddrs* list) const { ::freeifaddrs(list); }
+};
+
+// Empty for what is of no use to others: links that are down, addresses that mean something on one link only.
+std::string numeric_address(const ifaddrs& entry) {
+  if (entry.ifa_addr == nullptr || (entry.ifa_flags & IFF_UP) == 0) return "";
+  const int family = entry.ifa_addr->sa_family;
+  if (family != AF_INET && family != AF_INET6) return "";
+  if (family == AF_INET6 &&
+      IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(entry.ifa_addr)->sin6_addr) != 0) {
+    return "";
+  }
+  std::array<char, NI_MAXHOST> text{};
+  const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  const int code = ::getnameinfo(entry.ifa_addr, length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+  return code == 0 ? text.data() : "";
+}
+
+// By what the address means: a node's loopback may carry addresses that the network knows too.
+bool is_loopback(const std::string& address) { return address == "::1" || address.starts_with("127."); }
+
+// Name spaces have numbers that are one kernel's own; a kernel is told from others by this start of it.
+std::string network_of_this_process() {
+  struct stat name_space {};
+  if (::stat("/proc/thread-self/ns/net", &name_space) != 0) return "";
+  try {
+    constexpr std::size_t longest = 64;
+    std::string start_of_kernel = read_live_file("/proc/sys/kernel/random/boot_id", longest);
+    std::erase(start_of_kernel, '\n');
+    return fmt::format("{} {}", start_of_kernel, name_space.st_ino);
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+}  // namespace
+
+NodeAddresses addresses_of_this_node() {
+  NodeAddresses node{network_of_this_process(), {}};
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return node;
+  const std::unique_ptr<ifaddrs, FreeAddresses> owner(list);
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    std::string address = numeric_address(*entry);
+    if (!address.empty()) node.addresses.push_back(std::move(address));
+  }
+  std::ranges::stable_partition(node.addresses, [](const std::string& address) { return !is_loopback(address); });
+  return node;
+}
+
+std::vector<std::string> addresses_that_lead_to(const NodeAddresses& theirs, const NodeAddresses& own) {
+  std::vector<std::string> leading = theirs.addresses;
+  if (!theirs.network.empty() && theirs.network == own.network) return leading;
+  std::erase_if(leading, [&](const std::string& address) {
+    return is_loopback(address) || std::ranges::find(own.addresses, address) != own.addresses.end();
+  });
+  return leading;
+}
+
+}  // namespace lockstep

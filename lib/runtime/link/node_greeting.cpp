@@ -1,0 +1,138 @@
+#include "runtime/link/node_greeting.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <random>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "runtime/link/link_seal.hpp"
+
+namespace lockstep {
+namespace {
+
+using namespace std::chrono_literals;
+using Side = LinkSeal::Side;
+
+constexpr std::string_view knock_word = "knock";
+constexpr std::string_view welcome_word = "welcome";
+constexpr std::size_t knock_length = secret_text_length + 1 + LinkSeal::added_length + knock_word.size();
+constexpr std::size_t longest_greeting = 2 * knock_length;  // of either side
+
+// Few beside the files that a process may have open.
+std::size_t most_strangers() { return static_cast<std::size_t>(std::clamp(most_open_files() / 8, 8, 128)); }
+
+// The first line that comes; nothing where none does.
+std::optional<std::string> hear(LineSocket& socket, const Stopwatch& watch, std::chrono::duration<double> patience) {
+  while (watch.seconds() < patience.count() && socket.state() == LineSocket::State::open) {
+    pollfd wait{socket.handle(), POLLIN, 0};
+    ::poll(&wait, 1, 100);
+    std::vector<std::string> lines = socket.receive();
+    if (!lines.empty()) return std::move(lines.front());
+  }
+  return std::nullopt;
+}
+
+enum class Answer : std::uint8_t {
+  welcome,
+  turned_away,  // by rank 0, perhaps: it had too many strangers
+  nobody        // takes the connection, or nobody who knows the token
+};
+
+Answer knock_once(LineSocket& socket, const std::string& token, const std::string& own_challenge,
+                  std::optional<LinkSeal>& seal) {
+  constexpr auto patience = 5s;
+  const Stopwatch watch;
+  const auto failed = [&] { return socket.state() == LineSocket::State::ended ? Answer::turned_away : Answer::nobody; };
+  const std::optional<std::string> challenge = hear(socket, watch, patience);
+  if (!challenge) return failed();
+  if (!is_secret_text(*challenge)) return Answer::nobody;
+  seal.emplace(token, *challenge, own_challenge, Side::other);
+  socket.send(fmt::format("{} {}", own_challenge, seal->seal(knock_word)));
+  const std::optional<std::string> answer = hear(socket, watch, patience);
+  if (!answer) return failed();
+  return seal->unseal(*answer) == welcome_word ? Answer::welcome : Answer::nobody;
+}
+
+}  // namespace
+
+Reception::Reception(std::string token) : token_(std::move(token)), most_strangers_(most_strangers()) {}
+
+void Reception::serve(std::chrono::milliseconds patience) {
+  wait(patience);
+  std::erase_if(strangers_, [this](Stranger& stranger) { return !may_stay(stranger); });
+  let_in();
+}
+
+void Reception::wait(std::chrono::milliseconds patience) const {
+  std::vector<pollfd> handles{{listener_.handle(), POLLIN, 0}};
+  for (const Stranger& stranger : strangers_) handles.push_back({stranger.socket->handle(), POLLIN, 0});
+  ::poll(handles.data(), handles.size(), static_cast<int>(patience.count()));
+}
+
+// A few at a time, so that those who are in are heard before they may have to go.
+void Reception::let_in() {
+  constexpr int at_a_time = 8;
+  for (int i = 0; i < at_a_time; ++i) {
+    std::unique_ptr<LineSocket> socket = listener_.accept(longest_greeting);
+    if (socket == nullptr) return;
+    if (strangers_.size() >= most_strangers_) {
+      std::swap(strangers_[std::random_device()() % strangers_.size()], strangers_.back());
+      strangers_.pop_back();
+    }
+    strangers_.push_back({std::move(socket), draw_secret(), {}});
+    strangers_.back().socket->send(strangers_.back().challenge);
+  }
+}
+
+bool Reception::may_stay(Stranger& stranger) {
+  constexpr double patience_seconds = 3;
+  const std::vector<std::string> said = stranger.socket->receive();
+  if (!said.empty()) {
+    hear_proof(stranger, said.front());
+    return false;  // he is a stranger no longer, or has had his try
+  }
+  return stranger.socket->state() == LineSocket::State::open && stranger.since.seconds() < patience_seconds;
+}
+
+void Reception::hear_proof(Stranger& stranger, const std::string& said) {
+  if (said.size() != knock_length || said[secret_text_length] != ' ') return;
+  const std::string challenge = said.substr(0, secret_text_length);
+  if (!is_secret_text(challenge)) return;
+  LinkSeal seal(token_, stranger.challenge, challenge, Side::rank_0);
+  if (seal.unseal(std::string_view(said).substr(secret_text_length + 1)) != knock_word) return;
+  proven_.push_back({challenge, std::make_unique<SealedSocket>(std::move(stranger.socket), seal)});
+  proven_.back().socket->send(welcome_word);
+}
+
+std::unique_ptr<SealedSocket> Reception::take(const std::string& challenge) {
+  const auto place = std::ranges::find(proven_, challenge, &Greeted::challenge);
+  return place == proven_.end() ? nullptr : std::move(place->socket);
+}
+
+std::optional<Greeted> knock(const std::vector<std::string>& addresses, int port, const std::string& token,
+                             std::chrono::milliseconds patience) {
+  const Stopwatch watch;
+  const auto is_over = [&] { return watch.milliseconds() > static_cast<double>(patience.count()); };
+  bool was_turned_away = true;
+  while (std::exchange(was_turned_away, false)) {
+    for (const std::string& address : addresses) {
+      if (is_over()) return std::nullopt;
+      std::unique_ptr<LineSocket> socket = connect_to(address, port, 1s, longest_greeting);
+      if (socket == nullptr) continue;
+      const std::string challenge = draw_secret();
+      std::optional<LinkSeal> seal;
+      const Answer answer = knock_once(*socket, token, challenge, seal);
+      if (answer == Answer::welcome)
+        return Greeted{challenge, std::make_unique<SealedSocket>(std::move(socket), *seal)};
+      was_turned_away = was_turned_away || answer == Answer::turned_away;
+    }
+    std::this_thread::sleep_for(5ms);
+  }
+  return std::nullopt;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,246 @@
+#include "runtime/link/node_link.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "base/text/json_text.hpp"
+#include "runtime/link/link_seal.hpp"
+#include "runtime/link/node_addresses.hpp"
+#include "runtime/link/node_greeting.hpp"
+#include "runtime/link/sealed_socket.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::json;
+
+// What is said: "views [...]" and "seen", "bye".
+constexpr std::string_view views_follow = "views ";
+constexpr std::string_view seen = "seen";
+constexpr std::string_view bye = "bye";
+
+}  // namespace
+
+struct NodeLink::Node {
+  std::unique_ptr<SealedSocket> socket;
+  std::string host;
+  std::vector<int> ranks;
+  std::vector<RankView> views;
+  double silent_seconds = 0;
+  bool owes_answer = false;
+  bool has_left = false;
+  std::optional<Stopwatch> ended;
+
+  bool is_open() const { return socket->state() == SealedSocket::State::open && !has_left; }
+  bool is_missed() const { return !has_left; }
+};
+
+NodeLink::NodeLink(const Communicator& world, const Communicator& node, const std::string& host) {
+  if (world.max(node.size()) == world.size()) return;
+  is_hub_ = world.rank() == 0;
+  std::vector<int> ranks;
+  for (const std::string& rank : node.all_gather(std::to_string(world.rank()))) ranks.push_back(std::stoi(rank));
+  if (is_hub_) {
+    receive_nodes(world, host, ranks);
+  } else if (node.rank() == 0) {
+    meet_hub(world, host, ranks);
+  } else {
+    world.broadcast(std::string(), 0);
+    world.gather("", 0);
+  }
+}
+
+NodeLink::~NodeLink() = default;
+
+// Who came is told by MPI too: a node that gave up after it was let in is then not taken for one that died.
+void NodeLink::receive_nodes(const Communicator& world, const std::string& host, const std::vector<int>& ranks) {
+  const std::string token = draw_secret();
+  Reception reception(token);
+  const NodeAddresses own = addresses_of_this_node();
+  const Json invitation = {{"host", host},           {"ranks", ranks},
+                           {"token", token},         {"port", reception.port()},
+                           {"network", own.network}, {"addresses", own.addresses}};
+  world.broadcast(json_text(invitation), 0);
+  std::jthread porter([&reception](const std::stop_token& stop) {
+    while (!stop.stop_requested()) reception.serve(std::chrono::milliseconds(5));
+  });
+  const std::vector<std::string> introductions = world.gather("", 0);
+  porter.request_stop();
+  porter.join();
+  for (const std::string& text : introductions) {
+    if (text.empty()) continue;
+    const Json said = Json::parse(text);
+    nodes_.push_back(std::make_unique<Node>());
+    nodes_.back()->socket = reception.take(said["challenge"]);
+    nodes_.back()->host = said["host"];
+    nodes_.back()->ranks = said["ranks"].get<std::vector<int>>();
+    assert(nodes_.back()->socket != nullptr);
+  }
+}
+
+void NodeLink::meet_hub(const Communicator& world, const std::string& host, const std::vector<int>& ranks) {
+  constexpr std::size_t most_addresses = 8;
+  constexpr auto patience = std::chrono::seconds(15);
+  const Json hub = Json::parse(world.broadcast(std::string(), 0));
+  std::vector<std::string> addresses =
+      addresses_that_lead_to({hub["network"], hub["addresses"]}, addresses_of_this_node());
+  addresses.resize(std::min(addresses.size(), most_addresses));
+  std::optional<Greeted> greeted = knock(addresses, hub["port"], hub["token"], patience);
+  if (!greeted) {
+    log::warning(
+        "cannot reach rank 0 on {} over TCP (a hang or a death on one of the two nodes is told to the other by the "
+        "launcher alone). Is there a firewall between nodes?",
+        hub["host"].get<std::string>());
+    world.gather("", 0);
+    return;
+  }
+  world.gather(json_text({{"host", host}, {"ranks", ranks}, {"challenge", greeted->challenge}}), 0);
+  hub_ = std::make_unique<Node>();
+  hub_->socket = std::move(greeted->socket);
+  hub_->host = hub["host"];
+  hub_->ranks = hub["ranks"].get<std::vector<int>>();
+}
+
+void NodeLink::add_handles(std::vector<pollfd>& handles) const {
+  for (const std::unique_ptr<Node>& node : nodes_) {
+    if (node->is_open()) handles.push_back({node->socket->handle(), POLLIN, 0});
+  }
+  if (hub_ != nullptr && hub_->is_open()) handles.push_back({hub_->socket->handle(), POLLIN, 0});
+}
+
+void NodeLink::serve() {
+  for (const std::unique_ptr<Node>& node : nodes_) listen(*node);
+  if (hub_ != nullptr) listen(*hub_);
+}
+
+void NodeLink::listen(Node& node) {
+  if (!node.is_open()) return;
+  for (const std::string& text : node.socket->receive()) {
+    node.silent_seconds = 0;
+    try {
+      hear(node, text);
+    } catch (const std::exception&) {  // what a node of ours garbles is as good as silence
+    }
+  }
+  if (!node.is_missed()) return;
+  switch (node.socket->state()) {
+    case SealedSocket::State::open:
+      return;
+    case SealedSocket::State::ended:
+      node.ended.emplace();
+      return;
+    case SealedSocket::State::unreachable:
+      log::warning(
+          "{} on {} cannot be reached any more (the job goes on while they answer each other). Is the network down?",
+          rank_words(node.ranks), node.host);
+      return;
+    case SealedSocket::State::forged:
+      log::warning(
+          "what comes from {} on {} is not what was sent there: the seal is wrong (nothing more is taken in from that "
+          "node). Does somebody change what goes over this network?",
+          rank_words(node.ranks), node.host);
+  }
+}
+
+void NodeLink::hear(Node& node, const std::string& text) {
+  if (text == bye) {
+    node.has_left = true;
+  } else if (text == seen) {
+    node.owes_answer = false;
+  } else if (text.starts_with(views_follow)) {
+    node.views = views_from_text(std::string_view(text).substr(views_follow.size()), node.host);
+    node.socket->send(seen);
+  }
+}
+
+void NodeLink::tell(std::span<const RankView> views, double waking_seconds) {
+  for (const std::unique_ptr<Node>& node : nodes_) node->silent_seconds += waking_seconds;
+  if (hub_ == nullptr) return;
+  hub_->silent_seconds += waking_seconds;
+  if (!hub_->is_open() || std::exchange(hub_->owes_answer, true)) return;
+  hub_->socket->send(fmt::format("{}{}", views_follow, to_text(views)));
+}
+
+std::vector<RankView> NodeLink::others() const {
+  std::vector<RankView> all;
+  for (const std::unique_ptr<Node>& node : nodes_) all.insert(all.end(), node->views.begin(), node->views.end());
+  return all;
+}
+
+std::vector<const NodeLink::Node*> NodeLink::missed() const {
+  std::vector<const Node*> all;
+  for (const std::unique_ptr<Node>& node : nodes_) {
+    if (node->is_missed()) all.push_back(node.get());
+  }
+  if (hub_ != nullptr && hub_->is_missed()) all.push_back(hub_.get());
+  return all;
+}
+
+std::optional<Finding> NodeLink::find_death(Urgency urgency) const {
+  constexpr double for_own_words = 1;    // of a rank that failed and ends the job itself
+  constexpr double for_survivors = 2.5;  // on that node, who know how it died
+  for (const Node* node : missed()) {
+    if (!node->ended) continue;
+    const bool is_one = node->ranks.size() == 1;
+    const bool is_due = node->ended->seconds() > (is_one ? for_own_words : for_survivors) ||
+                        (is_one && urgency == Urgency::last_chance);
+    if (!is_due) continue;
+    return Finding{
+        node->ranks.front(), node->host,
+        fmt::format("{} on {} {} killed or ended without a word (no rank can go on without {}). Look for last "
+                    "words there, and at the node's memory.",
+                    rank_words(node->ranks), node->host, is_one ? "was" : "were", is_one ? "it" : "them")};
+  }
+  return std::nullopt;
+}
+
+// Who hears nobody may be the one that is cut off, and a file system of its own may carry its report nevertheless. So
+// rank 0 speaks first, if it still hears a node or there is but one to hear; then the others, who hear rank 0 alone.
+double NodeLink::turn_seconds(double silence_seconds) const {
+  constexpr double turn = 3;
+  if (!is_hub()) return turn;
+  const std::vector<const Node*> nodes = missed();
+  const bool hears_some =
+      std::ranges::any_of(nodes, [&](const Node* node) { return node->silent_seconds < silence_seconds / 2; });
+  return hears_some || nodes.size() == 1 ? 0 : 2 * turn;
+}
+
+std::optional<Finding> NodeLink::find_silence(double timeout_seconds) const {
+  constexpr double for_others = 5;  // who are nearer, and know more
+  const double silence_seconds = timeout_seconds + for_others;
+  for (const Node* node : missed()) {
+    if (node->silent_seconds < silence_seconds + turn_seconds(silence_seconds)) continue;
+    return Finding{
+        node->ranks.front(), node->host,
+        fmt::format("nothing has been heard of {} on {} for {} (stopped, or cut off from the network). Look at "
+                    "that node; --hang-timeout 0 waits for ever.",
+                    rank_words(node->ranks), node->host, seconds_words(node->silent_seconds))};
+  }
+  return std::nullopt;
+}
+
+void NodeLink::leave() {
+  for (const std::unique_ptr<Node>& node : nodes_) {
+    if (node->socket != nullptr) node->socket->send(bye);  // who has left may wait for the word
+  }
+  if (hub_ != nullptr && hub_->is_open()) hub_->socket->send(bye);
+}
+
+bool NodeLink::have_left(int ranks) const {
+  if (hub_ != nullptr) return hub_->has_left;
+  int left = 0;
+  for (const std::unique_ptr<Node>& node : nodes_) {
+    if (node->has_left) left += static_cast<int>(node->ranks.size());
+  }
+  return left == ranks;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,38 @@
+// A connection between two processes of one job, each of which has proven to the other that it knows the job's token.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/link/line_socket.hpp"
+#include "runtime/link/link_seal.hpp"
+
+namespace lockstep {
+
+class SealedSocket {
+ public:
+  SealedSocket(std::unique_ptr<LineSocket> socket, const LinkSeal& seal);
+
+  // As LineSocket's, each line under its seal.
+  void send(std::string_view text);
+  std::vector<std::string> receive();
+
+  enum class State : std::uint8_t {
+    open,
+    ended,
+    unreachable,
+    forged  // a line came that the other end did not send, or not then: nothing is taken in any more
+  };
+  State state() const;
+  int handle() const { return socket_->handle(); }
+
+ private:
+  std::unique_ptr<LineSocket> socket_;
+  LinkSeal seal_;
+  bool is_forged_ = false;
+};
+
+}  // namespace lockstep

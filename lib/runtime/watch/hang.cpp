@@ -1,0 +1,141 @@
+#include "runtime/watch/hang.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace lockstep {
+namespace {
+
+using Views = std::vector<RankView>;
+
+// In order of the first rank of each.
+std::vector<std::pair<std::string, std::vector<int>>> by_place(std::span<const RankView> views) {
+  std::vector<std::pair<std::string, std::vector<int>>> places;
+  for (const RankView& view : views) {
+    const std::string words = view.code == RankStatus::done ? "done" : place_words(view);
+    const auto known = std::ranges::find(places, words, [](const auto& place) { return place.first; });
+    if (known == places.end()) {
+      places.push_back({words, {view.rank}});
+    } else {
+      known->second.push_back(view.rank);
+    }
+  }
+  return places;
+}
+
+const RankView* longest_still(const Views& views) {
+  const auto longest = std::ranges::max_element(views, {}, &RankView::still_seconds);
+  return longest == views.end() ? nullptr : &*longest;
+}
+
+Finding describe_stopped(const RankView& rank, std::span<const RankView> all) {
+  return {rank.rank, rank.host,
+          fmt::format("rank {} on {} has been stopped for {} while {}{}. Continue it (kill -CONT) or end it; "
+                      "--hang-timeout 0 waits for ever.",
+                      rank.rank, rank.host, seconds_words(rank.still_seconds), place_words(rank),
+                      others_words(all, rank.rank))};
+}
+
+Finding describe_stuck(const RankView& rank, std::span<const RankView> all) {
+  const std::string state = rank.process_state == 'D' ? ", its process waiting for a disk or a file system" : "";
+  return {rank.rank, rank.host,
+          fmt::format("rank {} on {} has got no further for {}: {}{}{}. Look at that node and its file "
+                      "system; if the work does take this long, raise --hang-timeout.",
+                      rank.rank, rank.host, seconds_words(rank.still_seconds), place_words(rank), state,
+                      others_words(all, rank.rank))};
+}
+
+// Where a device waits for others in a sum, so does its host in the end, wherever it stands.
+bool waits(const RankView& view) { return waits_for_others(view.phase) || (view.device && view.device->is_summing()); }
+
+Finding describe_waiting(const Views& views) {
+  const RankView& rank = views.front();
+  std::vector<int> ranks;
+  for (const RankView& view : views) ranks.push_back(view.rank);
+  return {rank.rank, rank.host,
+          fmt::format("{} have waited for each other for {} ({}). Is the network between them down?", rank_words(ranks),
+                      seconds_words(rank.still_seconds), place_words(rank))};
+}
+
+// Hosts queue steps ahead, and then wait wherever they are: what their devices have come to says who is behind. Nothing
+// if that is the same everywhere, and no device waits.
+std::optional<Finding> describe_devices(const Views& views) {
+  if (!std::ranges::all_of(views, [](const RankView& view) { return view.device.has_value(); })) return std::nullopt;
+  const auto place = [](const RankView& view) { return std::pair(view.device->marks.begun, view.device->marks.ended); };
+  const auto [behind, ahead] = std::ranges::minmax_element(views, {}, place);
+  if (place(*behind) == place(*ahead)) {
+    return behind->device->is_summing() ? std::optional(describe_waiting(views)) : std::nullopt;
+  }
+  return Finding{
+      behind->rank, behind->host,
+      fmt::format("rank {} on {} holds the others up: its GPU has been, for {}, {}{}. Look at that node's GPU "
+                  "(nvidia-smi, dmesg); if the work does take this long, raise --hang-timeout.",
+                  behind->rank, behind->host, seconds_words(behind->device->still_seconds),
+                  device_words(*behind->device), others_words(views, behind->rank))};
+}
+
+// Everybody waits for others. The place where the fewest are is where nobody else will come; of two as small, the one
+// that is behind.
+Finding describe_all_waiting(const Views& views) {
+  if (const std::optional<Finding> found = describe_devices(views)) return *found;
+  std::map<std::tuple<std::int64_t, std::int64_t, Phase>, Views> places;
+  for (const RankView& view : views) places[{view.step, view.sum, view.phase}].push_back(view);
+  const auto fewest = std::ranges::min_element(places, {}, [](const auto& place) { return place.second.size(); });
+  const RankView& rank = fewest->second.front();
+  if (places.size() == 1) return describe_waiting(views);
+  return {rank.rank, rank.host,
+          fmt::format("rank {} on {} is out of step: {} for {}{}. Please report it.", rank.rank, rank.host,
+                      place_words(rank), seconds_words(rank.still_seconds), others_words(views, rank.rank))};
+}
+
+}  // namespace
+
+void Stillness::look(std::uint64_t progress, double waking_seconds) {
+  seconds_ = progress_ == progress ? seconds_ + waking_seconds : 0;
+  progress_ = progress;
+}
+
+std::uint64_t progress_of(const RankStatus::Device& device) { return device.begun + device.ended; }
+
+std::uint64_t progress_of(const RankStatus& status) {
+  std::uint64_t sum = status.progress;
+  for (const RankStatus::Reader& reader : status.readers) sum += reader.progress;
+  return sum + progress_of(status.device);
+}
+
+std::optional<Finding> find_hang(std::span<const RankView> views, double timeout_seconds, Sight sight) {
+  Views running;
+  std::ranges::copy_if(views, std::back_inserter(running),
+                       [](const RankView& view) { return view.code == RankStatus::running; });
+  Views still;
+  std::ranges::copy_if(running, std::back_inserter(still),
+                       [&](const RankView& view) { return view.still_seconds >= timeout_seconds; });
+  Views stopped;
+  std::ranges::copy_if(still, std::back_inserter(stopped), &RankView::is_stopped);
+  if (const RankView* const rank = longest_still(stopped)) return describe_stopped(*rank, views);
+  Views working;
+  std::ranges::copy_if(still, std::back_inserter(working), [](const RankView& view) { return !waits(view); });
+  if (const RankView* const rank = longest_still(working)) return describe_stuck(*rank, views);
+  const bool nobody_gets_on = !still.empty() && still.size() == running.size();
+  if (!nobody_gets_on || sight == Sight::part) return std::nullopt;
+  return describe_all_waiting(running);
+}
+
+std::string others_words(std::span<const RankView> views, int culprit) {
+  constexpr std::size_t most = 4;  // places that are told
+  Views others;
+  std::ranges::copy_if(views, std::back_inserter(others), [&](const RankView& view) { return view.rank != culprit; });
+  const auto places = by_place(others);
+  if (places.empty()) return "";
+  std::string words;
+  for (std::size_t place = 0; place < std::min(places.size(), most); ++place) {
+    words += fmt::format("{}{}: {}", place == 0 ? "" : "; ", rank_words(places[place].second), places[place].first);
+  }
+  if (places.size() > most) words += "; others elsewhere";
+  return " (" + words + ")";
+}
+
+}  // namespace lockstep

@@ -1,0 +1,46 @@
+// Who holds the others up: decided from what all ranks say, and what they no longer say.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/watch/rank_view.hpp"
+
+namespace lockstep {
+
+// How long a rank has stood still, by the observer's own waking time: a job that was suspended as a whole, and an
+// observer that slept with it, find nobody late.
+class Stillness {
+ public:
+  // `progress` is any number that changes when the rank gets on; `waking_seconds` have passed since the last look.
+  void look(std::uint64_t progress, double waking_seconds);
+  double seconds() const { return seconds_; }
+
+ private:
+  std::optional<std::uint64_t> progress_;
+  double seconds_ = 0;
+};
+
+std::uint64_t progress_of(const RankStatus& status);  // its device's included
+std::uint64_t progress_of(const RankStatus::Device& device);
+
+// Whether `views` are all ranks of the job, or those of some nodes: only then can it be said that nobody works.
+enum class Sight { whole_job, part };
+
+struct Finding {
+  int rank = 0;
+  std::string host;
+  std::string sentence;
+};
+
+// The rank that keeps the others from going on, if one has stood still for `timeout_seconds`: one that is stopped, or
+// stands still in work of its own; where all wait, the one whose device is behind, or that waits elsewhere than most.
+std::optional<Finding> find_hang(std::span<const RankView> views, double timeout_seconds, Sight sight);
+
+// "(ranks 0, 2-3: summing gradients at step 412, sum 1644)": where all but `culprit` are.
+std::string others_words(std::span<const RankView> views, int culprit);
+
+}  // namespace lockstep

@@ -1,0 +1,29 @@
+// The memory in which the ranks of a node know of each other.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "comm/communicator.hpp"
+#include "comm/shared_segment.hpp"
+#include "runtime/watch/rank_status.hpp"
+
+namespace lockstep {
+
+class NodeBoard {
+ public:
+  // Collective over `node`. Throws Error(other) where several ranks cannot have shared memory.
+  explicit NodeBoard(const Communicator& node);
+
+  RankStatus& status(int node_rank) const { return statuses_[node_rank]; }
+  std::atomic<int>& told() const { return *told_; }  // see failure_report::Shared
+
+ private:
+  struct Alone;
+  std::shared_ptr<Alone> alone_;
+  std::unique_ptr<SharedSegment> segment_;
+  RankStatus* statuses_ = nullptr;
+  std::atomic<int>* told_ = nullptr;
+};
+
+}  // namespace lockstep

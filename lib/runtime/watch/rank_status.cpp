@@ -1,0 +1,142 @@
+#include "runtime/watch/rank_status.hpp"
+
+#include <ctime>
+#include <mutex>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+RankStatus own;
+std::atomic<RankStatus*> current = &own;
+
+std::mutex names_mutex;
+std::vector<std::string> names;  // guarded by names_mutex
+
+std::mutex marks_mutex;
+SumMarks* marks = nullptr;  // guarded by marks_mutex, and so is what they point to
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+// One writer: no read-modify-write is needed.
+template <typename Value>
+void add(std::atomic<Value>& target, Value value) {
+  target.store(target.load(relaxed) + value, relaxed);
+}
+
+RankStatus::Reader& reader_of_this_thread() {
+  static std::atomic<std::size_t> threads = 0;
+  thread_local const std::size_t place = threads.fetch_add(1, relaxed) % RankStatus::reader_count;
+  return rank_status::record().readers[place];
+}
+
+void copy(const RankStatus& from, RankStatus& to) {
+  to.phase.store(from.phase.load(relaxed), relaxed);
+  to.progress.store(from.progress.load(relaxed), relaxed);
+  to.step.store(from.step.load(relaxed), relaxed);
+  to.sum.store(from.sum.load(relaxed), relaxed);
+  to.since_ns.store(from.since_ns.load(relaxed), relaxed);
+  for (std::size_t phase = 0; phase < phase_count; ++phase) {
+    to.spent_ns[phase].store(from.spent_ns[phase].load(relaxed), relaxed);
+  }
+}
+
+}  // namespace
+
+std::string_view words_of(Phase phase) {
+  static constexpr std::array<std::string_view, phase_count> words = {
+      "starting",          "opening the data", "meeting the other ranks", "measuring kernels", "waiting for data",
+      "in forward",        "in backward",      "summing gradients",       "updating weights",  "testing",
+      "gathering results", "writing files"};
+  const auto index = static_cast<std::size_t>(phase);
+  return index < words.size() ? words[index] : "somewhere";
+}
+
+std::int64_t monotonic_ns() noexcept {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+bool waits_for_others(Phase phase) {
+  return phase == Phase::meeting || phase == Phase::reducing || phase == Phase::gathering;
+}
+
+namespace rank_status {
+
+void enter(Phase phase) noexcept {
+  RankStatus& status = record();
+  const std::int64_t now = monotonic_ns();
+  const auto before = static_cast<std::size_t>(status.phase.load(relaxed));
+  const std::int64_t since = status.since_ns.load(relaxed);
+  if (since != 0) add(status.spent_ns[before], now - since);
+  status.since_ns.store(now, relaxed);
+  status.phase.store(phase, relaxed);
+  get_on();
+}
+
+void set_step(std::int64_t step) noexcept { record().step.store(step + 1, relaxed); }
+
+void begin_sum() noexcept {
+  add(record().sum, std::int64_t{1});
+  get_on();
+}
+
+void get_on() noexcept { add(record().progress, std::uint64_t{1}); }
+
+void begin_reading(std::int32_t shard) noexcept {
+  RankStatus::Reader& reader = reader_of_this_thread();
+  reader.shard.store(shard + 1, relaxed);
+  add(reader.progress, std::uint64_t{1});
+}
+
+void end_reading() noexcept { reader_of_this_thread().shard.store(0, relaxed); }
+
+std::int32_t name_shard(const std::filesystem::path& path) {
+  const std::lock_guard lock(names_mutex);
+  names.push_back(path.string());
+  return static_cast<std::int32_t>(names.size()) - 1;
+}
+
+std::string shard_name(std::int32_t shard) {
+  const std::lock_guard lock(names_mutex);
+  const auto index = static_cast<std::size_t>(shard);
+  return shard >= 0 && index < names.size() ? names[index] : std::string();
+}
+
+ShownMarks::ShownMarks(SumMarks* shown) {
+  const std::lock_guard lock(marks_mutex);
+  marks = shown;
+}
+
+ShownMarks::~ShownMarks() {
+  const std::lock_guard lock(marks_mutex);
+  marks = nullptr;
+  record().device.is_shown.store(false, relaxed);
+}
+
+void copy_device_marks() {
+  const std::lock_guard lock(marks_mutex);
+  if (marks == nullptr) return;
+  const SumMarks now = read_marks(*marks);
+  RankStatus::Device& device = record().device;
+  device.begun.store(now.begun, relaxed);
+  device.bucket.store(now.bucket, relaxed);
+  device.begun_ns.store(now.begun_ns, relaxed);
+  device.ended.store(now.ended, relaxed);
+  device.ended_ns.store(now.ended_ns, relaxed);
+  device.is_shown.store(true, relaxed);
+}
+
+void move_to(RankStatus* record) {
+  RankStatus& target = record == nullptr ? own : *record;
+  copy(rank_status::record(), target);
+  if (target.since_ns.load(relaxed) == 0) target.since_ns.store(monotonic_ns(), relaxed);
+  current.store(&target, relaxed);
+}
+
+RankStatus& record() noexcept { return *current.load(relaxed); }
+
+}  // namespace rank_status
+
+}  // namespace lockstep

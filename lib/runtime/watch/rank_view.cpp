@@ -1,0 +1,152 @@
+#include "runtime/watch/rank_view.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/text/json_text.hpp"
+
+namespace lockstep {
+
+namespace {
+
+std::string shard_words(std::int32_t shard) {
+  const std::string name = rank_status::shard_name(shard);
+  return name.empty() ? "a shard that is not known here" : fmt::format("shard '{}'", name);
+}
+
+// Between two marks of one device, of which the first may be written already.
+std::string between_words(std::uint64_t from_ns, std::uint64_t to_ns) {
+  return fmt::format("{:.1f} ms", to_ns > from_ns ? static_cast<double>(to_ns - from_ns) / 1e6 : 0.0);
+}
+
+std::string device_place_words(const DeviceView& device) {
+  const SumMarks& marks = device.marks;
+  if (device.is_summing()) return fmt::format("in sum {} (bucket {})", marks.begun, marks.bucket);
+  return marks.ended == 0 ? "before its first sum" : fmt::format("computing after sum {}", marks.ended);
+}
+
+// In the others the device has nothing to do, or not with sums.
+bool is_of_a_step(Phase phase) {
+  return phase == Phase::reading || phase == Phase::forward || phase == Phase::backward || phase == Phase::reducing ||
+         phase == Phase::updating;
+}
+
+}  // namespace
+
+RankView view_of(const RankStatus& status, int rank, const std::string& host) {
+  RankView view;
+  view.rank = rank;
+  view.host = host;
+  view.code = status.code;
+  view.phase = status.phase;
+  view.step = status.step - 1;
+  view.sum = status.sum;
+  for (const RankStatus::Reader& reader : status.readers) {
+    const std::int32_t shard = reader.shard;
+    if (shard > 0) view.shards.push_back(shard - 1);
+  }
+  if (status.device.is_shown) {
+    const RankStatus::Device& device = status.device;
+    view.device = {{device.begun, device.bucket, device.begun_ns, device.ended, device.ended_ns}};
+  }
+  std::ranges::sort(view.shards);
+  view.shards.erase(std::ranges::unique(view.shards).begin(), view.shards.end());
+  return view;
+}
+
+std::string host_words(const RankView& view) {
+  std::string words(words_of(view.phase));
+  if (view.step >= 0) words += fmt::format(" at step {}", view.step);
+  if (view.phase == Phase::reducing && !view.device) words += fmt::format(", sum {}", view.sum);
+  if (view.phase != Phase::reading && view.phase != Phase::testing && view.phase != Phase::opening_data) return words;
+  for (const std::int32_t shard : view.shards) {
+    words += fmt::format("{} {}", shard == view.shards.front() ? ", reading" : " and", shard_words(shard));
+  }
+  return words;
+}
+
+std::string place_words(const RankView& view) {
+  if (!view.device || !(view.device->is_summing() || is_of_a_step(view.phase))) return host_words(view);
+  return host_words(view) + ", the GPU " + device_place_words(*view.device);
+}
+
+std::string device_words(const DeviceView& device) {
+  const SumMarks& marks = device.marks;
+  std::string words = device_place_words(device);
+  if (marks.ended == 0) return words;
+  if (device.is_summing()) return words + ", after computing for " + between_words(marks.ended_ns, marks.begun_ns);
+  return words + ", which took " + between_words(marks.begun_ns, marks.ended_ns);
+}
+
+std::string rank_words(std::vector<int> ranks) {
+  std::ranges::sort(ranks);
+  std::string words = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t first = 0; first < ranks.size();) {
+    std::size_t last = first;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    words += fmt::format("{}{}", first == 0 ? "" : ", ", ranks[first]);
+    if (last > first) words += fmt::format("-{}", ranks[last]);
+    first = last + 1;
+  }
+  return words;
+}
+
+std::string seconds_words(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 1 : 0); }
+
+char process_state_of(int process) {
+  try {
+    constexpr std::size_t longest = 4096;
+    const std::string text = read_live_file(fmt::format("/proc/{}/stat", process), longest);
+    const std::size_t name_end = text.rfind(") ");
+    return name_end != std::string::npos && name_end + 2 < text.size() ? text[name_end + 2] : '?';
+  } catch (const Error&) {
+    return '?';
+  }
+}
+
+std::string to_text(std::span<const RankView> views) {
+  nlohmann::json all = nlohmann::json::array();
+  const auto fields_of = [](const std::optional<DeviceView>& device) -> nlohmann::json {
+    if (!device) return nullptr;
+    const SumMarks& marks = device->marks;
+    return {marks.begun, marks.bucket, marks.begun_ns, marks.ended, marks.ended_ns, device->still_seconds};
+  };
+  for (const RankView& view : views) {
+    all.push_back({view.rank, view.code, static_cast<int>(view.phase), view.step, view.sum, view.shards,
+                   static_cast<int>(view.process_state), view.still_seconds, fields_of(view.device)});
+  }
+  return json_text(all);
+}
+
+std::vector<RankView> views_from_text(std::string_view text, const std::string& host) {
+  std::vector<RankView> views;
+  try {
+    const nlohmann::json all = nlohmann::json::parse(text);
+    for (const nlohmann::json& fields : all) {
+      RankView view;
+      view.host = host;
+      view.rank = fields.at(0);
+      view.code = fields.at(1);
+      view.phase = static_cast<Phase>(fields.at(2).get<std::int32_t>());
+      view.step = fields.at(3);
+      view.sum = fields.at(4);
+      view.shards = fields.at(5).get<std::vector<std::int32_t>>();
+      view.process_state = static_cast<char>(fields.at(6).get<int>());
+      view.still_seconds = fields.at(7);
+      const nlohmann::json& device = fields.at(8);
+      if (!device.is_null()) {
+        view.device = {{device.at(0), device.at(1), device.at(2), device.at(3), device.at(4)}, device.at(5)};
+      }
+      views.push_back(std::move(view));
+    }
+  } catch (const nlohmann::json::exception&) {
+    throw Error("another node sent what no rank writes (its ranks cannot be watched). Do all nodes run one version?");
+  }
+  return views;
+}
+
+}  // namespace lockstep

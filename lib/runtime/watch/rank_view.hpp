@@ -1,0 +1,58 @@
+// What one rank sees of another: a copy of its record, with what only an observer can add.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/watch/rank_status.hpp"
+
+namespace lockstep {
+
+// Of a device that marks its sums.
+struct DeviceView {
+  SumMarks marks{};
+  double still_seconds = 0;  // since its last mark
+
+  bool is_summing() const { return marks.begun > marks.ended; }
+};
+
+struct RankView {
+  int rank = 0;
+  std::string host;
+  int code = RankStatus::running;
+  Phase phase = Phase::starting;
+  std::int64_t step = -1;            // counted from 0; -1 before the first
+  std::int64_t sum = 0;              // sums of gradients begun
+  std::vector<std::int32_t> shards;  // being read
+  char process_state = '?';          // as in /proc/PID/stat; '?': nobody looked
+  double still_seconds = 0;          // since it last got on
+  std::optional<DeviceView> device;  // none: the host does the sums itself
+
+  bool is_stopped() const { return process_state == 'T' || process_state == 't'; }
+};
+
+RankView view_of(const RankStatus& status, int rank, const std::string& host);
+
+// "waiting for data at step 412, reading shard 'x.h5'", "summing gradients at step 412, the GPU in sum 1648 (bucket 2)"
+std::string place_words(const RankView& view);
+std::string host_words(const RankView& view);  // without the device's part
+// "in sum 1648 (bucket 2), after computing for 3.2 ms": by the device's own clock
+std::string device_words(const DeviceView& device);
+// "rank 3", "ranks 0, 2-5"
+std::string rank_words(std::vector<int> ranks);
+// "12 s", "0.3 s"
+std::string seconds_words(double seconds);
+
+// The state letter of a process, '?' where it cannot be seen.
+char process_state_of(int process);
+
+// Views as one line of text for another node, and back. `host` is that node's name. Throws Error(other) on text that no
+// rank writes.
+std::string to_text(std::span<const RankView> views);
+std::vector<RankView> views_from_text(std::string_view text, const std::string& host);
+
+}  // namespace lockstep

@@ -1,0 +1,288 @@
+#include "runtime/watch/watcher.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "runtime/failure/failure_report.hpp"
+#include "runtime/watch/process_end.hpp"
+#include "runtime/watch/wake.hpp"
+
+namespace lockstep {
+
+namespace {
+
+constexpr int running = RankStatus::running;
+constexpr int done = RankStatus::done;
+constexpr int last_turns_ms = 20;  // after SIGTERM
+
+bool is_gone(int process) { return ::kill(process, 0) != 0 && errno == ESRCH; }
+
+struct Death {
+  int code = 1;
+  int signal = 0;
+  std::string words;
+};
+
+Death describe_death(int process, int pidfd) {
+  const std::optional<int> status = status_of_ended(process, pidfd);
+  if (!status) return {1, 0, "was killed or ended without a word"};
+  if (WIFSIGNALED(*status)) {
+    const int signal = WTERMSIG(*status);
+    return {1, signal, fmt::format("was killed by SIG{}", ::sigabbrev_np(signal))};
+  }
+  const int code = WEXITSTATUS(*status);
+  return {std::max(code, 1), 0, fmt::format("ended with code {} before the job was done", code)};
+}
+
+// A number of a process means something only in its own name space.
+std::int64_t process_name_space() {
+  struct stat entry {};
+  return ::stat("/proc/self/ns/pid", &entry) == 0 ? static_cast<std::int64_t>(entry.st_ino) : 0;
+}
+
+// Signals are the main thread's.
+std::thread start_deaf(const std::function<void()>& work) {
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(work);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+Watcher::Watcher(const Communicator& world, const Communicator& node, std::string host, const WatchOptions& options)
+    : host_(std::move(host)),
+      options_(options),
+      world_size_(world.size()),
+      node_rank_(node.rank()),
+      board_(node),
+      link_(world, node, host_),
+      wake_(make_wake()) {
+  find_ranks(world, node);
+  rank_status::move_to(&board_.status(node_rank_));
+  failure_report::share({&board_.told(), &board_.status(node_rank_).code});
+  wake_on_signal(SIGUSR2, wake_, Wake::say_where);
+  if (world_size_ > 1) wake_on_signal(SIGTERM, wake_, Wake::terminate);
+  thread_ = start_deaf([this] { watch(); });
+}
+
+Watcher::~Watcher() {
+  failure_report::share({});
+  board_.status(node_rank_).code = done;
+  wake(wake_, Wake::stop);
+  thread_.join();
+  link_.leave();
+  ignore_wakes();
+  rank_status::move_to(nullptr);
+}
+
+void Watcher::find_ranks(const Communicator& world, const Communicator& node) {
+  const std::int64_t name_space = process_name_space();
+  const std::vector<std::string> processes =
+      node.all_gather(fmt::format("{} {} {}", world.rank(), ::getpid(), name_space));
+  for (int rank = 0; rank < node.size(); ++rank) {
+    Watched other;
+    std::int64_t its_name_space = 0;
+    std::istringstream(processes[static_cast<std::size_t>(rank)]) >> other.rank >> other.process >> its_name_space;
+    other.is_visible = rank != node_rank_ && its_name_space == name_space;
+    const int pidfd = other.is_visible ? static_cast<int>(::syscall(SYS_pidfd_open, other.process, 0)) : -1;
+    other.handle = std::make_unique<Descriptor>(pidfd);
+    ranks_.push_back(std::move(other));
+  }
+}
+
+bool Watcher::Watched::has_ended() const {
+  if (*handle < 0) return is_gone(process) || status_of_ended(process, *handle).has_value();
+  pollfd look{*handle, POLLIN, 0};
+  return ::poll(&look, 1, 0) > 0;
+}
+
+// Between two looks at those who tell nothing by themselves; -1: there are none.
+int Watcher::period_ms() const {
+  constexpr int without_pidfds = 100;
+  constexpr int longest = 1000;
+  if (std::ranges::any_of(ranks_, [](const Watched& rank) { return rank.is_visible && *rank.handle < 0; })) {
+    return without_pidfds;
+  }
+  if (options_.hang_timeout_seconds == 0) return link_.is_used() ? longest : -1;
+  return static_cast<int>(std::clamp(options_.hang_timeout_seconds * 1e3 / 20, 20.0, 1.0 * longest));
+}
+
+void Watcher::watch() {
+  std::vector<int> alive;
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    if (ranks_[static_cast<std::size_t>(rank)].is_visible) alive.push_back(rank);
+  }
+  int timeout_ms = period_ms();
+  since_look_ = Stopwatch();
+  while (true) {
+    std::vector<pollfd> handles{{wake_, POLLIN, 0}};
+    for (const int rank : alive) handles.push_back({*ranks_[static_cast<std::size_t>(rank)].handle, POLLIN, 0});
+    link_.add_handles(handles);
+    ::poll(handles.data(), handles.size(), timeout_ms);
+    const Wakes wakes = read_wakes(wake_);
+    if (wakes.stop) return;
+    if (wakes.terminate && !since_terminate_) {
+      begin_to_end();
+      timeout_ms = last_turns_ms;
+    }
+    if (wakes.say_where) say_where();
+    link_.serve();
+    std::erase_if(alive, [&](int rank) {
+      if (!ranks_[static_cast<std::size_t>(rank)].has_ended()) return false;
+      judge(rank);
+      return true;
+    });
+    look_for_deaths_elsewhere(since_terminate_ ? NodeLink::Urgency::last_chance : NodeLink::Urgency::may_wait);
+    if (since_terminate_ && terminate_only_wakes()) end_by_terminate();
+    look_around();
+  }
+}
+
+void Watcher::begin_to_end() {
+  since_terminate_.emplace();
+  board_.status(node_rank_).told_to_end = ToldToEnd::itself;
+}
+
+bool Watcher::node_is_told_to_end() const {
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    const RankStatus& status = board_.status(rank);
+    if (status.told_to_end == ToldToEnd::nobody && status.code == running) return false;
+  }
+  return true;
+}
+
+// Each node leaves when its ranks are told, rank 0's when the others have left. Its leaving is the word to go, which
+// the first rank of each node hands on.
+bool Watcher::all_are_told_to_end() {
+  std::atomic<ToldToEnd>& first = board_.status(0).told_to_end;
+  if (node_rank_ != 0) return first == ToldToEnd::all;
+  if (!node_is_told_to_end()) return false;
+  const int ranks_elsewhere = world_size_ - static_cast<int>(ranks_.size());
+  const bool others_have_left = link_.have_left(ranks_elsewhere);
+  if ((others_have_left || !link_.is_hub()) && !std::exchange(has_left_, true)) link_.leave();
+  if (others_have_left) first = ToldToEnd::all;
+  return others_have_left;
+}
+
+// Returns while there is something to wait for.
+void Watcher::end_by_terminate() {
+  constexpr double patience = 2;  // longer than mpirun's from SIGTERM to SIGKILL
+  if (!all_are_told_to_end() && since_terminate_->seconds() < patience) return;
+  if (node_is_told_to_end()) board_.status(node_rank_).code = done;  // nobody's death
+  if (!std::exchange(has_left_, true)) link_.leave();
+  ignore_wakes();
+  ::kill(::getpid(), SIGTERM);
+}
+
+// Returns if the rank was done.
+void Watcher::judge(int node_rank) {
+  const int code = board_.status(node_rank).code;
+  if (code == done) return;
+  if (code != running) ::_exit(code);  // it has said everything
+  const Watched& ended = ranks_[static_cast<std::size_t>(node_rank)];
+  const Death death = describe_death(ended.process, *ended.handle);
+  end_job(death.code, death.signal,
+          {ended.rank, host_,
+           fmt::format("rank {} on {} {} (no rank can go on without it). Look for its last words, and at the node's "
+                       "memory.",
+                       ended.rank, host_, death.words)});
+}
+
+// The rank that stands still may be the first to tell it, by its own watcher: that one lives as long as its process is
+// not stopped. Where there are others, rank 0 speaks first, who sees most, and the others where it cannot.
+double Watcher::patience_seconds() const {
+  constexpr double turn_seconds = 2;
+  constexpr int turns = 4;
+  const int turn = node_rank_ + (link_.is_used() && !link_.is_hub() ? 1 : 0);
+  return options_.hang_timeout_seconds + turn_seconds * std::min(turn, turns);
+}
+
+void Watcher::look_around() {
+  const double period_seconds = period_ms() / 1e3;
+  const double seconds = since_look_.seconds();
+  if (period_seconds < 0 || seconds < 0.9 * period_seconds) return;
+  since_look_ = Stopwatch();
+  const double waking_seconds = std::min(seconds, 2 * period_seconds);
+  std::vector<RankView> views = look_at_node(waking_seconds);
+  link_.tell(views, waking_seconds);
+  if (options_.hang_timeout_seconds == 0) return;
+  const std::vector<RankView> others = link_.others();
+  views.insert(views.end(), others.begin(), others.end());
+  const Sight sight = static_cast<int>(views.size()) == world_size_ ? Sight::whole_job : Sight::part;
+  if (const std::optional<Finding> hang = find_hang(views, patience_seconds(), sight)) {
+    end_job(static_cast<int>(Failure::out_of_step), 0, *hang);
+  }
+  if (const std::optional<Finding> silence = link_.find_silence(options_.hang_timeout_seconds)) {
+    end_job(static_cast<int>(Failure::out_of_step), 0, *silence);
+  }
+}
+
+void Watcher::look_for_deaths_elsewhere(NodeLink::Urgency urgency) {
+  if (const std::optional<Finding> death = link_.find_death(urgency)) {
+    end_job(failure_report::standing_code().value_or(1), 0, *death);
+  }
+}
+
+std::vector<RankView> Watcher::look_at_node(double waking_seconds) {
+  rank_status::copy_device_marks();  // so a neighbour sees them a look later
+  std::vector<RankView> views;
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    Watched& watched = ranks_[static_cast<std::size_t>(rank)];
+    const RankStatus& status = board_.status(rank);
+    watched.stillness.look(progress_of(status), waking_seconds);
+    watched.device_stillness.look(progress_of(status.device), waking_seconds);
+    RankView view = view_of(status, watched.rank, host_);
+    view.still_seconds = watched.stillness.seconds();
+    if (view.device) view.device->still_seconds = watched.device_stillness.seconds();
+    // The only question that costs a system call: not while all goes well.
+    if (watched.is_visible && view.still_seconds > options_.hang_timeout_seconds / 2) {
+      view.process_state = process_state_of(watched.process);
+    }
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+void Watcher::say_where() const {
+  rank_status::copy_device_marks();
+  const RankStatus& status = board_.status(node_rank_);
+  const Watched& self = ranks_[static_cast<std::size_t>(node_rank_)];
+  const double seconds = static_cast<double>(monotonic_ns() - status.since_ns) / 1e9;
+  const RankView view = view_of(status, self.rank, host_);
+  log::warning("is {}, for {}{}", host_words(view), seconds_words(seconds),
+               view.device ? "; its GPU is " + device_words(*view.device) : "");
+}
+
+void Watcher::end_job(int code, int signal, const Finding& finding) {
+  if (failure_report::write_of(finding.rank, finding.host, {code, signal, finding.sentence})) {
+    log::error(finding.sentence);
+  } else {
+    // Another survivor is writing, and a launcher that sees this one go would cut it short.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+  // The others need not look for a cause of this end.
+  if (since_terminate_ && terminate_only_wakes()) link_.leave();
+  board_.status(node_rank_).code = code;
+  ::_exit(code);
+}
+
+}  // namespace lockstep

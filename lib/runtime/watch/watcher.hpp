@@ -1,0 +1,86 @@
+// A thread that watches the ranks of this node, so that a death is known within a fraction of a second and by name,
+// whatever MPI call the survivors wait in; and so that a rank that hangs is known, though it is alive.
+//
+// Deaths are seen through process descriptors, hangs through the records of runtime/watch/rank_status; what happens on
+// other nodes through runtime/link/node_link. Ranks of one node that a container puts into process name spaces of their
+// own do not see each other die; there the launcher ends the job.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/io/descriptor.hpp"
+#include "comm/communicator.hpp"
+#include "runtime/link/node_link.hpp"
+#include "runtime/watch/hang.hpp"
+#include "runtime/watch/node_board.hpp"
+#include "runtime/watch/rank_view.hpp"
+
+namespace lockstep {
+
+struct WatchOptions {
+  double hang_timeout_seconds = 0;  // 0: a rank may stand still for ever
+};
+
+class Watcher {
+ public:
+  // Collective over `world`; `node` holds the ranks of this node, `host` is its name. Call after
+  // failure_report::set_rank. From here on the end of a rank whose watcher lives ends the job, and so does a rank that
+  // stands still: one of the others writes failure.json and says who it is, all exit at once. SIGUSR2 makes the rank
+  // say where it is.
+  //
+  // SIGTERM, which launchers send to survivors, ends a rank when the cause is told, or when all ranks of the job know
+  // that each of them was sent one, so that none has died; but after two seconds at the latest. The first survivor to
+  // end may cost the others their lives: mpirun then no longer waits with SIGKILL. Where a StopSignal stands SIGTERM
+  // ends nobody, and makes the watcher look.
+  Watcher(const Communicator& world, const Communicator& node, std::string host, const WatchOptions& options);
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+  // Says that this rank is done; it may end now, and no longer watches.
+  ~Watcher();
+
+ private:
+  // A rank of this node, this one included.
+  struct Watched {
+    int rank = 0;  // of the world
+    int process = 0;
+    bool is_visible = false;             // in this rank's process name space, and not this rank
+    std::unique_ptr<Descriptor> handle;  // pidfd; -1 where the system has none
+    Stillness stillness;
+    Stillness device_stillness;
+    bool has_ended() const;
+  };
+  void find_ranks(const Communicator& world, const Communicator& node);
+  void watch();
+  int period_ms() const;
+  void judge(int node_rank);
+  void look_around();
+  void look_for_deaths_elsewhere(NodeLink::Urgency urgency);
+  void begin_to_end();
+  bool node_is_told_to_end() const;
+  bool all_are_told_to_end();
+  void end_by_terminate();
+  double patience_seconds() const;
+  std::vector<RankView> look_at_node(double waking_seconds);
+  void say_where() const;
+  [[noreturn]] void end_job(int code, int signal, const Finding& finding);
+
+  std::string host_;
+  WatchOptions options_;
+  int world_size_;
+  int node_rank_;
+  NodeBoard board_;
+  NodeLink link_;
+  std::vector<Watched> ranks_;  // by rank of the node
+  Stopwatch since_look_;
+  std::optional<Stopwatch> since_terminate_;  // SIGTERM has come
+  bool has_left_ = false;                     // this node, as far as others know
+  Descriptor wake_;                           // eventfd
+  std::thread thread_;
+};
+
+}  // namespace lockstep

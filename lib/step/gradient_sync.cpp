@@ -1,0 +1,125 @@
+#include "step/gradient_sync.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "runtime/watch/rank_status.hpp"
+
+namespace lockstep {
+
+namespace {
+
+// PyTorch's first bucket is as small for the mirrored reason (c10d/reducer.hpp, kDefaultFirstBucketBytes).
+constexpr std::int64_t last_bucket_bytes = 1 << 20;
+
+// Index of the last parameter (in order of registration, so the first layers) that the last bucket takes.
+int last_bucket_start(const ParameterStore& store, std::int64_t limit_bytes) {
+  const std::int64_t end = store.reduced().shape()[0];
+  int start = 0;
+  while (start + 1 < static_cast<int>(store.parameters().size())) {
+    const Parameter& candidate = store.parameters()[static_cast<std::size_t>(start) + 1];
+    if ((end - candidate.offset) * size_of(DType::f32) > limit_bytes) break;
+    ++start;
+  }
+  return start;
+}
+
+}  // namespace
+
+GradientSync::GradientSync(const ParameterStore& store, AllReducer& reducer, std::int64_t bucket_bytes,
+                           std::optional<ExactSums> exact)
+    : store_(store),
+      reducer_(reducer),
+      updates_(make_flat_updates(store.device(), {})),
+      exact_(std::move(exact)),
+      closed_bucket_(store.parameters().size(), closes_no_bucket) {
+  assert(!store.parameters().empty() && bucket_bytes > 0);
+  if (exact_) overflow_limit_ = exact_->form.limit;
+  const Tensor& reduced = store.reduced();
+  const int last_start = last_bucket_start(store, std::min(bucket_bytes, last_bucket_bytes));
+  std::int64_t first = 0;
+  for (int index = static_cast<int>(store.parameters().size()) - 1; index > last_start; --index) {
+    const Parameter& parameter = store.parameters()[static_cast<std::size_t>(index)];
+    const std::int64_t end = parameter.offset + parameter.stored;
+    if ((end - first) * size_of(DType::f32) < bucket_bytes && index - 1 != last_start) continue;
+    // A slice reaches up to the next gradient, across the padding between the two.
+    const std::int64_t next = store.parameters()[static_cast<std::size_t>(index - 1)].offset;
+    closed_bucket_[static_cast<std::size_t>(index)] = static_cast<int>(buckets_.size());
+    const Tensor slice = reduced.slice(first, next - first);
+    buckets_.push_back({slice, slice, sums_of(first, next - first)});
+    first = next;
+  }
+  closed_bucket_[0] = static_cast<int>(buckets_.size());
+  const std::int64_t overflow_slot = reduced.shape()[0] - ParameterStore::tail_count + ParameterStore::tail_overflow;
+  const std::int64_t counted_end = exact_ ? overflow_slot : store.gradient_count();
+  const std::int64_t rest = reduced.shape()[0] - first;
+  buckets_.push_back({reduced.slice(first, rest), reduced.slice(first, counted_end - first), sums_of(first, rest)});
+}
+
+Tensor GradientSync::sums_of(std::int64_t first, std::int64_t count) const {
+  return exact_ ? exact_->sums.slice(first, count) : store_.reduced().slice(first, count);
+}
+
+void GradientSync::count_overflow() {
+  if (!exact_) overflow_limit_ = std::numeric_limits<float>::infinity();
+}
+
+Accumulate GradientSync::accumulate() const { return part_ == 0 || exact_ ? Accumulate::overwrite : Accumulate::add; }
+
+void GradientSync::begin_part(int part, int parts) {
+  assert(next_ == -1);  // the part before reported every gradient
+  part_ = part;
+  last_part_ = part + 1 == parts;
+  next_ = static_cast<int>(closed_bucket_.size()) - 1;
+}
+
+void GradientSync::ready(const Parameter& parameter) {
+  assert(parameter.index == next_);  // one report a gradient and part, in the order of the flat array
+  --next_;
+  rank_status::get_on();
+  const int bucket = closed_bucket_[static_cast<std::size_t>(parameter.index)];
+  if (bucket == closes_no_bucket) return;
+  const Bucket& full = buckets_[static_cast<std::size_t>(bucket)];
+  if (last_part_ || exact_) complete(full);
+  if (last_part_ && !reducer_.needs_host()) start_sum(full);
+}
+
+// Of all parts, or of one where each is added by itself.
+void GradientSync::complete(const Bucket& full) {
+  if (overflow_limit_ > 0) {
+    // The slot lies in the last bucket, which is the last to be complete.
+    const Accumulate into = &full == &buckets_.front() ? Accumulate::overwrite : Accumulate::add;
+    updates_->count_outside(full.counted, overflow_limit_, store_.tail(ParameterStore::tail_overflow), into);
+  }
+  if (!exact_) return;
+  updates_->sum_fixed(full.values, exact_->form, full.sums, part_ == 0 ? Accumulate::overwrite : Accumulate::add);
+}
+
+void GradientSync::start_sum(const Bucket& full) {
+  const Stopwatch watch;
+  rank_status::begin_sum();
+  // The last bucket carries statistics and counts, which stay exact.
+  if (exact_ || &full == &buckets_.back()) {
+    reducer_.start_sum(full.sums);
+  } else {
+    reducer_.start_rounded_sum(full.sums);
+  }
+  cost_.within_backward_ms += watch.milliseconds();
+}
+
+void GradientSync::finish() {
+  assert(last_part_ && next_ == -1);
+  if (reducer_.needs_host()) {
+    for (const Bucket& full : buckets_) start_sum(full);
+  }
+  rank_status::enter(Phase::reducing);
+  const Stopwatch watch;
+  reducer_.wait();
+  cost_.after_backward_ms += watch.milliseconds();
+  if (exact_) updates_->values_of_fixed(exact_->sums, store_.reduced());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,36 @@
+#include "step/metrics.hpp"
+
+#include <cmath>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+
+void Metrics::add(const Metrics& other) {
+  loss_sum += other.loss_sum;
+  correct += other.correct;
+  samples += other.samples;
+}
+
+LossSums loss_sums(const ParameterStore& store) {
+  return {store.tail(ParameterStore::tail_loss), store.tail(ParameterStore::tail_correct)};
+}
+
+Metrics step_metrics(std::span<const float> tail, std::int64_t global_batch) {
+  const auto loss = static_cast<double>(tail[ParameterStore::tail_loss]);
+  return {loss * static_cast<double>(global_batch), std::llround(tail[ParameterStore::tail_correct]), global_batch};
+}
+
+void diverged(double loss, std::int64_t step, double learning_rate, const std::string& advice) {
+  throw Error(Failure::diverged,
+              fmt::format("loss is {} at step {} (learning rate {:.4g}). Lower --lr or lengthen the warm-up.{}",
+                          std::isnan(loss) ? "nan" : "inf", step, learning_rate, advice));
+}
+
+void overflowed_unscaled(std::int64_t step, double learning_rate, const std::string& advice) {
+  throw Error(Failure::diverged, fmt::format("gradients overflow at step {} without any loss scale (learning rate "
+                                             "{:.4g}). Lower --lr or lengthen the warm-up.{}",
+                                             step, learning_rate, advice));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,184 @@
+#include "step/training_step.hpp"
+
+#include <cassert>
+#include <chrono>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "nn/initialise.hpp"
+#include "nn/loss.hpp"
+#include "runtime/failure/failure_report.hpp"
+#include "runtime/watch/rank_status.hpp"
+#include "step/bucket_size.hpp"
+#include "step/noise.hpp"
+
+namespace lockstep {
+
+namespace {
+
+// Takes gradients to nowhere: for a rehearsal that must not reduce.
+class NoSync final : public GradientSink {
+ public:
+  Accumulate accumulate() const override { return Accumulate::overwrite; }
+  void ready(const Parameter&) override {}
+};
+
+}  // namespace
+
+TrainingStep::TrainingStep(const Session& session, const ModelOptions& model, const LoaderShare& share,
+                           const ReducePlan& reduce, const SgdOptions& sgd, float label_smoothing, std::uint64_t seed)
+    : session_(session),
+      device_(*session.device),
+      share_(share),
+      label_smoothing_(label_smoothing),
+      model_(device_, model),
+      updates_(make_flat_updates(device_, {})),
+      record_(device_, ParameterStore::tail_count) {
+  ParameterStore& store = model_.store;
+  rank_status::enter(Phase::meeting);
+  const std::int64_t count = store.reduced_count();
+  const bool is_exact = reduce.sums == Sums::exact;
+  const DType summed = is_exact ? DType::i64 : DType::f32;
+  reducer_ = make_all_reducer(reduce.reducer, device_, session.world, count * size_of(summed), reduce.wire);
+  shown_marks_.emplace(reducer_->marks());
+  const Tensor sums = reducer_->allocate(count, summed);
+  store.allocate(is_exact ? device_.make_lasting(count, DType::f32) : sums);
+  initialise(store, seed);
+  const std::int64_t bucket_bytes = reduce.bucket_bytes > 0
+                                        ? reduce.bucket_bytes
+                                        : choose_bucket_bytes(measure_sums(*reducer_, session.world, device_, sums));
+  std::optional<ExactSums> exact;
+  if (is_exact) exact = {sums, fixed_point_for(share.total_parts)};
+  sync_ = std::make_unique<GradientSync>(store, *reducer_, bucket_bytes, std::move(exact));
+  sgd_ = std::make_unique<Sgd>(store, sgd);
+  if (device_.precision() == DType::f16) scale_loss({});
+  for (std::unique_ptr<Recording>& recording : part_recordings_) recording = device_.make_recording();
+  update_recording_ = device_.make_recording();
+}
+
+void TrainingStep::scale_loss(const LossScale& state) {
+  sync_->count_overflow();
+  scales_loss_ = true;
+  record_.scale_loss(state);
+}
+
+// The slot is zero as long as nobody asks: nothing but the sum over ranks ever writes it.
+void TrainingStep::request_stop() { updates_->set(model_.store.tail(ParameterStore::tail_stop), 1.0F); }
+
+std::optional<LossScale> TrainingStep::loss_scale() const {
+  if (!scales_loss_) return std::nullopt;
+  return record_.loss_scale();
+}
+
+void TrainingStep::choose_kernels(std::int64_t evaluation_batch) {
+  if (!device_.ops().measures_kernels()) return;
+  constexpr int measuring_rank = 0;
+  rank_status::enter(Phase::measuring);
+  if (session_.world.rank() == measuring_rank) {
+    const PlanFile file(session_.plan_folder, device_.plan_conditions());
+    const std::string known = file.read();
+    device_.ops().suggest_plan(known);
+    rehearse(evaluation_batch);
+    const std::string used = device_.ops().export_plan();
+    plan_use_ = lockstep::plan_use(known, used);
+    file.keep(used);
+  }
+  rank_status::enter(Phase::meeting);
+  device_.ops().import_plan(session_.world.broadcast(device_.ops().export_plan(), measuring_rank));
+}
+
+void TrainingStep::rehearse(std::int64_t evaluation_batch) {
+  const ModelOptions& model = model_.options;
+  NoSync nowhere;
+  run_part(noise_batch(device_, model.sample, share_.part_size(), model.classes), nowhere, Accumulate::overwrite);
+  const Batch batch = noise_batch(device_, model.sample, evaluation_batch, model.classes);
+  model_.network->forward(batch.images, Mode::evaluate);
+  device_.synchronize();
+}
+
+void TrainingStep::run_part(const Batch& batch, GradientSink& sink, Accumulate accumulate) {
+  rank_status::enter(Phase::forward);
+  model_.statistics = {1.0F / static_cast<float>(share_.total_parts), accumulate};
+  const Tensor logits = model_.network->forward(batch.images, Mode::train);
+  const LossOptions loss{label_smoothing_, 1.0F / static_cast<float>(share_.global_batch), record_.at(step_loss_scale)};
+  const Tensor gradient =
+      softmax_cross_entropy(device_, logits, batch.labels, loss, loss_sums(model_.store), accumulate);
+  rank_status::enter(Phase::backward);
+  model_.network->backward(gradient, sink);
+}
+
+void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate) {
+  assert(steps_under_way() <= device_.steps_ahead());
+  failure_report::set_step(step);
+  rank_status::set_step(step);
+  updates_->set(record_.at(step_learning_rate), static_cast<float>(learning_rate));
+  for (int part = 0; part < share_.parts; ++part) {
+    rank_status::enter(Phase::reading);
+    queue_part(loader.next(), part);
+    loader.start_next();
+  }
+  if (reducer_->needs_host()) {
+    sync_->finish();
+    update_recording_->run([this] { update(); });
+  }
+  under_way_.push_back({step, learning_rate, spare_readback()});
+  under_way_.back().record->start(record_.all());
+}
+
+void TrainingStep::queue_part(const Batch& batch, int part) {
+  const bool is_last = part + 1 == share_.parts;
+  const PartKind kind = is_last ? last_part : part == 0 ? first_part : middle_part;
+  part_recordings_[kind]->run([&] {
+    sync_->begin_part(part, share_.parts);
+    run_part(batch, *sync_, sync_->accumulate());
+    if (!is_last || reducer_->needs_host()) return;
+    sync_->finish();
+    update();
+  });
+}
+
+void TrainingStep::update() {
+  rank_status::enter(Phase::updating);
+  updates_->judge(model_.store.tail(), {ParameterStore::tail_loss, ParameterStore::tail_overflow}, record_);
+  sgd_->step(record_);
+}
+
+std::unique_ptr<Readback> TrainingStep::spare_readback() {
+  if (spare_.empty()) return device_.make_readback(record_.count());
+  std::unique_ptr<Readback> readback = std::move(spare_.back());
+  spare_.pop_back();
+  return readback;
+}
+
+StepResult TrainingStep::finish() {
+  assert(!under_way_.empty());
+  UnderWay oldest = std::move(under_way_.front());
+  under_way_.pop_front();
+  if (!oldest.record->has_arrived()) rank_status::enter(Phase::reducing);
+  while (!oldest.record->has_arrived()) {
+    reducer_->check();  // behind a sum that has failed nothing arrives
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  const std::span<const float> values = oldest.record->values();
+  const std::span<const float> tail = values.subspan(step_tail);
+  const Metrics metrics = step_metrics(tail, share_.global_batch);
+  const auto verdict = static_cast<Verdict>(static_cast<std::uint8_t>(values[step_verdict]));
+  if (verdict == Verdict::not_finite) diverged(metrics.loss(), oldest.step, oldest.learning_rate, advice_());
+  if (verdict == Verdict::overflowed_unscaled) overflowed_unscaled(oldest.step, oldest.learning_rate, advice_());
+  const StepResult result{oldest.step,
+                          oldest.learning_rate,
+                          metrics,
+                          verdict == Verdict::overflowed,
+                          static_cast<double>(values[step_loss_scale]),
+                          tail[ParameterStore::tail_stop] != 0};
+  spare_.push_back(std::move(oldest.record));
+  return result;
+}
+
+StepResult TrainingStep::run(Loader& loader, std::int64_t step, double learning_rate) {
+  start(loader, step, learning_rate);
+  return finish();
+}
+
+}  // namespace lockstep

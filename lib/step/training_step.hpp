@@ -1,0 +1,120 @@
+// One optimizer step of one rank: its parts forward and backward, the sum over ranks, the update.
+//
+// On a device that works on its own the host runs ahead: start() queues a step, finish() tells of the oldest one later,
+// so that nothing waits within an epoch. From the second step on a GPU repeats what it recorded (Recording):
+//
+//   reducer            recorded                                               called every step
+//   NCCL               forward, backward, sums, update: one graph             upload of the batch
+//   through the host   forward and backward; the update                       upload of the batch, sums
+//
+// With several parts the first one, those between and the last one are recordings of their own.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dataset/loading/loader.hpp"
+#include "optim/sgd.hpp"
+#include "optim/step_record.hpp"
+#include "recipe/recipe.hpp"
+#include "runtime/plan_file.hpp"
+#include "runtime/session.hpp"
+#include "runtime/watch/rank_status.hpp"
+#include "step/gradient_sync.hpp"
+#include "step/metrics.hpp"
+#include "step/model.hpp"
+
+namespace lockstep {
+
+// What came of a step.
+struct StepResult {
+  std::int64_t step = 0;
+  double learning_rate = 0;
+  Metrics metrics;
+  bool skipped = false;        // a gradient of some rank overflowed, and no weight changed
+  double loss_scale = 1;       // of the next step
+  bool asked_to_stop = false;  // of some rank, by request_stop() before the step
+};
+
+class TrainingStep {
+ public:
+  // Collective. Weights start as a pure function of `seed`.
+  TrainingStep(const Session& session, const ModelOptions& model, const LoaderShare& share, const ReducePlan& reduce,
+               const SgdOptions& sgd, float label_smoothing, std::uint64_t seed);
+
+  // Collective. Where kernels are chosen by measuring, rank 0 runs one part, and one forward pass on `evaluation_batch`
+  // samples, on noise, which makes the device measure its kernels, those that an earlier run measured excepted; the
+  // others get its choices. Changes no weight. Call once, before the first step.
+  void choose_kernels(std::int64_t evaluation_batch);
+
+  // Collective, stream-ordered. The next step on what `loader` gives, which is on the device. `step` counts from 0. At
+  // most Device::steps_ahead() steps are under way before.
+  void start(Loader& loader, std::int64_t step, double learning_rate);
+  // Collective. Waits for the oldest step under way and tells of it. Throws Error(diverged), on every rank alike, if
+  // its loss is not finite, or if gradients overflow and no smaller loss scale can help; no weight has changed from
+  // that step on. A step in which a gradient overflows otherwise changes nothing but the scale.
+  StepResult finish();
+  int steps_under_way() const { return static_cast<int>(under_way_.size()); }
+  StepResult run(Loader& loader, std::int64_t step, double learning_rate);  // start() and finish()
+
+  // What finish() says behind a loss that is not finite, or nothing. Every rank asks for it.
+  void advise_with(std::function<std::string()> advice) { advice_ = std::move(advice); }
+
+  // Tells every rank, through the results of the next step, that this one was asked to stop. Call between two steps.
+  void request_stop();
+
+  // Scales the loss from the next step on; every rank alike. In half precision that is so from the start; elsewhere
+  // call it before the first step.
+  void scale_loss(const LossScale& state);
+  // As it stands; none without loss scaling. Waits for the device.
+  std::optional<LossScale> loss_scale() const;
+  const PlanUse& plan_use() const { return plan_use_; }  // of rank 0's kernels; zero elsewhere
+
+  Model& model() { return model_; }
+  const Model& model() const { return model_; }
+  const Sgd& optimizer() const { return *sgd_; }
+  const GradientSync& sync() const { return *sync_; }
+  std::string reducer_description() const { return reducer_->description(); }
+
+ private:
+  enum PartKind : std::uint8_t { first_part, middle_part, last_part, part_kinds };
+  struct UnderWay {
+    std::int64_t step;
+    double learning_rate;
+    std::unique_ptr<Readback> record;
+  };
+
+  void queue_part(const Batch& batch, int part);
+  void run_part(const Batch& batch, GradientSink& sink, Accumulate accumulate);
+  void update();
+  void rehearse(std::int64_t evaluation_batch);
+  std::unique_ptr<Readback> spare_readback();
+
+  const Session& session_;
+  Device& device_;
+  LoaderShare share_;
+  float label_smoothing_;
+  Model model_;
+  std::unique_ptr<AllReducer> reducer_;
+  std::optional<rank_status::ShownMarks> shown_marks_;  // the reducer's
+  std::unique_ptr<GradientSync> sync_;
+  std::unique_ptr<Sgd> sgd_;
+  std::unique_ptr<FlatUpdates> updates_;
+  StepRecord record_;
+  bool scales_loss_ = false;
+  std::array<std::unique_ptr<Recording>, part_kinds> part_recordings_;
+  std::unique_ptr<Recording> update_recording_;  // where the host sums in between
+  std::deque<UnderWay> under_way_;               // oldest first
+  std::vector<std::unique_ptr<Readback>> spare_;
+  PlanUse plan_use_;
+  std::function<std::string()> advice_ = [] { return std::string(); };
+};
+
+}  // namespace lockstep

@@ -1,0 +1,192 @@
+#include "files/checkpoint/checkpoint.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "base/io/file.hpp"
+#include "base/io/hdf5_memory.hpp"
+#include "support/mutation.hpp"
+#include "support/small_checkpoint.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+void expect_same(const std::vector<ParameterStore::Entry>& read, const std::vector<ParameterStore::Entry>& written) {
+  ASSERT_EQ(read.size(), written.size());
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    EXPECT_EQ(read[i].name, written[i].name);
+    EXPECT_EQ(read[i].dims, written[i].dims);
+    ASSERT_EQ(read[i].values.size(), written[i].values.size());
+    // Bytes, because -0 equals 0.
+    EXPECT_EQ(std::memcmp(read[i].values.data(), written[i].values.data(), read[i].values.size() * sizeof(float)), 0);
+  }
+}
+
+class CheckpointTest : public testing::Test {
+ protected:
+  void write(const Checkpoint& checkpoint) const {
+    write_file_atomically(path_, std::span<const std::byte>(checkpoint_image(checkpoint)));
+  }
+  // Everything behind "checkpoint '<path>' is damaged or not a checkpoint: ".
+  std::string damage() const {
+    const std::string words = words_of(Failure::bad_data, [&] { read_checkpoint(path_); });
+    const std::string start = "checkpoint '" + path_.string() + "' is damaged or not a checkpoint: ";
+    return words.starts_with(start) ? words.substr(start.size()) : words;
+  }
+  Hid<H5Fclose> open() const {
+    return Hid<H5Fclose>(check_h5(H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), "open for spoiling"));
+  }
+
+  TemporaryFolder folder_;
+  const std::filesystem::path path_ = folder_.path() / "step.h5";
+};
+
+TEST_F(CheckpointTest, gives_back_what_was_written) {
+  const Checkpoint written = small_checkpoint();
+  write(written);
+  const Checkpoint read = read_checkpoint(path_);
+  EXPECT_EQ(model_hash(read.model), model_hash(written.model));
+  expect_same(read.model.entries, written.model.entries);
+  expect_same(read.velocity, written.velocity);
+  EXPECT_EQ(training_state_text(read.state), training_state_text(written.state));
+}
+
+TEST_F(CheckpointTest, the_same_training_gives_the_same_bytes) {
+  const std::vector<std::byte> image = checkpoint_image(small_checkpoint());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // HDF5's dates count seconds
+  EXPECT_EQ(checkpoint_image(small_checkpoint()), image);
+}
+
+TEST_F(CheckpointTest, holds_a_state_longer_than_an_object_header) {
+  Checkpoint checkpoint = small_checkpoint();
+  checkpoint.state.kernel_plan = std::string(300000, 'x');
+  write(checkpoint);
+  EXPECT_EQ(read_checkpoint(path_).state.kernel_plan, checkpoint.state.kernel_plan);
+}
+
+TEST_F(CheckpointTest, its_weights_are_read_as_a_model_files_are) {
+  write(small_checkpoint());
+  EXPECT_EQ(model_hash(read_weights(path_)), model_hash(small_checkpoint().model));
+  write_model_file(path_, small_checkpoint().model);
+  EXPECT_EQ(model_hash(read_weights(path_)), model_hash(small_checkpoint().model));
+}
+
+TEST_F(CheckpointTest, a_model_file_is_no_checkpoint) {
+  write_model_file(path_, small_checkpoint().model);
+  EXPECT_EQ(damage(), "it has no attribute 'checkpoint_format'. Is there an older one?");
+}
+
+TEST_F(CheckpointTest, one_changed_value_shows_wherever_it_is) {
+  for (const char* tensor : {"weights/fc.bias", "velocity/fc.bias"}) {
+    write(small_checkpoint());
+    {
+      const Hid<H5Fclose> file = open();
+      const Hid<H5Dclose> dataset(check_h5(H5Dopen2(file, tensor, H5P_DEFAULT), "open"));
+      const float values[] = {-1, 0.5F, 2e-30F};
+      check_h5(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "write");
+    }
+    EXPECT_EQ(damage(), "its hash does not match its content. Is there an older one?") << tensor;
+  }
+}
+
+TEST_F(CheckpointTest, weights_and_velocity_are_not_mistaken_for_each_other) {
+  write(small_checkpoint());
+  {
+    const Hid<H5Fclose> file = open();
+    check_h5(H5Lmove(file, "weights", H5L_SAME_LOC, "other", H5P_DEFAULT, H5P_DEFAULT), "move");
+    check_h5(H5Lmove(file, "velocity", H5L_SAME_LOC, "weights", H5P_DEFAULT, H5P_DEFAULT), "move");
+    check_h5(H5Lmove(file, "other", H5L_SAME_LOC, "velocity", H5P_DEFAULT, H5P_DEFAULT), "move");
+  }
+  EXPECT_EQ(damage(), "its hash does not match its content. Is there an older one?");
+}
+
+TEST_F(CheckpointTest, every_cut_is_found) {
+  write(small_checkpoint());
+  const std::string whole = read_file(path_, 1 << 20);
+  const std::size_t content_bytes = whole.size() - hash_line({}).size();  // the line itself may go
+  for (std::size_t bytes = 0; bytes < content_bytes; bytes += 197) {
+    std::ofstream(path_, std::ios::binary) << whole.substr(0, bytes);
+    EXPECT_NE(damage().find("Is there an older one?"), std::string::npos) << bytes;
+  }
+}
+
+TEST_F(CheckpointTest, every_changed_byte_is_found_or_harmless) {
+  const Checkpoint written = small_checkpoint();
+  write(written);
+  const std::string whole = read_file(path_, 1 << 20);
+  for (std::size_t at = 0; at < whole.size(); at += 13) {
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 0x10);
+    try {
+      const Checkpoint read = parse_checkpoint(path_, changed);
+      EXPECT_EQ(checkpoint_image(read), checkpoint_image(written)) << at;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.failure(), Failure::bad_data) << at << ": " << error.what();
+    }
+  }
+}
+
+// HDF5 1.10 crashes in some damaged structures (memory that is not its own): none may reach it.
+TEST_F(CheckpointTest, no_damage_makes_reading_crash_or_believe) {
+  const Checkpoint written = small_checkpoint();
+  write(written);
+  const std::string whole = read_file(path_, 1 << 20);
+  const std::size_t line_bytes = hash_line({}).size();
+  const std::string content = whole.substr(0, whole.size() - line_bytes);
+  const std::string line = whole.substr(content.size());
+  for (std::uint64_t round = 0; round < mutation_rounds(2000); ++round) {
+    std::string damaged = mutated(content, round) + line;
+    try {
+      EXPECT_EQ(checkpoint_image(parse_checkpoint(path_, damaged)), checkpoint_image(written)) << round;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.failure(), Failure::bad_data) << round << ": " << error.what();
+    }
+  }
+}
+
+// A field was added to the state, and earlier files were called damaged.
+TEST_F(CheckpointTest, another_format_is_named_as_older_or_newer_before_anything_is_missed_in_it) {
+  const auto written_with = [&](std::int32_t format) {
+    write(small_checkpoint());
+    const Hid<H5Fclose> file = open();
+    const Hid<H5Aclose> attribute(check_h5(H5Aopen(file, "checkpoint_format", H5P_DEFAULT), "open"));
+    check_h5(H5Awrite(attribute, H5T_NATIVE_INT32, &format), "write");
+    check_h5(H5Ldelete(file, "state", H5P_DEFAULT), "delete");
+    check_h5(H5Adelete(file, "mean"), "delete");
+  };
+  const std::string start = "checkpoint '" + path_.string() + "' was written by ";
+  const std::string end = ", this one reads format 2. Use the version that wrote it?";
+  const auto words = [&] { return words_of(Failure::bad_data, [&] { read_checkpoint(path_); }); };
+  written_with(1);
+  EXPECT_EQ(words(), start + "an older Lockstep (format 1)" + end);
+  written_with(3);
+  EXPECT_EQ(words(), start + "a newer Lockstep (format 3)" + end);
+  EXPECT_EQ(words_of(Failure::bad_data, [&] { read_weights(path_); }), start + "a newer Lockstep (format 3)" + end);
+  written_with(-1);
+  EXPECT_EQ(damage(), "its attribute 'checkpoint_format' is -1. Is there an older one?");
+}
+
+TEST_F(CheckpointTest, a_group_that_is_missing_or_leads_elsewhere_is_named) {
+  write(small_checkpoint());
+  check_h5(H5Ldelete(open(), "velocity", H5P_DEFAULT), "delete");
+  EXPECT_EQ(damage(), "it has no group 'velocity'. Is there an older one?");
+  check_h5(H5Lcreate_soft("/weights", open(), "velocity", H5P_DEFAULT, H5P_DEFAULT), "link");
+  EXPECT_EQ(damage(), "'velocity' is a link to elsewhere. Is there an older one?");
+}
+
+TEST_F(CheckpointTest, a_state_of_the_right_hash_that_makes_no_sense_is_refused) {
+  Checkpoint checkpoint = small_checkpoint();
+  checkpoint.state.progress.tested_step = 13;
+  write(checkpoint);
+  EXPECT_EQ(damage(), "field 'tested_step' of its state is missing or impossible. Is there an older one?");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,313 @@
+#include "files/model_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/io/file.hpp"
+#include "base/io/hdf5_memory.hpp"
+#include "support/mutation.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+ModelFile small_model() {
+  return {"lenet",
+          {"cat", "dog", "Ärmel"},
+          {32, 32, 3},
+          {0.49F, 0.48F, 0.45F},
+          {0.2F, 0.25F, 0.26F},
+          {{"conv1.weight", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}}, {"fc.bias", {3}, {-1, 0.5F, 1e-30F}}}};
+}
+
+class ModelFileTest : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // Everything behind "model file '<path>' is damaged or not a model file: ".
+  std::string damage() const {
+    const std::string words = words_of(Failure::bad_data, [&] { read_model_file(path_); });
+    const std::string start = "model file '" + path_.string() + "' is damaged or not a model file: ";
+    return words.starts_with(start) ? words.substr(start.size()) : words;
+  }
+
+  // Opens the file as any HDF5 user might, to spoil it.
+  Hid<H5Fclose> open() const {
+    return Hid<H5Fclose>(check_h5(H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), "open for spoiling"));
+  }
+  void replace_parameter(hid_t file, hid_t type, const std::vector<hsize_t>& dims) const {
+    check_h5(H5Ldelete(file, "fc.bias", H5P_DEFAULT), "delete");
+    const Hid<H5Sclose> space(
+        check_h5(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), "describe"));
+    const Hid<H5Dclose> dataset(
+        check_h5(H5Dcreate2(file, "fc.bias", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "create"));
+  }
+
+  // Writes the text attribute anew, as other programs do.
+  void replace_text(const char* name, const std::string& cell, H5T_cset_t characters, H5T_str_t padding) const {
+    const Hid<H5Fclose> file = open();
+    check_h5(H5Adelete(file, name), "delete");
+    const Hid<H5Tclose> type(check_h5(H5Tcopy(H5T_C_S1), "make a type"));
+    check_h5(H5Tset_size(type, cell.size()), "set the size");
+    check_h5(H5Tset_cset(type, characters), "set the characters");
+    check_h5(H5Tset_strpad(type, padding), "set the padding");
+    const Hid<H5Sclose> space(check_h5(H5Screate(H5S_SCALAR), "describe"));
+    const Hid<H5Aclose> attribute(check_h5(H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT), "create"));
+    check_h5(H5Awrite(attribute, type, cell.data()), "write");
+  }
+
+  const std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) /
+      (std::string("model_file_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+  const std::filesystem::path path_ = folder_ / "model.h5";
+};
+
+TEST_F(ModelFileTest, gives_back_what_was_written) {
+  const ModelFile written = small_model();
+  write_model_file(path_, written);
+  const ModelFile read = read_model_file(path_);
+  EXPECT_EQ(read.model, written.model);
+  EXPECT_EQ(read.classes, written.classes);
+  EXPECT_EQ(read.shape, written.shape);
+  EXPECT_EQ(read.mean, written.mean);
+  EXPECT_EQ(read.deviation, written.deviation);
+  ASSERT_EQ(read.entries.size(), 2U);
+  EXPECT_EQ(read.entries[0].name, "conv1.weight");
+  EXPECT_EQ(read.entries[0].dims, written.entries[0].dims);
+  EXPECT_EQ(read.entries[0].values, written.entries[0].values);
+  EXPECT_EQ(read.entries[1].values, written.entries[1].values);
+}
+
+TEST_F(ModelFileTest, holds_the_names_of_a_thousand_classes) {
+  ModelFile model = small_model();
+  model.classes.clear();
+  for (int c = 0; c < 1000; ++c) model.classes.push_back(std::string(60, 'x') + std::to_string(c));
+  write_model_file(path_, model);
+  EXPECT_EQ(read_model_file(path_).classes, model.classes);
+}
+
+TEST_F(ModelFileTest, opens_in_pytorch_in_three_lines) {
+  if (std::system("/usr/bin/python3 -c 'import torch, h5py' 2> /dev/null") != 0) {
+    GTEST_SKIP() << "/usr/bin/python3 has no torch or no h5py";
+  }
+  write_model_file(path_, small_model());
+  std::ofstream(folder_ / "load.py")
+      << "import h5py, torch\n"
+      << "with h5py.File('" << path_.string() << "') as file:\n"
+      << "    state = {name: torch.from_numpy(data[()]) for name, data in file.items()}\n"
+      << "conv = torch.nn.Conv2d(1, 2, (3, 1), bias=False)\n"
+      << "conv.load_state_dict({'weight': state['conv1.weight']})\n"
+      << "assert conv.weight.flatten().tolist() == [1, 2, 3, 4, 5, 6]\n"
+      << "assert state['fc.bias'].tolist()[:2] == [-1, 0.5]\n";
+  EXPECT_EQ(std::system(("/usr/bin/python3 " + (folder_ / "load.py").string()).c_str()), 0);
+}
+
+TEST_F(ModelFileTest, a_missing_file_is_a_wrong_name) {
+  const std::string words = words_of(Failure::usage, [&] { read_model_file(path_); });
+  EXPECT_NE(words.find(path_.string()), std::string::npos) << words;
+  EXPECT_NE(words.find("No such file or directory"), std::string::npos) << words;
+}
+
+// HDF5's stack of errors was told, with a source file of ours: it converts no ASCII into UTF-8.
+TEST_F(ModelFileTest, a_text_is_read_in_whichever_characters_and_padding_it_was_written) {
+  for (const H5T_cset_t characters : {H5T_CSET_ASCII, H5T_CSET_UTF8}) {
+    for (const auto& [padding, cell] : {std::pair(H5T_STR_NULLPAD, std::string("lenet\0\0", 7)),
+                                        std::pair(H5T_STR_NULLTERM, std::string("lenet\0", 6)),
+                                        std::pair(H5T_STR_SPACEPAD, std::string("lenet  "))}) {
+      write_model_file(path_, small_model());
+      replace_text("model", cell, characters, padding);
+      EXPECT_EQ(read_model_file(path_).model, "lenet") << characters << ' ' << padding;
+    }
+  }
+}
+
+TEST_F(ModelFileTest, a_text_of_variable_length_is_refused_in_our_words) {
+  write_model_file(path_, small_model());
+  {
+    const Hid<H5Fclose> file = open();
+    check_h5(H5Adelete(file, "model"), "delete");
+    const Hid<H5Tclose> type(check_h5(H5Tcopy(H5T_C_S1), "make a type"));
+    check_h5(H5Tset_size(type, H5T_VARIABLE), "set the size");
+    const Hid<H5Sclose> space(check_h5(H5Screate(H5S_SCALAR), "describe"));
+    const Hid<H5Aclose> attribute(check_h5(H5Acreate2(file, "model", type, space, H5P_DEFAULT, H5P_DEFAULT), "create"));
+    const char* const text = "lenet";
+    check_h5(H5Awrite(attribute, type, &text), "write");
+  }
+  EXPECT_EQ(damage(), "its attribute 'model' is no text of fixed length. Train or copy it again?");
+}
+
+TEST_F(ModelFileTest, one_changed_weight_shows) {
+  write_model_file(path_, small_model());
+  {
+    const Hid<H5Fclose> file = open();
+    const Hid<H5Dclose> dataset(check_h5(H5Dopen2(file, "fc.bias", H5P_DEFAULT), "open"));
+    const float values[] = {-1, 0.5F, 2e-30F};
+    check_h5(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "write");
+  }
+  EXPECT_EQ(damage(), "its hash does not match its content. Train or copy it again?");
+}
+
+TEST_F(ModelFileTest, every_cut_is_found) {
+  write_model_file(path_, small_model());
+  const std::string whole = read_file(path_, 1 << 20);
+  const std::size_t content_bytes = whole.size() - hash_line({}).size();  // the line itself may go
+  for (std::size_t bytes = 0; bytes < content_bytes; bytes += 97) {
+    std::ofstream(path_, std::ios::binary) << whole.substr(0, bytes);
+    EXPECT_NE(damage().find("Train or copy it again?"), std::string::npos) << bytes;
+  }
+}
+
+TEST_F(ModelFileTest, every_changed_byte_is_found_or_harmless) {
+  const ModelFile written = small_model();
+  write_model_file(path_, written);
+  const std::string whole = read_file(path_, 1 << 20);
+  for (std::size_t at = 0; at < whole.size(); at += 13) {
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 0x10);
+    std::ofstream(path_, std::ios::binary) << changed;
+    try {
+      EXPECT_EQ(model_hash(read_model_file(path_)), model_hash(written)) << at;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.failure(), Failure::bad_data) << at << ": " << error.what();
+    }
+  }
+}
+
+// HDF5 1.10 crashes in some damaged structures (memory that is not its own): none may reach it.
+TEST_F(ModelFileTest, no_damage_makes_reading_crash_or_believe) {
+  const ModelFile written = small_model();
+  write_model_file(path_, written);
+  const std::string whole = read_file(path_, 1 << 20);
+  const std::size_t line_bytes = hash_line({}).size();
+  const std::string content = whole.substr(0, whole.size() - line_bytes);
+  const std::string line = whole.substr(content.size());
+  for (std::uint64_t round = 0; round < mutation_rounds(2000); ++round) {
+    std::string damaged = mutated(content, round) + line;
+    try {
+      EXPECT_EQ(model_hash(parse_model_file(path_, damaged)), model_hash(written)) << round;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.failure(), Failure::bad_data) << round << ": " << error.what();
+    }
+  }
+}
+
+TEST_F(ModelFileTest, a_file_of_another_kind_is_refused) {
+  std::ofstream(path_) << "PK not HDF5 at all";
+  EXPECT_EQ(damage(), "it does not begin as an HDF5 file does. Train or copy it again?");
+}
+
+TEST_F(ModelFileTest, a_newer_format_is_named) {
+  write_model_file(path_, small_model());
+  {
+    const Hid<H5Fclose> file = open();
+    const Hid<H5Aclose> attribute(check_h5(H5Aopen(file, "format", H5P_DEFAULT), "open"));
+    const std::int32_t newer = 2;
+    check_h5(H5Awrite(attribute, H5T_NATIVE_INT32, &newer), "write");
+  }
+  EXPECT_EQ(
+      words_of(Failure::bad_data, [&] { read_model_file(path_); }),
+      "model file '" + path_.string() +
+          "' was written by a newer Lockstep (format 2), this one reads format 1. Use the version that wrote it?");
+}
+
+TEST_F(ModelFileTest, a_missing_attribute_is_named) {
+  write_model_file(path_, small_model());
+  check_h5(H5Adelete(open(), "mean"), "delete");
+  EXPECT_EQ(damage(), "it has no attribute 'mean'. Train or copy it again?");
+}
+
+TEST_F(ModelFileTest, a_parameter_of_another_type_is_refused) {
+  write_model_file(path_, small_model());
+  replace_parameter(open(), H5T_IEEE_F64LE, {3});
+  EXPECT_EQ(damage(), "'fc.bias' is not 32-bit floating point. Train or copy it again?");
+}
+
+TEST_F(ModelFileTest, a_parameter_that_claims_more_than_the_file_is_refused_before_memory_is_taken) {
+  write_model_file(path_, small_model());
+  replace_parameter(open(), H5T_IEEE_F32LE, {hsize_t{1} << 30, hsize_t{1} << 30});
+  EXPECT_EQ(damage(), "'fc.bias' is larger than the file. Train or copy it again?");
+}
+
+TEST_F(ModelFileTest, a_link_to_another_file_is_not_followed) {
+  write_model_file(path_, small_model());
+  {
+    const Hid<H5Fclose> file = open();
+    check_h5(H5Ldelete(file, "fc.bias", H5P_DEFAULT), "delete");
+    check_h5(H5Lcreate_external("/etc/passwd", "/", file, "fc.bias", H5P_DEFAULT, H5P_DEFAULT), "link");
+  }
+  EXPECT_EQ(damage(), "'fc.bias' is a link to elsewhere. Train or copy it again?");
+}
+
+TEST_F(ModelFileTest, a_normalisation_that_would_divide_by_zero_is_refused) {
+  write_model_file(path_, small_model());
+  {
+    const Hid<H5Fclose> file = open();
+    const Hid<H5Aclose> attribute(check_h5(H5Aopen(file, "deviation", H5P_DEFAULT), "open"));
+    const float values[] = {0.2F, 0, 0.26F};
+    check_h5(H5Awrite(attribute, H5T_NATIVE_FLOAT, values), "write");
+  }
+  EXPECT_EQ(damage(), "its attributes 'mean' and 'deviation' are not a normalisation. Train or copy it again?");
+}
+
+// A name of a class with a zero byte was written, and the file was then called damaged.
+TEST_F(ModelFileTest, what_reading_would_refuse_is_not_written) {
+  const std::string text_limit(tensor_file_limits::text_bytes, 'x');
+  const std::string name_limit(tensor_file_limits::name_bytes, 'x');
+  const std::vector<std::pair<std::function<void(ModelFile&)>, std::string>> faults = {
+      {[](ModelFile& model) { model.classes.clear(); }, "'classes' has 0 texts, not 1 to 1048576"},
+      {[](ModelFile& model) { model.classes.resize(tensor_file_limits::texts + 1); },
+       "'classes' has 1048577 texts, not 1 to 1048576"},
+      {[&](ModelFile& model) { model.classes[1] = text_limit + 'x'; },
+       "a text of 'classes' has 4097 bytes, more than 4096"},
+      {[](ModelFile& model) { model.classes[1] = std::string("c\0t", 3); }, "a text of 'classes' holds a zero byte"},
+      {[](ModelFile& model) { model.entries.clear(); }, "it has 0 tensors, not 1 to 1048576"},
+      {[&](ModelFile& model) { model.entries[0].name = name_limit + 'x'; },
+       "a tensor's name has 4096 bytes, not 1 to 4095"},
+      {[](ModelFile& model) { model.entries[0].name.clear(); }, "a tensor's name has 0 bytes, not 1 to 4095"},
+      {[](ModelFile& model) {
+         model.entries[0].dims = {1, 1, 1, 1, 6};
+       },
+       "'conv1.weight' has 5 dimensions, not 1 to 4"},
+      {[](ModelFile& model) {
+         model.entries[0].dims = {6, 0};
+       },
+       "'conv1.weight' has a dimension without values"},
+      {[](ModelFile& model) { model.shape.width = 65537; }, "its attribute 'sample_shape' holds an impossible size"},
+      {[](ModelFile& model) { model.deviation[1] = 0; },
+       "its attributes 'mean' and 'deviation' are not a normalisation"},
+      {[](ModelFile& model) { model.mean.pop_back(); },
+       "its attributes 'mean' and 'deviation' are not a normalisation"},
+  };
+  for (const auto& [spoil, what] : faults) {
+    ModelFile model = small_model();
+    spoil(model);
+    const std::string words = words_of(Failure::usage, [&] { write_model_file(path_, model); });
+    EXPECT_TRUE(words.starts_with("cannot make a model file or checkpoint: " + what + " (nothing would read it)."))
+        << words;
+    EXPECT_TRUE(std::filesystem::is_empty(folder_)) << what;
+  }
+  ModelFile model = small_model();
+  model.classes[1] = text_limit;
+  model.entries[1].name = name_limit;  // the last by name
+  model.shape.width = 65536;
+  write_model_file(path_, model);
+  EXPECT_EQ(model_hash(read_model_file(path_)), model_hash(model));
+}
+
+TEST_F(ModelFileTest, writing_where_nobody_may_leaves_nothing) {
+  const std::filesystem::path nowhere = folder_ / "missing" / "model.h5";
+  const std::string words = words_of(Failure::usage, [&] { write_model_file(nowhere, small_model()); });
+  EXPECT_NE(words.find(nowhere.string()), std::string::npos) << words;
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+}  // namespace
+}  // namespace lockstep

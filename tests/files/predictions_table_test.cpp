@@ -1,0 +1,98 @@
+#include "files/predictions_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/io/file.hpp"
+#include "support/program.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+const std::vector<std::string> classes = {
+    "cat", "dog, small", "the \"blue\" bird", "two\nlines",      "tab\there", "cr\r\nlf", "Ärmel", "",
+    "\"",  ",",          " spaced  ",         "semi;colon'quote"};
+const std::vector<std::int32_t> labels = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+const std::vector<std::int32_t> predictions = {11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
+
+// The rows that Python's csv module finds in `text`.
+std::vector<std::vector<std::string>> rows_of(const std::string& text, const std::string& dialect) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder.path() / "table", text);
+  const std::string script =
+      "import csv, json, sys\n"
+      "with open(sys.argv[1], newline='', encoding='utf-8') as file:\n"
+      "    print(json.dumps(list(csv.reader(file, " +
+      dialect + "))))\n";
+  const ProgramResult result = run_program({"python3", "-c", script, folder.path() / "table"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  return nlohmann::json::parse(result.output).get<std::vector<std::vector<std::string>>>();
+}
+
+// A file named .csv had tabs, and a comma, a quote or a new line in a class's name broke its line.
+TEST(PredictionsTableTest, csv_gives_back_every_name_to_pythons_csv_module) {
+  const auto rows = rows_of(predictions_table(labels, predictions, classes, TableFormat::csv), "strict=True");
+  ASSERT_EQ(rows.size(), labels.size() + 1);
+  EXPECT_EQ(rows[0], (std::vector<std::string>{"sample", "label", "prediction", "label_name", "prediction_name"}));
+  for (std::size_t sample = 0; sample < labels.size(); ++sample) {
+    const auto label = static_cast<std::size_t>(labels[sample]);
+    const auto prediction = static_cast<std::size_t>(predictions[sample]);
+    EXPECT_EQ(rows[sample + 1],
+              (std::vector<std::string>{std::to_string(sample), std::to_string(label), std::to_string(prediction),
+                                        classes[label], classes[prediction]}));
+  }
+}
+
+TEST(PredictionsTableTest, csv_is_quoted_only_where_it_must_be_and_lines_end_in_lf) {
+  const std::vector<std::int32_t> label = {0};
+  const std::vector<std::int32_t> prediction = {2};
+  EXPECT_EQ(predictions_table(label, prediction, classes, TableFormat::csv),
+            "sample,label,prediction,label_name,prediction_name\n0,0,2,cat,\"the \"\"blue\"\" bird\"\n");
+}
+
+TEST(PredictionsTableTest, tsv_has_tabs_and_a_line_for_each_sample_whatever_the_names_hold) {
+  const auto rows = rows_of(predictions_table(labels, predictions, classes, TableFormat::tsv),
+                            "delimiter='\\t', quoting=csv.QUOTE_NONE");
+  ASSERT_EQ(rows.size(), labels.size() + 1);
+  for (const auto& row : rows) EXPECT_EQ(row.size(), 5U);
+  EXPECT_EQ(rows[4][3], "two\\x0alines");
+  EXPECT_EQ(rows[5][3], "tab\\x09here");
+  EXPECT_EQ(rows[2][3], "dog, small");
+}
+
+// --predictions with the name of the model, or of a shard, replaced it.
+TEST(PredictionsTableTest, replaces_nothing_but_an_earlier_table) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "table.csv";
+  require_place_for_table(file);
+  for (const TableFormat format : {TableFormat::csv, TableFormat::tsv}) {
+    write_file_atomically(file, predictions_table(labels, predictions, classes, format));
+    require_place_for_table(file);
+  }
+  write_file_atomically(file, std::string_view(""));
+  require_place_for_table(file);
+  write_file_atomically(file, std::string_view("\x89HDF"));
+  EXPECT_EQ(words_of(Failure::usage, [&] { require_place_for_table(file); }),
+            "'" + file.string() +
+                "' exists and is no table of predictions (it would be lost). Choose another name for "
+                "--predictions.");
+  EXPECT_EQ(words_of(Failure::usage, [&] { require_place_for_table(folder.path()); }),
+            "cannot write '" + folder.path().string() +
+                "': Is a directory (--predictions). Choose a folder that you may write to.");
+  EXPECT_EQ(words_of(Failure::usage, [] { require_place_for_table("/proc/nowhere/table.csv"); }),
+            "cannot write '/proc/nowhere/table.csv': No such file or directory (--predictions). Choose a folder that "
+            "you may write to.");
+}
+
+TEST(PredictionsTableTest, the_files_name_decides) {
+  EXPECT_EQ(table_format_of("a/predictions.tsv"), TableFormat::tsv);
+  EXPECT_EQ(table_format_of("a/predictions.csv"), TableFormat::csv);
+  EXPECT_EQ(table_format_of("a.tsv/predictions"), TableFormat::csv);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,122 @@
+#include "recipe/recipe.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+BatchPlan global(std::int64_t samples, int accumulate = 1) { return {samples, std::nullopt, accumulate}; }
+
+TEST(LoaderShareTest, parts_go_to_ranks_in_order) {
+  const LoaderShare share = loader_share(global(96, 2), 1, 3);
+  EXPECT_EQ(share.global_batch, 96);
+  EXPECT_EQ(share.total_parts, 6);
+  EXPECT_EQ(share.first_part, 2);
+  EXPECT_EQ(share.parts, 2);
+  EXPECT_EQ(share.part_size(), 16);
+}
+
+TEST(LoaderShareTest, a_batch_per_rank_counts_once_for_each_part_of_each_rank) {
+  EXPECT_EQ(loader_share({std::nullopt, 32, 4}, 0, 2).global_batch, 256);
+}
+
+TEST(LoaderShareTest, a_global_batch_that_does_not_divide_names_the_nearest_that_does) {
+  EXPECT_EQ(words_of(Failure::usage, [] { loader_share(global(100), 0, 3); }),
+            "--global-batch 100 does not divide into 3 equal parts (ranks: 3, parts each: 1). Nearest that does: 99 or "
+            "102.");
+  EXPECT_EQ(words_of(Failure::usage, [] { loader_share(global(5, 4), 0, 2); }),
+            "--global-batch 5 does not divide into 8 equal parts (ranks: 2, parts each: 4). Nearest that does: 8.");
+}
+
+TEST(LoaderShareTest, an_impossible_batch_is_refused) {
+  EXPECT_EQ(words_of(Failure::usage, [] { loader_share(global(0), 0, 1); }),
+            "--global-batch is 0. A batch has at least 1 sample and at most 2^31.");
+  EXPECT_EQ(words_of(Failure::usage,
+                     [] {
+                       loader_share({std::nullopt, std::int64_t{1} << 40, 1}, 0, 1);
+                     }),
+            "--batch-per-rank is 1099511627776. A batch has at least 1 sample and at most 2^31.");
+  EXPECT_EQ(words_of(Failure::usage, [] { loader_share(global(8, 0), 0, 1); }),
+            "--accumulate is 0. It must be at least 1.");
+}
+
+BatchPlan virtual_ranks(std::int64_t samples, int parts) {
+  BatchPlan plan = global(samples);
+  plan.virtual_ranks = parts;
+  return plan;
+}
+
+TEST(LoaderShareTest, virtual_ranks_go_to_ranks_in_order_as_evenly_as_they_can) {
+  for (int ranks = 1; ranks <= 12; ++ranks) {
+    int next = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const LoaderShare share = loader_share(virtual_ranks(96, 12), rank, ranks);
+      EXPECT_EQ(share.global_batch, 96);
+      EXPECT_EQ(share.total_parts, 12);
+      EXPECT_EQ(share.part_size(), 8);
+      EXPECT_EQ(share.first_part, next);
+      EXPECT_GE(share.parts, 12 / ranks);
+      EXPECT_LE(share.parts, (12 + ranks - 1) / ranks);
+      next += share.parts;
+    }
+    EXPECT_EQ(next, 12);
+  }
+}
+
+TEST(LoaderShareTest, virtual_ranks_that_cannot_be_are_refused) {
+  EXPECT_EQ(
+      words_of(Failure::usage, [] { loader_share(virtual_ranks(96, 12), 0, 13); }),
+      "13 ranks cannot share 12 virtual ranks (a virtual rank is computed by one rank). Start at most 12, or raise "
+      "--virtual-ranks.");
+  EXPECT_EQ(words_of(Failure::usage, [] { loader_share(virtual_ranks(100, 12), 0, 1); }),
+            "--global-batch 100 does not divide into 12 equal parts (virtual ranks). Nearest that does: 96 or 108.");
+  BatchPlan plan = virtual_ranks(96, 12);
+  plan.accumulate = 2;
+  EXPECT_EQ(words_of(Failure::usage, [&] { loader_share(plan, 0, 1); }),
+            "--virtual-ranks says how the global batch is cut, and --accumulate 2 too. Leave out --accumulate: a rank "
+            "carries its virtual ranks one after another.");
+  plan = {std::nullopt, 8, 1, 12};
+  EXPECT_EQ(words_of(Failure::usage, [&] { loader_share(plan, 0, 1); }),
+            "--batch-per-rank depends on the number of ranks, which --virtual-ranks makes of no account. Use "
+            "--global-batch.");
+}
+
+TEST(LearningRateTest, grows_in_proportion_to_the_global_batch) {
+  LearningRate rate;
+  rate.rate = 0.1;
+  rate.base_batch = 128;
+  EXPECT_DOUBLE_EQ(scaled_rate(rate, 512), 0.4);
+  rate.base_batch = 0;
+  EXPECT_DOUBLE_EQ(scaled_rate(rate, 512), 0.1);
+}
+
+TEST(LearningRateTest, warm_up_and_milestones_are_stated_in_epochs) {
+  LearningRate rate;
+  rate.rate = 1;
+  rate.base_batch = 0;
+  rate.schedule = Schedule::step;
+  rate.warmup_epochs = 0.5;
+  rate.milestones = {2, 3};
+  const LrSchedule schedule = make_schedule(rate, 64, 4, 10);
+  EXPECT_DOUBLE_EQ(schedule.at(0), 0.2);
+  EXPECT_DOUBLE_EQ(schedule.at(4), 1.0);
+  EXPECT_DOUBLE_EQ(schedule.at(19), 1.0);
+  EXPECT_DOUBLE_EQ(schedule.at(20), 0.1);
+  EXPECT_NEAR(schedule.at(30), 0.01, 1e-12);
+}
+
+TEST(LearningRateTest, an_unstated_warm_up_fits_a_training_of_one_epoch) {
+  const LrSchedule schedule = make_schedule(LearningRate{}, 128, 1, 100);
+  EXPECT_NEAR(schedule.at(19), 0.1, 1e-12);
+  EXPECT_LT(schedule.at(0), schedule.at(10));
+}
+
+TEST(AugmentationTest, digits_are_not_mirrored) {
+  EXPECT_EQ(default_augmentation(SampleKind::digit), Augmentation::crop);
+  EXPECT_EQ(default_augmentation(SampleKind::picture), Augmentation::crop_and_flip);
+}
+
+}  // namespace
+}  // namespace lockstep

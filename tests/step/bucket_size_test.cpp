@@ -1,0 +1,56 @@
+#include "step/bucket_size.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <limits>
+#include <thread>
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t mebibyte = 1 << 20;
+
+// Takes as long as it is told.
+class SlowReducer final : public AllReducer {
+ public:
+  explicit SlowReducer(const SumSpeed& speed) : speed_(speed) {}
+  Tensor allocate(std::int64_t, DType) override { return {}; }
+  void start_sum(const Tensor& values) override {
+    const double seconds = speed_.latency_seconds + static_cast<double>(values.bytes()) / speed_.bytes_per_second;
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  }
+  void wait() override {}
+  std::string description() const override { return "slow"; }
+
+ private:
+  SumSpeed speed_;
+};
+
+TEST(BucketSize, a_tenth_of_a_buckets_time_is_latency) {
+  EXPECT_EQ(choose_bucket_bytes({20e-6, 10e9}), 2 * mebibyte);    // 1.8 MB
+  EXPECT_EQ(choose_bucket_bytes({10e-6, 200e9}), 32 * mebibyte);  // 18 MB
+  EXPECT_EQ(choose_bucket_bytes({1e-6, 1e9}), 1 * mebibyte);      // 9 kB: the least
+  EXPECT_EQ(choose_bucket_bytes({1e-3, 400e9}), 64 * mebibyte);   // 3.6 GB: the most
+  EXPECT_EQ(choose_bucket_bytes({0, std::numeric_limits<double>::infinity()}) % mebibyte, 0);
+}
+
+TEST(BucketSize, latency_and_bandwidth_are_told_apart) {
+  const auto device = open_device({.name = "cpu", .threads = 1});
+  const Communicator world(MPI_COMM_WORLD);
+  SlowReducer reducer({2e-3, 4e9});
+  const SumSpeed speed = measure_sums(reducer, world, *device, device->make_lasting(5 * mebibyte, DType::f32));
+  EXPECT_NEAR(speed.latency_seconds, 2e-3, 1e-3);
+  EXPECT_NEAR(speed.bytes_per_second, 4e9, 2e9);
+}
+
+TEST(BucketSize, a_tiny_net_is_no_trouble) {
+  const auto device = open_device({.name = "cpu", .threads = 1});
+  const Communicator world(MPI_COMM_WORLD);
+  const auto reducer = make_all_reducer("auto", *device, world, 64, DType::f32);
+  const SumSpeed speed = measure_sums(*reducer, world, *device, reducer->allocate(16));
+  EXPECT_GE(choose_bucket_bytes(speed), mebibyte);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,200 @@
+#include "step/gradient_sync.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cassert>
+#include <cmath>
+#include <ranges>
+#include <span>
+#include <vector>
+
+#include "step/model.hpp"
+
+namespace lockstep {
+namespace {
+
+// Writes down what it is asked.
+class RecordingReducer final : public AllReducer {
+ public:
+  Tensor allocate(std::int64_t count, DType) override {
+    values_.resize(static_cast<std::size_t>(count));
+    return {reinterpret_cast<std::byte*>(values_.data()), count * 4, Shape{count}, DType::f32, Layout::plain};
+  }
+  void start_sum(const Tensor& values) override {
+    const std::int64_t first = (values.data() - reinterpret_cast<std::byte*>(values_.data())) / 4;
+    slices.push_back({first, first + values.shape()[0]});
+  }
+  void start_rounded_sum(const Tensor& values) override {
+    start_sum(values);
+    ++rounded;
+  }
+  void wait() override { ++waits; }
+  bool needs_host() const override { return host_sums; }
+  std::string description() const override { return "recording"; }
+
+  struct Slice {
+    std::int64_t first;
+    std::int64_t end;
+  };
+  std::vector<Slice> slices;
+  int waits = 0;
+  std::size_t rounded = 0;  // slices
+  bool host_sums = false;
+
+ private:
+  std::vector<float> values_;
+};
+
+class GradientSyncTest : public testing::Test {
+ protected:
+  void SetUp() override { model_.store.allocate(reducer_.allocate(model_.store.reduced_count(), DType::f32)); }
+
+  void report_part(GradientSync& sync) {
+    for (const Parameter& parameter : std::views::reverse(model_.store.parameters())) sync.ready(parameter);
+  }
+
+  std::unique_ptr<Device> device_ = open_device({.name = "cpu", .threads = 1});
+  Model model_{*device_, {"resnet20", {32, 32, 3}, 10}};
+  RecordingReducer reducer_;
+};
+
+TEST_F(GradientSyncTest, buckets_cover_the_reduced_array_from_front_to_back) {
+  GradientSync sync(model_.store, reducer_, 64 << 10);
+  sync.begin_part(0, 1);
+  report_part(sync);
+  sync.finish();
+  ASSERT_GT(reducer_.slices.size(), 3U);
+  ASSERT_EQ(reducer_.slices.size(), sync.bucket_count());
+  std::int64_t end = 0;
+  for (const auto& slice : reducer_.slices) {
+    EXPECT_EQ(slice.first, end);
+    end = slice.end;
+  }
+  EXPECT_EQ(end, model_.store.reduced_count());
+  EXPECT_EQ(reducer_.waits, 1);
+}
+
+TEST_F(GradientSyncTest, the_last_bucket_is_small_and_carries_statistics_and_tail) {
+  constexpr std::int64_t limit = 64 << 10;
+  const GradientSync sync(model_.store, reducer_, limit);
+  const std::int64_t last = sync.bucket_bytes(sync.bucket_count() - 1);
+  EXPECT_LE(last, limit);
+  EXPECT_GT(last, (model_.store.statistics_count() + ParameterStore::tail_count) * 4);
+}
+
+TEST_F(GradientSyncTest, every_bucket_but_the_last_may_be_rounded_on_its_way) {
+  GradientSync sync(model_.store, reducer_, 64 << 10);
+  sync.begin_part(0, 1);
+  report_part(sync);
+  EXPECT_EQ(reducer_.rounded, sync.bucket_count() - 1);
+}
+
+TEST_F(GradientSyncTest, where_the_host_sums_nothing_goes_before_backward_has_ended) {
+  reducer_.host_sums = true;
+  GradientSync sync(model_.store, reducer_, 64 << 10);
+  sync.begin_part(0, 1);
+  report_part(sync);
+  EXPECT_TRUE(reducer_.slices.empty());
+  sync.finish();
+  ASSERT_EQ(reducer_.slices.size(), sync.bucket_count());
+  EXPECT_EQ(reducer_.slices.front().first, 0);
+  EXPECT_EQ(reducer_.slices.back().end, model_.store.reduced_count());
+  EXPECT_EQ(reducer_.waits, 1);
+}
+
+TEST_F(GradientSyncTest, a_bucket_goes_as_soon_as_its_last_gradient_is_ready) {
+  GradientSync sync(model_.store, reducer_, 64 << 10);
+  sync.begin_part(0, 1);
+  for (const Parameter& parameter : std::views::reverse(model_.store.parameters())) {
+    sync.ready(parameter);
+    const std::int64_t reported = parameter.offset + parameter.stored;
+    for (const auto& slice : reducer_.slices) {
+      const bool last = slice.end == model_.store.reduced_count();
+      EXPECT_TRUE(last || slice.end - 16 <= reported) << slice.end;
+    }
+  }
+  EXPECT_EQ(reducer_.slices.size(), sync.bucket_count());
+}
+
+TEST_F(GradientSyncTest, only_the_last_part_reduces_and_only_the_first_overwrites) {
+  GradientSync sync(model_.store, reducer_, 64 << 10);
+  sync.begin_part(0, 2);
+  EXPECT_EQ(sync.accumulate(), Accumulate::overwrite);
+  report_part(sync);
+  EXPECT_TRUE(reducer_.slices.empty());
+  sync.begin_part(1, 2);
+  EXPECT_EQ(sync.accumulate(), Accumulate::add);
+  report_part(sync);
+  EXPECT_EQ(reducer_.slices.size(), sync.bucket_count());
+}
+
+TEST_F(GradientSyncTest, a_bucket_larger_than_the_model_is_one_reduction) {
+  const GradientSync sync(model_.store, reducer_, std::int64_t{64} << 20);
+  // One for the small last layers, one for the rest would be two; the whole net fits the last bucket only under 1 MiB.
+  EXPECT_EQ(sync.bucket_count(), 2U);
+}
+
+TEST_F(GradientSyncTest, counts_gradients_that_overflow_and_not_what_lies_behind_them) {
+  const ParameterStore& store = model_.store;
+  const auto overflow = [&] {
+    float count = -1;
+    device_->read(store.tail(ParameterStore::tail_overflow), std::span(&count, 1));
+    return count;
+  };
+  const std::vector<float> infinity{HUGE_VALF};
+  GradientSync sync(store, reducer_, 64 << 10);
+  sync.count_overflow();
+  device_->write(infinity, store.batch_statistics().slice(0, 1));
+  device_->write(infinity, store.tail(ParameterStore::tail_loss));
+  sync.begin_part(0, 1);
+  report_part(sync);
+  EXPECT_EQ(overflow(), 0);
+  device_->write(infinity, store.gradients().slice(0, 1));
+  device_->write(infinity, store.gradients().slice(store.gradient_count() - 1, 1));
+  sync.begin_part(0, 1);
+  report_part(sync);
+  EXPECT_EQ(overflow(), 2);
+  sync.begin_part(0, 1);
+  report_part(sync);
+  EXPECT_EQ(overflow(), 2);  // anew each step
+}
+
+TEST_F(GradientSyncTest, exact_sums_add_each_part_by_itself_and_count_all_that_they_cannot_hold) {
+  const ParameterStore& store = model_.store;
+  const std::int64_t count = store.reduced_count();
+  const Tensor sums = device_->make_lasting(count, DType::i64);
+  const FixedPoint form = fixed_point_for(2);
+  GradientSync sync(store, reducer_, 64 << 10, ExactSums{sums, form});
+  std::vector<float> values(static_cast<std::size_t>(count), 0.25F);
+  for (int part = 0; part < 2; ++part) {
+    sync.begin_part(part, 2);
+    EXPECT_EQ(sync.accumulate(), Accumulate::overwrite);
+    values[7] = part == 0 ? form.limit : 1.0F;
+    values[static_cast<std::size_t>(store.gradient_count())] = part == 0 ? 1.0F : std::nanf("");  // a statistic
+    device_->write(values, store.reduced());
+    report_part(sync);
+  }
+  EXPECT_EQ(sums.as<std::int64_t>()[0], std::int64_t{1} << 39);
+  EXPECT_EQ(sums.as<std::int64_t>()[7], std::int64_t{1} << 40);
+  sync.finish();
+  std::vector<float> result(static_cast<std::size_t>(count));
+  device_->read(store.reduced(), result);
+  EXPECT_EQ(result[0], 0.5F);
+  float overflow = 0;
+  device_->read(store.tail(ParameterStore::tail_overflow), std::span(&overflow, 1));
+  EXPECT_EQ(overflow, 2);
+}
+
+using GradientSyncDeathTest = GradientSyncTest;
+
+TEST_F(GradientSyncDeathTest, a_gradient_reported_out_of_order_is_a_bug_of_ours) {
+  bool checked = false;
+  assert((checked = true));
+  if (!checked) GTEST_SKIP() << "assertions are compiled out of this build";
+  GradientSync sync(model_.store, reducer_, 64 << 10);
+  sync.begin_part(0, 1);
+  EXPECT_DEATH(sync.ready(model_.store.parameters().front()), "next_");
+}
+
+}  // namespace
+}  // namespace lockstep

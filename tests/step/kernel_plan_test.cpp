@@ -1,0 +1,65 @@
+// Kernel choices of one run in the next: measured once, then found in the plan folder.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <iterator>
+#include <string>
+
+#include "step/training_step.hpp"
+#include "support/repeating_device.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t part_size = 4;
+
+class KernelPlanTest : public testing::Test {
+ protected:
+  // A run of its own: device, step and what it chose.
+  struct Outcome {
+    PlanUse use;
+    std::string plan;
+  };
+  Outcome run(const std::string& model, const std::filesystem::path& folder) const {
+    const Session session{world_, make_repeating_device(open_device({.name = "cpu", .threads = 1})), folder};
+    const LoaderShare share{part_size * world_.size(), world_.size(), world_.rank(), 1};
+    TrainingStep step(session, {model, {32, 32, 3}, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
+    step.choose_kernels(part_size);
+    return {step.plan_use(), session.device->ops().export_plan()};
+  }
+  std::int64_t on_rank_0(std::int64_t count) const { return world_.rank() == 0 ? count : 0; }
+
+  const Communicator world_{MPI_COMM_WORLD};
+  TemporaryFolder folder_;  // each rank its own: only rank 0 shall use it
+};
+
+TEST_F(KernelPlanTest, the_second_run_measures_nothing_and_computes_as_the_first) {
+  const Outcome first = run("lenet", folder_.path());
+  const Outcome second = run("lenet", folder_.path());
+  EXPECT_EQ(first.use.recalled, 0);
+  EXPECT_EQ(first.use.measured, on_rank_0(5));  // two convolutions, three directions, but no gradient of the pictures
+  EXPECT_EQ(second.use.recalled, on_rank_0(5));
+  EXPECT_EQ(second.use.measured, 0);
+  EXPECT_EQ(second.plan, first.plan);
+}
+
+TEST_F(KernelPlanTest, another_network_leaves_the_choices_of_the_first_in_place) {
+  run("lenet", folder_.path());
+  run("convnet", folder_.path());
+  EXPECT_EQ(run("lenet", folder_.path()).use.recalled, on_rank_0(5));
+}
+
+TEST_F(KernelPlanTest, only_rank_0_writes) {
+  run("lenet", folder_.path());
+  const std::filesystem::directory_iterator files(folder_.path());
+  EXPECT_EQ(std::distance(files, std::filesystem::directory_iterator()), on_rank_0(1));
+}
+
+TEST_F(KernelPlanTest, without_a_folder_every_run_measures) {
+  run("lenet", "");
+  EXPECT_EQ(run("lenet", "").use.measured, on_rank_0(5));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,101 @@
+// Loss scaling in whole training steps. The CPU, which has no fp16, stands in for a device that has.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "step/noise.hpp"
+#include "step/training_step.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t part_size = 4;
+constexpr int parts = 2;
+constexpr SampleShape shape{32, 32, 3};
+
+// The same pictures for every part. Between the parts of a step it can put an infinity among this rank's gradients.
+class PoisoningLoader final : public Loader {
+ public:
+  explicit PoisoningLoader(const ParameterStore& store)
+      : store_(store), batch_(noise_batch(store.device(), shape, part_size, 10)) {}
+
+  const Batch& next() override {
+    if (calls_++ % parts == 1 && poisons) {
+      store_.device().write(std::vector<float>{-HUGE_VALF}, store_.gradients().slice(0, 1));
+    }
+    return batch_;
+  }
+  double waited_ms() const override { return 0; }
+
+  bool poisons = false;
+
+ private:
+  const ParameterStore& store_;
+  Batch batch_;
+  int calls_ = 0;
+};
+
+class LossScalingTest : public testing::Test {
+ protected:
+  LossScalingTest() { step_.choose_kernels(part_size); }
+
+  std::string hash() const { return step_.model().store.weights_hash(); }
+
+  const Communicator world_{MPI_COMM_WORLD};
+  const Session session_{world_, open_device({.name = "cpu", .threads = 1})};
+  const LoaderShare share_{part_size * parts * world_.size(), parts* world_.size(), parts* world_.rank(), parts};
+  TrainingStep step_{session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3};
+  PoisoningLoader loader_{step_.model().store};
+};
+
+TEST_F(LossScalingTest, without_half_precision_there_is_none) { EXPECT_FALSE(step_.loss_scale().has_value()); }
+
+TEST_F(LossScalingTest, changes_no_bit_of_what_is_learned) {
+  TrainingStep plain(session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
+  step_.scale_loss({});
+  for (int index = 0; index < 3; ++index) {
+    EXPECT_EQ(step_.run(loader_, index, 0.05).metrics.loss(), plain.run(loader_, index, 0.05).metrics.loss());
+  }
+  EXPECT_EQ(hash(), plain.model().store.weights_hash());
+  EXPECT_EQ(step_.loss_scale()->clean_steps, 3);
+}
+
+TEST_F(LossScalingTest, every_rank_skips_the_step_in_which_one_rank_overflows) {
+  step_.scale_loss({});
+  step_.run(loader_, 0, 0.05);
+  const std::string before = hash();
+  loader_.poisons = world_.rank() == world_.size() - 1;
+  EXPECT_TRUE(std::isfinite(step_.run(loader_, 1, 0.05).metrics.loss()));
+  EXPECT_EQ(hash(), before);
+  EXPECT_EQ(step_.loss_scale()->skipped_steps, 1);
+  EXPECT_EQ(step_.loss_scale()->scale, 32768.0F);
+
+  loader_.poisons = false;
+  step_.run(loader_, 2, 0.05);
+  EXPECT_NE(hash(), before);
+  EXPECT_EQ(step_.loss_scale()->skipped_steps, 1);
+  EXPECT_EQ(step_.loss_scale()->clean_steps, 1);
+  for (const std::string& other : world_.all_gather(hash())) EXPECT_EQ(other, hash());
+}
+
+TEST_F(LossScalingTest, an_overflow_that_no_scale_can_mend_is_told_on_every_rank) {
+  step_.scale_loss({1.0F, 0, 0});
+  const std::string before = hash();
+  loader_.poisons = world_.rank() == 0;
+  try {
+    step_.run(loader_, 7, 0.05);
+    FAIL() << "nothing thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.failure(), Failure::diverged);
+    EXPECT_STREQ(error.what(),
+                 "gradients overflow at step 7 without any loss scale (learning rate 0.05). Lower --lr or lengthen the "
+                 "warm-up.");
+  }
+  EXPECT_EQ(hash(), before);
+}
+
+}  // namespace
+}  // namespace lockstep

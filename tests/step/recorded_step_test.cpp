@@ -1,0 +1,174 @@
+// Steps that a device repeats instead of queueing them anew: the same gradients, whatever changes from step to step.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/watch/rank_view.hpp"
+#include "step/noise.hpp"
+#include "step/training_step.hpp"
+#include "support/hosted_cuda_device.hpp"
+#include "support/repeating_device.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr SampleShape shape{16, 16, 3};
+constexpr std::int64_t part_size = 4;
+
+// Other pictures in the same memory every time.
+class OneBatchLoader final : public Loader {
+ public:
+  explicit OneBatchLoader(Device& device)
+      : device_(device), batch_(noise_batch(device, shape, part_size, 10)), pixels_(values()) {
+    device.read(batch_.images, pixels_);
+  }
+
+  const Batch& next() override {
+    std::ranges::rotate(pixels_, pixels_.begin() + 7);
+    device_.write(pixels_, batch_.images);
+    return batch_;
+  }
+  double waited_ms() const override { return 0; }
+
+ private:
+  std::vector<float> values() const {
+    return std::vector<float>(static_cast<std::size_t>(batch_.images.shape().count()));
+  }
+
+  Device& device_;
+  Batch batch_;
+  std::vector<float> pixels_;
+};
+
+// What others see of this rank's device.
+std::optional<DeviceView> device_marks() {
+  rank_status::copy_device_marks();
+  return view_of(rank_status::record(), 0, "").device;
+}
+
+struct Case {
+  const char* model;
+  int parts;
+  bool on_gpu_kernels;
+};
+
+std::unique_ptr<Device> open(const Case& choice) {
+  return choice.on_gpu_kernels ? open_hosted_cuda_device({}) : open_device({.name = "cpu", .threads = 1});
+}
+
+class RecordedStepTest : public testing::TestWithParam<Case> {
+ protected:
+  // What each of some steps sums up, with a test between them as at an epoch's end. Without a learning rate: the update
+  // is the host's here, and not recorded.
+  std::vector<std::vector<float>> sums_of_steps(std::unique_ptr<Device> device) {
+    const Session session{world_, std::move(device)};
+    Device& on = *session.device;
+    const LoaderShare share{part_size * GetParam().parts, GetParam().parts, 0, GetParam().parts};
+    const SgdOptions sgd{.weight_decay = 0};
+    TrainingStep step(session, {GetParam().model, shape, 10}, share, {"auto", 16 << 10}, sgd, 0.1F, 3);
+    step.scale_loss({2048, 0, 0});
+    step.choose_kernels(part_size);
+    OneBatchLoader loader(on);
+    const Batch test = noise_batch(on, shape, part_size, 10);
+    std::vector<std::vector<float>> sums;
+    for (int index = 0; index < 5; ++index) {
+      if (index == 3) step.scale_loss({1024, 0, 0});  // as after an overflow
+      step.start(loader, index, 0.0);
+      step.finish();
+      std::vector<float>& reduced = sums.emplace_back(static_cast<std::size_t>(step.model().store.reduced_count()));
+      on.read(step.model().store.reduced(), reduced);
+      step.model().network->forward(test.images, Mode::evaluate);
+    }
+    EXPECT_FALSE(device_marks()) << "the host's sums are counted by the host";
+    return sums;
+  }
+
+  const Communicator world_{MPI_COMM_SELF};
+};
+
+TEST_P(RecordedStepTest, repeated_steps_sum_up_what_called_ones_do) {
+  const auto called = sums_of_steps(make_repeating_device(open(GetParam()), Recordings::called));
+  const auto repeated = sums_of_steps(make_repeating_device(open(GetParam())));
+  for (std::size_t step = 0; step < called.size(); ++step) EXPECT_EQ(repeated[step], called[step]) << "step " << step;
+  EXPECT_NE(called[1], called[0]);
+}
+
+INSTANTIATE_TEST_SUITE_P(, RecordedStepTest,
+                         testing::Values(Case{"resnet20", 1, false}, Case{"resnet20", 4, false},
+                                         Case{"lenet", 2, false}, Case{"resnet20", 2, true}),
+                         [](const auto& test) {
+                           return std::string(test.param.model) + "_" + std::to_string(test.param.parts) + "_parts" +
+                                  (test.param.on_gpu_kernels ? "_on_gpu_kernels" : "");
+                         });
+
+// The same on a GPU, update and sums included: a graph against the calls that it was made from.
+struct GraphCase {
+  const char* name;
+  DType precision;
+  int parts;
+  const char* reducer;
+};
+
+class GraphTest : public testing::TestWithParam<GraphCase> {
+ protected:
+  std::string hash_after_steps(bool graphs) {
+    const DeviceOptions options{
+        .name = "cuda", .precision = GetParam().precision, .deterministic = true, .graphs = graphs};
+    const Session session{world_, open_device(options)};
+    const LoaderShare share{part_size * GetParam().parts, GetParam().parts, 0, GetParam().parts};
+    TrainingStep step(session, {"resnet20", shape, 10}, share, {GetParam().reducer, 16 << 10}, SgdOptions{}, 0.1F, 3);
+    step.choose_kernels(part_size);
+    OneBatchLoader loader(*session.device);
+    for (int index = 0; index < steps; ++index) {
+      step.start(loader, index, 0.05 / (1 + index));
+      losses_ += step.finish().metrics.loss();
+    }
+    session.device->synchronize();
+    marked_ = device_marks();
+    buckets_ = step.sync().bucket_count();
+    return step.model().store.weights_hash() + " " + std::to_string(losses_);
+  }
+
+  static constexpr int steps = 6;
+  const Communicator world_{MPI_COMM_SELF};
+  double losses_ = 0;
+  std::optional<DeviceView> marked_;
+  std::size_t buckets_ = 0;
+};
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GraphTest);
+
+TEST_P(GraphTest, learns_what_the_calls_learn_and_the_same_again) {
+  const std::string called = hash_after_steps(false);
+  losses_ = 0;
+  const std::string repeated = hash_after_steps(true);
+  losses_ = 0;
+  EXPECT_EQ(repeated, called);
+  EXPECT_EQ(hash_after_steps(true), repeated);
+}
+
+TEST_P(GraphTest, marks_every_sum_of_the_steps_that_are_repeated_too) {
+  hash_after_steps(true);
+  ASSERT_TRUE(marked_);
+  EXPECT_EQ(marked_->marks.begun, steps * buckets_);
+  EXPECT_EQ(marked_->marks.ended, steps * buckets_);
+  EXPECT_EQ(marked_->marks.bucket, buckets_ - 1);
+  EXPECT_GT(marked_->marks.ended_ns, marked_->marks.begun_ns);
+}
+
+std::vector<GraphCase> graph_cases() {
+  if (visible_gpus().empty()) return {};
+  return {{"cuda_fp32_nccl", DType::f32, 1, "nccl"},
+          {"cuda_bf16_nccl_parts", DType::bf16, 4, "nccl"},
+          {"cuda_fp16_nccl", DType::f16, 1, "nccl"},
+          {"cuda_bf16_mpi", DType::bf16, 2, "mpi"}};
+}
+
+INSTANTIATE_TEST_SUITE_P(, GraphTest, testing::ValuesIn(graph_cases()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace lockstep

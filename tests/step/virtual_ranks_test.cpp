@@ -1,0 +1,83 @@
+// With virtual ranks the weights are the same, bit for bit, whatever the number of ranks.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "step/part_loader.hpp"
+#include "step/training_step.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int virtual_ranks = 5;  // so that most numbers of ranks carry unequal shares
+constexpr SampleShape shape{16, 16, 3};
+
+struct Case {
+  const char* model;
+  const char* reducer;
+  int bucket_kib;
+  DType precision;
+};
+
+// Hash and losses after a few steps.
+std::string learn(const Communicator& world, const Case& choice, int threads) {
+  const Session session{world, open_device({.name = "cpu", .threads = threads, .precision = choice.precision})};
+  BatchPlan batch{virtual_ranks * part_size, std::nullopt, 1, virtual_ranks};
+  const LoaderShare share = loader_share(batch, world.rank(), world.size());
+  const ReducePlan reduce{.reducer = choice.reducer, .bucket_bytes = choice.bucket_kib << 10, .sums = Sums::exact};
+  TrainingStep step(session, {choice.model, shape, 10}, share, reduce, SgdOptions{}, 0.1F, 3);
+  PartLoader loader(*session.device, shape, share);
+  std::string outcome;
+  for (int index = 0; index < 4; ++index) {
+    const Metrics metrics = step.run(loader, index, 0.05).metrics;
+    outcome += fmt::format("{} {} ", metrics.loss(), metrics.correct);
+  }
+  return outcome + step.model().store.weights_hash();
+}
+
+class VirtualRanksTest : public testing::TestWithParam<Case> {};
+
+TEST_P(VirtualRanksTest, ranks_together_learn_what_one_rank_learns_alone) {
+  const Communicator world(MPI_COMM_WORLD);
+  const std::string together = learn(world, GetParam(), 1);
+  const Case alone{GetParam().model, "mpi", 64,
+                   GetParam().precision};  // other reductions, other buckets, other threads
+  EXPECT_EQ(together, learn(Communicator(MPI_COMM_SELF), alone, 3));
+}
+
+INSTANTIATE_TEST_SUITE_P(, VirtualRanksTest,
+                         testing::Values(Case{"lenet", "shared", 16, DType::f32}, Case{"lenet", "mpi", 16, DType::f32},
+                                         Case{"resnet20", "auto", 128, DType::f32},
+                                         Case{"resnet20", "auto", 128, DType::bf16}),
+                         [](const auto& test) {
+                           return std::string(test.param.model) + "_" + test.param.reducer + "_" +
+                                  precision_name(test.param.precision);
+                         });
+
+TEST(ExactSumsTest, what_no_whole_number_holds_ends_the_training_on_every_rank) {
+  const Communicator world(MPI_COMM_WORLD);
+  const Session session{world, open_device({.name = "cpu", .threads = 1})};
+  const BatchPlan batch{virtual_ranks * part_size, std::nullopt, 1, virtual_ranks};
+  const LoaderShare share = loader_share(batch, world.rank(), world.size());
+  TrainingStep step(session, {"lenet", shape, 10}, share, {.sums = Sums::exact}, SgdOptions{}, 0.0F, 3);
+  PartLoader loader(*session.device, shape, share);
+  std::string words = "no error";
+  std::string before;
+  for (int index = 0; index < 20 && words == "no error"; ++index) {
+    before = step.model().store.weights_hash();
+    try {
+      step.run(loader, index, 1e12);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.failure(), Failure::diverged);
+      words = error.what();
+    }
+  }
+  EXPECT_TRUE(words.starts_with("gradients overflow at step ")) << words;
+  EXPECT_EQ(step.model().store.weights_hash(), before);
+  for (const std::string& other : world.all_gather(words)) EXPECT_EQ(other, words);
+}
+
+}  // namespace
+}  // namespace lockstep
