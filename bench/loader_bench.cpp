@@ -10,7 +10,7 @@
 
 #include "dataset/loading/loader.hpp"
 #include "dataset/loading/sampler.hpp"
-#include "support/small_data_set.hpp"
+#include "support/samples/small_data_set.hpp"
 
 namespace lockstep {
 namespace {

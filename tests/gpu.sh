@@ -16,10 +16,10 @@
 # 45 MiB is refused (variable LOCKSTEP_BUNDLE_MIB: another limit).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-# shellcheck source=tests/support/gpu_results.sh
-source "$root/tests/support/gpu_results.sh"
-# shellcheck source=tests/support/gpu_tests.sh
-source "$root/tests/support/gpu_tests.sh"
+# shellcheck source=tests/support/gpu/gpu_results.sh
+source "$root/tests/support/gpu/gpu_results.sh"
+# shellcheck source=tests/support/gpu/gpu_tests.sh
+source "$root/tests/support/gpu/gpu_tests.sh"
 bundle=$root/build/gpu_bundle
 tests=(ops_test norm_test layer_test layer_agreement_test golden_test whole_step_test recorded_step_test)
 programs=(step_bench make_shards train_cifar evaluate)

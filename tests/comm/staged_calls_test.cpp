@@ -10,8 +10,8 @@
 #include "comm/staged_all_reducer.hpp"
 #include "device/cuda/passes/mark_kernels.hpp"
 #include "device/cuda/side_stream.hpp"
-#include "support/hosted_cuda_device.hpp"
-#include "support/noted_cuda.hpp"
+#include "support/device/hosted_cuda_device.hpp"
+#include "support/device/noted_cuda.hpp"
 
 namespace lockstep {
 namespace {

@@ -9,7 +9,7 @@
 #include "dataset/shards/hash.hpp"
 #include "dataset/shards/shard.hpp"
 #include "dataset/shards/verify.hpp"
-#include "support/small_cifar.hpp"
+#include "support/samples/small_cifar.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {

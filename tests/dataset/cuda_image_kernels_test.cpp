@@ -7,7 +7,7 @@
 #include "device/cuda/launch/launch.hpp"
 #include "device/cuda/passes/image_kernels.hpp"
 #include "device/cuda/with_dtype.hpp"
-#include "support/cpu_fixture.hpp"
+#include "support/device/cpu_fixture.hpp"
 
 namespace lockstep::cuda {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "support/small_data_set.hpp"
+#include "support/samples/small_data_set.hpp"
 
 namespace lockstep {
 namespace {

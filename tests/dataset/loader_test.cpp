@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "dataset/loading/load_onto.hpp"
 #include "dataset/loading/sampler.hpp"
-#include "support/small_data_set.hpp"
+#include "support/samples/small_data_set.hpp"
 
 namespace lockstep {
 namespace {

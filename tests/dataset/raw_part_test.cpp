@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "device/cuda/launch/launch.hpp"
-#include "support/cpu_fixture.hpp"
-#include "support/small_data_set.hpp"
+#include "support/device/cpu_fixture.hpp"
+#include "support/samples/small_data_set.hpp"
 
 namespace lockstep {
 namespace {

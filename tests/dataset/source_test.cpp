@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "dataset/sources/sample_source.hpp"
 #include "support/mutation.hpp"
-#include "support/small_cifar.hpp"
+#include "support/samples/small_cifar.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {

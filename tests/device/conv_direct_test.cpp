@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "base/random.hpp"
-#include "support/conv_case.hpp"
+#include "support/device/conv_case.hpp"
 
 namespace lockstep::cpu {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/random.hpp"
 #include "device/cpu/conv/winograd/winograd_kernels.hpp"
-#include "support/conv_case.hpp"
+#include "support/device/conv_case.hpp"
 
 namespace lockstep::cpu {
 namespace {

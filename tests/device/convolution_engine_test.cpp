@@ -10,8 +10,8 @@
 
 #include "base/error.hpp"
 #include "device/cpu/layout/cpu_layout.hpp"
-#include "support/cpu_fixture.hpp"
-#include "support/naive_convolution.hpp"
+#include "support/device/cpu_fixture.hpp"
+#include "support/device/naive_convolution.hpp"
 
 namespace lockstep::cpu {
 namespace {

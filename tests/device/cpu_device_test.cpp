@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "support/ops_fixture.hpp"
+#include "support/device/ops_fixture.hpp"
 
 namespace lockstep {
 namespace {

@@ -11,7 +11,7 @@
 #include "device/cuda/graph_recording.hpp"
 #include "device/cuda/pinned_readback.hpp"
 #include "device/cuda/side_stream.hpp"
-#include "support/noted_cuda.hpp"
+#include "support/device/noted_cuda.hpp"
 
 namespace lockstep::cuda {
 namespace {

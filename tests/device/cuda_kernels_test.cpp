@@ -8,7 +8,7 @@
 #include "device/cuda/launch/launch.hpp"
 #include "device/cuda/norm/norm_kernels.hpp"
 #include "device/cuda/passes/flat_kernels.hpp"
-#include "support/cpu_fixture.hpp"
+#include "support/device/cpu_fixture.hpp"
 
 namespace lockstep::cuda {
 namespace {

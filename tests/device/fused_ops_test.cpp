@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/ops_fixture.hpp"
+#include "support/device/ops_fixture.hpp"
 
 namespace lockstep {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "support/cpu_fixture.hpp"
-#include "support/guarded_tensor.hpp"
+#include "support/device/cpu_fixture.hpp"
+#include "support/device/guarded_tensor.hpp"
 
 namespace lockstep::cpu {
 namespace {

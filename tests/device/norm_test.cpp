@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "support/naive_ops.hpp"
-#include "support/ops_fixture.hpp"
+#include "support/device/naive_ops.hpp"
+#include "support/device/ops_fixture.hpp"
 
 namespace lockstep {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "support/naive_ops.hpp"
-#include "support/ops_fixture.hpp"
+#include "support/device/naive_ops.hpp"
+#include "support/device/ops_fixture.hpp"
 
 namespace lockstep {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "device/cpu/conv/direct/direct_geometry.hpp"
 #include "device/host_device.hpp"
-#include "support/cpu_fixture.hpp"
+#include "support/device/cpu_fixture.hpp"
 
 namespace lockstep::cpu {
 namespace {

@@ -16,7 +16,8 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+SUPPORT = pathlib.Path(__file__).resolve().parents[1] / "support"
+sys.path[:0] = [str(SUPPORT), str(SUPPORT / "network")]
 import training  # noqa: E402
 import two_nodes  # noqa: E402
 

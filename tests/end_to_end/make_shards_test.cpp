@@ -8,7 +8,7 @@
 
 #include "base/io/file.hpp"
 #include "support/program.hpp"
-#include "support/small_cifar.hpp"
+#include "support/samples/small_cifar.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {

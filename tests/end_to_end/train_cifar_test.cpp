@@ -9,7 +9,7 @@
 
 #include "base/io/file.hpp"
 #include "support/program.hpp"
-#include "support/small_data_set.hpp"
+#include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/io/file.hpp"
-#include "support/small_checkpoint.hpp"
+#include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/words_of.hpp"
 

@@ -11,7 +11,7 @@
 #include "base/io/file.hpp"
 #include "base/io/hdf5_memory.hpp"
 #include "support/mutation.hpp"
-#include "support/small_checkpoint.hpp"
+#include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/words_of.hpp"
 

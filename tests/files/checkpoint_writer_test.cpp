@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "support/small_checkpoint.hpp"
+#include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {

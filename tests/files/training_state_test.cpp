@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "support/mutation.hpp"
-#include "support/small_checkpoint.hpp"
+#include "support/samples/small_checkpoint.hpp"
 
 namespace lockstep {
 namespace {

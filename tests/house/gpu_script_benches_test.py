@@ -8,7 +8,7 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(sys.argv.pop(1)).resolve()
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support" / "gpu"))
 
 from pretended_bundle import PEER_FIGURES, Bundle, echo, rows_of, step_bench, write  # noqa: E402: found only now
 

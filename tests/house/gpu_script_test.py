@@ -15,7 +15,7 @@ import time
 import unittest
 
 ROOT = pathlib.Path(sys.argv.pop(1)).resolve()
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support" / "gpu"))
 
 from pretended_bundle import LISTING, TESTS, Bundle, rows_of, running, step_bench, test_program, write  # noqa: E402
 

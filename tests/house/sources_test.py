@@ -3,8 +3,9 @@
 
 Every C++ file is named in the CMakeLists.txt of its folder or of one above; a header opens with a comment; no tabs, no
 spaces at line ends, a newline at the end. Long files are named; too long ones fail. In lib and apps files are opened, and
-JSON becomes text, in the few places that do it with care.
+JSON becomes text, in the few places that do it with care. No folder holds more sources than a reader takes in at once.
 """
+import collections
 import pathlib
 import re
 import shutil
@@ -13,6 +14,9 @@ import sys
 
 TEXT = {".cpp", ".hpp", ".py", ".sh", ".sbatch", ".cmake", ".txt", ".md", ".json"}
 CODE = {".cpp", ".hpp", ".py", ".sh", ".sbatch"}
+SOURCE = CODE | {".cu", ".inl", ".in"}
+ROOTS = {"apps", "bench", "data", "lib", "slurm", "tests"}
+MOST_SOURCES_OF_A_FOLDER = 30
 LONG_FILE = 300
 TOO_LONG_FILE = 400
 LONG_PUBLIC_HEADER = 120
@@ -78,10 +82,19 @@ def faults_of(path, root):
         yield f"{name}: in no CMakeLists.txt"
 
 
+def crowded_folders(paths, root):
+    of_folder = collections.Counter(path.parent.relative_to(root) for path in paths if path.suffix in SOURCE)
+    for folder, sources in sorted(of_folder.items()):
+        if folder.parts and folder.parts[0] in ROOTS and sources > MOST_SOURCES_OF_A_FOLDER:
+            yield f"{folder}: {sources} sources, more than {MOST_SOURCES_OF_A_FOLDER}: give its subjects folders of their own"
+
+
 def main(root):
     root = pathlib.Path(root).resolve()
-    files = sorted(path for path in tracked_files(root) if path.suffix in TEXT)
+    tracked = tracked_files(root)
+    files = sorted(path for path in tracked if path.suffix in TEXT)
     faults = [fault for path in files for fault in faults_of(path, root)]
+    faults += crowded_folders(tracked, root)
     for path in files:
         limit = LONG_PUBLIC_HEADER if path.suffix == ".hpp" and "lib" in path.parts else LONG_FILE
         lines = path.read_text().count("\n")

@@ -11,7 +11,7 @@
 #include "models/net_values.hpp"
 #include "models/test_net.hpp"
 #include "optim/sgd.hpp"
-#include "support/hosted_cuda_device.hpp"
+#include "support/device/hosted_cuda_device.hpp"
 
 namespace lockstep::testing {
 namespace {

@@ -9,7 +9,7 @@
 #include "models/net_values.hpp"
 #include "models/test_net.hpp"
 #include "nn/initialise.hpp"
-#include "support/hosted_cuda_device.hpp"
+#include "support/device/hosted_cuda_device.hpp"
 
 namespace lockstep::testing {
 namespace {

@@ -17,7 +17,7 @@
 #include "nn/linear.hpp"
 #include "nn/pooling.hpp"
 #include "nn/residual.hpp"
-#include "support/devices.hpp"
+#include "support/device/devices.hpp"
 
 namespace lockstep::testing {
 namespace {

@@ -9,7 +9,7 @@
 #include "nn/pooling.hpp"
 #include "nn/residual.hpp"
 #include "nn/sequential.hpp"
-#include "support/devices.hpp"
+#include "support/device/devices.hpp"
 
 namespace lockstep::testing {
 namespace {

@@ -8,7 +8,7 @@
 #include "optim/cuda_flat_passes.hpp"
 #include "optim/flat_sums.hpp"
 #include "optim/sgd_update.hpp"
-#include "support/cpu_fixture.hpp"
+#include "support/device/cpu_fixture.hpp"
 
 namespace lockstep::cuda {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "support/door.hpp"
+#include "support/network/door.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "runtime/link/link_seal.hpp"
-#include "support/door.hpp"
+#include "support/network/door.hpp"
 
 namespace lockstep {
 namespace {

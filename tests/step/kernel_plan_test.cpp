@@ -6,7 +6,7 @@
 #include <string>
 
 #include "step/training_step.hpp"
-#include "support/repeating_device.hpp"
+#include "support/device/repeating_device.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {

@@ -9,8 +9,8 @@
 #include "runtime/watch/rank_view.hpp"
 #include "step/noise.hpp"
 #include "step/training_step.hpp"
-#include "support/hosted_cuda_device.hpp"
-#include "support/repeating_device.hpp"
+#include "support/device/hosted_cuda_device.hpp"
+#include "support/device/repeating_device.hpp"
 
 namespace lockstep {
 namespace {

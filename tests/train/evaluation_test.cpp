@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "nn/initialise.hpp"
-#include "support/small_data_set.hpp"
+#include "support/samples/small_data_set.hpp"
 
 namespace lockstep {
 namespace {

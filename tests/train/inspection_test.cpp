@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "support/small_checkpoint.hpp"
-#include "support/small_data_set.hpp"
+#include "support/samples/small_checkpoint.hpp"
+#include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 #include "train/evaluation.hpp"
 #include "train/evaluation_text.hpp"

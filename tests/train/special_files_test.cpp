@@ -14,9 +14,9 @@
 #include "dataset/sources/sample_source.hpp"
 #include "files/checkpoint/checkpoint_folder.hpp"
 #include "runtime/plan_file.hpp"
-#include "support/small_checkpoint.hpp"
-#include "support/small_cifar.hpp"
-#include "support/small_data_set.hpp"
+#include "support/samples/small_checkpoint.hpp"
+#include "support/samples/small_cifar.hpp"
+#include "support/samples/small_data_set.hpp"
 #include "train/inspection.hpp"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "support/hosted_cuda_device.hpp"
+#include "support/device/hosted_cuda_device.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@
 #include "device/cuda/layout/cuda_layout.hpp"
 #include "device/cuda/passes/flat_kernels.hpp"
 #include "device/cuda/passes/kernel_ops_definitions.hpp"
-#include "support/naive_convolution.hpp"
+#include "support/device/naive_convolution.hpp"
 
 namespace lockstep {
 namespace {

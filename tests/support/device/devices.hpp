@@ -9,7 +9,7 @@
 
 #include "device/cpu/instruction_sets/instruction_set.hpp"
 #include "device/device.hpp"
-#include "support/hosted_cuda_device.hpp"
+#include "support/device/hosted_cuda_device.hpp"
 
 namespace lockstep {
 

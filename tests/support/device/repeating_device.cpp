@@ -1,4 +1,4 @@
-#include "support/repeating_device.hpp"
+#include "support/device/repeating_device.hpp"
 
 #include <functional>
 #include <map>

@@ -8,7 +8,7 @@
 
 #include "device/cpu/layout/cpu_layout.hpp"
 #include "device/tensor.hpp"
-#include "support/guarded_memory.hpp"
+#include "support/device/guarded_memory.hpp"
 
 namespace lockstep::cpu {
 

@@ -1,4 +1,4 @@
-#include "support/noted_cuda.hpp"
+#include "support/device/noted_cuda.hpp"
 
 #include <fmt/format.h>
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "device/cpu/conv/conv_kernel.hpp"
-#include "support/cpu_fixture.hpp"
-#include "support/guarded_tensor.hpp"
-#include "support/naive_convolution.hpp"
+#include "support/device/cpu_fixture.hpp"
+#include "support/device/guarded_tensor.hpp"
+#include "support/device/naive_convolution.hpp"
 
 namespace lockstep::cpu {
 

@@ -13,8 +13,8 @@
 
 #include "base/random.hpp"
 #include "device/device.hpp"
-#include "support/devices.hpp"
-#include "support/naive_ops.hpp"
+#include "support/device/devices.hpp"
+#include "support/device/naive_ops.hpp"
 
 namespace lockstep {
 

@@ -50,7 +50,7 @@ class Door {
   }};
 };
 
-// tests/support/stranger_program.cpp at a port of this machine.
+// tests/support/network/stranger_program.cpp at a port of this machine.
 class Strangers {
  public:
   Strangers(int port, int seconds, std::vector<std::string> ways)
