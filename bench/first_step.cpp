@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -18,7 +17,7 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
-#include "job/launcher.hpp"
+#include "job/job_environment.hpp"
 
 namespace lockstep {
 namespace {
@@ -92,9 +91,9 @@ nlohmann::json json_line(std::string_view output) {
 }
 
 void print_first_steps(int argc, char** argv) {
-  const std::optional<std::string> launcher = launcher_here();
-  require(!launcher, Failure::usage, "{} starts programs of one rank (this one is a rank of {}). Start it alone.", flag,
-          launcher.value_or(""));
+  const Launcher launcher = this_job().launcher;
+  require(launcher == Launcher::none, Failure::usage,
+          "{} starts programs of one rank (this one is a rank of {}). Start it alone.", flag, launcher_words(launcher));
   const Folder folder;
   const std::vector<std::string> words = words_of_child(argc, argv, folder.path() / "plans");
   const nlohmann::json cold = json_line(output_of(words, folder.path() / "cold"));

@@ -2,24 +2,16 @@
 
 #include <mpi.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdlib>
 
 #include "comm/check_mpi.hpp"
+#include "job/job_environment.hpp"
 
 namespace lockstep {
 
-bool MpiSession::launched() {
-  // mpirun and srun --mpi=pmix set the PMIX names, srun --mpi=pmi2 the PMI one. SLURM_PROCID says nothing: a batch
-  // shell has it too.
-  constexpr std::array<const char*, 4> names = {"PMIX_RANK", "PMIX_NAMESPACE", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
-  return std::any_of(names.begin(), names.end(), [](const char* name) { return std::getenv(name) != nullptr; });
-}
-
 MpiSession::MpiSession(int& argc, char**& argv) {
   // Open MPI 4.1 starts a daemon for a lone process, in case it wants to spawn others: 0.1 s, and a failure as root.
-  if (!launched()) setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+  if (!this_job().has_pmi) setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   int provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "start");
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "make its errors return");

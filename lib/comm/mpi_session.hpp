@@ -13,9 +13,6 @@ class MpiSession {
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
   ~MpiSession();
-
-  // Whether a launcher (mpirun, srun) started this process, from the environment: valid before MPI is initialised.
-  static bool launched();
 };
 
 }  // namespace lockstep

@@ -4,28 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <limits>
 #include <memory>
 
-#include "base/text/number.hpp"
-
 namespace lockstep {
 
 namespace {
-
-std::string environment(const char* name) {
-  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it
-  return value == nullptr ? "" : value;
-}
-
-// A number of Slurm's: a job, or seconds since 1970.
-std::optional<std::int64_t> number_in(const char* name) {
-  return parse_number(environment(name), NumberRange<std::int64_t>{0, std::int64_t{1} << 53});
-}
 
 std::string output_of(const std::string& command) {
   const auto close = [](FILE* pipe) { ::pclose(pipe); };
@@ -45,16 +31,15 @@ std::optional<double> parse_slurm_time(const std::string& text) {
   return time < 0 ? std::nullopt : std::optional(static_cast<double>(time));
 }
 
-std::optional<double> slurm_end_time() {
-  if (const std::optional<std::int64_t> told = number_in("SLURM_JOB_END_TIME")) return static_cast<double>(*told);
-  const std::optional<std::int64_t> job = number_in("SLURM_JOB_ID");
-  if (!job) return std::nullopt;
-  return parse_slurm_time(output_of(fmt::format("timeout 10 squeue -h -j {} -o %e 2>/dev/null", *job)));
+std::optional<double> end_time_of(const SlurmJob& job) {
+  if (job.ends_at) return static_cast<double>(*job.ends_at);
+  return parse_slurm_time(output_of(fmt::format("timeout 10 squeue -h -j {} -o %e 2>/dev/null", job.id)));
 }
 
-TimeLimit::TimeLimit(std::optional<double> limit_seconds) : seconds_(limit_seconds) {
+TimeLimit::TimeLimit(std::optional<double> limit_seconds, const std::optional<SlurmJob>& job)
+    : seconds_(limit_seconds) {
   if (seconds_) words_ = "--time-limit";
-  const std::optional<double> end = slurm_end_time();
+  const std::optional<double> end = job ? end_time_of(*job) : std::nullopt;
   if (!end) return;
   const double left = std::max(0.0, *end - static_cast<double>(std::time(nullptr)));
   if (seconds_ && *seconds_ <= left) return;

@@ -5,14 +5,15 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "job/job_environment.hpp"
 
 namespace lockstep {
 
 class TimeLimit {
  public:
-  // `limit_seconds` from now, if stated, and what Slurm says of the job that this process belongs to. May ask Slurm,
-  // which takes a moment: for one rank of a job.
-  explicit TimeLimit(std::optional<double> limit_seconds);
+  // `limit_seconds` from now, if stated, and what Slurm says of `job`. May ask Slurm, which takes a moment: for one
+  // rank of a job.
+  TimeLimit(std::optional<double> limit_seconds, const std::optional<SlurmJob>& job);
 
   double seconds_left() const;       // infinite without a limit
   const std::string& words() const;  // "--time-limit", "Slurm's time limit", or empty
@@ -23,9 +24,9 @@ class TimeLimit {
   Stopwatch watch_;
 };
 
-// Seconds since 1970 at which Slurm ends the job: SLURM_JOB_END_TIME (since 24.11), else what squeue says. Nothing
-// outside a job, without a limit, or where squeue does not answer.
-std::optional<double> slurm_end_time();
+// Seconds since 1970 at which Slurm ends the job, as the environment says, else squeue. Nothing without a limit, or
+// where squeue does not answer.
+std::optional<double> end_time_of(const SlurmJob& job);
 // What squeue prints: "2026-11-21T14:30:00", local time. Nothing for "N/A" and the like.
 std::optional<double> parse_slurm_time(const std::string& text);
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
@@ -13,7 +12,6 @@
 #include "base/log.hpp"
 #include "base/text/number.hpp"
 #include "device/device.hpp"
-#include "job/launcher.hpp"
 
 namespace lockstep {
 namespace {
@@ -59,12 +57,12 @@ void require_gpus(std::string_view asked, std::size_t wanted, std::size_t visibl
 }
 
 // mpirun spreads ranks over all nodes of an allocation.
-void require_one_node() {
-  const char* const nodes = std::getenv("SLURM_JOB_NUM_NODES");  // NOLINT(concurrency-mt-unsafe): nobody changes it
-  require(nodes == nullptr || std::string_view(nodes) == "1", Failure::usage,
+void require_one_node(const JobEnvironment& job) {
+  const std::int64_t nodes = job.slurm ? job.slurm->nodes.value_or(1) : 1;
+  require(nodes == 1, Failure::usage,
           "{} is for one node, and this job has {} (ranks would start on all of them). Use srun with one task for each "
           "GPU instead.",
-          option, nodes == nullptr ? "" : nodes);
+          option, nodes);
 }
 
 std::size_t count_visible() { return visible_gpus().size(); }
@@ -74,10 +72,10 @@ std::size_t count_visible() { return visible_gpus().size(); }
 void declare_gpus(CLI::App& app, std::string& gpus) {
   const auto check = [](const std::string& text) -> std::string {
     if (!parse_gpus(text)) return no_number_words(text, gpu_counts) + ", nor is it 'all'";
-    const std::optional<std::string> launcher = launcher_here();
-    if (!launcher) return "";
-    return fmt::format("this program is a rank of {} already (which starts one for each GPU). Leave {} out", *launcher,
-                       option);
+    const Launcher launcher = this_job().launcher;
+    if (launcher == Launcher::none) return "";
+    return fmt::format("this program is a rank of {} already (which starts one for each GPU). Leave {} out",
+                       launcher_words(launcher), option);
   };
   app.add_option(std::string(option), gpus,
                  "Started without a launcher: train on so many GPUs of this node, or on all, one rank each (by mpirun)")
@@ -86,10 +84,10 @@ void declare_gpus(CLI::App& app, std::string& gpus) {
 }
 
 std::vector<std::string> words_for_gpus(const std::vector<std::string>& words,
-                                        const std::function<std::size_t()>& count) {
+                                        const std::function<std::size_t()>& count, const JobEnvironment& job) {
   const std::string asked = value_of(words, option);
   const std::optional<std::size_t> parsed = parse_gpus(asked);
-  if (!parsed || launcher_here()) return {};
+  if (!parsed || job.launcher != Launcher::none) return {};
   const std::string device = value_of(words, "--device");
   require(device != "cpu", Failure::usage, "{} {} with --device cpu (GPUs are not used then). Leave one of them out.",
           option, asked);
@@ -97,7 +95,7 @@ std::vector<std::string> words_for_gpus(const std::vector<std::string>& words,
   const std::size_t wanted = *parsed == 0 ? visible : *parsed;
   require_gpus(asked, wanted, visible);
   if (wanted == 1) return {};
-  require_one_node();
+  require_one_node(job);
   // As many ranks as GPUs whatever the number of cores; each may use its share of all cores, as a plain start may.
   std::vector<std::string> launch = {"mpirun", "--oversubscribe", "--bind-to", "none", "-n", std::to_string(wanted)};
   const std::vector<std::string> program = without(words, option);
@@ -111,7 +109,7 @@ std::optional<int> spread_over_gpus(int argc, char** argv, const std::function<s
     std::error_code unknown;  // argv[0] may be a name that only PATH completes
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
     if (!unknown) words.at(0) = program;
-    std::vector<std::string> launch = words_for_gpus(words, count);
+    std::vector<std::string> launch = words_for_gpus(words, count, this_job());
     if (launch.empty()) return std::nullopt;
     std::vector<char*> pointers;
     pointers.reserve(launch.size() + 1);

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "job/job_environment.hpp"
+
 namespace lockstep {
 
 // Refuses what is neither a number nor `all`, and --gpus in a program that a launcher has started.
@@ -18,7 +20,7 @@ void declare_gpus(CLI::App& app, std::string& gpus);
 // program's, its path first. Throws Error(usage) where there are too few GPUs, and where mpirun would not keep to this
 // node.
 std::vector<std::string> words_for_gpus(const std::vector<std::string>& words,
-                                        const std::function<std::size_t()>& count);
+                                        const std::function<std::size_t()>& count, const JobEnvironment& job);
 
 // First thing in main, before MPI. Returns nothing where the program goes on, an exit code after a mistake, and not at
 // all where mpirun takes this process's place.

@@ -63,7 +63,7 @@ void declare_device(CLI::App& app, DeviceOptions& device) {
       "On a GPU: queue every call of a step anew instead of recording the step once");
   app.add_flag("--deterministic", device.deterministic,
                "On a GPU: the same bits in every run; no kernel is timed. --virtual-ranks does so anyway");
-  device.plan_folder = default_plan_folder();
+  device.plan_folder = default_plan_folder(this_job());
   app.add_option("--plan-folder", device.plan_folder, "Where kernel choices are kept between runs; '': nowhere")
       ->type_name("FOLDER");
   app.add_flag("--verbose", device.verbose, "Print the kernel chosen for each layer and direction");

@@ -6,7 +6,6 @@
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <memory>
@@ -23,6 +22,7 @@
 #include "base/system_failure.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/mpi_session.hpp"
+#include "job/job_environment.hpp"
 #include "launch/local_gpus.hpp"
 #include "launch/parse.hpp"
 #include "runtime/failure/crash_handler.hpp"
@@ -103,9 +103,7 @@ void introduce(const Communicator& world) {
 
 // Collective. Rank 0's environment counts: launchers may keep it from the others.
 void begin_attempt(const Communicator& world) {
-  const char* const named = std::getenv(failure_report::verdict_variable);
-  const std::string file = world.broadcast(named == nullptr || world.rank() != 0 ? "" : named, 0);
-  failure_report::set_verdict_file(file);
+  failure_report::set_verdict_file(world.broadcast(this_job().verdict_file, 0));
   if (world.rank() == 0) failure_report::begin_attempt();
 }
 

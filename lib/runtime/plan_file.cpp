@@ -4,7 +4,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -92,13 +91,6 @@ void make_folder(const fs::path& folder) {
     throw system_failure(fmt::format("cannot make the folder '{}'", folder.string()), error.value(), Access::writing);
 }
 
-// An absolute path in the environment; others are to be ignored, says the specification.
-fs::path folder_in(const char* variable) {
-  const char* const value = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): nothing here changes it
-  const fs::path folder = value == nullptr ? "" : value;
-  return folder.is_absolute() ? folder : fs::path();
-}
-
 }  // namespace
 
 PlanFile::PlanFile(const fs::path& folder, std::string conditions) : conditions_(std::move(conditions)) {
@@ -163,11 +155,8 @@ PlanUse plan_use(std::string_view known, std::string_view used) {
   return use;
 }
 
-fs::path default_plan_folder() {
-  const fs::path cache = folder_in("XDG_CACHE_HOME");
-  if (!cache.empty()) return cache / "lockstep";
-  const fs::path home = folder_in("HOME");
-  return home.empty() ? fs::path() : home / ".cache" / "lockstep";
+fs::path default_plan_folder(const JobEnvironment& job) {
+  return job.cache_folder.empty() ? fs::path() : job.cache_folder / "lockstep";
 }
 
 }  // namespace lockstep

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "job/job_environment.hpp"
+
 namespace lockstep {
 
 class PlanFile {
@@ -47,8 +49,7 @@ struct PlanUse {
 // Of the choices in `used`, those that `known` has in the same words. Both as Ops::export_plan() gives them.
 PlanUse plan_use(std::string_view known, std::string_view used);
 
-// Where plans are kept unless the user names a folder: $XDG_CACHE_HOME/lockstep, else ~/.cache/lockstep (XDG Base
-// Directory Specification 0.8); empty without a home.
-std::filesystem::path default_plan_folder();
+// Where plans are kept unless the user names a folder: `lockstep` in the user's cache; empty without one.
+std::filesystem::path default_plan_folder(const JobEnvironment& job);
 
 }  // namespace lockstep

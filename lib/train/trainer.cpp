@@ -98,7 +98,7 @@ Trainer::Trainer(const Session& session, Recipe recipe)
       evaluator_(session.world, step_.model(), test_, recipe_.loader_threads, recipe_.data_place) {
   require_same_labels(recipe_, "test", train_.manifest(), test_.manifest());
   open_validation();
-  if (session.world.rank() == 0) time_limit_.emplace(recipe_.time_limit_seconds);
+  if (session.world.rank() == 0) time_limit_.emplace(recipe_.time_limit_seconds, this_job().slurm);
   describe();
   load_weights();
   stop_start_if_asked();

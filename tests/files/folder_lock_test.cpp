@@ -107,7 +107,7 @@ TEST_F(FolderLockTest, a_process_of_this_node_that_is_stopped_loses_it_after_thr
   int status = 0;
   ::waitpid(child, &status, WUNTRACED);
   ASSERT_TRUE(WIFSTOPPED(status));
-  leave_lock_of(lock_holder_of(child));
+  leave_lock_of(lock_holder_of(child, JobEnvironment()));
   const Stopwatch watch;
   { FolderLock lock(folder_.path(), option, this_lock_holder(), beat); }
   EXPECT_GE(watch.seconds(), 0.15);
@@ -132,6 +132,17 @@ TEST_F(FolderLockTest, a_requeued_job_takes_it_from_its_earlier_run_at_once_and_
   without_slurm.job = "";
   later.job = "";
   EXPECT_EQ(fate_of(without_slurm, later), Fate::unknown);
+}
+
+TEST_F(FolderLockTest, a_holder_says_of_which_job_it_is) {
+  JobEnvironment job;
+  EXPECT_EQ(lock_holder_of(::getpid(), job).job, "");
+  job.slurm.emplace();
+  job.slurm->id = 17;
+  job.slurm->restarts = 3;
+  const LockHolder holder = lock_holder_of(::getpid(), job);
+  EXPECT_EQ(holder.job, "17");
+  EXPECT_EQ(holder.restarts, 3);
 }
 
 TEST_F(FolderLockTest, in_a_container_of_its_own_a_process_number_says_nothing) {

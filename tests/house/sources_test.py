@@ -2,8 +2,9 @@
 """Rules about the project's files that no compiler checks: sources_test.py ROOT
 
 Every C++ file is named in the CMakeLists.txt of its folder or of one above; a header opens with a comment; no tabs, no
-spaces at line ends, a newline at the end. Long files are named; too long ones fail. In lib and apps files are opened, and
-JSON becomes text, in the few places that do it with care. No folder holds more sources than a reader takes in at once.
+spaces at line ends, a newline at the end. Long files are named; too long ones fail. In lib and apps files are opened,
+JSON becomes text and the environment is read in the few places that do it with care. No folder holds more sources than a
+reader takes in at once.
 """
 import collections
 import pathlib
@@ -28,6 +29,7 @@ CAREFUL = {
         "lib/device/cpu/threads/threads.cpp", "lib/runtime/failure/failure_report.cpp", "lib/files/folder/folder_lock.cpp",
         "lib/train/metrics_log.cpp", "lib/files/tensor_file_reader.cpp"},
     re.compile(r"\.dump\("): {"lib/base/text/json_text.cpp"},
+    re.compile(r"\b(secure_)?getenv\(|\benviron\b"): {"lib/job/job_environment.cpp"},
 }
 
 
@@ -77,7 +79,7 @@ def faults_of(path, root):
         for call, places in CAREFUL.items():
             found = call.search(re.sub(r"//.*", "", text))
             if found and name.as_posix() not in places:
-                yield f"{name}: '{found.group()}' (see base/io/regular_file, partial_file and json_text)"
+                yield f"{name}: '{found.group()}' (see base/io/regular_file, partial_file, base/text/json_text and job/job_environment)"
     if path.suffix in {".cpp", ".hpp"} and not named_in_cmake(path, root):
         yield f"{name}: in no CMakeLists.txt"
 

@@ -16,22 +16,14 @@ namespace {
 
 class TimeLimitTest : public testing::Test {
  protected:
-  TimeLimitTest() : path_(::getenv("PATH")) {
-    ::unsetenv("SLURM_JOB_ID");
-    ::unsetenv("SLURM_JOB_END_TIME");
-  }
-  ~TimeLimitTest() override {
-    ::unsetenv("SLURM_JOB_ID");
-    ::unsetenv("SLURM_JOB_END_TIME");
-    ::setenv("PATH", path_.c_str(), 1);
-  }
+  TimeLimitTest() : path_(::getenv("PATH")) { job_.id = 17; }
+  ~TimeLimitTest() override { ::setenv("PATH", path_.c_str(), 1); }
   // Makes `squeue` say `words`, if it is asked for the end of job 17.
   void let_squeue_say(const std::string& words) const {
     const std::filesystem::path program = folder_.path() / "squeue";
     std::ofstream(program) << "#!/bin/sh\n[ \"$*\" = '-h -j 17 -o %e' ] && echo '" << words << "'\n";
     ::chmod(program.c_str(), 0755);
     ::setenv("PATH", (folder_.path().string() + ":" + path_).c_str(), 1);
-    ::setenv("SLURM_JOB_ID", "17", 1);
   }
   static std::string local_time(std::time_t time) {
     std::tm local{};
@@ -43,43 +35,34 @@ class TimeLimitTest : public testing::Test {
 
   TemporaryFolder folder_;
   std::string path_;
+  SlurmJob job_;
 };
 
 TEST_F(TimeLimitTest, without_a_limit_there_is_time_for_ever) {
-  const TimeLimit limit(std::nullopt);
+  const TimeLimit limit(std::nullopt, std::nullopt);
   EXPECT_TRUE(std::isinf(limit.seconds_left()));
   EXPECT_EQ(limit.words(), "");
 }
 
 TEST_F(TimeLimitTest, counts_from_its_construction) {
-  const TimeLimit limit(100.0);
+  const TimeLimit limit(100.0, std::nullopt);
   EXPECT_NEAR(limit.seconds_left(), 100, 1);
   EXPECT_EQ(limit.words(), "--time-limit");
 }
 
 TEST_F(TimeLimitTest, slurm_says_when_the_job_ends) {
-  ::setenv("SLURM_JOB_END_TIME", std::to_string(std::time(nullptr) + 500).c_str(), 1);
-  EXPECT_NEAR(TimeLimit(std::nullopt).seconds_left(), 500, 2);
-  EXPECT_EQ(TimeLimit(std::nullopt).words(), "Slurm's time limit");
-  EXPECT_EQ(TimeLimit(1000.0).words(), "Slurm's time limit");  // the earlier one counts
-  EXPECT_EQ(TimeLimit(100.0).words(), "--time-limit");
+  job_.ends_at = std::time(nullptr) + 500;
+  EXPECT_NEAR(TimeLimit(std::nullopt, job_).seconds_left(), 500, 2);
+  EXPECT_EQ(TimeLimit(std::nullopt, job_).words(), "Slurm's time limit");
+  EXPECT_EQ(TimeLimit(1000.0, job_).words(), "Slurm's time limit");  // the earlier one counts
+  EXPECT_EQ(TimeLimit(100.0, job_).words(), "--time-limit");
 }
 
-TEST_F(TimeLimitTest, where_the_environment_does_not_say_it_squeue_is_asked) {
+TEST_F(TimeLimitTest, where_the_job_does_not_say_it_squeue_is_asked) {
   let_squeue_say(local_time(std::time(nullptr) + 300));
-  EXPECT_NEAR(TimeLimit(std::nullopt).seconds_left(), 300, 2);
+  EXPECT_NEAR(TimeLimit(std::nullopt, job_).seconds_left(), 300, 2);
   let_squeue_say("N/A");
-  EXPECT_TRUE(std::isinf(TimeLimit(std::nullopt).seconds_left()));
-}
-
-TEST_F(TimeLimitTest, what_is_no_job_number_reaches_no_shell) {
-  let_squeue_say("2040-01-01T00:00:00");
-  ::setenv("SLURM_JOB_ID", "17; touch broken", 1);
-  EXPECT_EQ(slurm_end_time(), std::nullopt);
-  for (const char* text : {"soon", "nan", "0x7fffffff", "-1", "99999999999999999999", ""}) {
-    ::setenv("SLURM_JOB_END_TIME", text, 1);
-    EXPECT_EQ(slurm_end_time(), std::nullopt) << text;
-  }
+  EXPECT_TRUE(std::isinf(TimeLimit(std::nullopt, job_).seconds_left()));
 }
 
 TEST_F(TimeLimitTest, squeues_times_are_local) {

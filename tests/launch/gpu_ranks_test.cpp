@@ -14,11 +14,12 @@ namespace lockstep {
 namespace {
 
 using Words = std::vector<std::string>;
+const JobEnvironment plain_start;
 
 class GpuRanksTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_ID", "PMIX_RANK", "PMI_RANK", "SLURM_JOB_NUM_NODES"}) {
+    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_ID", "PMIX_RANK", "PMI_RANK", "SLURM_JOB_ID"}) {
       ASSERT_EQ(::unsetenv(name), 0);
     }
   }
@@ -41,15 +42,19 @@ TEST_F(GpuRanksTest, the_words_are_mpiruns_with_the_programs_own_behind) {
   const Words words = {"/bin/train", "--data", "a b", "--gpus", "all", "--epochs=3"};
   const Words launch = {"mpirun", "--oversubscribe", "--bind-to", "none", "-n",
                         "4",      "/bin/train",      "--data",    "a b",  "--epochs=3"};
-  EXPECT_EQ(words_for_gpus(words, [] { return 4; }), launch);
-  EXPECT_EQ(words_for_gpus({"/bin/train", "--gpus=4", "--data", "a b", "--epochs=3"}, [] { return 8; }), launch);
+  EXPECT_EQ(words_for_gpus(
+                words, [] { return 4; }, plain_start),
+            launch);
+  EXPECT_EQ(words_for_gpus(
+                {"/bin/train", "--gpus=4", "--data", "a b", "--epochs=3"}, [] { return 8; }, plain_start),
+            launch);
 }
 
 TEST_F(GpuRanksTest, gpus_are_not_even_counted_without_the_option) {
   const auto fail = []() -> std::size_t { throw Error("counted"); };
-  EXPECT_EQ(words_for_gpus({"/bin/train", "--epochs", "3"}, fail), Words{});
-  EXPECT_EQ(words_for_gpus({"/bin/train", "--gpus"}, fail), Words{});
-  EXPECT_EQ(words_for_gpus({"/bin/train", "--gpusx", "all"}, fail), Words{});
+  EXPECT_EQ(words_for_gpus({"/bin/train", "--epochs", "3"}, fail, plain_start), Words{});
+  EXPECT_EQ(words_for_gpus({"/bin/train", "--gpus"}, fail, plain_start), Words{});
+  EXPECT_EQ(words_for_gpus({"/bin/train", "--gpusx", "all"}, fail, plain_start), Words{});
 }
 
 TEST_F(GpuRanksTest, every_gpu_gets_a_rank) {
@@ -105,10 +110,10 @@ TEST_F(GpuRanksTest, a_rank_of_a_launcher_is_refused) {
 
 TEST_F(GpuRanksTest, several_nodes_are_refused) {
   expect_refused(
-      run(2, {"--gpus", "all"}, {{"SLURM_JOB_NUM_NODES", "2"}}),
+      run(2, {"--gpus", "all"}, {{"SLURM_JOB_ID", "17"}, {"SLURM_JOB_NUM_NODES", "2"}}),
       "--gpus is for one node, and this job has 2 (ranks would start on all of them). Use srun with one task "
       "for each GPU instead.");
-  EXPECT_EQ(run(2, {"--gpus", "all"}, {{"SLURM_JOB_NUM_NODES", "1"}}).exit_code, 0);
+  EXPECT_EQ(run(2, {"--gpus", "all"}, {{"SLURM_JOB_ID", "17"}, {"SLURM_JOB_NUM_NODES", "1"}}).exit_code, 0);
 }
 
 TEST_F(GpuRanksTest, the_cpu_is_refused) {

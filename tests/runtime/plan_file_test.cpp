@@ -190,28 +190,11 @@ TEST(PlanUseTest, counts_what_was_chosen_as_before) {
   EXPECT_EQ(plan_use(a + b, a).recalled, 1);
 }
 
-class DefaultPlanFolderTest : public testing::Test {
- protected:
-  void set(const char* cache, const char* home) {
-    put("XDG_CACHE_HOME", cache);
-    put("HOME", home);
-  }
-
- private:
-  static void put(const char* name, const char* value) {
-    ASSERT_EQ(value == nullptr ? ::unsetenv(name) : ::setenv(name, value, 1), 0);
-  }
-};
-
-TEST_F(DefaultPlanFolderTest, follows_the_environment) {
-  set("/fast/cache", "/home/ada");
-  EXPECT_EQ(default_plan_folder(), "/fast/cache/lockstep");
-  set(nullptr, "/home/ada");
-  EXPECT_EQ(default_plan_folder(), "/home/ada/.cache/lockstep");
-  set("not/absolute", "/home/ada");
-  EXPECT_EQ(default_plan_folder(), "/home/ada/.cache/lockstep");
-  set("", nullptr);
-  EXPECT_EQ(default_plan_folder(), "");
+TEST(DefaultPlanFolderTest, lies_in_the_users_cache) {
+  JobEnvironment job;
+  EXPECT_EQ(default_plan_folder(job), "");
+  job.cache_folder = "/fast/cache";
+  EXPECT_EQ(default_plan_folder(job), "/fast/cache/lockstep");
 }
 
 }  // namespace

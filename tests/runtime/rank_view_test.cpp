@@ -1,10 +1,7 @@
 #include "runtime/watch/rank_view.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <csignal>
 #include <thread>
 
 #include "base/error.hpp"
@@ -62,23 +59,6 @@ TEST(RankView, ranks_are_told_in_ranges) {
 TEST(RankView, seconds_are_told_as_finely_as_they_matter) {
   EXPECT_EQ(seconds_words(0.34), "0.3 s");
   EXPECT_EQ(seconds_words(300.4), "300 s");
-}
-
-TEST(RankView, a_stopped_process_shows_it) {
-  const pid_t process = ::fork();
-  if (process == 0) {
-    ::pause();
-    ::_exit(0);
-  }
-  ::kill(process, SIGSTOP);
-  int status = 0;
-  ::waitpid(process, &status, WUNTRACED);
-  RankView view;
-  view.process_state = process_state_of(process);
-  EXPECT_TRUE(view.is_stopped()) << view.process_state;
-  ::kill(process, SIGKILL);
-  ::waitpid(process, &status, 0);
-  EXPECT_EQ(process_state_of(process), '?');
 }
 
 RankView sample_view() {

@@ -1,21 +1,14 @@
 #include "files/folder/lock_holder.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <sstream>
 
-#include "base/error.hpp"
-#include "base/io/file.hpp"
+#include "base/process.hpp"
 #include "base/text/json_text.hpp"
-#include "base/text/number.hpp"
-#include "runtime/watch/rank_view.hpp"
 
 namespace lockstep {
 
@@ -23,31 +16,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string small_file(const std::string& path) {
-  constexpr std::size_t longest = 4096;
-  try {
-    return read_live_file(path, longest);
-  } catch (const Error&) {
-    return "";
-  }
-}
-
-// When a process started, as clock ticks of one boot of the machine (proc(5), field 22); empty if it is no more.
-std::string start_of(std::int64_t process) {
-  const std::string text = small_file(fmt::format("/proc/{}/stat", process));
-  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
-  std::string field;
-  fields >> field;  // field 3, the state
-  if (text.empty() || field == "Z" || field == "X") return "";
-  for (int number = 4; number <= 22; ++number) fields >> field;
-  std::string boot = small_file("/proc/sys/kernel/random/boot_id");
-  std::erase(boot, '\n');
-  return fmt::format("{}@{}", field, boot);
-}
-
-std::string word_of_environment(const char* name) {
-  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it
-  return value == nullptr ? "" : std::string(value).substr(0, 64);
+// When a process started; empty if it is no more.
+std::string start_of(const std::optional<ProcessStat>& stat) {
+  return stat && !stat->has_ended() ? fmt::format("{}@{}", stat->start_ticks, kernel_start()) : "";
 }
 
 std::string random_token() {
@@ -57,20 +28,20 @@ std::string random_token() {
 
 }  // namespace
 
-LockHolder this_lock_holder() { return lock_holder_of(::getpid()); }
+LockHolder this_lock_holder() { return lock_holder_of(::getpid(), this_job()); }
 
-LockHolder lock_holder_of(std::int64_t process) {
+LockHolder lock_holder_of(std::int64_t process, const JobEnvironment& job) {
   LockHolder holder;
-  holder.job = word_of_environment("SLURM_JOB_ID");
-  constexpr NumberRange<std::int64_t> restarts{0, std::int64_t{1} << 40};
-  holder.restarts = parse_number(word_of_environment("SLURM_RESTART_COUNT"), restarts).value_or(0);
+  if (job.slurm) {
+    holder.job = std::to_string(job.slurm->id);
+    holder.restarts = job.slurm->restarts;
+  }
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   holder.host = host.data();
   holder.process = process;
-  holder.start = start_of(holder.process);
-  struct stat entry {};
-  if (::stat("/proc/self/ns/pid", &entry) == 0) holder.name_space = static_cast<std::int64_t>(entry.st_ino);
+  holder.start = start_of(stat_of(holder.process));
+  holder.name_space = process_name_space();
   holder.token = random_token();
   return holder;
 }
@@ -108,9 +79,9 @@ Fate fate_of(const LockHolder& holder, const LockHolder& own) {
   if (!own.job.empty() && holder.job == own.job && holder.restarts < own.restarts) return Fate::gone;
   const bool is_near = holder.host == own.host && holder.name_space == own.name_space && own.name_space != 0;
   if (!is_near) return Fate::unknown;
-  if (start_of(holder.process) != holder.start) return Fate::gone;
-  const char state = process_state_of(static_cast<int>(holder.process));
-  return state == 'T' || state == 't' || state == '?' ? Fate::unknown : Fate::alive;
+  const std::optional<ProcessStat> stat = stat_of(holder.process);
+  if (start_of(stat) != holder.start) return Fate::gone;
+  return !stat || stat->state == 'T' || stat->state == 't' ? Fate::unknown : Fate::alive;
 }
 
 }  // namespace lockstep

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "job/job_environment.hpp"
+
 namespace lockstep {
 
 struct LockHolder {
@@ -17,8 +19,8 @@ struct LockHolder {
   std::string token;            // random: this very lock
 };
 
-// A process of this node, this one for example, with a token of its own.
-LockHolder lock_holder_of(std::int64_t process);
+// A process of this node, with a token of its own.
+LockHolder lock_holder_of(std::int64_t process, const JobEnvironment& job);
 LockHolder this_lock_holder();
 
 // One line of JSON, and back; nothing if the text is none.

@@ -21,6 +21,7 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/text/json_text.hpp"
+#include "job/job_environment.hpp"
 
 namespace lockstep::failure_report {
 namespace {

@@ -30,7 +30,6 @@ namespace lockstep::failure_report {
 // Whose failures these are. Call before any thread is started.
 void set_rank(int rank, const std::string& host);
 
-inline constexpr const char* verdict_variable = "LOCKSTEP_VERDICT";
 // Names the attempt's file; empty: none.
 void set_verdict_file(const std::filesystem::path& file);
 // One rank, before the others can fail: removes what an earlier attempt left under that name, and warns if no report

@@ -11,8 +11,7 @@
 #include <array>
 #include <memory>
 
-#include "base/error.hpp"
-#include "base/io/file.hpp"
+#include "base/process.hpp"
 
 namespace lockstep {
 namespace {
@@ -43,14 +42,8 @@ bool is_loopback(const std::string& address) { return address == "::1" || addres
 std::string network_of_this_process() {
   struct stat name_space {};
   if (::stat("/proc/thread-self/ns/net", &name_space) != 0) return "";
-  try {
-    constexpr std::size_t longest = 64;
-    std::string start_of_kernel = read_live_file("/proc/sys/kernel/random/boot_id", longest);
-    std::erase(start_of_kernel, '\n');
-    return fmt::format("{} {}", start_of_kernel, name_space.st_ino);
-  } catch (const Error&) {
-    return "";
-  }
+  const std::string kernel = kernel_start();
+  return kernel.empty() ? "" : fmt::format("{} {}", kernel, name_space.st_ino);
 }
 
 }  // namespace

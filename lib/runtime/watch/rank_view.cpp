@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "base/io/file.hpp"
 #include "base/text/json_text.hpp"
 
 namespace lockstep {
@@ -96,17 +95,6 @@ std::string rank_words(std::vector<int> ranks) {
 }
 
 std::string seconds_words(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 1 : 0); }
-
-char process_state_of(int process) {
-  try {
-    constexpr std::size_t longest = 4096;
-    const std::string text = read_live_file(fmt::format("/proc/{}/stat", process), longest);
-    const std::size_t name_end = text.rfind(") ");
-    return name_end != std::string::npos && name_end + 2 < text.size() ? text[name_end + 2] : '?';
-  } catch (const Error&) {
-    return '?';
-  }
-}
 
 std::string to_text(std::span<const RankView> views) {
   nlohmann::json all = nlohmann::json::array();

@@ -28,7 +28,7 @@ struct RankView {
   std::int64_t step = -1;            // counted from 0; -1 before the first
   std::int64_t sum = 0;              // sums of gradients begun
   std::vector<std::int32_t> shards;  // being read
-  char process_state = '?';          // as in /proc/PID/stat; '?': nobody looked
+  char process_state = '?';          // ProcessStat::state; '?': nobody looked, or it cannot be seen
   double still_seconds = 0;          // since it last got on
   std::optional<DeviceView> device;  // none: the host does the sums itself
 
@@ -46,9 +46,6 @@ std::string device_words(const DeviceView& device);
 std::string rank_words(std::vector<int> ranks);
 // "12 s", "0.3 s"
 std::string seconds_words(double seconds);
-
-// The state letter of a process, '?' where it cannot be seen.
-char process_state_of(int process);
 
 // Views as one line of text for another node, and back. `host` is that node's name. Throws Error(other) on text that no
 // rank writes.

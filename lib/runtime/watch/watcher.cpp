@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/process_end.hpp"
 #include "runtime/watch/wake.hpp"
@@ -47,12 +47,6 @@ Death describe_death(int process, int pidfd) {
   }
   const int code = WEXITSTATUS(*status);
   return {std::max(code, 1), 0, fmt::format("ended with code {} before the job was done", code)};
-}
-
-// A number of a process means something only in its own name space.
-std::int64_t process_name_space() {
-  struct stat entry {};
-  return ::stat("/proc/self/ns/pid", &entry) == 0 ? static_cast<std::int64_t>(entry.st_ino) : 0;
 }
 
 // Signals are the main thread's.
@@ -255,7 +249,7 @@ std::vector<RankView> Watcher::look_at_node(double waking_seconds) {
     if (view.device) view.device->still_seconds = watched.device_stillness.seconds();
     // The only question that costs a system call: not while all goes well.
     if (watched.is_visible && view.still_seconds > options_.hang_timeout_seconds / 2) {
-      view.process_state = process_state_of(watched.process);
+      view.process_state = stat_of(watched.process).value_or(ProcessStat{}).state;
     }
     views.push_back(std::move(view));
   }

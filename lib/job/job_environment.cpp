@@ -1,0 +1,125 @@
+#include "job/job_environment.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "base/text/number.hpp"
+
+namespace lockstep {
+namespace {
+
+class Reader {
+ public:
+  explicit Reader(const Variables& variables) : variables_(variables) {}
+
+  bool is_set(const char* name) const { return variables_(name).has_value(); }
+  std::string text(const char* name) const { return variables_(name).value_or(""); }
+  std::optional<std::int64_t> number(const char* name, NumberRange<std::int64_t> range) const {
+    return parse_number(text(name), range);
+  }
+  // An absolute path; others are to be ignored, says the specification of XDG_CACHE_HOME.
+  std::filesystem::path folder(const char* name) const {
+    const std::filesystem::path folder = text(name);
+    return folder.is_absolute() ? folder : std::filesystem::path();
+  }
+
+ private:
+  const Variables& variables_;
+};
+
+constexpr NumberRange<std::int64_t> counts{0, std::int64_t{1} << 40};
+constexpr NumberRange<std::int64_t> seconds_since_1970{0, std::int64_t{1} << 53};
+// Slurm numbers the steps that are no ranks of srun's (batch script, interactive shell, extern) down from 2^32
+// (slurm.h: SLURM_PENDING_STEP and those below it), and so it does jobs that have no number (NO_VAL).
+constexpr NumberRange<std::int64_t> slurm_numbers{0, 0xfffffff0 - 1};
+constexpr NumberRange<std::int64_t> rank_counts{1, std::int64_t{1} << 31};
+
+std::optional<SlurmJob> slurm_job_in(const Reader& environment) {
+  const std::optional<std::int64_t> id = environment.number("SLURM_JOB_ID", slurm_numbers);
+  if (!id) return std::nullopt;
+  SlurmJob job;
+  job.id = *id;
+  job.restarts = environment.number("SLURM_RESTART_COUNT", counts).value_or(0);
+  job.step = environment.number("SLURM_STEP_ID", slurm_numbers);
+  const std::optional<std::int64_t> array = environment.number("SLURM_ARRAY_JOB_ID", slurm_numbers);
+  const std::optional<std::int64_t> task = environment.number("SLURM_ARRAY_TASK_ID", slurm_numbers);
+  if (array && task) job.array_task = {*array, *task};
+  job.nodes = environment.number("SLURM_JOB_NUM_NODES", rank_counts);
+  job.node_list = environment.text("SLURM_JOB_NODELIST");
+  job.ends_at = environment.number("SLURM_JOB_END_TIME", seconds_since_1970);
+  return job;
+}
+
+Launcher launcher_in(const Reader& environment) {
+  if (!environment.text("OMPI_COMM_WORLD_SIZE").empty()) return Launcher::mpirun;
+  if (environment.number("SLURM_STEP_ID", slurm_numbers)) return Launcher::srun;
+  if (!environment.text("PMIX_RANK").empty() || !environment.text("PMI_RANK").empty()) return Launcher::pmi;
+  return Launcher::none;
+}
+
+// PMIx tells a process its rank by a variable and the number of ranks by a message only.
+std::optional<JobEnvironment::Rank> rank_in(const Reader& environment, Launcher launcher) {
+  struct Names {
+    const char* rank;
+    const char* ranks;
+  };
+  constexpr Names by_mpirun{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"};
+  constexpr Names by_srun{"SLURM_PROCID", "SLURM_NTASKS"};
+  constexpr Names by_pmi{"PMI_RANK", "PMI_SIZE"};
+  if (launcher == Launcher::none) return std::nullopt;
+  const Names names = launcher == Launcher::mpirun ? by_mpirun : launcher == Launcher::srun ? by_srun : by_pmi;
+  const std::optional<std::int64_t> ranks = environment.number(names.ranks, rank_counts);
+  if (!ranks) return std::nullopt;
+  const std::optional<std::int64_t> rank = environment.number(names.rank, {0, *ranks - 1});
+  return rank ? std::optional(JobEnvironment::Rank{*rank, *ranks}) : std::nullopt;
+}
+
+// mpirun and srun --mpi=pmix set the PMIX names, srun --mpi=pmi2 the PMI one. SLURM_PROCID says nothing: a batch shell
+// has it too.
+bool has_pmi(const Reader& environment) {
+  constexpr std::array<const char*, 4> names = {"PMIX_RANK", "PMIX_NAMESPACE", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
+  return std::ranges::any_of(names, [&](const char* name) { return environment.is_set(name); });
+}
+
+std::optional<std::string> variable(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): the first call comes before threads
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+}  // namespace
+
+std::string_view launcher_words(Launcher launcher) {
+  switch (launcher) {
+    case Launcher::none:
+      return "";
+    case Launcher::mpirun:
+      return "mpirun";
+    case Launcher::srun:
+      return "srun";
+    case Launcher::pmi:
+      return "a PMI launcher";
+  }
+  return "";
+}
+
+JobEnvironment read_job_environment(const Variables& variables) {
+  const Reader environment(variables);
+  JobEnvironment job;
+  job.launcher = launcher_in(environment);
+  job.has_pmi = has_pmi(environment);
+  job.rank = rank_in(environment, job.launcher);
+  job.slurm = slurm_job_in(environment);
+  job.verdict_file = environment.text(verdict_variable);
+  const std::filesystem::path home = environment.folder("HOME");
+  job.cache_folder = environment.folder("XDG_CACHE_HOME");
+  if (job.cache_folder.empty() && !home.empty()) job.cache_folder = home / ".cache";
+  return job;
+}
+
+const JobEnvironment& this_job() {
+  static const JobEnvironment job = read_job_environment(variable);
+  return job;
+}
+
+}  // namespace lockstep

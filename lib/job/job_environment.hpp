@@ -1,0 +1,61 @@
+// What the environment tells this process of its job: who started it, as which rank, and what Slurm said.
+//
+// Read once, before MPI starts (which adds variables of its own). Nothing else in lib or apps asks the environment
+// (tests/house holds it to that). A number that is none, or out of its range, counts as not told.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+// What made this process a rank. A batch script of Slurm's, or its shell, does not.
+enum class Launcher : std::uint8_t { none, mpirun, srun, pmi };
+
+// "mpirun", "srun", "a PMI launcher"; empty for none.
+std::string_view launcher_words(Launcher launcher);
+
+struct SlurmJob {
+  struct ArrayTask {
+    std::int64_t array = 0;  // the number of the job array, that of its first job
+    std::int64_t task = 0;   // this job's place in it
+  };
+
+  std::int64_t id = 0;
+  std::int64_t restarts = 0;            // how many times Slurm has put it back into the queue
+  std::optional<std::int64_t> step;     // srun's count; none in a batch script or a shell
+  std::optional<ArrayTask> array_task;  // none: not of a job array
+  std::optional<std::int64_t> nodes;    // that the job has
+  std::string node_list;                // in Slurm's short form: n[1-3,7]
+  std::optional<std::int64_t> ends_at;  // seconds since 1970; told since Slurm 24.11
+};
+
+// Names the file of JobEnvironment::verdict_file.
+inline constexpr const char* verdict_variable = "LOCKSTEP_VERDICT";
+
+struct JobEnvironment {
+  struct Rank {
+    std::int64_t rank = 0;
+    std::int64_t ranks = 1;
+  };
+
+  Launcher launcher = Launcher::none;
+  bool has_pmi = false;      // whether MPI finds a launcher to speak to; a step of srun without --mpi has none
+  std::optional<Rank> rank;  // as mpirun, srun or PMI counts; MPI's own answer is the one to compute with
+  std::optional<SlurmJob> slurm;
+  std::string verdict_file;            // where the job script looks for why this attempt ended
+  std::filesystem::path cache_folder;  // the user's, absolute (XDG_CACHE_HOME, else .cache in HOME); empty: none
+};
+
+// The value of a variable; nothing where it is not set.
+using Variables = std::function<std::optional<std::string>(const char* name)>;
+JobEnvironment read_job_environment(const Variables& variables);
+
+// This process's own, as it was at the first call.
+const JobEnvironment& this_job();
+
+}  // namespace lockstep

@@ -1,0 +1,61 @@
+#include "base/process.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace lockstep {
+namespace {
+
+pid_t start_waiting_process() {
+  const pid_t process = ::fork();
+  if (process == 0) {
+    ::prctl(PR_SET_NAME, ") Z 7 (");  // taken for the fields behind it, this says ended
+    ::raise(SIGSTOP);
+    ::_exit(3);
+  }
+  int status = 0;
+  ::waitpid(process, &status, WUNTRACED);
+  return process;
+}
+
+TEST(ProcessStat, shows_what_a_process_does_from_start_to_end) {
+  const pid_t process = start_waiting_process();
+  const std::optional<ProcessStat> stopped = stat_of(process);
+  ::kill(process, SIGCONT);
+  siginfo_t ignored{};
+  ::waitid(P_PID, static_cast<id_t>(process), &ignored, WEXITED | WNOWAIT);
+  const std::optional<ProcessStat> ended = stat_of(process);
+  int status = 0;
+  ASSERT_EQ(::waitpid(process, &status, 0), process);
+
+  ASSERT_TRUE(stopped && ended);
+  EXPECT_EQ(stopped->state, 'T');
+  EXPECT_FALSE(stopped->has_ended());
+  EXPECT_EQ(stopped->end_status, std::nullopt);
+  EXPECT_EQ(ended->state, 'Z');
+  EXPECT_TRUE(ended->has_ended());
+  EXPECT_EQ(ended->end_status, status);
+  EXPECT_GT(stopped->start_ticks, 0U);
+  EXPECT_EQ(ended->start_ticks, stopped->start_ticks);
+  EXPECT_FALSE(stat_of(process)) << "collected, and still there";
+}
+
+TEST(ProcessStat, a_process_that_started_later_shows_it) {
+  const std::optional<ProcessStat> own = stat_of(::getpid());
+  const std::optional<ProcessStat> parent = stat_of(::getppid());
+  ASSERT_TRUE(own && parent);
+  EXPECT_EQ(own->state, 'R');
+  EXPECT_GE(own->start_ticks, parent->start_ticks);
+}
+
+TEST(ProcessStat, numbers_of_processes_belong_to_something) {
+  EXPECT_EQ(kernel_start().size(), 36U) << kernel_start();  // a UUID
+  EXPECT_GT(process_name_space(), 0);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,141 @@
+#include "job/job_environment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace lockstep {
+namespace {
+
+JobEnvironment job_with(const std::map<std::string, std::string>& set) {
+  return read_job_environment([&](const char* name) {
+    const auto found = set.find(name);
+    return found == set.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+Launcher launcher_with(const std::map<std::string, std::string>& set) { return job_with(set).launcher; }
+
+TEST(JobEnvironmentTest, a_plain_start_tells_nothing) {
+  const JobEnvironment job = job_with({});
+  EXPECT_EQ(job.launcher, Launcher::none);
+  EXPECT_FALSE(job.has_pmi);
+  EXPECT_FALSE(job.rank);
+  EXPECT_FALSE(job.slurm);
+  EXPECT_EQ(job.verdict_file, "");
+  EXPECT_EQ(job.cache_folder, "");
+}
+
+TEST(JobEnvironmentTest, each_launcher_is_known_by_what_it_sets) {
+  EXPECT_EQ(launcher_with({{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_RANK", "0"}}), Launcher::mpirun);
+  EXPECT_EQ(launcher_with({{"SLURM_STEP_ID", "0"}, {"PMIX_RANK", "0"}}), Launcher::srun);
+  EXPECT_EQ(launcher_with({{"PMIX_RANK", "0"}}), Launcher::pmi);
+  EXPECT_EQ(launcher_with({{"PMI_RANK", "3"}}), Launcher::pmi);
+  EXPECT_EQ(launcher_words(Launcher::mpirun), "mpirun");
+  EXPECT_EQ(launcher_words(Launcher::srun), "srun");
+  EXPECT_EQ(launcher_words(Launcher::pmi), "a PMI launcher");
+  EXPECT_EQ(launcher_words(Launcher::none), "");
+}
+
+TEST(JobEnvironmentTest, a_batch_script_and_a_shell_of_slurms_are_no_ranks) {
+  for (const char* step : {"4294967291", "4294967290", "batch"}) {
+    const JobEnvironment job = job_with({{"SLURM_JOB_ID", "17"}, {"SLURM_STEP_ID", step}, {"SLURM_PROCID", "0"}});
+    EXPECT_EQ(job.launcher, Launcher::none) << step;
+    EXPECT_FALSE(job.has_pmi);
+    EXPECT_FALSE(job.rank);
+    ASSERT_TRUE(job.slurm);
+    EXPECT_FALSE(job.slurm->step);
+  }
+}
+
+TEST(JobEnvironmentTest, mpi_finds_a_launcher_where_one_of_its_variables_is_set) {
+  for (const char* name : {"PMIX_RANK", "PMIX_NAMESPACE", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+    EXPECT_TRUE(job_with({{name, ""}}).has_pmi) << name;
+  }
+  EXPECT_FALSE(job_with({{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "0"}}).has_pmi);
+}
+
+TEST(JobEnvironmentTest, ranks_are_told_by_whoever_started_them) {
+  const std::map<std::string, std::string> slurms = {
+      {"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "5"}, {"SLURM_NTASKS", "8"}};
+  const std::optional<JobEnvironment::Rank> by_srun = job_with(slurms).rank;
+  ASSERT_TRUE(by_srun);
+  EXPECT_EQ(by_srun->rank, 5);
+  EXPECT_EQ(by_srun->ranks, 8);
+  std::map<std::string, std::string> all = slurms;  // mpirun within a step of srun's
+  all.insert({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
+  const std::optional<JobEnvironment::Rank> by_mpirun = job_with(all).rank;
+  ASSERT_TRUE(by_mpirun);
+  EXPECT_EQ(by_mpirun->rank, 1);
+  EXPECT_EQ(by_mpirun->ranks, 2);
+  EXPECT_TRUE(job_with({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}).rank);
+  EXPECT_FALSE(job_with({{"PMI_RANK", "1"}, {"PMI_SIZE", "1"}}).rank) << "a rank that there cannot be";
+  EXPECT_FALSE(job_with({{"PMI_RANK", "0"}, {"PMI_SIZE", "many"}}).rank);
+  EXPECT_FALSE(job_with({{"PMIX_RANK", "0"}}).rank);
+}
+
+TEST(JobEnvironmentTest, slurm_tells_of_its_job) {
+  const JobEnvironment job = job_with({{"SLURM_JOB_ID", "17"},
+                                       {"SLURM_STEP_ID", "2"},
+                                       {"SLURM_RESTART_COUNT", "3"},
+                                       {"SLURM_ARRAY_JOB_ID", "16"},
+                                       {"SLURM_ARRAY_TASK_ID", "4"},
+                                       {"SLURM_JOB_NUM_NODES", "2"},
+                                       {"SLURM_JOB_NODELIST", "n[1-2]"},
+                                       {"SLURM_JOB_END_TIME", "1795000000"}});
+  ASSERT_TRUE(job.slurm);
+  EXPECT_EQ(job.slurm->id, 17);
+  EXPECT_EQ(job.slurm->step, 2);
+  EXPECT_EQ(job.slurm->restarts, 3);
+  ASSERT_TRUE(job.slurm->array_task);
+  EXPECT_EQ(job.slurm->array_task->array, 16);
+  EXPECT_EQ(job.slurm->array_task->task, 4);
+  EXPECT_EQ(job.slurm->nodes, 2);
+  EXPECT_EQ(job.slurm->node_list, "n[1-2]");
+  EXPECT_EQ(job.slurm->ends_at, 1795000000);
+}
+
+TEST(JobEnvironmentTest, what_slurm_does_not_tell_is_not_made_up) {
+  const JobEnvironment job = job_with({{"SLURM_JOB_ID", "17"}, {"SLURM_ARRAY_TASK_ID", "4"}});
+  ASSERT_TRUE(job.slurm);
+  EXPECT_EQ(job.slurm->restarts, 0);
+  EXPECT_FALSE(job.slurm->step);
+  EXPECT_FALSE(job.slurm->array_task);
+  EXPECT_FALSE(job.slurm->nodes);
+  EXPECT_FALSE(job.slurm->ends_at);
+  EXPECT_FALSE(job_with({{"SLURM_JOB_END_TIME", "1795000000"}}).slurm) << "a job without a number";
+}
+
+TEST(JobEnvironmentTest, what_is_no_number_counts_as_not_told) {
+  for (const char* text : {"17; touch broken", "soon", "nan", "0x7fffffff", "-1", "99999999999999999999", " 1", ""}) {
+    EXPECT_FALSE(job_with({{"SLURM_JOB_ID", text}}).slurm) << text;
+    const JobEnvironment job = job_with({{"SLURM_JOB_ID", "17"},
+                                         {"SLURM_STEP_ID", text},
+                                         {"SLURM_RESTART_COUNT", text},
+                                         {"SLURM_ARRAY_JOB_ID", "16"},
+                                         {"SLURM_ARRAY_TASK_ID", text},
+                                         {"SLURM_JOB_NUM_NODES", text},
+                                         {"SLURM_JOB_END_TIME", text}});
+    ASSERT_TRUE(job.slurm);
+    EXPECT_FALSE(job.slurm->step) << text;
+    EXPECT_EQ(job.slurm->restarts, 0) << text;
+    EXPECT_FALSE(job.slurm->array_task) << text;
+    EXPECT_FALSE(job.slurm->nodes) << text;
+    EXPECT_FALSE(job.slurm->ends_at) << text;
+  }
+  EXPECT_FALSE(job_with({{"SLURM_JOB_ID", "17"}, {"SLURM_JOB_NUM_NODES", "0"}}).slurm->nodes);
+}
+
+TEST(JobEnvironmentTest, the_verdicts_file_is_named_as_it_stands) {
+  EXPECT_EQ(job_with({{"LOCKSTEP_VERDICT", "logs/why 17.json"}}).verdict_file, "logs/why 17.json");
+}
+
+TEST(JobEnvironmentTest, the_cache_is_where_the_user_wants_it) {
+  EXPECT_EQ(job_with({{"XDG_CACHE_HOME", "/fast/cache"}, {"HOME", "/home/ada"}}).cache_folder, "/fast/cache");
+  EXPECT_EQ(job_with({{"HOME", "/home/ada"}}).cache_folder, "/home/ada/.cache");
+  EXPECT_EQ(job_with({{"XDG_CACHE_HOME", "not/absolute"}, {"HOME", "/home/ada"}}).cache_folder, "/home/ada/.cache");
+  EXPECT_EQ(job_with({{"XDG_CACHE_HOME", ""}}).cache_folder, "");
+  EXPECT_EQ(job_with({{"HOME", "relative"}}).cache_folder, "");
+}
+
+}  // namespace
+}  // namespace lockstep
