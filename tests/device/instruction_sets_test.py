@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Fails if a program uses wide vectors outside the namespaces that are compiled for them.
+"""Fails if code uses wide vectors outside the namespaces that are compiled for them.
 
 Files compiled for AVX-512 or AVX2 keep everything in lockstep::cpu::avx512 or avx2. Were an inline function from elsewhere
 compiled there, the linker could hand that copy to every caller, and the program would die on a processor without them.
 
-    instruction_sets_test.py FOLDER_OR_PROGRAM...
+    instruction_sets_test.py FOLDER_OR_FILE...
+
+Looks at programs and, in a folder, at all static libraries within: whatever copies a linker may choose from is there.
 """
 import pathlib
 import re
@@ -21,26 +23,24 @@ OWN_WIDEST = re.compile(r"^_ZT?[A-Z]*Z*N?K?8lockstep3cpu(6avx512|11avx512_bf16)"
 OWN_WIDE = re.compile(r"^_ZT?[A-Z]*Z*N?K?8lockstep3cpu(4avx2|6avx512|11avx512_bf16)")
 
 
-def programs(arguments):
+def files_of(arguments):
     for argument in map(pathlib.Path, arguments):
-        for path in sorted(argument.iterdir()) if argument.is_dir() else [argument]:
-            if path.is_file() and path.open("rb").read(4) == b"\x7fELF":
-                yield path
+        yield from sorted(argument.rglob("*.a")) if argument.is_dir() else [argument]
 
 
-def disassembly(program):
-    command = ["objdump", "--disassemble", "--no-show-raw-insn", str(program)]
+def disassembly(file):
+    command = ["objdump", "--disassemble", "--no-show-raw-insn", str(file)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace") as objdump:
         yield from objdump.stdout
     if objdump.returncode != 0:
-        sys.exit(f"objdump could not read {program}")
+        sys.exit(f"objdump could not read {file}")
 
 
-def check(program):
+def check(file):
     """Returns the symbols with vectors they must not have, and how many have AVX-512 rightly."""
     strays, at_home = {}, set()
     symbol = ""
-    for line in disassembly(program):
+    for line in disassembly(file):
         if match := SYMBOL.match(line):
             symbol = match.group(1)
         elif "%" in line and WIDE.search(line):
@@ -58,14 +58,14 @@ def main():
         return SKIPPED
     failed = False
     seen = checked = 0
-    for program in programs(sys.argv[1:]):
-        strays, at_home = check(program)
+    for file in files_of(sys.argv[1:]):
+        strays, at_home = check(file)
         checked += 1
         seen += at_home
         for symbol, instruction in strays.items():
-            print(f"{program.name}: wide vectors outside their namespace: {symbol}: {instruction}")
+            print(f"{file.name}: wide vectors outside their namespace: {symbol}: {instruction}")
         failed |= bool(strays)
-    print(f"{checked} programs, {seen} functions with AVX-512 in their own namespace")
+    print(f"{checked} files, {seen} functions with AVX-512 in their own namespace")
     if seen == 0 and not failed:
         print("no AVX-512 anywhere: this test looks at the wrong files")
         failed = True

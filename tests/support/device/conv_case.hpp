@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,8 +62,11 @@ class ConvCase {
 
   // Largest error over largest value with 1 thread; expects the same bits from 2 and 3, and nothing stray.
   double error(Direction direction, Make make) {
-    const std::string once = run(direction, make, 1);
-    EXPECT_TRUE(once == run(direction, make, 2) && once == run(direction, make, 3)) << "bits depend on threads";
+    const Outcome once = run(direction, make, 1);
+    judge(direction, once);
+    const std::string bytes = once.bytes();
+    EXPECT_TRUE(bytes == run(direction, make, 2).bytes() && bytes == run(direction, make, 3).bytes())
+        << "bits depend on threads";
     return error_;
   }
 
@@ -88,7 +93,7 @@ class ConvCase {
   std::vector<float> backward_weight(Make make, Accumulate accumulate, float before) {
     accumulate_ = accumulate;
     before_ = before;
-    run(Direction::backward_weight, make, 2);
+    judge(Direction::backward_weight, run(Direction::backward_weight, make, 2));
     accumulate_ = Accumulate::overwrite;
     return results_;
   }
@@ -98,6 +103,15 @@ class ConvCase {
   }
 
  private:
+  struct Outcome {
+    GuardedTensor result;
+    std::vector<double> sums;  // NaN where nobody wants them
+
+    std::string bytes() const {
+      return result.bytes().append(reinterpret_cast<const char*>(sums.data()), sums.size() * sizeof(double));
+    }
+  };
+
   Shape x_shape() const { return {sizes_.n, sizes_.h, sizes_.w, sizes_.conv.in_channels}; }
   Shape y_shape() const { return {sizes_.n, sizes_.out_h(), sizes_.out_w(), sizes_.conv.out_channels}; }
   std::vector<std::int64_t> dims() const {
@@ -133,33 +147,30 @@ class ConvCase {
     return values;
   }
 
-  std::string run(Direction direction, Make make, int threads) {
+  Outcome run(Direction direction, Make make, int threads) const {
+    const auto stored = static_cast<std::size_t>(whole_blocks(channels_of(direction), lanes_));
+    Outcome outcome{make_result(direction), std::vector<double>(2 * stored, std::nan(""))};
     const std::unique_ptr<ConvKernel> kernel = make(problem(direction), {set_, threads});
     if (kernel == nullptr) {
       ADD_FAILURE() << "no kernel for " << problem(direction).text();
-      return {};
+      return outcome;
     }
     const GuardedMemory scratch(kernel->scratch_bytes());
     std::memset(scratch.data(), 0xff, static_cast<std::size_t>(kernel->scratch_bytes()));
     const GuardedTensor first = direction == Direction::backward_data ? dy() : x();
     const GuardedTensor second = direction == Direction::backward_weight ? dy() : weight(weight_values_);
-    const GuardedTensor result = make_result(direction);
     const GuardedTensor gate_x = x();
     const InputNorm norm{norm_.rows.data(), norm_.activation};
-    const auto stored = static_cast<std::size_t>(whole_blocks(channels_of(direction), lanes_));
-    std::vector<double> sum_values(2 * stored, std::nan(""));
-    const OutputSums sums{sum_values.data(), sum_values.data() + stored};
-    ConvCall call{{first.data(), second.data(), result.data()}};
+    const OutputSums sums{outcome.sums.data(), outcome.sums.data() + stored};
+    ConvCall call{{first.data(), second.data(), outcome.result.data()}};
     if (has_norm_ && (direction != Direction::backward_data || wants_sums_)) call.x_norm = &norm;
     if (direction == Direction::backward_data && wants_sums_) call.gate_x = gate_x.data();
     if (wants_sums_) call.sums = &sums;
     call.accumulate = accumulate_;
     kernel->run(call, scratch.data());
-    EXPECT_TRUE(first.is_intact() && second.is_intact() && result.is_intact() && scratch.is_intact());
+    EXPECT_TRUE(first.is_intact() && second.is_intact() && outcome.result.is_intact() && scratch.is_intact());
     EXPECT_TRUE(gate_x.is_intact());
-    judge(direction, result);
-    if (wants_sums_) judge_sums(direction, sum_values);
-    return result.bytes();
+    return outcome;
   }
 
   // Of the output.
@@ -191,9 +202,13 @@ class ConvCase {
     return values;
   }
 
-  // Computed once a direction.
-  const std::vector<double>& expected(Direction direction) {
-    std::vector<double>& values = expected_[static_cast<std::size_t>(direction)];
+  // Computed once for all that makes it, however many instruction sets and precisions are held to it.
+  const std::vector<double>& expected(Direction direction) const {
+    static std::map<std::vector<std::int64_t>, std::vector<double>> known;
+    const Conv2d& conv = sizes_.conv;
+    std::vector<double>& values = known[{static_cast<std::int64_t>(direction), conv.in_channels, conv.out_channels,
+                                         conv.kernel, conv.stride, conv.padding, sizes_.n, sizes_.h, sizes_.w,
+                                         has_norm_ ? static_cast<std::int64_t>(norm_.activation) : -1}];
     if (!values.empty()) return values;
     switch (direction) {
       case Direction::forward:
@@ -206,7 +221,8 @@ class ConvCase {
     return values;
   }
 
-  void judge(Direction direction, const GuardedTensor& result) {
+  void judge(Direction direction, const Outcome& outcome) {
+    const GuardedTensor& result = outcome.result;
     const std::vector<double> values = wanted(direction);
     results_.resize(values.size());
     if (direction == Direction::backward_weight) {
@@ -220,6 +236,7 @@ class ConvCase {
       expect_same_bytes(clean, result);
     }
     error_ = largest_error(results_, values);
+    if (wants_sums_) judge_sums(direction, outcome.sums);
   }
   // What differs from the values laid out anew can only be padding, which is zero.
   static void expect_same_bytes(const GuardedTensor& clean, const GuardedTensor& result) {
@@ -251,8 +268,7 @@ class ConvCase {
   bool wants_sums_ = false;
   Accumulate accumulate_ = Accumulate::overwrite;
   float before_ = 0.5F;
-  std::array<std::vector<double>, 3> expected_;  // by direction
-  std::vector<float> results_;                   // of the last run
+  std::vector<float> results_;  // of the last run
   double error_ = 0;
   double sums_error_ = 0;
 };
