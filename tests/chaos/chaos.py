@@ -2,7 +2,7 @@
 """Does harm to trainings and tells what became of them.
 
     chaos.py                                              two ranks on this machine, a quarter of an hour
-    chaos.py --quick                                      a selection, a minute
+    chaos.py --quick                                      a selection, half a minute
     chaos.py --launcher "srun -n 4" --folder /scratch/me  in an allocation; the folder is one that all nodes see
 
 A fault has survived if the training goes on, or ends with the right code and a sentence that names the fault, and the same
@@ -81,7 +81,7 @@ def parse():
     parser.add_argument("--device", default="cpu", help="%(default)s")
     parser.add_argument("--quick", action="store_true", help="a selection of the faults")
     parser.add_argument("--only", default="", help="faults whose names contain this")
-    parser.add_argument("--write-kills", type=int, help="kills while a checkpoint is written (100, with --quick 5)")
+    parser.add_argument("--write-kills", type=int, help="kills while a checkpoint is written (100, with --quick 2)")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30), help="of steps, ranks and bytes")
     return parser.parse_args()
 
@@ -94,7 +94,7 @@ def main():
         sys.exit(f"no fault has '{options.only}' in its name (--only)")
     if not (options.programs / "train_cifar").exists():
         sys.exit(f"no train_cifar in '{options.programs}' (--programs). Build the release preset.")
-    kills = options.write_kills or (5 if options.quick else 100)
+    kills = options.write_kills or (2 if options.quick else 100)
     if options.folder:
         options.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="chaos-", dir=options.folder) as name:

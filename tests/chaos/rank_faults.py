@@ -136,7 +136,7 @@ GOES_ON = "then it goes on"
 FAULTS = [
     Fault("kill a rank", f"named within {SECONDS_TO_NAME_A_DEATH} s, {GOES_ON}", kill, quick=True),
     Fault("kill all ranks", "it goes on", kill_all),
-    Fault("stop a rank for good", f"named, 76, {GOES_ON}", stop_for_good, quick=True),
+    Fault("stop a rank for good", f"named, 76, {GOES_ON}", stop_for_good),
     Fault("stop a rank for a while", "goes on", stop_for_a_while),
     Fault("slow a rank", "goes on, and the rank is named", slow_down, quick=True),
     Fault("SIGUSR1 to a rank", f"75, {GOES_ON}", ask_to_stop(signal.SIGUSR1), quick=True),

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <filesystem>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -23,10 +25,14 @@ using testing::MatchesRegex;
 class WatcherTest : public testing::Test {
  protected:
   ProgramResult run(int ranks, int ranks_per_node, int rank, const std::string& how) const {
+    return run_in(folder_, ranks, ranks_per_node, rank, how);
+  }
+  static ProgramResult run_in(const TemporaryFolder& folder, int ranks, int ranks_per_node, int rank,
+                              const std::string& how) {
     const auto start = std::chrono::steady_clock::now();
     ProgramResult result =
         run_program(under_mpirun(ranks, {built_program("watched_program").string(), std::to_string(ranks_per_node),
-                                         std::to_string(rank), how, "2", folder_.path().string()}));
+                                         std::to_string(rank), how, "2", folder.path().string()}));
     EXPECT_FALSE(result.timed_out);
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
     return result;
@@ -34,7 +40,10 @@ class WatcherTest : public testing::Test {
 
   void remove_report() const { std::filesystem::remove(folder_.path() / "failure.json"); }
   bool has_report() const { return std::filesystem::exists(folder_.path() / "failure.json"); }
-  nlohmann::json report() const { return nlohmann::json::parse(read_file(folder_.path() / "failure.json", 1 << 16)); }
+  nlohmann::json report() const { return report_in(folder_); }
+  static nlohmann::json report_in(const TemporaryFolder& folder) {
+    return nlohmann::json::parse(read_file(folder.path() / "failure.json", 1 << 16));
+  }
   std::string sentence() const { return report()["sentence"]; }
 
  private:
@@ -121,14 +130,19 @@ TEST_F(WatcherTest, a_stopped_speaker_is_named_by_its_neighbour) {
   EXPECT_THAT(sentence(), HasSubstr("rank 2 on n2 has been stopped for "));
 }
 
+// Both are waited for at once.
 TEST_F(WatcherTest, a_node_that_says_nothing_any_more_is_named_on_both_sides) {
-  for (const int rank : {1, 0}) {
-    remove_report();
-    const ProgramResult result = run(2, 1, rank, "stop");
+  const std::array<TemporaryFolder, 2> folders;
+  const auto stop = [&](int rank) { return run_in(folders[static_cast<std::size_t>(rank)], 2, 1, rank, "stop"); };
+  std::array<std::future<ProgramResult>, 2> runs{std::async(std::launch::async, stop, 0),
+                                                 std::async(std::launch::async, stop, 1)};
+  for (const int rank : {0, 1}) {
+    const ProgramResult result = runs[static_cast<std::size_t>(rank)].get();
+    const nlohmann::json report = report_in(folders[static_cast<std::size_t>(rank)]);
     EXPECT_EQ(result.exit_code, 76) << result.errors;
-    EXPECT_EQ(report()["rank"], rank);
-    EXPECT_EQ(report()["host"], "n" + std::to_string(rank + 1));
-    EXPECT_THAT(sentence(),
+    EXPECT_EQ(report["rank"], rank);
+    EXPECT_EQ(report["host"], "n" + std::to_string(rank + 1));
+    EXPECT_THAT(report["sentence"].get<std::string>(),
                 MatchesRegex("nothing has been heard of rank " + std::to_string(rank) + " on n" +
                              std::to_string(rank + 1) + (rank == 0 ? " for 1[01] s" : " for [78]\\.[0-9] s") +
                              " \\(stopped, or cut off from the network\\)\\. Look at that "

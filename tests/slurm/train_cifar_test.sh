@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Submits slurm/train_cifar.sbatch to a real cluster of three nodes: train_cifar_test.sh BUILD_FOLDER
+# Submits slurm/train_cifar.sbatch to a real cluster of three nodes: train_cifar_test.sh BUILD_FOLDER [few]
+#
+# few: what a job is without faults, with a killed rank, in another job's folder and with a wrong option.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 programs=$(readlink -f "$1")/bin
 script=$(readlink -f "$1")/slurm/train_cifar.sbatch
+few=$([ "${2:-}" = few ] && echo 1 || echo 0)
 
 skip() { echo "skipped: $*"; exit 77; }
 fail() { echo "failed: $*"; cat "$work"/*.out 2>/dev/null; exit 1; }
@@ -85,6 +88,17 @@ expect "ExitCode=1:0"
 grep -q 'from its verdict: .*rank [23] on n2 was killed' "$work/killed.out" ||
   fail "the job does not name the rank"
 
+# A wrong option is refused before there is an output folder.
+submit wrong_option 3 "${options[@]}" --epochs many
+wait_for_end
+expect "ExitCode=2:0"
+grep -q -- 'from its verdict: .*--epochs' "$work/wrong_option.out" || fail "the verdict does not name the option"
+
+if ((few)); then
+  echo "passed: four jobs on three nodes"
+  exit
+fi
+
 # The only rank of a node is killed, or stopped: another node tells it.
 for signal in KILL STOP; do
   output=$work/alone_$signal
@@ -125,12 +139,6 @@ submit no_output 3 --data "$work/nowhere"
 wait_for_end
 expect "ExitCode=2:0"
 [ -r "$work/runs/$id/failure.json" ] || fail "no failure.json in runs/$id"
-
-# A wrong option is refused before there is an output folder.
-submit wrong_option 3 "${options[@]}" --epochs many
-wait_for_end
-expect "ExitCode=2:0"
-grep -q -- 'from its verdict: .*--epochs' "$work/wrong_option.out" || fail "the verdict does not name the option"
 
 LOCKSTEP_BIN="$work/no programs" submit no_program 3 "${options[@]}"
 wait_for_end
