@@ -27,7 +27,8 @@
 #include "launch/parse.hpp"
 #include "runtime/failure/crash_handler.hpp"
 #include "runtime/failure/failure_report.hpp"
-#include "runtime/stop/stop_signal.hpp"
+#include "runtime/stop/process_signals.hpp"
+#include "runtime/stop/stop_agreement.hpp"
 #include "runtime/watch/watcher.hpp"
 
 namespace lockstep {
@@ -122,10 +123,10 @@ void place_on_node(const Communicator& world, DeviceOptions& device) {
   }
 }
 
-Ending run_body(const Communicator& world, const Program& program, const StopSignal* stop) {
-  const Watcher watcher(world, world.node(), host_name(), {program.hang_timeout_seconds()});
+Ending run_body(const Communicator& world, const Program& program, ProcessSignals& signals) {
+  const Watcher watcher(world, world.node(), host_name(), signals, {program.hang_timeout_seconds()});
   Session session{world, nullptr};
-  session.stop = stop;
+  session.signals = &signals;
   if (std::optional<DeviceOptions> device = program.device_options()) {
     place_on_node(world, *device);
     session.device = open_device(*device);
@@ -134,19 +135,18 @@ Ending run_body(const Communicator& world, const Program& program, const StopSig
   try {
     return program.body(session);
   } catch (const Stopped& stopped) {
-    return stopped.ending;
+    return {static_cast<int>(Failure::stopped_early), stopped.sentence};
   }
 }
 
 // Collective. The exit code.
-int end_in_order(const Communicator& world, const Ending& ending) {
+int end_in_order(const Communicator& world, const Ending& ending, ProcessSignals& signals) {
   if (ending.code == 0) return 0;
   if (world.rank() == 0 && failure_report::write({ending.code, 0, ending.sentence}) &&
       ending.code != static_cast<int>(Failure::stopped_early)) {
     log::error(ending.sentence);
   }
-  // A launcher that sees the first rank end terminates the others, whose 143 would hide the code.
-  std::signal(SIGTERM, SIG_IGN);
+  signals.ignore_terminate();
   world.barrier();
   return ending.code;
 }
@@ -164,9 +164,7 @@ int run_alone(const std::function<int()>& run_all) {
 }  // namespace
 
 int run_program(int argc, char** argv, const Program& program) {
-  std::signal(SIGUSR2, SIG_IGN);  // until there is a watcher to answer it
-  std::optional<StopSignal> stop;
-  if (program.stopping == Stopping::in_order) stop.emplace();
+  ProcessSignals signals(program.stopping);
   const MpiSession mpi(argc, argv);
   const Communicator world(MPI_COMM_WORLD);
   introduce(world);
@@ -174,11 +172,10 @@ int run_program(int argc, char** argv, const Program& program) {
   const auto run_all = [&] {
     begin_attempt(world);
     if (const std::optional<int> code = parse_options(argc, argv, program.declare, world.rank())) {
-      // A launcher that sees the first rank end with 2 terminates the others, whose 143 would hide it.
-      std::signal(SIGTERM, SIG_IGN);
+      signals.ignore_terminate();
       return *code;
     }
-    return end_in_order(world, run_body(world, program, stop ? &*stop : nullptr));
+    return end_in_order(world, run_body(world, program, signals), signals);
   };
   const int code = world.size() > 1 ? run_all() : run_alone(run_all);
   failure_report::set_folder({});  // and with it the lock of the output folder

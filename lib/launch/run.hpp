@@ -37,9 +37,8 @@ concept HasHangTimeout = requires(const Options& options) {
 };
 
 // What SIGTERM, SIGUSR1 and SIGINT do to a program: end it at once, or make it stop in good order (see
-// runtime/stop/stop_signal). The latter is for one whose body asks session.stop, between its phases and in its loop; it
-// says so by a member `static constexpr Stopping stopping`.
-enum class Stopping { at_once, in_order };
+// runtime/stop/process_signals). The latter is for one whose body asks session.signals, between its phases and in its
+// loop; it says so by a member `static constexpr Stopping stopping`.
 template <class Options>
 concept SaysHowToStop = requires {
   { Options::stopping } -> std::convertible_to<Stopping>;

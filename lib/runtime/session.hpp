@@ -6,15 +6,15 @@
 
 #include "comm/communicator.hpp"
 #include "device/device.hpp"
-#include "runtime/stop/stop_signal.hpp"
+#include "runtime/stop/process_signals.hpp"
 
 namespace lockstep {
 
 struct Session {
   const Communicator& world;
   std::unique_ptr<Device> device;
-  std::filesystem::path plan_folder = {};  // for PlanFile
-  const StopSignal* stop = nullptr;        // null: the program does not stop in good order
+  std::filesystem::path plan_folder = {};   // for PlanFile
+  const ProcessSignals* signals = nullptr;  // null: nobody asks this process to stop
 };
 
 }  // namespace lockstep

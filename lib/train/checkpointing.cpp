@@ -32,7 +32,7 @@ std::shared_ptr<FolderLock> lock_of(const std::filesystem::path& folder, const s
 }  // namespace
 
 Checkpointing::Checkpointing(const Communicator& world, CheckpointPlan plan, const std::shared_ptr<FolderLock>& output,
-                             const StartStops& stops)
+                             const StopAgreement& stops)
     : plan_(std::move(plan)) {
   if (!plan_.folder.empty()) {
     stops.wait_for_rank_0([&](const std::function<void()>& look) {

@@ -12,7 +12,7 @@
 #include "files/checkpoint/checkpoint_writer.hpp"
 #include "files/folder/set_aside.hpp"
 #include "recipe/checkpoint_plan.hpp"
-#include "runtime/stop/stop_signal.hpp"
+#include "runtime/stop/stop_agreement.hpp"
 
 namespace lockstep {
 
@@ -22,7 +22,7 @@ class Checkpointing {
   // finds what to go on from, and every rank gets it. Throws Error(usage) if the folder is another training's,
   // Error(bad_data) if no checkpoint in it is whole, Stopped if `stops` ends the waiting for the folder.
   Checkpointing(const Communicator& world, CheckpointPlan plan, const std::shared_ptr<FolderLock>& output,
-                const StartStops& stops);
+                const StopAgreement& stops);
 
   // What the training goes on from; null: from the beginning.
   const Checkpoint* found() const { return found_ ? &*found_ : nullptr; }

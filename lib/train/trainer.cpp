@@ -1,6 +1,5 @@
 #include "train/trainer.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <system_error>
@@ -58,9 +57,9 @@ Recipe completed(Recipe recipe) {
 }
 
 // Collective. Every rank tells its failures in the folder from here on: it is this training's.
-std::shared_ptr<FolderLock> take_output(const Communicator& world, const StartStops& stops,
+std::shared_ptr<FolderLock> take_output(const Communicator& world, const StopAgreement& stops,
                                         const std::filesystem::path& folder) {
-  stops.stop_if_asked();
+  stops.end_start_if_asked();
   if (folder.empty()) return nullptr;
   std::shared_ptr<FolderLock> lock;
   stops.wait_for_rank_0([&](const std::function<void()>& look) {
@@ -82,10 +81,10 @@ LoaderShare share_of(const Recipe& recipe, const Checkpoint* earlier, const Comm
 
 Trainer::Trainer(const Session& session, Recipe recipe)
     : session_(session),
-      start_stops_(session.world, session.stop),
+      stops_(session.world, session.signals, recipe.time_limit_seconds),
       recipe_(completed(std::move(recipe))),
-      output_(take_output(session.world, start_stops_, recipe_.output)),
-      checkpoints_(session.world, recipe_.checkpoints, output_, start_stops_),
+      output_(take_output(session.world, stops_, recipe_.output)),
+      checkpoints_(session.world, recipe_.checkpoints, output_, stops_),
       share_(share_of(recipe_, checkpoints_.found(), session.world)),
       train_(recipe_.data / "train"),
       test_(recipe_.data / "test"),
@@ -98,7 +97,6 @@ Trainer::Trainer(const Session& session, Recipe recipe)
       evaluator_(session.world, step_.model(), test_, recipe_.loader_threads, recipe_.data_place) {
   require_same_labels(recipe_, "test", train_.manifest(), test_.manifest());
   open_validation();
-  if (session.world.rank() == 0) time_limit_.emplace(recipe_.time_limit_seconds, this_job().slurm);
   describe();
   load_weights();
   stop_start_if_asked();
@@ -183,13 +181,13 @@ Ending Trainer::fit() {
 // Returns whether the epoch was trained to its end and nobody wants to stop.
 bool Trainer::train_epoch(Loader& loader, std::int64_t epoch) {
   const std::int64_t end = (epoch + 1) * length_.steps_per_epoch;
-  for (std::int64_t step = progress_.step; step < end && step != stop_step_; ++step) {
+  for (std::int64_t step = progress_.step; step < end && !stops_.stops_before(step); ++step) {
     const Stopwatch watch;
-    ask_to_stop_in_time(step);
+    if (stops_.must_ask({checkpoints_.seconds_to_write(), step + 1 == end})) step_.request_stop();
     step_.start(loader, step, schedule_.at(step));
     progress_.step = step + 1;
     report(loader, session_.device->steps_ahead());
-    step_seconds_ = std::max(step_seconds_, watch.seconds());
+    stops_.note_step(watch.seconds());
     watch_ranks(loader, step);
     if (step + 1 == end || !checkpoints_.is_due(step + 1)) continue;
     report(loader, 0);
@@ -197,36 +195,16 @@ bool Trainer::train_epoch(Loader& loader, std::int64_t epoch) {
   }
   report(loader, 0);
   progress_.epoch = progress_.step / length_.steps_per_epoch;
-  return !stop_step_;
+  return !stops_.is_agreed();
 }
 
-// Rank 0 watches the clock for all. The time that a test takes counts where one comes next.
-void Trainer::ask_to_stop_in_time(std::int64_t step) {
-  if (has_asked_) return;
-  const bool ends_epoch = (step + 1) % length_.steps_per_epoch == 0;
-  constexpr double margin_seconds = 2;
-  const double lead_seconds =
-      2 * (checkpoints_.seconds_to_write() + step_seconds_) + margin_seconds + (ends_epoch ? last_test_seconds_ : 0);
-  if (session_.stop != nullptr && session_.stop->is_requested()) {
-    why_stopping_ = session_.stop->words();
-  } else if (time_limit_ && time_limit_->seconds_left() < lead_seconds) {
-    why_stopping_ = time_limit_->words();
-  } else {
-    return;
-  }
-  has_asked_ = true;
-  step_.request_stop();
-}
-
-// Every rank learns of a request from the results of the same step. Rank 0 may have waited for them earlier than the
-// others, for a checkpoint; all stop when the last of them must know.
 void Trainer::report(const Loader& loader, int steps_left_under_way) {
   while (step_.steps_under_way() > steps_left_under_way) {
     const StepResult result = step_.finish();
     const Position position{result.step / length_.steps_per_epoch, result.step};
     reporter_.step(position, result.metrics, result.learning_rate, loader.waited_ms());
     if (result.skipped) reporter_.skipped(position, result.loss_scale);
-    if (result.asked_to_stop && !stop_step_) stop_step_ = result.step + 1 + session_.device->steps_ahead();
+    if (result.asked_to_stop) stops_.agree(result.step, session_.device->steps_ahead());
   }
 }
 
@@ -252,7 +230,7 @@ void Trainer::test(std::int64_t epoch) {
     const Evaluation validated = validator_->evaluate();
     reporter_.validation(position, validated, validation_watch.seconds());
   }
-  last_test_seconds_ = watch.seconds();
+  stops_.note_test(watch.seconds());
   progress_.tested_step = progress_.step;
 }
 

@@ -4,15 +4,13 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 #include "dataset/dataset.hpp"
-#include "job/time_limit.hpp"
 #include "recipe/recipe.hpp"
 #include "runtime/session.hpp"
 #include "runtime/stop/ending.hpp"
-#include "runtime/stop/stop_signal.hpp"
+#include "runtime/stop/stop_agreement.hpp"
 #include "step/training_step.hpp"
 #include "train/checkpointing.hpp"
 #include "train/evaluation.hpp"
@@ -42,7 +40,6 @@ class Trainer {
   void load_weights();
 
   bool train_epoch(Loader& loader, std::int64_t epoch);
-  void ask_to_stop_in_time(std::int64_t step);
   void report(const Loader& loader, int steps_left_under_way);
   void watch_ranks(const Loader& loader, std::int64_t step);
   void test(std::int64_t epoch);
@@ -54,9 +51,8 @@ class Trainer {
   nlohmann::json summary(const std::string& weights_hash) const;
 
   const Session& session_;
-  StartStops start_stops_;
+  StopAgreement stops_;
   Stopwatch watch_;
-  std::optional<TimeLimit> time_limit_;  // rank 0
   Recipe recipe_;
   std::shared_ptr<FolderLock> output_;  // rank 0, with an output folder
   Checkpointing checkpoints_;
@@ -72,11 +68,6 @@ class Trainer {
   std::unique_ptr<Dataset> validation_;  // with a validation split
   std::unique_ptr<Evaluator> validator_;
   Progress progress_;
-  bool has_asked_ = false;                     // this rank, to stop
-  std::string why_stopping_ = "another rank";  // who was asked
-  std::optional<std::int64_t> stop_step_;      // the step before which all ranks stop
-  double step_seconds_ = 0;                    // the longest so far
-  double last_test_seconds_ = 0;
 };
 
 }  // namespace lockstep

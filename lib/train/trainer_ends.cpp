@@ -16,15 +16,15 @@ std::string Trainer::write_last_checkpoint() {
 // Collective. Between the phases of the start, before anything is changed.
 void Trainer::stop_start_if_asked() const {
   const Checkpoint* const found = checkpoints_.found();
-  start_stops_.stop_if_asked(found == nullptr
-                                 ? "nothing was begun. The same command begins it."
-                                 : fmt::format("the checkpoint of step {} stands. The same command goes on from it.",
-                                               found->state.progress.step));
+  stops_.end_start_if_asked(found == nullptr
+                                ? "nothing was begun. The same command begins it."
+                                : fmt::format("the checkpoint of step {} stands. The same command goes on from it.",
+                                              found->state.progress.step));
 }
 
 Ending Trainer::stop() {
   const std::string at =
-      fmt::format("stopped after step {} of {} ({})", progress_.step, length_.steps(), why_stopping_);
+      fmt::format("stopped after step {} of {} ({})", progress_.step, length_.steps(), stops_.reason());
   if (recipe_.checkpoints.folder.empty()) {
     return {static_cast<int>(Failure::other),
             at + " without a checkpoint (neither --checkpoints nor --output is set)."};

@@ -100,6 +100,7 @@ void play(const Communicator& world, int ranks_per_node, int rank, const std::st
 
 int main(int argc, char** argv) {
   using namespace lockstep;
+  ProcessSignals signals(Stopping::at_once);
   const MpiSession mpi(argc, argv);
   const Communicator world(MPI_COMM_WORLD);
   const int ranks_per_node = std::atoi(argv[1]);
@@ -108,6 +109,6 @@ int main(int argc, char** argv) {
   log::set_speaker(world.rank(), host);
   failure_report::set_rank(world.rank(), host);
   failure_report::set_folder(argv[5]);
-  const Watcher watcher(world, world.split(node_number, world.rank()), host, {std::atof(argv[4])});
+  const Watcher watcher(world, world.split(node_number, world.rank()), host, signals, {std::atof(argv[4])});
   play(world, ranks_per_node, std::atoi(argv[2]), argv[3]);
 }

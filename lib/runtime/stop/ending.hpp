@@ -10,9 +10,4 @@ struct Ending {
   std::string sentence;  // why, for failure.json; rank 0's counts
 };
 
-// What all ranks throw together to end so from within a constructor; run() takes it.
-struct Stopped {
-  Ending ending;
-};
-
 }  // namespace lockstep

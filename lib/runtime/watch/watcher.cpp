@@ -62,8 +62,10 @@ std::thread start_deaf(const std::function<void()>& work) {
 
 }  // namespace
 
-Watcher::Watcher(const Communicator& world, const Communicator& node, std::string host, const WatchOptions& options)
+Watcher::Watcher(const Communicator& world, const Communicator& node, std::string host, ProcessSignals& signals,
+                 const WatchOptions& options)
     : host_(std::move(host)),
+      signals_(signals),
       options_(options),
       world_size_(world.size()),
       node_rank_(node.rank()),
@@ -73,8 +75,7 @@ Watcher::Watcher(const Communicator& world, const Communicator& node, std::strin
   find_ranks(world, node);
   rank_status::move_to(&board_.status(node_rank_));
   failure_report::share({&board_.told(), &board_.status(node_rank_).code});
-  wake_on_signal(SIGUSR2, wake_, Wake::say_where);
-  if (world_size_ > 1) wake_on_signal(SIGTERM, wake_, Wake::terminate);
+  signals_.start_waking(wake_, world_size_ > 1 ? WokenBy::where_and_terminate : WokenBy::where_only);
   thread_ = start_deaf([this] { watch(); });
 }
 
@@ -84,7 +85,7 @@ Watcher::~Watcher() {
   wake(wake_, Wake::stop);
   thread_.join();
   link_.leave();
-  ignore_wakes();
+  signals_.stop_waking();
   rank_status::move_to(nullptr);
 }
 
@@ -146,7 +147,7 @@ void Watcher::watch() {
       return true;
     });
     look_for_deaths_elsewhere(since_terminate_ ? NodeLink::Urgency::last_chance : NodeLink::Urgency::may_wait);
-    if (since_terminate_ && terminate_only_wakes()) end_by_terminate();
+    if (since_terminate_ && signals_.terminate_only_wakes()) end_by_terminate();
     look_around();
   }
 }
@@ -183,7 +184,7 @@ void Watcher::end_by_terminate() {
   if (!all_are_told_to_end() && since_terminate_->seconds() < patience) return;
   if (node_is_told_to_end()) board_.status(node_rank_).code = done;  // nobody's death
   if (!std::exchange(has_left_, true)) link_.leave();
-  ignore_wakes();
+  signals_.stop_waking();
   ::kill(::getpid(), SIGTERM);
 }
 
@@ -274,7 +275,7 @@ void Watcher::end_job(int code, int signal, const Finding& finding) {
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
   // The others need not look for a cause of this end.
-  if (since_terminate_ && terminate_only_wakes()) link_.leave();
+  if (since_terminate_ && signals_.terminate_only_wakes()) link_.leave();
   board_.status(node_rank_).code = code;
   ::_exit(code);
 }

@@ -16,6 +16,7 @@
 #include "base/io/descriptor.hpp"
 #include "comm/communicator.hpp"
 #include "runtime/link/node_link.hpp"
+#include "runtime/stop/process_signals.hpp"
 #include "runtime/watch/hang.hpp"
 #include "runtime/watch/node_board.hpp"
 #include "runtime/watch/rank_view.hpp"
@@ -35,9 +36,10 @@ class Watcher {
   //
   // SIGTERM, which launchers send to survivors, ends a rank when the cause is told, or when all ranks of the job know
   // that each of them was sent one, so that none has died; but after two seconds at the latest. The first survivor to
-  // end may cost the others their lives: mpirun then no longer waits with SIGKILL. Where a StopSignal stands SIGTERM
-  // ends nobody, and makes the watcher look.
-  Watcher(const Communicator& world, const Communicator& node, std::string host, const WatchOptions& options);
+  // end may cost the others their lives: mpirun then no longer waits with SIGKILL. Where `signals`,
+  // which outlive this, note SIGTERM it ends nobody, and makes the watcher look.
+  Watcher(const Communicator& world, const Communicator& node, std::string host, ProcessSignals& signals,
+          const WatchOptions& options);
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
   // Says that this rank is done; it may end now, and no longer watches.
@@ -70,6 +72,7 @@ class Watcher {
   [[noreturn]] void end_job(int code, int signal, const Finding& finding);
 
   std::string host_;
+  ProcessSignals& signals_;
   WatchOptions options_;
   int world_size_;
   int node_rank_;

@@ -1,0 +1,64 @@
+#include "runtime/stop/stop_agreement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/log.hpp"
+#include "job/job_environment.hpp"
+
+namespace lockstep {
+
+StopAgreement::StopAgreement(const Communicator& world, const ProcessSignals* signals,
+                             std::optional<double> time_limit_seconds)
+    : world_(world), signals_(signals) {
+  if (world.rank() == 0) time_limit_.emplace(time_limit_seconds, this_job().slurm);
+}
+
+void StopAgreement::end_start_if_asked(const std::string& outcome) const {
+  const int asked = static_cast<int>(std::lround(world_.max(signals_ == nullptr ? 0 : signals_->request())));
+  if (asked == 0) return;
+  const std::string sentence = fmt::format("stopped before the first step ({}): {}", words_of_signal(asked), outcome);
+  log::info(sentence);
+  throw Stopped{sentence};
+}
+
+void StopAgreement::wait_for_rank_0(const Work& work) const {
+  const auto waits_on = [this](double rank_0_waits) { return world_.max(rank_0_waits) > 0; };
+  if (world_.rank() != 0) {
+    while (waits_on(0)) end_start_if_asked();
+    return;
+  }
+  work([&] {
+    waits_on(1);
+    end_start_if_asked();
+  });
+  waits_on(0);
+}
+
+void StopAgreement::note_step(double seconds) { step_seconds_ = std::max(step_seconds_, seconds); }
+
+void StopAgreement::note_test(double seconds) { test_seconds_ = seconds; }
+
+bool StopAgreement::must_ask(const ToFinish& left) {
+  if (has_asked_) return false;
+  constexpr double margin_seconds = 2;
+  const double lead_seconds =
+      2 * (left.checkpoint_seconds + step_seconds_) + margin_seconds + (left.test_follows ? test_seconds_ : 0);
+  if (signals_ != nullptr && signals_->is_stop_requested()) {
+    reason_ = words_of_signal(signals_->request());
+  } else if (time_limit_ && time_limit_->seconds_left() < lead_seconds) {
+    reason_ = time_limit_->words();
+  } else {
+    return false;
+  }
+  has_asked_ = true;
+  return true;
+}
+
+void StopAgreement::agree(std::int64_t step, int steps_ahead) {
+  if (!stop_step_) stop_step_ = step + 1 + steps_ahead;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,103 @@
+// How ranks agree to stop: before their work begins, and between steps.
+#include "runtime/stop/stop_agreement.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <functional>
+#include <string>
+
+namespace lockstep {
+namespace {
+
+class StopAgreementTest : public testing::Test {
+ protected:
+  bool is_last() const { return world_.rank() == world_.size() - 1; }
+  // With what words `work` ended this rank's start; empty: it did not.
+  static std::string end_of_start(const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const Stopped& stopped) {
+      return stopped.sentence;
+    }
+    return "";
+  }
+
+  Communicator world_{MPI_COMM_WORLD};
+  ProcessSignals signals_{Stopping::in_order};
+  StopAgreement stops_{world_, &signals_, std::nullopt};
+};
+
+TEST_F(StopAgreementTest, a_start_goes_on_where_nobody_is_asked) {
+  EXPECT_EQ(end_of_start([&] { stops_.end_start_if_asked("nothing was begun. The same command begins it."); }), "");
+  EXPECT_NO_THROW(StopAgreement(world_, nullptr, std::nullopt).end_start_if_asked());
+}
+
+TEST_F(StopAgreementTest, a_request_to_one_rank_ends_the_start_of_all_with_its_words) {
+  if (is_last()) ::raise(SIGUSR1);
+  EXPECT_EQ(end_of_start([&] { stops_.end_start_if_asked("nothing was begun. The same command begins it."); }),
+            "stopped before the first step (SIGUSR1): nothing was begun. The same command begins it.");
+}
+
+TEST_F(StopAgreementTest, what_rank_0_waits_for_is_waited_for) {
+  bool done = false;
+  stops_.wait_for_rank_0([&](const std::function<void()>& look) {
+    for (int i = 0; i < 3; ++i) look();
+    done = true;
+  });
+  EXPECT_EQ(done, world_.rank() == 0);
+}
+
+// Rank 0 waited for half a minute to know whose a lock was, and the others for rank 0, deaf to whoever asked them.
+TEST_F(StopAgreementTest, a_request_to_any_rank_ends_the_waiting_of_all) {
+  int looks = 0;
+  if (is_last()) ::raise(SIGTERM);
+  const StopAgreement::Work work = [&](const std::function<void()>& look) {
+    for (; looks < 1000; ++looks) look();
+  };
+  EXPECT_EQ(end_of_start([&] { stops_.wait_for_rank_0(work); }),
+            "stopped before the first step (SIGTERM): nothing was changed. The same command starts again.");
+  EXPECT_LT(looks, 1000);
+}
+
+TEST_F(StopAgreementTest, who_was_sent_a_signal_asks_the_others_once_and_knows_why) {
+  EXPECT_FALSE(stops_.must_ask({}));
+  EXPECT_EQ(stops_.reason(), "another rank");
+  ::raise(SIGUSR1);
+  EXPECT_TRUE(stops_.must_ask({}));
+  EXPECT_FALSE(stops_.must_ask({}));
+  EXPECT_EQ(stops_.reason(), "SIGUSR1");
+}
+
+TEST_F(StopAgreementTest, all_stop_before_the_step_that_a_device_ahead_has_not_begun) {
+  EXPECT_FALSE(stops_.is_agreed());
+  stops_.agree(7, 2);
+  EXPECT_TRUE(stops_.is_agreed());
+  EXPECT_FALSE(stops_.stops_before(8));
+  EXPECT_FALSE(stops_.stops_before(9));
+  EXPECT_TRUE(stops_.stops_before(10));
+  stops_.agree(8, 2);
+  EXPECT_TRUE(stops_.stops_before(10)) << "the first results that say so count";
+}
+
+// 1000 s are left: what has to be done before them decides.
+TEST_F(StopAgreementTest, rank_0_asks_while_there_is_time_for_a_step_a_checkpoint_and_a_test) {
+  const auto asks = [&](double step_seconds, double test_seconds, const StopAgreement::ToFinish& left) {
+    StopAgreement stops(world_, nullptr, 1000);
+    stops.note_step(step_seconds);
+    stops.note_step(0.5 * step_seconds);
+    stops.note_test(test_seconds);
+    const bool must_ask = stops.must_ask(left);
+    EXPECT_EQ(stops.reason(), must_ask ? "--time-limit" : "another rank");
+    return must_ask;
+  };
+  const bool is_rank_0 = world_.rank() == 0;
+  EXPECT_FALSE(asks(490, 0, {}));
+  EXPECT_EQ(asks(500, 0, {}), is_rank_0);
+  EXPECT_EQ(asks(300, 0, {.checkpoint_seconds = 200}), is_rank_0);
+  EXPECT_FALSE(asks(300, 500, {}));
+  EXPECT_EQ(asks(300, 500, {.test_follows = true}), is_rank_0);
+}
+
+}  // namespace
+}  // namespace lockstep
