@@ -4,7 +4,7 @@
     safety_costs.py                      all, a quarter of an hour on two idle cores
     safety_costs.py --only checkpoints --pairs 3
 
-Each pair is two runs, one behind the other; the cost is the median of the pairs' ratios of training time, with its 95 %
+Each pair is two runs, one after the other; the cost is the median of the pairs' ratios of training time, with its 95 %
 bootstrap interval. Tests of the model do not count. Prints a table for bench/README.md.
 """
 import argparse

@@ -26,7 +26,7 @@ using namespace lockstep;
 
 namespace {
 
-// Whether to measure what the step's convolutions alone would allow, behind the steps.
+// Whether to measure what the step's convolutions alone would allow, after the steps.
 enum class Bound { none, convolutions };
 
 struct StepBenchOptions {

@@ -53,7 +53,7 @@ class NcclCommunicator {
   ncclComm_t handle() const { return comm_; }
 
   // Waits until the call that gave `code` has done its part on the host; every call of a nonblocking communicator may
-  // return before that, and only then may an event be recorded behind it.
+  // return before that, and only then may an event be recorded after it.
   void complete(ncclResult_t code, std::string_view task) {
     const ncclResult_t result = poll(code);
     if (result == ncclSuccess) return;

@@ -45,7 +45,7 @@ class Dataset {
 
   Manifest manifest_;
   std::vector<std::unique_ptr<OpenShard>> shards_;
-  std::vector<std::int64_t> first_sample_;  // of each shard, and behind them the number of all samples
+  std::vector<std::int64_t> first_sample_;  // of each shard, and after them the number of all samples
 };
 
 }  // namespace lockstep

@@ -62,7 +62,7 @@ class FusedOps {
   // Of an x without norm: dx = its gradient, or dx += it.
   virtual void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
                                   Accumulate accumulate) = 0;
-  // Of an x with a norm: dz, its gradient behind the activation, with the gradients of the norm's weights. The rows
+  // Of an x with a norm: dz, its gradient after the activation, with the gradients of the norm's weights. The rows
   // then hold what norm_gradient needs.
   virtual void conv_norm_backward(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const NormedMap& x,
                                   const NormGradient& gradient, const Tensor& dz) = 0;

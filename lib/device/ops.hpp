@@ -49,7 +49,7 @@ struct NormWeights {
 struct NormSaved {
   Tensor mean;
   Tensor inverse_deviation;  // 1 / sqrt(biased variance + epsilon)
-  Tensor gate = {};          // where a ReLU behind a residual let through
+  Tensor gate = {};          // where a ReLU after a residual let through
 };
 
 // Where the gradient of softmax cross-entropy goes: d_logits = scale * loss_scale[0] * (softmax - target). Not wanted
@@ -91,10 +91,10 @@ class Ops {
   virtual void norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
                           const Tensor& running_variance, const Tensor& residual, Activation activation,
                           const Tensor& y) = 0;
-  // What the gate of a ReLU behind a residual takes; 0: this device keeps none, and reads y.
+  // What the gate of a ReLU after a residual takes; 0: this device keeps none, and reads y.
   virtual std::int64_t gate_bytes(const Shape&) const { return 0; }
   // `y` may be empty where there was no residual or is a gate. dx may alias dy. `d_residual` (empty without residual)
-  // gets dy behind the activation and may alias dy, but not dx.
+  // gets dy after the activation and may alias dy, but not dx.
   virtual void norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
                              Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                              const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) = 0;

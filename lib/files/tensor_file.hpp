@@ -18,7 +18,7 @@ namespace lockstep {
 
 inline constexpr const char* root_group = "/";
 
-// The last line of a file, behind HDF5's own bytes: says what hash all bytes before it have, so that nothing damaged
+// The last line of a file, after HDF5's own bytes: says what hash all bytes before it have, so that nothing damaged
 // need reach HDF5. Readers that do not know it are not disturbed by it.
 std::string hash_line(std::span<const std::byte> bytes_before);
 

@@ -38,7 +38,7 @@ std::string versions_text() {
   return text;
 }
 
-// CLI11 would read whatever stands behind a flag: --tf32=0x1 for yes, --tf32=on-the-gpu for nothing at all.
+// CLI11 would read whatever stands after a flag: --tf32=0x1 for yes, --tf32=on-the-gpu for nothing at all.
 void refuse_values_of_flags(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_items_expected_max() == 0) option->disable_flag_override();

@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-// conv1 6@5x5, pool, conv2 16@5x5, pool, fc1 120, fc2 84, fc3 classes; ReLU behind all but the last.
+// conv1 6@5x5, pool, conv2 16@5x5, pool, fc1 120, fc2 84, fc3 classes; ReLU after all but the last.
 std::unique_ptr<Layer> make_lenet(const ModelOptions& options, const LayerContext& context);
 
 // Twice (convolution 5x5 with bias, norm, ReLU, pool) with 16 and 32 channels, then fc.

@@ -3,7 +3,7 @@
 //   x         [n, h, w, in]
 //   scale     [out]           "weight" of the norm, initially 1
 //   shift     [out]           "bias" of the norm, initially 0
-//   residual  [n, h', w', out]  optional, added behind the norm
+//   residual  [n, h', w', out]  optional, added after the norm
 //   y         [n, h', w', out]
 //
 // Where the device offers FusedOps, units that follow each other leave norm and activation to the next one, which
@@ -36,7 +36,7 @@ class ConvNormAct final : public Layer {
   Tensor forward(const Tensor& x, Mode mode) override { return forward({{x}}, Tensor(), mode); }
   Tensor backward(const Tensor& dy, GradientSink& sink) override;
 
-  // With something to add behind the norm. `residual` may be empty.
+  // With something to add after the norm. `residual` may be empty.
   Tensor forward(const UnitOutput& x, const Tensor& residual, Mode mode);
   // For a forward with residual: `dy` is overwritten with the residual's gradient. Returns what backward_between takes,
   // or the gradient of x where nothing was pending.

@@ -183,7 +183,7 @@ std::string ParameterStore::weights_hash() const {
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);
   XXH3_64bits_reset(state.get());
   for (const Entry& entry : entries()) {
-    // The terminating zero keeps a name apart from the dims behind it.
+    // The terminating zero keeps a name apart from the dims after it.
     XXH3_64bits_update(state.get(), entry.name.c_str(), entry.name.size() + 1);
     XXH3_64bits_update(state.get(), entry.dims.data(), entry.dims.size() * sizeof(entry.dims[0]));
     XXH3_64bits_update(state.get(), entry.values.data(), entry.values.size() * sizeof(float));

@@ -58,7 +58,7 @@ struct Statistic {
 
 class ParameterStore {
  public:
-  // Elements behind the statistics, for values that ride along with the last bucket.
+  // Elements after the statistics, for values that ride along with the last bucket.
   enum Tail : std::int64_t { tail_loss, tail_correct, tail_overflow, tail_stop, tail_spare, tail_count = 16 };
 
   explicit ParameterStore(Device& device) : device_(device) {}

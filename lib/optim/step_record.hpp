@@ -17,7 +17,7 @@ enum class Verdict : std::uint8_t {
   overflowed_unscaled,  // a gradient overflowed though the loss is not scaled: nothing is left to try
 };
 
-// fp32 values as they lie in a StepRecord's tensor, the tail of the reduced array behind them.
+// fp32 values as they lie in a StepRecord's tensor, the tail of the reduced array after them.
 enum StepField : std::int64_t {
   step_learning_rate,
   step_loss_scale,      // of the next step; 1 without loss scaling

@@ -157,7 +157,7 @@ StepResult TrainingStep::finish() {
   under_way_.pop_front();
   if (!oldest.record->has_arrived()) rank_status::enter(Phase::reducing);
   while (!oldest.record->has_arrived()) {
-    reducer_->check();  // behind a sum that has failed nothing arrives
+    reducer_->check();  // after a sum that has failed nothing arrives
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   const std::span<const float> values = oldest.record->values();

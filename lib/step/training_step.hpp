@@ -64,7 +64,7 @@ class TrainingStep {
   int steps_under_way() const { return static_cast<int>(under_way_.size()); }
   StepResult run(Loader& loader, std::int64_t step, double learning_rate);  // start() and finish()
 
-  // What finish() says behind a loss that is not finite, or nothing. Every rank asks for it.
+  // What finish() says after a loss that is not finite, or nothing. Every rank asks for it.
   void advise_with(std::function<std::string()> advice) { advice_ = std::move(advice); }
 
   // Tells every rank, through the results of the next step, that this one was asked to stop. Call between two steps.

@@ -13,7 +13,7 @@ namespace {
 pid_t start_waiting_process() {
   const pid_t process = ::fork();
   if (process == 0) {
-    ::prctl(PR_SET_NAME, ") Z 7 (");  // taken for the fields behind it, this says ended
+    ::prctl(PR_SET_NAME, ") Z 7 (");  // taken for the fields after it, this says ended
     ::raise(SIGSTOP);
     ::_exit(3);
   }

@@ -16,7 +16,7 @@ def some_shard(case, data):
 
 
 def flip_sample(shard):
-    """In the samples, behind HDF5's own structures: the first page of the file."""
+    """In the samples, after HDF5's own structures: the first page of the file."""
     flip_byte(shard, random.randrange(PAGE, shard.stat().st_size))
 
 

@@ -41,7 +41,7 @@ TEST_F(StagedCallsTest, the_devices_part_of_a_sum_is_its_copy_to_the_host_betwee
   for (const std::int64_t first : {0, 32}) reducer_->start_sum(values.slice(first, 32));
   const std::vector<std::string> started = calls();
   ASSERT_EQ(started.size(), 14U) << testing::PrintToString(started);
-  EXPECT_THAT(std::vector(started.begin() + 1, started.begin() + 7),  // behind the making of an event
+  EXPECT_THAT(std::vector(started.begin() + 1, started.begin() + 7),  // after the making of an event
               ElementsAre(StartsWith("cudaEventRecord("), StartsWith("cudaStreamWaitEvent("),
                           StartsWith("cudaLaunchKernel(1 block"), StartsWith("cudaMemcpyAsync(128"),
                           StartsWith("cudaLaunchKernel(1 block"), StartsWith("cudaEventRecord(")));

@@ -65,7 +65,7 @@ class NormTest : public OpsTest {
       for (const Shortcut shortcut : {Shortcut::none, Shortcut::residual}) check(activation, shortcut);
   }
 
-  // All four gradients by formula (Ioffe and Szegedy 2015); dz = dy behind the activation.
+  // All four gradients by formula (Ioffe and Szegedy 2015); dz = dy after the activation.
   struct Gradients {
     Values dx, dz, d_scale, d_shift;
   };

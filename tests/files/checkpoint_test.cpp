@@ -34,7 +34,7 @@ class CheckpointTest : public testing::Test {
   void write(const Checkpoint& checkpoint) const {
     write_file_atomically(path_, std::span<const std::byte>(checkpoint_image(checkpoint)));
   }
-  // Everything behind "checkpoint '<path>' is damaged or not a checkpoint: ".
+  // Everything after "checkpoint '<path>' is damaged or not a checkpoint: ".
   std::string damage() const {
     const std::string words = words_of(Failure::bad_data, [&] { read_checkpoint(path_); });
     const std::string start = "checkpoint '" + path_.string() + "' is damaged or not a checkpoint: ";

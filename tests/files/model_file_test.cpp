@@ -32,7 +32,7 @@ class ModelFileTest : public testing::Test {
   void SetUp() override { std::filesystem::create_directories(folder_); }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // Everything behind "model file '<path>' is damaged or not a model file: ".
+  // Everything after "model file '<path>' is damaged or not a model file: ".
   std::string damage() const {
     const std::string words = words_of(Failure::bad_data, [&] { read_model_file(path_); });
     const std::string start = "model file '" + path_.string() + "' is damaged or not a model file: ";

@@ -21,7 +21,7 @@ class Ladder(unittest.TestCase):
         return bundle, bundle.run("benches", "--seconds", "60")
 
     def verdict(self, fault):
-        """The verdict, and what a bench behind it was started with."""
+        """The verdict, and what a bench after it was started with."""
         bundle, done = self.benches(fault)
         self.assertEqual(done.returncode, 1, done.stderr)
         last = next(call for call in bundle.calls() if "--model resnet18" in call)

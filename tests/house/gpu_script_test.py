@@ -66,7 +66,7 @@ class TestsPart(unittest.TestCase):
         self.assertEqual(self.rows["whole_step_test"], "FAILED: 0 of 4 passed; exit code 0, without a word")
         self.assertEqual(self.rows["whole_step_test, the rest one by one"], "0 passed, 4 failed, 0 left out")
 
-    def test_a_crash_behind_the_last_test_is_told(self):
+    def test_a_crash_after_the_last_test_is_told(self):
         self.assertIn("FAILED: 4 of 4 passed; ended by SIGABRT", self.rows["recorded_step_test"])
 
     def test_leaves_a_table_and_a_log(self):

@@ -29,7 +29,7 @@ std::string_view take_digits(std::string_view& text) {
   return digits;
 }
 
-// The number behind an `e`, bounded: beyond that every type overflows, or has nothing but 0.
+// The number after an `e`, bounded: beyond that every type overflows, or has nothing but 0.
 std::optional<std::int64_t> take_exponent(std::string_view& text) {
   constexpr std::int64_t bound = 1'000'000'000;
   const bool negative = text.starts_with('-');

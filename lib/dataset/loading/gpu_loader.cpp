@@ -20,7 +20,7 @@ std::int64_t sample_bytes(const Dataset& dataset) {
   return shape.height * shape.width * shape.channels;
 }
 
-// Views, pixels and labels of a part, one behind another, in host memory or on the GPU.
+// Views, pixels and labels of a part, one after another, in host memory or on the GPU.
 struct PartLayout {
   PartLayout(const LoaderSource& source, PixelSource pixels)
       : places(source.places),

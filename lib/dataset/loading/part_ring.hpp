@@ -21,7 +21,7 @@ template <typename Part>
 class PartRing {
  public:
   // Fills part number 0, 1, 2, ...; called by several threads at once, for different parts. What it throws, next()
-  // throws, behind the parts that were whole.
+  // throws, after the parts that were whole.
   using Fill = std::function<void(std::int64_t part, Part& memory)>;
 
   // `make` gives the memory of one part.

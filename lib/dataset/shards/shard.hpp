@@ -49,7 +49,7 @@ class ShardReader {
 
   std::filesystem::path path_;
   MappedFile file_;
-  MappingGuard guard_;  // behind the mapping: it must go first
+  MappingGuard guard_;  // after the mapping: it must go first
   std::int64_t samples_;
   std::size_t image_bytes_;
   const std::uint8_t* images_ = nullptr;

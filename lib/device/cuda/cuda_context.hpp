@@ -13,7 +13,7 @@ struct CudaContext {
 };
 
 // fp32 memory for the duration of one operation. A block given back while work on it is queued is safe: whoever gets it
-// next queues behind, on the same stream.
+// next queues after it, on the same stream.
 inline Tensor scratch(const CudaContext& context, std::int64_t count) {
   return {context.arena.allocate(count * size_of(DType::f32)), Shape{count}, DType::f32, Layout::plain};
 }

@@ -24,8 +24,8 @@ struct LibraryContext {
   Verbosity verbosity;
 };
 
-// Memory for the duration of one operation. Given back while work on it is queued: whoever gets it next queues behind,
-// on the same stream.
+// Memory for the duration of one operation. Given back while work on it is queued: whoever gets it next queues after
+// it, on the same stream.
 inline Tensor scratch_bytes(Arena& arena, std::int64_t bytes) {
   return {arena.allocate(std::max(bytes, Arena::alignment)), Shape{bytes}, DType::u8, Layout::plain};
 }

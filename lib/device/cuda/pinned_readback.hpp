@@ -1,4 +1,4 @@
-// Values that travel into pinned host memory of their own, with an event behind them.
+// Values that travel into pinned host memory of their own, with an event after them.
 #pragma once
 
 #include "device/cuda/side_stream.hpp"

@@ -17,7 +17,7 @@ class SumMarker {
   SumMarker& operator=(const SumMarker&) = delete;
   ~SumMarker();
 
-  // Stream-ordered: right before what sums the next bucket of a step, and right behind it.
+  // Stream-ordered: right before what sums the next bucket of a step, and right after it.
   void begin();
   void end();
   // The next bucket is the first of another step.

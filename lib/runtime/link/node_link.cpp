@@ -202,8 +202,9 @@ std::optional<Finding> NodeLink::find_death(Urgency urgency) const {
   return std::nullopt;
 }
 
-// Who hears nobody may be the one that is cut off, and a file system of its own may carry its report nevertheless. So
-// rank 0 speaks first, if it still hears a node or there is but one to hear; then the others, who hear rank 0 alone.
+// A node that hears nobody may itself be the one that is cut off from the network, and its report may reach the disk
+// nevertheless. So rank 0 speaks first, if it still hears a node or there is but one to hear; then the others, who hear
+// rank 0 alone.
 double NodeLink::turn_seconds(double silence_seconds) const {
   constexpr double turn = 3;
   if (!is_hub()) return turn;

@@ -36,8 +36,9 @@ struct Finding {
   std::string sentence;
 };
 
-// The rank that keeps the others from going on, if one has stood still for `timeout_seconds`: one that is stopped, or
-// stands still in work of its own; where all wait, the one whose device is behind, or that waits elsewhere than most.
+// The rank that keeps the others from going on, if one has stood still for `timeout_seconds`. That is a rank that is
+// stopped or stands still in work of its own. Where all ranks wait, it is the one whose device has done least or,
+// failing that, the one that waits elsewhere than most.
 std::optional<Finding> find_hang(std::span<const RankView> views, double timeout_seconds, Sight sight);
 
 // "(ranks 0, 2-3: summing gradients at step 412, sum 1644)": where all but `culprit` are.

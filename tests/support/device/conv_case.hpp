@@ -136,7 +136,7 @@ class ConvCase {
                    {weight.tensor().as<float>(), static_cast<std::size_t>(count)}, lanes_);
     return weight;
   }
-  // x behind the norm, as the oracle sees it.
+  // x after the norm, as the oracle sees it.
   std::vector<float> seen_x() const {
     std::vector<float> values = x_values_;
     const auto channels = static_cast<std::size_t>(sizes_.conv.in_channels);

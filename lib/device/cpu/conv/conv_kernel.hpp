@@ -45,7 +45,7 @@ struct OutputSums {
 
 struct ConvCall {
   std::array<std::byte*, 3> operands{};  // in the order of ConvProblem, the output last
-  // forward and backward_weight: is applied while x is read. backward_data: dx ends behind the norm's activation, as
+  // forward and backward_weight: is applied while x is read. backward_data: dx ends after the norm's activation, as
   // dz, which the sums of `sums` are about; `gate_x` is x as it is stored.
   const InputNorm* x_norm = nullptr;
   const std::byte* gate_x = nullptr;

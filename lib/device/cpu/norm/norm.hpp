@@ -34,7 +34,7 @@ void set_running_norm(const NormWeights& weights, const Tensor& mean, const Tens
 // y = activation(norm(x) (+ residual)).
 void apply_norm(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const NormTable& table,
                 const Tensor& residual, Activation activation, const Tensor& y);
-// dx from dz, the gradient behind the activation, which it may alias.
+// dx from dz, the gradient after the activation, which it may alias.
 void apply_norm_gradient(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const NormTable& table,
                          const Tensor& dz, const Tensor& dx);
 

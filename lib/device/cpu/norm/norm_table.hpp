@@ -1,6 +1,6 @@
 // A norm as loops and kernels take it: the rows of NormRow for every channel block, [blocks][norm_rows][B].
 //
-// Rows of channels that do not exist are zero, so that padding channels stay zero behind the norm.
+// Rows of channels that do not exist are zero, so that padding channels stay zero after the norm.
 #pragma once
 
 #include <cstdint>

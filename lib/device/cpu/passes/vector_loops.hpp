@@ -54,7 +54,7 @@ struct VectorLoops {
   // y = activation(factor * x + offset (+ residual)). `residual` may be null. y may alias x.
   void (*normalise)(const void* x, const void* residual, Planes planes, const float* rows, Activation activation,
                     void* y);
-  // dz = dy behind the gate; sums[0] = sum of dz, sums[1] = sum of dz * (x - mean). Writes dz unless null; it may alias
+  // dz = dy after the gate; sums[0] = sum of dz, sums[1] = sum of dz * (x - mean). Writes dz unless null; it may alias
   // dy.
   void (*norm_sums)(const void* x, const void* y, const void* dy, Planes planes, const float* rows, Gate gate, void* dz,
                     double* sums);

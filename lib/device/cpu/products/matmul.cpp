@@ -29,7 +29,7 @@ struct Matmul::Product {
 
 // Where everything lies in scratch memory, and how work is cut.
 struct Matmul::Panels {
-  float* values;               // [panel][k][B], zero behind the last column of b
+  float* values;               // [panel][k][B], zero after the last column of b
   float* last;                 // [m][B]: the columns of c that fill no panel
   std::int64_t* left_offsets;  // of rows of a,
   std::int64_t* out_offsets;   // of c,

@@ -60,21 +60,21 @@ struct ProductLoops {
 
   void (*products)(const Products& call);       // of fp32
   void (*pair_products)(const Products& call);  // of pairs of bf16
-  // packed[rows][columns][B] of one channel block, behind its norm; from fp32 or bf16.
+  // packed[rows][columns][B] of one channel block, after its norm; from fp32 or bf16.
   void (*pack_f32)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
   void (*pack_bf16)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
   // packed[rows][columns][B / 2] of one bf16 channel block, likewise: pairs of channels.
   void (*pack_channel_pairs)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
   // packed[rows][columns / 2][B] of one bf16 channel block, likewise: pairs of columns, which are even in number.
   void (*pack_column_pairs)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
-  // pairs[ceil(rows / 2)][B] of a matrix by rows of B floats: pairs of rows, zero behind the last.
+  // pairs[ceil(rows / 2)][B] of a matrix by rows of B floats: pairs of rows, zero after the last.
   void (*pair_rows)(const float* matrix, std::int64_t rows, float* pairs);
   // packed[rows][columns][channels] of an image's `channels` planes, 1 ... 3 of them; fp32.
   void (*pack_image)(const float* image, std::int64_t channels, const PlaneWindow& window, float* packed);
   // y = values, rounded to bf16.
   void (*narrow)(const float* values, std::int64_t vectors, void* y);
   // transposed[column][row] = matrix[row][column] for B columns and `rows` rows, `stride` floats apart; both sides by
-  // rows of B floats, zero behind `rows`.
+  // rows of B floats, zero after `rows`.
   void (*transpose)(const float* matrix, std::int64_t stride, std::int64_t rows, float* transposed);
 };
 

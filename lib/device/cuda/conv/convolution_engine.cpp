@@ -16,7 +16,7 @@
 namespace lockstep::cuda {
 namespace {
 
-constexpr int most_measured = 8;  // the heuristics' order is good: the best is hardly ever behind
+constexpr int most_measured = 8;  // the heuristics' order is good: the best is hardly ever further down
 constexpr int timed_runs = 3;
 constexpr std::int64_t most_workspace_bytes = std::int64_t{1} << 30;
 

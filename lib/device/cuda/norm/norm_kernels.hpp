@@ -1,5 +1,5 @@
 // Batch norm with residual and activation. Forward reads x twice and backward reads x and dy twice, which is the least
-// that statistics of the whole batch allow; behind a residual backward leaves dz, the gradient behind the activation,
+// that statistics of the whole batch allow; after a residual backward leaves dz, the gradient after the activation,
 // in d_residual and takes it from there. There forward writes the gate of the ReLU as bits, a
 // sixteenth of y in half precision.
 //
@@ -237,7 +237,7 @@ struct FinishNormGradients {
   }
 };
 
-// dx, from dz or from dy behind the gate. dx may be the array that dz is read from.
+// dx, from dz or from dy after the gate. dx may be the array that dz is read from.
 template <DType dtype>
 struct FindNormGradient {
   Slices slices;

@@ -35,11 +35,11 @@ struct AddBias {
   }
 };
 
-// Partial sums of dx = dy behind the activation, which is written too; dx may be dy.
+// Partial sums of dx = dy after the activation, which is written too; dx may be dy.
 template <DType dtype>
 struct SumBiasGradients {
   Slices slices;
-  const std::byte* y;  // read only behind a ReLU
+  const std::byte* y;  // read only after a ReLU
   const std::byte* dy;
   Activation activation;
   std::byte* dx;

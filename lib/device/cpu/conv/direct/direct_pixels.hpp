@@ -25,7 +25,7 @@ class DirectPixels final : public ConvKernel {
   struct Group;                                          // some blocks of the result in one band
   using Tables = std::vector<std::vector<PhaseTables>>;  // for bands as large as the first, as the last
   struct Scratch {
-    std::int64_t band_sums, packed, values, bytes;  // where parts begin, behind prepared weights
+    std::int64_t band_sums, packed, values, bytes;  // where parts begin, after prepared weights
   };
 
   void make_tables();

@@ -29,7 +29,7 @@ class DirectWeights final : public ConvKernel {
   struct Job;    // what a call computes from and into
   struct Range;  // some input blocks in a piece of the bands
   struct Scratch {
-    std::int64_t x, dy, bytes;  // where packed operands begin, behind the sums of pieces
+    std::int64_t x, dy, bytes;  // where packed operands begin, after the sums of pieces
   };
 
   void make_tables();

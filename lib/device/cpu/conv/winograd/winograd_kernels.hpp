@@ -1,4 +1,4 @@
-// The Winograd kernels behind make_winograd, each with the cut that it is given.
+// The Winograd kernels that make_winograd chooses from, each with the cut that it is given.
 #pragma once
 
 #include <cstdint>

@@ -66,8 +66,8 @@ struct BlockSums {
 
 // What becomes of one channel block of outputs on its way to memory. At most one of gate and accumulation.
 struct BlockOutput {
-  BlockSums sums;  // of y and y * y; behind a gate of dz and dz * (x - mean)
-  // A gate: dz = y where the activation behind `norm` lets it through. Elements like those of y, at the same places.
+  BlockSums sums;  // of y and y * y; after a gate of dz and dz * (x - mean)
+  // A gate: dz = y where the activation after `norm` lets it through. Elements like those of y, at the same places.
   const void* gate_x = nullptr;
   BlockNorm gate_norm;
   Accumulate accumulate = Accumulate::overwrite;

@@ -37,7 +37,7 @@ struct NoNorm {
   Floats operator()(Floats x, int /*row*/) const { return x; }
 };
 
-// Padding reads as zero and takes no offset, so that it stays zero behind the norm.
+// Padding reads as zero and takes no offset, so that it stays zero after the norm.
 template <Activation activation>
 struct Norm {
   Norm(const BlockNorm& norm, const Inside& rows) : factor(load(norm.rows + norm_factor * lanes)) {
