@@ -2,7 +2,7 @@
 //
 // Gradients lie in the order backward produces them, so a bucket is a slice: no packing code exists, the optimizer is
 // one pass, and a model file is a few arrays. Layers register their parameters in the order of *forward*; allocate()
-// lays the arrays out in reverse. Behind the gradients, in the same array and so in the same reduction, lie the batch
+// lays the arrays out in reverse. After the gradients, in the same array and so in the same reduction, lie the batch
 // statistics of every norm, the sums of loss and correct answers, and a few spare slots:
 //
 //   reduced   [ gradient of last layer ... gradient of first layer | batch mean and variance of each norm | tail ]

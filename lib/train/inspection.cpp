@@ -98,7 +98,7 @@ std::string describe_shard(const std::filesystem::path& path) {
   return text;
 }
 
-// Behind the first line.
+// After the first line.
 std::string describe_model(const ModelFile& model) {
   std::size_t values = 0;
   for (const ParameterStore::Entry& entry : model.entries) values += entry.values.size();

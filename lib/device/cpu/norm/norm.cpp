@@ -106,7 +106,7 @@ class ChannelMoments {
   ChannelSums sums_;
 };
 
-// The two passes of backward. Behind a residual the first leaves dz in d_residual, and the second takes it from there;
+// The two passes of backward. After a residual the first leaves dz in d_residual, and the second takes it from there;
 // otherwise both find dz from dy and x, which costs no memory traffic.
 class Backward {
  public:
