@@ -5,7 +5,7 @@
     safety_costs.py --only checkpoints --pairs 3
 
 Each pair is two runs, one after the other; the cost is the median of the pairs' ratios of training time, with its 95 %
-bootstrap interval. Tests of the model do not count. Prints a table for bench/README.md.
+bootstrap interval. Tests of the model do not count. Prints a table for bench/results.
 """
 import argparse
 import dataclasses
