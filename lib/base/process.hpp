@@ -15,7 +15,7 @@ struct ProcessStat {
 
   bool has_ended() const { return state == 'Z' || state == 'X'; }
 };
-// Nothing where the process is no more, or cannot be seen.
+// Nothing where the process has ended or cannot be seen.
 std::optional<ProcessStat> stat_of(std::int64_t process);
 
 // A word that no other start of a kernel has, here or elsewhere; empty where the system does not say.

@@ -17,7 +17,7 @@ struct NoSharedMemory {
 };
 
 // A mapping of zeros, backed in full before anybody touches it: a full /dev/shm is an error at start and not a SIGBUS
-// in the middle of a step. Its name is gone once every rank has it open, so nothing is left behind however the ranks
+// in the middle of a step. Its name is gone once every rank has it open, so nothing is left over however the ranks
 // end.
 class SharedSegment {
  public:

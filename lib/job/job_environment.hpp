@@ -1,7 +1,7 @@
 // What the environment tells this process of its job: who started it, as which rank, and what Slurm said.
 //
 // Read once, before MPI starts (which adds variables of its own). Nothing else in lib or apps asks the environment
-// (tests/house holds it to that). A number that is none, or out of its range, counts as not told.
+// (tests/house holds it to that). Text that is no number, or a number out of range, counts as not set.
 #pragma once
 
 #include <cstdint>

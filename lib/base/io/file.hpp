@@ -25,7 +25,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes,
                            const std::function<void()>& before_rename);
 
-// Whether nothing has this name. What cannot be looked at counts as there: who reads it learns why.
+// Whether nothing has this name. A path that cannot be looked at counts as there: whoever reads it then learns why.
 bool is_absent(const std::filesystem::path& path);
 
 // Opens it. Throws Error(usage) if it cannot be opened or is no regular file, naming path and reason.

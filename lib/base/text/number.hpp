@@ -2,7 +2,7 @@
 //
 // Decimal, and nothing else in the text: 3, -0.5, 5e-4. Leading zeros count nothing (010 is ten, which C reads as
 // eight): scripts pad numbers. A whole number may be written with an exponent or decimals if it is whole: 1e5, 2.0.
-// None are nan, inf, 0x10, +1, 1_000, 1,000, spaces, no text at all, and what is too large for the type. A fraction is
+// Not taken: nan, inf, 0x10, +1, 1_000, 1,000, spaces, an empty text, and what is too large for the type. A fraction is
 // rounded to the nearest value of the type.
 #pragma once
 

@@ -35,9 +35,9 @@ class CheckpointFolder {
   std::optional<Found> newest_good();
 
   // Call once, before the first write(): the training goes on after `step` (-1: from the beginning), with `scores` as
-  // the checkpoint of that step has them. Checkpoints of later steps are moved into a folder of their own, or the next
-  // start would take one of them for this training's. Removes what an earlier run left half written, naming it. Returns
-  // whether there were checkpoints of later steps.
+  // the checkpoint of that step has them. Checkpoints of later steps are moved into a folder of their own: otherwise
+  // the next start would take one of them for this training's. Removes what an earlier run left half written, naming
+  // it. Returns whether there were checkpoints of later steps.
   bool continue_after(std::int64_t step, const std::map<std::int64_t, double>& scores);
 
   // Adds the scores of what is kept to `checkpoint`, writes it under its step, and removes what no rule keeps. Returns

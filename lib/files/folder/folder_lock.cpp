@@ -165,7 +165,7 @@ bool FolderLock::is_folder_removed() const {
   return ::fstat(*opened_, &ours) == 0 && (ours.st_dev != named.st_dev || ours.st_ino != named.st_ino);
 }
 
-// What has the name of a folder that was removed or renamed is somebody else's, unless it is an empty folder.
+// After a folder was removed or renamed, whatever has its name is somebody else's, unless it is an empty folder.
 void FolderLock::require_name_free() const {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(folder_, error);

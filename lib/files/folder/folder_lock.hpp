@@ -1,9 +1,13 @@
-// The right to write into a folder: one job's at a time. A job that is no more loses it.
+// The right to write into a folder: one job's at a time. A job that has ended loses it.
 //
 // The file `lock` holds a line that says who (see lock_holder.hpp) and a line with a number that the holder counts up
-// at each beat. It is taken over at once from a holder that is known to be gone, and never from a process of the same
-// node that runs; from another holder when three beats have passed on the taker's own clock without the file changing,
-// so that no two clocks are compared.
+// at each beat. Whether the lock may be taken over depends on what is known of its holder:
+//
+//   known to be gone              at once
+//   a process of this node, runs  never
+//   anything else                 when the file has not changed for three beats by the taker's own clock, so that no
+//   two
+//                                 clocks are compared
 #pragma once
 
 #include <chrono>

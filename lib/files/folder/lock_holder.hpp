@@ -32,7 +32,7 @@ std::string lock_holder_words(const LockHolder& holder);
 
 // What `own`, who wants the lock, can know at once of `holder`.
 enum class Fate : std::uint8_t {
-  gone,    // an earlier run of the same job, or a process of this node that is no more
+  gone,    // an earlier run of the same job, or a process of this node that has ended
   alive,   // a process of this node that runs
   unknown  // elsewhere, or stopped: only its beats tell
 };

@@ -1,4 +1,4 @@
-// What makes place for a new training is kept: it moves into FOLDER/set-aside-1, or the next number that is free.
+// What is in a new training's way is kept: it moves into FOLDER/set-aside-1, or under the next number that is free.
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,9 @@ namespace lockstep {
 
 // On all addresses of this node and a port that the system chose.
 //
-// Whoever can reach the port may come, in any number; the process needs its files for other things. So whoever would
-// get one of the last is turned away, and while the system gives none at all nobody is looked for.
+// Whoever can reach the port may come, in any number, and each connection takes one of the files that this process may
+// have open. So connections that would take the last of these are closed at once. While the system gives no file at all
+// the listener rests.
 class LineListener {
  public:
   LineListener();  // listens, or is_open() is false

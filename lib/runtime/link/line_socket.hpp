@@ -20,10 +20,9 @@ class LineSocket {
   LineSocket(int connected, std::size_t longest_line);
   void set_longest_line(std::size_t bytes) { longest_line_ = bytes; }
 
-  // Lines that the other end does not take yet are kept here: send little that is not answered.
+  // What the other end does not take yet is kept here: send little before an answer comes.
   void send(std::string_view line);
-  // Whole lines that have arrived, their ends taken off; not necessarily all of them: where more waits, the system says
-  // so of handle().
+  // Whole lines that have arrived, without their ends. There may be more: poll() then says so of handle().
   std::vector<std::string> receive();
 
   enum class State : std::uint8_t {

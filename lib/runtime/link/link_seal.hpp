@@ -2,10 +2,10 @@
 //
 // Rank 0 draws a token for the job, which the ranks get through MPI and which never goes over a connection. Each end of
 // a connection names a challenge of its own, drawn for it; the token and both challenges make two keys, one for each
-// direction. A line's seal is its keyed hash (libsodium's crypto_auth, HMAC-SHA-512-256) together with how many lines
-// went before. So who sets a right seal knows the token and has seen the other's challenge, here and now; and a line
-// that was changed, left out, repeated, sent back or carried over from another connection is known by its seal. What is
-// said is not secret.
+// direction. A line's seal is a keyed hash (libsodium's crypto_auth, HMAC-SHA-512-256) of the line and of how many
+// lines went before it. So whoever sets a right seal knows the token and has seen the other's challenge, here and now.
+// A line that was changed, left out, repeated, sent back or carried over from another connection has a wrong seal. What
+// is said is not secret.
 #pragma once
 
 #include <array>

@@ -5,8 +5,8 @@
 //   the other  a challenge of its own, and a sealed "knock"
 //   rank 0     a sealed "welcome"
 //
-// Neither shows the token, and neither can be somebody who does not know it. Who stands between the two may pass on
-// what they say, delay it or stop it; what is changed, added, repeated or left out is known by its seal
+// Neither shows the token, and neither can be somebody who does not know it. Whoever stands between the two may pass on
+// what they say, delay it or stop it. What he changes, adds, repeats or leaves out shows in the seals
 // (runtime/link/link_seal).
 #pragma once
 
@@ -30,8 +30,8 @@ struct Greeted {
 };
 
 // Rank 0's door, open for as long as this lives. Anyone may come. A stranger has a few hundred bytes and a few seconds
-// to prove himself; when there are too many, one by chance has to go, so that who keeps others out must come anew all
-// the time.
+// to prove himself. When there are too many, one chosen by chance has to go: so whoever wants to keep others out must
+// come anew all the time.
 class Reception {
  public:
   explicit Reception(std::string token);

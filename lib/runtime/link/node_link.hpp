@@ -44,8 +44,8 @@ class NodeLink {
   // `last_chance`: this process is about to end.
   enum class Urgency { may_wait, last_chance };
   std::optional<Finding> find_death(Urgency urgency) const;
-  // A node that has been silent for longer than a hang takes to be told by a node that is not; and longer still where
-  // others can tell better which side of a broken network is the silent one.
+  // A node that has been silent for longer than the hang timeout and some seconds in which ranks nearer to it may tell
+  // more; for longer still where this node may itself be on the silent side of a broken network.
   std::optional<Finding> find_silence(double timeout_seconds) const;
 
   // This node's speaker ends as it should: to nobody a death.

@@ -1,4 +1,4 @@
-// Who holds the others up: decided from what all ranks say, and what they no longer say.
+// Which rank holds the others up, decided from where every rank says it is, and from which ranks say nothing new.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class Stillness {
 std::uint64_t progress_of(const RankStatus& status);  // its device's included
 std::uint64_t progress_of(const RankStatus::Device& device);
 
-// Whether `views` are all ranks of the job, or those of some nodes: only then can it be said that nobody works.
+// Whether `views` are all ranks of the job, or those of some nodes. Only of all can it be said that nobody works.
 enum class Sight { whole_job, part };
 
 struct Finding {

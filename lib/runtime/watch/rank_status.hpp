@@ -16,7 +16,7 @@
 
 namespace lockstep {
 
-// What the main thread of a rank does. In phases of which waits_for_others() is true it goes on when others come.
+// What the main thread of a rank does. In a phase for which waits_for_others() is true it goes on when others come.
 enum class Phase : std::int32_t {
   starting,
   opening_data,
@@ -83,11 +83,11 @@ void set_step(std::int64_t step) noexcept;  // counted from 0
 void begin_sum() noexcept;
 void get_on() noexcept;  // within a phase
 
-// Any thread's: it reads from a shard, of name_shard(); reads from none.
+// From any thread: it reads from a shard, of name_shard(); it reads from none.
 void begin_reading(std::int32_t shard) noexcept;
 void end_reading() noexcept;
 
-// From now on, and until this is destroyed, the device's marks are what copy_device_marks() copies. Null: it has none.
+// While this lives copy_device_marks() copies the device's marks. Null: the device has none.
 class ShownMarks {
  public:
   explicit ShownMarks(SumMarks* marks);
@@ -95,7 +95,7 @@ class ShownMarks {
   ShownMarks& operator=(const ShownMarks&) = delete;
   ~ShownMarks();
 };
-// Any thread's. The watcher's, so that nothing on the way of a step pays for it.
+// From any thread. The watcher calls it, so that no step pays for it.
 void copy_device_marks();
 
 // Every rank names the same shards in the same order, so that numbers mean the same everywhere.

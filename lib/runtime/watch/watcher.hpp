@@ -1,9 +1,9 @@
 // A thread that watches the ranks of this node, so that a death is known within a fraction of a second and by name,
 // whatever MPI call the survivors wait in; and so that a rank that hangs is known, though it is alive.
 //
-// Deaths are seen through process descriptors, hangs through the records of runtime/watch/rank_status; what happens on
-// other nodes through runtime/link/node_link. Ranks of one node that a container puts into process name spaces of their
-// own do not see each other die; there the launcher ends the job.
+// It sees deaths through process descriptors, hangs through the records of runtime/watch/rank_status, and what happens
+// on other nodes through runtime/link/node_link. Where a container gives each rank a process name space of its own,
+// ranks do not see each other die, and the launcher ends the job.
 #pragma once
 
 #include <memory>
@@ -30,14 +30,14 @@ struct WatchOptions {
 class Watcher {
  public:
   // Collective over `world`; `node` holds the ranks of this node, `host` is its name. Call after
-  // failure_report::set_rank. From here on the end of a rank whose watcher lives ends the job, and so does a rank that
-  // stands still: one of the others writes failure.json and says who it is, all exit at once. SIGUSR2 makes the rank
-  // say where it is.
+  // failure_report::set_rank. From here on a rank that ends while its watcher lives ends the job, and so does a rank
+  // that stands still: one of the others writes failure.json and says who it is, and all exit at once. SIGUSR2 makes
+  // the rank say where it is.
   //
-  // SIGTERM, which launchers send to survivors, ends a rank when the cause is told, or when all ranks of the job know
-  // that each of them was sent one, so that none has died; but after two seconds at the latest. The first survivor to
-  // end may cost the others their lives: mpirun then no longer waits with SIGKILL. Where `signals`,
-  // which outlive this, note SIGTERM it ends nobody, and makes the watcher look.
+  // Launchers send SIGTERM to survivors. It ends a rank when the cause has been told, or when all ranks of the job know
+  // that each of them was sent one, so that none has died; after two seconds at the latest. A rank that ends earlier
+  // may cost the others their lives, for mpirun then sends SIGKILL at once. Where `signals`, which outlive this, note
+  // SIGTERM, it ends nobody and only makes the watcher look.
   Watcher(const Communicator& world, const Communicator& node, std::string host, ProcessSignals& signals,
           const WatchOptions& options);
   Watcher(const Watcher&) = delete;
