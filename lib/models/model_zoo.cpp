@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -13,14 +14,20 @@
 namespace lockstep {
 namespace {
 
-enum class ModelName { convnet, lenet, resnet18, resnet20, resnet50 };
+struct Model {
+  std::string_view name;
+  std::int64_t smallest_side;  // of a sample, in pixels
+  std::unique_ptr<Layer> (*make)(const ModelOptions& options, const LayerContext& context);
+};
 
-constexpr std::array<std::string_view, 5> names = {"convnet", "lenet", "resnet18", "resnet20", "resnet50"};
+constexpr std::array models = {Model{"convnet", 4, make_convnet}, Model{"lenet", 16, make_lenet},
+                               Model{"resnet18", 1, make_resnet18}, Model{"resnet20", 1, make_resnet20},
+                               Model{"resnet50", 1, make_resnet50}};
 
-ModelName parse(const std::string& name) {
-  const auto found = std::ranges::find(names, name);
-  require(found != names.end(), Failure::usage, "unknown model '{}' (--model). Known: {}.", name, known_models());
-  return static_cast<ModelName>(found - names.begin());
+const Model& find_model(const std::string& name) {
+  const auto* const found = std::ranges::find(models, name, &Model::name);
+  require(found != models.end(), Failure::usage, "unknown model '{}' (--model). Known: {}.", name, known_models());
+  return *found;
 }
 
 void require_size(const ModelOptions& options, std::int64_t smallest) {
@@ -34,34 +41,18 @@ void require_size(const ModelOptions& options, std::int64_t smallest) {
 
 }  // namespace
 
-std::string known_models() { return fmt::format("{}", fmt::join(names, ", ")); }
+std::string known_models() { return fmt::format("{}", fmt::join(models | std::views::transform(&Model::name), ", ")); }
 
 std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContext& context) {
-  const ModelName name = parse(options.name);
+  const Model& model = find_model(options.name);
   require(options.classes >= 1, Failure::usage, "model '{}' cannot tell {} classes apart. Is --data a data set?",
           options.name, options.classes);
   // More would be features, which a device lays out otherwise than pictures.
   require(options.sample.channels >= 1 && options.sample.channels <= 3, Failure::usage,
           "model '{}' cannot take samples with {} channels. It takes 1 to 3 (grey or colour): choose another --data.",
           options.name, options.sample.channels);
-  switch (name) {
-    case ModelName::convnet:
-      require_size(options, 4);
-      return make_convnet(options, context);
-    case ModelName::lenet:
-      require_size(options, 16);
-      return make_lenet(options, context);
-    case ModelName::resnet18:
-      require_size(options, 1);
-      return make_resnet18(options, context);
-    case ModelName::resnet20:
-      require_size(options, 1);
-      return make_resnet20(options, context);
-    case ModelName::resnet50:
-      require_size(options, 1);
-      return make_resnet50(options, context);
-  }
-  return nullptr;
+  require_size(options, model.smallest_side);
+  return model.make(options, context);
 }
 
 }  // namespace lockstep

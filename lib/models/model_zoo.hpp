@@ -1,4 +1,4 @@
-// The models by name: one switch, no registry.
+// The models by name: one table, no registry.
 //
 //   lenet     the LeNet-5 variant of PyTorch's CIFAR tutorial: two convolutions, three linear layers
 //   convnet   the MNIST net of PyTorch's distributed tutorial: two convolutions with batch norm, one linear layer

@@ -17,10 +17,23 @@ namespace {
 // The largest sample that is treated as a small picture: CIFAR has 32 pixels, Tiny ImageNet 64.
 constexpr std::int64_t small_picture = 64;
 
-enum class Block {
-  basic,       // 3x3, 3x3
-  bottleneck,  // 1x1, 3x3, 1x1 to four times the channels; the stride sits in the 3x3, as in torchvision
+// A convolution, norm and ReLU of a block's main branch. The last one of a block adds the shortcut.
+struct Unit {
+  std::int64_t kernel;
+  std::int64_t widths = 1;                    // output channels, in multiples of the stage's width
+  enum Step { plain, strided } step = plain;  // whether the stride of a stage's first block sits here
 };
+using Block = std::vector<Unit>;
+
+const Block& basic_block() {
+  static const Block block = {{3, 1, Unit::strided}, {3}};
+  return block;
+}
+// The stride sits in the 3x3, as in torchvision.
+const Block& bottleneck_block() {
+  static const Block block = {{1}, {3, 1, Unit::strided}, {1, 4}};
+  return block;
+}
 
 enum class Shortcut { projection, subsample };  // where a block changes the shape
 
@@ -30,7 +43,7 @@ struct Stage {
 };
 
 struct Plan {
-  Block block;
+  const Block& block;
   Shortcut shortcut;
   std::vector<Stage> stages;
 };
@@ -76,24 +89,21 @@ class Builder {
   }
 
   void add_block(const std::string& name, std::int64_t width, std::int64_t stride) {
-    const std::int64_t out = plan_.block == Block::bottleneck ? 4 * width : width;
-    auto shortcut = make_shortcut(name, out, stride);
-    std::vector<std::unique_ptr<ConvNormAct>> main;
+    auto shortcut = make_shortcut(name, width * plan_.block.back().widths, stride);
+    auto main = std::make_unique<Sequential>();
     std::unique_ptr<ConvNormAct> last;
-    if (plan_.block == Block::basic) {
-      main.push_back(numbered(name, 1, {channels_, width, 3, stride, 1}));
-      last = numbered(name, 2, {width, width, 3, 1, 1});
-    } else {
-      main.push_back(numbered(name, 1, {channels_, width, 1, 1, 0}));
-      main.push_back(numbered(name, 2, {width, width, 3, stride, 1}));
-      last = numbered(name, 3, {width, out, 1, 1, 0});
+    for (std::size_t i = 0; i < plan_.block.size(); ++i) {
+      const Unit& part = plan_.block[i];
+      const Conv2d conv{.in_channels = channels_,
+                        .out_channels = width * part.widths,
+                        .kernel = part.kernel,
+                        .stride = part.step == Unit::strided ? stride : 1,
+                        .padding = part.kernel / 2};
+      if (last) main->add(std::move(last));
+      last = unit(fmt::format("{}.conv{}", name, i + 1), fmt::format("{}.bn{}", name, i + 1), conv, Activation::relu);
+      channels_ = conv.out_channels;
     }
     net_->add(std::make_unique<Residual>(context_, std::move(shortcut), std::move(main), std::move(last)));
-    channels_ = out;
-  }
-
-  std::unique_ptr<ConvNormAct> numbered(const std::string& block, int number, const Conv2d& conv) const {
-    return unit(fmt::format("{}.conv{}", block, number), fmt::format("{}.bn{}", block, number), conv, Activation::relu);
   }
 
   std::unique_ptr<Layer> make_shortcut(const std::string& block, std::int64_t out, std::int64_t stride) const {
@@ -112,17 +122,17 @@ class Builder {
 }  // namespace
 
 std::unique_ptr<Layer> make_resnet20(const ModelOptions& options, const LayerContext& context) {
-  return Builder(options, context, {Block::basic, Shortcut::subsample, {{16, 3}, {32, 3}, {64, 3}}}).build();
+  return Builder(options, context, {basic_block(), Shortcut::subsample, {{16, 3}, {32, 3}, {64, 3}}}).build();
 }
 
 std::unique_ptr<Layer> make_resnet18(const ModelOptions& options, const LayerContext& context) {
-  return Builder(options, context, {Block::basic, Shortcut::projection, {{64, 2}, {128, 2}, {256, 2}, {512, 2}}})
+  return Builder(options, context, {basic_block(), Shortcut::projection, {{64, 2}, {128, 2}, {256, 2}, {512, 2}}})
       .build();
 }
 
 std::unique_ptr<Layer> make_resnet50(const ModelOptions& options, const LayerContext& context) {
   const std::vector<Stage> stages = {{64, 3}, {128, 4}, {256, 6}, {512, 3}};
-  return Builder(options, context, {Block::bottleneck, Shortcut::projection, stages}).build();
+  return Builder(options, context, {bottleneck_block(), Shortcut::projection, stages}).build();
 }
 
 }  // namespace lockstep

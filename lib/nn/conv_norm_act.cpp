@@ -35,7 +35,7 @@ BatchNorm ConvNormAct::batch_norm() const {
 }
 
 // x of the norm, which is pending.
-NormedMap ConvNormAct::convolve(const UnitOutput& x, Mode mode) {
+NormedMap ConvNormAct::convolve(const PassedOn& x, Mode mode) {
   const Tensor y = conv_.make_y(x.map.x.shape());
   const Shape row_shape{1, PendingNorm::rows_per_channel, 1, y.shape()[3]};
   const NormedMap result{y, {device_.make(row_shape, DType::f32, Layout::features), activation_}};
@@ -51,14 +51,14 @@ NormedMap ConvNormAct::convolve(const UnitOutput& x, Mode mode) {
   return result;
 }
 
-UnitOutput ConvNormAct::forward_between(const UnitOutput& x, Mode mode) {
-  if (fused() == nullptr) return {{forward(x, Tensor(), mode)}};
+PassedOn ConvNormAct::pass_on(const PassedOn& x, Reads next, Mode mode) {
+  if (fused() == nullptr || next == Reads::maps) return {{forward(x, Tensor(), mode)}};
   const NormedMap pending = convolve(x, mode);
   if (mode == Mode::train) normed_ = pending;
   return {pending, this};
 }
 
-Tensor ConvNormAct::forward(const UnitOutput& x, const Tensor& residual, Mode mode) {
+Tensor ConvNormAct::forward(const PassedOn& x, const Tensor& residual, Mode mode) {
   if (fused() == nullptr) return forward_by_steps(x.map.x, residual, mode);
   const NormedMap pending = convolve(x, mode);
   const Tensor y = device_.make(pending.x.shape(), device_.precision(), Layout::features);
@@ -107,13 +107,9 @@ Tensor ConvNormAct::backward(const Tensor& dy, const Tensor& d_residual, Gradien
   return backward_convolution(d_conv, Tensor(), sink);
 }
 
-Tensor ConvNormAct::backward_between(const Tensor& gradient, const Tensor& sum, GradientSink& sink) {
-  if (fused() == nullptr) {
-    const Tensor dx = backward(gradient, sink);
-    if (!sum) return dx;
-    device_.ops().add(dx, sum);
-    return sum;
-  }
+Tensor ConvNormAct::pass_back(Tensor gradient, const Tensor& sum, GradientSink& sink) {
+  const bool was_pending = bool(normed_.norm.rows);
+  if (!was_pending) return backward(gradient, sink);
   fused()->norm_gradient(normed_, gradient, gradient);
   return backward_convolution(gradient, sum, sink);
 }
@@ -128,7 +124,7 @@ Tensor ConvNormAct::backward_convolution(const Tensor& dy, const Tensor& sum, Gr
   const Parameter& weight = conv_.weight();
   fused()->conv_backward_weight(conv_.geometry(), input_.map, dy, weight.gradient, sink.accumulate());
   sink.ready(weight);
-  const UnitOutput input = std::exchange(input_, {});
+  const PassedOn input = std::exchange(input_, {});
   const Tensor& x = input.map.x;
   if (x.layout() == Layout::images) return {};
   const Tensor dx = sum ? sum : device_.make(x.shape(), device_.precision(), Layout::features);

@@ -6,8 +6,8 @@
 //   residual  [n, h', w', out]  optional, added after the norm
 //   y         [n, h', w', out]
 //
-// Where the device offers FusedOps, units that follow each other leave norm and activation to the next one, which
-// applies them while its convolution reads: their result is never in memory.
+// Where the device offers FusedOps, a unit leaves norm and activation to a unit that follows it, which applies them
+// while its convolution reads: their result is never in memory.
 #pragma once
 
 #include <string>
@@ -17,14 +17,6 @@
 #include "nn/layer.hpp"
 
 namespace lockstep {
-
-class ConvNormAct;
-
-// What one unit passes on to another: a map and, where its norm is pending, the unit whose norm that is.
-struct UnitOutput {
-  NormedMap map;
-  const ConvNormAct* pending = nullptr;
-};
 
 class ConvNormAct final : public Layer {
  public:
@@ -37,22 +29,21 @@ class ConvNormAct final : public Layer {
   Tensor backward(const Tensor& dy, GradientSink& sink) override;
 
   // With something to add after the norm. `residual` may be empty.
-  Tensor forward(const UnitOutput& x, const Tensor& residual, Mode mode);
-  // For a forward with residual: `dy` is overwritten with the residual's gradient. Returns what backward_between takes,
-  // or the gradient of x where nothing was pending.
+  Tensor forward(const PassedOn& x, const Tensor& residual, Mode mode);
+  // For a forward with residual: `dy` is overwritten with the residual's gradient. Returns what pass_back() of the
+  // layer before takes.
   Tensor backward_with_residual(const Tensor& dy, GradientSink& sink);
 
-  // As a unit that another unit follows.
-  UnitOutput forward_between(const UnitOutput& x, Mode mode);
-  // `gradient` is what the next unit's backward returned. Returns alike, added to `sum` unless that is empty.
-  Tensor backward_between(const Tensor& gradient, const Tensor& sum, GradientSink& sink);
+  Reads reads() const override { return fused() == nullptr ? Reads::maps : Reads::pending_norms; }
+  PassedOn pass_on(const PassedOn& x, Reads next, Mode mode) override;
+  Tensor pass_back(Tensor gradient, const Tensor& sum, GradientSink& sink) override;
 
  private:
   FusedOps* fused() const;
   NormSaved make_saved() const;
   NormWeights norm_weights() const { return {scale_.value, shift_.value}; }
   BatchNorm batch_norm() const;
-  NormedMap convolve(const UnitOutput& x, Mode mode);
+  NormedMap convolve(const PassedOn& x, Mode mode);
   Tensor forward_by_steps(const Tensor& x, const Tensor& residual, Mode mode);
   Tensor backward(const Tensor& dy, const Tensor& d_residual, GradientSink& sink);
   Tensor backward_convolution(const Tensor& dy, const Tensor& sum, GradientSink& sink);
@@ -66,7 +57,7 @@ class ConvNormAct final : public Layer {
   const Statistic& mean_;
   const Statistic& variance_;
   // Kept for backward.
-  UnitOutput input_;  // where the operations are fused; otherwise the convolution keeps its own
+  PassedOn input_;    // where the operations are fused; otherwise the convolution keeps its own
   NormedMap normed_;  // x of the norm; with rows where the norm is pending
   Tensor y_;          // with a residual, unless the device keeps a gate
   NormSaved saved_;

@@ -1,6 +1,14 @@
 // Layers compose: Sequential and Residual are layers, so a model is one Layer.
+//
+// Alone, a layer maps a tensor to a tensor (forward, backward). In a chain (Sequential, the main branch of a Residual)
+// a layer may leave its norm to the next one, which applies it while it reads, so that the result is never in memory:
+// pass_on and pass_back. Only ConvNormAct does so; a layer that knows nothing of it works in any chain as it is.
 #pragma once
 
+#include <cstdint>
+#include <utility>
+
+#include "device/fused_ops.hpp"
 #include "device/ops.hpp"
 #include "nn/parameter_store.hpp"
 
@@ -19,6 +27,17 @@ class GradientSink {
   virtual void ready(const Parameter& parameter) = 0;
 };
 
+class ConvNormAct;
+
+// What a layer of a chain passes on: a map and, where its norm is pending, the unit whose norm that is.
+struct PassedOn {
+  NormedMap map;
+  const ConvNormAct* pending = nullptr;
+};
+
+// What a layer can read: only maps as they are, or also one with a norm that is pending.
+enum class Reads : std::uint8_t { maps, pending_norms };
+
 class Layer {
  public:
   virtual ~Layer() = default;
@@ -30,6 +49,17 @@ class Layer {
   // Gradient with respect to x, empty if x is `images`. Gives back what forward kept. `dy` may be overwritten: callers
   // hand it over and do not read it again.
   virtual Tensor backward(const Tensor& dy, GradientSink& sink) = 0;
+
+  virtual Reads reads() const { return Reads::maps; }
+  // forward() before a layer that reads `next`. The norm of x may be pending if this layer reads such maps.
+  virtual PassedOn pass_on(const PassedOn& x, Reads /*next*/, Mode mode) { return {{forward(x.map.x, mode)}}; }
+  // backward() of pass_on(): `gradient` is what the next layer's pass_back() returned, handed over as dy is. A layer
+  // that can add its result to `sum` in passing does so and returns `sum`; with an empty one, or else, its result
+  // alone.
+  virtual Tensor pass_back(Tensor gradient, const Tensor& /*sum*/, GradientSink& sink) {
+    const Tensor dy = std::move(gradient);
+    return backward(dy, sink);
+  }
 };
 
 // How the next forward under Mode::train contributes to the step's batch statistics. Set before each part.

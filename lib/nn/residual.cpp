@@ -1,6 +1,5 @@
 #include "nn/residual.hpp"
 
-#include <cassert>
 #include <utility>
 
 namespace lockstep {
@@ -22,32 +21,27 @@ Tensor Subsample::backward(const Tensor& dy, GradientSink&) {
   return dx;
 }
 
-Residual::Residual(const LayerContext& context, std::unique_ptr<Layer> shortcut,
-                   std::vector<std::unique_ptr<ConvNormAct>> main, std::unique_ptr<ConvNormAct> last)
-    : device_(context.device), shortcut_(std::move(shortcut)), main_(std::move(main)), last_(std::move(last)) {
-  assert(!main_.empty());
-}
+Residual::Residual(const LayerContext& context, std::unique_ptr<Layer> shortcut, std::unique_ptr<Layer> main,
+                   std::unique_ptr<ConvNormAct> last)
+    : device_(context.device), shortcut_(std::move(shortcut)), main_(std::move(main)), last_(std::move(last)) {}
 
-Shape Residual::output_shape(const Shape& x) const {
-  Shape shape = x;
-  for (const auto& layer : main_) shape = layer->output_shape(shape);
-  return last_->output_shape(shape);
-}
+Shape Residual::output_shape(const Shape& x) const { return last_->output_shape(main_->output_shape(x)); }
 
 Tensor Residual::forward(const Tensor& x, Mode mode) {
-  UnitOutput y{{x}};
-  for (const auto& unit : main_) y = unit->forward_between(y, mode);
+  const PassedOn y = main_->pass_on({{x}}, last_->reads(), mode);
   return last_->forward(y, shortcut_ ? shortcut_->forward(x, mode) : x, mode);
 }
 
 Tensor Residual::backward(const Tensor& dy, GradientSink& sink) {
   Tensor gradient = last_->backward_with_residual(dy, sink);  // dy is now the shortcut's
-  for (std::size_t i = main_.size() - 1; i > 0; --i) gradient = main_[i]->backward_between(gradient, Tensor(), sink);
-  ConvNormAct& first = *main_.front();
-  if (!shortcut_) return first.backward_between(gradient, dy, sink);
-  const Tensor dx = first.backward_between(gradient, Tensor(), sink);
-  device_.ops().add(shortcut_->backward(dy, sink), dx);
-  return dx;
+  if (shortcut_) {
+    const Tensor dx = main_->pass_back(std::move(gradient), Tensor(), sink);
+    device_.ops().add(shortcut_->backward(dy, sink), dx);
+    return dx;
+  }
+  const Tensor dx = main_->pass_back(std::move(gradient), dy, sink);
+  if (dx.data() != dy.data()) device_.ops().add(dx, dy);
+  return dy;
 }
 
 }  // namespace lockstep

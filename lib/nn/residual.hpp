@@ -1,13 +1,12 @@
 // A residual block: y = activation(norm(conv(main(x))) + shortcut(x)) (He et al. 2015).
 //
-// The main branch's last unit adds the shortcut's output itself, in the pass that normalises. Backward goes through the
-// main branch first, then through the shortcut; so the shortcut's parameters are registered before those of the main
-// branch.
+// The main branch is any chain of layers, and a last unit that adds the shortcut's output itself, in the pass that
+// normalises. Backward goes through the main branch first, then through the shortcut; so the shortcut's parameters are
+// registered before those of the main branch.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "nn/conv_norm_act.hpp"
 #include "nn/layer.hpp"
@@ -36,8 +35,8 @@ class Subsample final : public Layer {
 
 class Residual final : public Layer {
  public:
-  // `main`: the units before `last`, at least one. `shortcut`: null for the identity.
-  Residual(const LayerContext& context, std::unique_ptr<Layer> shortcut, std::vector<std::unique_ptr<ConvNormAct>> main,
+  // `main`: what comes before `last`, at least one layer. `shortcut`: null for the identity.
+  Residual(const LayerContext& context, std::unique_ptr<Layer> shortcut, std::unique_ptr<Layer> main,
            std::unique_ptr<ConvNormAct> last);
 
   Shape output_shape(const Shape& x) const override;
@@ -47,7 +46,7 @@ class Residual final : public Layer {
  private:
   Device& device_;
   std::unique_ptr<Layer> shortcut_;
-  std::vector<std::unique_ptr<ConvNormAct>> main_;
+  std::unique_ptr<Layer> main_;
   std::unique_ptr<ConvNormAct> last_;
 };
 

@@ -1,6 +1,7 @@
 #include "nn/sequential.hpp"
 
-#include <ranges>
+#include <cstddef>
+#include <utility>
 
 namespace lockstep {
 
@@ -10,15 +11,17 @@ Shape Sequential::output_shape(const Shape& x) const {
   return shape;
 }
 
-Tensor Sequential::forward(const Tensor& x, Mode mode) {
-  Tensor y = x;
-  for (const auto& layer : layers_) y = layer->forward(y, mode);
+PassedOn Sequential::pass_on(const PassedOn& x, Reads next, Mode mode) {
+  PassedOn y = x;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    y = layers_[i]->pass_on(y, i + 1 < layers_.size() ? layers_[i + 1]->reads() : next, mode);
+  }
   return y;
 }
 
-Tensor Sequential::backward(const Tensor& dy, GradientSink& sink) {
-  Tensor d = dy;
-  for (const auto& layer : std::views::reverse(layers_)) d = layer->backward(d, sink);
+Tensor Sequential::pass_back(Tensor gradient, const Tensor& sum, GradientSink& sink) {
+  Tensor d = std::move(gradient);
+  for (std::size_t i = layers_.size(); i-- > 0;) d = layers_[i]->pass_back(std::move(d), i == 0 ? sum : Tensor(), sink);
   return d;
 }
 

@@ -1,4 +1,4 @@
-// Layers one after another.
+// A chain: layers one after another.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,12 @@ class Sequential final : public Layer {
   void add(std::unique_ptr<Layer> layer) { layers_.push_back(std::move(layer)); }
 
   Shape output_shape(const Shape& x) const override;
-  Tensor forward(const Tensor& x, Mode mode) override;
-  Tensor backward(const Tensor& dy, GradientSink& sink) override;
+  Tensor forward(const Tensor& x, Mode mode) override { return pass_on({{x}}, Reads::maps, mode).map.x; }
+  Tensor backward(const Tensor& dy, GradientSink& sink) override { return pass_back(dy, Tensor(), sink); }
+
+  Reads reads() const override { return layers_.front()->reads(); }
+  PassedOn pass_on(const PassedOn& x, Reads next, Mode mode) override;
+  Tensor pass_back(Tensor gradient, const Tensor& sum, GradientSink& sink) override;
 
  private:
   std::vector<std::unique_ptr<Layer>> layers_;

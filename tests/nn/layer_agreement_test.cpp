@@ -17,6 +17,7 @@
 #include "nn/linear.hpp"
 #include "nn/pooling.hpp"
 #include "nn/residual.hpp"
+#include "nn/sequential.hpp"
 #include "support/device/devices.hpp"
 
 namespace lockstep::testing {
@@ -120,6 +121,36 @@ class BehindResidual final : public Layer {
   std::unique_ptr<ConvNormAct> unit_;
 };
 
+std::unique_ptr<ConvNormAct> named_unit(const LayerContext& context, const std::string& name, const Conv2d& conv) {
+  return std::make_unique<ConvNormAct>(context, name, name + "_norm", conv, ConvolutionOptions{}, Activation::relu);
+}
+
+std::unique_ptr<Layer> plain_convolution(const LayerContext& context, const std::string& name, const Conv2d& conv) {
+  return std::make_unique<Convolution>(context, name, conv, ConvolutionOptions{});
+}
+
+// A residual block whose main branch is no row of units: a unit leaves its norm to a unit that follows, also where a
+// chain within the chain begins or ends, and to nothing else. `is_unit_first` says which kind takes the block's input.
+LayerCase block_of(const std::string& name, bool is_unit_first) {
+  const auto make = [=](const LayerContext& context) -> std::unique_ptr<Layer> {
+    const Conv2d widening{16, 24, 3, 1, 1};
+    auto main = std::make_unique<Sequential>();
+    if (is_unit_first) {
+      main->add(named_unit(context, "conv1", widening));
+    } else {
+      main->add(plain_convolution(context, "conv1", widening));
+    }
+    main->add(plain_convolution(context, "conv2", {24, 24, 1}));
+    main->add(named_unit(context, "conv3", {24, 24, 1}));
+    auto inner = std::make_unique<Sequential>();
+    inner->add(named_unit(context, "conv4", {24, 24, 3, 1, 1}));
+    inner->add(named_unit(context, "conv5", {24, 24, 1}));
+    main->add(std::move(inner));
+    return std::make_unique<Residual>(context, nullptr, std::move(main), named_unit(context, "conv6", {24, 16, 1}));
+  };
+  return {name, {4, 12, 12, 16}, Layout::features, make};
+}
+
 LayerCase normed(const std::string& name, const Shape& x, const Conv2d& conv, Activation activation,
                  Layout layout = Layout::features) {
   return {name, x, layout, [=](const LayerContext& context) { return unit(context, conv, activation); }};
@@ -150,6 +181,11 @@ std::vector<LayerCase> layer_cases() {
           layer<Subsample>("subsample", {2, 9, 8, 16}, Layout::features, 2, 32),
           layer<Linear>("linear", {16, 84}, Layout::plain, "fc", 84, 10),
           layer<Linear>("linear_relu", {16, 120}, Layout::plain, "fc", 120, 84, Activation::relu)};
+}
+
+// Too deep for the other precisions: gates of ReLUs within, which rounding decides about, cannot be left out.
+std::vector<LayerCase> fp32_cases() {
+  return {block_of("block_from_a_unit", true), block_of("block_from_a_convolution", false)};
 }
 
 using Case = std::tuple<TestDevice, DType, LayerCase>;
@@ -195,6 +231,7 @@ std::vector<Case> cases() {
     for (const DType precision : device.precisions) {
       for (const LayerCase& layer : layer_cases()) all.emplace_back(device, precision, layer);
     }
+    for (const LayerCase& layer : fp32_cases()) all.emplace_back(device, DType::f32, layer);
   }
   return all;
 }

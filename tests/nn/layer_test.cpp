@@ -35,9 +35,8 @@ std::unique_ptr<ConvNormAct> unit(const LayerContext& context, const std::string
 // Two 3x3 units, the first with the stride.
 std::unique_ptr<Layer> basic_block(const LayerContext& context, std::unique_ptr<Layer> shortcut, std::int64_t in,
                                    std::int64_t out, std::int64_t stride) {
-  std::vector<std::unique_ptr<ConvNormAct>> main;
-  main.push_back(unit(context, "conv1", {in, out, 3, stride, 1}));
-  return std::make_unique<Residual>(context, std::move(shortcut), std::move(main),
+  auto first = unit(context, "conv1", {in, out, 3, stride, 1});
+  return std::make_unique<Residual>(context, std::move(shortcut), std::move(first),
                                     unit(context, "conv2", {out, out, 3, 1, 1}));
 }
 
