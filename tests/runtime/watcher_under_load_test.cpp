@@ -47,7 +47,7 @@ class BusyProcesses {
 
 int tries() {
   const char* const stated = std::getenv("LOCKSTEP_TRIES");  // NOLINT(concurrency-mt-unsafe): nobody sets it
-  return stated == nullptr ? 3 : std::atoi(stated);
+  return stated == nullptr ? 2 : std::atoi(stated);
 }
 
 // The rank that saw the death got a processor too late: others had ended, and mpirun then killed it.
