@@ -39,15 +39,18 @@ struct DeviceOptions {
   std::filesystem::path plan_folder = {};
 };
 
+class FlatPasses;
+
 class Device {
  public:
   virtual ~Device() = default;
 
   virtual Ops& ops() = 0;
-  virtual std::string description() const = 0;                    // "cpu: AMD EPYC, AVX-512, 2 threads"
-  virtual std::string plan_conditions() const = 0;                // where kernels, and so bits, are the same
-  virtual DType precision() const = 0;                            // of activations
-  virtual bool uses_tf32() const { return false; }                // for products of fp32 operands
+  virtual FlatPasses& flat() = 0;                   // over a model's flat arrays: see flat/flat_passes.hpp
+  virtual std::string description() const = 0;      // "cpu: AMD EPYC, AVX-512, 2 threads"
+  virtual std::string plan_conditions() const = 0;  // where kernels, and so bits, are the same
+  virtual DType precision() const = 0;              // of activations
+  virtual bool uses_tf32() const { return false; }  // for products of fp32 operands
   virtual bool has_direct_convolutions() const { return false; }  // and no others, as chosen
   virtual DType image_dtype() const { return DType::f32; }        // of Layout::images
 

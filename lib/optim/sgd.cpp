@@ -31,16 +31,15 @@ std::vector<DecayRun> decay_runs(const ParameterStore& store, const SgdOptions& 
 }  // namespace
 
 Sgd::Sgd(ParameterStore& store, const SgdOptions& options)
-    : store_(store),
-      options_(options),
-      updates_(make_flat_updates(store.device(), decay_runs(store, options))),
-      velocity_(store.device().make_lasting(store.gradient_count(), DType::f32)) {
+    : store_(store), velocity_(store.device().make_lasting(store.gradient_count(), DType::f32)) {
   assert(store.values());
+  update_ = store.device().flat().make_update(SgdRule{options.momentum, options.kind}, decay_runs(store, options),
+                                              {store.gradients(), store.values(), {velocity_}});
 }
 
 void Sgd::step(const StepRecord& record) {
-  updates_->sgd({options_.momentum, options_.kind}, {store_.gradients(), velocity_, store_.values()}, record);
-  updates_->average(store_.batch_statistics(), statistics_momentum, store_.running(), record);
+  update_->run(record);
+  store_.device().flat().average(store_.batch_statistics(), statistics_momentum, store_.running(), record);
 }
 
 }  // namespace lockstep

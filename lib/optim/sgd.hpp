@@ -3,8 +3,8 @@
 
 #include <memory>
 
+#include "device/flat/flat_passes.hpp"
 #include "nn/parameter_store.hpp"
-#include "optim/flat_updates.hpp"
 
 namespace lockstep {
 
@@ -32,9 +32,8 @@ class Sgd {
 
  private:
   ParameterStore& store_;
-  SgdOptions options_;
-  std::unique_ptr<FlatUpdates> updates_;
-  Tensor velocity_;  // [gradient_count]
+  Tensor velocity_;
+  std::unique_ptr<FlatUpdate> update_;
 };
 
 }  // namespace lockstep

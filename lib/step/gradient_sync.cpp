@@ -33,7 +33,7 @@ GradientSync::GradientSync(const ParameterStore& store, AllReducer& reducer, std
                            std::optional<ExactSums> exact)
     : store_(store),
       reducer_(reducer),
-      updates_(make_flat_updates(store.device(), {})),
+      flat_(store.device().flat()),
       exact_(std::move(exact)),
       closed_bucket_(store.parameters().size(), closes_no_bucket) {
   assert(!store.parameters().empty() && bucket_bytes > 0);
@@ -92,10 +92,10 @@ void GradientSync::complete(const Bucket& full) {
   if (overflow_limit_ > 0) {
     // The slot lies in the last bucket, which is the last to be complete.
     const Accumulate into = &full == &buckets_.front() ? Accumulate::overwrite : Accumulate::add;
-    updates_->count_outside(full.counted, overflow_limit_, store_.tail(ParameterStore::tail_overflow), into);
+    flat_.count_outside(full.counted, overflow_limit_, store_.tail(ParameterStore::tail_overflow), into);
   }
   if (!exact_) return;
-  updates_->sum_fixed(full.values, exact_->form, full.sums, part_ == 0 ? Accumulate::overwrite : Accumulate::add);
+  flat_.sum_fixed(full.values, exact_->form, full.sums, part_ == 0 ? Accumulate::overwrite : Accumulate::add);
 }
 
 void GradientSync::start_sum(const Bucket& full) {
@@ -119,7 +119,7 @@ void GradientSync::finish() {
   const Stopwatch watch;
   reducer_.wait();
   cost_.after_backward_ms += watch.milliseconds();
-  if (exact_) updates_->values_of_fixed(exact_->sums, store_.reduced());
+  if (exact_) flat_.values_of_fixed(exact_->sums, store_.reduced());
 }
 
 }  // namespace lockstep

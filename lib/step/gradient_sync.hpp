@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "comm/all_reducer.hpp"
+#include "device/flat/flat_passes.hpp"
 #include "nn/layer.hpp"
 #include "nn/parameter_store.hpp"
-#include "optim/flat_updates.hpp"
 
 namespace lockstep {
 
@@ -71,7 +71,7 @@ class GradientSync final : public GradientSink {
 
   const ParameterStore& store_;
   AllReducer& reducer_;
-  std::unique_ptr<FlatUpdates> updates_;
+  FlatPasses& flat_;
   std::optional<ExactSums> exact_;
   std::vector<Bucket> buckets_;     // in the order backward fills them
   std::vector<int> closed_bucket_;  // by parameter index: the bucket that this gradient completes

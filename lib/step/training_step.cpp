@@ -33,7 +33,6 @@ TrainingStep::TrainingStep(const Session& session, const ModelOptions& model, co
       share_(share),
       label_smoothing_(label_smoothing),
       model_(device_, model),
-      updates_(make_flat_updates(device_, {})),
       record_(device_, ParameterStore::tail_count) {
   ParameterStore& store = model_.store;
   rank_status::enter(Phase::meeting);
@@ -64,7 +63,7 @@ void TrainingStep::scale_loss(const LossScale& state) {
 }
 
 // The slot is zero as long as nobody asks: nothing but the sum over ranks ever writes it.
-void TrainingStep::request_stop() { updates_->set(model_.store.tail(ParameterStore::tail_stop), 1.0F); }
+void TrainingStep::request_stop() { device_.flat().set(model_.store.tail(ParameterStore::tail_stop), 1.0F); }
 
 std::optional<LossScale> TrainingStep::loss_scale() const {
   if (!scales_loss_) return std::nullopt;
@@ -112,7 +111,7 @@ void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate
   assert(steps_under_way() <= device_.steps_ahead());
   failure_report::set_step(step);
   rank_status::set_step(step);
-  updates_->set(record_.at(step_learning_rate), static_cast<float>(learning_rate));
+  device_.flat().set(record_.at(step_learning_rate), static_cast<float>(learning_rate));
   for (int part = 0; part < share_.parts; ++part) {
     rank_status::enter(Phase::reading);
     queue_part(loader.next(), part);
@@ -140,7 +139,7 @@ void TrainingStep::queue_part(const Batch& batch, int part) {
 
 void TrainingStep::update() {
   rank_status::enter(Phase::updating);
-  updates_->judge(model_.store.tail(), {ParameterStore::tail_loss, ParameterStore::tail_overflow}, record_);
+  device_.flat().judge(model_.store.tail(), {ParameterStore::tail_loss, ParameterStore::tail_overflow}, record_);
   sgd_->step(record_);
 }
 

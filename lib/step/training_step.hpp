@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "dataset/loading/loader.hpp"
+#include "device/flat/step_record.hpp"
 #include "optim/sgd.hpp"
-#include "optim/step_record.hpp"
 #include "recipe/recipe.hpp"
 #include "runtime/plan_file.hpp"
 #include "runtime/session.hpp"
@@ -106,7 +106,6 @@ class TrainingStep {
   std::optional<rank_status::ShownMarks> shown_marks_;  // the reducer's
   std::unique_ptr<GradientSync> sync_;
   std::unique_ptr<Sgd> sgd_;
-  std::unique_ptr<FlatUpdates> updates_;
   StepRecord record_;
   bool scales_loss_ = false;
   std::array<std::unique_ptr<Recording>, part_kinds> part_recordings_;

@@ -58,7 +58,8 @@ CpuDevice::CpuDevice(const DeviceOptions& options)
                .precision = options.precision,
                .verbosity = options.verbose ? Verbosity::verbose : Verbosity::quiet,
                .convolutions = options.direct_convolutions ? Convolutions::direct : Convolutions::by_rule},
-      ops_(context_, set_) {
+      ops_(context_, set_),
+      flat_(context_) {
   set_loop_threads(context_.threads);  // of loops that know no context
 }
 

@@ -8,6 +8,7 @@
 #include "device/arena.hpp"
 #include "device/cpu/cpu_context.hpp"
 #include "device/cpu/cpu_ops.hpp"
+#include "device/cpu/passes/cpu_flat_passes.hpp"
 #include "device/cpu/reserved_memory.hpp"
 #include "device/device.hpp"
 
@@ -19,6 +20,7 @@ class CpuDevice final : public Device {
   explicit CpuDevice(const DeviceOptions& options);
 
   Ops& ops() override { return ops_; }
+  FlatPasses& flat() override { return flat_; }
   std::string description() const override;
   std::string plan_conditions() const override;
   DType precision() const override { return context_.precision; }
@@ -44,6 +46,7 @@ class CpuDevice final : public Device {
   Arena arena_;
   CpuContext context_;
   CpuOps ops_;
+  CpuFlatPasses flat_;
   std::vector<Tensor> lasting_;
 };
 

@@ -12,6 +12,14 @@ struct CudaContext {
   DType precision;  // of activations: f32, bf16 or f16
 };
 
+// Where the half-precision copy of a parameter array lies.
+class NarrowCopies {
+ public:
+  virtual ~NarrowCopies() = default;
+  // Null where the device computes in fp32, and for arrays that no parameter was stored in.
+  virtual std::byte* narrow_copy(const Tensor& values) const = 0;
+};
+
 // fp32 memory for the duration of one operation. A block given back while work on it is queued is safe: whoever gets it
 // next queues after it, on the same stream.
 inline Tensor scratch(const CudaContext& context, std::int64_t count) {

@@ -10,6 +10,7 @@
 #include "device/cuda/launch/find_kernel.hpp"
 #include "device/cuda/layout/cuda_layout.hpp"
 #include "device/cuda/memory_share.hpp"
+#include "device/cuda/passes/cuda_flat_passes.hpp"
 #include "device/cuda/pinned_readback.hpp"
 #include "device/cuda/plan_conditions.hpp"
 
@@ -72,6 +73,7 @@ CudaDevice::CudaDevice(const DeviceOptions& options)
                      options.deterministic ? Determinism::deterministic : Determinism::any,
                      options.verbose ? Verbosity::verbose : Verbosity::quiet});
   ops_ = std::make_unique<CudaOps>(*context_, *libraries_, *this);
+  flat_ = make_flat_passes(*context_, *this, stream());
 }
 
 // Work may be queued on memory that goes now.

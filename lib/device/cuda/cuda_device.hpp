@@ -26,6 +26,7 @@ class CudaDevice final : public Device, public NarrowCopies {
   CudaDevice& operator=(const CudaDevice&) = delete;
 
   Ops& ops() override { return *ops_; }
+  FlatPasses& flat() override { return *flat_; }
   std::string description() const override { return description_; }
   std::string plan_conditions() const override { return plan_conditions_; }
   DType precision() const override { return context_->precision; }
@@ -80,6 +81,7 @@ class CudaDevice final : public Device, public NarrowCopies {
   std::unique_ptr<CudaContext> context_;
   std::unique_ptr<LibraryContext> libraries_;
   std::unique_ptr<CudaOps> ops_;
+  std::unique_ptr<FlatPasses> flat_;
   std::vector<Lasting> lasting_;
 };
 

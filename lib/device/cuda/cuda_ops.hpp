@@ -10,14 +10,6 @@
 
 namespace lockstep::cuda {
 
-// Where the half-precision copy of a parameter lies.
-class NarrowCopies {
- public:
-  virtual ~NarrowCopies() = default;
-  // Null where the device computes in fp32.
-  virtual std::byte* narrow_copy(const Tensor& values) const = 0;
-};
-
 class CudaOps final : public KernelOps<CudaLaunch> {
  public:
   // All outlive this.

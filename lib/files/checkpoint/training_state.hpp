@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "optim/loss_scale.hpp"
+#include "device/flat/loss_scale.hpp"
 #include "step/metrics.hpp"
 
 namespace lockstep {

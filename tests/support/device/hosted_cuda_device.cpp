@@ -9,6 +9,7 @@
 #include "device/cpu/reserved_memory.hpp"
 #include "device/cuda/layout/cuda_layout.hpp"
 #include "device/cuda/passes/flat_kernels.hpp"
+#include "device/cuda/passes/kernel_flat_passes.hpp"
 #include "device/cuda/passes/kernel_ops_definitions.hpp"
 #include "support/device/naive_convolution.hpp"
 
@@ -100,11 +101,12 @@ class HostedOps final : public cuda::KernelOps<HostLaunch> {
   }
 };
 
-class HostedCudaDevice final : public Device {
+class HostedCudaDevice final : public Device, public cuda::NarrowCopies {
  public:
   explicit HostedCudaDevice(DType precision) : context_{arena_, precision}, ops_(context_) {}
 
   Ops& ops() override { return ops_; }
+  FlatPasses& flat() override { return flat_; }
   std::string description() const override { return "the kernels of a GPU on the host"; }
   std::string plan_conditions() const override { return description(); }
   DType precision() const override { return context_.precision; }
@@ -134,6 +136,9 @@ class HostedCudaDevice final : public Device {
     cuda::unpack_parameter(kind, dims, elements(stored), values);
   }
 
+  // Its operations round weights as they read them.
+  std::byte* narrow_copy(const Tensor&) const override { return nullptr; }
+
   void synchronize() override {}
   std::int64_t peak_bytes() const override { return arena_.peak_bytes(); }
 
@@ -142,6 +147,7 @@ class HostedCudaDevice final : public Device {
   Arena arena_{memory_.data(), memory_.bytes()};
   cuda::CudaContext context_;
   HostedOps ops_;
+  cuda::KernelFlatPasses<HostLaunch> flat_{context_, *this, HostLaunch()};
   std::vector<Tensor> lasting_;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/conv_problem.hpp"
+#include "device/flat/flat_passes.hpp"
 #include "device/plan_line.hpp"
 
 namespace lockstep {
@@ -198,6 +199,56 @@ class RepeatingOps final : public Ops {
   Calls& calls_;
 };
 
+class RepeatingUpdate final : public FlatUpdate {
+ public:
+  RepeatingUpdate(std::unique_ptr<FlatUpdate> inner, Calls& calls) : inner_(std::move(inner)), calls_(calls) {}
+  void run(const StepRecord& record) override {
+    calls_.keep([this, &record] { inner_->run(record); });
+  }
+
+ private:
+  std::unique_ptr<FlatUpdate> inner_;
+  Calls& calls_;
+};
+
+class RepeatingFlatPasses final : public FlatPasses {
+ public:
+  RepeatingFlatPasses(FlatPasses& inner, Calls& calls) : inner_(inner), calls_(calls) {}
+
+  std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const DecayRun> runs,
+                                          const UpdateArrays& arrays) override {
+    return std::make_unique<RepeatingUpdate>(inner_.make_update(rule, runs, arrays), calls_);
+  }
+  void set(const Tensor& slot, float value) override {
+    calls_.keep([this, slot = unowned(slot), value] { inner_.set(slot, value); });
+  }
+  void judge(const Tensor& tail, const TailPlaces& places, const StepRecord& record) override {
+    calls_.keep([this, tail = unowned(tail), places, &record] { inner_.judge(tail, places, record); });
+  }
+  void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) override {
+    calls_.keep([this, batch = unowned(batch), momentum, running = unowned(running), &record] {
+      inner_.average(batch, momentum, running, record);
+    });
+  }
+  void count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) override {
+    calls_.keep([this, values = unowned(values), limit, count = unowned(count), accumulate] {
+      inner_.count_outside(values, limit, count, accumulate);
+    });
+  }
+  void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) override {
+    calls_.keep([this, values = unowned(values), form, sums = unowned(sums), accumulate] {
+      inner_.sum_fixed(values, form, sums, accumulate);
+    });
+  }
+  void values_of_fixed(const Tensor& sums, const Tensor& values) override {
+    calls_.keep([this, sums = unowned(sums), values = unowned(values)] { inner_.values_of_fixed(sums, values); });
+  }
+
+ private:
+  FlatPasses& inner_;
+  Calls& calls_;
+};
+
 class RepeatingRecording final : public Recording {
  public:
   RepeatingRecording(Device& device, Calls& calls) : device_(device), calls_(calls) {}
@@ -226,6 +277,7 @@ class RepeatingDevice final : public Device {
       : inner_(std::move(inner)), recordings_(recordings) {}
 
   Ops& ops() override { return ops_; }
+  FlatPasses& flat() override { return flat_; }
   std::string description() const override { return inner_->description() + ", repeating"; }
   std::string plan_conditions() const override { return inner_->plan_conditions(); }
   DType precision() const override { return inner_->precision(); }
@@ -257,6 +309,7 @@ class RepeatingDevice final : public Device {
   Recordings recordings_;
   Calls calls_;
   RepeatingOps ops_{inner_->ops(), calls_};
+  RepeatingFlatPasses flat_{inner_->flat(), calls_};
 };
 
 }  // namespace

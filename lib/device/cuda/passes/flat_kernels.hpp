@@ -1,10 +1,13 @@
 // Passes over the flat arrays of a model: parameters, gradients, statistics. All arrays begin at multiples of 16 bytes;
-// a thread has four elements, or what is left of four at the end. The arithmetic is that of optim/sgd_update.hpp.
+// a thread has four elements, or what is left of four at the end.
 #pragma once
 
 #include <cmath>
 
 #include "device/cuda/norm/channel_sums.hpp"
+#include "device/flat/fixed_point.hpp"
+#include "device/flat/step_record.hpp"
+#include "device/flat/update_rule.hpp"
 
 namespace lockstep::cuda {
 
@@ -70,19 +73,18 @@ struct DecayFrom {
   float weight_decay;
 };
 
-// One step of stochastic gradient descent; one thread four elements.
-struct Sgd {
+// An optimizer's update; one thread four elements.
+template <typename Rule>
+struct Update {
+  Rule rule;
   const float* gradients;
-  float* velocity;
   float* values;
+  float* states[Rule::states];
   std::uint16_t* narrow;  // the values in half precision, or null
   DType narrow_dtype;
   std::int64_t count;
   const DecayFrom* runs;  // by rising `first`
   std::int64_t run_count;
-  float momentum;
-  float own;  // step = own * d + look_ahead * velocity: 0 and 1 classic, 1 and momentum Nesterov
-  float look_ahead;
   // What changes from step to step lies in device memory.
   const float* learning_rate;
   const float* gradient_scale;  // 1 / loss scale
@@ -90,16 +92,18 @@ struct Sgd {
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     if (*skip != 0) return;
-    const float decay = decay_at(index * quad);
+    const ElementRates rates{*learning_rate, *gradient_scale, decay_at(index * quad)};
     const Four g = load_four(gradients, index, count);
-    Four v = load_four(velocity, index, count);
     Four w = load_four(values, index, count);
+    Four s[Rule::states];
+    for (int k = 0; k < Rule::states; ++k) s[k] = load_four(states[k], index, count);
     for (int i = 0; i < quad; ++i) {
-      const float d = *gradient_scale * g.at[i] + decay * w.at[i];
-      v.at[i] = momentum * v.at[i] + d;
-      w.at[i] -= *learning_rate * (own * d + look_ahead * v.at[i]);
+      float state[Rule::states];
+      for (int k = 0; k < Rule::states; ++k) state[k] = s[k].at[i];
+      rule(rates, g.at[i], state, w.at[i]);
+      for (int k = 0; k < Rule::states; ++k) s[k].at[i] = state[k];
     }
-    store_four(v, velocity, index, count);
+    for (int k = 0; k < Rule::states; ++k) store_four(s[k], states[k], index, count);
     store_four(w, values, index, count);
     store_narrow(w, narrow_dtype, narrow, index, count);
   }
@@ -119,7 +123,30 @@ struct Sgd {
   }
 };
 
-// running = (1 - momentum) * running + momentum * batch; one thread an element.
+// Puts an entry of a table where a queued pass will read it. Run for one index.
+template <typename Value>
+struct Put {
+  Value value;
+  Value* slot;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t /*index*/) const { *slot = value; }
+};
+
+// The decision on a step, and a copy of the tail it rests on. Run for one index.
+struct JudgeStep {
+  const float* tail;
+  std::int64_t tail_count;
+  std::int64_t loss;  // its place in the tail, and that of the number of overflows
+  std::int64_t overflow;
+  float* record;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t /*index*/) const {
+    record[step_verdict] = static_cast<float>(judge_step(record, tail[loss], tail[overflow]));
+    for (std::int64_t i = 0; i < tail_count; ++i) record[step_tail + i] = tail[i];
+  }
+};
+
+// One thread an element.
 struct AverageInto {
   const float* batch;
   float momentum;
@@ -128,7 +155,7 @@ struct AverageInto {
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     if (*skip != 0) return;
-    running[index] = (1.0F - momentum) * running[index] + momentum * batch[index];
+    running[index] = averaged(running[index], momentum, batch[index]);
   }
 };
 
@@ -182,6 +209,26 @@ struct CountOutside {
     }
     sums[index] = found;
   }
+};
+
+// sums = the fixed form of `values`, or sums += it. One thread an element.
+struct SumFixed {
+  const float* values;
+  FixedPoint form;
+  std::int64_t* sums;
+  Accumulate accumulate;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const std::int64_t before = accumulate == Accumulate::add ? sums[index] : 0;
+    sums[index] = before + form.fixed(values[index]);
+  }
+};
+
+struct ValuesOfFixed {
+  const std::int64_t* sums;
+  float* values;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const { values[index] = FixedPoint::value(sums[index]); }
 };
 
 }  // namespace lockstep::cuda

@@ -1,4 +1,4 @@
-#include "optim/step_record.hpp"
+#include "device/flat/step_record.hpp"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "optim/loss_scale.hpp"
+#include "device/flat/loss_scale.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "device/device.hpp"
-#include "optim/loss_scale.hpp"
+#include "device/flat/loss_scale.hpp"
 
 namespace lockstep {
 

@@ -1,0 +1,74 @@
+#include "device/cpu/passes/cpu_flat_passes.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cassert>
+
+#include "device/cpu/passes/cpu_flat_update.hpp"
+
+namespace lockstep::cpu {
+
+std::unique_ptr<FlatUpdate> CpuFlatPasses::make_update(const UpdateRule& rule, std::span<const DecayRun> runs,
+                                                       const UpdateArrays& arrays) {
+  return std::visit(
+      [&]<typename Rule>(const Rule& one) -> std::unique_ptr<FlatUpdate> {
+        return std::make_unique<CpuFlatUpdate<Rule>>(context_, one, runs, arrays);
+      },
+      rule);
+}
+
+void CpuFlatPasses::set(const Tensor& slot, float value) { *slot.as<float>() = value; }
+
+void CpuFlatPasses::judge(const Tensor& tail, const TailPlaces& places, const StepRecord& record) {
+  const float* const from = tail.as<float>();
+  float* const values = record.all().as<float>();
+  values[step_verdict] = static_cast<float>(judge_step(values, from[places.loss], from[places.overflow]));
+  std::copy_n(from, tail.shape().count(), values + step_tail);
+}
+
+void CpuFlatPasses::average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) {
+  assert(batch.shape().count() == running.shape().count());
+  if (!is_applied(record)) return;
+  const float* const from = batch.as<float>();
+  float* const into = running.as<float>();
+  for (std::int64_t i = 0; i < running.shape().count(); ++i) into[i] = averaged(into[i], momentum, from[i]);
+}
+
+void CpuFlatPasses::count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) {
+  constexpr std::uint32_t all_but_sign = 0x7fffffff;  // as whole numbers, sizes and NaNs are in the order of sizes
+  const auto bound = std::bit_cast<std::uint32_t>(limit);
+  const float* const v = values.as<float>();
+  std::atomic<std::int64_t> found = 0;
+  parallel_parts(context_.threads, values.shape().count(), [v, bound, &found](std::int64_t first, std::int64_t last) {
+    std::int64_t found_here = 0;
+    for (std::int64_t i = first; i < last; ++i) {
+      found_here += (std::bit_cast<std::uint32_t>(v[i]) & all_but_sign) >= bound ? 1 : 0;
+    }
+    found += found_here;
+  });
+  float& sum = *count.as<float>();
+  const auto more = static_cast<float>(found);
+  sum = accumulate == Accumulate::add ? sum + more : more;
+}
+
+void CpuFlatPasses::sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) {
+  assert(sums.shape().count() == values.shape().count());
+  const std::int64_t keep = accumulate == Accumulate::add ? -1 : 0;  // a mask: one loop serves both
+  const float* const v = values.as<float>();
+  auto* const s = sums.as<std::int64_t>();
+  parallel_parts(context_.threads, values.shape().count(), [=](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) s[i] = (s[i] & keep) + form.fixed(v[i]);
+  });
+}
+
+void CpuFlatPasses::values_of_fixed(const Tensor& sums, const Tensor& values) {
+  assert(sums.shape().count() == values.shape().count());
+  const auto* const s = sums.as<std::int64_t>();
+  float* const v = values.as<float>();
+  parallel_parts(context_.threads, values.shape().count(), [=](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) v[i] = FixedPoint::value(s[i]);
+  });
+}
+
+}  // namespace lockstep::cpu

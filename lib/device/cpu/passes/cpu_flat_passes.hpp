@@ -1,0 +1,27 @@
+// Passes over flat arrays in host memory, on all threads of the rank. No result depends on their number.
+#pragma once
+
+#include "device/cpu/cpu_context.hpp"
+#include "device/flat/flat_passes.hpp"
+
+namespace lockstep::cpu {
+
+class CpuFlatPasses final : public FlatPasses {
+ public:
+  // `context` outlives this, and the updates.
+  explicit CpuFlatPasses(const CpuContext& context) : context_(context) {}
+
+  std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const DecayRun> runs,
+                                          const UpdateArrays& arrays) override;
+  void set(const Tensor& slot, float value) override;
+  void judge(const Tensor& tail, const TailPlaces& places, const StepRecord& record) override;
+  void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) override;
+  void count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) override;
+  void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) override;
+  void values_of_fixed(const Tensor& sums, const Tensor& values) override;
+
+ private:
+  const CpuContext& context_;
+};
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,67 @@
+// An optimizer's pass over flat arrays in host memory. No result depends on the number of threads.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <span>
+#include <vector>
+
+#include "device/cpu/cpu_context.hpp"
+#include "device/cpu/threads/parallel.hpp"
+#include "device/flat/flat_passes.hpp"
+
+namespace lockstep::cpu {
+
+inline bool is_applied(const StepRecord& record) {
+  return *record.at(step_verdict).as<float>() == static_cast<float>(Verdict::applied);
+}
+
+template <typename Rule>
+class CpuFlatUpdate final : public FlatUpdate {
+ public:
+  CpuFlatUpdate(const CpuContext& context, const Rule& rule, std::span<const DecayRun> runs, const UpdateArrays& arrays)
+      : context_(context), rule_(rule), runs_(runs.begin(), runs.end()), arrays_(arrays) {
+    assert(arrays.states.size() == Rule::states && !runs.empty());
+    assert(arrays.values.shape().count() >= arrays.gradients.shape().count());
+  }
+
+  void run(const StepRecord& record) override {
+    if (!is_applied(record)) return;
+    const float learning_rate = *record.at(step_learning_rate).as<float>();
+    const float gradient_scale = *record.at(step_gradient_scale).as<float>();
+    // One part of all runs a thread: a network has a run for each norm, most of them tiny.
+    parallel_parts(context_.threads, arrays_.gradients.shape().count(), [&](std::int64_t first, std::int64_t last) {
+      for (const DecayRun& run : runs_) {
+        update(std::max(run.first, first), std::min(run.first + run.count, last),
+               {learning_rate, gradient_scale, run.weight_decay});
+      }
+    });
+  }
+
+ private:
+  void update(std::int64_t first, std::int64_t last, const ElementRates& given) const {
+    // Copies, or the compiler would have to expect that a store changes a factor.
+    const Rule rule = rule_;
+    const ElementRates rates = given;
+    const float* const gradients = arrays_.gradients.template as<float>();
+    float* const values = arrays_.values.template as<float>();
+    std::array<float*, Rule::states> states{};
+    for (std::size_t k = 0; k < states.size(); ++k) states[k] = arrays_.states[k].template as<float>();
+    for (std::int64_t i = first; i < last; ++i) {
+      std::array<float, Rule::states> state;
+      for (std::size_t k = 0; k < states.size(); ++k) state[k] = states[k][i];
+      float value = values[i];
+      rule(rates, gradients[i], state.data(), value);
+      for (std::size_t k = 0; k < states.size(); ++k) states[k][i] = state[k];
+      values[i] = value;
+    }
+  }
+
+  const CpuContext& context_;
+  Rule rule_;
+  std::vector<DecayRun> runs_;
+  UpdateArrays arrays_;
+};
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,17 @@
+// Passes over flat arrays in a GPU's memory.
+#pragma once
+
+#include <memory>
+
+#include "device/cuda/cuda_context.hpp"
+#include "device/flat/flat_passes.hpp"
+
+struct CUstream_st;  // what cudaStream_t points to
+
+namespace lockstep::cuda {
+
+// All outlive what is made.
+std::unique_ptr<FlatPasses> make_flat_passes(const CudaContext& context, const NarrowCopies& copies,
+                                             CUstream_st* stream);
+
+}  // namespace lockstep::cuda

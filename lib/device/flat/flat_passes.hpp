@@ -1,0 +1,63 @@
+// Passes over the flat arrays of a model, on the device that holds them: what a step needs beside the layers'
+// arithmetic.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "device/device.hpp"
+#include "device/flat/fixed_point.hpp"
+#include "device/flat/step_record.hpp"
+#include "device/flat/update_rule.hpp"
+
+namespace lockstep {
+
+// Of one optimizer: fp32, plain, one-dimensional, laid out alike. `values` may be longer than the gradients, which say
+// how much of it is updated.
+struct UpdateArrays {
+  Tensor gradients;
+  Tensor values;
+  std::vector<Tensor> states;  // as many as the rule keeps
+};
+
+// Where judge() finds what it rests on in the tail of the reduced array.
+struct TailPlaces {
+  std::int64_t loss;
+  std::int64_t overflow;
+};
+
+// One optimizer's pass over its arrays.
+class FlatUpdate {
+ public:
+  virtual ~FlatUpdate() = default;
+  // By the rate and the gradient scale in the record; changes nothing unless the verdict there is `applied`.
+  // Stream-ordered.
+  virtual void run(const StepRecord& record) = 0;
+};
+
+// Every call is stream-ordered.
+class FlatPasses {
+ public:
+  virtual ~FlatPasses() = default;
+
+  // An update of `arrays` by `rule`, element by element. `runs` lie one after another, the first at element 0, and
+  // begin at multiples of 16. The device outlives the update.
+  virtual std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const DecayRun> runs,
+                                                  const UpdateArrays& arrays) = 0;
+
+  // slot[0] = value.
+  virtual void set(const Tensor& slot, float value) = 0;
+  // Puts the verdict on a step into its record, and a copy of `tail`.
+  virtual void judge(const Tensor& tail, const TailPlaces& places, const StepRecord& record) = 0;
+  // running = averaged(running, momentum, batch), unless the verdict in the record is another than `applied`.
+  virtual void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) = 0;
+  // Overwrites count[0] with how many of `values` are not smaller in size than `limit` (NaNs are not), or adds it.
+  virtual void count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) = 0;
+
+  // Between fp32 values and sums in i64, place by place: see FixedPoint. What it does not hold adds nothing.
+  virtual void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) = 0;
+  virtual void values_of_fixed(const Tensor& sums, const Tensor& values) = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,112 @@
+// The GPU's update of flat arrays against the CPU's, whatever the rule.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/cpu/passes/cpu_flat_update.hpp"
+#include "device/cuda/passes/kernel_flat_passes.hpp"
+#include "support/device/cpu_fixture.hpp"
+
+namespace lockstep::cuda {
+namespace {
+
+constexpr std::int64_t count = 16 * 5 + 3;  // the end is no whole thread's share
+
+// Another shape than SGD's: two arrays, and a step that is no sum of products.
+struct MomentsRule {
+  static constexpr int states = 2;
+
+  float keep;
+
+  LOCKSTEP_HOST_DEVICE void operator()(const ElementRates& rates, float gradient, float* state, float& value) const {
+    const float d = rates.gradient_scale * gradient;
+    state[0] = keep * state[0] + (1.0F - keep) * d;
+    state[1] = keep * state[1] + (1.0F - keep) * d * d;
+    value -= rates.learning_rate * (state[0] / (std::sqrt(std::fabs(state[1])) + 0.5F) + rates.weight_decay * value);
+  }
+};
+
+// The half-precision copy of one array.
+class OneCopy final : public NarrowCopies {
+ public:
+  std::byte* narrow_copy(const Tensor&) const override { return reinterpret_cast<std::byte*>(values.data()); }
+  mutable std::vector<std::uint16_t> values = std::vector<std::uint16_t>(count, 0x4141);
+};
+
+class CudaFlatKernelsTest : public testing::TestWithParam<DType> {
+ protected:
+  CudaFlatKernelsTest() { device_->write(std::vector<float>{0.1F}, record_.at(step_learning_rate)); }
+
+  // Values, and every state behind them, after an update.
+  template <typename Update>
+  std::vector<std::vector<float>> after(int states, const Update& update) {
+    UpdateArrays arrays{array(1), array(2), {}};
+    for (int state = 0; state < states; ++state) arrays.states.push_back(array(3 + static_cast<std::uint64_t>(state)));
+    update(arrays);
+    std::vector<std::vector<float>> results{contents(arrays.values)};
+    for (const Tensor& state : arrays.states) results.push_back(contents(state));
+    return results;
+  }
+
+  template <typename Rule>
+  void expect_same(const Rule& rule) {
+    const auto expected = after(Rule::states, [&](const UpdateArrays& arrays) {
+      cpu::CpuFlatUpdate<Rule>(cpu_.context, rule, runs, arrays).run(record_);
+    });
+    const CudaContext context{cpu_.arena, GetParam()};
+    const OneCopy copy;
+    const auto actual = after(Rule::states, [&](const UpdateArrays& arrays) {
+      KernelFlatUpdate<HostLaunch, Rule>(context, copy, HostLaunch(), rule, runs, arrays).run(record_);
+    });
+    EXPECT_EQ(actual, expected);
+    EXPECT_NE(actual[0], contents(array(2)));
+    for (std::size_t i = 0; i < count; ++i) {
+      const float value = actual[0][i];
+      ASSERT_EQ(copy.values[i], GetParam() == DType::f16 ? to_f16(value) : to_bf16(value)) << i;
+    }
+  }
+
+  Tensor array(std::uint64_t seed) {
+    const Tensor tensor = device_->make_lasting(count, DType::f32);
+    device_->write(cpu::CpuFixture::values(count, seed), tensor);
+    return tensor;
+  }
+  std::vector<float> contents(const Tensor& tensor) {
+    std::vector<float> values(static_cast<std::size_t>(tensor.shape().count()));
+    device_->read(tensor, values);
+    return values;
+  }
+
+  const std::vector<DecayRun> runs{{0, 16, 0.5F}, {16, 32, 0.0F}, {48, count - 48, 0.25F}};
+  cpu::CpuFixture cpu_{DType::f32, 2};
+  std::unique_ptr<Device> device_ = open_device({.name = "cpu", .threads = 2});
+  StepRecord record_{*device_, 1};
+};
+
+TEST_P(CudaFlatKernelsTest, a_step_is_the_cpus_and_leaves_a_narrow_copy) {
+  device_->write(std::vector<float>{0.25F}, record_.at(step_gradient_scale));
+  expect_same(SgdRule{0.9F, Momentum::classic});
+  expect_same(SgdRule{0.9F, Momentum::nesterov});
+  expect_same(MomentsRule{0.75F});
+}
+
+TEST_P(CudaFlatKernelsTest, a_step_to_be_skipped_leaves_the_narrow_copy_as_it_was) {
+  const CudaContext context{cpu_.arena, GetParam()};
+  const OneCopy copy;
+  device_->write(std::vector<float>{static_cast<float>(Verdict::overflowed)}, record_.at(step_verdict));
+  const auto left = after(1, [&](const UpdateArrays& arrays) {
+    KernelFlatUpdate<HostLaunch, SgdRule>(context, copy, HostLaunch(), {0.9F, Momentum::classic}, runs, arrays)
+        .run(record_);
+  });
+  EXPECT_EQ(left[0], contents(array(2)));
+  EXPECT_EQ(copy.values, OneCopy().values);
+}
+
+INSTANTIATE_TEST_SUITE_P(, CudaFlatKernelsTest, testing::Values(DType::f16, DType::bf16),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+}  // namespace
+}  // namespace lockstep::cuda

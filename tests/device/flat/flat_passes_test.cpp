@@ -1,0 +1,103 @@
+#include "device/flat/flat_passes.hpp"
+
+#include <limits>
+
+#include "support/device/flat_fixture.hpp"
+
+namespace lockstep {
+namespace {
+
+class FlatPassesTest : public FlatTest {
+ protected:
+  void update(const SgdRule& rule, const std::vector<DecayRun>& runs, const UpdateArrays& arrays,
+              const StepRecord& record) {
+    flat_.make_update(rule, runs, arrays)->run(record);
+    device_->synchronize();
+  }
+};
+
+TEST_P(FlatPassesTest, updates_as_many_values_as_there_are_gradients) {
+  const UpdateArrays arrays{make({1, 1, 1}), make({2, 2, 2, 2, 2}), {make({0, 0, 0})}};
+  update({0.9F, Momentum::classic}, {{0, 3, 0.5F}}, arrays, record(0.25F));
+  EXPECT_EQ(read(arrays.values), (std::vector<float>{1.5F, 1.5F, 1.5F, 2.0F, 2.0F}));
+  EXPECT_EQ(read(arrays.states[0]), (std::vector<float>{2.0F, 2.0F, 2.0F}));
+}
+
+TEST_P(FlatPassesTest, each_run_has_a_weight_decay_of_its_own) {
+  const std::vector<float> twos(40, 2.0F);
+  const std::vector<float> zeros(40, 0.0F);
+  const UpdateArrays arrays{make(zeros), make(twos), {make(zeros)}};
+  update({0.9F, Momentum::classic}, {{0, 16, 0.5F}, {16, 16, 0.0F}, {32, 8, 0.25F}}, arrays, record(0.5F));
+  std::vector<float> expected(16, 1.5F);
+  expected.insert(expected.end(), 16, 2.0F);
+  expected.insert(expected.end(), 8, 1.75F);
+  EXPECT_EQ(read(arrays.values), expected);
+}
+
+// A power of two: the scaled gradient comes back exactly.
+TEST_P(FlatPassesTest, unscales_gradients_before_anything_else) {
+  const std::vector<float> gradients{0.3F, -0.1F, 0.7F};
+  std::vector<float> scaled = gradients;
+  for (float& value : scaled) value *= 1024;
+  const UpdateArrays plain{make(gradients), make({1.1F, 2.2F, 3.3F}), {make({0.1F, 0.2F, 0.3F})}};
+  const UpdateArrays other{make(scaled), make({1.1F, 2.2F, 3.3F}), {make({0.1F, 0.2F, 0.3F})}};
+  update({0.9F, Momentum::nesterov}, {{0, 3, 0.01F}}, plain, record(0.1F));
+  update({0.9F, Momentum::nesterov}, {{0, 3, 0.01F}}, other, record(0.1F, 1.0F / 1024));
+  EXPECT_EQ(read(other.values), read(plain.values));
+  EXPECT_EQ(read(other.states[0]), read(plain.states[0]));
+}
+
+TEST_P(FlatPassesTest, a_step_that_is_not_applied_leaves_everything_as_it_was) {
+  const UpdateArrays arrays{make({1}), make({2}), {make({3})}};
+  const Tensor running = make({4});
+  const StepRecord skipped = record(0.5F);
+  for (const Verdict verdict : {Verdict::overflowed, Verdict::not_finite, Verdict::overflowed_unscaled}) {
+    device_->write(std::vector<float>{static_cast<float>(verdict)}, skipped.at(step_verdict));
+    update({0.9F, Momentum::classic}, {{0, 1, 0.5F}}, arrays, skipped);
+    flat_.average(make({8}), 0.5F, running, skipped);
+    EXPECT_EQ(read(arrays.values)[0], 2);
+    EXPECT_EQ(read(arrays.states[0])[0], 3);
+    EXPECT_EQ(read(running)[0], 4);
+  }
+}
+
+TEST_P(FlatPassesTest, moves_running_statistics_towards_the_batch) {
+  const Tensor running = make({0.0F, 1.0F});
+  flat_.average(make({4.0F, 3.0F}), 0.25F, running, record(0));
+  EXPECT_EQ(read(running), (std::vector<float>{1.0F, 1.5F}));
+}
+
+TEST_P(FlatPassesTest, counts_infinities_and_nans_and_nothing_else) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  std::vector<float> values(1000, std::numeric_limits<float>::max());
+  values[1] = -std::numeric_limits<float>::max();
+  values[2] = std::numeric_limits<float>::denorm_min();
+  const Tensor count = make({7.0F});
+  flat_.count_outside(make(values), infinity, count, Accumulate::overwrite);
+  EXPECT_EQ(read(count)[0], 0.0F);
+  values[0] = infinity;
+  values[500] = -infinity;
+  values[999] = nan;
+  flat_.count_outside(make(values), infinity, count, Accumulate::overwrite);
+  EXPECT_EQ(read(count)[0], 3.0F);
+  flat_.count_outside(make({nan, 0.0F, -nan}), infinity, count, Accumulate::add);
+  EXPECT_EQ(read(count)[0], 5.0F);
+  flat_.count_outside(make({1.0F, -2.0F, 1.9F, nan}), 2.0F, count, Accumulate::overwrite);
+  EXPECT_EQ(read(count)[0], 2.0F);
+}
+
+TEST_P(FlatPassesTest, counts_in_arrays_of_any_length) {
+  for (const std::int64_t elements : {1, 3, 4, 5, 102, 100'007}) {
+    std::vector<float> values(static_cast<std::size_t>(elements), 1.0F);
+    for (std::size_t i = 0; i < values.size(); i += 7) values[i] = -2.0F;
+    const Tensor count = make({5.0F});
+    flat_.count_outside(make(values), 2.0F, count, Accumulate::add);
+    EXPECT_EQ(read(count)[0], static_cast<float>(5 + (elements + 6) / 7)) << elements;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, FlatPassesTest, testing::ValuesIn(flat_devices()), flat_test_name);
+
+}  // namespace
+}  // namespace lockstep
