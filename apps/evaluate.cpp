@@ -8,8 +8,8 @@
 #include "base/log.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "files/predictions_table.hpp"
+#include "launch/field_options.hpp"
 #include "launch/number_option.hpp"
-#include "launch/options.hpp"
 #include "launch/run.hpp"
 #include "train/evaluation.hpp"
 #include "train/evaluation_text.hpp"
@@ -24,7 +24,7 @@ struct EvaluateOptions {
   std::string split = "test";
   std::filesystem::path predictions;
   int loader_threads = 1;
-  DeviceOptions device;
+  Settings settings;  // of the device
 
   void declare(CLI::App& app) {
     app.description("Tests a trained model on a data set.");
@@ -40,9 +40,9 @@ struct EvaluateOptions {
         ->type_name("FILE");
     add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
         ->type_name("THREADS");
-    declare_device(app, device);
+    declare_fields(app, settings, {FieldGroup::device});
   }
-  DeviceOptions device_options() const { return device; }
+  DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };
 
 }  // namespace

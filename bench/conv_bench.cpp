@@ -42,7 +42,7 @@ struct ConvBenchOptions {
     add_number(app, "--batch", batch, {0, 65536}, "samples; 0: 64, 128 and 16 of the models above");
     add_number(app, "--threads", threads, {0, 4096}, "0: all cores that this process may use");
     add_number(app, "--rounds", rounds, {1, 1000}, "of which the best counts");
-    add_choice(app, "--precision", precisions, precision, name_of(precisions, precision), "of activations");
+    add_choice(app, "--precision", precisions, precision, "of activations");
     app.add_flag("--verbose", verbose, "print which kernels were the fastest");
   }
 };

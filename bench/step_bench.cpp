@@ -13,8 +13,8 @@
 #include "base/log.hpp"
 #include "convolution_bound.hpp"
 #include "first_step.hpp"
+#include "launch/field_options.hpp"
 #include "launch/number_option.hpp"
-#include "launch/options.hpp"
 #include "launch/run.hpp"
 #include "models/model_zoo.hpp"
 #include "process_facts.hpp"
@@ -37,8 +37,7 @@ struct StepBenchOptions {
   std::int64_t batch = 64;
   std::int64_t steps = 20;
   Bound bound = Bound::none;
-  ReducePlan reduce;
-  DeviceOptions device;
+  Settings settings;  // of the device and the sums
 
   void declare(CLI::App& app) {
     app.description("Times whole training steps on noise; prints one JSON line.");
@@ -56,10 +55,9 @@ struct StepBenchOptions {
     app.add_flag_callback(
         "--first-step", [] {},
         "Only time the way to the first step, without and with kernel choices of an earlier run");
-    declare_device(app, device);
-    declare_reduce(app, reduce);
+    declare_fields(app, settings, {FieldGroup::device, FieldGroup::sums});
   }
-  DeviceOptions device_options() const { return device; }
+  DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };
 
 // The same batch again and again.
@@ -109,7 +107,7 @@ void bench(Session& session, const StepBenchOptions& options) {
   const LoaderShare share{options.batch * world.size(), world.size(), world.rank(), 1};
   const ModelOptions model{options.model, {options.image_size, options.image_size, options.channels}, options.classes};
   const SgdOptions sgd{.kind = Momentum::nesterov};
-  TrainingStep step(session, model, share, options.reduce, sgd, 0.0F, 0);
+  TrainingStep step(session, model, share, reduce_plan(options.settings.recipe, options.settings.run), sgd, 0.0F, 0);
   step.choose_kernels(options.batch);
   NoiseLoader loader(noise_batch(*session.device, model.sample, options.batch, options.classes));
   step.run(loader, 0, learning_rate);
@@ -136,7 +134,7 @@ void bench(Session& session, const StepBenchOptions& options) {
       {"batch_per_rank", options.batch},
       {"ranks", world.size()},
       {"steps", options.steps},
-      {"precision", precision_name(options.device.precision)},
+      {"precision", precision_name(options.settings.recipe.arithmetic.precision)},
       {"device", session.device->description()}};
   if (options.bound == Bound::convolutions) {
     const double bound = world.sum(

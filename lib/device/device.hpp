@@ -52,6 +52,7 @@ class Device {
   virtual DType precision() const = 0;              // of activations
   virtual bool uses_tf32() const { return false; }  // for products of fp32 operands
   virtual bool has_direct_convolutions() const { return false; }  // and no others, as chosen
+  virtual bool is_deterministic() const { return true; }          // the same bits in every run
   virtual DType image_dtype() const { return DType::f32; }        // of Layout::images
 
   // Contents undefined, except that padding channels of `features` are zero once an op has written the tensor.

@@ -1,4 +1,4 @@
-// When checkpoints are written, where, and what a training begins with.
+// When checkpoints are written, where, and which one a training goes on from.
 #pragma once
 
 #include <cstdint>
@@ -29,15 +29,11 @@ std::optional<CheckpointInterval> parse_checkpoint_interval(std::string_view tex
 // As parse_checkpoint_interval() takes it.
 std::string checkpoint_interval_text(const CheckpointInterval& interval);
 
-enum class Head { as_written, fresh };
-
 struct CheckpointPlan {
   std::filesystem::path folder;  // empty: OUTPUT/checkpoints, or none without --output
   CheckpointInterval every;
   KeepRule keep;
   std::string resume = "auto";  // auto | never | a file
-  std::filesystem::path init_from;
-  Head head = Head::as_written;  // of init_from
 };
 
 // Whether a checkpoint is due, from the step of the last one.

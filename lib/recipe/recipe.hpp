@@ -1,4 +1,7 @@
-// The hyper-parameters of one training run, as a program states them.
+// What decides the weights that a training ends with: the same recipe on the same data gives the same ones. Where it
+// runs, what it writes and whom it asks is a RunPlan (recipe/run_plan.hpp).
+//
+// Each member is an option, a field of a checkpoint's recipe and one of summary.json by one entry in recipe/fields.cpp.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "dataset/loading/load_onto.hpp"
+#include "dataset/loading/augment.hpp"
+#include "dataset/loading/loader.hpp"
 #include "dataset/shards/manifest.hpp"
+#include "device/device.hpp"
 #include "optim/lr_schedule.hpp"
 #include "optim/sgd.hpp"
-#include "recipe/checkpoint_plan.hpp"
 
 namespace lockstep {
 
@@ -46,26 +50,36 @@ struct LearningRate {
   double factor = 0.1;                  // at each milestone
 };
 
+// How a device is to round.
+struct Arithmetic {
+  DType precision = DType::f32;  // of activations
+  bool tf32 = false;             // GPU: for products of fp32 operands
+  bool direct_convolutions = false;
+};
+
+enum class Head { as_written, fresh };
+
+// Weights from a file in place of random ones.
+struct InitialWeights {
+  std::filesystem::path file;    // a model file or a checkpoint; empty: random ones
+  Head head = Head::as_written;  // of the file's last layer
+};
+
 struct Recipe {
-  std::filesystem::path data;    // holds train/ and test/
-  std::filesystem::path output;  // empty: nothing is written
   std::string model;
   std::int64_t epochs = 1;
   std::uint64_t seed = 0;
   BatchPlan batch;
-  ReducePlan reduce;
   LearningRate learning_rate;
   SgdOptions sgd;
   float label_smoothing = 0;
   std::optional<Augmentation> augmentation;  // none stated: by the kind of the samples
-  int loader_threads = 1;
-  DataPlace data_place = DataPlace::automatic;
-  std::int64_t report_every = 50;     // steps
-  std::int64_t audit_every = 500;     // steps between two comparisons of the ranks' weights; 0: never
-  double hang_timeout_seconds = 300;  // 0: a rank may stand still for ever
-  CheckpointPlan checkpoints;
-  std::optional<double> time_limit_seconds;  // from the start of the program
+  Arithmetic arithmetic;
+  DType wire = DType::f32;  // or bf16 (NCCL): the precision in which gradients travel; the last bucket's is fp32
+  InitialWeights init;
 };
+
+inline Sums sums_of(const Recipe& recipe) { return recipe.batch.virtual_ranks ? Sums::exact : Sums::rounded; }
 
 // What `rank` of `ranks` carries: parts as equal in number as can be. Throws Error(usage) where the global batch does
 // not divide into equal parts, naming the nearest that do, and where ranks would have none.

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "recipe/checkpoint_plan.hpp"
+#include "recipe/recipe.hpp"
 #include "step/model.hpp"
 
 namespace lockstep {

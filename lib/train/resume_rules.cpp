@@ -1,9 +1,11 @@
 #include "train/resume_rules.hpp"
 
-#include <array>
+#include <algorithm>
 
 #include "base/error.hpp"
 #include "base/text/json_text.hpp"
+#include "recipe/fields.hpp"
+#include "recipe/run_plan.hpp"
 #include "runtime/versions.hpp"
 
 namespace lockstep {
@@ -12,56 +14,44 @@ namespace {
 
 using Json = nlohmann::json;
 
-template <typename Value>
-Json json_of(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json();
+constexpr const char* data_field = "data (hash)";
+
+// Numbers written with other digits are the same: earlier versions wrote 0.9 as 0.8999999761581421.
+Json as_written_now(const std::string& name, const Json& value) {
+  const auto field = std::ranges::find(training_fields(), name, &Field::name);
+  Settings settings;
+  if (field == training_fields().end() || !set_from_json(*field, settings, value).empty()) return value;
+  return json_of(*field, settings);
 }
 
-constexpr std::array<const char*, 4> schedule_names = {"constant", "step", "cosine", "one-cycle"};
-constexpr std::array<const char*, 3> augmentation_names = {"none", "crop", "crop-flip"};
+void require_same(const std::string& name, const Json& before, const Json& now) {
+  require(as_written_now(name, before) == now, Failure::usage,
+          "the checkpoint was made with --{} {}, now it is {} (a training goes on as it began). Take the earlier "
+          "value, another --checkpoints, or --resume never.",
+          name, json_text(before), json_text(now));
+}
 
 }  // namespace
 
-Arithmetic arithmetic_of(const Device& device) {
-  return {device.precision(), device.uses_tf32(), device.has_direct_convolutions()};
+Recipe completed(Recipe recipe, std::int64_t global_batch, const Manifest& data, const Device& device) {
+  recipe.batch.global_batch = global_batch;
+  recipe.arithmetic = arithmetic_of(device);
+  if (!recipe.augmentation) recipe.augmentation = default_augmentation(data.kind);
+  return recipe;
 }
 
-Json fixed_recipe(const Recipe& recipe, std::int64_t global_batch, const Manifest& data, const Arithmetic& arithmetic) {
-  const LearningRate& rate = recipe.learning_rate;
-  const Augmentation augmentation = recipe.augmentation.value_or(default_augmentation(data.kind));
-  return {{"model", recipe.model},
-          {"data (hash)", data.root_hash},
-          {"global-batch", global_batch},
-          {"batch-per-rank", json_of(recipe.batch.batch_per_rank)},
-          {"accumulate", recipe.batch.accumulate},
-          {"virtual-ranks", json_of(recipe.batch.virtual_ranks)},
-          {"seed", recipe.seed},
-          {"precision", precision_name(arithmetic.precision)},
-          {"tf32", arithmetic.tf32},
-          {"convolutions", arithmetic.direct_convolutions ? "direct" : "auto"},
-          {"wire", precision_name(recipe.reduce.wire)},
-          {"augment", augmentation_names.at(static_cast<std::size_t>(augmentation))},
-          {"label-smoothing", recipe.label_smoothing},
-          {"momentum", recipe.sgd.momentum},
-          {"nesterov", recipe.sgd.kind == Momentum::nesterov},
-          {"weight-decay", recipe.sgd.weight_decay},
-          {"no-decay-norm", recipe.sgd.decay_scope == DecayScope::weights_only},
-          {"lr", rate.rate},
-          {"lr-batch", rate.base_batch},
-          {"schedule", schedule_names.at(static_cast<std::size_t>(rate.schedule))},
-          {"warmup", json_of(rate.warmup_epochs)},
-          {"milestones", rate.milestones},
-          {"lr-factor", rate.factor}};
+Json fixed_recipe(const Recipe& recipe, const Manifest& data) {
+  const Settings settings{recipe, {}};
+  Json fixed = {{data_field, data.root_hash}};
+  for (const Field& field : training_fields()) {
+    if (field.on_resume == Field::OnResume::fixed) fixed[field.name] = json_of(field, settings);
+  }
+  return fixed;
 }
 
 void require_same_recipe(const Json& earlier, const Json& now) {
-  for (const auto& [field, value] : now.items()) {
-    const Json before = earlier.value(field, Json());
-    require(before == value, Failure::usage,
-            "the checkpoint was made with --{} {}, now it is {} (a training goes on as it began). Take the earlier "
-            "value, another --checkpoints, or --resume never.",
-            field, json_text(before), json_text(value));
-  }
+  require_same(data_field, earlier.value(data_field, Json()), now.value(data_field, Json()));
+  for (const auto& [name, value] : now.items()) require_same(name, earlier.value(name, Json()), value);
 }
 
 BatchPlan batch_of_resumed(const BatchPlan& plan, const Json& earlier) {

@@ -1,9 +1,10 @@
-// The one list of what may change when a training goes on from a checkpoint, and what may not.
+// What may change when a training goes on from a checkpoint, and what may not.
 //
 //   may change    what a place brings along: ranks, threads, node, device, instruction set, kernels, versions, how
 //                 gradients are summed; the bits then differ, which is said once
-//                 what no weight knows of: paths, epochs, reports, checkpoints
-//   may not       what the user chose to learn with: everything in fixed_recipe(), also where it only decides how
+//                 what no weight knows of: a run plan, and the fields of a recipe whose entry in recipe/fields.cpp says
+//                 so
+//   may not       what the user chose to learn with: the other fields of a recipe, also where they only decide how
 //                 numbers are rounded; a difference is refused
 #pragma once
 
@@ -11,26 +12,20 @@
 #include <string>
 
 #include "dataset/shards/manifest.hpp"
-#include "device/device.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "recipe/recipe.hpp"
 #include "runtime/session.hpp"
 
 namespace lockstep {
 
-// How a device rounds, as it was told to.
-struct Arithmetic {
-  DType precision = DType::f32;  // of activations
-  bool tf32 = false;             // for products of fp32 operands
-  bool direct_convolutions = false;
-};
-Arithmetic arithmetic_of(const Device& device);
+// The recipe with what it leaves open filled in: the global batch as it came out for this number of ranks, and the
+// augmentation for these data. Its arithmetic is what `device` does of it.
+Recipe completed(Recipe recipe, std::int64_t global_batch, const Manifest& data, const Device& device);
 
-// One plain value for each field, named as the option is. `global_batch` as it came out for this number of ranks.
-nlohmann::json fixed_recipe(const Recipe& recipe, std::int64_t global_batch, const Manifest& data,
-                            const Arithmetic& arithmetic);
+// What a checkpoint keeps of a completed recipe: its fixed fields by name, and what it was trained on.
+nlohmann::json fixed_recipe(const Recipe& recipe, const Manifest& data);
 
-// Throws Error(usage) naming the first field that differs.
+// Throws Error(usage) naming the first field that differs: the data first, for others follow from them.
 void require_same_recipe(const nlohmann::json& earlier, const nlohmann::json& now);
 
 // Where the batch is stated for each rank, a checkpoint's global batch stays, whatever the number of ranks now.

@@ -30,30 +30,21 @@ ModelOptions model_options(const Recipe& recipe, const Manifest& manifest) {
   return {recipe.model, manifest.shape, static_cast<std::int64_t>(manifest.classes.size())};
 }
 
-ReducePlan reduce_plan(const Recipe& recipe) {
-  ReducePlan plan = recipe.reduce;
-  if (!recipe.batch.virtual_ranks) return plan;
-  require(plan.wire == DType::f32, Failure::usage,
-          "--virtual-ranks sums gradients exactly, --wire {} rounds them. Leave out one of the two.",
-          precision_name(plan.wire));
-  plan.sums = Sums::exact;
-  return plan;
-}
-
 // What is learned on one split must mean the same on the other.
-void require_same_labels(const Recipe& recipe, const char* split, const Manifest& train, const Manifest& other) {
+void require_same_labels(const std::filesystem::path& data, const char* split, const Manifest& train,
+                         const Manifest& other) {
   require(
       train.classes == other.classes && train.shape == other.shape, Failure::bad_data,
       "'{}' and '{}' have different classes or picture sizes (a test would mean nothing). Make both with one run of "
       "make_shards.",
-      (recipe.data / "train").string(), (recipe.data / split).string());
+      (data / "train").string(), (data / split).string());
 }
 
-// The recipe as it is meant: without a folder for checkpoints they lie in the output folder.
-Recipe completed(Recipe recipe) {
-  CheckpointPlan& plan = recipe.checkpoints;
-  if (plan.folder.empty() && !recipe.output.empty()) plan.folder = recipe.output / "checkpoints";
-  return recipe;
+// Without a folder of their own checkpoints lie in the output folder.
+RunPlan with_checkpoint_folder(RunPlan run) {
+  CheckpointPlan& plan = run.checkpoints;
+  if (plan.folder.empty() && !run.output.empty()) plan.folder = run.output / "checkpoints";
+  return run;
 }
 
 // Collective. Every rank tells its failures in the folder from here on: it is this training's.
@@ -79,23 +70,25 @@ LoaderShare share_of(const Recipe& recipe, const Checkpoint* earlier, const Comm
 
 }  // namespace
 
-Trainer::Trainer(const Session& session, Recipe recipe)
+Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
     : session_(session),
-      stops_(session.world, session.signals, recipe.time_limit_seconds),
-      recipe_(completed(std::move(recipe))),
-      output_(take_output(session.world, stops_, recipe_.output)),
-      checkpoints_(session.world, recipe_.checkpoints, output_, stops_),
+      stops_(session.world, session.signals, run.time_limit_seconds),
+      recipe_(std::move(recipe)),
+      run_(with_checkpoint_folder(std::move(run))),
+      output_(take_output(session.world, stops_, run_.output)),
+      checkpoints_(session.world, run_.checkpoints, output_, stops_),
       share_(share_of(recipe_, checkpoints_.found(), session.world)),
-      train_(recipe_.data / "train"),
-      test_(recipe_.data / "test"),
+      train_(run_.data / "train"),
+      test_(run_.data / "test"),
       length_(training_length(recipe_, train_, share_.global_batch)),
       schedule_(make_schedule(recipe_.learning_rate, share_.global_batch, length_.epochs, length_.steps_per_epoch)),
-      reporter_(session.world.rank(), output_.get(), length_, recipe_.report_every, checked_earlier()),
+      reporter_(session.world.rank(), output_.get(), length_, run_.report_every, checked_earlier()),
       stragglers_(session.world),
-      step_(session, model_options(recipe_, train_.manifest()), share_, reduce_plan(recipe_), recipe_.sgd,
+      step_(session, model_options(recipe_, train_.manifest()), share_, reduce_plan(recipe_, run_), recipe_.sgd,
             recipe_.label_smoothing, recipe_.seed),
-      evaluator_(session.world, step_.model(), test_, recipe_.loader_threads, recipe_.data_place) {
-  require_same_labels(recipe_, "test", train_.manifest(), test_.manifest());
+      evaluator_(session.world, step_.model(), test_, run_.loader_threads, run_.data_place) {
+  require_follows(*session.device, recipe_);
+  require_same_labels(run_.data, "test", train_.manifest(), test_.manifest());
   open_validation();
   describe();
   load_weights();
@@ -105,13 +98,17 @@ Trainer::Trainer(const Session& session, Recipe recipe)
 
 // Collective. What one rank sees all must open: tests are made together.
 void Trainer::open_validation() {
-  const std::filesystem::path folder = recipe_.data / "validation";
+  const std::filesystem::path folder = run_.data / "validation";
   std::error_code error;
   if (session_.world.sum(std::filesystem::exists(folder, error) ? 1 : 0) == 0) return;
   validation_ = std::make_unique<Dataset>(folder);
-  require_same_labels(recipe_, "validation", train_.manifest(), validation_->manifest());
-  validator_ = std::make_unique<Evaluator>(session_.world, step_.model(), *validation_, recipe_.loader_threads,
-                                           recipe_.data_place);
+  require_same_labels(run_.data, "validation", train_.manifest(), validation_->manifest());
+  validator_ =
+      std::make_unique<Evaluator>(session_.world, step_.model(), *validation_, run_.loader_threads, run_.data_place);
+}
+
+Recipe Trainer::as_trained() const {
+  return completed(recipe_, share_.global_batch, train_.manifest(), *session_.device);
 }
 
 // The state to go on from; null: from the beginning. Throws Error(usage) where this training would be another one.
@@ -119,8 +116,7 @@ const TrainingState* Trainer::checked_earlier() const {
   stop_start_if_asked();  // the data are open by now
   if (checkpoints_.found() == nullptr) return nullptr;
   const TrainingState& earlier = checkpoints_.found()->state;
-  require_same_recipe(earlier.recipe,
-                      fixed_recipe(recipe_, share_.global_batch, train_.manifest(), arithmetic_of(*session_.device)));
+  require_same_recipe(earlier.recipe, fixed_recipe(as_trained(), train_.manifest()));
   require(earlier.progress.step <= length_.steps(), Failure::usage,
           "the checkpoint is of step {}, but {} epochs have {} steps (--epochs). Train for more epochs.",
           earlier.progress.step, length_.epochs, length_.steps());
@@ -131,9 +127,9 @@ const TrainingState* Trainer::checked_earlier() const {
 void Trainer::load_weights() {
   const Checkpoint* const found = checkpoints_.found();
   if (found == nullptr) {
-    if (recipe_.checkpoints.init_from.empty()) return;
-    load_initial_weights(recipe_.checkpoints.init_from, recipe_.checkpoints.head, step_.model());
-    log::info("weights from '{}'", recipe_.checkpoints.init_from.string());
+    if (recipe_.init.file.empty()) return;
+    load_initial_weights(recipe_.init.file, recipe_.init.head, step_.model());
+    log::info("weights from '{}'", recipe_.init.file.string());
     return;
   }
   ParameterStore& store = step_.model().store;
@@ -142,8 +138,7 @@ void Trainer::load_weights() {
   if (found->state.loss_scale) step_.scale_loss(*found->state.loss_scale);
   progress_ = found->state.progress;
   const Origin now = this_origin(session_, gradients_text());
-  const Sums sums = recipe_.batch.virtual_ranks ? Sums::exact : Sums::rounded;
-  const std::string difference = origin_difference(found->state.origin, now, sums);
+  const std::string difference = origin_difference(found->state.origin, now, sums_of(recipe_));
   if (!difference.empty() && session_.world.rank() == 0) {
     log::warning("the checkpoint was made otherwise: {} now. The training goes on, but not with the same bits.",
                  difference);
@@ -159,8 +154,8 @@ Ending Trainer::fit() {
   const std::unique_ptr<Loader> loader =
       load_onto(*session_.device,
                 training_source(train_, share_, augmentation, recipe_.seed, progress_.step / epoch_steps,
-                                progress_.step % epoch_steps, recipe_.loader_threads),
-                recipe_.data_place);
+                                progress_.step % epoch_steps, run_.loader_threads),
+                run_.data_place);
   stop_start_if_asked();
   step_.advise_with([this] { return checkpoints_.advice(session_.world); });
   session_.world.barrier();  // every rank stands: from here on the folders change
@@ -211,11 +206,11 @@ void Trainer::report(const Loader& loader, int steps_left_under_way) {
 // Collective. A GPU's times are its own, not those of the host that queues its work.
 void Trainer::watch_ranks(const Loader& loader, std::int64_t step) {
   const std::int64_t done = step + 1;
-  if (done % recipe_.report_every == 0 && session_.device->steps_ahead() == 0) {
+  if (done % run_.report_every == 0 && session_.device->steps_ahead() == 0) {
     const std::optional<Straggler> slowest = stragglers_.report(done);
     if (slowest) reporter_.slowest({step / length_.steps_per_epoch, step}, *slowest);
   }
-  if (recipe_.audit_every == 0 || done % recipe_.audit_every != 0) return;
+  if (run_.audit_every == 0 || done % run_.audit_every != 0) return;
   report(loader, 0);
   audit_weights(session_.world, step_.model().store, step);
 }
@@ -244,7 +239,7 @@ Checkpoint Trainer::checkpoint() const {
   checkpoint.state = {progress_,
                       reporter_.state(),
                       step_.loss_scale(),
-                      fixed_recipe(recipe_, share_.global_batch, data, arithmetic_of(*session_.device)),
+                      fixed_recipe(as_trained(), data),
                       this_origin(session_, gradients_text()),
                       session_.device->ops().export_plan(),
                       {}};

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "dataset/dataset.hpp"
-#include "recipe/recipe.hpp"
+#include "recipe/run_plan.hpp"
 #include "runtime/session.hpp"
 #include "runtime/stop/ending.hpp"
 #include "runtime/stop/stop_agreement.hpp"
@@ -25,7 +25,7 @@ class Trainer {
   // kernels and prints what will be done. Nothing that an earlier run left in the folders changes before fit().
   // `session` outlives this. Throws Stopped if a rank is asked to stop meanwhile, Error(usage) on a recipe that the
   // data, the number of ranks or the checkpoint do not allow.
-  Trainer(const Session& session, Recipe recipe);
+  Trainer(const Session& session, Recipe recipe, RunPlan run);
 
   // Collective. The whole training, or until a rank is asked to stop: then code 75, if a checkpoint of that step is
   // safe on disk.
@@ -33,6 +33,7 @@ class Trainer {
 
  private:
   void stop_start_if_asked() const;
+  Recipe as_trained() const;
   const TrainingState* checked_earlier() const;
   void describe() const;
   std::string gradients_text() const;
@@ -54,6 +55,7 @@ class Trainer {
   StopAgreement stops_;
   Stopwatch watch_;
   Recipe recipe_;
+  RunPlan run_;
   std::shared_ptr<FolderLock> output_;  // rank 0, with an output folder
   Checkpointing checkpoints_;
   LoaderShare share_;

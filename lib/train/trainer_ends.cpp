@@ -25,7 +25,7 @@ void Trainer::stop_start_if_asked() const {
 Ending Trainer::stop() {
   const std::string at =
       fmt::format("stopped after step {} of {} ({})", progress_.step, length_.steps(), stops_.reason());
-  if (recipe_.checkpoints.folder.empty()) {
+  if (run_.checkpoints.folder.empty()) {
     return {static_cast<int>(Failure::other),
             at + " without a checkpoint (neither --checkpoints nor --output is set)."};
   }
@@ -35,7 +35,7 @@ Ending Trainer::stop() {
     return {static_cast<int>(Failure::other), fmt::format("{}, and its checkpoint is not written: {}", at, failure)};
   }
   const std::string sentence = fmt::format("{}, with a checkpoint in '{}'. The same command goes on from it.", at,
-                                           recipe_.checkpoints.folder.string());
+                                           run_.checkpoints.folder.string());
   log::info(sentence);
   return {static_cast<int>(Failure::stopped_early), sentence};
 }
@@ -49,7 +49,7 @@ Ending Trainer::save() {
     const std::string hash = store.weights_hash();
     if (output_ != nullptr) {
       output_->require_held();
-      write_model_file(recipe_.output / "model.h5",
+      write_model_file(run_.output / "model.h5",
                        {recipe_.model, data.classes, data.shape, data.mean, data.deviation, store.entries()});
     }
     reporter_.finish(summary(hash));

@@ -30,6 +30,7 @@ class CudaDevice final : public Device, public NarrowCopies {
   std::string description() const override { return description_; }
   std::string plan_conditions() const override { return plan_conditions_; }
   DType precision() const override { return context_->precision; }
+  bool is_deterministic() const override { return libraries_->determinism == Determinism::deterministic; }
   bool uses_tf32() const override { return libraries_->products == Products::tf32; }
   DType image_dtype() const override { return context_->precision; }
 

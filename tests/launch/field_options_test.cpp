@@ -1,10 +1,14 @@
-#include "launch/options.hpp"
+#include "launch/field_options.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "recipe/fields.hpp"
+#include "support/field_examples.hpp"
 
 namespace lockstep {
 namespace {
@@ -12,10 +16,10 @@ namespace {
 class OptionsTest : public testing::Test {
  protected:
   OptionsTest() {
-    recipe_.model = "resnet20";
-    recipe_.batch.global_batch = 128;
+    settings_.recipe.model = "resnet20";
+    settings_.recipe.batch.global_batch = 128;
     app_.option_defaults()->always_capture_default();  // as every program does
-    declare_training(app_, recipe_, device_);
+    declare_training(app_, settings_);
   }
 
   // CLI11's words, or nothing.
@@ -29,8 +33,9 @@ class OptionsTest : public testing::Test {
   }
 
   CLI::App app_;
-  Recipe recipe_;
-  DeviceOptions device_;
+  Settings settings_;
+  Recipe& recipe_ = settings_.recipe;
+  RunPlan& run_ = settings_.run;
 };
 
 TEST_F(OptionsTest, without_options_the_recipe_is_the_programs) {
@@ -39,51 +44,35 @@ TEST_F(OptionsTest, without_options_the_recipe_is_the_programs) {
   EXPECT_EQ(recipe_.batch.global_batch, 128);
   EXPECT_EQ(recipe_.batch.batch_per_rank, std::nullopt);
   EXPECT_EQ(recipe_.augmentation, std::nullopt);
-  EXPECT_EQ(recipe_.data, "d");
+  EXPECT_EQ(run_.data, "d");
 }
 
-TEST_F(OptionsTest, every_option_reaches_the_recipe) {
-  EXPECT_EQ(parse("--model lenet --epochs 3 --output o --seed 9 --device cpu --precision bf16 --threads 2 --verbose "
-                  "--global-batch 64 --accumulate 2 --lr 0.3 --lr-batch 0 --momentum 0.8 --nesterov --weight-decay 0.1 "
-                  "--no-decay-norm --label-smoothing 0.2 --schedule step --warmup 0.5 --milestones 1 2.5 "
-                  "--lr-factor 0.2 --tf32 --deterministic --reduce shared --bucket-mib 2 --report-every 7 "
-                  "--loader-threads 3 --augment none --data-on host --wire bf16 --no-graphs --virtual-ranks 8 "
-                  "--instruction-set avx2 --convolutions direct"),
-            "");
-  EXPECT_EQ(recipe_.model, "lenet");
-  EXPECT_EQ(recipe_.epochs, 3);
-  EXPECT_EQ(recipe_.output, "o");
-  EXPECT_EQ(recipe_.seed, 9U);
-  EXPECT_EQ(recipe_.batch.global_batch, 64);
-  EXPECT_EQ(recipe_.batch.accumulate, 2);
-  EXPECT_EQ(recipe_.batch.virtual_ranks, 8);
-  EXPECT_DOUBLE_EQ(recipe_.learning_rate.rate, 0.3);
-  EXPECT_EQ(recipe_.learning_rate.base_batch, 0);
-  EXPECT_FLOAT_EQ(recipe_.sgd.momentum, 0.8F);
-  EXPECT_EQ(recipe_.sgd.kind, Momentum::nesterov);
-  EXPECT_FLOAT_EQ(recipe_.sgd.weight_decay, 0.1F);
-  EXPECT_EQ(recipe_.sgd.decay_scope, DecayScope::weights_only);
-  EXPECT_FLOAT_EQ(recipe_.label_smoothing, 0.2F);
-  EXPECT_EQ(recipe_.learning_rate.schedule, Schedule::step);
-  EXPECT_EQ(recipe_.learning_rate.warmup_epochs, 0.5);
+TEST_F(OptionsTest, every_field_has_an_option_that_reaches_it) {
+  for (const Field& field : training_fields()) {
+    const std::string name = "--" + field.name;
+    const std::string& text = field_examples().at(field.name);
+    CLI::App app;
+    Settings settings;
+    declare_training(app, settings);
+    EXPECT_NE(app.get_option_no_throw(name), nullptr) << name;
+    std::string words = field.name == "data" ? "" : "--data d ";
+    if (!field.needs.empty()) words += "--" + field.needs + " f ";
+    app.parse(words + name + (field.form == Field::Form::flag ? "" : " " + text));
+    EXPECT_EQ(field.texts(settings), std::vector<std::string>{text}) << name;
+  }
+}
+
+TEST_F(OptionsTest, no_option_is_outside_the_table) {
+  for (const CLI::Option* option : app_.get_options()) {
+    const std::string name = option->get_lnames().front();
+    const bool is_field = std::ranges::count(training_fields(), name, &Field::name) == 1;
+    EXPECT_TRUE(is_field || name == "help") << name;
+  }
+}
+
+TEST_F(OptionsTest, a_list_takes_the_place_of_the_default) {
+  EXPECT_EQ(parse("--milestones 1 2.5"), "");
   EXPECT_EQ(recipe_.learning_rate.milestones, (std::vector<double>{1, 2.5}));
-  EXPECT_DOUBLE_EQ(recipe_.learning_rate.factor, 0.2);
-  EXPECT_EQ(recipe_.reduce.reducer, "shared");
-  EXPECT_EQ(recipe_.reduce.bucket_bytes, 2 << 20);
-  EXPECT_EQ(recipe_.reduce.wire, DType::bf16);
-  EXPECT_EQ(recipe_.report_every, 7);
-  EXPECT_EQ(recipe_.loader_threads, 3);
-  EXPECT_EQ(recipe_.augmentation, Augmentation::none);
-  EXPECT_EQ(device_.name, "cpu");
-  EXPECT_EQ(device_.precision, DType::bf16);
-  EXPECT_EQ(device_.threads, 2);
-  EXPECT_EQ(device_.instruction_set, "avx2");
-  EXPECT_TRUE(device_.direct_convolutions);
-  EXPECT_TRUE(device_.verbose);
-  EXPECT_TRUE(device_.tf32);
-  EXPECT_TRUE(device_.deterministic);
-  EXPECT_FALSE(device_.graphs);
-  EXPECT_EQ(recipe_.data_place, DataPlace::host);
 }
 
 TEST_F(OptionsTest, the_rate_may_be_written_out) {
@@ -99,14 +88,6 @@ TEST_F(OptionsTest, a_batch_per_rank_takes_the_place_of_the_global_batch) {
 
 TEST_F(OptionsTest, the_batch_is_stated_in_one_way_only) {
   EXPECT_EQ(parse("--batch-per-rank 32 --global-batch 64"), "--global-batch excludes --batch-per-rank");
-}
-
-// A GPU's kernels were timed anew in each run with virtual ranks, whose bits then depended on the day.
-TEST_F(OptionsTest, virtual_ranks_want_the_same_bits_in_every_run) {
-  EXPECT_EQ(parse(""), "");
-  EXPECT_FALSE(device_.deterministic);
-  EXPECT_EQ(parse("--virtual-ranks 4"), "");
-  EXPECT_TRUE(device_.deterministic);
 }
 
 // nan passed CLI11's checks of ranges: with --hang-timeout nan no rank was ever late.
@@ -146,7 +127,7 @@ TEST_F(OptionsTest, a_seed_is_what_was_written) {
 TEST_F(OptionsTest, a_whole_number_may_have_an_exponent) {
   EXPECT_EQ(parse("--epochs 1e5 --report-every 1.5e3"), "");
   EXPECT_EQ(recipe_.epochs, 100'000);
-  EXPECT_EQ(recipe_.report_every, 1500);
+  EXPECT_EQ(run_.report_every, 1500);
   EXPECT_EQ(parse("--epochs 1.5"), "--epochs: '1.5' is no whole number from 1 to 1000000");
 }
 
@@ -192,15 +173,15 @@ TEST_F(OptionsTest, checkpoints_are_asked_for_in_steps_epochs_or_time) {
   EXPECT_EQ(parse("--checkpoints c --checkpoint-every 500,10min --keep-latest 3 --keep-best 0 --resume never "
                   "--init-from m.h5 --new-head --time-limit 1.5h"),
             "");
-  const CheckpointPlan& plan = recipe_.checkpoints;
+  const CheckpointPlan& plan = run_.checkpoints;
   EXPECT_EQ(plan.folder, "c");
   EXPECT_EQ(checkpoint_interval_text(plan.every), "500,10min");
   EXPECT_EQ(plan.keep.latest, 3);
   EXPECT_EQ(plan.keep.best, 0);
   EXPECT_EQ(plan.resume, "never");
-  EXPECT_EQ(plan.init_from, "m.h5");
-  EXPECT_EQ(plan.head, Head::fresh);
-  EXPECT_EQ(recipe_.time_limit_seconds, 5400);
+  EXPECT_EQ(recipe_.init.file, "m.h5");
+  EXPECT_EQ(recipe_.init.head, Head::fresh);
+  EXPECT_EQ(run_.time_limit_seconds, 5400);
 }
 
 TEST_F(OptionsTest, what_is_no_interval_or_time_is_answered_with_examples) {

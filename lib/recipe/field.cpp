@@ -1,0 +1,72 @@
+#include "recipe/field.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "base/text/json_text.hpp"
+#include "base/text/number.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::json;
+
+// A text that the field itself gave.
+Json json_of_text(Field::JsonType type, const std::string& text) {
+  constexpr double largest = std::numeric_limits<double>::max();
+  switch (type) {
+    case Field::JsonType::flag:
+      return text == "true";
+    case Field::JsonType::whole_number:
+      return parse_number(text, NumberRange<std::uint64_t>{0, std::numeric_limits<std::uint64_t>::max()}).value();
+    case Field::JsonType::number:
+      return parse_number(text, NumberRange<double>{-largest, largest}).value();
+    case Field::JsonType::text:
+      break;
+  }
+  return text;
+}
+
+// Nothing where JSON of this kind is no value of an option.
+std::optional<std::string> text_of_json(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
+  if (value.is_number_unsigned()) return number_text(value.get<std::uint64_t>());
+  if (value.is_number_integer()) return number_text(value.get<std::int64_t>());
+  if (value.is_number()) return number_text(value.get<double>());
+  return std::nullopt;
+}
+
+}  // namespace
+
+Json json_of(const Field& field, const Settings& settings) {
+  const std::vector<std::string> texts = field.texts(settings);
+  if (field.form == Field::Form::flag) return !texts.empty();
+  if (field.form == Field::Form::one) return texts.empty() ? Json() : json_of_text(field.json_type, texts.front());
+  Json list = Json::array();
+  for (const std::string& text : texts) list.push_back(json_of_text(field.json_type, text));
+  return list;
+}
+
+std::string set_from_json(const Field& field, Settings& settings, const Json& value) {
+  if (value.is_null() && !field.may_be_unset) return "it is not stated";
+  std::vector<std::string> texts;
+  const bool is_list = field.form == Field::Form::list && value.is_array();
+  const Json values = is_list ? value : value.is_null() ? Json::array() : Json::array({value});
+  for (const Json& one : values) {
+    const std::optional<std::string> text = text_of_json(one);
+    const bool is_its_kind = one.is_boolean() == (field.form == Field::Form::flag) &&
+                             one.is_string() == (field.json_type == Field::JsonType::text);
+    if (!text || !is_its_kind) return fmt::format("{} is no value of it", json_text(one));
+    if (*text == "false") continue;
+    if (std::string words = field.objection(*text); !words.empty()) return words;
+    texts.push_back(*text);
+  }
+  field.set(settings, texts);
+  return "";
+}
+
+}  // namespace lockstep

@@ -1,0 +1,207 @@
+// The forms that the value of a field has as text, and fields made of a form and a place. For the table in fields.cpp.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/text/choice.hpp"
+#include "base/text/number.hpp"
+#include "recipe/field.hpp"
+
+namespace lockstep {
+
+// A form knows objection(), parse() of a text that objection() lets pass, and text() of a value.
+template <typename Number>
+struct NumberForm {
+  static constexpr Field::JsonType json_type =
+      std::is_integral_v<Number> ? Field::JsonType::whole_number : Field::JsonType::number;
+  NumberRange<Number> range;
+
+  std::string values() const { return range_words(range); }
+  std::string objection(const std::string& text) const {
+    return parse_number(text, range) ? std::string() : no_number_words(text, range);
+  }
+  Number parse(const std::string& text) const { return parse_number(text, range).value(); }
+  std::string text(Number number) const { return number_text(number); }
+};
+
+template <typename Choices>
+struct ChoiceForm {
+  static constexpr Field::JsonType json_type = Field::JsonType::text;
+  Choices choices;
+
+  std::string values() const { return choice_names(choices); }
+  std::string objection(const std::string& text) const {
+    return find_choice(choices, text) != nullptr ? std::string() : unknown_choice_words(choices, text);
+  }
+  auto parse(const std::string& text) const { return find_choice(choices, text)->value; }
+  template <typename Value>
+  std::string text(const Value& value) const {
+    return choice_name(choices, value);
+  }
+};
+
+// Any text, or a path.
+struct TextForm {
+  static constexpr Field::JsonType json_type = Field::JsonType::text;
+
+  static std::string values() { return ""; }
+  static std::string objection(const std::string&) { return ""; }
+  static std::string parse(const std::string& text) { return text; }
+  static std::string text(const std::string& value) { return value; }
+};
+
+// A folder that an unset variable in a script is not taken for.
+struct NamedFolderForm : TextForm {
+  static std::string objection(const std::string& text) {
+    return text.empty() ? "'' names no folder (is a variable unset?)" : "";
+  }
+};
+
+struct IntervalForm {
+  static constexpr Field::JsonType json_type = Field::JsonType::text;
+
+  static std::string values() { return "an interval"; }
+  static std::string objection(const std::string& text) {
+    if (parse_checkpoint_interval(text)) return "";
+    return fmt::format("'{}' is no interval. Write steps (500), epochs (2epochs) or a time (10min, 90s, 1h)", text);
+  }
+  static CheckpointInterval parse(const std::string& text) { return parse_checkpoint_interval(text).value(); }
+  static std::string text(const CheckpointInterval& interval) { return checkpoint_interval_text(interval); }
+};
+
+struct DurationForm {
+  static constexpr Field::JsonType json_type = Field::JsonType::text;
+
+  static std::string values() { return "a time"; }
+  static std::string objection(const std::string& text) {
+    return parse_duration(text) ? "" : fmt::format("'{}' is no time. Write 90s, 10min or 1.5h", text);
+  }
+  static double parse(const std::string& text) { return parse_duration(text).value(); }
+  static std::string text(double seconds) { return number_text(seconds) + "s"; }
+};
+
+// Where in Settings a value lies: get(settings) is a reference to it.
+template <typename Get>
+struct FieldPlace {
+  Field::Part part;
+  Get get;
+};
+
+// A member of Recipe or RunPlan, or a member of one of theirs: of(&Recipe::batch, &BatchPlan::accumulate).
+template <typename Part, typename First, typename... Inner>
+auto of(First Part::*first, Inner... inner) {
+  constexpr bool is_recipe = std::is_same_v<Part, Recipe>;
+  static_assert(is_recipe || std::is_same_v<Part, RunPlan>);
+  const auto get = [=](auto& settings) -> auto& {
+    if constexpr (is_recipe) {
+      return ((settings.recipe.*first).*....*inner);
+    } else {
+      return ((settings.run.*first).*....*inner);
+    }
+  };
+  return FieldPlace<decltype(get)>{is_recipe ? Field::Part::recipe : Field::Part::run, get};
+}
+
+// What an entry of the table says in words.
+struct FieldWords {
+  std::string name;
+  FieldGroup group;
+  std::string type_name;
+  std::string help;
+};
+
+inline Field begin_field(FieldWords words, Field::Part part, Field::Form form) {
+  Field field;
+  field.name = std::move(words.name);
+  field.part = part;
+  field.group = words.group;
+  field.on_resume = part == Field::Part::recipe ? Field::OnResume::fixed : Field::OnResume::may_change;
+  field.form = form;
+  field.type_name = std::move(words.type_name);
+  field.help = std::move(words.help);
+  return field;
+}
+
+template <typename Value>
+constexpr bool is_optional = false;
+template <typename Value>
+constexpr bool is_optional<std::optional<Value>> = true;
+
+// One value. A place without a value, or an empty text or path, is unset; no text unsets it.
+template <typename Get, typename Form>
+Field one_value(FieldWords words, const FieldPlace<Get>& place, const Form& form) {
+  using Value = std::remove_cvref_t<decltype(place.get(std::declval<Settings&>()))>;
+  constexpr bool is_text = std::is_same_v<Value, std::string> || std::is_same_v<Value, std::filesystem::path>;
+  // A choice may itself have a name for the absent value.
+  constexpr bool is_choice_of_optional =
+      is_optional<Value> && std::is_same_v<decltype(form.parse(std::string())), Value>;
+  constexpr bool unsets = is_optional<Value> && !is_choice_of_optional;
+  Field field = begin_field(std::move(words), place.part, Field::Form::one);
+  field.json_type = Form::json_type;
+  field.values = form.values();
+  field.may_be_unset = unsets || is_text;
+  field.objection = [form](const std::string& text) { return form.objection(text); };
+  field.set = [get = place.get, form](Settings& settings, const std::vector<std::string>& texts) {
+    Value& value = get(settings);
+    if (!texts.empty()) {
+      value = form.parse(texts.front());
+    } else if constexpr (unsets || is_text) {
+      value = Value();
+    }
+  };
+  field.texts = [get = place.get, form](const Settings& settings) -> std::vector<std::string> {
+    const Value& value = get(settings);
+    if constexpr (unsets) {
+      return value ? std::vector<std::string>{form.text(*value)} : std::vector<std::string>();
+    } else if constexpr (is_text) {
+      return value.empty() ? std::vector<std::string>() : std::vector<std::string>{form.text(value)};
+    } else {
+      return {form.text(value)};
+    }
+  };
+  return field;
+}
+
+template <typename Get, typename Form>
+Field list_of_values(FieldWords words, const FieldPlace<Get>& place, const Form& form) {
+  Field field = begin_field(std::move(words), place.part, Field::Form::list);
+  field.json_type = Form::json_type;
+  field.values = form.values();
+  field.objection = [form](const std::string& text) { return form.objection(text); };
+  field.set = [get = place.get, form](Settings& settings, const std::vector<std::string>& texts) {
+    auto& values = get(settings);
+    values.clear();
+    for (const std::string& text : texts) values.push_back(form.parse(text));
+  };
+  field.texts = [get = place.get, form](const Settings& settings) {
+    std::vector<std::string> texts;
+    for (const auto& value : get(settings)) texts.push_back(form.text(value));
+    return texts;
+  };
+  return field;
+}
+
+// Stated it is `on`, else `off`.
+template <typename Get, typename Value>
+Field flag(FieldWords words, const FieldPlace<Get>& place, Value on, Value off) {
+  Field field = begin_field(std::move(words), place.part, Field::Form::flag);
+  field.json_type = Field::JsonType::flag;
+  field.objection = [](const std::string&) { return std::string(); };
+  field.set = [get = place.get, on, off](Settings& settings, const std::vector<std::string>& texts) {
+    get(settings) = texts.empty() ? off : on;
+  };
+  field.texts = [get = place.get, on](const Settings& settings) {
+    return get(settings) == on ? std::vector<std::string>{"true"} : std::vector<std::string>();
+  };
+  return field;
+}
+
+}  // namespace lockstep

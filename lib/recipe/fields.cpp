@@ -1,0 +1,293 @@
+#include "recipe/fields.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <limits>
+
+#include "models/model_zoo.hpp"
+#include "recipe/field_forms.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<Choice<DType>, 3> precisions{{{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}}};
+constexpr std::array<Choice<Schedule>, 4> schedules{{{"constant", Schedule::constant},
+                                                     {"step", Schedule::step},
+                                                     {"cosine", Schedule::cosine},
+                                                     {"one-cycle", Schedule::one_cycle}}};
+constexpr std::array<Choice<std::optional<Augmentation>>, 4> augmentations{
+    {{"auto", std::nullopt},
+     {"none", Augmentation::none},
+     {"crop", Augmentation::crop},
+     {"crop-flip", Augmentation::crop_and_flip}}};
+constexpr std::array<Choice<DataPlace>, 3> data_places{
+    {{"auto", DataPlace::automatic}, {"device", DataPlace::device}, {"host", DataPlace::host}}};
+constexpr std::array<Choice<const char*>, 4> reducers{
+    {{"auto", "auto"}, {"nccl", "nccl"}, {"mpi", "mpi"}, {"shared", "shared"}}};
+constexpr std::array<Choice<DType>, 2> wires{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
+constexpr std::array<Choice<const char*>, 5> instruction_sets{{{"auto", "auto"},
+                                                               {"avx512_bf16", "avx512_bf16"},
+                                                               {"avx512", "avx512"},
+                                                               {"avx2", "avx2"},
+                                                               {"baseline", "baseline"}}};
+constexpr std::array<Choice<bool>, 2> convolutions{{{"auto", false}, {"direct", true}}};
+constexpr std::array<Choice<const char*>, 3> devices{{{"auto", "auto"}, {"cpu", "cpu"}, {"cuda", "cuda"}}};
+
+// Of real numbers: a quantity of people's, with room, and far from what overflows when it is multiplied.
+constexpr double largest = 1e9;
+constexpr NumberForm<double> above_zero{{0, largest, LeastIs::excluded}};
+constexpr NumberForm<double> from_zero{{0, largest}};
+constexpr std::int64_t most_samples = std::int64_t{1} << 31;
+constexpr NumberForm<std::int64_t> any_count{{1, most_samples}};
+constexpr NumberForm<std::int64_t> any_count_or_none{{0, most_samples}};
+template <typename Number>
+constexpr NumberForm<Number> from_to(Number least, Number most) {
+  return {{least, most}};
+}
+template <typename Choices>
+ChoiceForm<Choices> one_of(const Choices& choices) {
+  return {choices};
+}
+
+Field may_change(Field field) {
+  field.on_resume = Field::OnResume::may_change;
+  return field;
+}
+
+Field required(Field field) {
+  field.is_required = true;
+  return field;
+}
+
+Field also_called(Field field, const char* name) {
+  field.also = name;
+  return field;
+}
+
+Field needs(Field field, const char* other) {
+  field.needs = other;
+  return field;
+}
+
+// Takes the place of the other way to say it, where that is a program's default.
+Field instead_of(Field field, const char* other, const std::function<void(Settings&)>& unset) {
+  field.excludes = other;
+  field.set = [set = std::move(field.set), unset](Settings& settings, const std::vector<std::string>& texts) {
+    if (!texts.empty()) unset(settings);
+    set(settings, texts);
+  };
+  return field;
+}
+
+std::vector<Field> data_fields() {
+  constexpr FieldGroup group = FieldGroup::data;
+  return {
+      required(one_value({"data", group, "FOLDER", "Folder made by make_shards, with train/ and test/"},
+                         of(&RunPlan::data), TextForm())),
+      one_value(
+          {"augment", group, "NAME", "Changes to training pictures; auto: crop-flip for pictures, crop for digits"},
+          of(&Recipe::augmentation), one_of(augmentations)),
+      one_value({"data-on", group, "NAME",
+                 "Where a GPU takes samples from: its own memory, the host's, or (auto) its own if they fit well"},
+                of(&RunPlan::data_place), one_of(data_places)),
+      one_value({"loader-threads", group, "THREADS", "Threads of each rank that read and augment samples"},
+                of(&RunPlan::loader_threads), from_to(1, 256)),
+  };
+}
+
+std::vector<Field> model_fields() {
+  constexpr FieldGroup group = FieldGroup::model;
+  return {
+      one_value({"model", group, "NAME", "Network: " + known_models()}, of(&Recipe::model), TextForm()),
+      may_change(one_value({"epochs", group, "EPOCHS", "Passes over the training set"}, of(&Recipe::epochs),
+                           from_to<std::int64_t>(1, 1000000))),
+      one_value({"seed", group, "NUMBER", "Of weights, sample order and augmentation"}, of(&Recipe::seed),
+                from_to<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max())),
+      one_value({"label-smoothing", group, "SHARE", "Share of the target spread over all classes"},
+                of(&Recipe::label_smoothing), from_to(0.0F, 0.999F)),
+  };
+}
+
+std::vector<Field> batch_fields() {
+  constexpr FieldGroup group = FieldGroup::batch;
+  return {
+      one_value({"global-batch", group, "SAMPLES", "Samples of all ranks in one step"},
+                of(&Recipe::batch, &BatchPlan::global_batch), any_count),
+      instead_of(one_value({"batch-per-rank", group, "SAMPLES",
+                            "Samples of one part of each rank; the global batch is this x ranks x parts"},
+                           of(&Recipe::batch, &BatchPlan::batch_per_rank), any_count),
+                 "global-batch", [](Settings& settings) { settings.recipe.batch.global_batch.reset(); }),
+      one_value({"accumulate", group, "PARTS", "Parts of each rank in one step, one after another"},
+                of(&Recipe::batch, &BatchPlan::accumulate), from_to(1, 65536)),
+      one_value({"virtual-ranks", group, "PARTS",
+                 "Cut the global batch into so many parts and sum them exactly: the same weights, bit for bit, on any "
+                 "number of ranks up to it"},
+                of(&Recipe::batch, &BatchPlan::virtual_ranks), from_to(1, 65536)),
+  };
+}
+
+std::vector<Field> optimizer_fields() {
+  constexpr FieldGroup group = FieldGroup::optimizer;
+  return {
+      one_value({"momentum", group, "SHARE", "Of stochastic gradient descent"}, of(&Recipe::sgd, &SgdOptions::momentum),
+                from_to(0.0F, 0.9999F)),
+      flag({"nesterov", group, "", "Nesterov's form of momentum"}, of(&Recipe::sgd, &SgdOptions::kind),
+           Momentum::nesterov, Momentum::classic),
+      one_value({"weight-decay", group, "FACTOR", "Pull of each weight towards zero"},
+                of(&Recipe::sgd, &SgdOptions::weight_decay), from_to(0.0F, static_cast<float>(largest))),
+      flag({"no-decay-norm", group, "", "No weight decay on norms and biases"},
+           of(&Recipe::sgd, &SgdOptions::decay_scope), DecayScope::weights_only, DecayScope::all),
+  };
+}
+
+std::vector<Field> schedule_fields() {
+  constexpr FieldGroup group = FieldGroup::schedule;
+  return {
+      also_called(one_value({"lr", group, "RATE", "Peak learning rate for a global batch of --lr-batch"},
+                            of(&Recipe::learning_rate, &LearningRate::rate), above_zero),
+                  "learning-rate"),
+      one_value({"lr-batch", group, "SAMPLES",
+                 "The rate grows in proportion to the global batch from here; 0: --lr is taken as it is"},
+                of(&Recipe::learning_rate, &LearningRate::base_batch), any_count_or_none),
+      one_value({"schedule", group, "NAME", "Course of the rate"}, of(&Recipe::learning_rate, &LearningRate::schedule),
+                one_of(schedules)),
+      one_value({"warmup", group, "EPOCHS", "Epochs (or parts of one) of rising rate; unset: a fifth of all"},
+                of(&Recipe::learning_rate, &LearningRate::warmup_epochs), from_zero),
+      list_of_values({"milestones", group, "EPOCHS", "With --schedule step: epochs after which the rate falls"},
+                     of(&Recipe::learning_rate, &LearningRate::milestones), from_zero),
+      one_value(
+          {"lr-factor", group, "FACTOR", "With --schedule step: the rate is multiplied by this at each milestone"},
+          of(&Recipe::learning_rate, &LearningRate::factor), above_zero),
+  };
+}
+
+std::vector<Field> device_fields() {
+  constexpr FieldGroup group = FieldGroup::device;
+  return {
+      one_value({"device", group, "NAME", "Where to compute"}, of(&RunPlan::device, &DevicePlan::name),
+                one_of(devices)),
+      one_value(
+          {"precision", group, "NAME",
+           "Of activations; weights, statistics and sums are fp32 in any case. fp16: on a GPU, with loss scaling"},
+          of(&Recipe::arithmetic, &Arithmetic::precision), one_of(precisions)),
+      one_value({"threads", group, "THREADS", "Threads of each rank; 0: its share of the cores it may use"},
+                of(&RunPlan::device, &DevicePlan::threads), from_to(0, 4096)),
+      one_value({"instruction-set", group, "NAME",
+                 "On a CPU: vectors to compute with; auto: the widest that the processor has"},
+                of(&RunPlan::device, &DevicePlan::instruction_set), one_of(instruction_sets)),
+      one_value({"convolutions", group, "NAME", "On a CPU: auto: by Winograd where that is faster; direct: nowhere"},
+                of(&Recipe::arithmetic, &Arithmetic::direct_convolutions), one_of(convolutions)),
+      flag({"tf32", group, "", "On a GPU: fp32 convolutions and products in TF32, of 10 bits"},
+           of(&Recipe::arithmetic, &Arithmetic::tf32), true, false),
+      flag({"no-graphs", group, "", "On a GPU: queue every call of a step anew instead of recording the step once"},
+           of(&RunPlan::device, &DevicePlan::graphs), false, true),
+      flag({"deterministic", group, "",
+            "On a GPU: the same bits in every run; no kernel is timed. --virtual-ranks does so anyway"},
+           of(&RunPlan::device, &DevicePlan::deterministic), true, false),
+      one_value({"plan-folder", group, "FOLDER", "Where kernel choices are kept between runs; '': nowhere"},
+                of(&RunPlan::device, &DevicePlan::plan_folder), TextForm()),
+      flag({"verbose", group, "", "Print the kernel chosen for each layer and direction"},
+           of(&RunPlan::device, &DevicePlan::verbose), true, false),
+  };
+}
+
+std::vector<Field> sum_fields() {
+  constexpr FieldGroup group = FieldGroup::sums;
+  return {
+      one_value({"reduce", group, "NAME",
+                 "How gradients are summed over ranks; nccl: between GPUs; shared: through memory, on one node"},
+                of(&RunPlan::sums, &SumPlan::reducer), one_of(reducers)),
+      one_value({"bucket-mib", group, "MIB",
+                 "Gradients that are summed in one go; 0: as latency and bandwidth, measured at the start, suggest"},
+                of(&RunPlan::sums, &SumPlan::bucket_mib), from_to<std::int64_t>(0, 1024)),
+      one_value({"wire", group, "NAME", "Precision in which gradients travel between ranks; bf16 with NCCL only"},
+                of(&Recipe::wire), one_of(wires)),
+  };
+}
+
+std::vector<Field> output_fields() {
+  constexpr FieldGroup group = FieldGroup::output;
+  return {
+      one_value(
+          {"output", group, "FOLDER", "Folder for metrics.jsonl, summary.json and model.h5; unset: none is written"},
+          of(&RunPlan::output), NamedFolderForm()),
+      one_value({"report-every", group, "STEPS", "Steps between two lines of a log file and of metrics.jsonl"},
+                of(&RunPlan::report_every), any_count),
+  };
+}
+
+std::vector<Field> watch_fields() {
+  constexpr FieldGroup group = FieldGroup::watch;
+  return {
+      one_value({"hang-timeout", group, "SECONDS",
+                 "A rank that gets no further for so long is named and ends the job; 0: never"},
+                of(&RunPlan::hang_timeout_seconds), from_zero),
+      one_value({"audit-every", group, "STEPS",
+                 "Steps between two comparisons of all ranks' weights; a rank that deviates ends the job; 0: never"},
+                of(&RunPlan::audit_every), any_count_or_none),
+  };
+}
+
+std::vector<Field> checkpoint_fields() {
+  constexpr FieldGroup group = FieldGroup::checkpoints;
+  return {
+      one_value({"checkpoints", group, "FOLDER", "Folder for checkpoints; unset: OUTPUT/checkpoints"},
+                of(&RunPlan::checkpoints, &CheckpointPlan::folder), TextForm()),
+      one_value({"checkpoint-every", group, "INTERVAL",
+                 "Steps (500), epochs (2epochs) or time (10min) between checkpoints; of several, the first to pass "
+                 "counts"},
+                of(&RunPlan::checkpoints, &CheckpointPlan::every), IntervalForm()),
+      one_value({"keep-latest", group, "COUNT", "Checkpoints that are kept because they are the newest"},
+                of(&RunPlan::checkpoints, &CheckpointPlan::keep, &KeepRule::latest), from_to(1, 1000000)),
+      one_value({"keep-best", group, "COUNT", "Checkpoints that are kept because their test accuracy is the best"},
+                of(&RunPlan::checkpoints, &CheckpointPlan::keep, &KeepRule::best), from_to(0, 1000000)),
+      one_value({"resume", group, "auto|never|FILE",
+                 "auto: go on from the newest checkpoint, if there is one; never: begin anew; or a checkpoint's file"},
+                of(&RunPlan::checkpoints, &CheckpointPlan::resume), TextForm()),
+      // What a training that goes on has long left behind.
+      may_change(one_value({"init-from", group, "FILE", "Begin with the weights in this model file or checkpoint"},
+                           of(&Recipe::init, &InitialWeights::file), TextForm())),
+      may_change(needs(flag({"new-head", group, "", "With --init-from: not those of the last layer, for other classes"},
+                            of(&Recipe::init, &InitialWeights::head), Head::fresh, Head::as_written),
+                       "init-from")),
+      one_value({"time-limit", group, "TIME",
+                 "Stop with a checkpoint and code 75 before so much time has passed; Slurm's own limit counts in any "
+                 "case"},
+                of(&RunPlan::time_limit_seconds), DurationForm()),
+  };
+}
+
+std::vector<Field> all_fields() {
+  std::vector<Field> fields;
+  for (std::vector<Field> group :
+       std::array{data_fields(), model_fields(), batch_fields(), optimizer_fields(), schedule_fields(), device_fields(),
+                  sum_fields(), output_fields(), watch_fields(), checkpoint_fields()}) {
+    std::ranges::move(group, std::back_inserter(fields));
+  }
+  return fields;
+}
+
+}  // namespace
+
+const std::vector<Field>& training_fields() {
+  static const std::vector<Field> fields = all_fields();
+  return fields;
+}
+
+const Field& training_field(std::string_view name) {
+  const auto found = std::ranges::find(training_fields(), name, &Field::name);
+  assert(found != training_fields().end());
+  return *found;
+}
+
+nlohmann::json json_of(const Settings& settings, Field::Part part) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const Field& field : training_fields()) {
+    if (field.part == part) json[field.name] = json_of(field, settings);
+  }
+  return json;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,24 @@
+// The table of all options of a training. It drives the command line (launch/field_options.hpp), the recipe in
+// checkpoints and what a resume refuses (train/resume_rules.hpp), and summary.json.
+//
+// A new option is a member of Recipe or RunPlan and one entry in fields.cpp; tests/recipe/fields_test.cpp fails where
+// one of the two is missing.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "recipe/field.hpp"
+
+namespace lockstep {
+
+// In the order of --help.
+const std::vector<Field>& training_fields();
+// One of them, which exists.
+const Field& training_field(std::string_view name);
+
+// All fields of a part by name, as json_of() gives them.
+nlohmann::json json_of(const Settings& settings, Field::Part part);
+
+}  // namespace lockstep

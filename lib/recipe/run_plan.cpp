@@ -1,0 +1,47 @@
+#include "recipe/run_plan.hpp"
+
+#include "base/error.hpp"
+
+namespace lockstep {
+
+Arithmetic arithmetic_of(const Device& device) {
+  return {device.precision(), device.uses_tf32(), device.has_direct_convolutions()};
+}
+
+DeviceOptions device_options(const Recipe& recipe, const RunPlan& run) {
+  DeviceOptions options;
+  options.name = run.device.name;
+  options.threads = run.device.threads;
+  options.instruction_set = run.device.instruction_set;
+  options.direct_convolutions = recipe.arithmetic.direct_convolutions;
+  options.precision = recipe.arithmetic.precision;
+  options.verbose = run.device.verbose;
+  options.tf32 = recipe.arithmetic.tf32;
+  options.deterministic = run.device.deterministic || recipe.batch.virtual_ranks;
+  options.graphs = run.device.graphs;
+  options.plan_folder = run.device.plan_folder;
+  return options;
+}
+
+void require_follows(const Device& device, const Recipe& recipe) {
+  const Arithmetic computes = arithmetic_of(device);
+  const Arithmetic& asked = recipe.arithmetic;
+  const bool follows = computes.precision == asked.precision && (asked.tf32 || !computes.tf32) &&
+                       (asked.direct_convolutions || !computes.direct_convolutions) &&
+                       (device.is_deterministic() || !recipe.batch.virtual_ranks);
+  require(
+      follows, Failure::usage,
+      "{} was opened for another recipe (its results would be rounded otherwise). Open it by device_options(recipe, "
+      "run).",
+      device.description());
+}
+
+ReducePlan reduce_plan(const Recipe& recipe, const RunPlan& run) {
+  constexpr std::int64_t mebibyte = 1 << 20;
+  require(!recipe.batch.virtual_ranks || recipe.wire == DType::f32, Failure::usage,
+          "--virtual-ranks sums gradients exactly, --wire {} rounds them. Leave out one of the two.",
+          precision_name(recipe.wire));
+  return {run.sums.reducer, run.sums.bucket_mib * mebibyte, sums_of(recipe), recipe.wire};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,69 @@
+// How a training is run: where its data and results lie, on what it computes, how it is watched and when it is saved.
+// Nothing here changes what is learned, except for the last bits where a place rounds otherwise (see
+// train/resume_rules.hpp).
+//
+// Each member is an option and a field of summary.json by one entry in recipe/fields.cpp.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "dataset/loading/load_onto.hpp"
+#include "device/device.hpp"
+#include "recipe/checkpoint_plan.hpp"
+#include "recipe/recipe.hpp"
+
+namespace lockstep {
+
+// What to compute on.
+struct DevicePlan {
+  std::string name = "auto";             // auto | cpu | cuda
+  int threads = 0;                       // CPU: threads of this rank; 0: its share of the cores it may use
+  std::string instruction_set = "auto";  // CPU: auto (the widest) | avx512_bf16 | avx512 | avx2 | baseline
+  bool graphs = true;                    // GPU: record the step once and repeat it
+  bool deterministic = false;            // GPU: the same bits in every run; virtual ranks imply it
+  std::filesystem::path plan_folder;     // of kernel choices kept between runs; empty: none are
+  bool verbose = false;                  // print the kernel chosen for each layer and direction
+};
+
+// How gradients are summed over ranks.
+struct SumPlan {
+  std::string reducer = "auto";  // auto | nccl | mpi | shared
+  std::int64_t bucket_mib = 4;   // 0: by the latency and bandwidth of sums, measured at the start
+};
+
+struct RunPlan {
+  std::filesystem::path data;    // holds train/ and test/
+  std::filesystem::path output;  // empty: nothing is written
+  DataPlace data_place = DataPlace::automatic;
+  int loader_threads = 1;
+  DevicePlan device;
+  SumPlan sums;
+  std::int64_t report_every = 50;     // steps
+  std::int64_t audit_every = 500;     // steps between two comparisons of the ranks' weights; 0: never
+  double hang_timeout_seconds = 300;  // 0: a rank may stand still for ever
+  CheckpointPlan checkpoints;
+  std::optional<double> time_limit_seconds;  // from the moment the training stands
+};
+
+// A training as a user states it.
+struct Settings {
+  Recipe recipe;
+  RunPlan run;
+};
+
+// The device that follows both. With virtual ranks it is deterministic: the same bits on any number of ranks are the
+// same bits in every run.
+DeviceOptions device_options(const Recipe& recipe, const RunPlan& run);
+// How it rounds, as it was told to; a device leaves out what only another kind of device can do.
+Arithmetic arithmetic_of(const Device& device);
+// Throws Error(usage) if `device` was opened for another recipe: it rounds as this one does not ask for, or chooses
+// kernels by the day where virtual ranks promise the same bits.
+void require_follows(const Device& device, const Recipe& recipe);
+
+// Throws Error(usage) where virtual ranks and a rounding wire are asked for at once.
+ReducePlan reduce_plan(const Recipe& recipe, const RunPlan& run);
+
+}  // namespace lockstep

@@ -1,0 +1,208 @@
+#include "recipe/fields.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "support/field_examples.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+// Convert to anything of their kind: as many of them as an aggregate takes are its members.
+struct AnyScalar {
+  template <typename Value>
+  requires(!std::is_class_v<Value>) operator Value() const;
+};
+struct AnyClass {
+  template <typename Value>
+  requires std::is_class_v<Value>
+  operator Value() const;
+};
+
+template <typename Aggregate, typename... Members>
+consteval std::size_t members_of() {
+  // A class first: a scalar in the place of an inner aggregate would stand for its first member.
+  if constexpr (requires { Aggregate{Members()..., AnyClass()}; }) {
+    return members_of<Aggregate, Members..., AnyClass>();
+  } else if constexpr (requires { Aggregate{Members()..., AnyScalar()}; }) {
+    return members_of<Aggregate, Members..., AnyScalar>();
+  } else {
+    return sizeof...(Members);
+  }
+}
+
+// `Whole` has one member of each of the types `Inner`, whose members are counted in their place.
+template <typename Whole, typename... Inner>
+consteval std::size_t leaves_of() {
+  return members_of<Whole>() - sizeof...(Inner) + (members_of<Inner>() + ... + 0);
+}
+
+std::size_t entries(Field::Part part) {
+  return static_cast<std::size_t>(std::ranges::count(training_fields(), part, &Field::part));
+}
+
+std::string example(const Field& field) {
+  const auto found = field_examples().find(field.name);
+  return found == field_examples().end() ? "no example" : found->second;
+}
+
+TEST(FieldsTest, every_member_of_recipe_and_run_plan_has_an_entry) {
+  static_assert(members_of<BatchPlan>() == 4 && members_of<CheckpointInterval>() == 3);
+  EXPECT_EQ(entries(Field::Part::recipe),
+            (leaves_of<Recipe, BatchPlan, LearningRate, SgdOptions, Arithmetic, InitialWeights>()));
+  // A checkpoint's interval is one value.
+  constexpr std::size_t checkpoints = leaves_of<CheckpointPlan, KeepRule>();
+  EXPECT_EQ(entries(Field::Part::run), (leaves_of<RunPlan, DevicePlan, SumPlan>()) - 1 + checkpoints);
+}
+
+TEST(FieldsTest, names_are_taken_once_and_every_entry_says_what_it_is) {
+  std::set<std::string> names;
+  for (const Field& field : training_fields()) {
+    EXPECT_TRUE(names.insert(field.name).second) << field.name;
+    EXPECT_TRUE(field.also.empty() || names.insert(field.also).second) << field.also;
+    EXPECT_FALSE(field.help.empty()) << field.name;
+    EXPECT_EQ(field.type_name.empty(), field.form == Field::Form::flag) << field.name;
+    EXPECT_TRUE(field_examples().contains(field.name)) << field.name << " has no example in support/field_examples.hpp";
+    EXPECT_EQ(&training_field(field.name), &field);
+  }
+}
+
+TEST(FieldsTest, a_value_comes_back_as_it_was_written_and_moves_its_own_field_alone) {
+  for (const Field& field : training_fields()) {
+    Settings settings;
+    EXPECT_EQ(field.objection(example(field)), "") << field.name;
+    field.set(settings, {example(field)});
+    EXPECT_EQ(field.texts(settings), std::vector<std::string>{example(field)}) << field.name;
+    for (const Field& other : training_fields()) {
+      const bool is_moved = json_of(other, settings) != json_of(other, Settings());
+      EXPECT_EQ(is_moved, other.name == field.name) << field.name << " moves " << other.name;
+    }
+  }
+}
+
+TEST(FieldsTest, json_says_what_the_text_says) {
+  for (const Field& field : training_fields()) {
+    Settings settings;
+    field.set(settings, {example(field)});
+    Settings copy;
+    // Through text, as files keep it.
+    const nlohmann::json json = nlohmann::json::parse(json_of(field, settings).dump());
+    EXPECT_EQ(set_from_json(field, copy, json), "") << field.name;
+    EXPECT_EQ(field.texts(copy), field.texts(settings)) << field.name;
+    Settings untouched;
+    EXPECT_EQ(set_from_json(field, untouched, json_of(field, Settings())),
+              json_of(field, Settings()).is_null() && !field.may_be_unset ? "it is not stated" : "")
+        << field.name;
+    EXPECT_EQ(json_of(field, untouched), json_of(field, Settings())) << field.name;
+  }
+}
+
+// 0.9 was told as 0.8999999761581421.
+TEST(FieldsTest, numbers_are_plain_decimals_in_json) {
+  Settings settings;
+  settings.recipe.sgd.momentum = 0.9F;
+  settings.recipe.sgd.weight_decay = 5e-4F;
+  settings.recipe.learning_rate.rate = 0.1;
+  settings.recipe.learning_rate.milestones = {1, 2.5};
+  const nlohmann::json recipe = json_of(settings, Field::Part::recipe);
+  EXPECT_EQ(recipe["momentum"].dump(), "0.9");
+  EXPECT_EQ(recipe["weight-decay"].dump(), "0.0005");
+  EXPECT_EQ(recipe["lr"].dump(), "0.1");
+  EXPECT_EQ(recipe["milestones"].dump(), "[1.0,2.5]");
+  EXPECT_EQ(recipe["warmup"].dump(), "null");
+  EXPECT_EQ(recipe["nesterov"].dump(), "false");
+  EXPECT_EQ(recipe.size(), entries(Field::Part::recipe));
+}
+
+TEST(FieldsTest, what_is_no_value_of_a_field_is_refused_in_json) {
+  const auto answer = [](const char* name, const nlohmann::json& value) {
+    Settings settings;
+    return set_from_json(training_field(name), settings, value);
+  };
+  EXPECT_EQ(answer("epochs", 3), "");
+  EXPECT_EQ(answer("epochs", 3.0), "");
+  EXPECT_EQ(answer("epochs", 0), "'0' is no whole number from 1 to 1000000");
+  EXPECT_EQ(answer("epochs", -1), "'-1' is no whole number from 1 to 1000000");
+  EXPECT_EQ(answer("epochs", "3"), "\"3\" is no value of it");
+  EXPECT_EQ(answer("epochs", true), "true is no value of it");
+  EXPECT_EQ(answer("epochs", nullptr), "it is not stated");
+  EXPECT_EQ(answer("epochs", {1, 2}), "[1,2] is no value of it");
+  EXPECT_EQ(answer("nesterov", 1), "1 is no value of it");
+  EXPECT_EQ(answer("schedule", "linear"), "unknown value 'linear'. Known: constant, step, cosine, one-cycle");
+  EXPECT_EQ(answer("milestones", {1, "two"}), "\"two\" is no value of it");
+  EXPECT_EQ(answer("milestones", nlohmann::json::object()), "{} is no value of it");
+  EXPECT_EQ(answer("time-limit", "90"), "'90' is no time. Write 90s, 10min or 1.5h");
+}
+
+TEST(FieldsTest, what_is_stated_for_each_rank_takes_the_place_of_the_global_batch) {
+  Settings settings;
+  settings.recipe.batch.global_batch = 128;
+  training_field("batch-per-rank").set(settings, {"32"});
+  EXPECT_EQ(settings.recipe.batch.global_batch, std::nullopt);
+  EXPECT_EQ(settings.recipe.batch.batch_per_rank, 32);
+}
+
+TEST(RunPlanTest, virtual_ranks_ask_for_a_deterministic_device) {
+  Settings settings;
+  EXPECT_FALSE(device_options(settings.recipe, settings.run).deterministic);
+  settings.recipe.batch.virtual_ranks = 4;
+  EXPECT_TRUE(device_options(settings.recipe, settings.run).deterministic);
+}
+
+TEST(RunPlanTest, the_device_gets_all_that_both_say_of_it) {
+  Settings settings;
+  for (const Field& field : training_fields()) {
+    if (field.group == FieldGroup::device) field.set(settings, {example(field)});
+  }
+  const DeviceOptions options = device_options(settings.recipe, settings.run);
+  EXPECT_EQ(options.name, "cpu");
+  EXPECT_EQ(options.threads, 2);
+  EXPECT_EQ(options.instruction_set, "avx2");
+  EXPECT_TRUE(options.direct_convolutions);
+  EXPECT_EQ(options.precision, DType::bf16);
+  EXPECT_TRUE(options.verbose);
+  EXPECT_TRUE(options.tf32);
+  EXPECT_TRUE(options.deterministic);
+  EXPECT_FALSE(options.graphs);
+  EXPECT_EQ(options.plan_folder, "plans");
+}
+
+// A recipe made in code with virtual ranks was trained on whatever device was there.
+TEST(RunPlanTest, a_device_that_was_opened_for_another_recipe_is_refused) {
+  Settings settings;
+  settings.run.device.name = "cpu";
+  settings.run.device.threads = 1;
+  settings.run.device.instruction_set = "baseline";
+  const std::unique_ptr<Device> device = open_device(device_options(settings.recipe, settings.run));
+  EXPECT_NO_THROW(require_follows(*device, settings.recipe));
+  settings.recipe.arithmetic.tf32 = true;  // which a CPU leaves out
+  EXPECT_NO_THROW(require_follows(*device, settings.recipe));
+  settings.recipe.arithmetic.precision = DType::bf16;
+  EXPECT_EQ(words_of(Failure::usage, [&] { require_follows(*device, settings.recipe); }),
+            device->description() +
+                " was opened for another recipe (its results would be rounded otherwise). Open it by "
+                "device_options(recipe, run).");
+}
+
+TEST(RunPlanTest, sums_are_exact_with_virtual_ranks_and_then_do_not_travel_rounded) {
+  Settings settings;
+  EXPECT_EQ(reduce_plan(settings.recipe, settings.run).sums, Sums::rounded);
+  EXPECT_EQ(reduce_plan(settings.recipe, settings.run).bucket_bytes, 4 << 20);
+  settings.recipe.batch.virtual_ranks = 4;
+  EXPECT_EQ(reduce_plan(settings.recipe, settings.run).sums, Sums::exact);
+  settings.recipe.wire = DType::bf16;
+  EXPECT_EQ(words_of(Failure::usage, [&] { reduce_plan(settings.recipe, settings.run); }),
+            "--virtual-ranks sums gradients exactly, --wire bf16 rounds them. Leave out one of the two.");
+}
+
+}  // namespace
+}  // namespace lockstep
