@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/log.hpp"
 #include "convolution_bound.hpp"
 #include "first_step.hpp"
@@ -85,17 +86,21 @@ struct Timing {
   SyncCost sync;  // of the timed steps
 };
 
+void require_finite(const StepResult& result) {
+  require(result.divergence.empty(), Failure::diverged, "{}", result.divergence);
+}
+
 // Collective.
 Timing time_steps(TrainingStep& step, Loader& loader, const Session& session, std::int64_t steps) {
   constexpr std::int64_t untimed = 3;
-  for (std::int64_t index = 0; index < untimed; ++index) step.run(loader, index, learning_rate);
+  for (std::int64_t index = 0; index < untimed; ++index) require_finite(step.run(loader, index, learning_rate));
   Timing timing;
   const SyncCost before = step.sync().cost();
   session.world.barrier();
   const Stopwatch whole;
   timing.step_ms = time_windows(
       steps, session.device->steps_ahead(), [&](std::int64_t index) { step.start(loader, index, learning_rate); },
-      [&] { step.finish(); }, [&] { return whole.milliseconds(); });
+      [&] { require_finite(step.finish()); }, [&] { return whole.milliseconds(); });
   timing.seconds = whole.seconds();
   timing.sync.within_backward_ms = step.sync().cost().within_backward_ms - before.within_backward_ms;
   timing.sync.after_backward_ms = step.sync().cost().after_backward_ms - before.after_backward_ms;

@@ -163,6 +163,11 @@ int run_alone(const std::function<int()>& run_all) {
 
 }  // namespace
 
+Ending ending_of(const TrainingOutcome& outcome) {
+  const std::optional<Failure> failure = failure_of(outcome);
+  return {failure ? static_cast<int>(*failure) : 0, outcome.sentence};
+}
+
 int run_program(int argc, char** argv, const Program& program) {
   ProcessSignals signals(program.stopping);
   const MpiSession mpi(argc, argv);

@@ -14,6 +14,7 @@
 
 #include "runtime/session.hpp"
 #include "runtime/stop/ending.hpp"
+#include "train/training_outcome.hpp"
 
 namespace lockstep {
 
@@ -53,6 +54,9 @@ struct Program {
   std::function<Ending(Session&)> body;
 };
 int run_program(int argc, char** argv, const Program& program);
+
+// For a body that is one training.
+Ending ending_of(const TrainingOutcome& outcome);
 
 // Collective. Runs `body(session, options)` and returns the exit code of the program.
 //

@@ -1,8 +1,8 @@
 #include "step/metrics.hpp"
 
-#include <cmath>
+#include <fmt/format.h>
 
-#include "base/error.hpp"
+#include <cmath>
 
 namespace lockstep {
 
@@ -21,16 +21,16 @@ Metrics step_metrics(std::span<const float> tail, std::int64_t global_batch) {
   return {loss * static_cast<double>(global_batch), std::llround(tail[ParameterStore::tail_correct]), global_batch};
 }
 
-void diverged(double loss, std::int64_t step, double learning_rate, const std::string& advice) {
-  throw Error(Failure::diverged,
-              fmt::format("loss is {} at step {} (learning rate {:.4g}). Lower --lr or lengthen the warm-up.{}",
-                          std::isnan(loss) ? "nan" : "inf", step, learning_rate, advice));
+std::string words_of_loss(double loss, std::int64_t step, double learning_rate) {
+  return fmt::format("loss is {} at step {} (learning rate {:.4g}). Lower --lr or lengthen the warm-up.",
+                     std::isnan(loss) ? "nan" : "inf", step, learning_rate);
 }
 
-void overflowed_unscaled(std::int64_t step, double learning_rate, const std::string& advice) {
-  throw Error(Failure::diverged, fmt::format("gradients overflow at step {} without any loss scale (learning rate "
-                                             "{:.4g}). Lower --lr or lengthen the warm-up.{}",
-                                             step, learning_rate, advice));
+std::string words_of_overflow(std::int64_t step, double learning_rate) {
+  return fmt::format(
+      "gradients overflow at step {} without any loss scale (learning rate {:.4g}). Lower --lr or lengthen the "
+      "warm-up.",
+      step, learning_rate);
 }
 
 }  // namespace lockstep

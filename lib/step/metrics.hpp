@@ -27,10 +27,9 @@ LossSums loss_sums(const ParameterStore& store);
 // Of a step on `global_batch` samples, from its reduced tail.
 Metrics step_metrics(std::span<const float> tail, std::int64_t global_batch);
 
-// Throws Error(diverged): the loss of `step` (counted from 0) is not a finite number. `advice` ends the sentence.
-[[noreturn]] void diverged(double loss, std::int64_t step, double learning_rate, const std::string& advice);
-
+// Why a training has diverged: the loss of `step` (counted from 0) is not a finite number.
+std::string words_of_loss(double loss, std::int64_t step, double learning_rate);
 // The same: gradients overflowed in `step`, and a smaller loss scale cannot help.
-[[noreturn]] void overflowed_unscaled(std::int64_t step, double learning_rate, const std::string& advice);
+std::string words_of_overflow(std::int64_t step, double learning_rate);
 
 }  // namespace lockstep

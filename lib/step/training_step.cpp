@@ -163,14 +163,18 @@ StepResult TrainingStep::finish() {
   const std::span<const float> tail = values.subspan(step_tail);
   const Metrics metrics = step_metrics(tail, share_.global_batch);
   const auto verdict = static_cast<Verdict>(static_cast<std::uint8_t>(values[step_verdict]));
-  if (verdict == Verdict::not_finite) diverged(metrics.loss(), oldest.step, oldest.learning_rate, advice_());
-  if (verdict == Verdict::overflowed_unscaled) overflowed_unscaled(oldest.step, oldest.learning_rate, advice_());
-  const StepResult result{oldest.step,
-                          oldest.learning_rate,
-                          metrics,
-                          verdict == Verdict::overflowed,
-                          static_cast<double>(values[step_loss_scale]),
-                          tail[ParameterStore::tail_stop] != 0};
+  StepResult result{oldest.step,
+                    oldest.learning_rate,
+                    metrics,
+                    verdict == Verdict::overflowed,
+                    static_cast<double>(values[step_loss_scale]),
+                    tail[ParameterStore::tail_stop] != 0,
+                    {}};
+  if (verdict == Verdict::not_finite) {
+    result.divergence = words_of_loss(metrics.loss(), oldest.step, oldest.learning_rate);
+  } else if (verdict == Verdict::overflowed_unscaled) {
+    result.divergence = words_of_overflow(oldest.step, oldest.learning_rate);
+  }
   spare_.push_back(std::move(oldest.record));
   return result;
 }

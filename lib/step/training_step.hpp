@@ -13,7 +13,6 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +40,7 @@ struct StepResult {
   bool skipped = false;        // a gradient of some rank overflowed, and no weight changed
   double loss_scale = 1;       // of the next step
   bool asked_to_stop = false;  // of some rank, by request_stop() before the step
+  std::string divergence;      // why the training is over, in a sentence; empty: it goes on
 };
 
 class TrainingStep {
@@ -57,15 +57,12 @@ class TrainingStep {
   // Collective, stream-ordered. The next step on what `loader` gives, which is on the device. `step` counts from 0. At
   // most Device::steps_ahead() steps are under way before.
   void start(Loader& loader, std::int64_t step, double learning_rate);
-  // Collective. Waits for the oldest step under way and tells of it. Throws Error(diverged), on every rank alike, if
-  // its loss is not finite, or if gradients overflow and no smaller loss scale can help; no weight has changed from
-  // that step on. A step in which a gradient overflows otherwise changes nothing but the scale.
+  // Collective. Waits for the oldest step under way and tells of it, every rank alike. The training has diverged if its
+  // loss is not finite, or if gradients overflow and no smaller loss scale can help: no weight changes from that step
+  // on, whatever is still under way. A step in which a gradient overflows otherwise changes nothing but the scale.
   StepResult finish();
   int steps_under_way() const { return static_cast<int>(under_way_.size()); }
   StepResult run(Loader& loader, std::int64_t step, double learning_rate);  // start() and finish()
-
-  // What finish() says after a loss that is not finite, or nothing. Every rank asks for it.
-  void advise_with(std::function<std::string()> advice) { advice_ = std::move(advice); }
 
   // Tells every rank, through the results of the next step, that this one was asked to stop. Call between two steps.
   void request_stop();
@@ -113,7 +110,6 @@ class TrainingStep {
   std::deque<UnderWay> under_way_;               // oldest first
   std::vector<std::unique_ptr<Readback>> spare_;
   PlanUse plan_use_;
-  std::function<std::string()> advice_ = [] { return std::string(); };
 };
 
 }  // namespace lockstep

@@ -82,7 +82,7 @@ void Checkpointing::write(Checkpoint checkpoint) {
   writer_->start(std::move(checkpoint));
 }
 
-std::string Checkpointing::write_last(Checkpoint checkpoint) {
+Checkpointing::Kept Checkpointing::write_last(Checkpoint checkpoint) {
   const std::int64_t step = checkpoint.state.progress.step;
   writer_->wait();
   const CheckpointWriter::Record& record = writer_->record();
@@ -90,26 +90,19 @@ std::string Checkpointing::write_last(Checkpoint checkpoint) {
     write(std::move(checkpoint));
     writer_->wait();
   }
-  if (!record.failure.empty()) return record.failure;
+  if (!record.failure.empty()) return {{}, record.failure};
   try {
     read_checkpoint(record.path);
   } catch (const Error& error) {
-    return error.what();
+    return {{}, error.what()};
   }
-  return "";
+  return {record.path, ""};
 }
 
-std::string Checkpointing::advice(const Communicator& world) {
-  std::string words;
-  if (writer_) {
-    writer_->wait();
-    const std::filesystem::path good = folder_->newest_finite();
-    if (!good.empty()) {
-      words = fmt::format(" The last good checkpoint is '{}': --init-from takes its weights into another training.",
-                          good.string());
-    }
-  }
-  return world.broadcast(std::move(words), 0);
+std::filesystem::path Checkpointing::newest_finite() {
+  if (!writer_) return {};
+  writer_->wait();
+  return folder_->newest_finite();
 }
 
 double Checkpointing::seconds_to_write() const {

@@ -39,11 +39,15 @@ class Checkpointing {
 
   // Whether this rank writes at all.
   bool is_on() const { return folder_ != nullptr; }
-  // Waits, writes `checkpoint` unless its step is written, and reads the file back. Returns what went wrong; empty:
-  // the checkpoint is safe.
-  std::string write_last(Checkpoint checkpoint);
-  // Collective. Of a training that has diverged: " The last good checkpoint is 'FILE': ...", or nothing.
-  std::string advice(const Communicator& world);
+  // Waits, writes `checkpoint` unless its step is written, and reads the file back. Returns the file, or what went
+  // wrong.
+  struct Kept {
+    std::filesystem::path path;
+    std::string failure;
+  };
+  Kept write_last(Checkpoint checkpoint);
+  // Waits. The newest checkpoint whose weights are numbers; empty: this rank has none.
+  std::filesystem::path newest_finite();
   // Seconds from a decision to stop until a checkpoint is safe, as measured so far.
   double seconds_to_write() const;
   // "'runs/a/checkpoints', every 1epoch,10min; kept: the latest 2 and the best 1"

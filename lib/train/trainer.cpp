@@ -148,7 +148,7 @@ void Trainer::load_weights() {
   checkpoints_.forget_tensors();
 }
 
-Ending Trainer::fit() {
+TrainingOutcome Trainer::train() {
   const Augmentation augmentation = recipe_.augmentation.value_or(default_augmentation(train_.manifest().kind));
   const std::int64_t epoch_steps = length_.steps_per_epoch;
   const std::unique_ptr<Loader> loader =
@@ -157,7 +157,6 @@ Ending Trainer::fit() {
                                 progress_.step % epoch_steps, run_.loader_threads),
                 run_.data_place);
   stop_start_if_asked();
-  step_.advise_with([this] { return checkpoints_.advice(session_.world); });
   session_.world.barrier();  // every rank stands: from here on the folders change
   reporter_.start(checkpoints_.begin(length_.steps_per_epoch));
   stragglers_.start(progress_.step);
@@ -166,14 +165,14 @@ Ending Trainer::fit() {
   const bool is_whole_epoch = progress_.step > 0 && progress_.step % epoch_steps == 0;
   if (is_whole_epoch && progress_.tested_step < progress_.step) test(progress_.step / epoch_steps - 1);
   for (std::int64_t epoch = progress_.step / epoch_steps; epoch < length_.epochs; ++epoch) {
-    if (!train_epoch(*loader, epoch)) return stop();
+    if (!train_epoch(*loader, epoch)) return divergence_.empty() ? stop() : diverge();
     test(epoch);
     write_checkpoint_if_due();
   }
   return save();
 }
 
-// Returns whether the epoch was trained to its end and nobody wants to stop.
+// Returns whether the epoch was trained to its end, and the training goes on.
 bool Trainer::train_epoch(Loader& loader, std::int64_t epoch) {
   const std::int64_t end = (epoch + 1) * length_.steps_per_epoch;
   for (std::int64_t step = progress_.step; step < end && !stops_.stops_before(step); ++step) {
@@ -186,7 +185,7 @@ bool Trainer::train_epoch(Loader& loader, std::int64_t epoch) {
     watch_ranks(loader, step);
     if (step + 1 == end || !checkpoints_.is_due(step + 1)) continue;
     report(loader, 0);
-    write_checkpoint_if_due();
+    if (divergence_.empty()) write_checkpoint_if_due();
   }
   report(loader, 0);
   progress_.epoch = progress_.step / length_.steps_per_epoch;
@@ -196,6 +195,11 @@ bool Trainer::train_epoch(Loader& loader, std::int64_t epoch) {
 void Trainer::report(const Loader& loader, int steps_left_under_way) {
   while (step_.steps_under_way() > steps_left_under_way) {
     const StepResult result = step_.finish();
+    if (!result.divergence.empty()) {
+      if (divergence_.empty()) divergence_ = result.divergence;
+      stops_.agree(result.step, session_.device->steps_ahead());
+      continue;
+    }
     const Position position{result.step / length_.steps_per_epoch, result.step};
     reporter_.step(position, result.metrics, result.learning_rate, loader.waited_ms());
     if (result.skipped) reporter_.skipped(position, result.loss_scale);

@@ -9,13 +9,13 @@
 #include "dataset/dataset.hpp"
 #include "recipe/run_plan.hpp"
 #include "runtime/session.hpp"
-#include "runtime/stop/ending.hpp"
 #include "runtime/stop/stop_agreement.hpp"
 #include "step/training_step.hpp"
 #include "train/checkpointing.hpp"
 #include "train/evaluation.hpp"
 #include "train/reporter.hpp"
 #include "train/straggler.hpp"
+#include "train/training_outcome.hpp"
 
 namespace lockstep {
 
@@ -27,9 +27,9 @@ class Trainer {
   // data, the number of ranks or the checkpoint do not allow.
   Trainer(const Session& session, Recipe recipe, RunPlan run);
 
-  // Collective. The whole training, or until a rank is asked to stop: then code 75, if a checkpoint of that step is
-  // safe on disk.
-  Ending fit();
+  // Collective. The whole training, or until it diverges or a rank is asked to stop. Unless it is done and safe,
+  // failure.json in the output folder says why; the folder is given back. Returns when every rank has come so far.
+  TrainingOutcome fit();
 
  private:
   void stop_start_if_asked() const;
@@ -46,9 +46,12 @@ class Trainer {
   void test(std::int64_t epoch);
   Checkpoint checkpoint() const;
   void write_checkpoint_if_due();
-  Ending stop();
-  Ending save();
-  std::string write_last_checkpoint();
+  TrainingOutcome train();
+  TrainingOutcome stop();
+  TrainingOutcome diverge();
+  TrainingOutcome save();
+  TrainingOutcome outcome(End end) const;
+  void keep_last_checkpoint(TrainingOutcome& outcome);
   nlohmann::json summary(const std::string& weights_hash) const;
 
   const Session& session_;
@@ -70,6 +73,7 @@ class Trainer {
   std::unique_ptr<Dataset> validation_;  // with a validation split
   std::unique_ptr<Evaluator> validator_;
   Progress progress_;
+  std::string divergence_;  // of the first step that diverged
 };
 
 }  // namespace lockstep

@@ -1,16 +1,18 @@
-// How a training ends: stopped early, or done; with its last checkpoint either way.
+// How a training ends: done, stopped early, or diverged; with its last checkpoint safe either way.
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
 #include "train/trainer.hpp"
 
 namespace lockstep {
 
-// What went wrong, in words; empty: it is safe, or there is none to be. Collective.
-std::string Trainer::write_last_checkpoint() {
-  std::string failure;
-  if (checkpoints_.is_on()) failure = checkpoints_.write_last(checkpoint());
-  return session_.world.broadcast(std::move(failure), 0);
+// Collective. If that fails the sentence says why.
+void Trainer::keep_last_checkpoint(TrainingOutcome& outcome) {
+  const Checkpointing::Kept kept = checkpoints_.is_on() ? checkpoints_.write_last(checkpoint()) : Checkpointing::Kept{};
+  outcome.sentence = session_.world.broadcast(kept.failure, 0);
+  outcome.checkpoint = session_.world.broadcast(kept.path.string(), 0);
+  outcome.is_safe = outcome.sentence.empty();
 }
 
 // Collective. Between the phases of the start, before anything is changed.
@@ -22,45 +24,85 @@ void Trainer::stop_start_if_asked() const {
                                               found->state.progress.step));
 }
 
-Ending Trainer::stop() {
-  const std::string at =
-      fmt::format("stopped after step {} of {} ({})", progress_.step, length_.steps(), stops_.reason());
-  if (run_.checkpoints.folder.empty()) {
-    return {static_cast<int>(Failure::other),
-            at + " without a checkpoint (neither --checkpoints nor --output is set)."};
+// Who reports a failure does so in the folder too while it is claimed, which it stays where an exception ends this.
+TrainingOutcome Trainer::fit() {
+  TrainingOutcome outcome = train();
+  const std::optional<Failure> failure = failure_of(outcome);
+  if (failure && session_.world.rank() == 0) {
+    failure_report::write_in_folder({static_cast<int>(*failure), 0, outcome.sentence});
   }
-  rank_status::enter(Phase::saving);
-  const std::string failure = write_last_checkpoint();
-  if (!failure.empty()) {
-    return {static_cast<int>(Failure::other), fmt::format("{}, and its checkpoint is not written: {}", at, failure)};
-  }
-  const std::string sentence = fmt::format("{}, with a checkpoint in '{}'. The same command goes on from it.", at,
-                                           run_.checkpoints.folder.string());
-  log::info(sentence);
-  return {static_cast<int>(Failure::stopped_early), sentence};
+  rank_status::enter(Phase::meeting);
+  session_.world.barrier();
+  failure_report::set_folder({});
+  return outcome;
 }
 
-Ending Trainer::save() {
+TrainingOutcome Trainer::stop() {
   rank_status::enter(Phase::saving);
-  const std::string failure = write_last_checkpoint();
-  if (session_.world.rank() == 0) {
-    const Manifest& data = train_.manifest();
-    const ParameterStore& store = step_.model().store;
-    const std::string hash = store.weights_hash();
-    if (output_ != nullptr) {
-      output_->require_held();
-      write_model_file(run_.output / "model.h5",
-                       {recipe_.model, data.classes, data.shape, data.mean, data.deviation, store.entries()});
-    }
-    reporter_.finish(summary(hash));
-    log::info("test accuracy {:.2f} %  ({:.0f} samples/s, {} in all, weights {})",
-              100 * reporter_.state().test_accuracy, reporter_.samples_per_second(), duration_words(watch_.seconds()),
-              hash);
-    if (checkpoints_.failures() > 0) log::warning("{} checkpoints were not written.", checkpoints_.failures());
+  const std::string at =
+      fmt::format("stopped after step {} of {} ({})", progress_.step, length_.steps(), stops_.reason());
+  TrainingOutcome stopped = outcome(End::stopped);
+  if (run_.checkpoints.folder.empty()) {
+    stopped.is_safe = false;
+    stopped.sentence = at + " without a checkpoint (neither --checkpoints nor --output is set).";
+    return stopped;
   }
-  if (failure.empty()) return {};
-  return {static_cast<int>(Failure::other),
-          fmt::format("the training is done, but its last checkpoint is not written: {}", failure)};
+  keep_last_checkpoint(stopped);
+  if (!stopped.is_safe) {
+    stopped.sentence = fmt::format("{}, and its checkpoint is not written: {}", at, stopped.sentence);
+    return stopped;
+  }
+  stopped.sentence = fmt::format("{}, with a checkpoint in '{}'. The same command goes on from it.", at,
+                                 run_.checkpoints.folder.string());
+  log::info(stopped.sentence);
+  return stopped;
+}
+
+TrainingOutcome Trainer::diverge() {
+  rank_status::enter(Phase::saving);
+  TrainingOutcome diverged = outcome(End::diverged);
+  diverged.sentence = divergence_;
+  diverged.checkpoint = session_.world.broadcast(checkpoints_.newest_finite().string(), 0);
+  if (!diverged.checkpoint.empty()) {
+    diverged.sentence +=
+        fmt::format(" The last good checkpoint is '{}': --init-from takes its weights into another training.",
+                    diverged.checkpoint.string());
+  }
+  return diverged;
+}
+
+TrainingOutcome Trainer::save() {
+  rank_status::enter(Phase::saving);
+  TrainingOutcome done = outcome(End::done);
+  keep_last_checkpoint(done);
+  if (!done.is_safe) {
+    done.sentence = fmt::format("the training is done, but its last checkpoint is not written: {}", done.sentence);
+  }
+  if (session_.world.rank() != 0) return done;
+  const Manifest& data = train_.manifest();
+  if (output_ != nullptr) {
+    output_->require_held();
+    write_model_file(run_.output / "model.h5", {recipe_.model, data.classes, data.shape, data.mean, data.deviation,
+                                                step_.model().store.entries()});
+  }
+  reporter_.finish(summary(done.weights_hash));
+  log::info("test accuracy {:.2f} %  ({:.0f} samples/s, {} in all, weights {})", 100 * done.test_accuracy,
+            reporter_.samples_per_second(), duration_words(watch_.seconds()), done.weights_hash);
+  if (checkpoints_.failures() > 0) log::warning("{} checkpoints were not written.", checkpoints_.failures());
+  return done;
+}
+
+// Collective. Numbers alone.
+TrainingOutcome Trainer::outcome(End end) const {
+  TrainingOutcome outcome;
+  outcome.end = end;
+  outcome.steps = progress_.step;
+  outcome.epochs = progress_.step / length_.steps_per_epoch;
+  outcome.test_loss = reporter_.state().test_loss;
+  outcome.test_accuracy = reporter_.state().test_accuracy;
+  std::string hash = session_.world.rank() == 0 ? step_.model().store.weights_hash() : "";
+  outcome.weights_hash = session_.world.broadcast(std::move(hash), 0);
+  return outcome;
 }
 
 }  // namespace lockstep

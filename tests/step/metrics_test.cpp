@@ -4,8 +4,6 @@
 
 #include <limits>
 
-#include "support/words_of.hpp"
-
 namespace lockstep {
 namespace {
 
@@ -24,11 +22,11 @@ TEST(MetricsTest, no_samples_have_no_loss) {
 TEST(MetricsTest, a_loss_that_is_no_number_ends_the_training) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const double loss : {nan, -nan}) {
-    EXPECT_EQ(words_of(Failure::diverged, [&] { diverged(loss, 412, 3.2, ""); }),
+    EXPECT_EQ(words_of_loss(loss, 412, 3.2),
               "loss is nan at step 412 (learning rate 3.2). Lower --lr or lengthen the warm-up.");
   }
-  EXPECT_EQ(words_of(Failure::diverged, [] { diverged(std::numeric_limits<double>::infinity(), 7, 0.1, " Go home."); }),
-            "loss is inf at step 7 (learning rate 0.1). Lower --lr or lengthen the warm-up. Go home.");
+  EXPECT_EQ(words_of_loss(std::numeric_limits<double>::infinity(), 7, 0.1),
+            "loss is inf at step 7 (learning rate 0.1). Lower --lr or lengthen the warm-up.");
 }
 
 }  // namespace

@@ -258,6 +258,10 @@ bool write_of(int rank, std::string_view host, const Cause& cause) noexcept {
   return of_attempt != Outcome::another_stands && of_folder != Outcome::another_stands;
 }
 
+void write_in_folder(const Cause& cause) noexcept {
+  publish(state.folder, report_of(state.rank, state.host.data(), cause).view());
+}
+
 std::optional<int> standing_code() {
   for (const Target* target : {&state.verdict, &state.folder}) {
     if (!target->is_set) continue;

@@ -66,6 +66,10 @@ struct Cause {
 bool write(const Cause& cause) noexcept;
 bool write_of(int rank, std::string_view host, const Cause& cause) noexcept;
 
+// How what holds the folder ended in good order, while the process goes on: in the folder's failure.json alone. The
+// first report stands.
+void write_in_folder(const Cause& cause) noexcept;
+
 // The exit code in the report that stands, the attempt's first; nothing if none can be read. Not for signal handlers.
 std::optional<int> standing_code();
 
