@@ -10,9 +10,4 @@ Tensor softmax_cross_entropy(Device& device, const Tensor& logits, const Tensor&
   return gradient;
 }
 
-void sum_softmax_cross_entropy(Device& device, const Tensor& logits, const Tensor& labels, const LossOptions& options,
-                               const LossSums& sums, Accumulate accumulate) {
-  device.ops().softmax_cross_entropy(logits, labels, options.label_smoothing, options.scale, {}, sums, accumulate);
-}
-
 }  // namespace lockstep

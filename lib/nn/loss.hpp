@@ -19,8 +19,4 @@ struct LossOptions {
 Tensor softmax_cross_entropy(Device& device, const Tensor& logits, const Tensor& labels, const LossOptions& options,
                              const LossSums& sums, Accumulate accumulate);
 
-// The sums alone, for evaluation.
-void sum_softmax_cross_entropy(Device& device, const Tensor& logits, const Tensor& labels, const LossOptions& options,
-                               const LossSums& sums, Accumulate accumulate);
-
 }  // namespace lockstep

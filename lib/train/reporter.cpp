@@ -17,7 +17,7 @@ constexpr std::size_t metrics_limit_bytes = std::size_t{1} << 32;
 
 // Whether a line of metrics.jsonl was written before the checkpoint: a training that goes on from it will write the
 // others again. A line that was cut by a kill is none.
-bool came_before(const std::string& line, const Progress& progress) {
+bool came_before(const std::string& line, const TrainingProgress& progress) {
   constexpr bool no_exceptions = false;
   const nlohmann::json object = nlohmann::json::parse(line, nullptr, no_exceptions);
   if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) return false;
@@ -27,7 +27,7 @@ bool came_before(const std::string& line, const Progress& progress) {
   return step < progress.step || (step == progress.step && !is_untested);
 }
 
-void cut_back(const std::filesystem::path& metrics, const Progress& progress) {
+void cut_back(const std::filesystem::path& metrics, const TrainingProgress& progress) {
   if (is_absent(metrics)) return;
   std::istringstream text(read_file(metrics, metrics_limit_bytes));
   std::string kept;

@@ -76,7 +76,7 @@ class Reporter {
   TrainingLength length_;
   std::int64_t report_every_;
   std::optional<MetricsLog> metrics_log_;
-  std::optional<Progress> earlier_progress_;
+  std::optional<TrainingProgress> earlier_progress_;
   ReportState earlier_;
   Stopwatch watch_;
   double test_seconds_ = 0;

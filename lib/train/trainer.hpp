@@ -72,7 +72,7 @@ class Trainer {
   Evaluator evaluator_;
   std::unique_ptr<Dataset> validation_;  // with a validation split
   std::unique_ptr<Evaluator> validator_;
-  Progress progress_;
+  TrainingProgress progress_;
   std::string divergence_;  // of the first step that diverged
 };
 

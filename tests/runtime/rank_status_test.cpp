@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <set>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "runtime/watch/hang.hpp"
 #include "runtime/watch/rank_view.hpp"
@@ -70,16 +74,57 @@ TEST_F(RankStatusTest, each_thread_that_reads_is_seen_with_its_shard) {
   const std::int32_t second = rank_status::name_shard("/data/train-00001.h5");
   rank_status::enter(Phase::reading);
   rank_status::set_step(7);
-  std::thread([&] { rank_status::begin_reading(second); }).join();
-  std::thread([&] { rank_status::begin_reading(first); }).join();
-  std::thread([&] {
-    rank_status::begin_reading(first);
-    rank_status::end_reading();
-  }).join();
+  std::barrier begun(4);
+  std::barrier seen(4);
+  const auto read = [&](std::int32_t shard, const std::function<void()>& then) {
+    return std::jthread([&, shard, then] {
+      rank_status::begin_reading(shard);
+      then();
+      begun.arrive_and_wait();
+      seen.arrive_and_wait();
+    });
+  };
+  const std::jthread stuck_in_second = read(second, [] {});
+  const std::jthread stuck_in_first = read(first, [] {});
+  const std::jthread done = read(first, [] { rank_status::end_reading(); });
+  begun.arrive_and_wait();
   EXPECT_EQ(place_words(view()),
             "waiting for data at step 7, reading shard '/data/train-00000.h5' and shard '/data/train-00001.h5'");
   rank_status::enter(Phase::forward);
   EXPECT_EQ(place_words(view()), "in forward at step 7") << "data loaded ahead hold nobody up";
+  seen.arrive_and_wait();
+}
+
+// Eight places were there for up to 256 threads of each loader: one that was stuck could hide behind another.
+TEST_F(RankStatusTest, a_stuck_thread_is_seen_among_as_many_as_there_may_be) {
+  constexpr int count = 513;  // two loaders and main
+  std::vector<std::int32_t> stuck;
+  std::barrier all_begun(count);
+  std::barrier all_done(count + 1);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) {
+    const std::int32_t shard = rank_status::name_shard("/data/many-" + std::to_string(i));
+    if (i % 100 == 0) stuck.push_back(shard);
+    threads.emplace_back([&, shard, i] {
+      rank_status::begin_reading(shard);
+      all_begun.arrive_and_wait();
+      if (i % 100 != 0) rank_status::end_reading();
+      all_done.arrive_and_wait();
+      all_done.arrive_and_wait();
+    });
+  }
+  all_done.arrive_and_wait();
+  EXPECT_EQ(view().shards, stuck);
+  const std::uint64_t before = progress_of(status_);
+  all_done.arrive_and_wait();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GE(before, std::uint64_t{count});
+}
+
+TEST_F(RankStatusTest, threads_that_come_later_take_the_places_of_those_that_ended) {
+  for (int i = 0; i < 2000; ++i) std::thread([] { rank_status::begin_reading(0); }).join();
+  EXPECT_LE(status_.readers_used, 2U);  // this thread may have one
+  EXPECT_TRUE(view().shards.empty()) << "a thread that ended reads nothing";
 }
 
 TEST_F(RankStatusTest, a_shard_that_has_no_name_here_is_no_mistake) {

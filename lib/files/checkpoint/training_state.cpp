@@ -66,16 +66,16 @@ ReportState report_of(const Json& json) {
           number_of(json, "score")};
 }
 
-Json json_of(const Progress& progress) {
+Json json_of(const TrainingProgress& progress) {
   return {{"step", progress.step},
           {"epoch", progress.epoch},
           {"samples", progress.samples},
           {"tested_step", progress.tested_step}};
 }
 
-Progress progress_of(const Json& json) {
-  const Progress progress{count_of(json, "step"), count_of(json, "epoch"), count_of(json, "samples"),
-                          count_of(json, "tested_step")};
+TrainingProgress progress_of(const Json& json) {
+  const TrainingProgress progress{count_of(json, "step"), count_of(json, "epoch"), count_of(json, "samples"),
+                                  count_of(json, "tested_step")};
   if (progress.tested_step > progress.step) fault("tested_step");
   return progress;
 }

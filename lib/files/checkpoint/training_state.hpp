@@ -14,7 +14,7 @@
 namespace lockstep {
 
 // Steps, epochs and samples that are done.
-struct Progress {
+struct TrainingProgress {
   std::int64_t step = 0;
   std::int64_t epoch = 0;  // whole epochs
   std::int64_t samples = 0;
@@ -43,7 +43,7 @@ struct Origin {
 };
 
 struct TrainingState {
-  Progress progress;
+  TrainingProgress progress;
   ReportState report;
   std::optional<LossScale> loss_scale;
   nlohmann::json recipe;  // an object of plain values: see resume_rules

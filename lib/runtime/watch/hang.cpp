@@ -102,7 +102,7 @@ std::uint64_t progress_of(const RankStatus::Device& device) { return device.begu
 
 std::uint64_t progress_of(const RankStatus& status) {
   std::uint64_t sum = status.progress;
-  for (const RankStatus::Reader& reader : status.readers) sum += reader.progress;
+  for (const RankStatus::Reader& reader : status.readers_in_use()) sum += reader.progress;
   return sum + progress_of(status.device);
 }
 

@@ -24,10 +24,36 @@ void add(std::atomic<Value>& target, Value value) {
   target.store(target.load(relaxed) + value, relaxed);
 }
 
+std::array<std::atomic<bool>, RankStatus::most_readers> taken;  // of the process, whatever memory the record is in
+
+// A thread's place among the readers, which others take after it. The last place is shared by all for whom there is
+// none.
+class ReaderPlace {
+ public:
+  ReaderPlace() {
+    while (index_ + 1 < taken.size() && taken[index_].exchange(true)) ++index_;
+  }
+  ReaderPlace(const ReaderPlace&) = delete;
+  ReaderPlace& operator=(const ReaderPlace&) = delete;
+  ~ReaderPlace() {
+    rank_status::record().readers[index_].shard.store(0, relaxed);
+    taken[index_] = false;
+  }
+
+  std::size_t index() const { return index_; }
+
+ private:
+  std::size_t index_ = 0;
+};
+
 RankStatus::Reader& reader_of_this_thread() {
-  static std::atomic<std::size_t> threads = 0;
-  thread_local const std::size_t place = threads.fetch_add(1, relaxed) % RankStatus::reader_count;
-  return rank_status::record().readers[place];
+  thread_local const ReaderPlace place;
+  RankStatus& status = rank_status::record();
+  const auto needed = static_cast<std::uint32_t>(place.index()) + 1;
+  std::uint32_t used = status.readers_used.load(relaxed);
+  while (used < needed && !status.readers_used.compare_exchange_weak(used, needed, relaxed)) {
+  }
+  return status.readers[place.index()];
 }
 
 void copy(const RankStatus& from, RankStatus& to) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -41,9 +42,11 @@ std::int64_t monotonic_ns() noexcept;  // the clock of RankStatus
 // Who has been told to end, by SIGTERM, as far as a rank knows: nobody, itself, or every rank of the job.
 enum class ToldToEnd : std::int32_t { nobody, itself, all };
 
-// All zero before the first store. The threads that load samples have lines of their own: they store often.
+// All zero before the first store. A thread that loads samples has a cache line to itself, for it stores often: the
+// lowest that is free when it first reads, until it ends.
 struct alignas(128) RankStatus {
-  static constexpr std::size_t reader_count = 8;
+  // The main thread and three loaders (training, test, validation) of at most 256 threads each fit in.
+  static constexpr std::size_t most_readers = 1024;
   struct alignas(64) Reader {
     std::atomic<std::int32_t> shard;  // what a thread reads now: number of name_shard() + 1, or 0
     std::atomic<std::uint64_t> progress;
@@ -66,8 +69,11 @@ struct alignas(128) RankStatus {
   std::atomic<std::int64_t> sum;                                // sums of gradients begun so far
   std::atomic<std::int64_t> since_ns;                           // when the phase began, by the node's monotonic clock
   std::array<std::atomic<std::int64_t>, phase_count> spent_ns;  // in each phase so far, the present one left out
-  std::array<Reader, reader_count> readers;
+  std::atomic<std::uint32_t> readers_used;                      // so many of `readers`, from the first on, ever were
   Device device;
+  std::array<Reader, most_readers> readers;
+
+  std::span<const Reader> readers_in_use() const { return std::span(readers).first(readers_used); }
 
   static constexpr int running = 0;
   static constexpr int done = -1;

@@ -44,7 +44,7 @@ RankView view_of(const RankStatus& status, int rank, const std::string& host) {
   view.phase = status.phase;
   view.step = status.step - 1;
   view.sum = status.sum;
-  for (const RankStatus::Reader& reader : status.readers) {
+  for (const RankStatus::Reader& reader : status.readers_in_use()) {
     const std::int32_t shard = reader.shard;
     if (shard > 0) view.shards.push_back(shard - 1);
   }
