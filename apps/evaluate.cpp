@@ -54,12 +54,12 @@ int main(int argc, char** argv) {
     const Dataset dataset(options.data / options.split);
     require_fits(file, dataset.manifest());
 
-    Model model(*session.device, {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
-    model.store.allocate(session.device->make_lasting(model.store.reduced_count(), DType::f32));
+    Model model(session.device(), {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
+    model.store.allocate(session.device().make_lasting(model.store.reduced_count(), DType::f32));
     model.store.assign(file.entries);
 
     // Each sample is needed once: it need not stay on the device.
-    Evaluator evaluator(session.world, model, dataset, options.loader_threads, DataPlace::host);
+    Evaluator evaluator(session.world, *session.backend, model, dataset, options.loader_threads, DataPlace::host);
     const Evaluation evaluation = evaluator.evaluate();
     log::plain(evaluation_text(evaluation, file.classes));
     if (options.predictions.empty() || session.world.rank() != 0) return;

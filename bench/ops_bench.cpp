@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "device/cpu/cpu_device.hpp"
 #include "device/cpu/threads/parallel.hpp"
-#include "device/device.hpp"
 
 namespace lockstep {
 namespace {
@@ -42,7 +42,7 @@ void copy(const Tensor& from, const Tensor& to, int threads) {
 // A device with the operands of one pass.
 struct Operands {
   Operands(const Shape& of, DType precision, int threads)
-      : device(open_device({.name = "cpu", .threads = threads, .precision = precision})), shape(of) {
+      : device(cpu::open_cpu_device({.threads = threads, .precision = precision})), shape(of) {
     for (Tensor* tensor : {&x, &y, &dy, &dx, &residual}) *tensor = map(shape);
     for (Tensor* tensor : {&scale, &shift, &mean, &deviation, &slot, &other_slot}) {
       *tensor = device->make(Shape{shape[3]}, DType::f32, Layout::plain);

@@ -99,7 +99,7 @@ Timing time_steps(TrainingStep& step, Loader& loader, const Session& session, st
   session.world.barrier();
   const Stopwatch whole;
   timing.step_ms = time_windows(
-      steps, session.device->steps_ahead(), [&](std::int64_t index) { step.start(loader, index, learning_rate); },
+      steps, session.device().steps_ahead(), [&](std::int64_t index) { step.start(loader, index, learning_rate); },
       [&] { require_finite(step.finish()); }, [&] { return whole.milliseconds(); });
   timing.seconds = whole.seconds();
   timing.sync.within_backward_ms = step.sync().cost().within_backward_ms - before.within_backward_ms;
@@ -114,7 +114,7 @@ void bench(Session& session, const StepBenchOptions& options) {
   const SgdOptions sgd{.kind = Momentum::nesterov};
   TrainingStep step(session, model, share, reduce_plan(options.settings.recipe, options.settings.run), sgd, 0.0F, 0);
   step.choose_kernels(options.batch);
-  NoiseLoader loader(noise_batch(*session.device, model.sample, options.batch, options.classes));
+  NoiseLoader loader(noise_batch(session.device(), model.sample, options.batch, options.classes));
   step.run(loader, 0, learning_rate);
   const double first_step_seconds = world.max(seconds_since_process_start());
   const Timing timing = time_steps(step, loader, session, options.steps);
@@ -129,7 +129,7 @@ void bench(Session& session, const StepBenchOptions& options) {
       {"kernels_recalled", step.plan_use().recalled},
       {"kernels_measured", step.plan_use().measured},
       {"peak_memory_bytes", static_cast<std::int64_t>(world.max(static_cast<double>(peak_memory_bytes())))},
-      {"device_memory_bytes", session.device->peak_bytes()},
+      {"device_memory_bytes", session.device().peak_bytes()},
       {"sync_ms_within_backward", world.max(timing.sync.within_backward_ms) / steps},
       {"sync_ms_after_backward", world.max(timing.sync.after_backward_ms) / steps},
       {"buckets", step.sync().bucket_count()},
@@ -140,10 +140,10 @@ void bench(Session& session, const StepBenchOptions& options) {
       {"ranks", world.size()},
       {"steps", options.steps},
       {"precision", precision_name(options.settings.recipe.arithmetic.precision)},
-      {"device", session.device->description()}};
+      {"device", session.device().description()}};
   if (options.bound == Bound::convolutions) {
     const double bound = world.sum(
-        convolution_bound(*session.device, convolutions_of(options.model, options.image_size), options.batch));
+        convolution_bound(session.device(), convolutions_of(options.model, options.image_size), options.batch));
     line["convolution_bound_samples_per_second"] = bound;
     line["share_of_convolution_bound"] = rate / bound;
   }

@@ -37,12 +37,6 @@ class AllReducer {
   virtual std::string description() const = 0;  // "shared memory (2 ranks)", "mpi (2 ranks)"
 };
 
-// Collective. `name`: auto | nccl | mpi | shared. For values in the memory of `device`, which outlives the reducer. On
-// a GPU `auto` takes NCCL, unless two ranks share one, and the others carry the values through the host; on the CPU,
-// see make_cpu_all_reducer(). `wire`: how rounded sums travel, f32 or (NCCL) bf16. Throws Error(usage) for an unknown
-// name, or for NCCL or a wire where it cannot be.
-std::unique_ptr<AllReducer> make_all_reducer(const std::string& name, Device& device, const Communicator& world,
-                                             std::int64_t bytes, DType wire);
 // Throws Error(usage) for a wire that only NCCL has.
 void require_full_wire(DType wire);
 

@@ -28,7 +28,8 @@ struct DeviceOptions {
   bool direct_convolutions = false;      // CPU: none by Winograd, whatever the rule says
   int local_rank = 0;                    // position among the ranks of this node, and their number
   int local_size = 1;
-  // By local rank, the GPUs that each rank of this node sees, as visible_gpus() gives them. Empty: this rank is alone.
+  // By local rank, the GPUs that each rank of this node sees, as cuda::visible_gpus() gives them. Empty: this rank is
+  // alone.
   std::vector<std::vector<std::string>> local_gpus = {};
   DType precision = DType::f32;  // of activations: f32, bf16 or (cuda) f16; weights and sums are fp32 in any case
   bool verbose = false;          // print the kernel chosen for each layer and direction
@@ -81,18 +82,5 @@ class Device {
   virtual void synchronize() = 0;               // waits for everything queued
   virtual std::int64_t peak_bytes() const = 0;  // most memory that tensors have taken so far
 };
-
-// Throws Error(usage) for an unknown name or a device that this machine lacks.
-std::unique_ptr<Device> open_device(const DeviceOptions& options);
-
-// PCI addresses of the GPUs that this process may use, in CUDA's order. Opens none of them.
-std::vector<std::string> visible_gpus();
-
-// A library that computes, and the version that is loaded.
-struct LibraryVersion {
-  std::string name;
-  std::string version;
-};
-std::vector<LibraryVersion> device_libraries();
 
 }  // namespace lockstep

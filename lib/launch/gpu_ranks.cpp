@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <string_view>
 
+#include "backend/backend.hpp"
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/text/number.hpp"
-#include "device/device.hpp"
 
 namespace lockstep {
 namespace {

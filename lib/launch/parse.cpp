@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/versions.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "runtime/failure/failure_report.hpp"
-#include "runtime/versions.hpp"
 
 namespace lockstep {
 namespace {

@@ -108,7 +108,7 @@ void begin_attempt(const Communicator& world) {
   if (world.rank() == 0) failure_report::begin_attempt();
 }
 
-// Collective. What open_device() needs to give each rank of a node a device of its own.
+// Collective. What open_backend() needs to give each rank of a node a device of its own.
 void place_on_node(const Communicator& world, DeviceOptions& device) {
   device.local_rank = world.local_rank();
   device.local_size = world.local_size();
@@ -129,7 +129,7 @@ Ending run_body(const Communicator& world, const Program& program, ProcessSignal
   session.signals = &signals;
   if (std::optional<DeviceOptions> device = program.device_options()) {
     place_on_node(world, *device);
-    session.device = open_device(*device);
+    session.backend = open_backend(*device);
     session.plan_folder = device->plan_folder;
   }
   try {

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/session.hpp"
+#include "backend/session.hpp"
 #include "runtime/stop/ending.hpp"
 #include "train/training_outcome.hpp"
 
@@ -24,7 +24,7 @@ concept ProgramOptions = std::default_initializable<Options> && requires(Options
   options.declare(app);
 };
 
-// A program that computes says on what: then session.device is opened. The ranks of the node are filled in by run().
+// A program that computes says on what: then session.backend is opened. The ranks of the node are filled in by run().
 template <class Options>
 concept HasDevice = requires(const Options& options) {
   { options.device_options() } -> std::convertible_to<DeviceOptions>;

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "dataset/loading/load_onto.hpp"
+#include "dataset/loading/loader.hpp"
 #include "device/device.hpp"
 #include "recipe/checkpoint_plan.hpp"
 #include "recipe/recipe.hpp"

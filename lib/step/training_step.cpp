@@ -29,7 +29,7 @@ class NoSync final : public GradientSink {
 TrainingStep::TrainingStep(const Session& session, const ModelOptions& model, const LoaderShare& share,
                            const ReducePlan& reduce, const SgdOptions& sgd, float label_smoothing, std::uint64_t seed)
     : session_(session),
-      device_(*session.device),
+      device_(session.device()),
       share_(share),
       label_smoothing_(label_smoothing),
       model_(device_, model),
@@ -39,7 +39,7 @@ TrainingStep::TrainingStep(const Session& session, const ModelOptions& model, co
   const std::int64_t count = store.reduced_count();
   const bool is_exact = reduce.sums == Sums::exact;
   const DType summed = is_exact ? DType::i64 : DType::f32;
-  reducer_ = make_all_reducer(reduce.reducer, device_, session.world, count * size_of(summed), reduce.wire);
+  reducer_ = session.backend->make_reducer(reduce.reducer, session.world, count * size_of(summed), reduce.wire);
   shown_marks_.emplace(reducer_->marks());
   const Tensor sums = reducer_->allocate(count, summed);
   store.allocate(is_exact ? device_.make_lasting(count, DType::f32) : sums);

@@ -19,12 +19,12 @@
 #include <utility>
 #include <vector>
 
+#include "backend/session.hpp"
 #include "dataset/loading/loader.hpp"
 #include "device/flat/step_record.hpp"
 #include "optim/sgd.hpp"
 #include "recipe/recipe.hpp"
 #include "runtime/plan_file.hpp"
-#include "runtime/session.hpp"
 #include "runtime/watch/rank_status.hpp"
 #include "step/gradient_sync.hpp"
 #include "step/metrics.hpp"

@@ -29,14 +29,13 @@ double Evaluation::ratio(std::int64_t part) const {
   return samples == 0 ? 0 : static_cast<double>(part) / static_cast<double>(samples);
 }
 
-Evaluator::Evaluator(const Communicator& world, Model& model, const Dataset& dataset, int loader_threads,
-                     DataPlace place)
+Evaluator::Evaluator(const Communicator& world, Backend& backend, Model& model, const Dataset& dataset,
+                     int loader_threads, DataPlace place)
     : world_(world),
       model_(model),
       dataset_(dataset),
-      loader_(load_onto(model.store.device(),
-                        evaluation_source(dataset, evaluation_batch, world.rank(), world.size(), loader_threads),
-                        place)) {}
+      loader_(backend.load_onto(
+          evaluation_source(dataset, evaluation_batch, world.rank(), world.size(), loader_threads), place)) {}
 
 Evaluator::Verdict Evaluator::judge(const float* logits, std::int32_t label) const {
   const std::int64_t classes = model_.options.classes;

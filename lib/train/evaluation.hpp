@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "backend/backend.hpp"
 #include "comm/communicator.hpp"
 #include "dataset/dataset.hpp"
-#include "dataset/loading/load_onto.hpp"
 #include "step/model.hpp"
 
 namespace lockstep {
@@ -37,8 +37,9 @@ struct Evaluation {
 
 class Evaluator {
  public:
-  // `dataset` and `model` outlive this.
-  Evaluator(const Communicator& world, Model& model, const Dataset& dataset, int loader_threads, DataPlace place);
+  // `backend`, `dataset` and `model` outlive this.
+  Evaluator(const Communicator& world, Backend& backend, Model& model, const Dataset& dataset, int loader_threads,
+            DataPlace place);
 
   // Collective. The same result on every rank: counts are exact, and the loss is summed sample by sample in the order
   // of the data set. Of equal logits the lowest class counts as predicted.

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "backend/versions.hpp"
 #include "base/error.hpp"
 #include "base/text/json_text.hpp"
 #include "recipe/fields.hpp"
 #include "recipe/run_plan.hpp"
-#include "runtime/versions.hpp"
 
 namespace lockstep {
 
@@ -65,7 +65,8 @@ BatchPlan batch_of_resumed(const BatchPlan& plan, const Json& earlier) {
 }
 
 Origin this_origin(const Session& session, const std::string& gradients) {
-  Origin origin{session.world.size(), session.device->description(), gradients, session.device->plan_conditions(), {}};
+  Origin origin{
+      session.world.size(), session.device().description(), gradients, session.device().plan_conditions(), {}};
   for (const LibraryVersion& library : library_versions()) origin.versions[library.name] = library.version;
   return origin;
 }

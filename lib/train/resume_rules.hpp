@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "backend/session.hpp"
 #include "dataset/shards/manifest.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "recipe/recipe.hpp"
-#include "runtime/session.hpp"
 
 namespace lockstep {
 

@@ -7,7 +7,6 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "dataset/loading/load_onto.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
 #include "train/audit.hpp"
@@ -86,8 +85,8 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       stragglers_(session.world),
       step_(session, model_options(recipe_, train_.manifest()), share_, reduce_plan(recipe_, run_), recipe_.sgd,
             recipe_.label_smoothing, recipe_.seed),
-      evaluator_(session.world, step_.model(), test_, run_.loader_threads, run_.data_place) {
-  require_follows(*session.device, recipe_);
+      evaluator_(session.world, *session.backend, step_.model(), test_, run_.loader_threads, run_.data_place) {
+  require_follows(session.device(), recipe_);
   require_same_labels(run_.data, "test", train_.manifest(), test_.manifest());
   open_validation();
   describe();
@@ -103,12 +102,12 @@ void Trainer::open_validation() {
   if (session_.world.sum(std::filesystem::exists(folder, error) ? 1 : 0) == 0) return;
   validation_ = std::make_unique<Dataset>(folder);
   require_same_labels(run_.data, "validation", train_.manifest(), validation_->manifest());
-  validator_ =
-      std::make_unique<Evaluator>(session_.world, step_.model(), *validation_, run_.loader_threads, run_.data_place);
+  validator_ = std::make_unique<Evaluator>(session_.world, *session_.backend, step_.model(), *validation_,
+                                           run_.loader_threads, run_.data_place);
 }
 
 Recipe Trainer::as_trained() const {
-  return completed(recipe_, share_.global_batch, train_.manifest(), *session_.device);
+  return completed(recipe_, share_.global_batch, train_.manifest(), session_.device());
 }
 
 // The state to go on from; null: from the beginning. Throws Error(usage) where this training would be another one.
@@ -144,18 +143,17 @@ void Trainer::load_weights() {
                  difference);
   }
   const bool holds = found->state.origin.plan_conditions == now.plan_conditions;
-  if (holds) session_.device->ops().import_plan(found->state.kernel_plan);
+  if (holds) session_.device().ops().import_plan(found->state.kernel_plan);
   checkpoints_.forget_tensors();
 }
 
 TrainingOutcome Trainer::train() {
   const Augmentation augmentation = recipe_.augmentation.value_or(default_augmentation(train_.manifest().kind));
   const std::int64_t epoch_steps = length_.steps_per_epoch;
-  const std::unique_ptr<Loader> loader =
-      load_onto(*session_.device,
-                training_source(train_, share_, augmentation, recipe_.seed, progress_.step / epoch_steps,
-                                progress_.step % epoch_steps, run_.loader_threads),
-                run_.data_place);
+  const std::unique_ptr<Loader> loader = session_.backend->load_onto(
+      training_source(train_, share_, augmentation, recipe_.seed, progress_.step / epoch_steps,
+                      progress_.step % epoch_steps, run_.loader_threads),
+      run_.data_place);
   stop_start_if_asked();
   session_.world.barrier();  // every rank stands: from here on the folders change
   reporter_.start(checkpoints_.begin(length_.steps_per_epoch));
@@ -180,7 +178,7 @@ bool Trainer::train_epoch(Loader& loader, std::int64_t epoch) {
     if (stops_.must_ask({checkpoints_.seconds_to_write(), step + 1 == end})) step_.request_stop();
     step_.start(loader, step, schedule_.at(step));
     progress_.step = step + 1;
-    report(loader, session_.device->steps_ahead());
+    report(loader, session_.device().steps_ahead());
     stops_.note_step(watch.seconds());
     watch_ranks(loader, step);
     if (step + 1 == end || !checkpoints_.is_due(step + 1)) continue;
@@ -197,20 +195,20 @@ void Trainer::report(const Loader& loader, int steps_left_under_way) {
     const StepResult result = step_.finish();
     if (!result.divergence.empty()) {
       if (divergence_.empty()) divergence_ = result.divergence;
-      stops_.agree(result.step, session_.device->steps_ahead());
+      stops_.agree(result.step, session_.device().steps_ahead());
       continue;
     }
     const Position position{result.step / length_.steps_per_epoch, result.step};
     reporter_.step(position, result.metrics, result.learning_rate, loader.waited_ms());
     if (result.skipped) reporter_.skipped(position, result.loss_scale);
-    if (result.asked_to_stop) stops_.agree(result.step, session_.device->steps_ahead());
+    if (result.asked_to_stop) stops_.agree(result.step, session_.device().steps_ahead());
   }
 }
 
 // Collective. A GPU's times are its own, not those of the host that queues its work.
 void Trainer::watch_ranks(const Loader& loader, std::int64_t step) {
   const std::int64_t done = step + 1;
-  if (done % run_.report_every == 0 && session_.device->steps_ahead() == 0) {
+  if (done % run_.report_every == 0 && session_.device().steps_ahead() == 0) {
     const std::optional<Straggler> slowest = stragglers_.report(done);
     if (slowest) reporter_.slowest({step / length_.steps_per_epoch, step}, *slowest);
   }
@@ -245,7 +243,7 @@ Checkpoint Trainer::checkpoint() const {
                       step_.loss_scale(),
                       fixed_recipe(as_trained(), data),
                       this_origin(session_, gradients_text()),
-                      session_.device->ops().export_plan(),
+                      session_.device().ops().export_plan(),
                       {}};
   checkpoint.state.progress.epoch = progress_.step / length_.steps_per_epoch;
   checkpoint.state.progress.samples = progress_.step * share_.global_batch;

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "backend/session.hpp"
 #include "dataset/dataset.hpp"
 #include "recipe/run_plan.hpp"
-#include "runtime/session.hpp"
 #include "runtime/stop/stop_agreement.hpp"
 #include "step/training_step.hpp"
 #include "train/checkpointing.hpp"

@@ -1,8 +1,8 @@
 // What a training says of itself: before the first step, and after the last.
 #include <cmath>
 
+#include "backend/versions.hpp"
 #include "base/log.hpp"
-#include "runtime/versions.hpp"
 #include "train/trainer.hpp"
 
 namespace lockstep {
@@ -26,7 +26,7 @@ void Trainer::describe() const {
   log::info("data: {} ({}), {} training and {} test samples of {} classes", data.name, data.source, train_.samples(),
             test_.samples(), data.classes.size());
   log::info("model: {}, {} parameters, on {}", recipe_.model, step_.model().store.parameter_count(),
-            session_.device->description());
+            session_.device().description());
   if (recipe_.batch.virtual_ranks) {
     log::info("batch: {} in all (virtual ranks: {} of {}, on {} {}); {} steps an epoch", share_.global_batch,
               share_.total_parts, share_.part_size(), session_.world.size(),
@@ -69,8 +69,8 @@ nlohmann::json Trainer::summary(const std::string& weights_hash) const {
           {"parameters", step_.model().store.parameter_count()},
           {"data", train_.manifest().name},
           {"data_hash", train_.manifest().root_hash},
-          {"device", session_.device->description()},
-          {"precision", precision_name(session_.device->precision())},
+          {"device", session_.device().description()},
+          {"precision", precision_name(session_.device().precision())},
           {"skipped_steps", skipped_steps(step_)},
           {"versions", versions},
           {"kernels_recalled", step_.plan_use().recalled},

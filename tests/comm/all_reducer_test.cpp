@@ -219,40 +219,6 @@ TEST(AllReducers, shared_says_what_is_missing) {
   }
 }
 
-TEST(AllReducers, only_nccl_sums_what_travels_in_half_precision) {
-  const auto device = open_device({.name = "cpu", .threads = 1});
-  try {
-    make_all_reducer("shared", *device, world(), 4, DType::bf16);
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.failure(), Failure::usage);
-    EXPECT_STREQ(error.what(),
-                 "only NCCL sums what travels in bf16 (--wire), and this run does not use it. Use --wire fp32?");
-  }
-}
-
-TEST(AllReducers, nccl_needs_a_gpu) {
-  const std::unique_ptr<Device> device = open_device({.name = "cpu", .threads = 1});
-  try {
-    make_all_reducer("nccl", *device, world(), 4, DType::f32);
-    FAIL() << "the CPU has no NCCL";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.failure(), Failure::usage);
-    EXPECT_THAT(std::string(error.what()),
-                testing::AnyOf("this build has no NCCL (--reduce nccl). Use --reduce auto?",
-                               "NCCL sums between GPUs, and this device is a CPU (--reduce nccl). Use "
-                               "--reduce auto?"));
-  }
-}
-
-TEST(AllReducers, are_the_cpus_on_a_cpu) {
-  const std::unique_ptr<Device> device = open_device({.name = "cpu", .threads = 1});
-  for (const char* name : {"auto", "mpi", "shared"}) {
-    EXPECT_EQ(make_all_reducer(name, *device, world(), 4, DType::f32)->description(),
-              make_cpu_all_reducer(name, world(), 4)->description());
-  }
-}
-
 TEST(AllReducers, refuse_an_unknown_name) {
   try {
     make_cpu_all_reducer("ring", world(), 4);

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "comm/cuda_staged_all_reducer.hpp"
 #include "comm/mpi_all_reducer.hpp"
-#include "comm/staged_all_reducer.hpp"
 #include "device/cuda/passes/mark_kernels.hpp"
 #include "device/cuda/side_stream.hpp"
 #include "support/device/hosted_cuda_device.hpp"
@@ -32,7 +32,8 @@ class StagedCallsTest : public testing::Test {
   const Communicator world_{MPI_COMM_SELF};
   std::unique_ptr<Device> device_ = open_hosted_cuda_device({});
   cuda::Stream stream_ = cuda::make_stream();
-  std::unique_ptr<AllReducer> reducer_ = make_staged_all_reducer(*device_, stream_.get(), make_mpi_all_reducer(world_));
+  std::unique_ptr<AllReducer> reducer_ =
+      make_cuda_staged_all_reducer(*device_, stream_.get(), make_mpi_all_reducer(world_));
 };
 
 TEST_F(StagedCallsTest, the_devices_part_of_a_sum_is_its_copy_to_the_host_between_two_marks) {

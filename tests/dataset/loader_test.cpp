@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "dataset/loading/load_onto.hpp"
 #include "dataset/loading/sampler.hpp"
 #include "support/samples/small_data_set.hpp"
 
@@ -188,22 +187,6 @@ TEST_F(LoaderTest, refuses_a_global_batch_larger_than_the_training_set_in_words)
     EXPECT_STREQ(error.what(),
                  "the training set has 103 samples but the global batch 128 (no step would ever be complete). Choose a "
                  "smaller global batch?");
-  }
-}
-
-TEST_F(LoaderTest, a_cpu_has_its_data_in_the_hosts_memory) {
-  const auto device = open_device({.name = "cpu", .threads = 1});
-  const LoaderSource source = evaluation_source(dataset_, 10, 0, 1, 1);
-  for (const DataPlace place : {DataPlace::automatic, DataPlace::host}) {
-    EXPECT_EQ(load_onto(*device, source, place)->next().samples, 10);
-  }
-  try {
-    load_onto(*device, source, DataPlace::device);
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.failure(), Failure::usage);
-    EXPECT_STREQ(error.what(),
-                 "the data cannot lie on a GPU, as this run computes on a CPU (--data-on device). Use --data-on auto?");
   }
 }
 

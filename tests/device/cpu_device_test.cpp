@@ -177,36 +177,9 @@ TEST_P(CpuDeviceTest, parameters_come_back_as_they_were_stored) {
 
 INSTANTIATE_TEST_SUITE_P(, CpuDeviceTest, every_device_and_precision(), case_name);
 
-TEST(OpenDeviceTest, opens_the_cpu_by_name_and_by_itself) {
-  for (const char* name : {"cpu", "auto"}) {
-    const std::unique_ptr<Device> device = open_device({.name = name, .threads = 1});
-    EXPECT_THAT(device->description(), testing::MatchesRegex("cpu: .+, (AVX-512|AVX2|SSE2), 1 thread"));
-  }
-  EXPECT_THAT(open_device({.name = "cpu", .threads = 3})->description(), testing::EndsWith(", 3 threads"));
-}
-
-std::string refusal(const std::string& name) {
+TEST(OpenCpuDevice, refuses_fp16) {
   try {
-    open_device({.name = name});
-  } catch (const Error& error) {
-    EXPECT_EQ(error.failure(), Failure::usage);
-    return error.what();
-  }
-  return "";
-}
-
-TEST(OpenDeviceTest, says_why_no_gpu_can_be_used) {
-  if (!visible_gpus().empty()) GTEST_SKIP() << "there is one";
-  using namespace testing;
-  // In a build without CUDA; without a driver; with one, but nothing behind it.
-  EXPECT_THAT(refusal("cuda"), AnyOf(Eq("this build has no CUDA device (--device cuda). Use --device cpu?"),
-                                     Eq("no GPU can be used: this node has no NVIDIA driver. Use --device cpu?"),
-                                     StartsWith("no GPU is visible to this rank. ")));
-}
-
-TEST(OpenDeviceTest, refuses_fp16_on_the_cpu) {
-  try {
-    open_device({.name = "cpu", .precision = DType::f16});
+    cpu::open_cpu_device({.precision = DType::f16});
     FAIL() << "opened";
   } catch (const Error& error) {
     EXPECT_EQ(error.failure(), Failure::usage);
@@ -214,8 +187,8 @@ TEST(OpenDeviceTest, refuses_fp16_on_the_cpu) {
   }
 }
 
-TEST(OpenDeviceTest, names_the_devices_there_are) {
-  EXPECT_EQ(refusal("tpu"), "unknown device 'tpu' (--device). Known: auto, cpu, cuda.");
+TEST(OpenCpuDevice, takes_as_many_threads_as_it_is_told) {
+  EXPECT_THAT(cpu::open_cpu_device({.threads = 3})->description(), testing::EndsWith(", 3 threads"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "device/cpu/cpu_device.hpp"
 #include "device/device.hpp"
 
 namespace lockstep::cpu {
@@ -44,7 +45,7 @@ TEST(InstructionSetTest, one_that_the_processor_does_not_run_is_refused) {
 }
 
 TEST(InstructionSetTest, a_device_computes_with_the_chosen_one_and_says_so) {
-  const std::unique_ptr<Device> device = open_device({.name = "cpu", .threads = 1, .instruction_set = "baseline"});
+  const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1, .instruction_set = "baseline"});
   EXPECT_THAT(device->description(), testing::EndsWith(", SSE2, 1 thread"));
   EXPECT_EQ(device->plan_conditions(), "cpu: SSE2, f32");
 }
@@ -60,7 +61,7 @@ TEST(InstructionSetTest, vectors_are_as_wide_with_products_of_bf16_as_without) {
 TEST(InstructionSetTest, a_device_of_fp32_is_not_named_for_products_of_bf16) {
   if (!runs_here(InstructionSet::avx512_bf16)) GTEST_SKIP() << "this processor has no products of bf16";
   const auto conditions = [](DType precision) {
-    return open_device({.name = "cpu", .threads = 1, .precision = precision})->plan_conditions();
+    return cpu::open_cpu_device({.threads = 1, .precision = precision})->plan_conditions();
   };
   EXPECT_EQ(conditions(DType::f32), "cpu: AVX-512, f32");
   EXPECT_EQ(conditions(DType::bf16), "cpu: AVX-512 BF16, bf16");
@@ -68,7 +69,7 @@ TEST(InstructionSetTest, a_device_of_fp32_is_not_named_for_products_of_bf16) {
 
 TEST(InstructionSetTest, direct_convolutions_are_named_among_what_bits_depend_on) {
   const std::unique_ptr<Device> device =
-      open_device({.name = "cpu", .threads = 1, .instruction_set = "baseline", .direct_convolutions = true});
+      cpu::open_cpu_device({.threads = 1, .instruction_set = "baseline", .direct_convolutions = true});
   EXPECT_THAT(device->description(), testing::EndsWith(", SSE2, direct convolutions, 1 thread"));
   EXPECT_EQ(device->plan_conditions(), "cpu: SSE2, f32, direct convolutions");
 }

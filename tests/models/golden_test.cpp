@@ -11,7 +11,7 @@
 #include "models/net_values.hpp"
 #include "models/test_net.hpp"
 #include "optim/sgd.hpp"
-#include "support/device/hosted_cuda_device.hpp"
+#include "support/device/devices.hpp"
 
 namespace lockstep::testing {
 namespace {
@@ -157,7 +157,7 @@ class GoldenTest : public ::testing::TestWithParam<FullCase> {
   static TestNet net(DType precision) {
     const std::string& name = GetParam().device;
     if (name == "cpu") return {GetParam().model, open_test_device(precision)};
-    if (name == "cuda") return {GetParam().model, open_device({.name = "cuda", .precision = precision})};
+    if (name == "cuda") return {GetParam().model, open_gpu({.precision = precision})};
     return {GetParam().model, open_hosted_cuda_device({.precision = precision})};
   }
   // The whole net in half precision: the loss within a share of itself, and where the gradients point.

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "device/device.hpp"
+#include "device/cpu/cpu_device.hpp"
 #include "models/model_zoo.hpp"
 #include "nn/loss.hpp"
 
@@ -27,10 +27,7 @@ class RecordingSink final : public GradientSink {
 };
 
 inline std::unique_ptr<Device> open_test_device(DType precision = DType::f32) {
-  DeviceOptions options;
-  options.threads = 1;
-  options.precision = precision;
-  return open_device(options);
+  return cpu::open_cpu_device({.threads = 1, .precision = precision});
 }
 
 inline std::vector<float> read(Device& device, const Tensor& tensor) {
@@ -54,7 +51,7 @@ inline Tensor make_labels(Device& device, std::span<const float> labels) {
 struct TestNet {
   explicit TestNet(const ModelOptions& options, DType precision = DType::f32)
       : TestNet(options, open_test_device(precision)) {}
-  TestNet(const ModelOptions& options, std::unique_ptr<Device> on) : device(std::move(on)), store(*device) {
+  TestNet(const ModelOptions& options, std::shared_ptr<Device> on) : device(std::move(on)), store(*device) {
     model = make_model(options, {*device, store, statistics});
     store.allocate(device->make_lasting(store.reduced_count(), DType::f32));
   }
@@ -77,7 +74,7 @@ struct TestNet {
     return values;
   }
 
-  std::unique_ptr<Device> device;
+  std::shared_ptr<Device> device;
   StatisticsShare statistics;
   ParameterStore store;
   std::unique_ptr<Layer> model;

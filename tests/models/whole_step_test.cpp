@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "device/cpu/cpu_device.hpp"
 #include "models/counter_values.hpp"
 #include "models/net_values.hpp"
 #include "models/test_net.hpp"
 #include "nn/initialise.hpp"
-#include "support/device/hosted_cuda_device.hpp"
+#include "support/device/devices.hpp"
 
 namespace lockstep::testing {
 namespace {
@@ -21,7 +22,7 @@ struct Outcome {
   NamedValues gradients;
 };
 
-Outcome one_step(const ModelOptions& model, std::unique_ptr<Device> device) {
+Outcome one_step(const ModelOptions& model, std::shared_ptr<Device> device) {
   TestNet net(model, std::move(device));
   initialise(net.store, 5);
   const SampleShape& sample = model.sample;
@@ -45,7 +46,7 @@ class WholeStepTest : public ::testing::TestWithParam<StepCase> {
   Outcome on_gpu(DType precision) const {
     const ModelOptions& model = GetParam().model;
     if (GetParam().device == "cuda") {
-      return one_step(model, open_device({.name = "cuda", .precision = precision}));
+      return one_step(model, open_gpu({.precision = precision}));
     }
     return one_step(model, open_hosted_cuda_device({.precision = precision}));
   }
@@ -58,7 +59,7 @@ class WholeStepTest : public ::testing::TestWithParam<StepCase> {
     RecordProperty("cosine", fmt::format("{}", gradients.cosine));
   }
 
-  const Outcome expected_ = one_step(GetParam().model, open_device({.name = "cpu", .threads = 1}));
+  const Outcome expected_ = one_step(GetParam().model, cpu::open_cpu_device({.threads = 1}));
 };
 
 TEST_P(WholeStepTest, fp32_agrees_with_the_cpu) {

@@ -34,7 +34,7 @@ class LayerHarness {
  public:
   using Make = std::function<std::unique_ptr<Layer>(const LayerContext&)>;
 
-  LayerHarness(std::unique_ptr<Device> device, const Make& make, const Shape& x_shape, Layout x_layout)
+  LayerHarness(std::shared_ptr<Device> device, const Make& make, const Shape& x_shape, Layout x_layout)
       : device_(std::move(device)), store_(*device_), x_shape_(x_shape), x_layout_(x_layout) {
     layer_ = make({*device_, store_, statistics_});
     store_.allocate(device_->make_lasting(store_.reduced_count(), DType::f32));
@@ -129,7 +129,7 @@ class LayerHarness {
     return std::sqrt(difference / square);
   }
 
-  std::unique_ptr<Device> device_;
+  std::shared_ptr<Device> device_;
   StatisticsShare statistics_;
   ParameterStore store_;
   std::unique_ptr<Layer> layer_;

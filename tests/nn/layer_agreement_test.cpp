@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "device/cpu/cpu_device.hpp"
 #include "models/net_values.hpp"
 #include "nn/conv_norm_act.hpp"
 #include "nn/flatten.hpp"
@@ -43,7 +44,7 @@ struct LayerCase {
 
 class OneLayer {
  public:
-  OneLayer(std::unique_ptr<Device> device, const LayerCase& layer)
+  OneLayer(std::shared_ptr<Device> device, const LayerCase& layer)
       : device_(std::move(device)), store_(*device_), layer_(layer.make({*device_, store_, statistics_})) {
     store_.allocate(device_->make_lasting(store_.reduced_count(), DType::f32));
     std::uint64_t seed = 1;
@@ -84,7 +85,7 @@ class OneLayer {
  private:
   DType dtype_of(Layout layout) const { return layout == Layout::plain ? DType::f32 : device_->precision(); }
 
-  std::unique_ptr<Device> device_;
+  std::shared_ptr<Device> device_;
   StatisticsShare statistics_;
   ParameterStore store_;
   std::unique_ptr<Layer> layer_;
@@ -210,7 +211,7 @@ void leave_out_flipped(const std::vector<float>& y, const std::vector<float>& ex
 TEST_P(LayerAgreementTest, agrees_with_the_cpu_in_fp32) {
   const auto& [kind, precision, layer] = GetParam();
   OneLayer tested(kind.open({.threads = 1, .precision = precision}), layer);
-  OneLayer reference(open_device({.name = "cpu", .threads = 1}), layer);
+  OneLayer reference(cpu::open_cpu_device({.threads = 1}), layer);
 
   const std::vector<float> y = tested.forward();
   const std::vector<float> expected_y = reference.forward();

@@ -9,13 +9,18 @@
 #include <utility>
 #include <vector>
 
+#include "device/cpu/cpu_device.hpp"
+
 namespace lockstep {
 namespace {
 
 // A net of one of each role, small enough that a device pads most of it. All values 2, all gradients 1.
 class SgdTest : public testing::Test {
  protected:
-  SgdTest() : device_(open_device(cpu())), store_(*device_), quarter_(*device_, ParameterStore::tail_count) {
+  SgdTest()
+      : device_(cpu::open_cpu_device({.threads = 1})),
+        store_(*device_),
+        quarter_(*device_, ParameterStore::tail_count) {
     device_->write(std::vector<float>{0.25F}, quarter_.at(step_learning_rate));
     add("conv.weight", {3, 5, 3, 3}, ParameterKind::conv_weight, ParameterRole::weight);
     add("bn.weight", {3}, ParameterKind::channel_vector, ParameterRole::norm_scale);
@@ -33,12 +38,6 @@ class SgdTest : public testing::Test {
     }
   }
 
-  static DeviceOptions cpu() {
-    DeviceOptions options;
-    options.name = "cpu";
-    options.threads = 1;
-    return options;
-  }
   void add(const char* name, std::vector<std::int64_t> dims, ParameterKind kind, ParameterRole role) {
     store_.add(name, std::move(dims), kind, role, {Initial::Kind::constant, 0.0F});
   }

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "device/cpu/cpu_device.hpp"
 #include "support/field_examples.hpp"
 #include "support/words_of.hpp"
 
@@ -182,7 +183,7 @@ TEST(RunPlanTest, a_device_that_was_opened_for_another_recipe_is_refused) {
   settings.run.device.name = "cpu";
   settings.run.device.threads = 1;
   settings.run.device.instruction_set = "baseline";
-  const std::unique_ptr<Device> device = open_device(device_options(settings.recipe, settings.run));
+  const std::unique_ptr<Device> device = cpu::open_cpu_device(device_options(settings.recipe, settings.run));
   EXPECT_NO_THROW(require_follows(*device, settings.recipe));
   settings.recipe.arithmetic.tf32 = true;  // which a CPU leaves out
   EXPECT_NO_THROW(require_follows(*device, settings.recipe));

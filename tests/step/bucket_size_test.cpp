@@ -6,6 +6,8 @@
 #include <limits>
 #include <thread>
 
+#include "device/cpu/cpu_device.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -36,7 +38,7 @@ TEST(BucketSize, a_tenth_of_a_buckets_time_is_latency) {
 }
 
 TEST(BucketSize, latency_and_bandwidth_are_told_apart) {
-  const auto device = open_device({.name = "cpu", .threads = 1});
+  const auto device = cpu::open_cpu_device({.threads = 1});
   const Communicator world(MPI_COMM_WORLD);
   SlowReducer reducer({2e-3, 4e9});
   const SumSpeed speed = measure_sums(reducer, world, *device, device->make_lasting(5 * mebibyte, DType::f32));
@@ -45,9 +47,9 @@ TEST(BucketSize, latency_and_bandwidth_are_told_apart) {
 }
 
 TEST(BucketSize, a_tiny_net_is_no_trouble) {
-  const auto device = open_device({.name = "cpu", .threads = 1});
+  const auto device = cpu::open_cpu_device({.threads = 1});
   const Communicator world(MPI_COMM_WORLD);
-  const auto reducer = make_all_reducer("auto", *device, world, 64, DType::f32);
+  const auto reducer = make_cpu_all_reducer("auto", world, 64);
   const SumSpeed speed = measure_sums(*reducer, world, *device, reducer->allocate(16));
   EXPECT_GE(choose_bucket_bytes(speed), mebibyte);
 }

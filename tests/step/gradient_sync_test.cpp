@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "device/cpu/cpu_device.hpp"
 #include "step/model.hpp"
 
 namespace lockstep {
@@ -53,7 +54,7 @@ class GradientSyncTest : public testing::Test {
     for (const Parameter& parameter : std::views::reverse(model_.store.parameters())) sync.ready(parameter);
   }
 
-  std::unique_ptr<Device> device_ = open_device({.name = "cpu", .threads = 1});
+  std::unique_ptr<Device> device_ = cpu::open_cpu_device({.threads = 1});
   Model model_{*device_, {"resnet20", {32, 32, 3}, 10}};
   RecordingReducer reducer_;
 };

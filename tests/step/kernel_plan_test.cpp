@@ -5,6 +5,8 @@
 #include <iterator>
 #include <string>
 
+#include "backend/cpu_backend.hpp"
+#include "device/cpu/cpu_device.hpp"
 #include "step/training_step.hpp"
 #include "support/device/repeating_device.hpp"
 #include "support/temporary_folder.hpp"
@@ -22,11 +24,12 @@ class KernelPlanTest : public testing::Test {
     std::string plan;
   };
   Outcome run(const std::string& model, const std::filesystem::path& folder) const {
-    const Session session{world_, make_repeating_device(open_device({.name = "cpu", .threads = 1})), folder};
+    const Session session{
+        world_, std::make_unique<CpuBackend>(make_repeating_device(cpu::open_cpu_device({.threads = 1}))), folder};
     const LoaderShare share{part_size * world_.size(), world_.size(), world_.rank(), 1};
     TrainingStep step(session, {model, {32, 32, 3}, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
     step.choose_kernels(part_size);
-    return {step.plan_use(), session.device->ops().export_plan()};
+    return {step.plan_use(), session.device().ops().export_plan()};
   }
   std::int64_t on_rank_0(std::int64_t count) const { return world_.rank() == 0 ? count : 0; }
 

@@ -44,7 +44,7 @@ class LossScalingTest : public testing::Test {
   std::string hash() const { return step_.model().store.weights_hash(); }
 
   const Communicator world_{MPI_COMM_WORLD};
-  const Session session_{world_, open_device({.name = "cpu", .threads = 1})};
+  const Session session_{world_, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share_{part_size * parts * world_.size(), parts* world_.size(), parts* world_.rank(), parts};
   TrainingStep step_{session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3};
   PoisoningLoader loader_{step_.model().store};

@@ -29,7 +29,7 @@ struct Outcome {
 
 // `steps` steps of `parts` parts in all, of which this rank carries its share among the ranks of `world`.
 Outcome train(const Communicator& world, const Case& choice, int parts, int steps, const std::string& plan) {
-  const Session session{world, open_device({.name = "cpu", .threads = 1})};
+  const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const int own = parts / world.size();
   const LoaderShare share{parts * part_size, parts, world.rank() * own, own};
   TrainingStep step(session, {choice.model, choice.shape, 10}, share, {choice.reducer, 16 << 10}, SgdOptions{}, 0.1F,
@@ -37,9 +37,9 @@ Outcome train(const Communicator& world, const Case& choice, int parts, int step
   if (plan.empty()) {
     step.choose_kernels(part_size);
   } else {
-    session.device->ops().import_plan(plan);
+    session.device().ops().import_plan(plan);
   }
-  PartLoader loader(*session.device, choice.shape, share);
+  PartLoader loader(session.device(), choice.shape, share);
   Outcome outcome;
   for (int index = 0; index < steps; ++index) {
     const Metrics metrics = step.run(loader, index, 0.05).metrics;
@@ -48,7 +48,7 @@ Outcome train(const Communicator& world, const Case& choice, int parts, int step
   }
   outcome.entries = step.model().store.entries();
   outcome.hash = step.model().store.weights_hash();
-  outcome.plan = session.device->ops().export_plan();
+  outcome.plan = session.device().ops().export_plan();
   return outcome;
 }
 
@@ -122,12 +122,12 @@ class Again final : public Loader {
 
 // The statistics behind one step in which every one of `parts` parts for each rank is the same.
 std::vector<ParameterStore::Entry> statistics_of_equal_parts(const Communicator& world, int parts) {
-  const Session session{world, open_device({.name = "cpu", .threads = 1})};
+  const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const int all = parts * world.size();
   const LoaderShare share{part_size * all, all, world.rank() * parts, parts};
   const SampleShape shape{16, 16, 3};
   TrainingStep step(session, {"resnet20", shape, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
-  PartLoader parts_of_rank_0(*session.device, shape, {part_size, 1, 0, 1});
+  PartLoader parts_of_rank_0(session.device(), shape, {part_size, 1, 0, 1});
   Again loader(parts_of_rank_0.next());
   step.run(loader, 0, 0.05);
   std::vector<ParameterStore::Entry> entries = step.model().store.entries();
@@ -144,10 +144,10 @@ TEST(TrainingStepTest, equal_parts_move_the_running_statistics_as_one_of_them_wo
 
 TEST(TrainingStepTest, learns_what_it_sees_again_and_again) {
   const Communicator world(MPI_COMM_WORLD);
-  const Session session{world, open_device({.name = "cpu", .threads = 1})};
+  const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share{part_size * world.size(), world.size(), world.rank(), 1};
   TrainingStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
-  PartLoader fresh(*session.device, {32, 32, 3}, share);
+  PartLoader fresh(session.device(), {32, 32, 3}, share);
   Again loader(fresh.next());
   const double first = step.run(loader, 0, 0.05).metrics.loss();
   double last = first;
@@ -158,10 +158,10 @@ TEST(TrainingStepTest, learns_what_it_sees_again_and_again) {
 
 TEST(TrainingStepTest, a_diverged_loss_is_told_on_every_rank_before_the_weights_change) {
   const Communicator world(MPI_COMM_WORLD);
-  const Session session{world, open_device({.name = "cpu", .threads = 1})};
+  const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share{part_size * world.size(), world.size(), world.rank(), 1};
   TrainingStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
-  PartLoader loader(*session.device, {32, 32, 3}, share);
+  PartLoader loader(session.device(), {32, 32, 3}, share);
   std::string words;
   std::string before;
   for (int index = 0; index < 20 && words.empty(); ++index) {

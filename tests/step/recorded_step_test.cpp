@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "backend/cpu_backend.hpp"
+#include "device/cpu/cpu_device.hpp"
 #include "runtime/watch/rank_view.hpp"
 #include "step/noise.hpp"
 #include "step/training_step.hpp"
@@ -56,15 +58,15 @@ struct Case {
 };
 
 std::unique_ptr<Device> open(const Case& choice) {
-  return choice.on_gpu_kernels ? open_hosted_cuda_device({}) : open_device({.name = "cpu", .threads = 1});
+  return choice.on_gpu_kernels ? open_hosted_cuda_device({}) : cpu::open_cpu_device({.threads = 1});
 }
 
 class RecordedStepTest : public testing::TestWithParam<Case> {
  protected:
   // What each of some steps sums up and makes of the weights, with a test between them as at an epoch's end.
   std::vector<std::vector<float>> outcomes_of_steps(std::unique_ptr<Device> device) {
-    const Session session{world_, std::move(device)};
-    Device& on = *session.device;
+    const Session session{world_, std::make_unique<CpuBackend>(std::move(device))};
+    Device& on = session.device();
     const LoaderShare share{part_size * GetParam().parts, GetParam().parts, 0, GetParam().parts};
     TrainingStep step(session, {GetParam().model, shape, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.1F, 3);
     step.scale_loss({2048, 0, 0});
@@ -117,16 +119,16 @@ class GraphTest : public testing::TestWithParam<GraphCase> {
   std::string hash_after_steps(bool graphs) {
     const DeviceOptions options{
         .name = "cuda", .precision = GetParam().precision, .deterministic = true, .graphs = graphs};
-    const Session session{world_, open_device(options)};
+    const Session session{world_, open_backend(options)};
     const LoaderShare share{part_size * GetParam().parts, GetParam().parts, 0, GetParam().parts};
     TrainingStep step(session, {"resnet20", shape, 10}, share, {GetParam().reducer, 16 << 10}, SgdOptions{}, 0.1F, 3);
     step.choose_kernels(part_size);
-    OneBatchLoader loader(*session.device);
+    OneBatchLoader loader(session.device());
     for (int index = 0; index < steps; ++index) {
       step.start(loader, index, 0.05 / (1 + index));
       losses_ += step.finish().metrics.loss();
     }
-    session.device->synchronize();
+    session.device().synchronize();
     marked_ = device_marks();
     buckets_ = step.sync().bucket_count();
     return step.model().store.weights_hash() + " " + std::to_string(losses_);

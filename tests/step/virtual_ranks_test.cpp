@@ -23,12 +23,12 @@ struct Case {
 
 // Hash and losses after a few steps.
 std::string learn(const Communicator& world, const Case& choice, int threads) {
-  const Session session{world, open_device({.name = "cpu", .threads = threads, .precision = choice.precision})};
+  const Session session{world, open_backend({.name = "cpu", .threads = threads, .precision = choice.precision})};
   BatchPlan batch{virtual_ranks * part_size, std::nullopt, 1, virtual_ranks};
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
   const ReducePlan reduce{.reducer = choice.reducer, .bucket_bytes = choice.bucket_kib << 10, .sums = Sums::exact};
   TrainingStep step(session, {choice.model, shape, 10}, share, reduce, SgdOptions{}, 0.1F, 3);
-  PartLoader loader(*session.device, shape, share);
+  PartLoader loader(session.device(), shape, share);
   std::string outcome;
   for (int index = 0; index < 4; ++index) {
     const Metrics metrics = step.run(loader, index, 0.05).metrics;
@@ -58,11 +58,11 @@ INSTANTIATE_TEST_SUITE_P(, VirtualRanksTest,
 
 TEST(ExactSumsTest, what_no_whole_number_holds_ends_the_training_on_every_rank) {
   const Communicator world(MPI_COMM_WORLD);
-  const Session session{world, open_device({.name = "cpu", .threads = 1})};
+  const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const BatchPlan batch{virtual_ranks * part_size, std::nullopt, 1, virtual_ranks};
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
   TrainingStep step(session, {"lenet", shape, 10}, share, {.sums = Sums::exact}, SgdOptions{}, 0.0F, 3);
-  PartLoader loader(*session.device, shape, share);
+  PartLoader loader(session.device(), shape, share);
   std::string words;
   std::string before;
   for (int index = 0; index < 20 && words.empty(); ++index) {

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "device/cpu/cpu_device.hpp"
 #include "step/model.hpp"
 
 namespace lockstep {
@@ -72,7 +73,7 @@ class AuditOfRanksTest : public testing::Test {
   }
 
   const Communicator world_{MPI_COMM_WORLD};
-  const std::unique_ptr<Device> device_ = open_device({.name = "cpu", .threads = 1});
+  const std::unique_ptr<Device> device_ = cpu::open_cpu_device({.threads = 1});
   Model model_{*device_, {"resnet20", {32, 32, 3}, 10}};
 };
 

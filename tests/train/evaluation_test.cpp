@@ -20,9 +20,10 @@ class EvaluationTest : public testing::Test {
     if (world_.rank() == 0) write_small_data_set(folder_, {8, 8, 3}, samples, 300);
     world_.barrier();
     dataset_ = std::make_unique<Dataset>(folder_);
-    device_ = open_device({.name = "cpu", .threads = 1});
-    model_ = std::make_unique<Model>(*device_, ModelOptions{"resnet20", {8, 8, 3}, 10});
-    model_->store.allocate(device_->make_lasting(model_->store.reduced_count(), DType::f32));
+    backend_ = open_backend({.name = "cpu", .threads = 1});
+    Device& device = backend_->device();
+    model_ = std::make_unique<Model>(device, ModelOptions{"resnet20", {8, 8, 3}, 10});
+    model_->store.allocate(device.make_lasting(model_->store.reduced_count(), DType::f32));
     initialise(model_->store, 5);
   }
   ~EvaluationTest() override {
@@ -36,13 +37,13 @@ class EvaluationTest : public testing::Test {
   const std::filesystem::path folder_ =
       std::filesystem::path(testing::TempDir()) / ("evaluation_test_" + std::to_string(world_.size()));
   std::unique_ptr<Dataset> dataset_;
-  std::unique_ptr<Device> device_;
+  std::unique_ptr<Backend> backend_;
   std::unique_ptr<Model> model_;
 };
 
 TEST_F(EvaluationTest, is_the_same_on_any_number_of_ranks) {
-  const Evaluation together = Evaluator(world_, *model_, *dataset_, 1, DataPlace::automatic).evaluate();
-  const Evaluation alone = Evaluator(self_, *model_, *dataset_, 1, DataPlace::automatic).evaluate();
+  const Evaluation together = Evaluator(world_, *backend_, *model_, *dataset_, 1, DataPlace::automatic).evaluate();
+  const Evaluation alone = Evaluator(self_, *backend_, *model_, *dataset_, 1, DataPlace::automatic).evaluate();
   EXPECT_EQ(together.predictions, alone.predictions);
   EXPECT_EQ(together.confusion, alone.confusion);
   EXPECT_EQ(together.in_top5, alone.in_top5);
@@ -50,7 +51,7 @@ TEST_F(EvaluationTest, is_the_same_on_any_number_of_ranks) {
 }
 
 TEST_F(EvaluationTest, counts_each_sample_once) {
-  const Evaluation result = Evaluator(world_, *model_, *dataset_, 1, DataPlace::automatic).evaluate();
+  const Evaluation result = Evaluator(world_, *backend_, *model_, *dataset_, 1, DataPlace::automatic).evaluate();
   EXPECT_EQ(result.samples, samples);
   EXPECT_EQ(std::accumulate(result.confusion.begin(), result.confusion.end(), std::int64_t{0}), samples);
   ASSERT_EQ(result.predictions.size(), static_cast<std::size_t>(samples));
@@ -66,16 +67,16 @@ TEST_F(EvaluationTest, counts_each_sample_once) {
 }
 
 TEST_F(EvaluationTest, a_second_evaluation_starts_from_the_first_sample_again) {
-  Evaluator evaluator(world_, *model_, *dataset_, 1, DataPlace::automatic);
+  Evaluator evaluator(world_, *backend_, *model_, *dataset_, 1, DataPlace::automatic);
   const Evaluation first = evaluator.evaluate();
   EXPECT_EQ(evaluator.evaluate().predictions, first.predictions);
 }
 
 TEST_F(EvaluationTest, equal_logits_predict_the_lowest_class_at_the_loss_of_a_guess) {
   for (Parameter& parameter : model_->store.parameters()) {
-    device_->write(std::vector<float>(static_cast<std::size_t>(parameter.stored)), parameter.value);
+    backend_->device().write(std::vector<float>(static_cast<std::size_t>(parameter.stored)), parameter.value);
   }
-  const Evaluation result = Evaluator(world_, *model_, *dataset_, 1, DataPlace::automatic).evaluate();
+  const Evaluation result = Evaluator(world_, *backend_, *model_, *dataset_, 1, DataPlace::automatic).evaluate();
   EXPECT_EQ(result.correct(), result.label_count(0));
   EXPECT_EQ(result.in_top5, 5 * 104);
   EXPECT_NEAR(result.loss(), std::log(10.0), 1e-6);

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "device/cpu/cpu_device.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "nn/initialise.hpp"
 #include "support/temporary_folder.hpp"
@@ -38,7 +39,7 @@ class InitialWeightsTest : public testing::Test {
 
   TemporaryFolder folder_;
   const std::filesystem::path path_ = folder_.path() / "model.h5";
-  std::unique_ptr<Device> device_ = open_device({.name = "cpu", .threads = 1});
+  std::unique_ptr<Device> device_ = cpu::open_cpu_device({.threads = 1});
 };
 
 TEST_F(InitialWeightsTest, all_weights_come_from_the_file) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "device/cpu/cpu_device.hpp"
 #include "device/cpu/instruction_sets/instruction_set.hpp"
 #include "recipe/fields.hpp"
 #include "support/field_examples.hpp"
@@ -104,7 +105,7 @@ TEST(ResumeRulesTest, what_may_not_change_is_refused_by_name) {
 // What a place brings along may change, what the user chose may not: of two settings of one device, one each.
 TEST(ResumeRulesTest, another_instruction_set_is_told_and_other_convolutions_are_refused) {
   const auto open = [](const std::string& set, bool direct) {
-    return open_device({.name = "cpu", .threads = 1, .instruction_set = set, .direct_convolutions = direct});
+    return cpu::open_cpu_device({.threads = 1, .instruction_set = set, .direct_convolutions = direct});
   };
   const auto fixed_on = [](const Device& device) { return fixed(completed(recipe(), 128, data(), device)); };
   const std::unique_ptr<Device> automatic = open("baseline", false);
@@ -120,7 +121,7 @@ TEST(ResumeRulesTest, another_instruction_set_is_told_and_other_convolutions_are
 }
 
 TEST(ResumeRulesTest, the_automatic_augmentation_is_the_one_it_stands_for) {
-  const std::unique_ptr<Device> device = open_device({.name = "cpu", .threads = 1});
+  const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
   const auto augmentation = [&](std::optional<Augmentation> stated) {
     Recipe one = recipe();
     one.augmentation = stated;

@@ -41,6 +41,13 @@ LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, A
 // The last batches are filled up with label -1.
 LoaderSource evaluation_source(const Dataset& dataset, std::int64_t batch, int rank, int ranks, int threads);
 
+// Where a GPU takes samples from.
+enum class DataPlace : std::uint8_t {
+  automatic,  // its own memory, if the split takes no more than a quarter of what is free there
+  device,     // its own memory
+  host,       // the host's: pixels travel ahead of need, beside the work on the part before
+};
+
 // Into the host's memory, planar fp32.
 std::unique_ptr<Loader> make_host_loader(const LoaderSource& source);
 

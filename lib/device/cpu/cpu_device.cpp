@@ -108,4 +108,6 @@ void CpuDevice::load(ParameterKind kind, std::span<const std::int64_t> dims, con
   unpack_parameter(kind, dims, elements(stored), values, context_.lanes);
 }
 
+std::unique_ptr<Device> open_cpu_device(const DeviceOptions& options) { return std::make_unique<CpuDevice>(options); }
+
 }  // namespace lockstep::cpu

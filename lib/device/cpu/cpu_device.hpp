@@ -50,4 +50,7 @@ class CpuDevice final : public Device {
   std::vector<Tensor> lasting_;
 };
 
+// Throws Error(usage) for what this processor cannot do. DeviceOptions::name is not looked at.
+std::unique_ptr<Device> open_cpu_device(const DeviceOptions& options);
+
 }  // namespace lockstep::cpu

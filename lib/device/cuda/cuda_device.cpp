@@ -1,7 +1,6 @@
 #include "device/cuda/cuda_device.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 
 #include "device/cuda/check_cuda.hpp"
@@ -13,6 +12,7 @@
 #include "device/cuda/passes/cuda_flat_passes.hpp"
 #include "device/cuda/pinned_readback.hpp"
 #include "device/cuda/plan_conditions.hpp"
+#include "device/cuda/visible_gpus.hpp"
 
 namespace lockstep::cuda {
 namespace {
@@ -35,12 +35,10 @@ std::string describe_gpu(int index) {
   check_cuda(cudaGetDeviceProperties(&properties, index), "describe a GPU");
   int driver = 0;
   check_cuda(cudaDriverGetVersion(&driver), "tell the driver's version");
-  std::array<char, 32> address{};
-  check_cuda(cudaDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), index), "tell where a GPU sits");
   return fmt::format("cuda: {}, {:.0f} GiB, compute capability {}.{}, {} multiprocessors, driver for CUDA {}.{}, at {}",
                      properties.name, static_cast<double>(properties.totalGlobalMem) / (1 << 30), properties.major,
                      properties.minor, properties.multiProcessorCount, driver / 1000, driver % 1000 / 10,
-                     address.data());
+                     address_of_gpu(index));
 }
 
 // Which GPU of a kind it is, and where, does not matter.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "device/cpu/cpu_device.hpp"
 #include "device/cpu/passes/cpu_flat_update.hpp"
 #include "device/cuda/passes/kernel_flat_passes.hpp"
 #include "support/device/cpu_fixture.hpp"
@@ -82,7 +83,7 @@ class CudaFlatKernelsTest : public testing::TestWithParam<DType> {
 
   const std::vector<DecayRun> runs{{0, 16, 0.5F}, {16, 32, 0.0F}, {48, count - 48, 0.25F}};
   cpu::CpuFixture cpu_{DType::f32, 2};
-  std::unique_ptr<Device> device_ = open_device({.name = "cpu", .threads = 2});
+  std::unique_ptr<Device> device_ = cpu::open_cpu_device({.threads = 2});
   StepRecord record_{*device_, 1};
 };
 

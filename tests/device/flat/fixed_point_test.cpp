@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "device/cpu/cpu_device.hpp"
 #include "support/device/flat_fixture.hpp"
 
 namespace lockstep {
@@ -100,7 +101,7 @@ TEST_P(FixedPointTest, every_device_and_number_of_threads_gives_the_same_bits) {
   const std::vector<float> values = noise(100'003, 1);
   const std::vector<std::int64_t> sums = sum({values, values});
   for (const int threads : {1, 3}) {
-    const std::unique_ptr<Device> cpu = open_device({.name = "cpu", .threads = threads});
+    const std::unique_ptr<Device> cpu = cpu::open_cpu_device({.threads = threads});
     const Tensor from = cpu->make_lasting(std::ssize(values), DType::f32);
     const Tensor into = cpu->make_lasting(std::ssize(values), DType::i64);
     cpu->write(values, from);

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "device/cpu/cpu_device.hpp"
 #include "support/device/flat_fixture.hpp"
 
 namespace lockstep {
@@ -25,7 +26,7 @@ class SgdRuleTest : public testing::TestWithParam<SgdCase> {};
 
 TEST_P(SgdRuleTest, gives_what_pytorch_gives) {
   const auto& [kind, given] = GetParam();
-  const std::unique_ptr<Device> device = kind.open({.threads = 2});
+  const std::shared_ptr<Device> device = kind.open({.threads = 2});
   const auto make = [&](std::vector<float> values) {
     Tensor tensor = device->make_lasting(static_cast<std::int64_t>(values.size()), DType::f32);
     device->write(values, tensor);
@@ -68,7 +69,7 @@ TEST(SgdRule, first_step_takes_the_whole_gradient) {
 TEST(SgdRule, bits_do_not_depend_on_the_number_of_threads) {
   constexpr std::size_t count = 10007;
   const auto result = [](int threads) {
-    const std::unique_ptr<Device> device = open_device({.name = "cpu", .threads = threads});
+    const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = threads});
     const auto waves = [&](float (*wave)(float), int frequency) {
       std::vector<float> values(count);
       for (std::size_t i = 0; i < count; ++i) values[i] = wave(static_cast<float>(frequency * static_cast<int>(i)));

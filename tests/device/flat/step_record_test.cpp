@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "device/cpu/cpu_device.hpp"
 #include "support/device/flat_fixture.hpp"
 
 namespace lockstep {
@@ -65,7 +66,7 @@ TEST_P(StepRecordTest, an_overflow_without_any_scale_ends_the_training) {
 }
 
 TEST_P(StepRecordTest, every_device_judges_alike) {
-  const std::unique_ptr<Device> cpu = open_device({.name = "cpu", .threads = 1});
+  const std::unique_ptr<Device> cpu = cpu::open_cpu_device({.threads = 1});
   const Tensor tail = cpu->make_lasting(tail_count, DType::f32);
   StepRecord record(*cpu, tail_count);
   record.scale_loss({65536, 1998, 0});

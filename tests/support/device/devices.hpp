@@ -7,28 +7,35 @@
 #include <string>
 #include <vector>
 
+#include "backend/backend.hpp"
+#include "device/cpu/cpu_device.hpp"
 #include "device/cpu/instruction_sets/instruction_set.hpp"
-#include "device/device.hpp"
 #include "support/device/hosted_cuda_device.hpp"
 
 namespace lockstep {
 
 struct TestDevice {
   std::string name;  // of letters, digits and _
-  std::function<std::unique_ptr<Device>(const DeviceOptions&)> open;
+  std::function<std::shared_ptr<Device>(const DeviceOptions&)> open;
   std::vector<DType> precisions;
 
   friend void PrintTo(const TestDevice& device, std::ostream* stream) { *stream << device.name; }
 };
+
+// A GPU alone: what else its backend does goes with it.
+inline std::shared_ptr<Device> open_gpu(DeviceOptions options) {
+  options.name = "cuda";
+  const std::shared_ptr<Backend> backend = open_backend(options);
+  return {backend, &backend->device()};
+}
 
 // The CPU counts once for each instruction set that it runs.
 inline std::vector<TestDevice> test_devices() {
   std::vector<TestDevice> devices;
   const auto add_cpu = [&](const std::string& set) {
     const auto open_cpu = [set](DeviceOptions options) {
-      options.name = "cpu";
       options.instruction_set = set;
-      return open_device(options);
+      return cpu::open_cpu_device(options);
     };
     devices.push_back({"cpu_" + set, open_cpu, {DType::f32, DType::bf16}});
   };
@@ -38,10 +45,6 @@ inline std::vector<TestDevice> test_devices() {
   if (cpu::runs_here(cpu::InstructionSet::avx512_bf16)) add_cpu("avx512_bf16");
   devices.push_back({"cuda_on_host", open_hosted_cuda_device, {DType::f32, DType::bf16, DType::f16}});
   if (!visible_gpus().empty()) {
-    const auto open_gpu = [](DeviceOptions options) {
-      options.name = "cuda";
-      return open_device(options);
-    };
     devices.push_back({"cuda", open_gpu, {DType::f32, DType::bf16, DType::f16}});
   }
   return devices;

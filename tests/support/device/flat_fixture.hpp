@@ -45,7 +45,7 @@ class FlatTest : public testing::TestWithParam<TestDevice> {
     return record;
   }
 
-  std::unique_ptr<Device> device_;
+  std::shared_ptr<Device> device_;
   FlatPasses& flat_;
 };
 

@@ -26,7 +26,7 @@ class OpsTest : public testing::TestWithParam<OpsCase> {
 
   OpsTest() : device_(open(2)), ops_(device_->ops()) {}
 
-  static std::unique_ptr<Device> open(int threads) {
+  static std::shared_ptr<Device> open(int threads) {
     const auto& [device, precision] = GetParam();
     return device.open({.threads = threads, .precision = precision});
   }
@@ -97,7 +97,7 @@ class OpsTest : public testing::TestWithParam<OpsCase> {
     EXPECT_LE(error / largest, tolerance()) << what << " of " << tensor.shape().text();
   }
 
-  std::unique_ptr<Device> device_;
+  std::shared_ptr<Device> device_;
   Ops& ops_;
 };
 

@@ -1,4 +1,4 @@
-#include "comm/staged_all_reducer.hpp"
+#include "comm/cuda_staged_all_reducer.hpp"
 
 #include <cassert>
 #include <utility>
@@ -28,13 +28,13 @@ class PinnedRange {
   std::byte* address_;
 };
 
-class StagedAllReducer final : public AllReducer {
+class CudaStagedAllReducer final : public AllReducer {
  public:
-  StagedAllReducer(Device& device, cudaStream_t stream, std::unique_ptr<AllReducer> host)
+  CudaStagedAllReducer(Device& device, cudaStream_t stream, std::unique_ptr<AllReducer> host)
       : device_(device), host_(std::move(host)), side_(stream), marker_(device, side_.handle()) {}
 
   // Copies may be under way.
-  ~StagedAllReducer() override { static_cast<void>(cudaStreamSynchronize(side_.handle())); }
+  ~CudaStagedAllReducer() override { static_cast<void>(cudaStreamSynchronize(side_.handle())); }
 
   Tensor allocate(std::int64_t count, DType dtype) override {
     assert(!on_device_);
@@ -101,9 +101,9 @@ class StagedAllReducer final : public AllReducer {
 
 }  // namespace
 
-std::unique_ptr<AllReducer> make_staged_all_reducer(Device& device, cudaStream_t stream,
-                                                    std::unique_ptr<AllReducer> host) {
-  return std::make_unique<StagedAllReducer>(device, stream, std::move(host));
+std::unique_ptr<AllReducer> make_cuda_staged_all_reducer(Device& device, cudaStream_t stream,
+                                                         std::unique_ptr<AllReducer> host) {
+  return std::make_unique<CudaStagedAllReducer>(device, stream, std::move(host));
 }
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "runtime/versions.hpp"
+#include "backend/versions.hpp"
 
 #include <fmt/format.h>
 #include <hdf5.h>
@@ -46,7 +46,7 @@ std::vector<LibraryVersion> library_versions() {
       {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
       {"CLI11", CLI11_VERSION},
       {"nlohmann-json", nlohmann::json::meta()["version"]["string"]}};
-  for (LibraryVersion& version : device_libraries()) versions.push_back(std::move(version));
+  for (LibraryVersion& version : backend_libraries()) versions.push_back(std::move(version));
   return versions;
 }
 

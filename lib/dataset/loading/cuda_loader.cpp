@@ -1,4 +1,4 @@
-#include "dataset/loading/gpu_loader.hpp"
+#include "dataset/loading/cuda_loader.hpp"
 
 #include <algorithm>
 #include <array>
@@ -60,9 +60,9 @@ void copy(const void* host, std::int64_t bytes, const Tensor& device, std::int64
 }
 
 // Two places on the GPU for what arrives: one in work, one being filled. The batch itself is always the same memory.
-class GpuLoader final : public Loader {
+class CudaLoader final : public Loader {
  public:
-  GpuLoader(cuda::CudaDevice& device, const LoaderSource& source, PixelSource pixels)
+  CudaLoader(cuda::CudaDevice& device, const LoaderSource& source, PixelSource pixels)
       : device_(device), source_(source), layout_(source, pixels), side_(cuda::make_stream()) {
     const Manifest& manifest = source.dataset->manifest();
     const SampleShape& shape = manifest.shape;
@@ -80,10 +80,10 @@ class GpuLoader final : public Loader {
         [this, pixels](std::int64_t part, PinnedPart& memory) { fill_raw_part(source_, pixels, part, memory.part); },
         source.threads);
   }
-  GpuLoader(const GpuLoader&) = delete;
-  GpuLoader& operator=(const GpuLoader&) = delete;
+  CudaLoader(const CudaLoader&) = delete;
+  CudaLoader& operator=(const CudaLoader&) = delete;
   // Copies may be under way.
-  ~GpuLoader() override { static_cast<void>(cudaStreamSynchronize(side_.get())); }
+  ~CudaLoader() override { static_cast<void>(cudaStreamSynchronize(side_.get())); }
 
   const Batch& next() override {
     start_next();
@@ -177,8 +177,8 @@ std::int64_t resident_bytes(const Dataset& dataset) {
   return dataset.samples() * (sample_bytes(dataset) + size_of(DType::i32));
 }
 
-std::unique_ptr<Loader> make_gpu_loader(cuda::CudaDevice& device, const LoaderSource& source, PixelSource pixels) {
-  return std::make_unique<GpuLoader>(device, source, pixels);
+std::unique_ptr<Loader> make_cuda_loader(cuda::CudaDevice& device, const LoaderSource& source, PixelSource pixels) {
+  return std::make_unique<CudaLoader>(device, source, pixels);
 }
 
 }  // namespace lockstep

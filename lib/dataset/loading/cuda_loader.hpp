@@ -9,7 +9,7 @@
 namespace lockstep {
 
 // Takes all its memory, and the samples that are to stay on the GPU, at once. `device` outlives the loader.
-std::unique_ptr<Loader> make_gpu_loader(cuda::CudaDevice& device, const LoaderSource& source, PixelSource pixels);
+std::unique_ptr<Loader> make_cuda_loader(cuda::CudaDevice& device, const LoaderSource& source, PixelSource pixels);
 
 // What a split takes that stays on the GPU.
 std::int64_t resident_bytes(const Dataset& dataset);

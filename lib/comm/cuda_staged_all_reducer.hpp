@@ -10,7 +10,7 @@
 namespace lockstep {
 
 // `host` sums; `stream` is where `device` works.
-std::unique_ptr<AllReducer> make_staged_all_reducer(Device& device, cudaStream_t stream,
-                                                    std::unique_ptr<AllReducer> host);
+std::unique_ptr<AllReducer> make_cuda_staged_all_reducer(Device& device, cudaStream_t stream,
+                                                         std::unique_ptr<AllReducer> host);
 
 }  // namespace lockstep

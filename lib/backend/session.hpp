@@ -1,20 +1,22 @@
-// What every program has: its ranks and its device. Built once by launch/run, passed down.
+// What every program has: its ranks and what it computes with. Built once by launch/run, passed down.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 
+#include "backend/backend.hpp"
 #include "comm/communicator.hpp"
-#include "device/device.hpp"
 #include "runtime/stop/process_signals.hpp"
 
 namespace lockstep {
 
 struct Session {
   const Communicator& world;
-  std::unique_ptr<Device> device;
+  std::unique_ptr<Backend> backend;         // null: the program computes nothing
   std::filesystem::path plan_folder = {};   // for PlanFile
   const ProcessSignals* signals = nullptr;  // null: nobody asks this process to stop
+
+  Device& device() const { return backend->device(); }
 };
 
 }  // namespace lockstep

@@ -1,10 +1,9 @@
 // What a program is made of: for --version, and for the record that a run leaves.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "device/device.hpp"
+#include "backend/backend.hpp"
 
 namespace lockstep {
 

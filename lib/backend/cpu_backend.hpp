@@ -1,0 +1,28 @@
+// Computing in the host's memory.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "backend/backend.hpp"
+
+namespace lockstep {
+
+class CpuBackend final : public Backend {
+ public:
+  // `device` keeps its tensors in the host's memory. `no_nccl`: why there is no NCCL, for who asks for it.
+  explicit CpuBackend(std::unique_ptr<Device> device, std::string no_nccl = "this build has no NCCL")
+      : device_(std::move(device)), no_nccl_(std::move(no_nccl)) {}
+
+  Device& device() override { return *device_; }
+  std::unique_ptr<AllReducer> make_reducer(const std::string& name, const Communicator& world, std::int64_t bytes,
+                                           DType wire) override;
+  std::unique_ptr<Loader> load_onto(const LoaderSource& source, DataPlace place) override;
+
+ private:
+  std::unique_ptr<Device> device_;
+  std::string no_nccl_;
+};
+
+}  // namespace lockstep

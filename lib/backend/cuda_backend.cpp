@@ -1,0 +1,58 @@
+#include "backend/cuda_backend.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/error.hpp"
+#include "comm/check_mpi.hpp"
+#include "comm/cuda_staged_all_reducer.hpp"
+#include "comm/nccl_all_reducer.hpp"
+#include "dataset/loading/cuda_loader.hpp"
+#include "device/cuda/check_cuda.hpp"
+#include "device/cuda/visible_gpus.hpp"
+
+namespace lockstep {
+namespace {
+
+// "gpu07, GPU 00000000:1B:00.0": the same for two ranks if and only if they drive the same GPU.
+std::string gpu_of_this_rank() {
+  int index = 0;
+  cuda::check_cuda(cudaGetDevice(&index), "tell which GPU this rank drives");
+  std::array<char, MPI_MAX_PROCESSOR_NAME> host{};
+  int length = 0;
+  check_mpi(MPI_Get_processor_name(host.data(), &length), "tell this node's name");
+  return fmt::format("{}, GPU {}", host.data(), cuda::address_of_gpu(index));
+}
+
+// A GPU that two ranks drive, or nothing.
+std::string shared_gpu(const Communicator& world) {
+  std::vector<std::string> gpus = world.all_gather(gpu_of_this_rank());
+  std::ranges::sort(gpus);
+  const auto twice = std::ranges::adjacent_find(gpus);
+  return twice == gpus.end() ? std::string() : *twice;
+}
+
+}  // namespace
+
+std::unique_ptr<AllReducer> CudaBackend::make_reducer(const std::string& name, const Communicator& world,
+                                                      std::int64_t bytes, DType wire) {
+  if (name == "auto" || name == "nccl") {
+    const std::string shared = shared_gpu(world);
+    require(shared.empty() || name == "auto", Failure::usage,
+            "two ranks drive one GPU ({}), which NCCL cannot connect (--reduce nccl). Start one rank for each GPU, or "
+            "use --reduce mpi?",
+            shared);
+    if (shared.empty()) return make_nccl_all_reducer(device_, device_.stream(), world, wire);
+  }
+  require_full_wire(wire);
+  return make_cuda_staged_all_reducer(device_, device_.stream(), make_cpu_all_reducer(name, world, bytes));
+}
+
+std::unique_ptr<Loader> CudaBackend::load_onto(const LoaderSource& source, DataPlace place) {
+  const bool stays = place == DataPlace::device ||
+                     (place == DataPlace::automatic && resident_bytes(*source.dataset) <= device_.free_bytes() / 4);
+  return make_cuda_loader(device_, source, stays ? PixelSource::resident : PixelSource::travelling);
+}
+
+}  // namespace lockstep

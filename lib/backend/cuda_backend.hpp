@@ -1,0 +1,23 @@
+// Computing on one GPU.
+#pragma once
+
+#include "backend/backend.hpp"
+#include "device/cuda/cuda_device.hpp"
+
+namespace lockstep {
+
+class CudaBackend final : public Backend {
+ public:
+  // Throws Error(usage) where no GPU can be used, with the reason.
+  explicit CudaBackend(const DeviceOptions& options) : device_(options) {}
+
+  Device& device() override { return device_; }
+  std::unique_ptr<AllReducer> make_reducer(const std::string& name, const Communicator& world, std::int64_t bytes,
+                                           DType wire) override;
+  std::unique_ptr<Loader> load_onto(const LoaderSource& source, DataPlace place) override;
+
+ private:
+  cuda::CudaDevice device_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,90 @@
+#include "backend/backend.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <filesystem>
+#include <string>
+
+#include "dataset/dataset.hpp"
+#include "support/samples/small_data_set.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+std::unique_ptr<Backend> cpu() { return open_backend({.name = "cpu", .threads = 1}); }
+
+std::string refusal(const std::string& name) {
+  return words_of(Failure::usage, [&] { open_backend({.name = name}); });
+}
+
+TEST(OpenBackend, opens_the_cpu_by_name_and_by_itself) {
+  for (const char* name : {"cpu", "auto"}) {
+    if (std::string(name) == "auto" && !visible_gpus().empty()) continue;
+    EXPECT_THAT(open_backend({.name = name, .threads = 1})->device().description(),
+                testing::MatchesRegex("cpu: .+, (AVX-512|AVX2|SSE2), 1 thread"));
+  }
+}
+
+TEST(OpenBackend, says_why_no_gpu_can_be_used) {
+  if (!visible_gpus().empty()) GTEST_SKIP() << "there is one";
+  using namespace testing;
+  // In a build without CUDA; without a driver; with one, but nothing behind it.
+  EXPECT_THAT(refusal("cuda"), AnyOf(Eq("this build has no CUDA device (--device cuda). Use --device cpu?"),
+                                     Eq("no GPU can be used: this node has no NVIDIA driver. Use --device cpu?"),
+                                     StartsWith("no GPU is visible to this rank. ")));
+}
+
+TEST(OpenBackend, names_the_devices_there_are) {
+  EXPECT_EQ(refusal("tpu"), "unknown device 'tpu' (--device). Known: auto, cpu, cuda.");
+}
+
+class CpuBackendTest : public testing::Test {
+ protected:
+  std::string reducer_refusal(const std::string& name, DType wire) {
+    return words_of(Failure::usage, [&] { backend_->make_reducer(name, world_, 4, wire); });
+  }
+
+  const Communicator world_{MPI_COMM_WORLD};
+  const std::unique_ptr<Backend> backend_ = cpu();
+};
+
+TEST_F(CpuBackendTest, sums_in_the_hosts_memory) {
+  for (const char* name : {"auto", "mpi", "shared"}) {
+    EXPECT_EQ(backend_->make_reducer(name, world_, 4, DType::f32)->description(),
+              make_cpu_all_reducer(name, world_, 4)->description());
+  }
+}
+
+TEST_F(CpuBackendTest, has_no_nccl) {
+  EXPECT_THAT(reducer_refusal("nccl", DType::f32),
+              testing::AnyOf("this build has no NCCL (--reduce nccl). Use --reduce auto?",
+                             "NCCL sums between GPUs, and this device is a CPU (--reduce nccl). Use --reduce auto?"));
+}
+
+TEST_F(CpuBackendTest, sums_what_travels_whole) {
+  EXPECT_EQ(reducer_refusal("shared", DType::bf16),
+            "only NCCL sums what travels in bf16 (--wire), and this run does not use it. Use --wire fp32?");
+}
+
+TEST_F(CpuBackendTest, has_its_data_in_the_hosts_memory) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / ("backend_test_" + std::to_string(world_.size()));
+  if (world_.rank() == 0) write_small_data_set(folder, {8, 8, 3}, 20, 20);
+  world_.barrier();
+  {
+    const Dataset dataset(folder);
+    const LoaderSource source = evaluation_source(dataset, 10, 0, 1, 1);
+    for (const DataPlace place : {DataPlace::automatic, DataPlace::host}) {
+      EXPECT_EQ(backend_->load_onto(source, place)->next().samples, 10);
+    }
+    EXPECT_EQ(words_of(Failure::usage, [&] { backend_->load_onto(source, DataPlace::device); }),
+              "the data cannot lie on a GPU, as this run computes on a CPU (--data-on device). Use --data-on auto?");
+  }
+  world_.barrier();
+  if (world_.rank() == 0) std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace lockstep
