@@ -48,6 +48,6 @@ struct TrainOptions {
 int main(int argc, char** argv) {
   if (const std::optional<int> code = spread_over_gpus(argc, argv)) return *code;
   return run<TrainOptions>(argc, argv, [](Session& session, const TrainOptions& options) {
-    return ending_of(Trainer(session, options.settings.recipe, options.settings.run).fit());
+    return ending_of(train(session, options.settings.recipe, options.settings.run));
   });
 }

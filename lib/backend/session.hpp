@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include "backend/backend.hpp"
 #include "comm/communicator.hpp"
@@ -15,6 +16,7 @@ struct Session {
   std::unique_ptr<Backend> backend;         // null: the program computes nothing
   std::filesystem::path plan_folder = {};   // for PlanFile
   const ProcessSignals* signals = nullptr;  // null: nobody asks this process to stop
+  std::string label = {};                   // in lines of the log, where a job has several trainings; empty: none
 
   Device& device() const { return backend->device(); }
 };

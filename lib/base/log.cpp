@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <utility>
 
+#include "base/log_voice.hpp"
 #include "base/text/printable.hpp"
 
 namespace lockstep::log {
@@ -30,10 +32,14 @@ struct State {
   std::mutex mutex;
   int rank = 0;
   std::string host = this_host();
+  std::optional<int> voice_rank;  // within a training
+  std::string label;
   std::string live;    // the newest progress text
   bool drawn = false;  // a progress line stands on the terminal
   bool ended = false;  // an error was printed
   Clock::time_point drawn_at;
+
+  bool speaks() const { return voice_rank.value_or(rank) == 0; }
 };
 
 State& state() {
@@ -52,7 +58,9 @@ void write_whole(int descriptor, std::string_view text) {
   }
 }
 
-std::string prefix_of(const State& now) { return fmt::format("[rank {}, {}]", now.rank, now.host); }
+std::string prefix_of(const State& now) {
+  return fmt::format("[rank {}, {}{}{}]", now.rank, now.host, now.label.empty() ? "" : ", ", now.label);
+}
 
 enum class Speaker { rank_0, any_rank };
 
@@ -60,7 +68,7 @@ enum class Speaker { rank_0, any_rank };
 void print(int descriptor, const std::string& text, Speaker speaker) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
-  if (now.ended || (speaker == Speaker::rank_0 && now.rank != 0)) return;
+  if (now.ended || (speaker == Speaker::rank_0 && !now.speaks())) return;
   if (std::exchange(now.drawn, false)) write_whole(STDOUT_FILENO, clear_line);
   write_whole(descriptor, text + '\n');
 }
@@ -129,6 +137,26 @@ std::string host() {
   return now.host;
 }
 
+Voice::Voice(int rank, std::string label) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  now.voice_rank = rank;
+  now.label = printable(label);
+}
+
+Voice::~Voice() {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  now.voice_rank.reset();
+  now.label.clear();
+}
+
+int job_rank() {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  return now.rank;
+}
+
 void info(std::string_view text) { print_line(STDOUT_FILENO, text, Speaker::rank_0); }
 void warning(std::string_view text) { print_line(STDERR_FILENO, text, Speaker::any_rank); }
 void plain(std::string_view text) { print(STDOUT_FILENO, printable_lines(text), Speaker::rank_0); }
@@ -140,13 +168,17 @@ void error(std::string_view text) {
   now.ended = true;
 }
 
-bool is_terminal() { return terminal() >= 0; }
+bool is_terminal() {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  return now.label.empty() && terminal() >= 0;
+}
 
 void progress(std::string_view text) {
   if (!is_terminal()) return;
   State& now = state();
   const std::lock_guard lock(now.mutex);
-  if (now.ended || now.rank != 0) return;
+  if (now.ended || !now.speaks()) return;
   now.live = printable(text);
   if (!now.drawn || Clock::now() - now.drawn_at >= redraw_interval) draw(now);
 }

@@ -28,7 +28,6 @@
 #include "runtime/failure/crash_handler.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/stop/process_signals.hpp"
-#include "runtime/stop/stop_agreement.hpp"
 #include "runtime/watch/watcher.hpp"
 
 namespace lockstep {
@@ -132,11 +131,7 @@ Ending run_body(const Communicator& world, const Program& program, ProcessSignal
     session.backend = open_backend(*device);
     session.plan_folder = device->plan_folder;
   }
-  try {
-    return program.body(session);
-  } catch (const Stopped& stopped) {
-    return {static_cast<int>(Failure::stopped_early), stopped.sentence};
-  }
+  return program.body(session);
 }
 
 // Collective. The exit code.

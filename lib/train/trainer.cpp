@@ -50,6 +50,7 @@ RunPlan with_checkpoint_folder(RunPlan run) {
 std::shared_ptr<FolderLock> take_output(const Communicator& world, const StopAgreement& stops,
                                         const std::filesystem::path& folder) {
   stops.end_start_if_asked();
+  failure_report::set_step(-1);
   if (folder.empty()) return nullptr;
   std::shared_ptr<FolderLock> lock;
   stops.wait_for_rank_0([&](const std::function<void()>& look) {
@@ -62,6 +63,11 @@ std::shared_ptr<FolderLock> take_output(const Communicator& world, const StopAgr
   return lock;
 }
 
+// Collective.
+Team team_of(const Communicator& world) {
+  return {static_cast<int>(world.max(world.rank() == 0 ? log::job_rank() : 0)), world.size()};
+}
+
 LoaderShare share_of(const Recipe& recipe, const Checkpoint* earlier, const Communicator& world) {
   const BatchPlan plan = earlier ? batch_of_resumed(recipe.batch, earlier->state.recipe) : recipe.batch;
   return loader_share(plan, world.rank(), world.size());
@@ -71,6 +77,8 @@ LoaderShare share_of(const Recipe& recipe, const Checkpoint* earlier, const Comm
 
 Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
     : session_(session),
+      voice_(session.world.rank(), session.label),
+      in_team_(team_of(session.world)),
       stops_(session.world, session.signals, run.time_limit_seconds),
       recipe_(std::move(recipe)),
       run_(with_checkpoint_folder(std::move(run))),
@@ -147,7 +155,7 @@ void Trainer::load_weights() {
   checkpoints_.forget_tensors();
 }
 
-TrainingOutcome Trainer::train() {
+TrainingOutcome Trainer::train_epochs() {
   const Augmentation augmentation = recipe_.augmentation.value_or(default_augmentation(train_.manifest().kind));
   const std::int64_t epoch_steps = length_.steps_per_epoch;
   const std::unique_ptr<Loader> loader = session_.backend->load_onto(

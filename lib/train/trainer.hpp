@@ -7,9 +7,11 @@
 #include <string>
 
 #include "backend/session.hpp"
+#include "base/log_voice.hpp"
 #include "dataset/dataset.hpp"
 #include "recipe/run_plan.hpp"
 #include "runtime/stop/stop_agreement.hpp"
+#include "runtime/watch/rank_status.hpp"
 #include "step/training_step.hpp"
 #include "train/checkpointing.hpp"
 #include "train/evaluation.hpp"
@@ -46,7 +48,7 @@ class Trainer {
   void test(std::int64_t epoch);
   Checkpoint checkpoint() const;
   void write_checkpoint_if_due();
-  TrainingOutcome train();
+  TrainingOutcome train_epochs();
   TrainingOutcome stop();
   TrainingOutcome diverge();
   TrainingOutcome save();
@@ -55,6 +57,8 @@ class Trainer {
   nlohmann::json summary(const std::string& weights_hash) const;
 
   const Session& session_;
+  log::Voice voice_;
+  rank_status::InTeam in_team_;
   StopAgreement stops_;
   Stopwatch watch_;
   Recipe recipe_;
@@ -75,5 +79,9 @@ class Trainer {
   TrainingProgress progress_;
   std::string divergence_;  // of the first step that diverged
 };
+
+// Collective. Trainer(session, recipe, run).fit(), where a stop during the start is an outcome too. What a process shares,
+// and several trainings in a job with it: runtime/README.md.
+TrainingOutcome train(const Session& session, Recipe recipe, RunPlan run);
 
 }  // namespace lockstep

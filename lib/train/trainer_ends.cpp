@@ -1,4 +1,6 @@
 // How a training ends: done, stopped early, or diverged; with its last checkpoint safe either way.
+#include <utility>
+
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "runtime/failure/failure_report.hpp"
@@ -24,17 +26,38 @@ void Trainer::stop_start_if_asked() const {
                                               found->state.progress.step));
 }
 
-// Who reports a failure does so in the folder too while it is claimed, which it stays where an exception ends this.
-TrainingOutcome Trainer::fit() {
-  TrainingOutcome outcome = train();
+namespace {
+
+// Collective. A failure is reported in the folder while it is claimed, which it stays where an exception ends the
+// training.
+void give_folder_back(const Communicator& world, const TrainingOutcome& outcome) {
   const std::optional<Failure> failure = failure_of(outcome);
-  if (failure && session_.world.rank() == 0) {
+  if (failure && world.rank() == 0) {
     failure_report::write_in_folder({static_cast<int>(*failure), 0, outcome.sentence});
   }
   rank_status::enter(Phase::meeting);
-  session_.world.barrier();
+  world.barrier();
   failure_report::set_folder({});
+}
+
+}  // namespace
+
+TrainingOutcome Trainer::fit() {
+  TrainingOutcome outcome = train_epochs();
+  give_folder_back(session_.world, outcome);
   return outcome;
+}
+
+TrainingOutcome train(const Session& session, Recipe recipe, RunPlan run) {
+  try {
+    return Trainer(session, std::move(recipe), std::move(run)).fit();
+  } catch (const Stopped& stopped) {
+    TrainingOutcome outcome;
+    outcome.end = End::stopped;
+    outcome.sentence = stopped.sentence;
+    give_folder_back(session.world, outcome);
+    return outcome;
+  }
 }
 
 TrainingOutcome Trainer::stop() {

@@ -94,7 +94,7 @@ const std::map<std::string, std::function<void()>> ways = {
     {"hang_elsewhere", [] { sleep_in(Phase::gathering); }},
     {"hang_reading",
      [] {
-       rank_status::begin_reading(0);
+       rank_status::begin_reading(rank_status::name_shard("/data/train-00003.h5"));
        sleep_in(Phase::reading);
      }},
     {"stop", [] { ::raise(SIGSTOP); }},

@@ -20,7 +20,7 @@ RankView rank_at(int rank, Phase phase, double still_seconds, std::int64_t step 
 }
 
 std::optional<Finding> find(const std::vector<RankView>& views) {
-  return find_hang(views, timeout_seconds, Sight::whole_job);
+  return find_hang(views, timeout_seconds, Sight::whole);
 }
 
 TEST(Hang, nobody_is_found_while_one_that_works_gets_on) {
@@ -169,6 +169,40 @@ TEST(Hang, a_long_list_of_places_is_cut) {
   for (int rank = 0; rank < 6; ++rank) views.push_back(rank_at(rank, Phase::reducing, 1, 412, rank));
   EXPECT_TRUE(others_words(views, 0).ends_with("rank 4: summing gradients at step 412, sum 4; others elsewhere)"))
       << others_words(views, 0);
+}
+
+RankView of_team(const Team& team, RankView view) {
+  view.team = team;
+  return view;
+}
+
+// A training that stood still for good was not told while another one in the job went on, and its rank was out of step.
+TEST(Hang, trainings_side_by_side_are_judged_by_themselves) {
+  const Team first{0, 2};
+  const Team second{2, 2};
+  const std::vector<RankView> views = {
+      of_team(first, rank_at(0, Phase::forward, 1, 12)), of_team(second, rank_at(2, Phase::reducing, 400)),
+      of_team(first, rank_at(1, Phase::reducing, 1, 12)), of_team(second, rank_at(3, Phase::gathering, 400))};
+  const std::vector<TeamInView> teams = teams_in_view(views, 4);
+  ASSERT_EQ(teams.size(), 2U);
+  EXPECT_EQ(teams[0].team, first);
+  EXPECT_EQ(find_hang(teams[0].views, timeout_seconds, teams[0].sight), std::nullopt);
+  EXPECT_EQ(teams[1].team, second);
+  EXPECT_EQ(teams[1].sight, Sight::whole);
+  const auto found = find_hang(teams[1].views, timeout_seconds, teams[1].sight);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->sentence.find("rank 0"), std::string::npos) << found->sentence;
+}
+
+TEST(Hang, a_team_of_which_a_node_is_missing_is_seen_in_part) {
+  const std::vector<RankView> views = {of_team({0, 3}, rank_at(0, Phase::reducing, 400)),
+                                       of_team({0, 3}, rank_at(1, Phase::reducing, 400)),
+                                       rank_at(3, Phase::meeting, 400)};
+  const std::vector<TeamInView> teams = teams_in_view(views, 4);
+  ASSERT_EQ(teams.size(), 2U);
+  EXPECT_EQ(teams[0].sight, Sight::part);
+  EXPECT_EQ(teams[1].sight, Sight::part) << "of the job's ranks that are in no training";
+  EXPECT_EQ(teams_in_view(std::span(views).last(1), 1)[0].sight, Sight::whole);
 }
 
 TEST(Stillness, counts_from_the_last_progress) {

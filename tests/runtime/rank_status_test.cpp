@@ -127,6 +127,26 @@ TEST_F(RankStatusTest, threads_that_come_later_take_the_places_of_those_that_end
   EXPECT_TRUE(view().shards.empty()) << "a thread that ended reads nothing";
 }
 
+// Ranks of two trainings name other shards: the number that meant the third one here meant another one there.
+TEST_F(RankStatusTest, the_number_of_a_shard_depends_on_its_path_alone) {
+  const std::int32_t number = rank_status::name_shard("/data/train-00002.h5");
+  rank_status::name_shard("/other/train-00000.h5");
+  EXPECT_EQ(rank_status::name_shard("/data/train-00002.h5"), number);
+  EXPECT_EQ(number, 1852560583);
+}
+
+TEST_F(RankStatusTest, a_training_counts_its_own_steps_and_sums_and_is_left_at_its_end) {
+  rank_status::set_step(7);
+  rank_status::begin_sum();
+  {
+    const rank_status::InTeam in_team({4, 2});
+    EXPECT_EQ(view().team, (Team{4, 2}));
+    EXPECT_EQ(view().step, -1);
+    EXPECT_EQ(view().sum, 0);
+  }
+  EXPECT_EQ(view().team, Team{});
+}
+
 TEST_F(RankStatusTest, a_shard_that_has_no_name_here_is_no_mistake) {
   RankView other = view();
   other.phase = Phase::reading;

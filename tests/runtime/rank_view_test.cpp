@@ -71,6 +71,7 @@ RankView sample_view() {
   view.shards = {0, 4};
   view.process_state = 'D';
   view.still_seconds = 12.5;
+  view.team = {4, 2};
   view.device = DeviceView{{1648, 2, std::uint64_t{1} << 63, 1647, 1'800'000}, 11.5};
   return view;
 }
@@ -86,6 +87,7 @@ TEST(RankView, another_node_reads_what_was_written) {
   EXPECT_EQ(got.phase, sent.phase);
   EXPECT_EQ(got.step, sent.step);
   EXPECT_EQ(got.sum, sent.sum);
+  EXPECT_EQ(got.team, sent.team);
   EXPECT_EQ(got.shards, sent.shards);
   EXPECT_EQ(got.process_state, sent.process_state);
   EXPECT_EQ(got.still_seconds, sent.still_seconds);

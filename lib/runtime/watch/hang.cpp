@@ -106,6 +106,20 @@ std::uint64_t progress_of(const RankStatus& status) {
   return sum + progress_of(status.device);
 }
 
+std::vector<TeamInView> teams_in_view(std::span<const RankView> views, int job_size) {
+  std::vector<TeamInView> teams;
+  for (const RankView& view : views) {
+    auto known = std::ranges::find(teams, view.team, &TeamInView::team);
+    if (known == teams.end()) known = teams.insert(teams.end(), {view.team, {}, Sight::part});
+    known->views.push_back(view);
+  }
+  for (TeamInView& team : teams) {
+    const int size = team.team == Team{} ? job_size : team.team.size;
+    if (static_cast<int>(team.views.size()) == size) team.sight = Sight::whole;
+  }
+  return teams;
+}
+
 std::optional<Finding> find_hang(std::span<const RankView> views, double timeout_seconds, Sight sight) {
   Views running;
   std::ranges::copy_if(views, std::back_inserter(running),

@@ -27,8 +27,16 @@ class Stillness {
 std::uint64_t progress_of(const RankStatus& status);  // its device's included
 std::uint64_t progress_of(const RankStatus::Device& device);
 
-// Whether `views` are all ranks of the job, or those of some nodes. Only of all can it be said that nobody works.
-enum class Sight { whole_job, part };
+// Whether all ranks of a team are in view, or those of some nodes. Only of all can it be said that nobody works.
+enum class Sight { whole, part };
+
+struct TeamInView {
+  Team team;
+  std::vector<RankView> views;
+  Sight sight = Sight::part;
+};
+// Each team of `views`; the ranks that are in none are one by themselves, of `job_size` ranks.
+std::vector<TeamInView> teams_in_view(std::span<const RankView> views, int job_size);
 
 struct Finding {
   int rank = 0;
@@ -36,9 +44,9 @@ struct Finding {
   std::string sentence;
 };
 
-// The rank that keeps the others from going on, if one has stood still for `timeout_seconds`. That is a rank that is
-// stopped or stands still in work of its own. Where all ranks wait, it is the one whose device has done least or,
-// failing that, the one that waits elsewhere than most.
+// Of one team, the rank that keeps the others from going on, if one has stood still for `timeout_seconds`. That is a
+// rank that is stopped or stands still in work of its own. Where all ranks wait, it is the one whose device has done
+// least or, failing that, the one that waits elsewhere than most.
 std::optional<Finding> find_hang(std::span<const RankView> views, double timeout_seconds, Sight sight);
 
 // "(ranks 0, 2-3: summing gradients at step 412, sum 1644)": where all but `culprit` are.

@@ -1,8 +1,10 @@
 #include "runtime/watch/rank_status.hpp"
 
+#include <xxhash.h>
+
 #include <ctime>
+#include <map>
 #include <mutex>
-#include <vector>
 
 namespace lockstep {
 namespace {
@@ -11,7 +13,7 @@ RankStatus own;
 std::atomic<RankStatus*> current = &own;
 
 std::mutex names_mutex;
-std::vector<std::string> names;  // guarded by names_mutex
+std::map<std::int32_t, std::string> names;  // guarded by names_mutex
 
 std::mutex marks_mutex;
 SumMarks* marks = nullptr;  // guarded by marks_mutex, and so is what they point to
@@ -57,6 +59,8 @@ RankStatus::Reader& reader_of_this_thread() {
 }
 
 void copy(const RankStatus& from, RankStatus& to) {
+  to.team_first.store(from.team_first.load(relaxed), relaxed);
+  to.team_size.store(from.team_size.load(relaxed), relaxed);
   to.phase.store(from.phase.load(relaxed), relaxed);
   to.progress.store(from.progress.load(relaxed), relaxed);
   to.step.store(from.step.load(relaxed), relaxed);
@@ -90,6 +94,16 @@ bool waits_for_others(Phase phase) {
 
 namespace rank_status {
 
+InTeam::InTeam(const Team& team) {
+  RankStatus& status = record();
+  status.step.store(0, relaxed);
+  status.sum.store(0, relaxed);
+  status.team_size.store(team.size, relaxed);
+  status.team_first.store(team.first + 1, relaxed);
+}
+
+InTeam::~InTeam() { record().team_first.store(0, relaxed); }
+
 void enter(Phase phase) noexcept {
   RankStatus& status = record();
   const std::int64_t now = monotonic_ns();
@@ -119,24 +133,27 @@ void begin_reading(std::int32_t shard) noexcept {
 void end_reading() noexcept { reader_of_this_thread().shard.store(0, relaxed); }
 
 std::int32_t name_shard(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  const auto number = static_cast<std::int32_t>(XXH3_64bits(name.data(), name.size()) % 0x7fffffff);
   const std::lock_guard lock(names_mutex);
-  names.push_back(path.string());
-  return static_cast<std::int32_t>(names.size()) - 1;
+  names.emplace(number, name);
+  return number;
 }
 
 std::string shard_name(std::int32_t shard) {
   const std::lock_guard lock(names_mutex);
-  const auto index = static_cast<std::size_t>(shard);
-  return shard >= 0 && index < names.size() ? names[index] : std::string();
+  const auto known = names.find(shard);
+  return known == names.end() ? std::string() : known->second;
 }
 
-ShownMarks::ShownMarks(SumMarks* shown) {
+ShownMarks::ShownMarks(SumMarks* shown) : shown_(shown) {
   const std::lock_guard lock(marks_mutex);
   marks = shown;
 }
 
 ShownMarks::~ShownMarks() {
   const std::lock_guard lock(marks_mutex);
+  if (marks != shown_) return;
   marks = nullptr;
   record().device.is_shown.store(false, relaxed);
 }

@@ -42,6 +42,15 @@ std::int64_t monotonic_ns() noexcept;  // the clock of RankStatus
 // Who has been told to end, by SIGTERM, as far as a rank knows: nobody, itself, or every rank of the job.
 enum class ToldToEnd : std::int32_t { nobody, itself, all };
 
+// The ranks that train together. What one of them does says something of the others; a rank of another training in the
+// same job is elsewhere for reasons of its own.
+struct Team {
+  int first = -1;  // the rank of the job that is the training's rank 0; -1: in no training
+  int size = 0;
+
+  bool operator==(const Team&) const = default;
+};
+
 // All zero before the first store. A thread that loads samples has a cache line to itself, for it stores often: the
 // lowest that is free when it first reads, until it ends.
 struct alignas(128) RankStatus {
@@ -63,6 +72,8 @@ struct alignas(128) RankStatus {
 
   std::atomic<int> code;  // running, done, or the exit code of a failure that the rank reported
   std::atomic<ToldToEnd> told_to_end;
+  std::atomic<std::int32_t> team_first;  // Team::first + 1
+  std::atomic<std::int32_t> team_size;
   std::atomic<Phase> phase;
   std::atomic<std::uint64_t> progress;                          // grows with whatever the main thread gets done
   std::atomic<std::int64_t> step;                               // the last one begun, counted from 1; 0 before
@@ -83,6 +94,15 @@ static_assert(std::atomic<Phase>::is_always_lock_free && std::atomic<std::int64_
 // One record for the process, because threads of the loader and layers far from main write it.
 namespace rank_status {
 
+// While it lives this rank is of `team`; its steps and sums count from zero.
+class InTeam {
+ public:
+  explicit InTeam(const Team& team);
+  InTeam(const InTeam&) = delete;
+  InTeam& operator=(const InTeam&) = delete;
+  ~InTeam();
+};
+
 // The main thread's.
 void enter(Phase phase) noexcept;
 void set_step(std::int64_t step) noexcept;  // counted from 0
@@ -96,17 +116,21 @@ void end_reading() noexcept;
 // While this lives copy_device_marks() copies the device's marks. Null: the device has none.
 class ShownMarks {
  public:
-  explicit ShownMarks(SumMarks* marks);
+  explicit ShownMarks(SumMarks* shown);
   ShownMarks(const ShownMarks&) = delete;
   ShownMarks& operator=(const ShownMarks&) = delete;
   ~ShownMarks();
+
+ private:
+  SumMarks* shown_;
 };
 // From any thread. The watcher calls it, so that no step pays for it.
 void copy_device_marks();
 
-// Every rank names the same shards in the same order, so that numbers mean the same everywhere.
+// A number that depends on the path alone, so that it means the same on every rank, whatever else that rank reads. Of
+// 31 bits: where two paths share one, of a thousand in one case of four thousand, the first that came is told.
 std::int32_t name_shard(const std::filesystem::path& path);
-std::string shard_name(std::int32_t shard);  // empty where there is no such number
+std::string shard_name(std::int32_t shard);  // empty where this rank has named no such shard
 
 // The record goes to memory that others see, or (nullptr) back to memory of this process.
 void move_to(RankStatus* record);

@@ -41,6 +41,8 @@ RankView view_of(const RankStatus& status, int rank, const std::string& host) {
   view.rank = rank;
   view.host = host;
   view.code = status.code;
+  const int first = status.team_first - 1;
+  if (first >= 0) view.team = {first, status.team_size};
   view.phase = status.phase;
   view.step = status.step - 1;
   view.sum = status.sum;
@@ -62,10 +64,10 @@ std::string host_words(const RankView& view) {
   if (view.step >= 0) words += fmt::format(" at step {}", view.step);
   if (view.phase == Phase::reducing && !view.device) words += fmt::format(", sum {}", view.sum);
   if (view.phase != Phase::reading && view.phase != Phase::testing && view.phase != Phase::opening_data) return words;
-  for (const std::int32_t shard : view.shards) {
-    words += fmt::format("{} {}", shard == view.shards.front() ? ", reading" : " and", shard_words(shard));
-  }
-  return words;
+  std::vector<std::string> shards;
+  for (const std::int32_t shard : view.shards) shards.push_back(shard_words(shard));
+  std::ranges::sort(shards);
+  return shards.empty() ? words : fmt::format("{}, reading {}", words, fmt::join(shards, " and "));
 }
 
 std::string place_words(const RankView& view) {
@@ -105,7 +107,8 @@ std::string to_text(std::span<const RankView> views) {
   };
   for (const RankView& view : views) {
     all.push_back({view.rank, view.code, static_cast<int>(view.phase), view.step, view.sum, view.shards,
-                   static_cast<int>(view.process_state), view.still_seconds, fields_of(view.device)});
+                   static_cast<int>(view.process_state), view.still_seconds, fields_of(view.device), view.team.first,
+                   view.team.size});
   }
   return json_text(all);
 }
@@ -129,6 +132,7 @@ std::vector<RankView> views_from_text(std::string_view text, const std::string& 
       if (!device.is_null()) {
         view.device = {{device.at(0), device.at(1), device.at(2), device.at(3), device.at(4)}, device.at(5)};
       }
+      view.team = {fields.at(9), fields.at(10)};
       views.push_back(std::move(view));
     }
   } catch (const nlohmann::json::exception&) {

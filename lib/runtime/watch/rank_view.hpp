@@ -24,6 +24,7 @@ struct RankView {
   int rank = 0;
   std::string host;
   int code = RankStatus::running;
+  Team team;
   Phase phase = Phase::starting;
   std::int64_t step = -1;            // counted from 0; -1 before the first
   std::int64_t sum = 0;              // sums of gradients begun

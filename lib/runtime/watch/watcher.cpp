@@ -29,6 +29,8 @@ namespace {
 constexpr int running = RankStatus::running;
 constexpr int done = RankStatus::done;
 constexpr int last_turns_ms = 20;  // after SIGTERM
+// A team's own ranks tell its hangs, in its own folder, with names of its shards. Others only where those cannot.
+constexpr double for_other_teams_seconds = 10;
 
 bool is_gone(int process) { return ::kill(process, 0) != 0 && errno == ESRCH; }
 
@@ -222,9 +224,12 @@ void Watcher::look_around() {
   if (options_.hang_timeout_seconds == 0) return;
   const std::vector<RankView> others = link_.others();
   views.insert(views.end(), others.begin(), others.end());
-  const Sight sight = static_cast<int>(views.size()) == world_size_ ? Sight::whole_job : Sight::part;
-  if (const std::optional<Finding> hang = find_hang(views, patience_seconds(), sight)) {
-    end_job(static_cast<int>(Failure::out_of_step), 0, *hang);
+  const Team own = view_of(board_.status(node_rank_), 0, host_).team;
+  for (const TeamInView& team : teams_in_view(views, world_size_)) {
+    const double patience = patience_seconds() + (team.team == own ? 0 : for_other_teams_seconds);
+    if (const std::optional<Finding> hang = find_hang(team.views, patience, team.sight)) {
+      end_job(static_cast<int>(Failure::out_of_step), 0, *hang);
+    }
   }
   if (const std::optional<Finding> silence = link_.find_silence(options_.hang_timeout_seconds)) {
     end_job(static_cast<int>(Failure::out_of_step), 0, *silence);
