@@ -13,9 +13,10 @@ struct InspectOptions {
   std::filesystem::path file;
 
   void declare(CLI::App& app) {
-    app.description("Says what a shard, a manifest, a model file or a checkpoint holds.");
-    app.add_option("FILE", file,
-                   "A shard (.h5), manifest.json, a data set's folder, a model file or a checkpoint (.h5)")
+    app.description("Says what a shard, a manifest, a model file, a checkpoint or the folder of a training holds.");
+    app.add_option(
+           "FILE", file,
+           "A shard (.h5), manifest.json, a data set's folder, a model file or a checkpoint (.h5), a training's folder")
         ->required();
   }
 };

@@ -23,6 +23,7 @@
 #include "comm/check_mpi.hpp"
 #include "comm/mpi_session.hpp"
 #include "job/job_environment.hpp"
+#include "launch/build_info.hpp"
 #include "launch/local_gpus.hpp"
 #include "launch/parse.hpp"
 #include "runtime/failure/crash_handler.hpp"
@@ -122,10 +123,11 @@ void place_on_node(const Communicator& world, DeviceOptions& device) {
   }
 }
 
-Ending run_body(const Communicator& world, const Program& program, ProcessSignals& signals) {
+Ending run_body(const Communicator& world, const Program& program, ProcessSignals& signals, Invocation invocation) {
   const Watcher watcher(world, world.node(), host_name(), signals, {program.hang_timeout_seconds()});
   Session session{world, nullptr};
   session.signals = &signals;
+  session.invocation = std::move(invocation);
   if (std::optional<DeviceOptions> device = program.device_options()) {
     place_on_node(world, *device);
     session.backend = open_backend(*device);
@@ -168,6 +170,8 @@ int run_program(int argc, char** argv, const Program& program) {
   const MpiSession mpi(argc, argv);
   const Communicator world(MPI_COMM_WORLD);
   introduce(world);
+  const BuildInfo built = build_info();
+  const Invocation invocation{{argv, argv + argc}, built.commit, built.build};
   std::set_terminate(end_job);  // also for a thread of one rank, which unwinds into no handler
   const auto run_all = [&] {
     begin_attempt(world);
@@ -175,7 +179,7 @@ int run_program(int argc, char** argv, const Program& program) {
       signals.ignore_terminate();
       return *code;
     }
-    return end_in_order(world, run_body(world, program, signals), signals);
+    return end_in_order(world, run_body(world, program, signals, invocation), signals);
   };
   const int code = world.size() > 1 ? run_all() : run_alone(run_all);
   failure_report::set_folder({});  // and with it the lock of the output folder

@@ -179,10 +179,10 @@ void ParameterStore::assign_to(const Tensor& array, std::span<const Entry> entri
   store_all(device_, slots_in(array, parameters_), entries);
 }
 
-std::string ParameterStore::weights_hash() const {
+std::string weights_hash(std::span<const NamedValues> entries) {
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);
   XXH3_64bits_reset(state.get());
-  for (const Entry& entry : entries()) {
+  for (const NamedValues& entry : entries) {
     // The terminating zero keeps a name apart from the dims after it.
     XXH3_64bits_update(state.get(), entry.name.c_str(), entry.name.size() + 1);
     XXH3_64bits_update(state.get(), entry.dims.data(), entry.dims.size() * sizeof(entry.dims[0]));

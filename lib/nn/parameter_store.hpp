@@ -56,6 +56,17 @@ struct Statistic {
   Tensor batch;    // this step's, summed over parts and ranks
 };
 
+// A parameter or statistic by name, with PyTorch's dims and values (host). For files, hashes and tests.
+struct NamedValues {
+  std::string name;
+  std::vector<std::int64_t> dims;
+  std::vector<float> values;
+};
+
+// The name of weights and running statistics: xxh3-64 over names, dims and fp32 bytes, as 16 hex digits. `entries` are
+// in the order of their names, as in files; summary.json and `inspect` print it.
+std::string weights_hash(std::span<const NamedValues> entries);
+
 class ParameterStore {
  public:
   // Elements after the statistics, for values that ride along with the last bucket.
@@ -91,20 +102,14 @@ class ParameterStore {
   Tensor tail() const { return reduced_.slice(gradient_count() + statistics_count(), tail_count); }
   Tensor tail(Tail slot) const { return reduced_.slice(gradient_count() + statistics_count() + slot, 1); }
 
-  // Every parameter and statistic by name, with PyTorch's dims and values (host). For files, hashes and tests.
-  struct Entry {
-    std::string name;
-    std::vector<std::int64_t> dims;
-    std::vector<float> values;
-  };
+  using Entry = NamedValues;
   std::vector<Entry> entries() const;  // in name order
   // Throws Error(bad_data) naming the entry that is missing, unknown, or of another size.
   void assign(std::span<const Entry> entries);
   // The same of an optimizer's array [gradient_count], which has a value for each of every parameter.
   std::vector<Entry> entries_of(const Tensor& array) const;
   void assign_to(const Tensor& array, std::span<const Entry> entries);
-  // xxh3-64 over names, dims and fp32 bytes of entries(), as 16 hex digits.
-  std::string weights_hash() const;
+  std::string weights_hash() const { return lockstep::weights_hash(entries()); }
   std::int64_t parameter_count() const;  // elements of all parameters, in PyTorch's form
 
  private:

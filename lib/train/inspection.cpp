@@ -17,6 +17,7 @@
 #include "dataset/shards/manifest.hpp"
 #include "dataset/shards/shard.hpp"
 #include "files/checkpoint/checkpoint.hpp"
+#include "train/run_inspection.hpp"
 
 namespace lockstep {
 
@@ -105,9 +106,9 @@ std::string describe_model(const ModelFile& model) {
   std::string text = fmt::format(
       "\n  takes      {}\n  classes    {}: {}\n  mean       {:.4f}\n  deviation  {:.4f}\n  "
       "values     "
-      "{} in {} tensors, running statistics included\n  hash       {}\n",
+      "{} in {} tensors, running statistics included\n  weights    {}\n",
       shape_text(model.shape), model.classes.size(), shown(model.classes), fmt::join(model.mean, ", "),
-      fmt::join(model.deviation, ", "), values, model.entries.size(), model_hash(model));
+      fmt::join(model.deviation, ", "), values, model.entries.size(), weights_hash(model.entries));
   for (const ParameterStore::Entry& entry : model.entries) {
     text += fmt::format("\n  {:<40}  [{}]", printable(entry.name), fmt::join(entry.dims, ", "));
   }
@@ -137,7 +138,7 @@ std::string describe_trained(const std::filesystem::path& path) {
 
 std::string describe_file(const std::filesystem::path& path) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return describe_manifest(path);
+  if (std::filesystem::is_directory(path, error)) return holds_run(path) ? describe_run(path) : describe_manifest(path);
   const std::string start = first_bytes(path);
   if (path.filename() == manifest_file) return describe_manifest(folder_of(path));
   require(looks_like_hdf5(std::as_bytes(std::span(start))), Failure::usage,

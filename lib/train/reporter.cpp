@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <sstream>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
@@ -37,6 +38,33 @@ void cut_back(const std::filesystem::path& metrics, const TrainingProgress& prog
   write_file_atomically(metrics, kept);
 }
 
+// The best test so far, of the split that the training is judged by.
+struct BestTest {
+  double accuracy = 0;
+  std::int64_t step = 0;
+};
+BestTest best_test_in(const std::filesystem::path& metrics) {
+  BestTest best;
+  std::string split = "test";
+  if (is_absent(metrics)) return best;
+  std::istringstream text(read_file(metrics, metrics_limit_bytes));
+  for (std::string line; std::getline(text, line);) {
+    constexpr bool no_exceptions = false;
+    const nlohmann::json object = nlohmann::json::parse(line, nullptr, no_exceptions);
+    if (!object.is_object()) continue;
+    const nlohmann::json kind = object.value("kind", nlohmann::json());
+    if (kind == "validation" && split == "test") {
+      split = "validation";
+      best = {};
+    }
+    const nlohmann::json accuracy = object.value("accuracy", nlohmann::json());
+    const nlohmann::json step = object.value("step", nlohmann::json());
+    if (kind != split || !accuracy.is_number() || !step.is_number_integer()) continue;
+    if (accuracy.get<double>() > best.accuracy) best = {accuracy.get<double>(), step.get<std::int64_t>()};
+  }
+  return best;
+}
+
 }  // namespace
 
 Reporter::Reporter(int rank, FolderLock* output, const TrainingLength& length, std::int64_t report_every,
@@ -51,6 +79,8 @@ Reporter::Reporter(int rank, FolderLock* output, const TrainingLength& length, s
   test_loss_ = earlier_.test_loss;
   test_accuracy_ = earlier_.test_accuracy;
   score_ = earlier_.score;
+  steps_done_ = earlier->progress.step;
+  scored_step_ = earlier->progress.tested_step;
 }
 
 void Reporter::start(Past past) {
@@ -64,14 +94,22 @@ void Reporter::begin_files(Past past) {
   output_->require_held();
   remove_partial_files(output_->folder());
   SetAside aside(*output_);
+  summary_.emplace(*output_);
   if (!earlier_progress_) {
     for (const char* name : {"metrics.jsonl", "summary.json", "model.h5"}) aside.move(name);
   } else {
-    if (earlier_progress_->step < length_.steps()) {
-      for (const char* name : {"summary.json", "model.h5"}) aside.move(name);
+    const bool has_steps_left = earlier_progress_->step < length_.steps();
+    if (has_steps_left) aside.move("model.h5");
+    if (has_steps_left && !summary_->is_unfinished()) {
+      aside.move("summary.json");
+    } else {
+      summary_->go_on(earlier_progress_->step);
     }
     if (past == Past::left || !aside.path().empty()) aside.copy("metrics.jsonl");
     cut_back(output_->folder() / "metrics.jsonl", *earlier_progress_);
+    const BestTest best = best_test_in(output_->folder() / "metrics.jsonl");
+    best_accuracy_ = best.accuracy;
+    best_step_ = best.step;
   }
   if (!aside.path().empty()) {
     log::warning("results of an earlier training in '{}' are set aside in '{}'.", output_->folder().string(),
@@ -102,6 +140,7 @@ std::string Reporter::line(const Position& position, const Metrics& metrics, dou
 void Reporter::step(const Position& position, const Metrics& metrics, double learning_rate, double loader_waited_ms) {
   trained_samples_ += metrics.samples;
   stretch_.add(metrics);
+  steps_done_ = position.step + 1;
   if (!writes_) return;
   const double now = training_seconds();
   const double rate = static_cast<double>(stretch_.samples) / (now - stretch_start_);
@@ -116,10 +155,14 @@ void Reporter::step(const Position& position, const Metrics& metrics, double lea
           {"accuracy", stretch_.accuracy()},
           {"learning_rate", learning_rate},
           {"samples_per_second", rate},
-          {"loader_waited_ms", loader_waited_ms},
+          {"steps", length_.steps()},
+          {"epochs", length_.epochs},
+          {"samples", trained_samples_},
+          {"loader_waited_ms", loader_waited_ms - waited_before_ms_},
           {"seconds", this->seconds()}});
   stretch_ = {};
   stretch_start_ = now;
+  waited_before_ms_ = loader_waited_ms;
 }
 
 void Reporter::skipped(const Position& position, double loss_scale) {
@@ -137,6 +180,7 @@ void Reporter::test(const Position& position, const Evaluation& evaluation, doub
   test_loss_ = evaluation.loss();
   test_accuracy_ = evaluation.accuracy();
   score_ = test_accuracy_;
+  scored_step_ = position.step + 1;
   tell("test", position, evaluation, seconds);
 }
 
@@ -179,14 +223,36 @@ void Reporter::append(const nlohmann::json& object) {
   if (metrics_log_) metrics_log_->append(json_text(object));
 }
 
-void Reporter::finish(const nlohmann::json& summary) {
-  if (output_ == nullptr) return;
+void Reporter::summarise(RunState state, nlohmann::json fields) {
+  if (!summary_) return;
+  if (is_tested() && (best_step_ == 0 || score_ > best_accuracy_)) {
+    best_accuracy_ = score_;
+    best_step_ = scored_step_;
+  }
+  fields["step"] = steps_done_;
+  fields["test_accuracy"] = is_tested() ? nlohmann::json(test_accuracy_) : nullptr;
+  fields["test_loss"] = is_tested() ? nlohmann::json(test_loss_) : nullptr;
+  fields["best_accuracy"] = is_tested() ? nlohmann::json(best_accuracy_) : nullptr;
+  fields["best_step"] = is_tested() ? nlohmann::json(best_step_) : nullptr;
+  fields["samples_per_second"] = samples_per_second();
+  fields["training_seconds"] = training_seconds();
   output_->require_held();
-  write_file_atomically(output_->folder() / "summary.json", json_lines(summary) + "\n");
+  if (state == RunState::done) return summary_->write(state, std::move(fields));
+  try {
+    summary_->write(state, std::move(fields));
+  } catch (const Error& error) {
+    if (!std::exchange(has_warned_, true)) {
+      log::warning("{} summary.json is behind until a later one is written; the training goes on.", error.what());
+    }
+  }
+}
+
+void Reporter::finish() {
   require(!metrics_log_ || metrics_log_->flush(), Failure::other,
           "{} lines of '{}' could not be written. Free some space there; the next run of the same command leaves them "
           "out.",
-          metrics_log_ ? metrics_log_->lines_left() : 0, (output_->folder() / "metrics.jsonl").string());
+          metrics_log_ ? metrics_log_->lines_left() : 0,
+          output_ ? (output_->folder() / "metrics.jsonl").string() : std::string());
 }
 
 }  // namespace lockstep

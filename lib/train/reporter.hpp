@@ -13,6 +13,7 @@
 #include "step/metrics.hpp"
 #include "train/evaluation.hpp"
 #include "train/metrics_log.hpp"
+#include "train/run_summary.hpp"
 #include "train/straggler.hpp"
 
 namespace lockstep {
@@ -42,7 +43,7 @@ class Reporter {
   void start(Past past = Past::repeated);
 
   // After each step: redraws the live line; every report_every steps, and at an epoch's end, a line in a log file and
-  // an object in metrics.jsonl, with means since the last one.
+  // an object in metrics.jsonl, with means and waits since the last one. `loader_waited_ms`: so far.
   void step(const Position& position, const Metrics& metrics, double learning_rate, double loader_waited_ms);
   // After step(), where gradients overflowed and the step changed no weight: a line, and an object in metrics.jsonl.
   void skipped(const Position& position, double loss_scale);
@@ -53,12 +54,16 @@ class Reporter {
   void validation(const Position& position, const Evaluation& evaluation, double seconds);
   // At a report, of several ranks: an object of kind `slowest rank`. A line says more, where it costs much.
   void slowest(const Position& position, const Straggler& rank);
-  // At the end: writes `summary`. Throws Error if it cannot, or if lines of metrics.jsonl are left over.
-  void finish(const nlohmann::json& summary);
+  // After start(), after each test and at the end: writes summary.json, `fields` and what is counted here. Where it
+  // cannot, it warns once; of a training that is done it throws Error.
+  void summarise(RunState state, nlohmann::json fields);
+  // At the end. Throws Error if lines of metrics.jsonl are left over.
+  void finish();
 
   // What a checkpoint keeps of all this.
   ReportState state() const;
 
+  bool is_tested() const { return scored_step_ > 0; }  // at least once, in any attempt
   std::int64_t trained_samples() const { return trained_samples_; }
   // Of all attempts.
   double seconds() const { return earlier_.seconds + watch_.seconds(); }
@@ -75,6 +80,7 @@ class Reporter {
   FolderLock* output_;
   TrainingLength length_;
   std::int64_t report_every_;
+  std::optional<RunSummary> summary_;
   std::optional<MetricsLog> metrics_log_;
   std::optional<TrainingProgress> earlier_progress_;
   ReportState earlier_;
@@ -84,8 +90,14 @@ class Reporter {
   double test_accuracy_ = 0;
   double score_ = 0;
   std::int64_t trained_samples_ = 0;
-  Metrics stretch_;           // since the last report
-  double stretch_start_ = 0;  // training_seconds() then
+  std::int64_t steps_done_ = 0;
+  std::int64_t scored_step_ = 0;  // after which score_ was measured; 0: never
+  double best_accuracy_ = 0;      // the best score so far, and the step of it
+  std::int64_t best_step_ = 0;
+  Metrics stretch_;              // since the last report
+  double stretch_start_ = 0;     // training_seconds() then
+  bool has_warned_ = false;      // of a summary that could not be written
+  double waited_before_ms_ = 0;  // for the loader, up to then
 };
 
 }  // namespace lockstep

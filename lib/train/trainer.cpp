@@ -73,6 +73,14 @@ LoaderShare share_of(const Recipe& recipe, const Checkpoint* earlier, const Comm
   return loader_share(plan, world.rank(), world.size());
 }
 
+// Collective.
+nlohmann::json ranks_by_host(const Communicator& world) {
+  nlohmann::json hosts = nlohmann::json::object();
+  const std::vector<std::string> names = world.all_gather(log::host());
+  for (std::size_t rank = 0; rank < names.size(); ++rank) hosts[names[rank]].push_back(rank);
+  return hosts;
+}
+
 }  // namespace
 
 Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
@@ -95,6 +103,7 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
             recipe_.label_smoothing, recipe_.seed),
       evaluator_(session.world, *session.backend, step_.model(), test_, run_.loader_threads, run_.data_place) {
   require_follows(session.device(), recipe_);
+  hosts_ = ranks_by_host(session.world);
   require_same_labels(run_.data, "test", train_.manifest(), test_.manifest());
   open_validation();
   describe();
@@ -165,6 +174,8 @@ TrainingOutcome Trainer::train_epochs() {
   stop_start_if_asked();
   session_.world.barrier();  // every rank stands: from here on the folders change
   reporter_.start(checkpoints_.begin(length_.steps_per_epoch));
+  failure_report::own_summary();
+  summarise(RunState::running, "");
   stragglers_.start(progress_.step);
   // Which kernels were chosen is part of what a training goes on from: the first checkpoint is written before a step.
   if (checkpoints_.is_on() && checkpoints_.found() == nullptr) checkpoints_.write(checkpoint());
@@ -237,6 +248,7 @@ void Trainer::test(std::int64_t epoch) {
   }
   stops_.note_test(watch.seconds());
   progress_.tested_step = progress_.step;
+  summarise(RunState::running, "");
 }
 
 // Nothing is under way. What every rank holds is the same.

@@ -54,7 +54,8 @@ class Trainer {
   TrainingOutcome save();
   TrainingOutcome outcome(End end) const;
   void keep_last_checkpoint(TrainingOutcome& outcome);
-  nlohmann::json summary(const std::string& weights_hash) const;
+  void summarise(RunState state, const std::string& weights_hash);
+  nlohmann::json summary() const;
 
   const Session& session_;
   log::Voice voice_;
@@ -77,11 +78,12 @@ class Trainer {
   std::unique_ptr<Dataset> validation_;  // with a validation split
   std::unique_ptr<Evaluator> validator_;
   TrainingProgress progress_;
+  nlohmann::json hosts_;    // ranks by the name of their node
   std::string divergence_;  // of the first step that diverged
 };
 
-// Collective. Trainer(session, recipe, run).fit(), where a stop during the start is an outcome too. What a process shares,
-// and several trainings in a job with it: runtime/README.md.
+// Collective. Trainer(session, recipe, run).fit(), where a stop during the start is an outcome too. What a process
+// shares, and several trainings in a job with it: runtime/README.md.
 TrainingOutcome train(const Session& session, Recipe recipe, RunPlan run);
 
 }  // namespace lockstep

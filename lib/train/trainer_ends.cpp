@@ -28,6 +28,18 @@ void Trainer::stop_start_if_asked() const {
 
 namespace {
 
+RunState state_of(End end) {
+  switch (end) {
+    case End::stopped:
+      return RunState::stopped;
+    case End::diverged:
+      return RunState::diverged;
+    case End::done:
+      break;
+  }
+  return RunState::done;
+}
+
 // Collective. A failure is reported in the folder while it is claimed, which it stays where an exception ends the
 // training.
 void give_folder_back(const Communicator& world, const TrainingOutcome& outcome) {
@@ -44,6 +56,8 @@ void give_folder_back(const Communicator& world, const TrainingOutcome& outcome)
 
 TrainingOutcome Trainer::fit() {
   TrainingOutcome outcome = train_epochs();
+  summarise(state_of(outcome.end), outcome.weights_hash);
+  if (outcome.end == End::done) reporter_.finish();
   give_folder_back(session_.world, outcome);
   return outcome;
 }
@@ -108,7 +122,6 @@ TrainingOutcome Trainer::save() {
     write_model_file(run_.output / "model.h5", {recipe_.model, data.classes, data.shape, data.mean, data.deviation,
                                                 step_.model().store.entries()});
   }
-  reporter_.finish(summary(done.weights_hash));
   log::info("test accuracy {:.2f} %  ({:.0f} samples/s, {} in all, weights {})", 100 * done.test_accuracy,
             reporter_.samples_per_second(), duration_words(watch_.seconds()), done.weights_hash);
   if (checkpoints_.failures() > 0) log::warning("{} checkpoints were not written.", checkpoints_.failures());

@@ -3,11 +3,14 @@
 
 #include "backend/versions.hpp"
 #include "base/log.hpp"
+#include "recipe/fields.hpp"
 #include "train/trainer.hpp"
 
 namespace lockstep {
 
 namespace {
+
+nlohmann::json or_null(const std::string& text) { return text.empty() ? nlohmann::json() : nlohmann::json(text); }
 
 std::int64_t skipped_steps(const TrainingStep& step) {
   return std::llround(step.loss_scale().value_or(LossScale{}).skipped_steps);
@@ -48,36 +51,48 @@ void Trainer::describe() const {
   }
 }
 
-nlohmann::json Trainer::summary(const std::string& weights_hash) const {
+// Rank 0 writes. `weights_hash`: empty while the training runs.
+void Trainer::summarise(RunState state, const std::string& weights_hash) {
+  if (output_ == nullptr) return;
+  nlohmann::json fields = summary();
+  fields["weights_hash"] = or_null(weights_hash);
+  reporter_.summarise(state, std::move(fields));
+}
+
+// Field by field in apps/files.md, with those of Reporter and RunSummary.
+nlohmann::json Trainer::summary() const {
   nlohmann::json versions;
   for (const LibraryVersion& library : library_versions()) versions[library.name] = library.version;
-  return {{"test_accuracy", reporter_.state().test_accuracy},
-          {"test_loss", reporter_.state().test_loss},
-          {"validation_accuracy", validator_ ? nlohmann::json(reporter_.state().score) : nullptr},
-          {"samples_per_second", reporter_.samples_per_second()},
-          {"steps", length_.steps()},
-          {"epochs", length_.epochs},
-          {"ranks", session_.world.size()},
-          {"global_batch", share_.global_batch},
-          {"parts_per_rank", share_.parts},
-          {"virtual_ranks", recipe_.batch.virtual_ranks ? nlohmann::json(*recipe_.batch.virtual_ranks) : nullptr},
-          {"seed", recipe_.seed},
-          {"weights_hash", weights_hash},
-          {"seconds", watch_.seconds()},
-          {"training_seconds", reporter_.training_seconds()},
-          {"model", recipe_.model},
-          {"parameters", step_.model().store.parameter_count()},
-          {"data", train_.manifest().name},
-          {"data_hash", train_.manifest().root_hash},
-          {"device", session_.device().description()},
-          {"precision", precision_name(session_.device().precision())},
-          {"skipped_steps", skipped_steps(step_)},
-          {"versions", versions},
-          {"kernels_recalled", step_.plan_use().recalled},
-          {"kernels_measured", step_.plan_use().measured},
-          {"reducer", step_.reducer_description()},
-          {"sync_ms_within_backward", step_.sync().cost().within_backward_ms},
-          {"sync_ms_after_backward", step_.sync().cost().after_backward_ms}};
+  const Settings settings{recipe_, run_};
+  return {
+      {"command_line", session_.invocation.command_line},
+      {"commit", or_null(session_.invocation.commit)},
+      {"build", or_null(session_.invocation.build)},
+      {"recipe", json_of(settings, Field::Part::recipe)},
+      {"run", json_of(settings, Field::Part::run)},
+      {"hosts", hosts_},
+      {"validation_accuracy", validator_ && reporter_.is_tested() ? nlohmann::json(reporter_.state().score) : nullptr},
+      {"steps", length_.steps()},
+      {"epochs", length_.epochs},
+      {"ranks", session_.world.size()},
+      {"global_batch", share_.global_batch},
+      {"parts_per_rank", share_.parts},
+      {"virtual_ranks", recipe_.batch.virtual_ranks ? nlohmann::json(*recipe_.batch.virtual_ranks) : nullptr},
+      {"seed", recipe_.seed},
+      {"seconds", watch_.seconds()},
+      {"model", recipe_.model},
+      {"parameters", step_.model().store.parameter_count()},
+      {"data", train_.manifest().name},
+      {"data_hash", train_.manifest().root_hash},
+      {"device", session_.device().description()},
+      {"precision", precision_name(session_.device().precision())},
+      {"skipped_steps", skipped_steps(step_)},
+      {"versions", versions},
+      {"kernels_recalled", step_.plan_use().recalled},
+      {"kernels_measured", step_.plan_use().measured},
+      {"reducer", step_.reducer_description()},
+      {"sync_ms_within_backward", step_.sync().cost().within_backward_ms},
+      {"sync_ms_after_backward", step_.sync().cost().after_backward_ms}};
 }
 
 }  // namespace lockstep

@@ -26,7 +26,7 @@ CAREFUL = {
     re.compile(r"(?<![\w.])(::)?(open|openat|fopen|gzopen|H5Fopen)\(|\b[io]?fstream\b"): {
         "lib/base/io/file.cpp", "lib/base/io/hdf5.cpp", "lib/base/log.cpp", "lib/base/io/partial_file.cpp",
         "lib/base/io/regular_file.cpp", "lib/comm/shared_segment.cpp", "lib/device/cpu/cpu_device.cpp",
-        "lib/device/cpu/threads/threads.cpp", "lib/runtime/failure/failure_report.cpp", "lib/files/folder/folder_lock.cpp",
+        "lib/device/cpu/threads/threads.cpp", "lib/runtime/failure/failure_report.cpp", "lib/runtime/failure/run_state.cpp", "lib/files/folder/folder_lock.cpp",
         "lib/train/metrics_log.cpp", "lib/files/tensor_file_reader.cpp"},
     re.compile(r"\.dump\("): {"lib/base/text/json_text.cpp"},
     re.compile(r"\b(secure_)?getenv\(|\benviron\b"): {"lib/job/job_environment.cpp"},

@@ -70,6 +70,68 @@ TEST_F(ReporterTest, writes_an_object_every_few_steps_and_at_the_end_of_an_epoch
   EXPECT_EQ(reporter.trained_samples(), 20);
 }
 
+// Waits were told since the start, so that nobody saw when they grew.
+TEST_F(ReporterTest, a_line_tells_what_was_waited_since_the_last_one_and_how_far_the_training_is) {
+  Reporter reporter(0, lock(), length_, 2);
+  reporter.start();
+  for (std::int64_t step = 0; step < 4; ++step) {
+    reporter.step({0, step}, {1, 1, 4}, 0.1, static_cast<double>(step * step));
+  }
+  const auto objects = metrics();
+  ASSERT_EQ(objects.size(), 2U);
+  EXPECT_DOUBLE_EQ(objects[0]["loader_waited_ms"], 1);
+  EXPECT_DOUBLE_EQ(objects[1]["loader_waited_ms"], 8);
+  EXPECT_EQ(objects[1]["steps"], 10);
+  EXPECT_EQ(objects[1]["epochs"], 2);
+  EXPECT_EQ(objects[1]["samples"], 16);
+}
+
+Evaluation right(std::int64_t of_eight) {
+  Evaluation evaluation = six_of_eight();
+  evaluation.confusion = {of_eight, 8 - of_eight, 0, 0};
+  return evaluation;
+}
+
+TEST_F(ReporterTest, the_summary_knows_the_best_test_and_its_step_also_after_a_kill) {
+  const auto summary = [this] { return nlohmann::json::parse(read_file(folder_ / "summary.json", 10'000)); };
+  {
+    Reporter reporter(0, lock(), {4, 5}, 5);
+    reporter.start();
+    reporter.summarise(RunState::running, {});
+    EXPECT_EQ(summary()["best_accuracy"], nullptr);
+    EXPECT_EQ(summary()["test_accuracy"], nullptr);
+    EXPECT_EQ(summary()["step"], 0);
+    reporter.step({0, 4}, {1, 1, 4}, 0.1, 0);
+    reporter.test({0, 4}, right(6), 1);
+    reporter.summarise(RunState::running, {});
+    reporter.step({1, 9}, {1, 1, 4}, 0.1, 0);
+    reporter.test({1, 9}, right(4), 1);
+    reporter.summarise(RunState::running, {});
+  }
+  EXPECT_DOUBLE_EQ(summary()["best_accuracy"], 0.75);
+  EXPECT_EQ(summary()["best_step"], 5);
+  EXPECT_DOUBLE_EQ(summary()["test_accuracy"], 0.5);
+  EXPECT_EQ(summary()["step"], 10);
+  TrainingState state;
+  state.progress = {.step = 10, .epoch = 2, .samples = 40, .tested_step = 10};
+  state.report.test_accuracy = state.report.score = 0.5;
+  Reporter reporter(0, lock(), {4, 5}, 5, &state);
+  reporter.start();
+  reporter.summarise(RunState::running, {});
+  EXPECT_DOUBLE_EQ(summary()["best_accuracy"], 0.75);
+  EXPECT_EQ(summary()["best_step"], 5);
+  EXPECT_EQ(summary()["interruptions"].size(), 1U);
+  EXPECT_EQ(summary()["interruptions"][0]["state"], "killed");
+  EXPECT_EQ(summary()["interruptions"][0]["step"], 10);
+  // The validation split judges, where there is one.
+  reporter.step({2, 14}, {1, 1, 4}, 0.1, 0);
+  reporter.test({2, 14}, right(8), 1);
+  reporter.validation({2, 14}, right(7), 1);
+  reporter.summarise(RunState::done, {});
+  EXPECT_DOUBLE_EQ(summary()["best_accuracy"], 0.875);
+  EXPECT_EQ(summary()["best_step"], 15);
+}
+
 TEST_F(ReporterTest, tells_of_a_skipped_step) {
   Reporter reporter(0, lock(), length_, 2);
   reporter.start();
@@ -102,27 +164,25 @@ TEST_F(ReporterTest, lines_that_found_no_room_until_the_end_are_told) {
   const std::filesystem::path file = folder_ / "metrics.jsonl";
   const NoRoomBeyond limit(std::filesystem::file_size(file));
   reporter.skipped({0, 4}, 16384);
-  EXPECT_EQ(words_of(Failure::other,
-                     [&] {
-                       reporter.finish({{"steps", 10}});
-                     }),
+  EXPECT_EQ(words_of(Failure::other, [&] { reporter.finish(); }),
             "1 lines of '" + file.string() +
                 "' could not be written. Free some space there; the next run of the same command leaves them out.");
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "summary.json"));
 }
 
 TEST_F(ReporterTest, only_rank_0_writes) {
   Reporter reporter(1, nullptr, length_, 2);
   reporter.start();
   reporter.step({0, 1}, {1, 1, 4}, 0.1, 0);
-  reporter.finish({{"steps", 10}});
+  reporter.summarise(RunState::done, {{"steps", 10}});
+  reporter.finish();
   EXPECT_FALSE(std::filesystem::exists(folder_));
 }
 
 TEST_F(ReporterTest, without_a_folder_nothing_is_written) {
   Reporter reporter(0, nullptr, length_, 1);
   reporter.step({0, 1}, {1, 1, 4}, 0.1, 0);
-  reporter.finish({{"steps", 10}});
+  reporter.summarise(RunState::done, {{"steps", 10}});
+  reporter.finish();
 }
 
 // A start that failed later, for a wrong model say, had removed the results of the run before.

@@ -22,6 +22,7 @@
 #include "base/log.hpp"
 #include "base/text/json_text.hpp"
 #include "job/job_environment.hpp"
+#include "runtime/failure/run_state.hpp"
 
 namespace lockstep::failure_report {
 namespace {
@@ -43,6 +44,8 @@ struct State {
   Target folder;
   Claim claim;  // of the folder
   Path lock_file{};
+  Path summary_file{};
+  std::atomic<bool> owns_summary = false;
   std::array<char, 101> token{};
   int rank = 0;
   std::atomic<bool> left_to_others = false;
@@ -172,6 +175,7 @@ Outcome publish(const Target& target, std::string_view text) {
   if (whole && ::link(target.partial.data(), target.file.data()) == 0) outcome = Outcome::written;
   if (whole && outcome != Outcome::written && errno == EEXIST) outcome = Outcome::another_stands;
   ::unlink(target.partial.data());
+  if (&target == &state.folder && state.owns_summary) mark_failed(state.summary_file.data());
   return outcome;
 }
 
@@ -222,9 +226,13 @@ void set_folder(const std::filesystem::path& folder, Claim claim) {
   const bool is_verdict = state.verdict.is_set && absolute_path(file) == absolute_path(state.verdict.file.data());
   set(state.folder, is_verdict ? "" : file);
   copy_into(state.lock_file, (folder / "lock").string());
+  copy_into(state.summary_file, (folder / "summary.json").string());
+  state.owns_summary = false;
   copy_into(state.token, claim.token);
   state.claim = std::move(claim);
 }
+
+void own_summary() noexcept { state.owns_summary = true; }
 
 void clear() {
   if (state.folder.is_set) ::unlink(state.folder.file.data());

@@ -45,6 +45,8 @@ struct Claim {
 // The folder of failure.json; empty: none. Nothing is written there once the token is no longer in its lock. A folder
 // that was removed is made again, if its parent exists.
 void set_folder(const std::filesystem::path& folder, Claim claim = {});
+// From now on summary.json in the folder is this job's: a failure marks it as failed (run_state.hpp).
+void own_summary() noexcept;
 // Removes the failure.json of an earlier run.
 void clear();
 

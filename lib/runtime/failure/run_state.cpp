@@ -1,0 +1,58 @@
+#include "runtime/failure/run_state.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/text/choice.hpp"
+#include "base/text/json_text.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<Choice<RunState>, 5> states{{{"running", RunState::running},
+                                                  {"stopped", RunState::stopped},
+                                                  {"done", RunState::done},
+                                                  {"failed", RunState::failed},
+                                                  {"diverged", RunState::diverged}}};
+
+// Spaces between the value and its comma mean nothing in JSON.
+constexpr std::string_view running_start = "{\n \"state\": \"running\" ,\n";
+constexpr std::string_view failed_start = "{\n \"state\": \"failed\"  ,\n";
+static_assert(running_start.size() == failed_start.size());
+
+}  // namespace
+
+std::string_view name_of(RunState state) { return std::ranges::find(states, state, &Choice<RunState>::value)->name; }
+
+std::optional<RunState> run_state_of(std::string_view name) {
+  const auto* const found = find_choice(states, name);
+  return found == nullptr ? std::nullopt : std::optional(found->value);
+}
+
+std::string summary_text(RunState state, const nlohmann::json& summary) {
+  constexpr std::size_t longest_name = 8;
+  const std::string_view name = name_of(state);
+  const std::string start =
+      "{\n \"state\": \"" + std::string(name) + '"' + std::string(longest_name - name.size(), ' ') + ",\n";
+  constexpr std::string_view opening = "{\n";
+  return start + json_lines(summary).substr(opening.size()) + "\n";
+}
+
+void mark_failed(const char* summary_file) noexcept {
+  const int file = ::open(summary_file, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0) return;
+  struct stat status {};
+  std::array<char, running_start.size()> start{};
+  const bool is_running = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+                          ::pread(file, start.data(), start.size(), 0) == static_cast<ssize_t>(start.size()) &&
+                          std::string_view(start.data(), start.size()) == running_start;
+  if (is_running) static_cast<void>(::pwrite(file, failed_start.data(), failed_start.size(), 0) + 0);
+  ::close(file);
+}
+
+}  // namespace lockstep

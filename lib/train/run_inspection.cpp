@@ -1,0 +1,108 @@
+#include "train/run_inspection.hpp"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/text/json_text.hpp"
+#include "base/text/printable.hpp"
+#include "files/folder/lock_holder.hpp"
+#include "runtime/failure/run_state.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t limit_bytes = 1 << 24;
+constexpr std::size_t lock_limit_bytes = 1 << 12;
+
+std::filesystem::path summary_in(const std::filesystem::path& folder) { return folder / "summary.json"; }
+
+// A text without its quotes, anything else as JSON has it.
+std::string shown(const Json& summary, const char* field) {
+  const Json value = summary.value(field, Json());
+  return printable(value.is_string() ? value.get<std::string>() : json_text(value));
+}
+
+std::string percent(const Json& summary, const char* field) {
+  const Json value = summary.value(field, Json());
+  return value.is_number() ? fmt::format("{:.2f} %", 100 * value.get<double>()) : "not measured";
+}
+
+std::string best_words(const Json& summary) {
+  const std::string accuracy = percent(summary, "best_accuracy");
+  const bool has_step = summary.value("best_step", Json()).is_number_integer();
+  return has_step ? fmt::format("{} after step {}", accuracy, shown(summary, "best_step")) : accuracy;
+}
+
+// What `running` means by what is known of the lock's holder.
+std::string words_for_running(const std::filesystem::path& folder) {
+  constexpr const char* killed = "killed (nobody holds the folder's lock); the same command goes on";
+  const std::filesystem::path lock = folder / "lock";
+  if (is_absent(lock)) return killed;
+  const std::string text = read_live_file(lock, lock_limit_bytes);
+  const std::optional<LockHolder> holder = parse_lock_holder(text.substr(0, text.find('\n')));
+  if (!holder) return killed;
+  switch (fate_of(*holder, this_lock_holder())) {
+    case Fate::gone:
+      return killed;
+    case Fate::alive:
+      return fmt::format("running: {}", lock_holder_words(*holder));
+    case Fate::unknown:
+      break;
+  }
+  return fmt::format("running, or killed with its node: {}", lock_holder_words(*holder));
+}
+
+std::string state_words(const std::filesystem::path& folder, RunState state) {
+  switch (state) {
+    case RunState::running:
+      return words_for_running(folder);
+    case RunState::stopped:
+      return "stopped; the same command goes on";
+    case RunState::failed:
+      return "failed: failure.json says why";
+    case RunState::done:
+    case RunState::diverged:
+      break;
+  }
+  return std::string(name_of(state));
+}
+
+std::string command_of(const Json& summary) {
+  std::string text;
+  const Json words = summary.value("command_line", Json());
+  if (!words.is_array()) return "not known";
+  for (const Json& word : words) text += (text.empty() ? "" : " ") + (word.is_string() ? word.get<std::string>() : "");
+  return printable(text);
+}
+
+}  // namespace
+
+bool holds_run(const std::filesystem::path& folder) { return !is_absent(summary_in(folder)); }
+
+std::string describe_run(const std::filesystem::path& folder) {
+  constexpr bool no_exceptions = false;
+  const Json summary = Json::parse(read_file(summary_in(folder), limit_bytes), nullptr, no_exceptions);
+  const Json named = summary.is_object() ? summary.value("state", Json()) : Json();
+  const std::optional<RunState> state = named.is_string() ? run_state_of(named.get<std::string>()) : std::nullopt;
+  require(state.has_value(), Failure::bad_data,
+          "'{}' says nothing of how a training stands (an earlier version wrote it, or it is damaged). Look at "
+          "metrics.jsonl beside it.",
+          summary_in(folder).string());
+  const Json interruptions = summary.value("interruptions", Json());
+  return fmt::format(
+      "training of '{}' on '{}'\n  state      {}\n  step       {} of {}\n  test       {}\n  best       {}\n  weights   "
+      " {}\n  started    {}\n  ended      {}\n  attempts   {}\n  command    {}",
+      shown(summary, "model"), shown(summary, "data"), state_words(folder, *state), shown(summary, "step"),
+      shown(summary, "steps"), percent(summary, "test_accuracy"), best_words(summary), shown(summary, "weights_hash"),
+      shown(summary, "started"), shown(summary, "ended"), 1 + (interruptions.is_array() ? interruptions.size() : 0),
+      command_of(summary));
+}
+
+}  // namespace lockstep

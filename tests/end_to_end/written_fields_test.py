@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""What a training writes has the fields that apps/files.md names, no more and no less: written_fields_test.py BIN PAGE"""
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2"]
+ALWAYS = {"kind", "epoch", "step", "seconds"}
+
+
+def tables(page):
+    """Fields by the heading that their table stands under."""
+    fields, heading = collections.defaultdict(set), ""
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        if line.startswith("| `"):
+            fields[heading].update(re.findall(r"`([\w-]+)`", line.split("|")[1]))
+    return fields
+
+
+def compare(what, written, named):
+    if written == named:
+        return []
+    return [f"{what}: written and not named: {sorted(written - named)}; named and not written: {sorted(named - written)}"]
+
+
+def train(programs, data, output, *options):
+    command = [f"{programs}/train_cifar", "--data", data, "--output", output, "--model", "lenet", "--global-batch", "32",
+               "--device", "cpu", "--threads", "1", "--report-every", "2", *options]
+    environment = {name: text for name, text in os.environ.items() if name != "LOCKSTEP_VERDICT"}
+    return subprocess.run(MPIRUN + command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                          check=False)
+
+
+def main(programs, page):
+    fields = tables(pathlib.Path(page))
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        data, output = folder / "data", folder / "run"
+        subprocess.run([f"{programs}/make_shards", "synthetic", "--samples", "160", "--validation", "32", "--output", data],
+                       check=True, stdout=subprocess.DEVNULL)
+        done = train(programs, data, output, "--epochs", "2", "--momentum", "0.9")
+        if done.returncode != 0:
+            sys.exit(f"the training failed: {done.stderr}")
+        summary = json.loads((output / "summary.json").read_text())
+        faults = compare("summary.json", set(summary), fields["summary.json"])
+        kinds = collections.defaultdict(set)
+        for line in (output / "metrics.jsonl").read_text().splitlines():
+            entry = json.loads(line)
+            kinds[entry["kind"]].update(entry)
+        for kind in ("training", "test", "slowest rank"):
+            faults += compare(f"metrics.jsonl, {kind}", kinds[kind], fields[kind] | ALWAYS)
+        faults += compare("metrics.jsonl, validation", kinds["validation"], fields["test"] | ALWAYS)
+        if not {"skipped"} <= set(fields) or set(kinds) - {"training", "test", "validation", "slowest rank"}:
+            faults.append(f"metrics.jsonl has kinds {sorted(kinds)}")
+        facts = {"state": "done", "step": summary["steps"], "commit": summary["commit"], "epochs": 2, "ranks": 2}
+        facts |= {"interruptions": [], "best_step": summary["best_step"]}
+        faults += [f"summary.json: {key} is {summary[key]}" for key, value in facts.items() if summary[key] != value]
+        if summary["recipe"]["momentum"] != 0.9 or '"momentum": 0.9,' not in (output / "summary.json").read_text():
+            faults.append("the recipe's numbers are not those that were given")
+        if sorted(rank for ranks in summary["hosts"].values() for rank in ranks) != [0, 1]:
+            faults.append(f"hosts are {summary['hosts']}")
+        if summary["command_line"][0].split("/")[-1] != "train_cifar" or "--momentum" not in summary["command_line"]:
+            faults.append(f"the command line is {summary['command_line']}")
+        inspected = subprocess.run([f"{programs}/inspect", output / "model.h5"], capture_output=True, text=True, check=True)
+        if f"weights    {summary['weights_hash']}" not in inspected.stdout:
+            faults.append(f"inspect does not find the weights {summary['weights_hash']}: {inspected.stdout[:600]}")
+
+        refused = train(programs, data, output, "--epochs", "2", "--momentum", "0.8")
+        failure = json.loads((output / "failure.json").read_text())
+        faults += compare("failure.json", set(failure), fields["failure.json"])
+        if refused.returncode != 2 or json.loads((output / "summary.json").read_text()) != summary:
+            faults.append(f"a refused start ended with {refused.returncode}, or changed summary.json")
+    print("\n".join(faults) or f"{sum(len(names) for names in fields.values())} fields are as {page} says")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:3]))

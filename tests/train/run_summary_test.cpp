@@ -1,0 +1,140 @@
+#include "train/run_summary.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "base/io/file.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/words_of.hpp"
+#include "train/inspection.hpp"
+
+namespace lockstep {
+namespace {
+
+class RunSummaryTest : public testing::Test {
+ protected:
+  nlohmann::json json() const { return nlohmann::json::parse(read_file(file_, 100'000)); }
+  void leave(const std::string& text) const { write_file_atomically(file_, text); }
+  // What `inspect` says of the state.
+  std::string state() const {
+    const std::string text = describe_file(folder_);
+    const std::size_t at = text.find("state      ") + 11;
+    return text.substr(at, text.find('\n', at) - at);
+  }
+
+  TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path() / "run";
+  const std::filesystem::path file_ = folder_ / "summary.json";
+  std::optional<FolderLock> lock_{std::in_place, folder_, "--output"};
+};
+
+TEST_F(RunSummaryTest, a_training_has_a_start_and_an_end) {
+  RunSummary summary(*lock_);
+  EXPECT_FALSE(summary.is_unfinished());
+  summary.write(RunState::running, {{"model", "lenet"}});
+  EXPECT_EQ(json()["state"], "running");
+  EXPECT_EQ(json()["ended"], nullptr);
+  EXPECT_EQ(json()["started"].get<std::string>().size(), std::string("2026-11-22T07:20:00Z").size());
+  EXPECT_EQ(json()["interruptions"], nlohmann::json::array());
+  summary.write(RunState::done, {{"model", "lenet"}});
+  EXPECT_EQ(json()["state"], "done");
+  EXPECT_LE(json()["started"], json()["ended"]);
+}
+
+TEST_F(RunSummaryTest, attempts_that_did_not_end_it_are_interruptions) {
+  leave(R"({"state": "stopped", "started": "2026-01-02T03:04:05Z", "interruptions": []})");
+  {
+    RunSummary summary(*lock_);
+    EXPECT_TRUE(summary.is_unfinished());
+    summary.go_on(7);
+    summary.write(RunState::running, {});
+  }
+  RunSummary summary(*lock_);
+  summary.go_on(9);
+  summary.write(RunState::done, {});
+  EXPECT_EQ(json()["started"], "2026-01-02T03:04:05Z");
+  ASSERT_EQ(json()["interruptions"].size(), 2U);
+  EXPECT_EQ(json()["interruptions"][0]["state"], "stopped");
+  EXPECT_EQ(json()["interruptions"][0]["step"], 7);
+  EXPECT_EQ(json()["interruptions"][1]["state"], "killed");
+  EXPECT_EQ(json()["interruptions"][1]["step"], 9);
+
+  // Done already: the same command writes it anew, and nothing was interrupted.
+  RunSummary again(*lock_);
+  EXPECT_FALSE(again.is_unfinished());
+  again.go_on(9);
+  again.write(RunState::done, {});
+  EXPECT_EQ(json()["started"], "2026-01-02T03:04:05Z");
+  EXPECT_EQ(json()["interruptions"].size(), 2U);
+}
+
+TEST_F(RunSummaryTest, what_is_no_summary_is_not_gone_on_with) {
+  for (const char* text : {"", "{", "[]", "{}", R"({"state": 3})", R"({"state": "killed"})"}) {
+    leave(text);
+    RunSummary summary(*lock_);
+    EXPECT_FALSE(summary.is_unfinished()) << text;
+    summary.go_on(3);
+    summary.write(RunState::running, {});
+    EXPECT_EQ(json()["interruptions"].size(), 0U);
+  }
+  leave(R"({"state": "failed", "started": 17, "interruptions": "many"})");
+  RunSummary summary(*lock_);
+  EXPECT_TRUE(summary.is_unfinished());
+  summary.go_on(3);
+  summary.write(RunState::running, {});
+  EXPECT_TRUE(json()["started"].is_string());
+  EXPECT_EQ(json()["interruptions"].size(), 1U);
+}
+
+// A killed training said nothing of it.
+TEST_F(RunSummaryTest, running_without_a_living_lock_is_called_killed) {
+  const std::string killed = "killed (nobody holds the folder's lock); the same command goes on";
+  RunSummary summary(*lock_);
+  summary.write(RunState::running, {{"model", "lenet"}, {"data", "synthetic"}, {"steps", 8}, {"step", 3}});
+  EXPECT_TRUE(state().starts_with("running: ")) << state();
+  lock_.reset();
+  EXPECT_EQ(state(), killed);
+  leave(read_file(file_, 10'000));
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  LockHolder dead = lock_holder_of(child, this_job());
+  ::waitpid(child, nullptr, 0);
+  write_file_atomically(folder_ / "lock", lock_holder_text(dead) + "\n00000000000000000000\n");
+  EXPECT_EQ(state(), killed);
+  dead.host = "elsewhere";
+  write_file_atomically(folder_ / "lock", lock_holder_text(dead) + "\n00000000000000000000\n");
+  EXPECT_EQ(state(), "running, or killed with its node: " + lock_holder_words(dead));
+  write_file_atomically(folder_ / "lock", "");
+  EXPECT_EQ(state(), killed);
+}
+
+TEST_F(RunSummaryTest, inspect_says_how_a_training_stands) {
+  RunSummary summary(*lock_);
+  summary.write(RunState::stopped, {{"model", "lenet"},
+                                    {"data", "synthetic\x1b[31m"},
+                                    {"steps", 8},
+                                    {"step", 3},
+                                    {"test_accuracy", 0.5},
+                                    {"best_accuracy", nullptr},
+                                    {"best_step", nullptr},
+                                    {"weights_hash", "0123456789abcdef"},
+                                    {"command_line", {"train_cifar", "--data", "d"}}});
+  const std::string text = describe_file(folder_);
+  for (const char* line : {"\n  state      stopped; the same command goes on\n", "\n  step       3 of 8\n",
+                           "\n  test       50.00 %\n", "\n  best       not measured\n",
+                           "\n  weights    0123456789abcdef\n", "\n  attempts   1\n", "train_cifar --data d"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  leave("{}");
+  EXPECT_EQ(words_of(Failure::bad_data, [this] { describe_file(folder_); }),
+            "'" + file_.string() +
+                "' says nothing of how a training stands (an earlier version wrote it, or it is damaged). Look at "
+                "metrics.jsonl beside it.");
+}
+
+}  // namespace
+}  // namespace lockstep
