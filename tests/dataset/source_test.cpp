@@ -3,6 +3,8 @@
 
 #include <fstream>
 #include <memory>
+#include <set>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "dataset/sources/sample_source.hpp"
@@ -225,6 +227,25 @@ TEST(SyntheticTest, every_class_is_drawn_about_as_often) {
   for (std::int64_t i = 0; i < 2000; ++i)
     ++counts[static_cast<std::size_t>(source->read(SourceSplit::train, i, image))];
   for (const int count : counts) EXPECT_NEAR(count, 200, 60);
+}
+
+TEST(SourceTable, each_source_is_opened_under_its_own_name) {
+  const TemporaryFolder empty;
+  std::set<std::string_view> names;
+  for (const SourceEntry& entry : known_sources()) {
+    EXPECT_TRUE(names.insert(entry.name).second) << entry.name << " stands there twice";
+    EXPECT_FALSE(entry.help.empty()) << entry.name;
+    if (entry.needs == SourceNeeds::sample_count) {
+      const auto source = entry.make({"", 50, 3});
+      EXPECT_EQ(source->description().name, entry.name);
+      EXPECT_EQ(source->samples(SourceSplit::train), 50);
+      EXPECT_NE(source->description().source.find("seed 3"), std::string::npos);
+    } else {
+      const std::string words = words_of(Failure::usage, [&] { entry.make({empty.path(), 0, 0}); });
+      EXPECT_NE(words.find(empty.path().string()), std::string::npos) << entry.name << ": " << words;
+    }
+  }
+  EXPECT_EQ(names, (std::set<std::string_view>{"cifar10", "cifar100", "mnist", "fashion_mnist", "synthetic"}));
 }
 
 }  // namespace

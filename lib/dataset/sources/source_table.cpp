@@ -1,0 +1,33 @@
+#include <array>
+
+#include "dataset/sources/sample_source.hpp"
+
+namespace lockstep {
+namespace {
+
+// Of a source that reads a folder.
+template <std::unique_ptr<SampleSource> (*open_folder)(const std::filesystem::path&)>
+std::unique_ptr<SampleSource> from_folder(const SourceRequest& request) {
+  return open_folder(request.folder);
+}
+
+std::unique_ptr<SampleSource> drawn(const SourceRequest& request) {
+  return make_synthetic_source(request.samples, request.seed);
+}
+
+constexpr std::array sources = {
+    SourceEntry{"cifar10", "CIFAR-10, binary version: data_batch_1.bin ... test_batch.bin", SourceNeeds::folder,
+                from_folder<open_cifar10>},
+    SourceEntry{"cifar100", "CIFAR-100, binary version: train.bin and test.bin, fine labels", SourceNeeds::folder,
+                from_folder<open_cifar100>},
+    SourceEntry{"mnist", "MNIST: IDX files, plain or .gz", SourceNeeds::folder, from_folder<open_mnist>},
+    SourceEntry{"fashion_mnist", "Fashion-MNIST: IDX files, plain or .gz", SourceNeeds::folder,
+                from_folder<open_fashion_mnist>},
+    SourceEntry{"synthetic", "a procedural stand-in where there are no real pictures", SourceNeeds::sample_count,
+                drawn}};
+
+}  // namespace
+
+std::span<const SourceEntry> known_sources() { return sources; }
+
+}  // namespace lockstep
