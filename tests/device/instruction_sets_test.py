@@ -4,9 +4,10 @@
 Files compiled for AVX-512 or AVX2 keep everything in lockstep::cpu::avx512 or avx2. Were an inline function from elsewhere
 compiled there, the linker could hand that copy to every caller, and the program would die on a processor without them.
 
-    instruction_sets_test.py FOLDER_OR_FILE...
+    instruction_sets_test.py FOLDER_OR_FILE SET:REGISTER_LANES...
 
-Looks at programs and, in a folder, at all static libraries within: whatever copies a linker may choose from is there.
+Looks at a program or, in a folder, at all static libraries within: whatever copies a linker may choose from is there.
+Sets are named with the floats that their registers hold.
 """
 import pathlib
 import re
@@ -19,13 +20,11 @@ SYMBOL = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 WIDEST = re.compile(r"%(zmm\d+|k[1-7])\b")
 # Instructions on the lower part of wide registers start with v; only they do.
 WIDE = re.compile(r"%(zmm\d+|k[1-7]|ymm\d+)\b|:\s+v\w+\s.*%xmm")
-OWN_WIDEST = re.compile(r"^_ZT?[A-Z]*Z*N?K?8lockstep3cpu(6avx512|11avx512_bf16)")
-OWN_WIDE = re.compile(r"^_ZT?[A-Z]*Z*N?K?8lockstep3cpu(4avx2|6avx512|11avx512_bf16)")
+AVX2_LANES, AVX512_LANES = 8, 16
 
 
-def files_of(arguments):
-    for argument in map(pathlib.Path, arguments):
-        yield from sorted(argument.rglob("*.a")) if argument.is_dir() else [argument]
+def files_of(place):
+    return sorted(place.rglob("*.a")) if place.is_dir() else [place]
 
 
 def disassembly(file):
@@ -36,7 +35,13 @@ def disassembly(file):
         sys.exit(f"objdump could not read {file}")
 
 
-def check(file):
+def namespaces(sets, least_lanes):
+    """Mangled symbols in the namespaces of those sets whose registers are so wide."""
+    names = [name for name, lanes in sets if lanes >= least_lanes]
+    return re.compile(r"^_ZT?[A-Z]*Z*N?K?8lockstep3cpu(" + "|".join(f"{len(name)}{name}" for name in names) + r")")
+
+
+def check(file, own_wide, own_widest):
     """Returns the symbols with vectors they must not have, and how many have AVX-512 rightly."""
     strays, at_home = {}, set()
     symbol = ""
@@ -44,10 +49,10 @@ def check(file):
         if match := SYMBOL.match(line):
             symbol = match.group(1)
         elif "%" in line and WIDE.search(line):
-            own = OWN_WIDEST if WIDEST.search(line) else OWN_WIDE
+            own = own_widest if WIDEST.search(line) else own_wide
             if not own.match(symbol):
                 strays.setdefault(symbol, line.split(":", 1)[-1].strip())
-            elif own is OWN_WIDEST:
+            elif own is own_widest:
                 at_home.add(symbol)
     return strays, len(at_home)
 
@@ -56,10 +61,12 @@ def main():
     if shutil.which("objdump") is None:
         print("skipped: no objdump (Debian package binutils)")
         return SKIPPED
+    sets = [(name, int(lanes)) for name, lanes in (argument.split(":") for argument in sys.argv[2:])]
+    own_wide, own_widest = namespaces(sets, AVX2_LANES), namespaces(sets, AVX512_LANES)
     failed = False
     seen = checked = 0
-    for file in files_of(sys.argv[1:]):
-        strays, at_home = check(file)
+    for file in files_of(pathlib.Path(sys.argv[1])):
+        strays, at_home = check(file, own_wide, own_widest)
         checked += 1
         seen += at_home
         for symbol, instruction in strays.items():

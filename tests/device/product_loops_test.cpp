@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/cpu/conv/direct/direct_geometry.hpp"
+#include "device/cpu/instruction_sets/loops.hpp"
 #include "device/host_device.hpp"
 #include "support/device/cpu_fixture.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 
 class ProductLoopsTest : public testing::TestWithParam<InstructionSet> {
  protected:
-  const ProductLoops& loops_ = product_loops(GetParam());
+  const ProductLoops& loops_ = loops_of(GetParam()).products;
   const std::int64_t lanes_ = loops_.lanes;
 };
 

@@ -43,7 +43,7 @@ const DeviceOptions& checked(const DeviceOptions& options) {
 // fp32 has no use for products of bf16: its bits do not depend on them, and its device is not named for them.
 InstructionSet set_for(const DeviceOptions& options) {
   const InstructionSet set = choose_instruction_set(options.instruction_set);
-  return options.precision == DType::f32 ? std::min(set, InstructionSet::avx512) : set;
+  return options.precision == DType::f32 ? facts_of(set).in_fp32 : set;
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ CpuDevice::CpuDevice(const DeviceOptions& options)
       memory_(physical_bytes() / checked(options).local_size),
       arena_(memory_.data(), memory_.bytes()),
       context_{.threads = choose_threads(options.threads, options.local_rank, options.local_size),
-               .lanes = static_cast<int>(vector_loops(set_, options.precision).lanes),
+               .lanes = lanes_of(set_),
                .arena = arena_,
                .precision = options.precision,
                .verbosity = options.verbose ? Verbosity::verbose : Verbosity::quiet,

@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "device/cpu/instruction_sets/loops.hpp"
 #include "device/cpu/norm/norm.hpp"
 #include "device/cpu/passes/feature_passes.hpp"
 #include "device/cpu/passes/plain_passes.hpp"
@@ -10,7 +11,7 @@ namespace lockstep::cpu {
 
 CpuOps::CpuOps(const CpuContext& context, InstructionSet set)
     : context_(context),
-      loops_(vector_loops(set, context.precision)),
+      loops_(loops_of(set).vectors.of(context.precision)),
       convolutions_(context, set),
       fused_(context, loops_, convolutions_),
       matmul_(context, set) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -34,16 +33,12 @@ double largest_error(const std::vector<Value>& values, std::span<const double> e
 }
 
 // As a test's name spells it.
-inline std::string word_for(InstructionSet set) {
-  constexpr std::array words{"baseline", "avx2", "avx512", "avx512_bf16"};
-  return words[static_cast<std::size_t>(set)];
-}
+inline std::string word_for(InstructionSet set) { return facts_of(set).option; }
 
 inline std::vector<InstructionSet> sets_here() {
   std::vector<InstructionSet> sets;
-  for (const InstructionSet set :
-       {InstructionSet::baseline, InstructionSet::avx2, InstructionSet::avx512, InstructionSet::avx512_bf16}) {
-    if (runs_here(set)) sets.push_back(set);
+  for (const InstructionSetFacts& facts : instruction_sets) {
+    if (runs_here(facts.set)) sets.push_back(facts.set);
   }
   return sets;
 }

@@ -39,10 +39,9 @@ inline std::vector<TestDevice> test_devices() {
     };
     devices.push_back({"cpu_" + set, open_cpu, {DType::f32, DType::bf16}});
   };
-  add_cpu("baseline");
-  if (cpu::runs_here(cpu::InstructionSet::avx2)) add_cpu("avx2");
-  if (cpu::runs_here(cpu::InstructionSet::avx512)) add_cpu("avx512");
-  if (cpu::runs_here(cpu::InstructionSet::avx512_bf16)) add_cpu("avx512_bf16");
+  for (const cpu::InstructionSetFacts& facts : cpu::instruction_sets) {
+    if (cpu::runs_here(facts.set)) add_cpu(facts.option);
+  }
   devices.push_back({"cuda_on_host", open_hosted_cuda_device, {DType::f32, DType::bf16, DType::f16}});
   if (!visible_gpus().empty()) {
     devices.push_back({"cuda", open_gpu, {DType::f32, DType::bf16, DType::f16}});

@@ -1,19 +1,25 @@
 // The vector instructions that the CPU's loops are compiled for, each set once; a device chooses when it is opened.
+// What is known of each set is one table, in the CMakeLists.txt of this folder: an entry there is all that a further
+// set takes.
 #pragma once
 
 #include <string>
 
+#include "device/cpu/instruction_sets/known_sets.hpp"
+
 namespace lockstep::cpu {
 
-enum class InstructionSet { baseline, avx2, avx512, avx512_bf16 };
+constexpr const InstructionSetFacts& facts_of(InstructionSet set) {
+  return instruction_sets[static_cast<std::size_t>(set)];
+}
 
 bool runs_here(InstructionSet set);
 InstructionSet widest_instruction_set();  // that this processor runs and this build has loops for
-const char* name_of(InstructionSet set);  // "AVX2"
+constexpr const char* name_of(InstructionSet set) { return facts_of(set).name; }  // "AVX2"
 // Channels a block of a feature map: what a vector holds of fp32.
-constexpr int lanes_of(InstructionSet set) { return set >= InstructionSet::avx512 ? 16 : 8; }
+constexpr int lanes_of(InstructionSet set) { return facts_of(set).lanes; }
 // Whether it multiplies pairs of bf16 faster than fp32.
-constexpr bool multiplies_bf16(InstructionSet set) { return set == InstructionSet::avx512_bf16; }
+constexpr bool multiplies_bf16(InstructionSet set) { return facts_of(set).multiplies_pairs; }
 
 // By its option: auto (the widest), avx512_bf16, avx512, avx2 or baseline. Throws Error(usage) where the processor does
 // not run it. `runs` tells what it runs.

@@ -1,4 +1,4 @@
-// The table of one instruction set. Included last inside its namespace.
+// The tables of one instruction set. Included last inside its namespace.
 
 template <typename Storage>
 constexpr VectorLoops table = {
@@ -19,4 +19,4 @@ constexpr VectorLoops table = {
     .pack = pack<Storage>,
 };
 
-const VectorLoops& loops(DType storage) { return storage == DType::bf16 ? table<Bf16> : table<F32>; }
+constexpr VectorTables tables = {table<F32>, table<Bf16>};

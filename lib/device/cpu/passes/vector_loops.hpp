@@ -5,6 +5,7 @@
 // over threads in a way that depends on the shape alone. Sums over pixels are fp32 over short runs and double beyond.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "device/cpu/instruction_sets/instruction_set.hpp"
@@ -82,7 +83,16 @@ struct VectorLoops {
                std::int64_t channel_stride, void* x);
 };
 
-// `storage` f32 or bf16.
-const VectorLoops& vector_loops(InstructionSet set, DType storage);
+// Tables for both types that feature maps are stored in.
+template <typename Loops>
+struct ByStorage {
+  const Loops& of(DType storage) const {
+    assert(storage == DType::f32 || storage == DType::bf16);
+    return storage == DType::bf16 ? bf16 : f32;
+  }
+
+  Loops f32, bf16;
+};
+using VectorTables = ByStorage<VectorLoops>;
 
 }  // namespace lockstep::cpu

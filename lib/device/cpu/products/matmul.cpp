@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "device/cpu/conv/direct/direct_geometry.hpp"
+#include "device/cpu/instruction_sets/loops.hpp"
 #include "device/cpu/threads/parallel.hpp"
 
 namespace lockstep::cpu {
@@ -39,7 +40,7 @@ struct Matmul::Panels {
   std::int64_t groups;  // of whole panels that a tile takes at once
 };
 
-Matmul::Matmul(const CpuContext& context, InstructionSet set) : context_(context), loops_(product_loops(set)) {
+Matmul::Matmul(const CpuContext& context, InstructionSet set) : context_(context), loops_(loops_of(set).products) {
   assert(loops_.lanes == context.lanes);
 }
 

@@ -78,6 +78,4 @@ struct ProductLoops {
   void (*transpose)(const float* matrix, std::int64_t stride, std::int64_t rows, float* transposed);
 };
 
-const ProductLoops& product_loops(InstructionSet set);
-
 }  // namespace lockstep::cpu

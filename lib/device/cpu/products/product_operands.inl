@@ -1,5 +1,5 @@
 // Bringing operands into the form that products read, and results out of it. Included inside a namespace per
-// instruction set, after loops/norm_vectors.inl.
+// instruction set, after norm_vectors.inl.
 
 inline Floats normalised(Floats value, const BlockNorm& norm) {
   const Floats z = NormVectors(norm.rows).forward(value);

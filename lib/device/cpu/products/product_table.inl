@@ -1,6 +1,6 @@
 // The table of one instruction set. Included last inside its namespace.
 
-constexpr ProductLoops product_table = {
+constexpr ProductLoops tables = {
     .lanes = lanes,
     .most_vectors = most_vectors,
     .products = products,
@@ -14,5 +14,3 @@ constexpr ProductLoops product_table = {
     .narrow = narrow,
     .transpose = transpose,
 };
-
-const ProductLoops& product_loops() { return product_table; }

@@ -1,5 +1,7 @@
-// Tiles of sums of products. Included inside a namespace per instruction set, after loops/vectors.inl and a definition
-// of add_pair, with most_vectors, and tile_rows: how many rows of 1, 2, ... vectors the registers hold.
+// Tiles of sums of products. Included inside a namespace per instruction set, after vectors.inl and a definition of
+// add_pair, with tile_rows: how many rows of 1, 2, ... vectors the registers hold.
+
+constexpr int most_vectors = sizeof tile_rows / sizeof tile_rows[0] - 1;
 
 // What a word of 32 bits holds.
 struct OneFloat {
@@ -73,7 +75,7 @@ void multiply_tiles(const Products& call, std::int64_t first, std::int64_t tiles
 // Tiles of nearly equal size: a small one at the end would wait for its own additions.
 template <typename Word, int vectors>
 void multiply(const Products& call) {
-  constexpr std::int64_t most = tile_rows[vectors - 1];
+  constexpr int most = tile_rows[vectors];
   const std::int64_t tiles = (call.rows + most - 1) / most;
   if (tiles == 0) return;
   const std::int64_t rows_each = call.rows / tiles;

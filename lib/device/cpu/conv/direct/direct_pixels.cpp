@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "device/cpu/instruction_sets/loops.hpp"
 #include "device/cpu/threads/parallel.hpp"
 
 namespace lockstep::cpu {
@@ -55,7 +56,7 @@ struct DirectPixels::Group {
 DirectPixels::DirectPixels(const ConvProblem& problem, const KernelTarget& target)
     : problem_(problem),
       target_(target),
-      loops_(product_loops(target.set)),
+      loops_(loops_of(target.set).products),
       source_(source_operand(problem, target, loops_.lanes)),
       result_(is_forward(problem) ? output_operand(problem, loops_.lanes) : input_operand(problem, loops_.lanes)),
       weights_(problem, target, source_),
@@ -207,7 +208,7 @@ void DirectPixels::finish(const Job& job, const Group& group) const {
         job.call.sums != nullptr ? band_sums_.of(job.scratch + scratch_.band_sums, group.band, block) : nullptr;
     if (sums != nullptr && is_forward(problem_)) {
       constexpr std::array<float, 16> no_shift{};
-      vector_loops(target_.set, DType::f32).moments(values, {band.images, pixels, image_stride}, no_shift.data(), sums);
+      loops_of(target_.set).vectors.f32.moments(values, {band.images, pixels, image_stride}, no_shift.data(), sums);
     }
     for (std::int64_t image = 0; rounds() && image < band.images; ++image) {
       std::byte* const to = y + image * result_.image() * size_of(result_.dtype);
@@ -224,7 +225,8 @@ void DirectPixels::close_gate(const Job& job, const Band& band, std::int64_t blo
   const Planes planes{band.images, band.rows * result_.width, result_.image()};
   const Gate gate = norm.activation == Activation::relu ? Gate::from_x : Gate::open;
   std::byte* const dx = job.call.operands[2] + place;
-  vector_loops(target_.set, result_.dtype)
+  loops_of(target_.set)
+      .vectors.of(result_.dtype)
       .norm_sums(job.call.gate_x + place, nullptr, dx, planes, norm.rows, gate, dx, sums);
 }
 

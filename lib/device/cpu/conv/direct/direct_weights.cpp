@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "device/cpu/instruction_sets/loops.hpp"
 #include "device/cpu/threads/parallel.hpp"
 
 namespace lockstep::cpu {
@@ -35,7 +36,7 @@ struct DirectWeights::Range {
 DirectWeights::DirectWeights(const ConvProblem& problem, const KernelTarget& target)
     : problem_(problem),
       target_(target),
-      loops_(product_loops(target.set)),
+      loops_(loops_of(target.set).products),
       weights_(problem.conv, static_cast<int>(loops_.lanes)),
       x_(input_operand(problem, loops_.lanes)),
       dy_(output_operand(problem, loops_.lanes)),

@@ -2,13 +2,14 @@
 
 #include <array>
 
+#include "device/cpu/instruction_sets/loops.hpp"
 #include "device/cpu/threads/parallel.hpp"
 
 namespace lockstep::cpu {
 
 PixelWeights::PixelWeights(const ConvProblem& problem, const KernelTarget& target, const Operand& source)
     : target_(target),
-      loops_(product_loops(target.set)),
+      loops_(loops_of(target.set).products),
       places_(problem.conv, static_cast<int>(loops_.lanes)),
       conv_(problem.conv),
       transposes_(problem.direction == Direction::backward_data),

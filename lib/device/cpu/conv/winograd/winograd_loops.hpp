@@ -7,7 +7,7 @@
 //   dweight = Gt [sum over tiles of (Bt x B) * (A dy At)] G
 //
 // Stride 2 goes the same way by 81 points, where direct takes 144 products: a tile of 4x4 outputs reads 9x9 pixels; in
-// backward-data 8x8 pixels of dx read 5x5 of dy. See kernels/winograd_stride2.inl.
+// backward-data 8x8 pixels of dx read 5x5 of dy. See winograd_stride2.inl.
 //
 // Transformed maps    V  [point][channel block][tile][B]          M, of outputs, alike
 // Transformed weights U  [point][panel][input channel][panel's channels]
@@ -123,7 +123,13 @@ struct WinogradLoops {
   void (*multiply_gradient)(const GradientProduct& product);
 };
 
-// `storage` f32 or bf16.
-const WinogradLoops& winograd_loops(InstructionSet set, DType storage, WinogradForm form);
+struct WinogradForms {
+  const WinogradLoops& of(WinogradForm form) const {
+    return form == WinogradForm::stride1 ? stride1 : form == WinogradForm::stride2 ? stride2 : stride2_backward_data;
+  }
+
+  WinogradLoops stride1, stride2, stride2_backward_data;
+};
+using WinogradTables = ByStorage<WinogradForms>;
 
 }  // namespace lockstep::cpu

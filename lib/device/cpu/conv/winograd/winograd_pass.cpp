@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include "device/cpu/instruction_sets/loops.hpp"
+
 namespace lockstep::cpu {
 namespace {
 
@@ -16,7 +18,7 @@ WinogradForm form_of(const ConvProblem& problem) {
 
 WinogradShape::WinogradShape(const ConvProblem& convolution, const KernelTarget& target)
     : problem(convolution),
-      loops(&winograd_loops(target.set, convolution.precision, form_of(convolution))),
+      loops(&loops_of(target.set).winograd.of(convolution.precision).of(form_of(convolution))),
       threads(target.threads) {
   const Conv2d& conv = problem.conv;
   assert(conv.kernel == 3 && problem.input == Layout::features);

@@ -15,14 +15,7 @@ constexpr WinogradLoops winograd_table = {
 };
 
 template <typename Storage>
-const WinogradLoops& table_of(WinogradForm form) {
-  switch (form) {
-    case WinogradForm::stride2:
-      return winograd_table<Stride2, Storage>;
-    case WinogradForm::stride2_backward_data:
-      return winograd_table<Stride2Backward, Storage>;
-    case WinogradForm::stride1:
-      break;
-  }
-  return winograd_table<Stride1, Storage>;
-}
+constexpr WinogradForms forms = {winograd_table<Stride1, Storage>, winograd_table<Stride2, Storage>,
+                                 winograd_table<Stride2Backward, Storage>};
+
+constexpr WinogradTables tables = {forms<F32>, forms<Bf16>};
