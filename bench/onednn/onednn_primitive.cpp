@@ -4,7 +4,8 @@
 
 #include "base/error.hpp"
 #include "device/arena.hpp"
-#include "device/cpu/passes/flat_loops.hpp"
+#include "device/cpu/threads/parallel.hpp"
+#include "device/host_device.hpp"
 
 namespace lockstep::cpu {
 namespace {
@@ -18,6 +19,18 @@ std::int64_t aligned(std::int64_t bytes) {
 std::int64_t bytes_of(const memory::desc& format) { return static_cast<std::int64_t>(format.get_size()); }
 
 memory unbound(const memory::desc& format) { return {format, onednn_runtime().engine, nullptr}; }
+
+void widen(const std::uint16_t* bf16, std::int64_t count, float* values) {
+  parallel_parts(loop_threads(), count, [=](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) values[i] = from_bf16(bf16[i]);
+  });
+}
+
+void narrow(const float* values, std::int64_t count, std::uint16_t* bf16) {
+  parallel_parts(loop_threads(), count, [=](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) bf16[i] = to_bf16(values[i]);
+  });
+}
 
 enum class Use : std::uint8_t { input, output };
 

@@ -36,7 +36,6 @@ class Arena {
   std::int64_t used_bytes() const { return used_bytes_; }
   std::int64_t largest_free_bytes() const;                 // the most that one allocate() can have
   std::int64_t peak_bytes() const { return peak_bytes_; }  // highest end of any block so far
-  bool owns(const std::byte* address) const { return address >= base_ && address < base_ + capacity_; }
 
  private:
   std::byte* base_;

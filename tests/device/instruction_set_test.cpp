@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "device/cpu/cpu_device.hpp"
+#include "device/cpu/instruction_sets/loops.hpp"
 #include "device/device.hpp"
 
 namespace lockstep::cpu {
@@ -55,6 +56,36 @@ TEST(InstructionSetTest, vectors_are_as_wide_with_products_of_bf16_as_without) {
   EXPECT_TRUE(multiplies_bf16(InstructionSet::avx512_bf16));
   EXPECT_FALSE(multiplies_bf16(InstructionSet::avx512));
   EXPECT_TRUE(runs_here(InstructionSet::avx512) || !runs_here(InstructionSet::avx512_bf16));
+}
+
+TEST(InstructionSetTest, all_loops_of_a_set_have_its_lanes) {
+  for (const InstructionSetFacts& facts : instruction_sets) {
+    if (!runs_here(facts.set)) continue;
+    const InstructionSetLoops& loops = loops_of(facts.set);
+    EXPECT_EQ(loops.products.lanes, facts.lanes) << facts.name;
+    for (const DType storage : {DType::f32, DType::bf16}) {
+      EXPECT_EQ(loops.vectors.of(storage).lanes, facts.lanes) << facts.name;
+      EXPECT_EQ(loops.winograd.of(storage).stride1.lanes, facts.lanes) << facts.name;
+    }
+    EXPECT_LE(facts.lanes, most_lanes);
+  }
+}
+
+TEST(InstructionSetTest, each_form_of_winograd_has_a_table_of_its_own) {
+  const WinogradForms& forms = loops_of(InstructionSet::baseline).winograd.f32;
+  EXPECT_EQ(forms.of(WinogradForm::stride1).points, 36);
+  EXPECT_EQ(forms.of(WinogradForm::stride2).points, 81);
+  EXPECT_EQ(forms.of(WinogradForm::stride2).tile_size, 4);
+  EXPECT_EQ(forms.of(WinogradForm::stride2_backward_data).tile_size, 8);
+}
+
+TEST(InstructionSetTest, loops_that_a_set_does_not_compile_are_those_of_the_set_that_it_extends) {
+  if (!runs_here(InstructionSet::avx512_bf16)) GTEST_SKIP() << "this processor has no products of bf16";
+  const InstructionSetLoops& wider = loops_of(InstructionSet::avx512_bf16);
+  const InstructionSetLoops& extended = loops_of(InstructionSet::avx512);
+  EXPECT_EQ(&wider.vectors, &extended.vectors);
+  EXPECT_EQ(&wider.winograd, &extended.winograd);
+  EXPECT_NE(&wider.products, &extended.products);
 }
 
 // Its bits are those of AVX-512, so a checkpoint moves between the two without a warning.

@@ -9,6 +9,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 
 #include "device/arena.hpp"
 #include "device/tensor.hpp"
@@ -32,5 +34,41 @@ struct CpuContext {
 inline Tensor scratch_tensor(Arena& arena, std::int64_t bytes) {
   return {arena.allocate(std::max(bytes, Arena::alignment)), Shape{bytes}, DType::u8, Layout::plain};
 }
+
+// Where each of several users has floats of its own in scratch memory, in bytes.
+struct ScratchPlaces {
+  float* of(std::byte* scratch, std::int64_t user) const {
+    return reinterpret_cast<float*>(scratch + first + user * stride);
+  }
+
+  std::int64_t first, stride;
+};
+
+// Divides such memory: places in it, in bytes, each on a cache line of its own.
+class ScratchPlan {
+ public:
+  std::int64_t take(std::int64_t bytes) {
+    const std::int64_t place = bytes_;
+    bytes_ += whole_lines(bytes);
+    return place;
+  }
+  std::int64_t take_floats(std::int64_t count) { return take(count * std::int64_t{sizeof(float)}); }
+  // So many floats for each of `users`, such as threads.
+  ScratchPlaces take_floats_each(std::int64_t users, std::int64_t count) {
+    const std::int64_t stride = whole_lines(count * std::int64_t{sizeof(float)});
+    return {take(users * stride), stride};
+  }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr std::int64_t whole_lines(std::int64_t bytes) {
+    constexpr std::int64_t line = 64;
+    return (bytes + line - 1) / line * line;
+  }
+
+  std::int64_t bytes_ = 0;
+};
+
+inline float* floats_at(std::byte* scratch, std::int64_t place) { return reinterpret_cast<float*>(scratch + place); }
 
 }  // namespace lockstep::cpu

@@ -2,7 +2,6 @@
 
 #include "device/cpu/layout/cpu_layout.hpp"
 #include "device/cpu/norm/norm.hpp"
-#include "device/cpu/norm/norm_table.hpp"
 
 namespace lockstep::cpu {
 namespace {

@@ -4,8 +4,7 @@
 
 #include "device/cpu/instruction_sets/loops.hpp"
 #include "device/cpu/norm/norm.hpp"
-#include "device/cpu/passes/feature_passes.hpp"
-#include "device/cpu/passes/plain_passes.hpp"
+#include "device/cpu/passes/passes.hpp"
 
 namespace lockstep::cpu {
 

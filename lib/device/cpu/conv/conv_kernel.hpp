@@ -13,6 +13,7 @@
 #include <string>
 
 #include "device/conv_problem.hpp"
+#include "device/cpu/norm/piece_sums.hpp"
 #include "device/cpu/passes/vector_loops.hpp"
 
 namespace lockstep::cpu {
@@ -36,12 +37,6 @@ struct InputNorm {
 inline BlockNorm norm_of(const InputNorm* norm, std::int64_t block, std::int64_t lanes) {
   return norm == nullptr ? BlockNorm{} : norm->of(block, lanes);
 }
-
-// Sums over all pixels for the norm next to an output, for whole blocks of channels.
-struct OutputSums {
-  double* first;   // of y, or of dz
-  double* second;  // of y * y, or of dz * (x - mean)
-};
 
 struct ConvCall {
   std::array<std::byte*, 3> operands{};  // in the order of ConvProblem, the output last

@@ -3,7 +3,8 @@
 #include <cassert>
 
 #include "base/log.hpp"
-#include "device/cpu/conv/direct/direct_operand.hpp"
+#include "device/cpu/conv/direct/direct_pixels.hpp"
+#include "device/cpu/conv/direct/direct_weights.hpp"
 #include "device/cpu/layout/cpu_layout.hpp"
 
 namespace lockstep::cpu {
@@ -17,6 +18,11 @@ ConvProblem problem_of(Direction direction, const Conv2d& conv, const Tensor& x,
 }
 
 }  // namespace
+
+std::unique_ptr<ConvKernel> make_direct(const ConvProblem& problem, const KernelTarget& target) {
+  if (problem.direction == Direction::backward_weight) return std::make_unique<DirectWeights>(problem, target);
+  return std::make_unique<DirectPixels>(problem, target);
+}
 
 std::unique_ptr<ConvKernel> make_kernel(const ConvProblem& problem, const KernelTarget& target) {
   // At stride 2 Winograd saves less than products of bf16 do: see device/cpu/README.md.

@@ -3,6 +3,7 @@
 // set takes.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "device/cpu/instruction_sets/known_sets.hpp"
@@ -18,6 +19,7 @@ InstructionSet widest_instruction_set();  // that this processor runs and this b
 constexpr const char* name_of(InstructionSet set) { return facts_of(set).name; }  // "AVX2"
 // Channels a block of a feature map: what a vector holds of fp32.
 constexpr int lanes_of(InstructionSet set) { return facts_of(set).lanes; }
+constexpr int most_lanes = std::ranges::max(instruction_sets, {}, &InstructionSetFacts::lanes).lanes;
 // Whether it multiplies pairs of bf16 faster than fp32.
 constexpr bool multiplies_bf16(InstructionSet set) { return facts_of(set).multiplies_pairs; }
 

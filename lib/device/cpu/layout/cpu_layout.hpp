@@ -17,6 +17,11 @@ constexpr std::int64_t whole_blocks(std::int64_t channels, std::int64_t lanes) {
   return ceil_div(channels, lanes) * lanes;
 }
 
+// [0, count) in `pieces` nearly equal parts: where part `piece` begins.
+constexpr std::int64_t cut(std::int64_t count, std::int64_t pieces, std::int64_t piece) {
+  return count * piece / pieces;
+}
+
 // Elements of storage, padding included.
 std::int64_t storage_count(const Shape& shape, Layout layout, int lanes);
 std::int64_t storage_count(ParameterKind kind, std::span<const std::int64_t> dims, int lanes);

@@ -42,18 +42,18 @@ struct FeatureMap {
   std::int64_t element_bytes;
 };
 
-// A feature map cut into pieces for threads: each chunk is the same channel block of a few consecutive images.
-struct Chunks {
+// A feature map cut into pieces for threads: each is the same channel block of a few consecutive images.
+struct ImagePieces {
   // 2,048 pixels: 64 to 128 KiB, much more than handing out a piece costs and little enough for many threads.
   static constexpr std::int64_t pixels_wanted = 2048;
 
-  explicit Chunks(const FeatureMap& map)
+  explicit ImagePieces(const FeatureMap& map)
       : images_each(std::clamp<std::int64_t>(pixels_wanted / std::max<std::int64_t>(map.pixels(), 1), 1, map.images)),
         count(ceil_div(map.images, images_each)),
         images(map.images) {}
 
-  std::int64_t first_image(std::int64_t chunk) const { return chunk * images_each; }
-  std::int64_t images_in(std::int64_t chunk) const { return std::min(images_each, images - first_image(chunk)); }
+  std::int64_t first_image(std::int64_t piece) const { return piece * images_each; }
+  std::int64_t images_in(std::int64_t piece) const { return std::min(images_each, images - first_image(piece)); }
 
   std::int64_t images_each;
   std::int64_t count;

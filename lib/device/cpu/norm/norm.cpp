@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "device/cpu/layout/feature_map.hpp"
-#include "device/cpu/norm/channel_sums.hpp"
 #include "device/cpu/threads/parallel.hpp"
 
 namespace lockstep::cpu {
@@ -19,16 +18,16 @@ std::int64_t blocks_together(const FeatureMap& map, std::int64_t maps_read) {
   return std::clamp<std::int64_t>(group_bytes / std::max<std::int64_t>(block_bytes, 1), 1, map.blocks());
 }
 
-// For each group of channel blocks: first(chunk, block) for all, then between(block), then second(chunk, block). Each
+// For each group of channel blocks: first(piece, block) for all, then between(block), then second(piece, block). Each
 // thread comes back to the pieces it had.
 template <typename First, typename Between, typename Second>
 void two_passes(int threads, const FeatureMap& map, std::int64_t together, const First& first, const Between& between,
                 const Second& second) {
-  const Chunks chunks(map);
+  const ImagePieces pieces(map);
   for (std::int64_t group = 0; group < map.blocks(); group += together) {
     const std::int64_t blocks = std::min(together, map.blocks() - group);
     const auto for_each = [&](const auto& pass) {
-      parallel_for(threads, chunks.count * blocks,
+      parallel_for(threads, pieces.count * blocks,
                    [&](std::int64_t item) { pass(item / blocks, group + item % blocks); });
     };
     for_each(first);
@@ -38,11 +37,11 @@ void two_passes(int threads, const FeatureMap& map, std::int64_t together, const
 }
 
 NormTable scratch_table(const Tensor& memory, const FeatureMap& map) {
-  return {memory.as<float>(), map.channels, map.lanes};
+  return {reinterpret_cast<float*>(memory.data()), map.channels, map.lanes};
 }
 
 Tensor table_memory(const CpuContext& context, const FeatureMap& map) {
-  return scratch(context, NormTable::floats_for(map.channels, map.lanes) * size_of(DType::f32));
+  return scratch_tensor(context.arena, NormTable::floats_for(map.channels, map.lanes) * size_of(DType::f32));
 }
 
 // One pass over a feature map by the rows: y = activation(factor * x + offset (+ residual)).
@@ -57,12 +56,12 @@ class Normalise {
         has_residual_(residual),
         activation_(activation),
         y_(y, loops.lanes),
-        chunks_(x_) {}
+        pieces_(x_) {}
 
-  void operator()(std::int64_t chunk, std::int64_t block) const {
-    const std::int64_t image = chunks_.first_image(chunk);
+  void operator()(std::int64_t piece, std::int64_t block) const {
+    const std::int64_t image = pieces_.first_image(piece);
     loops_.normalise(x_.plane(image, block), has_residual_ ? residual_.plane(image, block) : nullptr,
-                     x_.planes(chunks_.images_in(chunk)), table_.of(block), activation_, y_.plane(image, block));
+                     x_.planes(pieces_.images_in(piece)), table_.of(block), activation_, y_.plane(image, block));
   }
 
  private:
@@ -72,7 +71,7 @@ class Normalise {
   bool has_residual_;
   Activation activation_;
   FeatureMap y_;
-  Chunks chunks_;
+  ImagePieces pieces_;
 };
 
 // The moments of every channel, as sums of x minus some value of that channel: a mean far from zero would cancel the
@@ -80,19 +79,23 @@ class Normalise {
 class ChannelMoments {
  public:
   ChannelMoments(const CpuContext& context, const VectorLoops& loops, const FeatureMap& x)
-      : loops_(loops), x_(x), chunks_(x), sums_(context, x, chunks_, 2) {}
+      : loops_(loops),
+        x_(x),
+        pieces_(x),
+        sums_{pieces_.count, x.blocks(), x.lanes},
+        memory_(scratch_tensor(context.arena, sums_.bytes())) {}
 
-  void add_up(std::int64_t chunk, std::int64_t block) const {
+  void add_up(std::int64_t piece, std::int64_t block) const {
     alignas(64) float origin[most_lanes];
     find_origin(block, origin);
-    loops_.moments(x_.plane(chunks_.first_image(chunk), block), x_.planes(chunks_.images_in(chunk)), origin,
-                   sums_.of(block, chunk));
+    loops_.moments(x_.plane(pieces_.first_image(piece), block), x_.planes(pieces_.images_in(piece)), origin,
+                   sums_.of(memory_.data(), piece, block));
   }
   Moments of(std::int64_t block, std::int64_t lane) const {
     alignas(64) float origin[most_lanes];
     find_origin(block, origin);
-    return {sums_.total(block, 0, lane), sums_.total(block, 1, lane), static_cast<double>(origin[lane]),
-            static_cast<double>(x_.images * x_.pixels())};
+    return {sums_.total(memory_.data(), block, 0, lane), sums_.total(memory_.data(), block, 1, lane),
+            static_cast<double>(origin[lane]), static_cast<double>(x_.images * x_.pixels())};
   }
 
  private:
@@ -102,8 +105,9 @@ class ChannelMoments {
 
   const VectorLoops& loops_;
   const FeatureMap& x_;
-  Chunks chunks_;
-  ChannelSums sums_;
+  ImagePieces pieces_;
+  PieceSums sums_;
+  Tensor memory_;
 };
 
 // The two passes of backward. After a residual the first leaves dz in d_residual, and the second takes it from there;
@@ -121,24 +125,27 @@ class Backward {
         dy_(dy, loops.lanes),
         dz_(has_residual_ ? gradients.d_residual : dy, loops.lanes),
         dx_(gradients.dx, loops.lanes),
-        chunks_(x_),
-        sums_(context, x_, chunks_, 2) {}
+        pieces_(x_),
+        sums_{pieces_.count, x_.blocks(), x_.lanes},
+        memory_(scratch_tensor(context.arena, sums_.bytes())) {}
 
-  void add_up(std::int64_t chunk, std::int64_t block) const {
-    const std::int64_t image = chunks_.first_image(chunk);
+  void add_up(std::int64_t piece, std::int64_t block) const {
+    const std::int64_t image = pieces_.first_image(piece);
     const Gate gate = !is_relu_ ? Gate::open : has_residual_ ? Gate::from_y : Gate::from_x;
     const bool writes_dz = has_residual_ && (is_relu_ || dz_.data != dy_.data);
     loops_.norm_sums(x_.plane(image, block), y_.plane(image, block), dy_.plane(image, block),
-                     x_.planes(chunks_.images_in(chunk)), table_.of(block), gate,
-                     writes_dz ? dz_.plane(image, block) : nullptr, sums_.of(block, chunk));
+                     x_.planes(pieces_.images_in(piece)), table_.of(block), gate,
+                     writes_dz ? dz_.plane(image, block) : nullptr, sums_.of(memory_.data(), piece, block));
   }
-  double sum_of_dz(std::int64_t block, std::int64_t lane) const { return sums_.total(block, 0, lane); }
-  double sum_of_dz_x(std::int64_t block, std::int64_t lane) const { return sums_.total(block, 1, lane); }
+  double sum_of_dz(std::int64_t block, std::int64_t lane) const { return sums_.total(memory_.data(), block, 0, lane); }
+  double sum_of_dz_x(std::int64_t block, std::int64_t lane) const {
+    return sums_.total(memory_.data(), block, 1, lane);
+  }
 
-  void find_gradient(std::int64_t chunk, std::int64_t block) const {
-    const std::int64_t image = chunks_.first_image(chunk);
+  void find_gradient(std::int64_t piece, std::int64_t block) const {
+    const std::int64_t image = pieces_.first_image(piece);
     const Gate gate = is_relu_ && !has_residual_ ? Gate::from_x : Gate::open;
-    loops_.norm_gradient(x_.plane(image, block), dz_.plane(image, block), x_.planes(chunks_.images_in(chunk)),
+    loops_.norm_gradient(x_.plane(image, block), dz_.plane(image, block), x_.planes(pieces_.images_in(piece)),
                          table_.of(block), gate, dx_.plane(image, block));
   }
 
@@ -147,17 +154,57 @@ class Backward {
   const NormTable& table_;
   bool has_residual_, is_relu_;
   FeatureMap x_, y_, dy_, dz_, dx_;
-  Chunks chunks_;
-  ChannelSums sums_;
+  ImagePieces pieces_;
+  PieceSums sums_;
+  Tensor memory_;
 };
 
 }  // namespace
+
+void NormTable::clear() const { std::fill_n(memory_, floats_for(channels_, lanes_), 0.0F); }
+
+void NormTable::set_from_batch(std::int64_t channel, const Moments& moments, const BatchNorm& norm) const {
+  const double shifted_mean = moments.sum / moments.count;
+  const double mean = moments.origin + shifted_mean;
+  const double variance = std::max(moments.square / moments.count - shifted_mean * shifted_mean, 0.0);
+  const double unbiased = variance * moments.count / std::max(moments.count - 1, 1.0);
+  const double deviation = std::sqrt(variance + static_cast<double>(norm.weights.epsilon));
+  const auto scale = static_cast<double>(norm.statistics_scale);
+  float& saved_mean = norm.saved.mean.as<float>()[channel];
+  float& saved_inverse = norm.saved.inverse_deviation.as<float>()[channel];
+  saved_mean = static_cast<float>(mean);
+  saved_inverse = static_cast<float>(1 / deviation);
+  put(norm.batch_mean, channel, mean * scale, norm.accumulate);
+  put(norm.batch_variance, channel, unbiased * scale, norm.accumulate);
+  set_forward(channel, norm.weights, saved_mean, saved_inverse);
+}
+
+// Scale and shift as one multiplication and one addition. The same arithmetic wherever the gate is recomputed.
+void NormTable::set_forward(std::int64_t channel, const NormWeights& weights, float mean,
+                            float inverse_deviation) const {
+  const float factor = weights.scale.as<float>()[channel] * inverse_deviation;
+  at(norm_factor, channel) = factor;
+  at(norm_offset, channel) = std::fma(-mean, factor, weights.shift.as<float>()[channel]);
+  at(norm_mean, channel) = mean;
+}
+
+// With u = (x - mean) / deviation: d_shift = sum dz, d_scale = sum dz * u,
+// dx = scale / deviation * (dz - d_shift / count - u * d_scale / count)   (Ioffe and Szegedy 2015).
+void NormTable::set_backward(std::int64_t channel, double sum_dz, double sum_dz_x, double count,
+                             const NormGradient& gradient) const {
+  const double inverse_deviation = gradient.inverse_deviation.as<float>()[channel];
+  const double d_scale = sum_dz_x * inverse_deviation;
+  at(norm_x_factor, channel) = static_cast<float>(-inverse_deviation * d_scale / count);
+  at(norm_mean_dz, channel) = static_cast<float>(sum_dz / count);
+  put(gradient.d_scale, channel, d_scale, gradient.accumulate);
+  put(gradient.d_shift, channel, sum_dz, gradient.accumulate);
+}
 
 void apply_norm(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const NormTable& table,
                 const Tensor& residual, Activation activation, const Tensor& y) {
   const FeatureMap x(x_tensor, loops.lanes);
   const Normalise normalise(loops, table, x_tensor, residual, activation, y);
-  parallel_for(context.threads, Chunks(x).count * x.blocks(),
+  parallel_for(context.threads, ImagePieces(x).count * x.blocks(),
                [&](std::int64_t item) { normalise(item / x.blocks(), item % x.blocks()); });
 }
 
@@ -166,11 +213,11 @@ void apply_norm_gradient(const CpuContext& context, const VectorLoops& loops, co
   const FeatureMap x(x_tensor, loops.lanes);
   const FeatureMap dz(dz_tensor, loops.lanes);
   const FeatureMap dx(dx_tensor, loops.lanes);
-  const Chunks chunks(x);
-  parallel_for(context.threads, chunks.count * x.blocks(), [&](std::int64_t item) {
-    const std::int64_t image = chunks.first_image(item / x.blocks());
+  const ImagePieces pieces(x);
+  parallel_for(context.threads, pieces.count * x.blocks(), [&](std::int64_t item) {
+    const std::int64_t image = pieces.first_image(item / x.blocks());
     const std::int64_t block = item % x.blocks();
-    loops.norm_gradient(x.plane(image, block), dz.plane(image, block), x.planes(chunks.images_in(item / x.blocks())),
+    loops.norm_gradient(x.plane(image, block), dz.plane(image, block), x.planes(pieces.images_in(item / x.blocks())),
                         table.of(block), Gate::open, dx.plane(image, block));
   });
 }
@@ -189,7 +236,7 @@ void norm_forward(const CpuContext& context, const VectorLoops& loops, const Ten
   };
   two_passes(
       context.threads, x, blocks_together(x, 1),
-      [&](std::int64_t chunk, std::int64_t block) { moments.add_up(chunk, block); }, finish_statistics,
+      [&](std::int64_t piece, std::int64_t block) { moments.add_up(piece, block); }, finish_statistics,
       Normalise(loops, table, x_tensor, residual, activation, y));
 }
 
@@ -232,8 +279,8 @@ void norm_backward(const CpuContext& context, const VectorLoops& loops, const Te
   };
   two_passes(
       context.threads, x, blocks_together(x, gradients.d_residual ? 3 : 2),
-      [&](std::int64_t chunk, std::int64_t block) { backward.add_up(chunk, block); }, finish_sums,
-      [&](std::int64_t chunk, std::int64_t block) { backward.find_gradient(chunk, block); });
+      [&](std::int64_t piece, std::int64_t block) { backward.add_up(piece, block); }, finish_sums,
+      [&](std::int64_t piece, std::int64_t block) { backward.find_gradient(piece, block); });
 }
 
 }  // namespace lockstep::cpu

@@ -1,4 +1,4 @@
-// Batch norm and bias. Included inside a namespace per instruction set, after norm_vectors.inl.
+// Batch norm and bias. Included inside a namespace per instruction set, after vectors.inl.
 
 template <typename Storage>
 void moments(const void* x_data, Planes planes, const float* shift, double* sums) {

@@ -1,4 +1,5 @@
-// Vectors of `lanes` channels, by the compiler's vector extension. Included inside a namespace per instruction set.
+// Vectors of `lanes` channels, by the compiler's vector extension, and what all loops do with them. Included first inside
+// the namespace of an instruction set.
 
 using Floats = float __attribute__((vector_size(lanes * 4)));
 using Words = std::uint32_t __attribute__((vector_size(lanes * 4)));
@@ -126,4 +127,58 @@ inline void for_each_vector(Planes planes, Body body) {
     const std::int64_t base = image * planes.stride;
     for (std::int64_t pixel = 0; pixel < planes.pixels; ++pixel) body(base + pixel * lanes);
   }
+}
+
+// The rows of a norm in registers.
+struct NormVectors {
+  explicit NormVectors(const float* rows)
+      : factor(load(rows + norm_factor * lanes)),
+        offset(load(rows + norm_offset * lanes)),
+        mean(load(rows + norm_mean * lanes)),
+        x_factor(load(rows + norm_x_factor * lanes)),
+        mean_dz(load(rows + norm_mean_dz * lanes)) {}
+
+  // One function for forward and for the gate in backward: both round alike.
+  Floats forward(Floats x) const { return x * factor + offset; }
+  Floats backward(Floats x, Floats dz) const { return factor * ((dz - mean_dz) + (x - mean) * x_factor); }
+
+  Floats factor, offset, mean, x_factor, mean_dz;
+};
+
+// Rows i and i + B/2, lane by lane: after as many rounds as B has halvings, rows are columns.
+template <typename Vector>
+inline Vector interleave_low(Vector a, Vector b) {
+  if constexpr (sizeof(Vector) == 8 * sizeof(float)) {
+    return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+  } else {
+    return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  }
+}
+template <typename Vector>
+inline Vector interleave_high(Vector a, Vector b) {
+  if constexpr (sizeof(Vector) == 8 * sizeof(float)) {
+    return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+  } else {
+    return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  }
+}
+
+// transposed[column][row] = matrix[row][column] for B columns and `rows` rows, `stride` floats apart; zero after `rows`.
+inline void transpose(const float* from, std::int64_t stride, std::int64_t rows, float* transposed) {
+  constexpr std::int64_t half = lanes / 2;
+  Floats matrix[lanes];
+  for (std::int64_t row = 0; row < lanes; ++row) matrix[row] = row < rows ? load(from + row * stride) : zero;
+#pragma GCC unroll 4
+  for (std::int64_t round = 1; round < lanes; round *= 2) {
+    Floats next[lanes];
+#pragma GCC unroll 8
+    for (std::int64_t i = 0; i < half; ++i) {
+      next[2 * i] = interleave_low(matrix[i], matrix[i + half]);
+      next[2 * i + 1] = interleave_high(matrix[i], matrix[i + half]);
+    }
+#pragma GCC unroll 16
+    for (std::int64_t i = 0; i < lanes; ++i) matrix[i] = next[i];
+  }
+#pragma GCC unroll 16
+  for (std::int64_t row = 0; row < lanes; ++row) store(matrix[row], transposed + row * lanes);
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
-#include "device/cpu/conv/direct/direct_geometry.hpp"
 #include "device/cpu/instruction_sets/loops.hpp"
+#include "device/cpu/layout/cpu_layout.hpp"
 #include "device/cpu/threads/parallel.hpp"
 
 namespace lockstep::cpu {
@@ -80,13 +80,14 @@ void Matmul::run(const Product& product) const {
   panels.count = ceil_div(n, loops_.lanes);
   panels.whole = n / loops_.lanes;
   panels.groups = ceil_div(panels.whole, loops_.most_vectors);
-  const std::int64_t panel_bytes = line_bytes(panels.count * k * loops_.lanes);
-  const std::int64_t last_bytes = line_bytes(m * loops_.lanes);
-  const std::int64_t offset_bytes = 3 * m * static_cast<std::int64_t>(sizeof(std::int64_t));
-  const Tensor scratch = scratch_tensor(context_.arena, panel_bytes + last_bytes + offset_bytes);
-  panels.values = reinterpret_cast<float*>(scratch.data());
-  panels.last = reinterpret_cast<float*>(scratch.data() + panel_bytes);
-  panels.left_offsets = reinterpret_cast<std::int64_t*>(scratch.data() + panel_bytes + last_bytes);
+  ScratchPlan plan;
+  const std::int64_t values = plan.take_floats(panels.count * k * loops_.lanes);
+  const std::int64_t last = plan.take_floats(m * loops_.lanes);
+  const std::int64_t offsets = plan.take(3 * m * std::int64_t{sizeof(std::int64_t)});
+  const Tensor scratch = scratch_tensor(context_.arena, plan.bytes());
+  panels.values = floats_at(scratch.data(), values);
+  panels.last = floats_at(scratch.data(), last);
+  panels.left_offsets = reinterpret_cast<std::int64_t*>(scratch.data() + offsets);
   panels.out_offsets = panels.left_offsets + m;
   panels.last_offsets = panels.out_offsets + m;
   for (std::int64_t row = 0; row < m; ++row) {

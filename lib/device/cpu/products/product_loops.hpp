@@ -1,8 +1,19 @@
 // The inner loops of direct convolutions and matrix products, once per instruction set, as tables of functions.
 //
-// All of them are one loop: tiles of sums, one row a pixel or a weight, held in registers while left[row] * right runs
-// over the terms. What lies where is the caller's, as lists of offsets. Loops run on one thread; sums are fp32. Terms
-// are fp32 or pairs of bf16, which processors with instructions for them multiply twice as fast; "words" are either.
+// All of them are one loop. A tile of sums, one row a pixel or a weight, stays in registers while its terms pass: of
+// each a value of every row is broadcast, and multiplied by B channels of every vector.
+//
+//                            right       vector 0        vector 1       B floats each, a term's after the one before
+//                                      w0 w1 ... wB    w0 w1 ... wB
+//    left                                    |               |
+//    row 0   x at offset 0 + term  -->  sums[0][0]      sums[0][1]      rows x vectors fill the registers: 4 x 3 of
+//    row 1   x at offset 1 + term  -->  sums[1][0]      sums[1][1]      AVX2's, 6 x 4 of AVX-512's
+//    row 2   x at offset 2 + term  -->  sums[2][0]      sums[2][1]
+//
+// What lies where is the caller's, as lists of offsets: of rows on the left and of the result, and of segments, runs of
+// terms that follow each other on both sides. So kernel sizes, strides and edges are in tables and not in loops. Loops
+// run on one thread; sums are fp32. Terms are fp32 or pairs of bf16, which processors with instructions for them
+// multiply twice as fast; "words" are either.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Bringing operands into the form that products read, and results out of it. Included inside a namespace per
-// instruction set, after norm_vectors.inl.
+// instruction set, after products.inl, which its table names.
 
 inline Floats normalised(Floats value, const BlockNorm& norm) {
   const Floats z = NormVectors(norm.rows).forward(value);
@@ -108,39 +108,17 @@ void narrow(const float* values, std::int64_t vectors, void* y_data) {
   for (std::int64_t i = 0; i < vectors; ++i) store(load(values + i * lanes), y + i * lanes);
 }
 
-// Rows i and i + B/2, lane by lane: after as many rounds as B has halvings, rows are columns.
-template <typename Vector>
-inline Vector interleave_low(Vector a, Vector b) {
-  if constexpr (sizeof(Vector) == 8 * sizeof(float)) {
-    return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-  } else {
-    return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-  }
-}
-template <typename Vector>
-inline Vector interleave_high(Vector a, Vector b) {
-  if constexpr (sizeof(Vector) == 8 * sizeof(float)) {
-    return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
-  } else {
-    return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-  }
-}
-
-void transpose(const float* from, std::int64_t stride, std::int64_t rows, float* transposed) {
-  constexpr std::int64_t half = lanes / 2;
-  Floats matrix[lanes];
-  for (std::int64_t row = 0; row < lanes; ++row) matrix[row] = row < rows ? load(from + row * stride) : zero;
-#pragma GCC unroll 4
-  for (std::int64_t round = 1; round < lanes; round *= 2) {
-    Floats next[lanes];
-#pragma GCC unroll 8
-    for (std::int64_t i = 0; i < half; ++i) {
-      next[2 * i] = interleave_low(matrix[i], matrix[i + half]);
-      next[2 * i + 1] = interleave_high(matrix[i], matrix[i + half]);
-    }
-#pragma GCC unroll 16
-    for (std::int64_t i = 0; i < lanes; ++i) matrix[i] = next[i];
-  }
-#pragma GCC unroll 16
-  for (std::int64_t row = 0; row < lanes; ++row) store(matrix[row], transposed + row * lanes);
-}
+constexpr ProductLoops tables = {
+    .lanes = lanes,
+    .most_vectors = most_vectors,
+    .products = products,
+    .pair_products = pair_products,
+    .pack_f32 = pack_plane<F32, F32>,
+    .pack_bf16 = pack_plane<Bf16, F32>,
+    .pack_channel_pairs = pack_plane<Bf16, Bf16>,
+    .pack_column_pairs = pack_column_pairs,
+    .pair_rows = pair_rows,
+    .pack_image = pack_image,
+    .narrow = narrow,
+    .transpose = transpose,
+};

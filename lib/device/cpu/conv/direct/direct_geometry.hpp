@@ -10,14 +10,6 @@
 
 namespace lockstep::cpu {
 
-// [0, count) in `pieces` nearly equal parts: where part `piece` begins.
-constexpr std::int64_t cut(std::int64_t count, std::int64_t pieces, std::int64_t piece) {
-  return count * piece / pieces;
-}
-
-// Bytes of `floats` floats in whole cache lines.
-constexpr std::int64_t line_bytes(std::int64_t floats) { return ceil_div(floats, 16) * 64; }
-
 // Consecutive rows of one image, or consecutive whole images.
 struct Band {
   std::int64_t first_image, images;

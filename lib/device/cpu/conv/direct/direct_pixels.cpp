@@ -92,10 +92,10 @@ void DirectPixels::make_tables() {
 }
 
 void DirectPixels::place_scratch() {
-  scratch_.band_sums = line_bytes(weights_.prepared_words());
-  scratch_.packed = scratch_.band_sums + band_sums_.bytes();
-  scratch_.values = scratch_.packed + target_.threads * line_bytes(packed_floats_);
-  scratch_.bytes = scratch_.values + target_.threads * line_bytes(values_floats_);
+  prepared_at_ = plan_.take_floats(weights_.prepared_words());
+  band_sums_at_ = plan_.take(band_sums_.bytes());
+  packed_at_ = plan_.take_floats_each(target_.threads, packed_floats_);
+  values_at_ = plan_.take_floats_each(target_.threads, values_floats_);
 }
 
 OperandBand DirectPixels::source_of(const Band& band) const {
@@ -106,7 +106,7 @@ void DirectPixels::run(const ConvCall& call, std::byte* scratch) {
   assert(call.accumulate == Accumulate::overwrite || !(is_forward(problem_) || call.sums != nullptr));
   assert(is_forward(problem_) || (call.gate_x != nullptr) == (call.sums != nullptr));
   const float* const weights = weights_.prepare(reinterpret_cast<const float*>(call.operands[1]), packed_.front(),
-                                                reinterpret_cast<float*>(scratch));
+                                                floats_at(scratch, prepared_at_));
   const bool packs = in_place_.empty() || source_norm(call) != nullptr;
   const Job job{call, weights, scratch, packs, packs ? packed_ : in_place_};
   std::vector<std::int64_t> packed_band(static_cast<std::size_t>(target_.threads), -1);  // that a thread has
@@ -118,7 +118,7 @@ void DirectPixels::run(const ConvCall& call, std::byte* scratch) {
     }
     compute_range(job, thread, band, item % ranges_);
   });
-  if (call.sums != nullptr) band_sums_.add_up(scratch + scratch_.band_sums, *call.sums);
+  if (call.sums != nullptr) band_sums_.add_up(scratch + band_sums_at_, *call.sums);
 }
 
 void DirectPixels::compute_range(const Job& job, int thread, std::int64_t band, std::int64_t range) const {
@@ -156,7 +156,7 @@ void DirectPixels::multiply(const Job& job, const Group& group) const {
     call.right = job.weights + phase.right + group.first_block * phase.right_stride;
     call.right_stride = phase.right_stride;
     std::int64_t first = 0;
-    for (const std::int64_t end : phase.chunk_ends) {
+    for (const std::int64_t end : phase.stage_ends) {
       call.segments = phase.segments.data() + first;
       call.segment_count = end - first;
       call.accumulate = first == 0 ? onto : Accumulate::add;
@@ -205,9 +205,9 @@ void DirectPixels::finish(const Job& job, const Group& group) const {
     const float* const values =
         rounds() ? values_of(job, group.thread) + v * band.images * image_stride : reinterpret_cast<const float*>(y);
     double* const sums =
-        job.call.sums != nullptr ? band_sums_.of(job.scratch + scratch_.band_sums, group.band, block) : nullptr;
+        job.call.sums != nullptr ? band_sums_.of(job.scratch + band_sums_at_, group.band, block) : nullptr;
     if (sums != nullptr && is_forward(problem_)) {
-      constexpr std::array<float, 16> no_shift{};
+      constexpr std::array<float, most_lanes> no_shift{};
       loops_of(target_.set).vectors.f32.moments(values, {band.images, pixels, image_stride}, no_shift.data(), sums);
     }
     for (std::int64_t image = 0; rounds() && image < band.images; ++image) {
@@ -245,12 +245,8 @@ std::byte* DirectPixels::result_at(const Job& job, const Band& band, std::int64_
   return job.call.operands[2] + place_of(band, block) * size_of(result_.dtype);
 }
 
-float* DirectPixels::packed_of(const Job& job, int thread) const {
-  return reinterpret_cast<float*>(job.scratch + scratch_.packed + thread * line_bytes(packed_floats_));
-}
+float* DirectPixels::packed_of(const Job& job, int thread) const { return packed_at_.of(job.scratch, thread); }
 
-float* DirectPixels::values_of(const Job& job, int thread) const {
-  return reinterpret_cast<float*>(job.scratch + scratch_.values + thread * line_bytes(values_floats_));
-}
+float* DirectPixels::values_of(const Job& job, int thread) const { return values_at_.of(job.scratch, thread); }
 
 }  // namespace lockstep::cpu

@@ -1,5 +1,20 @@
 // Direct convolution whose sums are pixels: forward, and backward-data, which is a forward convolution of dy for each
 // remainder of a pixel's row and column by the stride, with the weights transposed.
+//
+// The result is cut into bands, some rows of one picture or some whole pictures, and its channel blocks into groups, as
+// many as a tile has vectors. A band of the source is copied into the L2 cache with the padding around it, which is
+// where a norm or bf16 is taken off; where there is none of these it is read in place.
+//
+//    source: a channel block              packed band             result: a band of it is rows of tiles,
+//    +-----------------+                  0 0 0 0 0 0 0 0         vectors are a group of its blocks
+//    | . . . . . . .   |                  0 a b c d e f 0         +-----------------+
+//    | a b c d e f .   |  what the band   0 g h i j k l 0  sums   | A B C D E F .   |
+//    | g h i j k l .   |  reads: its own  0 m n o p q r 0  -----> | G H I J K L .   |
+//    | m n o p q r .   |  pixels, and     0 0 0 0 0 0 0 0         | . . . . . . .   |
+//    +-----------------+  taps around     a tap is an offset      +-----------------+
+//
+// A pixel's terms are the channels of each source block under each tap: pixel_tables.hpp lists where they lie. An item
+// of work is a range of groups in a band; no sum is shared between items, but sums for a norm, which have their piece.
 #pragma once
 
 #include <vector>
@@ -7,8 +22,8 @@
 #include "device/cpu/conv/conv_kernel.hpp"
 #include "device/cpu/conv/direct/direct_operand.hpp"
 #include "device/cpu/conv/direct/pixel_tables.hpp"
-#include "device/cpu/conv/direct/pixel_weights.hpp"
-#include "device/cpu/conv/output_sums.hpp"
+#include "device/cpu/cpu_context.hpp"
+#include "device/cpu/norm/piece_sums.hpp"
 
 namespace lockstep::cpu {
 
@@ -16,7 +31,7 @@ class DirectPixels final : public ConvKernel {
  public:
   DirectPixels(const ConvProblem& problem, const KernelTarget& target);
 
-  std::int64_t scratch_bytes() const override { return scratch_.bytes; }
+  std::int64_t scratch_bytes() const override { return plan_.bytes(); }
   std::string name() const override { return pairs() ? "direct, bf16 products" : "direct"; }
   void run(const ConvCall& call, std::byte* scratch) override;
 
@@ -24,9 +39,6 @@ class DirectPixels final : public ConvKernel {
   struct Job;                                            // what a call computes from and into
   struct Group;                                          // some blocks of the result in one band
   using Tables = std::vector<std::vector<PhaseTables>>;  // for bands as large as the first, as the last
-  struct Scratch {
-    std::int64_t band_sums, packed, values, bytes;  // where parts begin, after prepared weights
-  };
 
   void make_tables();
   void place_scratch();
@@ -63,7 +75,11 @@ class DirectPixels final : public ConvKernel {
   Tables in_place_;                 // empty where the source can only be read packed
   Tables packed_;
   bool has_untouched_pixels_ = false;
-  Scratch scratch_{};
+  ScratchPlan plan_;
+  std::int64_t prepared_at_ = 0;   // where weights,
+  std::int64_t band_sums_at_ = 0;  // sums of bands,
+  ScratchPlaces packed_at_{};      // and, of each thread, packed pixels
+  ScratchPlaces values_at_{};      // and values that are still to be rounded lie in scratch memory
 };
 
 }  // namespace lockstep::cpu

@@ -22,8 +22,8 @@ std::int64_t band_pixels(const ProductLoops& loops, DType term) {
 struct DirectWeights::Job {
   const ConvCall& call;
   std::byte* scratch;
-  float* sums;  // of the first piece; the others follow
-  bool packs;   // x is read packed
+  bool sums_in_place;  // in dweight
+  bool packs;          // x is read packed
   const std::vector<WeightTables>& tables;
 };
 
@@ -50,9 +50,9 @@ DirectWeights::DirectWeights(const ConvProblem& problem, const KernelTarget& tar
       ranges_(ceil_div(x_.blocks(), range_blocks_)),
       pieces_(std::clamp<std::int64_t>(ceil_div(items_wanted, ranges_), 1, std::ssize(bands_))) {
   make_tables();
-  scratch_.x = pieces_ * line_bytes(weights_.count());
-  scratch_.dy = scratch_.x + target.threads * line_bytes(x_floats_);
-  scratch_.bytes = scratch_.dy + target.threads * line_bytes(dy_floats_);
+  sums_at_ = plan_.take_floats_each(pieces_, weights_.count());
+  x_at_ = plan_.take_floats_each(target.threads, x_floats_);
+  dy_at_ = plan_.take_floats_each(target.threads, dy_floats_);
 }
 
 void DirectWeights::make_tables() {
@@ -131,8 +131,7 @@ void DirectWeights::run(const ConvCall& call, std::byte* scratch) {
   assert(call.sums == nullptr && call.gate_x == nullptr);
   const bool packs = in_place_.empty() || call.x_norm != nullptr;
   const bool sums_in_place = pieces_ == 1 && call.accumulate == Accumulate::overwrite;
-  auto* const sums = reinterpret_cast<float*>(sums_in_place ? call.operands[2] : scratch);
-  const Job job{call, scratch, sums, packs, packs ? packed_ : in_place_};
+  const Job job{call, scratch, sums_in_place, packs, packs ? packed_ : in_place_};
   parallel_pieces(target_.threads, pieces_ * ranges_, [&](int thread, std::int64_t item) {
     compute_range(job, {thread, item / ranges_, item % ranges_});
   });
@@ -182,8 +181,7 @@ void DirectWeights::multiply(const Job& job, const Range& range, const Band& ban
   if (dy_.is_readable()) right = dy_.values_at(job.call.operands[1], dy_of(band));
   call.segments = tables.segments.data();
   call.segment_count = std::ssize(tables.segments);
-  float* const sums = job.sums + range.piece * line_bytes(weights_.count()) / size_of(DType::f32) +
-                      first_block * weights_.window * weights_.matrix();
+  float* const sums = sums_of(job, range.piece) + first_block * weights_.window * weights_.matrix();
   call.out_stride = weights_.out_stride();
   call.out_offsets = tables.out_offsets.data();
   call.rows = std::ssize(tables.left_offsets);
@@ -222,7 +220,7 @@ void DirectWeights::add_pieces(const Job& job) const {
     const std::int64_t last = std::min(first + run, count);
     std::array<float, run> total{};
     for (std::int64_t piece = 0; piece < pieces_; ++piece) {
-      const float* const sums = job.sums + piece * line_bytes(count) / size_of(DType::f32);
+      const float* const sums = sums_of(job, piece);
       for (std::int64_t i = first; i < last; ++i) total[static_cast<std::size_t>(i - first)] += sums[i];
     }
     const bool adds = job.call.accumulate == Accumulate::add;
@@ -233,12 +231,12 @@ void DirectWeights::add_pieces(const Job& job) const {
   });
 }
 
-float* DirectWeights::x_packed(const Job& job, int thread) const {
-  return reinterpret_cast<float*>(job.scratch + scratch_.x + thread * line_bytes(x_floats_));
+float* DirectWeights::sums_of(const Job& job, std::int64_t piece) const {
+  return job.sums_in_place ? reinterpret_cast<float*>(job.call.operands[2]) : sums_at_.of(job.scratch, piece);
 }
 
-float* DirectWeights::dy_packed(const Job& job, int thread) const {
-  return reinterpret_cast<float*>(job.scratch + scratch_.dy + thread * line_bytes(dy_floats_));
-}
+float* DirectWeights::x_packed(const Job& job, int thread) const { return x_at_.of(job.scratch, thread); }
+
+float* DirectWeights::dy_packed(const Job& job, int thread) const { return dy_at_.of(job.scratch, thread); }
 
 }  // namespace lockstep::cpu

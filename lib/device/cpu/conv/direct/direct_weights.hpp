@@ -1,11 +1,19 @@
 // Direct convolution whose sums are weights: backward-weight. Pixels are summed in bands, bands in pieces that are cut
 // by the shape, pieces in their order.
+//
+//    rows of a tile                terms: the pixels of a band              vectors of a tile
+//    input channel c under tap t   left:  x at pixel + t, channel c         blocks of output channels
+//    weights [block][tap][c]       right: dy at the pixel, B channels       weights [out block]
+//
+// An item of work is a range of input blocks in a piece of the bands: it has sums of its own, so a piece's are those of
+// all weights. dy's band for a tile stays in the L1 cache, while the rows under all taps pass by it.
 #pragma once
 
 #include <vector>
 
 #include "device/cpu/conv/conv_kernel.hpp"
 #include "device/cpu/conv/direct/direct_operand.hpp"
+#include "device/cpu/cpu_context.hpp"
 
 namespace lockstep::cpu {
 
@@ -21,16 +29,13 @@ class DirectWeights final : public ConvKernel {
  public:
   DirectWeights(const ConvProblem& problem, const KernelTarget& target);
 
-  std::int64_t scratch_bytes() const override { return scratch_.bytes; }
+  std::int64_t scratch_bytes() const override { return plan_.bytes(); }
   std::string name() const override { return pairs_ ? "direct, bf16 products" : "direct"; }
   void run(const ConvCall& call, std::byte* scratch) override;
 
  private:
   struct Job;    // what a call computes from and into
   struct Range;  // some input blocks in a piece of the bands
-  struct Scratch {
-    std::int64_t x, dy, bytes;  // where packed operands begin, after the sums of pieces
-  };
 
   void make_tables();
   WeightTables tables_of(const Band& band, const OperandBand& read, const PixelStrides& x, std::int64_t advance) const;
@@ -45,6 +50,7 @@ class DirectWeights final : public ConvKernel {
   void multiply(const Job& job, const Range& range, const Band& band, Accumulate accumulate) const;
   void clear_padding(float* sums, std::int64_t range) const;
   void add_pieces(const Job& job) const;
+  float* sums_of(const Job& job, std::int64_t piece) const;
   float* x_packed(const Job& job, int thread) const;
   float* dy_packed(const Job& job, int thread) const;
 
@@ -67,7 +73,9 @@ class DirectWeights final : public ConvKernel {
   std::vector<WeightTables> packed_;
   std::int64_t x_floats_ = 0;   // packed, of the largest band
   std::int64_t dy_floats_ = 0;  // where dy can only be read packed
-  Scratch scratch_{};
+  ScratchPlan plan_;
+  ScratchPlaces sums_at_{};         // of each piece
+  ScratchPlaces x_at_{}, dy_at_{};  // packed, of each thread
 };
 
 }  // namespace lockstep::cpu

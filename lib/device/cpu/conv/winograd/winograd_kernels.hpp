@@ -1,11 +1,15 @@
-// The Winograd kernels that make_winograd chooses from, each with the cut that it is given.
+// The Winograd kernels that make_winograd chooses from, each with the cut that it is given, and what they share: their
+// passes over a map, and how work is divided.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "device/cpu/conv/conv_kernel.hpp"
 #include "device/cpu/conv/winograd/winograd_loops.hpp"
+#include "device/cpu/cpu_context.hpp"
+#include "device/cpu/layout/cpu_layout.hpp"
 
 namespace lockstep::cpu {
 
@@ -29,6 +33,44 @@ struct WinogradShape {
  private:
   std::int64_t plane_bytes(const TileGrid& grid) const;  // of one channel block
 };
+
+// Tiles of one map become tiles of another: forward from x to y, backward_data from dy to dx, by weights turned round.
+struct WinogradPass {
+  explicit WinogradPass(const WinogradShape& shape);
+
+  // Of the weights as they are stored, those between two blocks of the maps.
+  const float* weights(const std::byte* stored, std::int64_t in_block, std::int64_t out_block) const;
+  // What is applied to a channel block of the map that is read.
+  BlockNorm input(const ConvCall& call, std::int64_t block) const {
+    return order == WeightOrder::stored ? call.norm_of(block, loops->lanes) : BlockNorm{};
+  }
+  // What becomes of a channel block of the map that is written. `sums`: [2][lanes] that are added to, or null.
+  BlockOutput output(const ConvCall& call, std::int64_t block, const BlockSums& sums) const;
+
+  const WinogradLoops* loops;
+  int threads;
+  std::int64_t tiles;
+  std::int64_t in_blocks, out_blocks;  // of the maps that are read and written
+  TileGrid from, to;
+  std::int64_t from_plane_bytes, to_plane_bytes;
+  WeightOrder order;
+};
+
+// Floats from one point to the next where each has `count`: a cache line more, see winograd_loops.hpp.
+constexpr std::int64_t padded(std::int64_t count) { return count + 16; }
+
+// A panel of channel blocks: see winograd_loops.hpp.
+struct Panel {
+  std::int64_t first, width;
+};
+
+inline std::vector<Panel> panels_of(std::int64_t blocks, std::int64_t widest) {
+  std::vector<Panel> panels;
+  for (std::int64_t first = 0; first < blocks; first += panels.back().width) {
+    panels.push_back({first, panel_width(blocks - first, widest)});
+  }
+  return panels;
+}
 
 // All weights are transformed once; then so many tiles at a time go from x to y, by one thread.
 std::unique_ptr<ConvKernel> make_winograd_by_tiles(const WinogradShape& shape, std::int64_t tiles_at_once);

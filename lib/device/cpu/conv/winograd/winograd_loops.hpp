@@ -6,8 +6,16 @@
 //   y = At [sum over input channels of (G w Gt) * (Bt x B)] A
 //   dweight = Gt [sum over tiles of (Bt x B) * (A dy At)] G
 //
+//     x: windows of neighbours            V: a matrix a point                 M                   y: tiles
+//     overlap by two pixels                                                                       do not overlap
+//    +-----------+---+                    point 0   tiles x in      * U    tiles x out            +-------+-------+
+//    | 6 x 6     |   |  transform_windows point 1   tiles x in      * U    tiles x out  transform | 4 x 4 | 4 x 4 |
+//    |       +---+---+  ----------------> ...                                           --------> |       |       |
+//    |       |   |   |                    point 35  tiles x in      * U    tiles x out  _outputs  +-------+-------+
+//    +-------+---+---+                              U: in x out, the weights at that point
+//
 // Stride 2 goes the same way by 81 points, where direct takes 144 products: a tile of 4x4 outputs reads 9x9 pixels; in
-// backward-data 8x8 pixels of dx read 5x5 of dy. See winograd_stride2.inl.
+// backward-data 8x8 pixels of dx read 5x5 of dy. See winograd_transforms.inl.
 //
 // Transformed maps    V  [point][channel block][tile][B]          M, of outputs, alike
 // Transformed weights U  [point][panel][input channel][panel's channels]

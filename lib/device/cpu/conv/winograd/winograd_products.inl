@@ -1,5 +1,8 @@
-// Products of transformed tiles. Included inside a namespace per instruction set, after vectors.inl, with the register
-// tiles of that set: product_rows[w] and gradient_rows[w] rows for a panel w blocks wide.
+// Products of transformed tiles, and the tables of all Winograd loops. Included inside a namespace per instruction set,
+// after winograd_tiles.inl, with the register tiles of that set: product_rows[w] and gradient_rows[w] rows for a panel w
+// blocks wide.
+
+namespace {
 
 // A vector that the set has, of which a block takes one or two: wider ones the compiler keeps in memory.
 using Register = float __attribute__((vector_size(register_lanes * 4)));
@@ -133,3 +136,25 @@ inline void multiply_gradient(const GradientProduct& product) {
     }
   }
 }
+
+template <typename Form, typename Storage>
+constexpr WinogradLoops winograd_table = {
+    .lanes = lanes,
+    .points = std::int64_t{Form::Window::to} * Form::Window::to,
+    .tile_size = Form::Output::to,
+    .transform_windows = transform_windows<Form, Storage>,
+    .transform_gradient = transform_gradient<Form, Storage>,
+    .transform_outputs = transform_outputs<Form, Storage>,
+    .transform_weights = transform_weights<Form>,
+    .finish_gradient = finish_gradient<Form>,
+    .multiply = multiply,
+    .multiply_gradient = multiply_gradient,
+};
+
+template <typename Storage>
+constexpr WinogradForms forms = {winograd_table<Stride1, Storage>, winograd_table<Stride2, Storage>,
+                                 winograd_table<Stride2Backward, Storage>};
+
+constexpr WinogradTables tables = {forms<F32>, forms<Bf16>};
+
+}  // namespace

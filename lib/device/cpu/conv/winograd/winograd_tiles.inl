@@ -1,4 +1,7 @@
-// From feature maps to points and back. Included inside a namespace per instruction set, after winograd_stride2.inl.
+// Feature maps and weights to points and back. Included inside a namespace per instruction set, after
+// winograd_transforms.inl.
+
+namespace {
 
 // Walks over the tiles of a range.
 struct TileWalk {
@@ -231,3 +234,44 @@ void transform_outputs(const TileGrid& grid, TileRange range, const PointVectors
     output_tiles<Output, Storage>(grid, range, m, y, AsComputed());
   }
 }
+
+// Weights to points, and their gradients back.
+template <typename Form>
+void transform_weights(const float* weights, WeightOrder order, const PointVectors& u) {
+  constexpr std::int64_t block = lanes * lanes;
+  float turned[taps * block];
+  if (order == WeightOrder::turned) {
+    for (std::int64_t tap = 0; tap < taps; ++tap) transpose(weights + tap * block, lanes, lanes, turned + (taps - 1 - tap) * block);
+    weights = turned;
+  }
+  for (std::int64_t row = 0; row < lanes; ++row) {
+    const float* values = weights + row * lanes;
+    to_points<typename Form::Weight>(
+        0, 3, [=](int r, int c) { return load(values + (r * 3 + c) * block); }, u.data + row * u.vector_stride,
+        u.point_stride);
+  }
+}
+
+template <typename Form>
+void finish_gradient(const PointVectors& d, std::int64_t pieces, std::int64_t piece_stride, float* dweights,
+                     Accumulate accumulate) {
+  constexpr std::int64_t block = lanes * lanes;
+  for (std::int64_t row = 0; row < lanes; ++row) {
+    const float* sums = d.data + row * d.vector_stride;
+    const auto total = [&](int point) {
+      const float* at = sums + point * d.point_stride;
+      Floats sum = load(at);
+      for (std::int64_t piece = 1; piece < pieces; ++piece) sum += load(at + piece * piece_stride);
+      return sum;
+    };
+    from_points<typename Form::WeightGradient>(total, [&](int r, const Floats(&values)[3]) {
+#pragma GCC unroll 3
+      for (int c = 0; c < 3; ++c) {
+        float* to = dweights + (r * 3 + c) * block + row * lanes;
+        store(accumulate == Accumulate::add ? load(to) + values[c] : values[c], to);
+      }
+    });
+  }
+}
+
+}  // namespace

@@ -1,4 +1,4 @@
-#include "device/cpu/conv/winograd/winograd_pass.hpp"
+#include "device/cpu/conv/winograd/winograd_kernels.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -1,4 +1,5 @@
-// Bias, pooling, reshaping and addition over blocked feature maps. The operations of Ops by the same names.
+// Bias, pooling, reshaping and addition over blocked feature maps; bias and loss over plain [n, c] tensors, fp32. The
+// operations of Ops by the same names.
 #pragma once
 
 #include "device/cpu/cpu_context.hpp"
@@ -26,5 +27,13 @@ void subsample_forward(const CpuContext& context, const VectorLoops& loops, std:
 void subsample_backward(const CpuContext& context, const VectorLoops& loops, std::int64_t stride, const Tensor& dy,
                         const Tensor& dx);
 void add(const CpuContext& context, const VectorLoops& loops, const Tensor& other, const Tensor& sum);
+
+// Over plain tensors.
+void plain_bias_forward(const Tensor& x, const Tensor& bias, Activation activation, const Tensor& y);
+void plain_bias_backward(const CpuContext& context, const Tensor& y, const Tensor& dy, Activation activation,
+                         const Tensor& dx, const Tensor& d_bias, Accumulate accumulate);
+
+void softmax_cross_entropy(const CpuContext& context, const Tensor& logits, const Tensor& labels, float smoothing,
+                           float scale, const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate);
 
 }  // namespace lockstep::cpu

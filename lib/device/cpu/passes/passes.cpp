@@ -1,9 +1,12 @@
-#include "device/cpu/passes/feature_passes.hpp"
+#include "device/cpu/passes/passes.hpp"
 
+#include <algorithm>
+#include <cassert>
+#include <cmath>
 #include <cstring>
 
 #include "device/cpu/layout/feature_map.hpp"
-#include "device/cpu/norm/channel_sums.hpp"
+#include "device/cpu/norm/piece_sums.hpp"
 #include "device/cpu/threads/parallel.hpp"
 
 namespace lockstep::cpu {
@@ -19,6 +22,36 @@ void for_each_plane(const CpuContext& context, const FeatureMap& map, const Body
 PoolPlane pool_plane(const Pool2d& pool, const FeatureMap& x, const FeatureMap& y) {
   assert(y.height == pool.out_size(x.height) && y.width == pool.out_size(x.width));
   return {pool, x.height, x.width, y.height, y.width};
+}
+
+Tensor doubles(const CpuContext& context, std::int64_t count) {
+  return scratch_tensor(context.arena, count * std::int64_t{sizeof(double)});
+}
+
+double loss_scale_of(const LogitsGradient& gradient) {
+  return gradient.loss_scale ? static_cast<double>(*gradient.loss_scale.as<float>()) : 1.0;
+}
+
+// Loss and gradient of one sample; `d_logits` may be null.
+double sample_loss(const float* logits, std::int64_t classes, std::int64_t label, double smoothing, double scale,
+                   float* d_logits) {
+  const double largest = *std::max_element(logits, logits + classes);
+  double exponentials = 0;
+  double sum = 0;
+  for (std::int64_t c = 0; c < classes; ++c) {
+    exponentials += std::exp(static_cast<double>(logits[c]) - largest);
+    sum += static_cast<double>(logits[c]);
+  }
+  const double log_sum = largest + std::log(exponentials);
+  const double spread = smoothing / static_cast<double>(classes);
+  if (d_logits != nullptr) {
+    for (std::int64_t c = 0; c < classes; ++c) {
+      const double target = spread + (c == label ? 1 - smoothing : 0);
+      d_logits[c] = static_cast<float>(scale * (std::exp(static_cast<double>(logits[c]) - log_sum) - target));
+    }
+  }
+  // - sum of target * log softmax; the targets add to 1.
+  return log_sum - (1 - smoothing) * static_cast<double>(logits[label]) - spread * sum;
 }
 
 }  // namespace
@@ -43,17 +76,19 @@ void bias_backward(const CpuContext& context, const VectorLoops& loops, const Te
   const FeatureMap y(activation == Activation::relu ? y_tensor : dy_tensor, loops.lanes);
   const FeatureMap dy(dy_tensor, loops.lanes);
   const FeatureMap dx(dx_tensor, loops.lanes);
-  const Chunks chunks(dy);
-  const ChannelSums sums(context, dy, chunks, 1);
-  parallel_for(context.threads, chunks.count * dy.blocks(), [&](std::int64_t item) {
+  const ImagePieces pieces(dy);
+  const PieceSums sums{pieces.count, dy.blocks(), loops.lanes, 1};
+  const Tensor memory = scratch_tensor(context.arena, sums.bytes());
+  parallel_for(context.threads, pieces.count * dy.blocks(), [&](std::int64_t item) {
     const std::int64_t block = item % dy.blocks();
-    const std::int64_t chunk = item / dy.blocks();
-    const std::int64_t image = chunks.first_image(chunk);
-    loops.bias_gradient(y.plane(image, block), dy.plane(image, block), dy.planes(chunks.images_in(chunk)), activation,
-                        dx.plane(image, block), sums.of(block, chunk));
+    const std::int64_t piece = item / dy.blocks();
+    const std::int64_t image = pieces.first_image(piece);
+    loops.bias_gradient(y.plane(image, block), dy.plane(image, block), dy.planes(pieces.images_in(piece)), activation,
+                        dx.plane(image, block), sums.of(memory.data(), piece, block));
   });
   for (std::int64_t channel = 0; channel < dy.channels; ++channel) {
-    sums.put_total(channel, 0, 1, d_bias, accumulate);
+    const double total = sums.total(memory.data(), channel / loops.lanes, 0, channel % loops.lanes);
+    put(d_bias, channel, total, accumulate);
   }
 }
 
@@ -154,6 +189,59 @@ void add(const CpuContext& context, const VectorLoops& loops, const Tensor& othe
   for_each_plane(context, sum, [&](std::int64_t image, std::int64_t block) {
     loops.add(other.plane(image, block), sum.pixels(), sum.plane(image, block));
   });
+}
+
+void plain_bias_forward(const Tensor& x, const Tensor& bias, Activation activation, const Tensor& y) {
+  const std::int64_t channels = x.shape()[1];
+  for (std::int64_t i = 0; i < x.shape().count(); ++i) {
+    const float value = x.as<float>()[i] + bias.as<float>()[i % channels];
+    y.as<float>()[i] = activation == Activation::relu && 0 > value ? 0 : value;
+  }
+}
+
+void plain_bias_backward(const CpuContext& context, const Tensor& y, const Tensor& dy, Activation activation,
+                         const Tensor& dx, const Tensor& d_bias, Accumulate accumulate) {
+  const std::int64_t channels = dy.shape()[1];
+  const Tensor memory = doubles(context, channels);
+  auto* sums = reinterpret_cast<double*>(memory.data());
+  std::fill_n(sums, channels, 0.0);
+  for (std::int64_t i = 0; i < dy.shape().count(); ++i) {
+    const bool is_shut = activation == Activation::relu && y.as<float>()[i] <= 0;
+    const float gradient = is_shut ? 0 : dy.as<float>()[i];
+    dx.as<float>()[i] = gradient;
+    sums[i % channels] += static_cast<double>(gradient);
+  }
+  for (std::int64_t channel = 0; channel < channels; ++channel) put(d_bias, channel, sums[channel], accumulate);
+}
+
+void softmax_cross_entropy(const CpuContext& context, const Tensor& logits, const Tensor& labels, float smoothing,
+                           float scale, const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) {
+  const std::int64_t samples = logits.shape()[0];
+  const std::int64_t classes = logits.shape()[1];
+  const Tensor memory = doubles(context, samples);
+  auto* losses = reinterpret_cast<double*>(memory.data());
+  const double gradient_scale = static_cast<double>(scale) * loss_scale_of(gradient);
+  parallel_for(context.threads, samples, [&](std::int64_t sample) {
+    const std::int32_t label = labels.as<std::int32_t>()[sample];
+    assert(label >= -1 && label < classes);
+    float* const d_logits = gradient.d_logits ? gradient.d_logits.as<float>() + sample * classes : nullptr;
+    losses[sample] = 0;
+    if (label >= 0 && label < classes) {
+      losses[sample] = sample_loss(logits.as<float>() + sample * classes, classes, label,
+                                   static_cast<double>(smoothing), gradient_scale, d_logits);
+    } else if (d_logits != nullptr) {
+      std::fill_n(d_logits, classes, 0.0F);
+    }
+  });
+  double loss = 0;
+  std::int64_t correct = 0;
+  for (std::int64_t sample = 0; sample < samples; ++sample) {
+    const float* row = logits.as<float>() + sample * classes;
+    loss += losses[sample];
+    correct += std::max_element(row, row + classes) - row == labels.as<std::int32_t>()[sample] ? 1 : 0;
+  }
+  put(sums.loss, 0, loss * static_cast<double>(scale), accumulate);
+  put(sums.correct, 0, static_cast<double>(correct), accumulate);
 }
 
 }  // namespace lockstep::cpu
