@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "device/cpu/instruction_sets/instruction_set.hpp"
 #include "models/model_zoo.hpp"
 #include "recipe/field_forms.hpp"
 
@@ -27,11 +28,16 @@ constexpr std::array<Choice<DataPlace>, 3> data_places{
 constexpr std::array<Choice<const char*>, 4> reducers{
     {{"auto", "auto"}, {"nccl", "nccl"}, {"mpi", "mpi"}, {"shared", "shared"}}};
 constexpr std::array<Choice<DType>, 2> wires{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
-constexpr std::array<Choice<const char*>, 5> instruction_sets{{{"auto", "auto"},
-                                                               {"avx512_bf16", "avx512_bf16"},
-                                                               {"avx512", "avx512"},
-                                                               {"avx2", "avx2"},
-                                                               {"baseline", "baseline"}}};
+constexpr auto instruction_sets = [] {
+  std::array<Choice<const char*>, cpu::instruction_sets.size() + 1> choices{{{"auto", "auto"}}};
+  std::ranges::transform(
+      cpu::instruction_sets, choices.rbegin(),
+      [](const char* option) -> Choice<const char*> {
+        return {option, option};
+      },
+      &cpu::InstructionSetFacts::option);
+  return choices;
+}();
 constexpr std::array<Choice<bool>, 2> convolutions{{{"auto", false}, {"direct", true}}};
 constexpr std::array<Choice<const char*>, 3> devices{{{"auto", "auto"}, {"cpu", "cpu"}, {"cuda", "cuda"}}};
 
