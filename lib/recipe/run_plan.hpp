@@ -45,7 +45,7 @@ struct RunPlan {
   std::int64_t audit_every = 500;     // steps between two comparisons of the ranks' weights; 0: never
   double hang_timeout_seconds = 300;  // 0: a rank may stand still for ever
   CheckpointPlan checkpoints;
-  std::optional<double> time_limit_seconds;  // from the moment the training stands
+  std::optional<double> time_limit_seconds;  // from the moment that the Trainer is made
 };
 
 // A training as a user states it.

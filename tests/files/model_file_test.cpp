@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,6 +71,33 @@ class ModelFileTest : public testing::Test {
       (std::string("model_file_") + testing::UnitTest::GetInstance()->current_test_info()->name());
   const std::filesystem::path path_ = folder_ / "model.h5";
 };
+
+// The names in the first column of the table under `heading`.
+std::set<std::string> fields_named_under(const std::string& heading, const std::filesystem::path& page) {
+  std::istringstream text(read_file(page, 1 << 20));
+  std::set<std::string> fields;
+  bool is_there = false;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with('#')) is_there = line == heading;
+    if (!is_there || !line.starts_with("| `")) continue;
+    std::istringstream cell(line.substr(2, line.find('|', 2) - 2));
+    for (std::string before, name; std::getline(cell, before, '`') && std::getline(cell, name, '`');)
+      fields.insert(name);
+  }
+  return fields;
+}
+
+TEST_F(ModelFileTest, its_attributes_are_those_that_the_page_names) {
+  write_model_file(path_, small_model());
+  const Hid<H5Fclose> file = open();
+  std::set<std::string> attributes;
+  const auto note = [](hid_t, const char* name, const H5A_info_t*, void* names) -> herr_t {
+    static_cast<std::set<std::string>*>(names)->insert(name);
+    return 0;
+  };
+  check_h5(H5Aiterate2(file, H5_INDEX_NAME, H5_ITER_INC, nullptr, note, &attributes), "list");
+  EXPECT_EQ(attributes, fields_named_under("## model.h5", LOCKSTEP_FIELDS_PAGE));
+}
 
 TEST_F(ModelFileTest, gives_back_what_was_written) {
   const ModelFile written = small_model();
