@@ -4,6 +4,7 @@
 //   step_bench --model resnet50 --image-size 224 --classes 1000 --batch 256 --first-step
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -18,7 +19,9 @@
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
 #include "models/model_zoo.hpp"
+#include "nn/initialise.hpp"
 #include "process_facts.hpp"
+#include "step/all_reduce.hpp"
 #include "step/noise.hpp"
 #include "step/training_step.hpp"
 #include "step_windows.hpp"
@@ -83,7 +86,7 @@ constexpr double learning_rate = 1e-3;  // small: noise has no pattern to learn,
 struct Timing {
   std::vector<double> step_ms;  // of each window
   double seconds = 0;
-  SyncCost sync;  // of the timed steps
+  ExchangeCost sync;  // of the timed steps
 };
 
 void require_finite(const StepResult& result) {
@@ -95,15 +98,15 @@ Timing time_steps(TrainingStep& step, Loader& loader, const Session& session, st
   constexpr std::int64_t untimed = 3;
   for (std::int64_t index = 0; index < untimed; ++index) require_finite(step.run(loader, index, learning_rate));
   Timing timing;
-  const SyncCost before = step.sync().cost();
+  const ExchangeCost before = step.exchange().cost();
   session.world.barrier();
   const Stopwatch whole;
   timing.step_ms = time_windows(
       steps, session.device().steps_ahead(), [&](std::int64_t index) { step.start(loader, index, learning_rate); },
       [&] { require_finite(step.finish()); }, [&] { return whole.milliseconds(); });
   timing.seconds = whole.seconds();
-  timing.sync.within_backward_ms = step.sync().cost().within_backward_ms - before.within_backward_ms;
-  timing.sync.after_backward_ms = step.sync().cost().after_backward_ms - before.after_backward_ms;
+  timing.sync.within_backward_ms = step.exchange().cost().within_backward_ms - before.within_backward_ms;
+  timing.sync.after_backward_ms = step.exchange().cost().after_backward_ms - before.after_backward_ms;
   return timing;
 }
 
@@ -111,8 +114,12 @@ void bench(Session& session, const StepBenchOptions& options) {
   const Communicator& world = session.world;
   const LoaderShare share{options.batch * world.size(), world.size(), world.rank(), 1};
   const ModelOptions model{options.model, {options.image_size, options.image_size, options.channels}, options.classes};
-  const SgdOptions sgd{.kind = Momentum::nesterov};
-  TrainingStep step(session, model, share, reduce_plan(options.settings.recipe, options.settings.run), sgd, 0.0F, 0);
+  Model own(session.device(), model);
+  const std::unique_ptr<Exchange> exchange = make_all_reduce(
+      session, own.store, reduce_plan(options.settings.recipe, options.settings.run), share.total_parts);
+  const std::unique_ptr<Optimizer> sgd = make_optimizer(own.store, SgdOptions{.kind = Momentum::nesterov});
+  initialise(own.store, 0);
+  TrainingStep step(session, own, *exchange, *sgd, share, 0.0F);
   step.choose_kernels(options.batch);
   NoiseLoader loader(noise_batch(session.device(), model.sample, options.batch, options.classes));
   step.run(loader, 0, learning_rate);
@@ -132,8 +139,8 @@ void bench(Session& session, const StepBenchOptions& options) {
       {"device_memory_bytes", session.device().peak_bytes()},
       {"sync_ms_within_backward", world.max(timing.sync.within_backward_ms) / steps},
       {"sync_ms_after_backward", world.max(timing.sync.after_backward_ms) / steps},
-      {"buckets", step.sync().bucket_count()},
-      {"reducer", step.reducer_description()},
+      {"buckets", step.exchange().bucket_count()},
+      {"reducer", step.exchange().description()},
       {"model", options.model},
       {"image_size", options.image_size},
       {"batch_per_rank", options.batch},

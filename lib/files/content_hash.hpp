@@ -24,7 +24,7 @@ class ContentHash {
 
  private:
   std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state_;
-  nlohmann::json tensors_;
+  nlohmann::json tensors_ = nlohmann::json::object();
 };
 
 }  // namespace lockstep

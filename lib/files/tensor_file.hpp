@@ -30,6 +30,7 @@ inline constexpr std::size_t text_bytes = 4096;  // none of them zero: HDF5 fill
 inline constexpr std::size_t tensors = 1 << 20;
 inline constexpr std::size_t name_bytes = 4095;
 inline constexpr std::size_t dimensions = 4;
+inline constexpr std::size_t root_objects = 64;  // beside tensors of the root
 }  // namespace tensor_file_limits
 
 // Throws Error(usage) where a reader would call the file damaged.
@@ -79,6 +80,8 @@ class TensorFileReader {
   std::vector<T> numbers(const char* name, std::size_t count) const;
   std::vector<std::string> texts(const char* name) const;  // one or more
   std::string long_text(const char* name);
+  // Names of the groups beside the root, in name order. Throws Error(bad_data) if one is a link to elsewhere.
+  std::vector<std::string> groups() const;
   // In name order, one or more. Only data sets of this file's own: a link may point anywhere on this machine.
   std::vector<ParameterStore::Entry> tensors(const char* group);
 
@@ -92,8 +95,9 @@ class TensorFileReader {
   }
   Hid<H5Aclose> attribute(const char* name) const;
   hsize_t attribute_count(hid_t attribute, const char* name) const;
-  Hid<H5Oclose> open_link(hid_t location, const std::string& name, H5I_type_t type, const char* type_words) const;
-  std::string tensor_name(hid_t group, hsize_t index) const;
+  Hid<H5Oclose> open_own(hid_t location, const std::string& name) const;
+  Hid<H5Oclose> open_own(hid_t location, const std::string& name, H5I_type_t type, const char* type_words) const;
+  std::string name_at(hid_t group, hsize_t index) const;
   ParameterStore::Entry read_tensor(hid_t group, hsize_t index);
   std::vector<std::int64_t> read_dims(hid_t dataset, const std::string& name, std::size_t element_bytes) const;
   void check_storage(hid_t dataset, const std::string& name, hsize_t bytes);

@@ -120,21 +120,37 @@ std::vector<std::string> TensorFileReader::texts(const char* name) const {
   return result;
 }
 
-Hid<H5Oclose> TensorFileReader::open_link(hid_t location, const std::string& name, H5I_type_t type,
-                                          const char* type_words) const {
+Hid<H5Oclose> TensorFileReader::open_own(hid_t location, const std::string& name) const {
   H5L_info_t link;
   checked(H5Lget_info(location, name.c_str(), &link, H5P_DEFAULT), "look at an object");
   if (link.type != H5L_TYPE_HARD) damaged(fmt::format("'{}' is a link to elsewhere", name));
-  Hid<H5Oclose> object(checked(H5Oopen(location, name.c_str(), H5P_DEFAULT), "open an object"));
+  return Hid<H5Oclose>(checked(H5Oopen(location, name.c_str(), H5P_DEFAULT), "open an object"));
+}
+
+Hid<H5Oclose> TensorFileReader::open_own(hid_t location, const std::string& name, H5I_type_t type,
+                                         const char* type_words) const {
+  Hid<H5Oclose> object = open_own(location, name);
   if (H5Iget_type(object) != type) damaged(fmt::format("'{}' is not a {}", name, type_words));
   return object;
+}
+
+std::vector<std::string> TensorFileReader::groups() const {
+  H5G_info_t info;
+  checked(H5Gget_info(file_, &info), "list what is in it");
+  if (info.nlinks > limits::root_objects) damaged(fmt::format("it holds {} objects", info.nlinks));
+  std::vector<std::string> names;
+  for (hsize_t index = 0; index < info.nlinks; ++index) {
+    std::string name = name_at(file_, index);
+    if (H5Iget_type(open_own(file_, name)) == H5I_GROUP) names.push_back(std::move(name));
+  }
+  return names;
 }
 
 std::vector<ParameterStore::Entry> TensorFileReader::tensors(const char* group) {
   const bool is_root = group == std::string_view(root_group);
   if (!is_root && H5Lexists(file_, group, H5P_DEFAULT) <= 0) damaged(fmt::format("it has no group '{}'", group));
   const Hid<H5Oclose> opened = is_root ? Hid<H5Oclose>(checked(H5Oopen(file_, group, H5P_DEFAULT), "open the root"))
-                                       : open_link(file_, group, H5I_GROUP, "group");
+                                       : open_own(file_, group, H5I_GROUP, "group");
   H5G_info_t info;
   checked(H5Gget_info(opened, &info), "list the tensors");
   if (info.nlinks < 1 || info.nlinks > limits::tensors) damaged(fmt::format("it holds {} parameters", info.nlinks));
@@ -144,7 +160,7 @@ std::vector<ParameterStore::Entry> TensorFileReader::tensors(const char* group) 
   return entries;
 }
 
-std::string TensorFileReader::tensor_name(hid_t group, hsize_t index) const {
+std::string TensorFileReader::name_at(hid_t group, hsize_t index) const {
   std::array<char, limits::name_bytes + 1> name{};
   const ssize_t length =
       H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, index, name.data(), name.size(), H5P_DEFAULT);
@@ -153,8 +169,8 @@ std::string TensorFileReader::tensor_name(hid_t group, hsize_t index) const {
 }
 
 ParameterStore::Entry TensorFileReader::read_tensor(hid_t group, hsize_t index) {
-  ParameterStore::Entry entry{tensor_name(group, index), {}, {}};
-  const Hid<H5Oclose> object = open_link(group, entry.name, H5I_DATASET, "data set");
+  ParameterStore::Entry entry{name_at(group, index), {}, {}};
+  const Hid<H5Oclose> object = open_own(group, entry.name, H5I_DATASET, "data set");
   const Hid<H5Tclose> type(checked(H5Dget_type(object), "read a tensor's type"));
   if (H5Tequal(type, H5T_IEEE_F32LE) <= 0) damaged(fmt::format("'{}' is not 32-bit floating point", entry.name));
   entry.dims = read_dims(object, entry.name, sizeof(float));
@@ -168,7 +184,7 @@ ParameterStore::Entry TensorFileReader::read_tensor(hid_t group, hsize_t index) 
 
 std::string TensorFileReader::long_text(const char* name) {
   if (H5Lexists(file_, name, H5P_DEFAULT) <= 0) damaged(fmt::format("it has no data set '{}'", name));
-  const Hid<H5Oclose> object = open_link(file_, name, H5I_DATASET, "data set");
+  const Hid<H5Oclose> object = open_own(file_, name, H5I_DATASET, "data set");
   const Hid<H5Tclose> type(checked(H5Dget_type(object), "read a text's type"));
   if (H5Tequal(type, H5T_STD_U8LE) <= 0) damaged(fmt::format("'{}' is not a text in bytes", name));
   const std::vector<std::int64_t> dims = read_dims(object, name, 1);

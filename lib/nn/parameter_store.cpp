@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "device/flat/flat_passes.hpp"
 
 namespace lockstep {
 namespace {
@@ -161,6 +162,11 @@ void ParameterStore::allocate(const Tensor& reduced) {
     const std::vector<float> values(static_cast<std::size_t>(statistic.channels), statistic.initial);
     device_.store(ParameterKind::channel_vector, dims, values, statistic.running);
   }
+}
+
+void ParameterStore::move_statistics(const StepRecord& record) {
+  constexpr float momentum = 0.1F;  // PyTorch's default for batch norm
+  device_.flat().average(batch_statistics(), momentum, running_, record);
 }
 
 std::vector<ParameterStore::Entry> ParameterStore::entries() const {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "device/device.hpp"
+#include "device/flat/step_record.hpp"
 #include "device/tensor.hpp"
 
 namespace lockstep {
@@ -101,6 +102,10 @@ class ParameterStore {
   Tensor batch_statistics() const { return reduced_.slice(gradient_count(), statistics_count()); }
   Tensor tail() const { return reduced_.slice(gradient_count() + statistics_count(), tail_count); }
   Tensor tail(Tail slot) const { return reduced_.slice(gradient_count() + statistics_count() + slot, 1); }
+
+  // Moves the running statistics a tenth of the way to this step's, unless the verdict in `record` is another than
+  // `applied`. Stream-ordered.
+  void move_statistics(const StepRecord& record);
 
   using Entry = NamedValues;
   std::vector<Entry> entries() const;  // in name order

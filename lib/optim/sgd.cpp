@@ -1,12 +1,12 @@
 #include "optim/sgd.hpp"
 
 #include <algorithm>
-#include <cassert>
+
+#include "device/flat/flat_passes.hpp"
+#include "optim/optimizer.hpp"
 
 namespace lockstep {
 namespace {
-
-constexpr float statistics_momentum = 0.1F;  // PyTorch's default for batch norm
 
 bool decays(const Parameter& parameter, DecayScope scope) {
   return scope == DecayScope::all || parameter.role == ParameterRole::weight;
@@ -28,18 +28,25 @@ std::vector<DecayRun> decay_runs(const ParameterStore& store, const SgdOptions& 
   return runs;
 }
 
+class Sgd final : public Optimizer {
+ public:
+  Sgd(ParameterStore& store, const SgdOptions& options)
+      : velocity_(store.device().make_lasting(store.gradient_count(), DType::f32)),
+        update_(store.device().flat().make_update(SgdRule{options.momentum, options.kind}, decay_runs(store, options),
+                                                  {store.gradients(), store.values(), {velocity_}})) {}
+
+  void step(const StepRecord& record) override { update_->run(record); }
+  std::vector<StateArray> state() const override { return {{"velocity", velocity_}}; }
+
+ private:
+  Tensor velocity_;
+  std::unique_ptr<FlatUpdate> update_;
+};
+
 }  // namespace
 
-Sgd::Sgd(ParameterStore& store, const SgdOptions& options)
-    : store_(store), velocity_(store.device().make_lasting(store.gradient_count(), DType::f32)) {
-  assert(store.values());
-  update_ = store.device().flat().make_update(SgdRule{options.momentum, options.kind}, decay_runs(store, options),
-                                              {store.gradients(), store.values(), {velocity_}});
-}
-
-void Sgd::step(const StepRecord& record) {
-  update_->run(record);
-  store_.device().flat().average(store_.batch_statistics(), statistics_momentum, store_.running(), record);
+std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const SgdOptions& options) {
+  return std::make_unique<Sgd>(store, options);
 }
 
 }  // namespace lockstep

@@ -6,11 +6,10 @@
 #include <thread>
 #include <utility>
 
-#include "nn/initialise.hpp"
+#include "device/flat/flat_passes.hpp"
 #include "nn/loss.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
-#include "step/bucket_size.hpp"
 #include "step/noise.hpp"
 
 namespace lockstep {
@@ -18,7 +17,7 @@ namespace lockstep {
 namespace {
 
 // Takes gradients to nowhere: for a rehearsal that must not reduce.
-class NoSync final : public GradientSink {
+class NoExchange final : public GradientSink {
  public:
   Accumulate accumulate() const override { return Accumulate::overwrite; }
   void ready(const Parameter&) override {}
@@ -26,38 +25,23 @@ class NoSync final : public GradientSink {
 
 }  // namespace
 
-TrainingStep::TrainingStep(const Session& session, const ModelOptions& model, const LoaderShare& share,
-                           const ReducePlan& reduce, const SgdOptions& sgd, float label_smoothing, std::uint64_t seed)
+TrainingStep::TrainingStep(const Session& session, Model& model, Exchange& exchange, Optimizer& optimizer,
+                           const LoaderShare& share, float label_smoothing)
     : session_(session),
       device_(session.device()),
+      model_(model),
+      exchange_(exchange),
+      optimizer_(optimizer),
       share_(share),
       label_smoothing_(label_smoothing),
-      model_(device_, model),
       record_(device_, ParameterStore::tail_count) {
-  ParameterStore& store = model_.store;
-  rank_status::enter(Phase::meeting);
-  const std::int64_t count = store.reduced_count();
-  const bool is_exact = reduce.sums == Sums::exact;
-  const DType summed = is_exact ? DType::i64 : DType::f32;
-  reducer_ = session.backend->make_reducer(reduce.reducer, session.world, count * size_of(summed), reduce.wire);
-  shown_marks_.emplace(reducer_->marks());
-  const Tensor sums = reducer_->allocate(count, summed);
-  store.allocate(is_exact ? device_.make_lasting(count, DType::f32) : sums);
-  initialise(store, seed);
-  const std::int64_t bucket_bytes = reduce.bucket_bytes > 0
-                                        ? reduce.bucket_bytes
-                                        : choose_bucket_bytes(measure_sums(*reducer_, session.world, device_, sums));
-  std::optional<ExactSums> exact;
-  if (is_exact) exact = {sums, fixed_point_for(share.total_parts)};
-  sync_ = std::make_unique<GradientSync>(store, *reducer_, bucket_bytes, std::move(exact));
-  sgd_ = std::make_unique<Sgd>(store, sgd);
   if (device_.precision() == DType::f16) scale_loss({});
   for (std::unique_ptr<Recording>& recording : part_recordings_) recording = device_.make_recording();
   update_recording_ = device_.make_recording();
 }
 
 void TrainingStep::scale_loss(const LossScale& state) {
-  sync_->count_overflow();
+  exchange_.count_overflow();
   scales_loss_ = true;
   record_.scale_loss(state);
 }
@@ -89,7 +73,7 @@ void TrainingStep::choose_kernels(std::int64_t evaluation_batch) {
 
 void TrainingStep::rehearse(std::int64_t evaluation_batch) {
   const ModelOptions& model = model_.options;
-  NoSync nowhere;
+  NoExchange nowhere;
   run_part(noise_batch(device_, model.sample, share_.part_size(), model.classes), nowhere, Accumulate::overwrite);
   const Batch batch = noise_batch(device_, model.sample, evaluation_batch, model.classes);
   model_.network->forward(batch.images, Mode::evaluate);
@@ -117,8 +101,8 @@ void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate
     queue_part(loader.next(), part);
     loader.start_next();
   }
-  if (reducer_->needs_host()) {
-    sync_->finish();
+  if (exchange_.needs_host()) {
+    exchange_.finish();
     update_recording_->run([this] { update(); });
   }
   under_way_.push_back({step, learning_rate, spare_readback()});
@@ -129,10 +113,10 @@ void TrainingStep::queue_part(const Batch& batch, int part) {
   const bool is_last = part + 1 == share_.parts;
   const PartKind kind = is_last ? last_part : part == 0 ? first_part : middle_part;
   part_recordings_[kind]->run([&] {
-    sync_->begin_part(part, share_.parts);
-    run_part(batch, *sync_, sync_->accumulate());
-    if (!is_last || reducer_->needs_host()) return;
-    sync_->finish();
+    exchange_.begin_part(part, share_.parts);
+    run_part(batch, exchange_, exchange_.accumulate());
+    if (!is_last || exchange_.needs_host()) return;
+    exchange_.finish();
     update();
   });
 }
@@ -140,7 +124,8 @@ void TrainingStep::queue_part(const Batch& batch, int part) {
 void TrainingStep::update() {
   rank_status::enter(Phase::updating);
   device_.flat().judge(model_.store.tail(), {ParameterStore::tail_loss, ParameterStore::tail_overflow}, record_);
-  sgd_->step(record_);
+  optimizer_.step(record_);
+  model_.store.move_statistics(record_);
 }
 
 std::unique_ptr<Readback> TrainingStep::spare_readback() {
@@ -156,7 +141,7 @@ StepResult TrainingStep::finish() {
   under_way_.pop_front();
   if (!oldest.record->has_arrived()) rank_status::enter(Phase::reducing);
   while (!oldest.record->has_arrived()) {
-    reducer_->check();  // after a sum that has failed nothing arrives
+    exchange_.check();  // after a sum that has failed nothing arrives
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   const std::span<const float> values = oldest.record->values();

@@ -3,7 +3,7 @@
 // On a device that works on its own the host runs ahead: start() queues a step, finish() tells of the oldest one later,
 // so that nothing waits within an epoch. From the second step on a GPU repeats what it recorded (Recording):
 //
-//   reducer            recorded                                               called every step
+//   sums by            recorded                                               called every step
 //   NCCL               forward, backward, sums, update: one graph             upload of the batch
 //   through the host   forward and backward; the update                       upload of the batch, sums
 //
@@ -22,11 +22,9 @@
 #include "backend/session.hpp"
 #include "dataset/loading/loader.hpp"
 #include "device/flat/step_record.hpp"
-#include "optim/sgd.hpp"
-#include "recipe/recipe.hpp"
+#include "optim/optimizer.hpp"
 #include "runtime/plan_file.hpp"
-#include "runtime/watch/rank_status.hpp"
-#include "step/gradient_sync.hpp"
+#include "step/exchange.hpp"
 #include "step/metrics.hpp"
 #include "step/model.hpp"
 
@@ -45,9 +43,9 @@ struct StepResult {
 
 class TrainingStep {
  public:
-  // Collective. Weights start as a pure function of `seed`.
-  TrainingStep(const Session& session, const ModelOptions& model, const LoaderShare& share, const ReducePlan& reduce,
-               const SgdOptions& sgd, float label_smoothing, std::uint64_t seed);
+  // All outlive this. The exchange has laid out the model's store, which the optimizer updates.
+  TrainingStep(const Session& session, Model& model, Exchange& exchange, Optimizer& optimizer, const LoaderShare& share,
+               float label_smoothing);
 
   // Collective. Where kernels are chosen by measuring, rank 0 runs one part, and one forward pass on `evaluation_batch`
   // samples, on noise, which makes the device measure its kernels, those that an earlier run measured excepted; the
@@ -76,9 +74,7 @@ class TrainingStep {
 
   Model& model() { return model_; }
   const Model& model() const { return model_; }
-  const Sgd& optimizer() const { return *sgd_; }
-  const GradientSync& sync() const { return *sync_; }
-  std::string reducer_description() const { return reducer_->description(); }
+  const Exchange& exchange() const { return exchange_; }
 
  private:
   enum PartKind : std::uint8_t { first_part, middle_part, last_part, part_kinds };
@@ -96,17 +92,15 @@ class TrainingStep {
 
   const Session& session_;
   Device& device_;
+  Model& model_;
+  Exchange& exchange_;
+  Optimizer& optimizer_;
   LoaderShare share_;
   float label_smoothing_;
-  Model model_;
-  std::unique_ptr<AllReducer> reducer_;
-  std::optional<rank_status::ShownMarks> shown_marks_;  // the reducer's
-  std::unique_ptr<GradientSync> sync_;
-  std::unique_ptr<Sgd> sgd_;
   StepRecord record_;
   bool scales_loss_ = false;
   std::array<std::unique_ptr<Recording>, part_kinds> part_recordings_;
-  std::unique_ptr<Recording> update_recording_;  // where the host sums in between
+  std::unique_ptr<Recording> update_recording_;  // where the host exchanges in between
   std::deque<UnderWay> under_way_;               // oldest first
   std::vector<std::unique_ptr<Readback>> spare_;
   PlanUse plan_use_;

@@ -62,7 +62,7 @@ std::string Checkpointing::find() {
 void Checkpointing::forget_tensors() {
   if (!found_) return;
   found_->model.entries = {};
-  found_->velocity = {};
+  found_->optimizer = {};
 }
 
 Past Checkpointing::begin(std::int64_t steps_per_epoch) {

@@ -7,8 +7,10 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "nn/initialise.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
+#include "step/all_reduce.hpp"
 #include "train/audit.hpp"
 #include "train/initial_weights.hpp"
 #include "train/resume_rules.hpp"
@@ -99,9 +101,11 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       schedule_(make_schedule(recipe_.learning_rate, share_.global_batch, length_.epochs, length_.steps_per_epoch)),
       reporter_(session.world.rank(), output_.get(), length_, run_.report_every, checked_earlier()),
       stragglers_(session.world),
-      step_(session, model_options(recipe_, train_.manifest()), share_, reduce_plan(recipe_, run_), recipe_.sgd,
-            recipe_.label_smoothing, recipe_.seed),
-      evaluator_(session.world, *session.backend, step_.model(), test_, run_.loader_threads, run_.data_place) {
+      model_(session.device(), model_options(recipe_, train_.manifest())),
+      exchange_(make_all_reduce(session, model_.store, reduce_plan(recipe_, run_), share_.total_parts)),
+      optimizer_(make_optimizer(model_.store, recipe_.sgd)),
+      step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing),
+      evaluator_(session.world, *session.backend, model_, test_, run_.loader_threads, run_.data_place) {
   require_follows(session.device(), recipe_);
   hosts_ = ranks_by_host(session.world);
   require_same_labels(run_.data, "test", train_.manifest(), test_.manifest());
@@ -119,8 +123,8 @@ void Trainer::open_validation() {
   if (session_.world.sum(std::filesystem::exists(folder, error) ? 1 : 0) == 0) return;
   validation_ = std::make_unique<Dataset>(folder);
   require_same_labels(run_.data, "validation", train_.manifest(), validation_->manifest());
-  validator_ = std::make_unique<Evaluator>(session_.world, *session_.backend, step_.model(), *validation_,
-                                           run_.loader_threads, run_.data_place);
+  validator_ = std::make_unique<Evaluator>(session_.world, *session_.backend, model_, *validation_, run_.loader_threads,
+                                           run_.data_place);
 }
 
 Recipe Trainer::as_trained() const {
@@ -143,14 +147,15 @@ const TrainingState* Trainer::checked_earlier() const {
 void Trainer::load_weights() {
   const Checkpoint* const found = checkpoints_.found();
   if (found == nullptr) {
+    initialise(model_.store, recipe_.seed);
     if (recipe_.init.file.empty()) return;
-    load_initial_weights(recipe_.init.file, recipe_.init.head, step_.model());
+    load_initial_weights(recipe_.init.file, recipe_.init.head, model_);
     log::info("weights from '{}'", recipe_.init.file.string());
     return;
   }
-  ParameterStore& store = step_.model().store;
+  ParameterStore& store = model_.store;
   store.assign(found->model.entries);
-  store.assign_to(step_.optimizer().velocity(), found->velocity);
+  assign_state(store, *optimizer_, found->optimizer);
   if (found->state.loss_scale) step_.scale_loss(*found->state.loss_scale);
   progress_ = found->state.progress;
   const Origin now = this_origin(session_, gradients_text());
@@ -233,7 +238,7 @@ void Trainer::watch_ranks(const Loader& loader, std::int64_t step) {
   }
   if (run_.audit_every == 0 || done % run_.audit_every != 0) return;
   report(loader, 0);
-  audit_weights(session_.world, step_.model().store, step);
+  audit_weights(session_.world, model_.store, step);
 }
 
 void Trainer::test(std::int64_t epoch) {
@@ -254,9 +259,9 @@ void Trainer::test(std::int64_t epoch) {
 // Nothing is under way. What every rank holds is the same.
 Checkpoint Trainer::checkpoint() const {
   const Manifest& data = train_.manifest();
-  const ParameterStore& store = step_.model().store;
+  const ParameterStore& store = model_.store;
   Checkpoint checkpoint{{recipe_.model, data.classes, data.shape, data.mean, data.deviation, store.entries()},
-                        store.entries_of(step_.optimizer().velocity()),
+                        state_of(store, *optimizer_),
                         {}};
   checkpoint.state = {progress_,
                       reporter_.state(),

@@ -73,6 +73,9 @@ class Trainer {
   LrSchedule schedule_;
   Reporter reporter_;
   StragglerWatch stragglers_;
+  Model model_;
+  std::unique_ptr<Exchange> exchange_;
+  std::unique_ptr<Optimizer> optimizer_;
   TrainingStep step_;
   Evaluator evaluator_;
   std::unique_ptr<Dataset> validation_;  // with a validation split

@@ -119,8 +119,8 @@ TrainingOutcome Trainer::save() {
   const Manifest& data = train_.manifest();
   if (output_ != nullptr) {
     output_->require_held();
-    write_model_file(run_.output / "model.h5", {recipe_.model, data.classes, data.shape, data.mean, data.deviation,
-                                                step_.model().store.entries()});
+    write_model_file(run_.output / "model.h5",
+                     {recipe_.model, data.classes, data.shape, data.mean, data.deviation, model_.store.entries()});
   }
   log::info("test accuracy {:.2f} %  ({:.0f} samples/s, {} in all, weights {})", 100 * done.test_accuracy,
             reporter_.samples_per_second(), duration_words(watch_.seconds()), done.weights_hash);
@@ -136,7 +136,7 @@ TrainingOutcome Trainer::outcome(End end) const {
   outcome.epochs = progress_.step / length_.steps_per_epoch;
   outcome.test_loss = reporter_.state().test_loss;
   outcome.test_accuracy = reporter_.state().test_accuracy;
-  std::string hash = session_.world.rank() == 0 ? step_.model().store.weights_hash() : "";
+  std::string hash = session_.world.rank() == 0 ? model_.store.weights_hash() : "";
   outcome.weights_hash = session_.world.broadcast(std::move(hash), 0);
   return outcome;
 }

@@ -19,8 +19,8 @@ std::int64_t skipped_steps(const TrainingStep& step) {
 }  // namespace
 
 std::string Trainer::gradients_text() const {
-  const std::size_t buckets = step_.sync().bucket_count();
-  return fmt::format("{}, {} bucket{}", step_.reducer_description(), buckets, buckets == 1 ? "" : "s");
+  const std::size_t buckets = exchange_->bucket_count();
+  return fmt::format("{}, {} bucket{}", exchange_->description(), buckets, buckets == 1 ? "" : "s");
 }
 
 void Trainer::describe() const {
@@ -28,7 +28,7 @@ void Trainer::describe() const {
   const LearningRate& rate = recipe_.learning_rate;
   log::info("data: {} ({}), {} training and {} test samples of {} classes", data.name, data.source, train_.samples(),
             test_.samples(), data.classes.size());
-  log::info("model: {}, {} parameters, on {}", recipe_.model, step_.model().store.parameter_count(),
+  log::info("model: {}, {} parameters, on {}", recipe_.model, model_.store.parameter_count(),
             session_.device().description());
   if (recipe_.batch.virtual_ranks) {
     log::info("batch: {} in all (virtual ranks: {} of {}, on {} {}); {} steps an epoch", share_.global_batch,
@@ -81,7 +81,7 @@ nlohmann::json Trainer::summary() const {
       {"seed", recipe_.seed},
       {"seconds", watch_.seconds()},
       {"model", recipe_.model},
-      {"parameters", step_.model().store.parameter_count()},
+      {"parameters", model_.store.parameter_count()},
       {"data", train_.manifest().name},
       {"data_hash", train_.manifest().root_hash},
       {"device", session_.device().description()},
@@ -90,9 +90,9 @@ nlohmann::json Trainer::summary() const {
       {"versions", versions},
       {"kernels_recalled", step_.plan_use().recalled},
       {"kernels_measured", step_.plan_use().measured},
-      {"reducer", step_.reducer_description()},
-      {"sync_ms_within_backward", step_.sync().cost().within_backward_ms},
-      {"sync_ms_after_backward", step_.sync().cost().after_backward_ms}};
+      {"reducer", exchange_->description()},
+      {"sync_ms_within_backward", exchange_->cost().within_backward_ms},
+      {"sync_ms_after_backward", exchange_->cost().after_backward_ms}};
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@
 #include "models/golden_file.hpp"
 #include "models/net_values.hpp"
 #include "models/test_net.hpp"
-#include "optim/sgd.hpp"
+#include "optim/optimizer.hpp"
 #include "support/device/devices.hpp"
 
 namespace lockstep::testing {
@@ -53,10 +54,9 @@ NamedValues stored(const GoldenFile& golden, const std::string& group, const Nam
   return values;
 }
 
-Sgd make_sgd(TestNet& net, const GoldenFile& golden) {
-  return {net.store,
-          {.momentum = static_cast<float>(golden.attribute("momentum")),
-           .weight_decay = static_cast<float>(golden.attribute("weight_decay"))}};
+std::unique_ptr<Optimizer> make_sgd(TestNet& net, const GoldenFile& golden) {
+  return make_optimizer(net.store, SgdOptions{.momentum = static_cast<float>(golden.attribute("momentum")),
+                                              .weight_decay = static_cast<float>(golden.attribute("weight_decay"))});
 }
 
 // What Lockstep computes on the golden file's batch.
@@ -71,7 +71,7 @@ struct Trained {
 Trained train(TestNet& net, const GoldenFile& golden, const Shape& shape, std::span<const float> pixels) {
   const Tensor images = make_images(*net.device, shape, pixels);
   const Tensor labels = make_labels(*net.device, floats(golden.values("labels")));
-  Sgd sgd = make_sgd(net, golden);
+  const std::unique_ptr<Optimizer> sgd = make_sgd(net, golden);
   const StepRecord record(*net.device, ParameterStore::tail_count);
   net.device->write(std::vector<float>{static_cast<float>(golden.attribute("learning_rate"))},
                     record.at(step_learning_rate));
@@ -85,7 +85,8 @@ Trained train(TestNet& net, const GoldenFile& golden, const Shape& shape, std::s
       trained.loss = net.loss();
       trained.gradients = gradients(net);
     }
-    sgd.step(record);
+    sgd->step(record);
+    net.store.move_statistics(record);
     if (step == 0) trained.running = running(net);
   }
   trained.updated = state(net);

@@ -155,5 +155,18 @@ TEST_F(ParameterStoreTest, an_optimizers_array_has_a_value_for_each_of_every_par
   EXPECT_THROW(store_.assign_to(velocity, entries()), Error);
 }
 
+TEST_F(ParameterStoreTest, statistics_move_by_a_tenth_of_the_batch_where_a_step_is_applied) {
+  const std::int64_t dims[] = {3};
+  device_->store(ParameterKind::channel_vector, dims, std::vector<float>{3, 3, 3}, store_.statistics()[0].batch);
+  const StepRecord record(*device_, ParameterStore::tail_count);
+  const auto means = [&] { return store_.entries()[2].values; };
+  store_.move_statistics(record);
+  const std::vector<float> moved = means();
+  for (const float mean : moved) EXPECT_FLOAT_EQ(mean, 2.1F);
+  device_->write(std::vector<float>{static_cast<float>(Verdict::overflowed)}, record.at(step_verdict));
+  store_.move_statistics(record);
+  EXPECT_EQ(means(), moved);
+}
+
 }  // namespace
 }  // namespace lockstep::testing

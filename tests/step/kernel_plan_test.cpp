@@ -7,7 +7,7 @@
 
 #include "backend/cpu_backend.hpp"
 #include "device/cpu/cpu_device.hpp"
-#include "step/training_step.hpp"
+#include "step/whole_step.hpp"
 #include "support/device/repeating_device.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -27,7 +27,7 @@ class KernelPlanTest : public testing::Test {
     const Session session{
         world_, std::make_unique<CpuBackend>(make_repeating_device(cpu::open_cpu_device({.threads = 1}))), folder};
     const LoaderShare share{part_size * world_.size(), world_.size(), world_.rank(), 1};
-    TrainingStep step(session, {model, {32, 32, 3}, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
+    WholeStep step(session, {model, {32, 32, 3}, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
     step.choose_kernels(part_size);
     return {step.plan_use(), session.device().ops().export_plan()};
   }

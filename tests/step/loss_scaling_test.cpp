@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "step/noise.hpp"
-#include "step/training_step.hpp"
+#include "step/whole_step.hpp"
 
 namespace lockstep {
 namespace {
@@ -46,14 +46,14 @@ class LossScalingTest : public testing::Test {
   const Communicator world_{MPI_COMM_WORLD};
   const Session session_{world_, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share_{part_size * parts * world_.size(), parts* world_.size(), parts* world_.rank(), parts};
-  TrainingStep step_{session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3};
+  WholeStep step_{session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3};
   PoisoningLoader loader_{step_.model().store};
 };
 
 TEST_F(LossScalingTest, without_half_precision_there_is_none) { EXPECT_FALSE(step_.loss_scale().has_value()); }
 
 TEST_F(LossScalingTest, changes_no_bit_of_what_is_learned) {
-  TrainingStep plain(session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
+  WholeStep plain(session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
   step_.scale_loss({});
   for (int index = 0; index < 3; ++index) {
     EXPECT_EQ(step_.run(loader_, index, 0.05).metrics.loss(), plain.run(loader_, index, 0.05).metrics.loss());

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "step/part_loader.hpp"
-#include "step/training_step.hpp"
+#include "step/whole_step.hpp"
 
 namespace lockstep {
 namespace {
@@ -32,8 +32,7 @@ Outcome train(const Communicator& world, const Case& choice, int parts, int step
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const int own = parts / world.size();
   const LoaderShare share{parts * part_size, parts, world.rank() * own, own};
-  TrainingStep step(session, {choice.model, choice.shape, 10}, share, {choice.reducer, 16 << 10}, SgdOptions{}, 0.1F,
-                    3);
+  WholeStep step(session, {choice.model, choice.shape, 10}, share, {choice.reducer, 16 << 10}, SgdOptions{}, 0.1F, 3);
   if (plan.empty()) {
     step.choose_kernels(part_size);
   } else {
@@ -126,7 +125,7 @@ std::vector<ParameterStore::Entry> statistics_of_equal_parts(const Communicator&
   const int all = parts * world.size();
   const LoaderShare share{part_size * all, all, world.rank() * parts, parts};
   const SampleShape shape{16, 16, 3};
-  TrainingStep step(session, {"resnet20", shape, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
+  WholeStep step(session, {"resnet20", shape, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
   PartLoader parts_of_rank_0(session.device(), shape, {part_size, 1, 0, 1});
   Again loader(parts_of_rank_0.next());
   step.run(loader, 0, 0.05);
@@ -146,7 +145,7 @@ TEST(TrainingStepTest, learns_what_it_sees_again_and_again) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share{part_size * world.size(), world.size(), world.rank(), 1};
-  TrainingStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
+  WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
   PartLoader fresh(session.device(), {32, 32, 3}, share);
   Again loader(fresh.next());
   const double first = step.run(loader, 0, 0.05).metrics.loss();
@@ -160,7 +159,7 @@ TEST(TrainingStepTest, a_diverged_loss_is_told_on_every_rank_before_the_weights_
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const LoaderShare share{part_size * world.size(), world.size(), world.rank(), 1};
-  TrainingStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
+  WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
   PartLoader loader(session.device(), {32, 32, 3}, share);
   std::string words;
   std::string before;

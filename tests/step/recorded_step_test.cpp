@@ -10,7 +10,7 @@
 #include "device/cpu/cpu_device.hpp"
 #include "runtime/watch/rank_view.hpp"
 #include "step/noise.hpp"
-#include "step/training_step.hpp"
+#include "step/whole_step.hpp"
 #include "support/device/hosted_cuda_device.hpp"
 #include "support/device/repeating_device.hpp"
 
@@ -68,7 +68,7 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
     const Session session{world_, std::make_unique<CpuBackend>(std::move(device))};
     Device& on = session.device();
     const LoaderShare share{part_size * GetParam().parts, GetParam().parts, 0, GetParam().parts};
-    TrainingStep step(session, {GetParam().model, shape, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.1F, 3);
+    WholeStep step(session, {GetParam().model, shape, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.1F, 3);
     step.scale_loss({2048, 0, 0});
     step.choose_kernels(part_size);
     OneBatchLoader loader(on);
@@ -121,7 +121,7 @@ class GraphTest : public testing::TestWithParam<GraphCase> {
         .name = "cuda", .precision = GetParam().precision, .deterministic = true, .graphs = graphs};
     const Session session{world_, open_backend(options)};
     const LoaderShare share{part_size * GetParam().parts, GetParam().parts, 0, GetParam().parts};
-    TrainingStep step(session, {"resnet20", shape, 10}, share, {GetParam().reducer, 16 << 10}, SgdOptions{}, 0.1F, 3);
+    WholeStep step(session, {"resnet20", shape, 10}, share, {GetParam().reducer, 16 << 10}, SgdOptions{}, 0.1F, 3);
     step.choose_kernels(part_size);
     OneBatchLoader loader(session.device());
     for (int index = 0; index < steps; ++index) {
@@ -130,7 +130,7 @@ class GraphTest : public testing::TestWithParam<GraphCase> {
     }
     session.device().synchronize();
     marked_ = device_marks();
-    buckets_ = step.sync().bucket_count();
+    buckets_ = step.exchange().bucket_count();
     return step.model().store.weights_hash() + " " + std::to_string(losses_);
   }
 

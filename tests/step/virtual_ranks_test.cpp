@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "step/part_loader.hpp"
-#include "step/training_step.hpp"
+#include "step/whole_step.hpp"
 
 namespace lockstep {
 namespace {
@@ -27,7 +27,7 @@ std::string learn(const Communicator& world, const Case& choice, int threads) {
   BatchPlan batch{virtual_ranks * part_size, std::nullopt, 1, virtual_ranks};
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
   const ReducePlan reduce{.reducer = choice.reducer, .bucket_bytes = choice.bucket_kib << 10, .sums = Sums::exact};
-  TrainingStep step(session, {choice.model, shape, 10}, share, reduce, SgdOptions{}, 0.1F, 3);
+  WholeStep step(session, {choice.model, shape, 10}, share, reduce, SgdOptions{}, 0.1F, 3);
   PartLoader loader(session.device(), shape, share);
   std::string outcome;
   for (int index = 0; index < 4; ++index) {
@@ -61,7 +61,7 @@ TEST(ExactSumsTest, what_no_whole_number_holds_ends_the_training_on_every_rank) 
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const BatchPlan batch{virtual_ranks * part_size, std::nullopt, 1, virtual_ranks};
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
-  TrainingStep step(session, {"lenet", shape, 10}, share, {.sums = Sums::exact}, SgdOptions{}, 0.0F, 3);
+  WholeStep step(session, {"lenet", shape, 10}, share, {.sums = Sums::exact}, SgdOptions{}, 0.0F, 3);
   PartLoader loader(session.device(), shape, share);
   std::string words;
   std::string before;

@@ -43,7 +43,7 @@ TEST(InspectionTest, names_in_a_file_neither_steer_the_terminal_nor_make_lines) 
   write_file_atomically(path, std::span<const std::byte>(checkpoint_image(checkpoint)));
   const std::string before = describe_file(path);
   checkpoint.model.model = checkpoint.model.classes[0] = checkpoint.model.entries[0].name = hostile;
-  checkpoint.velocity[0].name = checkpoint.state.origin.device = hostile;
+  checkpoint.optimizer.at("velocity")[0].name = checkpoint.state.origin.device = hostile;
   write_file_atomically(path, std::span<const std::byte>(checkpoint_image(checkpoint)));
   expect_shown(describe_file(path), std::ranges::count(before, '\n'));
 }

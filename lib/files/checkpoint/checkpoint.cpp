@@ -1,6 +1,10 @@
 #include "files/checkpoint/checkpoint.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cassert>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "base/io/file.hpp"
@@ -14,10 +18,14 @@ constexpr FileKind kind{"checkpoint", "Is there an older one?"};
 constexpr FileKind either_kind{"model file", "Train or copy it again?"};
 constexpr const char* format_attribute = "checkpoint_format";
 
-std::string hash_of(const ModelFile& model, const std::vector<ParameterStore::Entry>& velocity,
-                    const std::string& state) {
+// Groups of the optimizer's share the root, and the fields of the hash, with these.
+constexpr std::array<std::string_view, 4> other_names{"weights", "state", "model", "format"};
+
+bool is_taken(const std::string& name) { return std::ranges::find(other_names, name) != other_names.end(); }
+
+std::string hash_of(const ModelFile& model, const OptimizerState& optimizer, const std::string& state) {
   ContentHash hash;
-  hash.add_tensors("velocity", velocity);
+  for (const auto& [name, entries] : optimizer) hash.add_tensors(name.c_str(), entries);
   return hash.digest({{"format", checkpoint_format}, {"model", model_hash(model)}, {"state", state}});
 }
 
@@ -37,9 +45,12 @@ std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint) {
   file.write_number(format_attribute, checkpoint_format);
   write_model_fields(file, checkpoint.model);
   file.write_tensors("weights", checkpoint.model.entries);
-  file.write_tensors("velocity", checkpoint.velocity);
+  for (const auto& [name, entries] : checkpoint.optimizer) {
+    assert(!is_taken(name));
+    file.write_tensors(name.c_str(), entries);
+  }
   file.write_long_text("state", state);
-  file.write_text("hash", hash_of(checkpoint.model, checkpoint.velocity, state));
+  file.write_text("hash", hash_of(checkpoint.model, checkpoint.optimizer, state));
   return file.image();
 }
 
@@ -48,9 +59,13 @@ Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& imag
   file.require_format(format_attribute, checkpoint_format);
   Checkpoint checkpoint{read_model_fields(file), {}, {}};
   checkpoint.model.entries = file.tensors("weights");
-  checkpoint.velocity = file.tensors("velocity");
+  for (const std::string& name : file.groups()) {
+    if (name == "weights") continue;
+    if (is_taken(name)) file.damaged(fmt::format("'{}' is a group", name));
+    checkpoint.optimizer.emplace(name, file.tensors(name.c_str()));
+  }
   const std::string state = file.long_text("state");
-  if (file.texts("hash")[0] != hash_of(checkpoint.model, checkpoint.velocity, state)) {
+  if (file.texts("hash")[0] != hash_of(checkpoint.model, checkpoint.optimizer, state)) {
     file.damaged("its hash does not match its content");
   }
   checkpoint.state = parse_state(file, state);

@@ -1,7 +1,8 @@
 // One file from which a training continues bit for bit.
 //
 //   /weights/<name>     fp32 dataset each: parameters and running statistics, as in a model file
-//   /velocity/<name>    fp32 dataset each: momentum of each parameter, in the parameter's layout
+//   /<state>/<name>     fp32 dataset each: what the optimizer remembers of each parameter, in the parameter's layout; a
+//                       group for each of its state arrays ("velocity" of SGD), named as optim/optimizer.hpp says
 //   @checkpoint_format  int32, 2: another number whenever a field is added, changed or left out, in /state too
 //   @model, @classes, @sample_shape, @mean, @deviation   as in a model file
 //   /state              uint8 [bytes], JSON: everything else; see training_state.hpp
@@ -16,6 +17,7 @@
 
 #include "files/checkpoint/training_state.hpp"
 #include "files/model_file.hpp"
+#include "optim/optimizer.hpp"
 
 namespace lockstep {
 
@@ -23,7 +25,7 @@ inline constexpr std::int32_t checkpoint_format = 2;
 
 struct Checkpoint {
   ModelFile model;
-  std::vector<ParameterStore::Entry> velocity;  // in name order
+  OptimizerState optimizer;
   TrainingState state;
 };
 

@@ -1,4 +1,4 @@
-// Sums gradients over ranks while backward of the last part is still running.
+// The exchange by all-reduce: gradients are summed over ranks while backward of the last part is still running.
 //
 // Gradients sit in one flat array in the order backward produces them, so a bucket is a contiguous slice of it: no
 // packing, no copying. A bucket is reduced when its last gradient of the last part is ready. The last bucket is small,
@@ -10,18 +10,15 @@
 #include <optional>
 #include <vector>
 
+#include "backend/session.hpp"
 #include "comm/all_reducer.hpp"
 #include "device/flat/flat_passes.hpp"
-#include "nn/layer.hpp"
 #include "nn/parameter_store.hpp"
+#include "recipe/recipe.hpp"
+#include "runtime/watch/rank_status.hpp"
+#include "step/exchange.hpp"
 
 namespace lockstep {
-
-// What reducing has cost this rank's host thread so far.
-struct SyncCost {
-  double within_backward_ms = 0;  // starting buckets, where the reducer works on the caller's thread
-  double after_backward_ms = 0;   // waiting in finish(): not hidden
-};
 
 // Sums that do not depend on who computed which part: every part's gradients, statistics and counts go into `sums` as
 // whole numbers, and only those are added.
@@ -30,30 +27,27 @@ struct ExactSums {
   FixedPoint form;
 };
 
-class GradientSync final : public GradientSink {
+class AllReduce final : public Exchange {
  public:
-  // `store` is allocated on memory of `reducer`, unless the sums are exact; both outlive this object. A bucket is
-  // closed once it holds `bucket_bytes`; the last one holds at most as much, and at most 1 MiB unless one layer alone
-  // is larger.
-  GradientSync(const ParameterStore& store, AllReducer& reducer, std::int64_t bucket_bytes,
-               std::optional<ExactSums> exact = std::nullopt);
+  // `store` is allocated on memory of `reducer`, unless the sums are exact, and outlives this. A bucket is closed once
+  // it holds `bucket_bytes`; the last one holds at most as much, and at most 1 MiB unless one layer alone is larger.
+  AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> reducer, std::int64_t bucket_bytes,
+            std::optional<ExactSums> exact = std::nullopt);
 
-  // From now on the gradients of this rank that are not finite are counted, in the tail's overflow slot, before they
-  // are summed: so the sum tells every rank of any rank's overflow.
-  void count_overflow();
+  void count_overflow() override;
 
-  // Call before each part of a step: part 0 overwrites, the last one lets buckets go. With exact sums every part
-  // overwrites, and is added as it is complete.
-  void begin_part(int part, int parts);
+  // Part 0 overwrites, the others add. With exact sums every part overwrites, and is added as it is complete.
+  void begin_part(int part, int parts) override;
   Accumulate accumulate() const override;
   void ready(const Parameter& parameter) override;
-  // Collective, stream-ordered. Call once after the last part's backward: all of store.reduced() is then summed. With a
-  // reducer that needs the host, everything is started here, so that what comes before can be recorded.
-  void finish();
+  void finish() override;
+  bool needs_host() const override { return reducer_->needs_host(); }
+  void check() override { reducer_->check(); }
 
-  std::size_t bucket_count() const { return buckets_.size(); }
+  std::string description() const override { return reducer_->description(); }
+  std::size_t bucket_count() const override { return buckets_.size(); }
   std::int64_t bucket_bytes(std::size_t bucket) const { return buckets_[bucket].values.bytes(); }
-  const SyncCost& cost() const { return cost_; }
+  const ExchangeCost& cost() const override { return cost_; }
 
  private:
   static constexpr int closes_no_bucket = -1;
@@ -70,7 +64,8 @@ class GradientSync final : public GradientSink {
   Tensor sums_of(std::int64_t first, std::int64_t count) const;
 
   const ParameterStore& store_;
-  AllReducer& reducer_;
+  std::unique_ptr<AllReducer> reducer_;
+  rank_status::ShownMarks shown_marks_;  // the reducer's
   FlatPasses& flat_;
   std::optional<ExactSums> exact_;
   std::vector<Bucket> buckets_;     // in the order backward fills them
@@ -79,7 +74,12 @@ class GradientSync final : public GradientSink {
   int part_ = 0;
   bool last_part_ = false;
   int next_ = -1;  // index of the parameter that must report next
-  SyncCost cost_;
+  ExchangeCost cost_;
 };
+
+// Collective. Chooses the reducer and allocates `store`, whose layers are built, in memory that it sums. `total_parts`:
+// of a step, over all ranks. Throws as Backend::make_reducer().
+std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore& store, const ReducePlan& plan,
+                                          int total_parts);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "step/gradient_sync.hpp"
+#include "step/all_reduce.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "runtime/watch/rank_status.hpp"
+#include "step/bucket_size.hpp"
 
 namespace lockstep {
 
@@ -29,10 +29,11 @@ int last_bucket_start(const ParameterStore& store, std::int64_t limit_bytes) {
 
 }  // namespace
 
-GradientSync::GradientSync(const ParameterStore& store, AllReducer& reducer, std::int64_t bucket_bytes,
-                           std::optional<ExactSums> exact)
+AllReduce::AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> reducer, std::int64_t bucket_bytes,
+                     std::optional<ExactSums> exact)
     : store_(store),
-      reducer_(reducer),
+      reducer_(std::move(reducer)),
+      shown_marks_(reducer_->marks()),
       flat_(store.device().flat()),
       exact_(std::move(exact)),
       closed_bucket_(store.parameters().size(), closes_no_bucket) {
@@ -59,24 +60,24 @@ GradientSync::GradientSync(const ParameterStore& store, AllReducer& reducer, std
   buckets_.push_back({reduced.slice(first, rest), reduced.slice(first, counted_end - first), sums_of(first, rest)});
 }
 
-Tensor GradientSync::sums_of(std::int64_t first, std::int64_t count) const {
+Tensor AllReduce::sums_of(std::int64_t first, std::int64_t count) const {
   return exact_ ? exact_->sums.slice(first, count) : store_.reduced().slice(first, count);
 }
 
-void GradientSync::count_overflow() {
+void AllReduce::count_overflow() {
   if (!exact_) overflow_limit_ = std::numeric_limits<float>::infinity();
 }
 
-Accumulate GradientSync::accumulate() const { return part_ == 0 || exact_ ? Accumulate::overwrite : Accumulate::add; }
+Accumulate AllReduce::accumulate() const { return part_ == 0 || exact_ ? Accumulate::overwrite : Accumulate::add; }
 
-void GradientSync::begin_part(int part, int parts) {
+void AllReduce::begin_part(int part, int parts) {
   assert(next_ == -1);  // the part before reported every gradient
   part_ = part;
   last_part_ = part + 1 == parts;
   next_ = static_cast<int>(closed_bucket_.size()) - 1;
 }
 
-void GradientSync::ready(const Parameter& parameter) {
+void AllReduce::ready(const Parameter& parameter) {
   assert(parameter.index == next_);  // one report a gradient and part, in the order of the flat array
   --next_;
   rank_status::get_on();
@@ -84,11 +85,11 @@ void GradientSync::ready(const Parameter& parameter) {
   if (bucket == closes_no_bucket) return;
   const Bucket& full = buckets_[static_cast<std::size_t>(bucket)];
   if (last_part_ || exact_) complete(full);
-  if (last_part_ && !reducer_.needs_host()) start_sum(full);
+  if (last_part_ && !reducer_->needs_host()) start_sum(full);
 }
 
 // Of all parts, or of one where each is added by itself.
-void GradientSync::complete(const Bucket& full) {
+void AllReduce::complete(const Bucket& full) {
   if (overflow_limit_ > 0) {
     // The slot lies in the last bucket, which is the last to be complete.
     const Accumulate into = &full == &buckets_.front() ? Accumulate::overwrite : Accumulate::add;
@@ -98,28 +99,46 @@ void GradientSync::complete(const Bucket& full) {
   flat_.sum_fixed(full.values, exact_->form, full.sums, part_ == 0 ? Accumulate::overwrite : Accumulate::add);
 }
 
-void GradientSync::start_sum(const Bucket& full) {
+void AllReduce::start_sum(const Bucket& full) {
   const Stopwatch watch;
   rank_status::begin_sum();
   // The last bucket carries statistics and counts, which stay exact.
   if (exact_ || &full == &buckets_.back()) {
-    reducer_.start_sum(full.sums);
+    reducer_->start_sum(full.sums);
   } else {
-    reducer_.start_rounded_sum(full.sums);
+    reducer_->start_rounded_sum(full.sums);
   }
   cost_.within_backward_ms += watch.milliseconds();
 }
 
-void GradientSync::finish() {
+void AllReduce::finish() {
   assert(last_part_ && next_ == -1);
-  if (reducer_.needs_host()) {
+  if (reducer_->needs_host()) {
     for (const Bucket& full : buckets_) start_sum(full);
   }
   rank_status::enter(Phase::reducing);
   const Stopwatch watch;
-  reducer_.wait();
+  reducer_->wait();
   cost_.after_backward_ms += watch.milliseconds();
   if (exact_) flat_.values_of_fixed(exact_->sums, store_.reduced());
+}
+
+std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore& store, const ReducePlan& plan,
+                                          int total_parts) {
+  rank_status::enter(Phase::meeting);
+  Device& device = session.device();
+  const std::int64_t count = store.reduced_count();
+  const bool is_exact = plan.sums == Sums::exact;
+  const DType summed = is_exact ? DType::i64 : DType::f32;
+  auto reducer = session.backend->make_reducer(plan.reducer, session.world, count * size_of(summed), plan.wire);
+  const Tensor sums = reducer->allocate(count, summed);
+  store.allocate(is_exact ? device.make_lasting(count, DType::f32) : sums);
+  const std::int64_t bucket_bytes = plan.bucket_bytes > 0
+                                        ? plan.bucket_bytes
+                                        : choose_bucket_bytes(measure_sums(*reducer, session.world, device, sums));
+  std::optional<ExactSums> exact;
+  if (is_exact) exact = {sums, fixed_point_for(total_parts)};
+  return std::make_unique<AllReduce>(store, std::move(reducer), bucket_bytes, std::move(exact));
 }
 
 }  // namespace lockstep

@@ -1,11 +1,13 @@
-#include "step/gradient_sync.hpp"
+#include "step/all_reduce.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cassert>
 #include <cmath>
+#include <memory>
 #include <ranges>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "device/cpu/cpu_device.hpp"
@@ -46,26 +48,27 @@ class RecordingReducer final : public AllReducer {
   std::vector<float> values_;
 };
 
-class GradientSyncTest : public testing::Test {
+class AllReduceTest : public testing::Test {
  protected:
   void SetUp() override { model_.store.allocate(reducer_.allocate(model_.store.reduced_count(), DType::f32)); }
 
-  void report_part(GradientSync& sync) {
-    for (const Parameter& parameter : std::views::reverse(model_.store.parameters())) sync.ready(parameter);
+  void report_part(AllReduce& exchange) {
+    for (const Parameter& parameter : std::views::reverse(model_.store.parameters())) exchange.ready(parameter);
   }
 
   std::unique_ptr<Device> device_ = cpu::open_cpu_device({.threads = 1});
   Model model_{*device_, {"resnet20", {32, 32, 3}, 10}};
-  RecordingReducer reducer_;
+  std::unique_ptr<RecordingReducer> owned_ = std::make_unique<RecordingReducer>();
+  RecordingReducer& reducer_ = *owned_;
 };
 
-TEST_F(GradientSyncTest, buckets_cover_the_reduced_array_from_front_to_back) {
-  GradientSync sync(model_.store, reducer_, 64 << 10);
-  sync.begin_part(0, 1);
-  report_part(sync);
-  sync.finish();
+TEST_F(AllReduceTest, buckets_cover_the_reduced_array_from_front_to_back) {
+  AllReduce exchange(model_.store, std::move(owned_), 64 << 10);
+  exchange.begin_part(0, 1);
+  report_part(exchange);
+  exchange.finish();
   ASSERT_GT(reducer_.slices.size(), 3U);
-  ASSERT_EQ(reducer_.slices.size(), sync.bucket_count());
+  ASSERT_EQ(reducer_.slices.size(), exchange.bucket_count());
   std::int64_t end = 0;
   for (const auto& slice : reducer_.slices) {
     EXPECT_EQ(slice.first, end);
@@ -75,67 +78,67 @@ TEST_F(GradientSyncTest, buckets_cover_the_reduced_array_from_front_to_back) {
   EXPECT_EQ(reducer_.waits, 1);
 }
 
-TEST_F(GradientSyncTest, the_last_bucket_is_small_and_carries_statistics_and_tail) {
+TEST_F(AllReduceTest, the_last_bucket_is_small_and_carries_statistics_and_tail) {
   constexpr std::int64_t limit = 64 << 10;
-  const GradientSync sync(model_.store, reducer_, limit);
-  const std::int64_t last = sync.bucket_bytes(sync.bucket_count() - 1);
+  const AllReduce exchange(model_.store, std::move(owned_), limit);
+  const std::int64_t last = exchange.bucket_bytes(exchange.bucket_count() - 1);
   EXPECT_LE(last, limit);
   EXPECT_GT(last, (model_.store.statistics_count() + ParameterStore::tail_count) * 4);
 }
 
-TEST_F(GradientSyncTest, every_bucket_but_the_last_may_be_rounded_on_its_way) {
-  GradientSync sync(model_.store, reducer_, 64 << 10);
-  sync.begin_part(0, 1);
-  report_part(sync);
-  EXPECT_EQ(reducer_.rounded, sync.bucket_count() - 1);
+TEST_F(AllReduceTest, every_bucket_but_the_last_may_be_rounded_on_its_way) {
+  AllReduce exchange(model_.store, std::move(owned_), 64 << 10);
+  exchange.begin_part(0, 1);
+  report_part(exchange);
+  EXPECT_EQ(reducer_.rounded, exchange.bucket_count() - 1);
 }
 
-TEST_F(GradientSyncTest, where_the_host_sums_nothing_goes_before_backward_has_ended) {
+TEST_F(AllReduceTest, where_the_host_sums_nothing_goes_before_backward_has_ended) {
   reducer_.host_sums = true;
-  GradientSync sync(model_.store, reducer_, 64 << 10);
-  sync.begin_part(0, 1);
-  report_part(sync);
+  AllReduce exchange(model_.store, std::move(owned_), 64 << 10);
+  exchange.begin_part(0, 1);
+  report_part(exchange);
   EXPECT_TRUE(reducer_.slices.empty());
-  sync.finish();
-  ASSERT_EQ(reducer_.slices.size(), sync.bucket_count());
+  exchange.finish();
+  ASSERT_EQ(reducer_.slices.size(), exchange.bucket_count());
   EXPECT_EQ(reducer_.slices.front().first, 0);
   EXPECT_EQ(reducer_.slices.back().end, model_.store.reduced_count());
   EXPECT_EQ(reducer_.waits, 1);
 }
 
-TEST_F(GradientSyncTest, a_bucket_goes_as_soon_as_its_last_gradient_is_ready) {
-  GradientSync sync(model_.store, reducer_, 64 << 10);
-  sync.begin_part(0, 1);
+TEST_F(AllReduceTest, a_bucket_goes_as_soon_as_its_last_gradient_is_ready) {
+  AllReduce exchange(model_.store, std::move(owned_), 64 << 10);
+  exchange.begin_part(0, 1);
   for (const Parameter& parameter : std::views::reverse(model_.store.parameters())) {
-    sync.ready(parameter);
+    exchange.ready(parameter);
     const std::int64_t reported = parameter.offset + parameter.stored;
     for (const auto& slice : reducer_.slices) {
       const bool last = slice.end == model_.store.reduced_count();
       EXPECT_TRUE(last || slice.end - 16 <= reported) << slice.end;
     }
   }
-  EXPECT_EQ(reducer_.slices.size(), sync.bucket_count());
+  EXPECT_EQ(reducer_.slices.size(), exchange.bucket_count());
 }
 
-TEST_F(GradientSyncTest, only_the_last_part_reduces_and_only_the_first_overwrites) {
-  GradientSync sync(model_.store, reducer_, 64 << 10);
-  sync.begin_part(0, 2);
-  EXPECT_EQ(sync.accumulate(), Accumulate::overwrite);
-  report_part(sync);
+TEST_F(AllReduceTest, only_the_last_part_reduces_and_only_the_first_overwrites) {
+  AllReduce exchange(model_.store, std::move(owned_), 64 << 10);
+  exchange.begin_part(0, 2);
+  EXPECT_EQ(exchange.accumulate(), Accumulate::overwrite);
+  report_part(exchange);
   EXPECT_TRUE(reducer_.slices.empty());
-  sync.begin_part(1, 2);
-  EXPECT_EQ(sync.accumulate(), Accumulate::add);
-  report_part(sync);
-  EXPECT_EQ(reducer_.slices.size(), sync.bucket_count());
+  exchange.begin_part(1, 2);
+  EXPECT_EQ(exchange.accumulate(), Accumulate::add);
+  report_part(exchange);
+  EXPECT_EQ(reducer_.slices.size(), exchange.bucket_count());
 }
 
-TEST_F(GradientSyncTest, a_bucket_larger_than_the_model_is_one_reduction) {
-  const GradientSync sync(model_.store, reducer_, std::int64_t{64} << 20);
+TEST_F(AllReduceTest, a_bucket_larger_than_the_model_is_one_reduction) {
+  const AllReduce exchange(model_.store, std::move(owned_), std::int64_t{64} << 20);
   // One for the small last layers, one for the rest would be two; the whole net fits the last bucket only under 1 MiB.
-  EXPECT_EQ(sync.bucket_count(), 2U);
+  EXPECT_EQ(exchange.bucket_count(), 2U);
 }
 
-TEST_F(GradientSyncTest, counts_gradients_that_overflow_and_not_what_lies_behind_them) {
+TEST_F(AllReduceTest, counts_gradients_that_overflow_and_not_what_lies_behind_them) {
   const ParameterStore& store = model_.store;
   const auto overflow = [&] {
     float count = -1;
@@ -143,41 +146,41 @@ TEST_F(GradientSyncTest, counts_gradients_that_overflow_and_not_what_lies_behind
     return count;
   };
   const std::vector<float> infinity{HUGE_VALF};
-  GradientSync sync(store, reducer_, 64 << 10);
-  sync.count_overflow();
+  AllReduce exchange(store, std::move(owned_), 64 << 10);
+  exchange.count_overflow();
   device_->write(infinity, store.batch_statistics().slice(0, 1));
   device_->write(infinity, store.tail(ParameterStore::tail_loss));
-  sync.begin_part(0, 1);
-  report_part(sync);
+  exchange.begin_part(0, 1);
+  report_part(exchange);
   EXPECT_EQ(overflow(), 0);
   device_->write(infinity, store.gradients().slice(0, 1));
   device_->write(infinity, store.gradients().slice(store.gradient_count() - 1, 1));
-  sync.begin_part(0, 1);
-  report_part(sync);
+  exchange.begin_part(0, 1);
+  report_part(exchange);
   EXPECT_EQ(overflow(), 2);
-  sync.begin_part(0, 1);
-  report_part(sync);
+  exchange.begin_part(0, 1);
+  report_part(exchange);
   EXPECT_EQ(overflow(), 2);  // anew each step
 }
 
-TEST_F(GradientSyncTest, exact_sums_add_each_part_by_itself_and_count_all_that_they_cannot_hold) {
+TEST_F(AllReduceTest, exact_sums_add_each_part_by_itself_and_count_all_that_they_cannot_hold) {
   const ParameterStore& store = model_.store;
   const std::int64_t count = store.reduced_count();
   const Tensor sums = device_->make_lasting(count, DType::i64);
   const FixedPoint form = fixed_point_for(2);
-  GradientSync sync(store, reducer_, 64 << 10, ExactSums{sums, form});
+  AllReduce exchange(store, std::move(owned_), 64 << 10, ExactSums{sums, form});
   std::vector<float> values(static_cast<std::size_t>(count), 0.25F);
   for (int part = 0; part < 2; ++part) {
-    sync.begin_part(part, 2);
-    EXPECT_EQ(sync.accumulate(), Accumulate::overwrite);
+    exchange.begin_part(part, 2);
+    EXPECT_EQ(exchange.accumulate(), Accumulate::overwrite);
     values[7] = part == 0 ? form.limit : 1.0F;
     values[static_cast<std::size_t>(store.gradient_count())] = part == 0 ? 1.0F : std::nanf("");  // a statistic
     device_->write(values, store.reduced());
-    report_part(sync);
+    report_part(exchange);
   }
   EXPECT_EQ(sums.as<std::int64_t>()[0], std::int64_t{1} << 39);
   EXPECT_EQ(sums.as<std::int64_t>()[7], std::int64_t{1} << 40);
-  sync.finish();
+  exchange.finish();
   std::vector<float> result(static_cast<std::size_t>(count));
   device_->read(store.reduced(), result);
   EXPECT_EQ(result[0], 0.5F);
@@ -186,15 +189,15 @@ TEST_F(GradientSyncTest, exact_sums_add_each_part_by_itself_and_count_all_that_t
   EXPECT_EQ(overflow, 2);
 }
 
-using GradientSyncDeathTest = GradientSyncTest;
+using AllReduceDeathTest = AllReduceTest;
 
-TEST_F(GradientSyncDeathTest, a_gradient_reported_out_of_order_is_a_bug_of_ours) {
+TEST_F(AllReduceDeathTest, a_gradient_reported_out_of_order_is_a_bug_of_ours) {
   bool checked = false;
   assert((checked = true));
   if (!checked) GTEST_SKIP() << "assertions are compiled out of this build";
-  GradientSync sync(model_.store, reducer_, 64 << 10);
-  sync.begin_part(0, 1);
-  EXPECT_DEATH(sync.ready(model_.store.parameters().front()), "next_");
+  AllReduce exchange(model_.store, std::move(owned_), 64 << 10);
+  exchange.begin_part(0, 1);
+  EXPECT_DEATH(exchange.ready(model_.store.parameters().front()), "next_");
 }
 
 }  // namespace

@@ -1,0 +1,43 @@
+#include "optim/optimizer.hpp"
+
+#include <fmt/ranges.h>
+
+#include <set>
+
+#include "base/error.hpp"
+#include "base/text/printable.hpp"
+
+namespace lockstep {
+namespace {
+
+std::string words_for(const std::set<std::string>& names) {
+  if (names.empty()) return "nothing";
+  return fmt::format("'{}'", fmt::join(names, "', '"));
+}
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const OptimizerOptions& options) {
+  return std::visit([&](const auto& chosen) { return make_optimizer(store, chosen); }, options);
+}
+
+OptimizerState state_of(const ParameterStore& store, const Optimizer& optimizer) {
+  OptimizerState state;
+  for (const StateArray& array : optimizer.state()) state.emplace(array.name, store.entries_of(array.values));
+  return state;
+}
+
+void assign_state(ParameterStore& store, const Optimizer& optimizer, const OptimizerState& state) {
+  std::set<std::string> given;
+  for (const auto& [name, entries] : state) given.insert(printable(name));
+  std::set<std::string> kept;
+  for (const StateArray& array : optimizer.state()) kept.insert(array.name);
+  require(
+      given == kept, Failure::usage,
+      "the checkpoint is of another optimizer: it keeps {} of each parameter, this training's keeps {} (it cannot go "
+      "on from there). Use the optimizer that it was written with, or start anew?",
+      words_for(given), words_for(kept));
+  for (const StateArray& array : optimizer.state()) store.assign_to(array.values, state.at(array.name));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,42 @@
+// How the gradients that each rank computes in a step become everyone's.
+//
+// A step tells an exchange which part it begins, hands it each gradient as backward completes it, and has it finish:
+// all of the model's reduced array is then summed over parts and ranks, on every rank alike. What travels when, in what
+// pieces and in what form, is the exchange's.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "nn/layer.hpp"
+
+namespace lockstep {
+
+// What exchanging has cost this rank's host thread so far.
+struct ExchangeCost {
+  double within_backward_ms = 0;  // where the host works while backward is under way
+  double after_backward_ms = 0;   // waiting in finish(): not hidden
+};
+
+class Exchange : public GradientSink {
+ public:
+  // From now on the gradients of this rank that are not finite are counted, in the tail's overflow slot, before they
+  // are summed: so every rank learns of any rank's overflow.
+  virtual void count_overflow() = 0;
+
+  // Call before each part of a step, in order; ready() of the last part lets gradients go.
+  virtual void begin_part(int part, int parts) = 0;
+  // Collective, stream-ordered. Call once after the last part's backward. Where the host is needed, everything is
+  // started here, so that what comes before can be recorded.
+  virtual void finish() = 0;
+  // Whether finish() needs the host for a device that has a queue of its own: it cannot then be recorded.
+  virtual bool needs_host() const = 0;
+  // Throws Error if something under way has failed since, as in a recorded step it may at any time.
+  virtual void check() = 0;
+
+  virtual std::string description() const = 0;   // "shared memory (2 ranks)"
+  virtual std::size_t bucket_count() const = 0;  // pieces in which the gradients of a step travel
+  virtual const ExchangeCost& cost() const = 0;
+};
+
+}  // namespace lockstep
