@@ -116,12 +116,13 @@ ConvSeconds measure(Device& device, const ConvLayer& layer, std::int64_t batch) 
   Ops& ops = device.ops();
   ConvSeconds seconds{};
   seconds.backward_weight =
-      best_seconds(device, [&] { ops.conv_backward_weight(conv, x, y, weight, Accumulate::overwrite); });
+      best_seconds(device, [&] { ops.conv_backward_weight(conv, {x}, y, weight, Accumulate::overwrite); });
   fill(device, weight);
   if (!layer.reads_images)
-    seconds.backward_data = best_seconds(device, [&] { ops.conv_backward_data(conv, y, weight, x); });
+    seconds.backward_data =
+        best_seconds(device, [&] { ops.conv_backward_data(conv, y, weight, x, Accumulate::overwrite); });
   fill(device, x);
-  seconds.forward = best_seconds(device, [&] { ops.conv_forward(conv, x, weight, y); });
+  seconds.forward = best_seconds(device, [&] { ops.conv_forward(conv, {x}, weight, y, Tensor()); });
   return seconds;
 }
 

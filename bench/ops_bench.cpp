@@ -70,11 +70,12 @@ struct Pass {
 
 std::vector<Pass> passes() {
   const auto forward = [](Operands& o, const Tensor& residual) {
-    o.device->ops().norm_forward(o.x, {o.scale, o.shift}, residual, Activation::relu, o.y, {o.mean, o.deviation},
-                                 o.slot, o.other_slot, 1, Accumulate::overwrite);
+    o.device->ops().norm_forward(
+        o.x, Tensor(), {{o.scale, o.shift}, {o.mean, o.deviation}, o.slot, o.other_slot, 1, Accumulate::overwrite},
+        residual, Activation::relu, o.y);
   };
   const auto backward = [](Operands& o, const Tensor& d_residual) {
-    o.device->ops().norm_backward(o.x, o.y, o.dy, {o.scale, o.shift}, Activation::relu, {o.mean, o.deviation}, o.dx,
+    o.device->ops().norm_backward({o.x}, o.y, o.dy, {o.scale, o.shift}, Activation::relu, {o.mean, o.deviation}, o.dx,
                                   d_residual, o.slot, o.other_slot, Accumulate::overwrite);
   };
   return {

@@ -3,6 +3,10 @@
 // Stateless for its caller: algorithm choices and primitives are cached by shape inside the backend. Every call is
 // stream-ordered. Outputs are tensors made by the caller; they may not alias inputs unless a comment says so.
 // Feature maps (`Layout::features`, [n, h, w, c]) have the device's precision; everything else is fp32.
+//
+// A norm between two convolutions may stay pending: whoever reads its x applies it, and the activation, while reading,
+// so that its result is never in memory. Only a device whose convolutions do so overrides the last section; elsewhere
+// norms are applied where they stand, and no map is ever pending.
 #pragma once
 
 #include <cstdint>
@@ -52,6 +56,54 @@ struct NormSaved {
   Tensor gate = {};          // where a ReLU after a residual let through
 };
 
+// A batch norm in training. `batch_mean` and `batch_variance` (unbiased, as PyTorch's running variance takes it) get
+// statistics_scale * value, overwritten or added to: slots of the reduced array.
+struct BatchNorm {
+  NormWeights weights;
+  NormSaved saved;
+  Tensor batch_mean;
+  Tensor batch_variance;
+  float statistics_scale;
+  Accumulate accumulate;
+};
+
+// A norm and an activation that have not been applied: whoever reads x reads z = activation(norm(x)) in its place.
+struct PendingNorm {
+  static constexpr std::int64_t rows_per_channel = 5;
+
+  Tensor rows;  // of Ops::form_after_norm(); what is in them is the device's own
+  Activation activation = Activation::none;
+};
+
+// A map as its reader takes it: z, or x itself without a pending norm.
+struct NormedMap {
+  Tensor x;
+  PendingNorm norm = {};
+
+  bool is_pending() const { return static_cast<bool>(norm.rows); }
+};
+
+// Where the gradients of a norm's weights go.
+struct NormGradient {
+  Tensor inverse_deviation;  // of NormSaved
+  Tensor d_scale;
+  Tensor d_shift;
+  Accumulate accumulate = Accumulate::overwrite;
+};
+
+// What a convolution read: its x, and the norm that was pending in it.
+struct NormInFront {
+  NormedMap x;
+  NormGradient gradient = {};
+};
+
+// What a tensor is made with: see Device::make.
+struct TensorForm {
+  Shape shape;
+  DType dtype;
+  Layout layout;
+};
+
 // Where the gradient of softmax cross-entropy goes: d_logits = scale * loss_scale[0] * (softmax - target). Not wanted
 // if d_logits is empty; without loss scaling loss_scale is.
 struct LogitsGradient {
@@ -65,28 +117,25 @@ struct LossSums {
   Tensor correct;  // [1] number of samples whose largest logit is the label's (ties: the lowest class counts)
 };
 
-class FusedOps;
-
 class Ops {
  public:
   virtual ~Ops() = default;
 
-  // What this device does in one pass where the operations below take several; null: nothing. Owned by this.
-  virtual FusedOps* fused() { return nullptr; }
-
   // ---- convolution: x features or images [n, h, w, in], weight stored form, y features [n, h', w', out], no bias
-  virtual void conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y) = 0;
-  virtual void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx) = 0;
-  virtual void conv_backward_weight(const Conv2d& conv, const Tensor& x, const Tensor& dy, const Tensor& dweight,
+  // `sums` (u8 plain [sums_bytes], may be empty) gets what norm_forward needs to know of y.
+  virtual void conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,
+                            const Tensor& sums) = 0;
+  // Of an x without a pending norm. Adding may take memory like dx for the while.
+  virtual void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
+                                  Accumulate accumulate) = 0;
+  virtual void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const Tensor& dy, const Tensor& dweight,
                                     Accumulate accumulate) = 0;
 
   // ---- batch norm over n, h, w, then (+ residual), then activation
-  // Training: by the statistics of this batch. `batch_mean` and `batch_variance` (unbiased, as PyTorch's running
-  // variance takes it) get statistics_scale * value, overwritten or added to: slots of the reduced array. `residual`
-  // may be empty.
-  virtual void norm_forward(const Tensor& x, const NormWeights& weights, const Tensor& residual, Activation activation,
-                            const Tensor& y, const NormSaved& saved, const Tensor& batch_mean,
-                            const Tensor& batch_variance, float statistics_scale, Accumulate accumulate) = 0;
+  // Training: by the statistics of this batch. `sums`: of the convolution that wrote x; empty: x is read once more.
+  // `residual` may be empty.
+  virtual void norm_forward(const Tensor& x, const Tensor& sums, const BatchNorm& norm, const Tensor& residual,
+                            Activation activation, const Tensor& y) = 0;
   // Evaluation: by the running statistics.
   virtual void norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
                           const Tensor& running_variance, const Tensor& residual, Activation activation,
@@ -94,8 +143,9 @@ class Ops {
   // What the gate of a ReLU after a residual takes; 0: this device keeps none, and reads y.
   virtual std::int64_t gate_bytes(const Shape&) const { return 0; }
   // `y` may be empty where there was no residual or is a gate. dx may alias dy. `d_residual` (empty without residual)
-  // gets dy after the activation and may alias dy, but not dx.
-  virtual void norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
+  // gets dy after the activation and may alias dy, but not dx. Of an x whose norm is pending, dy is what
+  // conv_backward_pending gave, and so are the gradients of the weights.
+  virtual void norm_backward(const NormedMap& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
                              Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                              const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) = 0;
 
@@ -143,6 +193,21 @@ class Ops {
   // Choices of an earlier run: taken where they still fit, measured anew where not; never an error. They are part of
   // export_plan() once they are in use.
   virtual void suggest_plan(const std::string& plan) = 0;
+
+  // ---- norms that stay pending: by the operations above unless the device overrides all of these
+  // What a convolution of so many output channels takes for its sums; 0: it leaves none.
+  virtual std::int64_t sums_bytes(std::int64_t) const { return 0; }
+  // Of what a norm of x leaves in memory for its reader: here its result.
+  virtual TensorForm form_after_norm(const Tensor& x) const { return {x.shape(), x.dtype(), x.layout()}; }
+  // norm_forward and norm_infer for whoever reads next: returns what it is to read. `z` is of that form.
+  virtual NormedMap norm_forward_pending(const Tensor& x, const Tensor& sums, const BatchNorm& norm,
+                                         Activation activation, const Tensor& z);
+  virtual NormedMap norm_infer_pending(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
+                                       const Tensor& running_variance, Activation activation, const Tensor& z);
+  // conv_backward_data of an x whose norm is pending: dz, its gradient after the activation, with the gradients of the
+  // norm's weights.
+  virtual void conv_backward_pending(const Conv2d& conv, const Tensor& dy, const Tensor& weight,
+                                     const NormInFront& front, const Tensor& dz);
 };
 
 }  // namespace lockstep

@@ -22,8 +22,12 @@ ConvNormAct::ConvNormAct(const LayerContext& context, const std::string& conv_na
 
 Shape ConvNormAct::output_shape(const Shape& x) const { return conv_.output_shape(x); }
 
-// A bias would have to be added before the norm.
-FusedOps* ConvNormAct::fused() const { return conv_.has_bias() ? nullptr : device_.ops().fused(); }
+// A bias comes after the sums.
+Tensor ConvNormAct::make_sums(Mode mode) const {
+  const std::int64_t bytes = conv_.has_bias() ? 0 : device_.ops().sums_bytes(scale_.count());
+  if (mode == Mode::evaluate || bytes == 0) return {};
+  return device_.make(Shape{bytes}, DType::u8, Layout::plain);
+}
 
 NormSaved ConvNormAct::make_saved() const {
   const Shape channels{mean_.stored};
@@ -34,45 +38,35 @@ BatchNorm ConvNormAct::batch_norm() const {
   return {norm_weights(), saved_, mean_.batch, variance_.batch, statistics_.scale, statistics_.accumulate};
 }
 
-// x of the norm, which is pending.
-NormedMap ConvNormAct::convolve(const PassedOn& x, Mode mode) {
-  const Tensor y = conv_.make_y(x.map.x.shape());
-  const Shape row_shape{1, PendingNorm::rows_per_channel, 1, y.shape()[3]};
-  const NormedMap result{y, {device_.make(row_shape, DType::f32, Layout::features), activation_}};
-  const Tensor& weight = conv_.weight().value;
-  if (mode == Mode::evaluate) {
-    fused()->conv_forward(conv_.geometry(), x.map, weight, y);
-    fused()->norm_rows(norm_weights(), mean_.running, variance_.running, result.norm.rows);
-    return result;
-  }
-  saved_ = make_saved();
-  fused()->conv_norm_forward(conv_.geometry(), x.map, weight, y, batch_norm(), result.norm.rows);
-  input_ = x;
-  return result;
+NormInFront ConvNormAct::in_front(Accumulate accumulate) const {
+  return {normed_, {saved_.inverse_deviation, scale_.gradient, shift_.gradient, accumulate}};
+}
+
+Tensor ConvNormAct::convolve(const PassedOn& x, const Tensor& sums, Mode mode) {
+  if (mode == Mode::train) front_ = x.pending;
+  return conv_.forward(x.map, sums, mode);
 }
 
 PassedOn ConvNormAct::pass_on(const PassedOn& x, Reads next, Mode mode) {
-  if (fused() == nullptr || next == Reads::maps) return {{forward(x, Tensor(), mode)}};
-  const NormedMap pending = convolve(x, mode);
-  if (mode == Mode::train) normed_ = pending;
-  return {pending, this};
+  if (next == Reads::maps) return {{forward(x, Tensor(), mode)}};
+  Ops& ops = device_.ops();
+  const Tensor sums = make_sums(mode);
+  const Tensor conv_y = convolve(x, sums, mode);
+  const TensorForm form = ops.form_after_norm(conv_y);
+  const Tensor z = device_.make(form.shape, form.dtype, form.layout);
+  if (mode == Mode::evaluate) {
+    return {ops.norm_infer_pending(conv_y, norm_weights(), mean_.running, variance_.running, activation_, z)};
+  }
+  saved_ = make_saved();
+  const NormedMap passed = ops.norm_forward_pending(conv_y, sums, batch_norm(), activation_, z);
+  normed_ = {conv_y, passed.norm};
+  return {passed, passed.is_pending() ? this : nullptr};
 }
 
 Tensor ConvNormAct::forward(const PassedOn& x, const Tensor& residual, Mode mode) {
-  if (fused() == nullptr) return forward_by_steps(x.map.x, residual, mode);
-  const NormedMap pending = convolve(x, mode);
-  const Tensor y = device_.make(pending.x.shape(), device_.precision(), Layout::features);
-  fused()->norm_apply(pending, residual, y);
-  if (mode == Mode::train) {
-    normed_ = {pending.x};
-    if (residual) y_ = y;
-  }
-  return y;
-}
-
-Tensor ConvNormAct::forward_by_steps(const Tensor& x, const Tensor& residual, Mode mode) {
   Ops& ops = device_.ops();
-  const Tensor conv_y = conv_.forward(x, mode);
+  const Tensor sums = make_sums(mode);
+  const Tensor conv_y = convolve(x, sums, mode);
   const Tensor y = device_.make(conv_y.shape(), device_.precision(), Layout::features);
   if (mode == Mode::evaluate) {
     ops.norm_infer(conv_y, norm_weights(), mean_.running, variance_.running, residual, activation_, y);
@@ -81,8 +75,7 @@ Tensor ConvNormAct::forward_by_steps(const Tensor& x, const Tensor& residual, Mo
   saved_ = make_saved();
   const std::int64_t gate_bytes = residual && activation_ == Activation::relu ? ops.gate_bytes(y.shape()) : 0;
   if (gate_bytes > 0) saved_.gate = device_.make(Shape{gate_bytes}, DType::u8, Layout::plain);
-  ops.norm_forward(conv_y, norm_weights(), residual, activation_, y, saved_, mean_.batch, variance_.batch,
-                   statistics_.scale, statistics_.accumulate);
+  ops.norm_forward(conv_y, sums, batch_norm(), residual, activation_, y);
   normed_ = {conv_y};
   if (residual && !saved_.gate) y_ = y;
   return y;
@@ -90,54 +83,30 @@ Tensor ConvNormAct::forward_by_steps(const Tensor& x, const Tensor& residual, Mo
 
 Tensor ConvNormAct::backward(const Tensor& dy, GradientSink& sink) {
   assert(!y_ && !saved_.gate);  // forward had a residual
-  return backward(dy, Tensor(), sink);
+  return backward(dy, Tensor(), Tensor(), sink);
 }
 
 Tensor ConvNormAct::backward_with_residual(const Tensor& dy, GradientSink& sink) {
   assert(y_ || saved_.gate);
-  return backward(dy, dy, sink);
-}
-
-Tensor ConvNormAct::backward(const Tensor& dy, const Tensor& d_residual, GradientSink& sink) {
-  // In place where dy is not needed for the residual's gradient.
-  const Tensor d_conv = d_residual ? device_.make(dy.shape(), dy.dtype(), Layout::features) : dy;
-  device_.ops().norm_backward(normed_.x, y_, dy, norm_weights(), activation_, saved_, d_conv, d_residual,
-                              scale_.gradient, shift_.gradient, sink.accumulate());
-  y_ = {};
-  return backward_convolution(d_conv, Tensor(), sink);
+  return backward(dy, dy, Tensor(), sink);
 }
 
 Tensor ConvNormAct::pass_back(Tensor gradient, const Tensor& sum, GradientSink& sink) {
-  const bool was_pending = bool(normed_.norm.rows);
-  if (!was_pending) return backward(gradient, sink);
-  fused()->norm_gradient(normed_, gradient, gradient);
-  return backward_convolution(gradient, sum, sink);
+  return backward(gradient, Tensor(), sum, sink);
 }
 
-// Reports the norm's gradients, which are there, and goes on to the convolution's, from that of its y.
-Tensor ConvNormAct::backward_convolution(const Tensor& dy, const Tensor& sum, GradientSink& sink) {
+Tensor ConvNormAct::backward(const Tensor& dy, const Tensor& d_residual, const Tensor& sum, GradientSink& sink) {
+  // In place where dy is not needed for the residual's gradient.
+  const Tensor d_conv = d_residual ? device_.make(dy.shape(), dy.dtype(), Layout::features) : dy;
+  device_.ops().norm_backward(normed_, y_, dy, norm_weights(), activation_, saved_, d_conv, d_residual, scale_.gradient,
+                              shift_.gradient, sink.accumulate());
+  y_ = {};
   normed_ = {};
   saved_ = {};
   sink.ready(shift_);
   sink.ready(scale_);
-  if (fused() == nullptr) return conv_.backward(dy, sink);
-  const Parameter& weight = conv_.weight();
-  fused()->conv_backward_weight(conv_.geometry(), input_.map, dy, weight.gradient, sink.accumulate());
-  sink.ready(weight);
-  const PassedOn input = std::exchange(input_, {});
-  const Tensor& x = input.map.x;
-  if (x.layout() == Layout::images) return {};
-  const Tensor dx = sum ? sum : device_.make(x.shape(), device_.precision(), Layout::features);
-  if (input.pending == nullptr) {
-    fused()->conv_backward_data(conv_.geometry(), dy, weight.value, dx, sum ? Accumulate::add : Accumulate::overwrite);
-    return dx;
-  }
-  assert(!sum);
-  const ConvNormAct& front = *input.pending;
-  fused()->conv_norm_backward(
-      conv_.geometry(), dy, weight.value, input.map,
-      {front.saved_.inverse_deviation, front.scale_.gradient, front.shift_.gradient, sink.accumulate()}, dx);
-  return dx;
+  const ConvNormAct* const front = std::exchange(front_, nullptr);
+  return conv_.backward(d_conv, front == nullptr ? NormInFront{} : front->in_front(sink.accumulate()), sum, sink);
 }
 
 }  // namespace lockstep

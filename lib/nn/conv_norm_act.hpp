@@ -6,13 +6,12 @@
 //   residual  [n, h', w', out]  optional, added after the norm
 //   y         [n, h', w', out]
 //
-// Where the device offers FusedOps, a unit leaves norm and activation to a unit that follows it, which applies them
-// while its convolution reads: their result is never in memory.
+// A unit leaves norm and activation to a unit that follows it. Where the device applies them while that one's
+// convolution reads, their result is never in memory.
 #pragma once
 
 #include <string>
 
-#include "device/fused_ops.hpp"
 #include "nn/convolution.hpp"
 #include "nn/layer.hpp"
 
@@ -34,19 +33,18 @@ class ConvNormAct final : public Layer {
   // layer before takes.
   Tensor backward_with_residual(const Tensor& dy, GradientSink& sink);
 
-  Reads reads() const override { return fused() == nullptr ? Reads::maps : Reads::pending_norms; }
+  Reads reads() const override { return Reads::pending_norms; }
   PassedOn pass_on(const PassedOn& x, Reads next, Mode mode) override;
   Tensor pass_back(Tensor gradient, const Tensor& sum, GradientSink& sink) override;
 
  private:
-  FusedOps* fused() const;
+  Tensor convolve(const PassedOn& x, const Tensor& sums, Mode mode);
+  Tensor make_sums(Mode mode) const;
   NormSaved make_saved() const;
   NormWeights norm_weights() const { return {scale_.value, shift_.value}; }
   BatchNorm batch_norm() const;
-  NormedMap convolve(const PassedOn& x, Mode mode);
-  Tensor forward_by_steps(const Tensor& x, const Tensor& residual, Mode mode);
-  Tensor backward(const Tensor& dy, const Tensor& d_residual, GradientSink& sink);
-  Tensor backward_convolution(const Tensor& dy, const Tensor& sum, GradientSink& sink);
+  NormInFront in_front(Accumulate accumulate) const;
+  Tensor backward(const Tensor& dy, const Tensor& d_residual, const Tensor& sum, GradientSink& sink);
 
   Device& device_;
   const StatisticsShare& statistics_;
@@ -57,9 +55,9 @@ class ConvNormAct final : public Layer {
   const Statistic& mean_;
   const Statistic& variance_;
   // Kept for backward.
-  PassedOn input_;    // where the operations are fused; otherwise the convolution keeps its own
-  NormedMap normed_;  // x of the norm; with rows where the norm is pending
-  Tensor y_;          // with a residual, unless the device keeps a gate
+  const ConvNormAct* front_ = nullptr;  // whose norm was pending in x
+  NormedMap normed_;                    // x of the norm; with rows where the norm is pending
+  Tensor y_;                            // with a residual, unless the device keeps a gate
   NormSaved saved_;
 };
 

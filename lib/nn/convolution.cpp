@@ -50,14 +50,11 @@ Shape Convolution::y_shape(const Shape& x) const {
   return {x[0], conv_.out_size(x[1]), conv_.out_size(x[2]), conv_.out_channels};
 }
 
-Tensor Convolution::make_y(const Shape& x) const {
-  return device_.make(y_shape(x), device_.precision(), Layout::features);
-}
-
-Tensor Convolution::forward(const Tensor& x, Mode mode) {
+Tensor Convolution::forward(const NormedMap& x, const Tensor& sums, Mode mode) {
+  assert(bias_ == nullptr || !sums);  // the bias comes after the sums
   Ops& ops = device_.ops();
-  const Tensor y = make_y(x.shape());
-  ops.conv_forward(conv_, x, weight_.value, y);
+  const Tensor y = device_.make(y_shape(x.x.shape()), device_.precision(), Layout::features);
+  ops.conv_forward(conv_, x, weight_.value, y, sums);
   if (bias_ != nullptr) ops.bias_forward(y, bias_->value, activation_, y);
   if (mode == Mode::train) {
     x_ = x;
@@ -66,7 +63,7 @@ Tensor Convolution::forward(const Tensor& x, Mode mode) {
   return y;
 }
 
-Tensor Convolution::backward(const Tensor& dy, GradientSink& sink) {
+Tensor Convolution::backward(const Tensor& dy, const NormInFront& front, const Tensor& sum, GradientSink& sink) {
   Ops& ops = device_.ops();
   if (bias_ != nullptr) {
     ops.bias_backward(y_, dy, activation_, dy, bias_->gradient, sink.accumulate());
@@ -75,12 +72,17 @@ Tensor Convolution::backward(const Tensor& dy, GradientSink& sink) {
   }
   ops.conv_backward_weight(conv_, x_, dy, weight_.gradient, sink.accumulate());
   sink.ready(weight_);
-  const Shape x_shape = x_.shape();
-  const Layout x_layout = x_.layout();
+  const Shape x_shape = x_.x.shape();
+  const Layout x_layout = x_.x.layout();
   x_ = {};  // before dx, which may take its place
   if (x_layout == Layout::images) return {};
-  const Tensor dx = device_.make(x_shape, device_.precision(), Layout::features);
-  ops.conv_backward_data(conv_, dy, weight_.value, dx);
+  const Tensor dx = sum ? sum : device_.make(x_shape, device_.precision(), Layout::features);
+  if (front.x.is_pending()) {
+    assert(!sum);
+    ops.conv_backward_pending(conv_, dy, weight_.value, front, dx);
+  } else {
+    ops.conv_backward_data(conv_, dy, weight_.value, dx, sum ? Accumulate::add : Accumulate::overwrite);
+  }
   return dx;
 }
 

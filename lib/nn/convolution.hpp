@@ -30,14 +30,15 @@ class Convolution final : public Layer {
               const ConvolutionOptions& options);
 
   Shape output_shape(const Shape& x) const override;
-  Tensor forward(const Tensor& x, Mode mode) override;
-  Tensor backward(const Tensor& dy, GradientSink& sink) override;
+  Tensor forward(const Tensor& x, Mode mode) override { return forward({x}, Tensor(), mode); }
+  Tensor backward(const Tensor& dy, GradientSink& sink) override { return backward(dy, {}, Tensor(), sink); }
 
-  // For a unit that does the arithmetic itself.
-  const Conv2d& geometry() const { return conv_; }
-  const Parameter& weight() const { return weight_; }
+  // Between norms. `sums`: see Ops::conv_forward; empty for a convolution with a bias.
+  Tensor forward(const NormedMap& x, const Tensor& sums, Mode mode);
+  // `front`: the norm pending in forward's x, whose gradient is returned after the activation; without one, it is
+  // added to `sum` unless that is empty.
+  Tensor backward(const Tensor& dy, const NormInFront& front, const Tensor& sum, GradientSink& sink);
   bool has_bias() const { return bias_ != nullptr; }
-  Tensor make_y(const Shape& x) const;
 
  private:
   Shape y_shape(const Shape& x) const;
@@ -48,8 +49,8 @@ class Convolution final : public Layer {
   Activation activation_;
   const Parameter& weight_;
   const Parameter* bias_;
-  Tensor x_;  // kept for backward
-  Tensor y_;  // with an activation
+  NormedMap x_;  // kept for backward
+  Tensor y_;     // with an activation
 };
 
 }  // namespace lockstep

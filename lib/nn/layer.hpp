@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "device/fused_ops.hpp"
 #include "device/ops.hpp"
 #include "nn/parameter_store.hpp"
 

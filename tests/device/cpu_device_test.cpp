@@ -58,8 +58,9 @@ std::vector<float> norm_bits(Device& device, const Shape& shape, const std::vect
   const NormWeights weights{vector(1.25F), vector(0.1F)};
   const NormSaved saved{vector(0), vector(0)};
   const Tensor mean = vector(0), variance = vector(0), d_scale = vector(0), d_shift = vector(0), d_bias = vector(0);
-  device.ops().norm_forward(x, weights, Tensor(), Activation::relu, y, saved, mean, variance, 1, Accumulate::overwrite);
-  device.ops().norm_backward(x, y, dy, weights, Activation::relu, saved, dx, Tensor(), d_scale, d_shift,
+  device.ops().norm_forward(x, Tensor(), {weights, saved, mean, variance, 1, Accumulate::overwrite}, Tensor(),
+                            Activation::relu, y);
+  device.ops().norm_backward({x}, y, dy, weights, Activation::relu, saved, dx, Tensor(), d_scale, d_shift,
                              Accumulate::overwrite);
   device.ops().bias_backward(y, dy, Activation::relu, map(), d_bias, Accumulate::overwrite);
   for (const Tensor& tensor : {y, mean, variance, dx, d_scale, d_shift, d_bias}) keep(tensor);
@@ -97,10 +98,11 @@ TEST_P(CpuDeviceTest, padding_channels_are_zero_behind_every_pass) {
   }
   const Tensor d_residual = spoil(make(shape));
 
-  ops_.norm_forward(x, norm, x, Activation::relu, spoil(y), saved, vector(3), vector(3), 1, Accumulate::overwrite);
+  ops_.norm_forward(x, Tensor(), {norm, saved, vector(3), vector(3), 1, Accumulate::overwrite}, x, Activation::relu,
+                    spoil(y));
   expect_padding_zero(y, "norm_forward");
   const Tensor dx = make(shape);
-  ops_.norm_backward(x, y, tensor(shape, x_values), norm, Activation::relu, saved, spoil(dx), d_residual, vector(3),
+  ops_.norm_backward({x}, y, tensor(shape, x_values), norm, Activation::relu, saved, spoil(dx), d_residual, vector(3),
                      vector(3), Accumulate::overwrite);
   expect_padding_zero(dx, "norm_backward");
   expect_padding_zero(d_residual, "norm_backward's d_residual");

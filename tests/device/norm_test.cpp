@@ -50,8 +50,9 @@ class NormTest : public OpsTest {
   }
   static Tensor y_for_backward(const Run& run) { return run.saved.gate ? Tensor() : run.y; }
   void forward(const Run& run, Accumulate accumulate) {
-    ops_.norm_forward(run.x, run.weights, run.residual, run.norm.activation, run.y, run.saved, run.batch_mean,
-                      run.batch_variance, statistics_scale, accumulate);
+    ops_.norm_forward(run.x, Tensor(),
+                      {run.weights, run.saved, run.batch_mean, run.batch_variance, statistics_scale, accumulate},
+                      run.residual, run.norm.activation, run.y);
   }
 
   static Values trained(const naive::Norm& norm, const Shape& shape, const Values& x, const Values& residual) {
@@ -150,7 +151,7 @@ TEST_P(NormTest, finds_the_gradients_of_x_residual_scale_and_shift) {
       const Tensor d_residual = shortcut == Shortcut::residual ? make(shape) : Tensor();
       const Tensor d_scale = vector(shape[3]);
       const Tensor d_shift = vector(shape[3]);
-      ops_.norm_backward(run.x, y_for_backward(run), tensor(shape, dy), run.weights, activation, run.saved, dx,
+      ops_.norm_backward({run.x}, y_for_backward(run), tensor(shape, dy), run.weights, activation, run.saved, dx,
                          d_residual, d_scale, d_shift, Accumulate::overwrite);
       expect_near(dx, expected.dx, "dx");
       expect_near(d_scale, expected.d_scale, "d_scale");
@@ -169,7 +170,7 @@ TEST_P(NormTest, gradients_agree_with_central_differences) {
     const Tensor d_residual = shortcut == Shortcut::residual ? make(shape) : Tensor();
     const Tensor d_scale = vector(shape[3]);
     const Tensor d_shift = vector(shape[3]);
-    ops_.norm_backward(run.x, y_for_backward(run), tensor(shape, dy), run.weights, activation, run.saved, dx,
+    ops_.norm_backward({run.x}, y_for_backward(run), tensor(shape, dy), run.weights, activation, run.saved, dx,
                        d_residual, d_scale, d_shift, Accumulate::overwrite);
     const auto of_x = [&](const Values& x) { return trained(run.norm, shape, x, run.residual_values); };
     const auto of_residual = [&](const Values& r) { return trained(run.norm, shape, run.x_values, r); };
@@ -202,7 +203,7 @@ TEST_P(NormTest, gradients_may_take_the_place_of_dy_and_add_over_parts) {
       const Tensor dy = tensor(shape, dy_values);
       const bool has_residual = shortcut == Shortcut::residual;
       const Tensor dx = has_residual ? make(shape) : dy;
-      ops_.norm_backward(run.x, y_for_backward(run), dy, run.weights, activation, run.saved, dx,
+      ops_.norm_backward({run.x}, y_for_backward(run), dy, run.weights, activation, run.saved, dx,
                          has_residual ? dy : Tensor(), d_scale, d_shift, accumulate);
       expect_near(dx, expected.dx, "dx");
       if (has_residual) expect_near(dy, expected.dz, "d_residual");
@@ -212,7 +213,7 @@ TEST_P(NormTest, gradients_may_take_the_place_of_dy_and_add_over_parts) {
     // With a residual, dx may take the place of dy too.
     if (shortcut == Shortcut::residual) {
       const Tensor dy = tensor(shape, dy_values);
-      ops_.norm_backward(run.x, y_for_backward(run), dy, run.weights, activation, run.saved, dy, make(shape), d_scale,
+      ops_.norm_backward({run.x}, y_for_backward(run), dy, run.weights, activation, run.saved, dy, make(shape), d_scale,
                          d_shift, Accumulate::overwrite);
       expect_near(dy, expected.dx, "dx in the place of dy");
     }

@@ -3,38 +3,73 @@
 #include <cassert>
 
 #include "device/cpu/instruction_sets/loops.hpp"
+#include "device/cpu/layout/cpu_layout.hpp"
 #include "device/cpu/norm/norm.hpp"
 #include "device/cpu/passes/passes.hpp"
 
 namespace lockstep::cpu {
+namespace {
+
+static_assert(PendingNorm::rows_per_channel == norm_rows);
+
+// As features, rows of a channel block lie together: [blocks][norm_rows][B].
+NormTable table_of(const Tensor& rows, std::int64_t lanes) { return {rows.as<float>(), rows.shape()[3], lanes}; }
+
+// For whole blocks of channels.
+OutputSums sums_in(const Tensor& memory) {
+  auto* const first = reinterpret_cast<double*>(memory.data());
+  return {first, first + memory.shape().count() / (2 * std::int64_t{sizeof(double)})};
+}
+
+// The norm in front of a convolution, as its kernels take it: null where there is none.
+class FrontNorm {
+ public:
+  explicit FrontNorm(const NormedMap& x) : exists_(x.is_pending()) {
+    if (exists_) norm_ = {x.norm.rows.as<float>(), x.norm.activation};
+  }
+  const InputNorm* get() const { return exists_ ? &norm_ : nullptr; }
+
+ private:
+  bool exists_;
+  InputNorm norm_{};
+};
+
+}  // namespace
 
 CpuOps::CpuOps(const CpuContext& context, InstructionSet set)
     : context_(context),
       loops_(loops_of(set).vectors.of(context.precision)),
       convolutions_(context, set),
-      fused_(context, loops_, convolutions_),
       matmul_(context, set) {
   assert(loops_.lanes == context.lanes);
 }
 
-void CpuOps::conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y) {
-  convolutions_.conv_forward(conv, x, weight, y);
+void CpuOps::conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,
+                          const Tensor& sums_memory) {
+  const FrontNorm front(x);
+  OutputSums sums{};
+  if (sums_memory) sums = sums_in(sums_memory);
+  convolutions_.conv_forward(conv, x.x, weight, y, {.x_norm = front.get(), .sums = sums_memory ? &sums : nullptr});
 }
 
-void CpuOps::conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx) {
-  convolutions_.conv_backward_data(conv, dy, weight, dx);
+void CpuOps::conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
+                                Accumulate accumulate) {
+  convolutions_.conv_backward_data(conv, dy, weight, dx, {.accumulate = accumulate});
 }
 
-void CpuOps::conv_backward_weight(const Conv2d& conv, const Tensor& x, const Tensor& dy, const Tensor& dweight,
+void CpuOps::conv_backward_weight(const Conv2d& conv, const NormedMap& x, const Tensor& dy, const Tensor& dweight,
                                   Accumulate accumulate) {
-  convolutions_.conv_backward_weight(conv, x, dy, dweight, {.accumulate = accumulate});
+  const FrontNorm front(x);
+  convolutions_.conv_backward_weight(conv, x.x, dy, dweight, {.x_norm = front.get(), .accumulate = accumulate});
 }
 
-void CpuOps::norm_forward(const Tensor& x, const NormWeights& weights, const Tensor& residual, Activation activation,
-                          const Tensor& y, const NormSaved& saved, const Tensor& batch_mean,
-                          const Tensor& batch_variance, float statistics_scale, Accumulate accumulate) {
-  cpu::norm_forward(context_, loops_, x, {weights, saved, batch_mean, batch_variance, statistics_scale, accumulate},
-                    residual, activation, y);
+void CpuOps::norm_forward(const Tensor& x, const Tensor& sums, const BatchNorm& norm, const Tensor& residual,
+                          Activation activation, const Tensor& y) {
+  if (!sums) {
+    cpu::norm_forward(context_, loops_, x, norm, residual, activation, y);
+    return;
+  }
+  cpu::norm_forward(context_, loops_, x, sums_in(sums), norm, residual, activation, y);
 }
 
 void CpuOps::norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
@@ -43,10 +78,14 @@ void CpuOps::norm_infer(const Tensor& x, const NormWeights& weights, const Tenso
   cpu::norm_infer(context_, loops_, x, weights, running_mean, running_variance, residual, activation, y);
 }
 
-void CpuOps::norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
+void CpuOps::norm_backward(const NormedMap& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
                            Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                            const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) {
-  cpu::norm_backward(context_, loops_, x, y, dy, weights, activation, saved,
+  if (x.is_pending()) {
+    apply_norm_gradient(context_, loops_, x.x, table_of(x.norm.rows, context_.lanes), dy, dx);
+    return;
+  }
+  cpu::norm_backward(context_, loops_, x.x, y, dy, weights, activation, saved,
                      {dx, d_residual, d_scale, d_shift, accumulate});
 }
 
@@ -110,6 +149,41 @@ void CpuOps::linear_backward_weight(const Tensor& x, const Tensor& dy, const Ten
 void CpuOps::softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
                                    const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) {
   cpu::softmax_cross_entropy(context_, logits, labels, smoothing, scale, gradient, sums, accumulate);
+}
+
+std::int64_t CpuOps::sums_bytes(std::int64_t channels) const {
+  return 2 * whole_blocks(channels, context_.lanes) * std::int64_t{sizeof(double)};
+}
+
+TensorForm CpuOps::form_after_norm(const Tensor& x) const {
+  return {{1, PendingNorm::rows_per_channel, 1, x.shape()[3]}, DType::f32, Layout::features};
+}
+
+NormedMap CpuOps::norm_forward_pending(const Tensor& x, const Tensor& sums, const BatchNorm& norm,
+                                       Activation activation, const Tensor& rows) {
+  const NormTable table = table_of(rows, context_.lanes);
+  if (sums) {
+    set_batch_norm(x, sums_in(sums), norm, table);
+  } else {
+    set_batch_norm(context_, loops_, x, norm, table);
+  }
+  return {x, {rows, activation}};
+}
+
+NormedMap CpuOps::norm_infer_pending(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
+                                     const Tensor& running_variance, Activation activation, const Tensor& rows) {
+  set_running_norm(weights, running_mean, running_variance, table_of(rows, context_.lanes));
+  return {x, {rows, activation}};
+}
+
+void CpuOps::conv_backward_pending(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const NormInFront& front,
+                                   const Tensor& dz) {
+  const NormedMap& x = front.x;
+  const FrontNorm norm(x);
+  const Tensor memory = scratch_tensor(context_.arena, sums_bytes(conv.in_channels));
+  const OutputSums sums = sums_in(memory);
+  convolutions_.conv_backward_data(conv, dy, weight, dz, {.x_norm = norm.get(), .gate_x = x.x.data(), .sums = &sums});
+  set_norm_gradient(x.x, sums, front.gradient, table_of(x.norm.rows, context_.lanes));
 }
 
 }  // namespace lockstep::cpu

@@ -5,7 +5,6 @@
 
 #include "device/cpu/conv/convolution_engine.hpp"
 #include "device/cpu/cpu_context.hpp"
-#include "device/cpu/cpu_fused_ops.hpp"
 #include "device/cpu/passes/vector_loops.hpp"
 #include "device/cpu/products/matmul.hpp"
 #include "device/ops.hpp"
@@ -17,18 +16,19 @@ class CpuOps final : public Ops {
   // Runs the loops of `set`, which this processor must have; its lanes are the context's.
   CpuOps(const CpuContext& context, InstructionSet set);
 
-  void conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y) override;
-  void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx) override;
-  void conv_backward_weight(const Conv2d& conv, const Tensor& x, const Tensor& dy, const Tensor& dweight,
+  void conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,
+                    const Tensor& sums) override;
+  void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
+                          Accumulate accumulate) override;
+  void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const Tensor& dy, const Tensor& dweight,
                             Accumulate accumulate) override;
 
-  void norm_forward(const Tensor& x, const NormWeights& weights, const Tensor& residual, Activation activation,
-                    const Tensor& y, const NormSaved& saved, const Tensor& batch_mean, const Tensor& batch_variance,
-                    float statistics_scale, Accumulate accumulate) override;
+  void norm_forward(const Tensor& x, const Tensor& sums, const BatchNorm& norm, const Tensor& residual,
+                    Activation activation, const Tensor& y) override;
   void norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
                   const Tensor& running_variance, const Tensor& residual, Activation activation,
                   const Tensor& y) override;
-  void norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
+  void norm_backward(const NormedMap& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
                      Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                      const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) override;
 
@@ -54,18 +54,24 @@ class CpuOps final : public Ops {
   void softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
                              const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) override;
 
-  FusedOps* fused() override { return &fused_; }
-
   bool measures_kernels() const override { return false; }
   std::string export_plan() const override { return {}; }
   void import_plan(const std::string&) override {}
   void suggest_plan(const std::string&) override {}
 
+  std::int64_t sums_bytes(std::int64_t channels) const override;
+  TensorForm form_after_norm(const Tensor& x) const override;
+  NormedMap norm_forward_pending(const Tensor& x, const Tensor& sums, const BatchNorm& norm, Activation activation,
+                                 const Tensor& rows) override;
+  NormedMap norm_infer_pending(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
+                               const Tensor& running_variance, Activation activation, const Tensor& rows) override;
+  void conv_backward_pending(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const NormInFront& front,
+                             const Tensor& dz) override;
+
  private:
   const CpuContext& context_;
   const VectorLoops& loops_;  // for the context's precision
   ConvolutionEngine convolutions_;
-  CpuFusedOps fused_;
   Matmul matmul_;
 };
 

@@ -31,17 +31,24 @@ std::byte* CudaOps::operand_of(const Tensor& weight) const {
   return narrow;
 }
 
-void CudaOps::conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y) {
-  convolutions_.run(problem_of(Direction::forward, conv, x, y), std::array{x.data(), operand_of(weight), y.data()});
+void CudaOps::conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,
+                           [[maybe_unused]] const Tensor& sums) {
+  assert(!x.is_pending() && !sums);
+  convolutions_.run(problem_of(Direction::forward, conv, x.x, y), std::array{x.x.data(), operand_of(weight), y.data()});
 }
 
-void CudaOps::conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx) {
+void CudaOps::conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
+                                 Accumulate accumulate) {
+  const Tensor part = accumulate == Accumulate::add ? scratch_like(context(), dx) : dx;
   convolutions_.run(problem_of(Direction::backward_data, conv, dx, dy),
-                    std::array{dy.data(), operand_of(weight), dx.data()});
+                    std::array{dy.data(), operand_of(weight), part.data()});
+  if (accumulate == Accumulate::add) add(part, dx);
 }
 
-void CudaOps::conv_backward_weight(const Conv2d& conv, const Tensor& x, const Tensor& dy, const Tensor& dweight,
-                                   Accumulate accumulate) {
+void CudaOps::conv_backward_weight(const Conv2d& conv, const NormedMap& normed_x, const Tensor& dy,
+                                   const Tensor& dweight, Accumulate accumulate) {
+  assert(!normed_x.is_pending());
+  const Tensor& x = normed_x.x;
   const ConvProblem problem = problem_of(Direction::backward_weight, conv, x, dy);
   if (problem.precision == DType::f32 && accumulate == Accumulate::overwrite) {
     convolutions_.run(problem, std::array{x.data(), dy.data(), dweight.data()});

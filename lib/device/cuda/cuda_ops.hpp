@@ -15,9 +15,11 @@ class CudaOps final : public KernelOps<CudaLaunch> {
   // All outlive this.
   CudaOps(const CudaContext& context, const LibraryContext& libraries, const NarrowCopies& copies);
 
-  void conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y) override;
-  void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx) override;
-  void conv_backward_weight(const Conv2d& conv, const Tensor& x, const Tensor& dy, const Tensor& dweight,
+  void conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,
+                    const Tensor& sums) override;
+  void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
+                          Accumulate accumulate) override;
+  void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const Tensor& dy, const Tensor& dweight,
                             Accumulate accumulate) override;
 
   void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& y) override;

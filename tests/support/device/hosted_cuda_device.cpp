@@ -1,6 +1,7 @@
 #include "support/device/hosted_cuda_device.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -41,16 +42,22 @@ class HostedOps final : public cuda::KernelOps<HostLaunch> {
  public:
   explicit HostedOps(const cuda::CudaContext& context) : KernelOps(context, HostLaunch()) {}
 
-  void conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y) override {
-    put(naive::conv_forward(sizes(conv, x), contents(x), weights(conv, weight)), y);
+  void conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,
+                    [[maybe_unused]] const Tensor& sums) override {
+    assert(!x.is_pending() && !sums);
+    put(naive::conv_forward(sizes(conv, x.x), contents(x.x), weights(conv, weight)), y);
   }
-  void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx) override {
-    put(naive::conv_backward_data(sizes(conv, dx), contents(dy), weights(conv, weight)), dx);
+  void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
+                          Accumulate accumulate) override {
+    const Tensor part = accumulate == Accumulate::add ? cuda::scratch_like(context(), dx) : dx;
+    put(naive::conv_backward_data(sizes(conv, dx), contents(dy), weights(conv, weight)), part);
+    if (accumulate == Accumulate::add) add(part, dx);
   }
   // As on a GPU: in the device's precision into scratch memory, and from there into the fp32 gradient.
-  void conv_backward_weight(const Conv2d& conv, const Tensor& x, const Tensor& dy, const Tensor& dweight,
+  void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const Tensor& dy, const Tensor& dweight,
                             Accumulate accumulate) override {
-    const std::vector<double> values = naive::conv_backward_weight(sizes(conv, x), contents(x), contents(dy));
+    assert(!x.is_pending());
+    const std::vector<double> values = naive::conv_backward_weight(sizes(conv, x.x), contents(x.x), contents(dy));
     const std::int64_t count = dweight.shape().count();
     std::vector<float> stored(static_cast<std::size_t>(count));
     cuda::pack_parameter(ParameterKind::conv_weight, dims(conv), std::vector<float>(values.begin(), values.end()),

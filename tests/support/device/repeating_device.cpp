@@ -1,5 +1,6 @@
 #include "support/device/repeating_device.hpp"
 
+#include <cassert>
 #include <functional>
 #include <map>
 #include <optional>
@@ -47,6 +48,10 @@ NormWeights unowned(const NormWeights& weights) {
 NormSaved unowned(const NormSaved& saved) {
   return {unowned(saved.mean), unowned(saved.inverse_deviation), unowned(saved.gate)};
 }
+BatchNorm unowned(const BatchNorm& norm) {
+  return {unowned(norm.weights),        unowned(norm.saved),   unowned(norm.batch_mean),
+          unowned(norm.batch_variance), norm.statistics_scale, norm.accumulate};
+}
 LossSums unowned(const LossSums& sums) { return {unowned(sums.loss), unowned(sums.correct)}; }
 LogitsGradient unowned(const LogitsGradient& gradient) {
   return {unowned(gradient.d_logits), unowned(gradient.loss_scale)};
@@ -56,33 +61,34 @@ class RepeatingOps final : public Ops {
  public:
   RepeatingOps(Ops& inner, Calls& calls) : inner_(inner), calls_(calls) {}
 
-  void conv_forward(const Conv2d& conv, const Tensor& x, const Tensor& weight, const Tensor& y) override {
-    choose(Direction::forward, conv, x);
-    keep([this, conv, x = unowned(x), weight = unowned(weight), y = unowned(y)] {
-      inner_.conv_forward(conv, x, weight, y);
+  void conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,
+                    [[maybe_unused]] const Tensor& sums) override {
+    assert(!x.is_pending() && !sums);
+    choose(Direction::forward, conv, x.x);
+    keep([this, conv, x = unowned(x.x), weight = unowned(weight), y = unowned(y)] {
+      inner_.conv_forward(conv, {x}, weight, y, Tensor());
     });
   }
-  void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx) override {
+  void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
+                          Accumulate accumulate) override {
     choose(Direction::backward_data, conv, dx);
-    keep([this, conv, dy = unowned(dy), weight = unowned(weight), dx = unowned(dx)] {
-      inner_.conv_backward_data(conv, dy, weight, dx);
+    keep([this, conv, dy = unowned(dy), weight = unowned(weight), dx = unowned(dx), accumulate] {
+      inner_.conv_backward_data(conv, dy, weight, dx, accumulate);
     });
   }
-  void conv_backward_weight(const Conv2d& conv, const Tensor& x, const Tensor& dy, const Tensor& dweight,
+  void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const Tensor& dy, const Tensor& dweight,
                             Accumulate accumulate) override {
-    choose(Direction::backward_weight, conv, x);
-    keep([this, conv, x = unowned(x), dy = unowned(dy), dweight = unowned(dweight), accumulate] {
-      inner_.conv_backward_weight(conv, x, dy, dweight, accumulate);
+    assert(!x.is_pending());
+    choose(Direction::backward_weight, conv, x.x);
+    keep([this, conv, x = unowned(x.x), dy = unowned(dy), dweight = unowned(dweight), accumulate] {
+      inner_.conv_backward_weight(conv, {x}, dy, dweight, accumulate);
     });
   }
-  void norm_forward(const Tensor& x, const NormWeights& weights, const Tensor& residual, Activation activation,
-                    const Tensor& y, const NormSaved& saved, const Tensor& batch_mean, const Tensor& batch_variance,
-                    float statistics_scale, Accumulate accumulate) override {
-    keep([this, x = unowned(x), weights = unowned(weights), residual = unowned(residual), activation, y = unowned(y),
-          saved = unowned(saved), batch_mean = unowned(batch_mean), batch_variance = unowned(batch_variance),
-          statistics_scale, accumulate] {
-      inner_.norm_forward(x, weights, residual, activation, y, saved, batch_mean, batch_variance, statistics_scale,
-                          accumulate);
+  void norm_forward(const Tensor& x, [[maybe_unused]] const Tensor& sums, const BatchNorm& norm, const Tensor& residual,
+                    Activation activation, const Tensor& y) override {
+    assert(!sums);
+    keep([this, x = unowned(x), norm = unowned(norm), residual = unowned(residual), activation, y = unowned(y)] {
+      inner_.norm_forward(x, Tensor(), norm, residual, activation, y);
     });
   }
   void norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
@@ -92,13 +98,14 @@ class RepeatingOps final : public Ops {
           running_variance = unowned(running_variance), residual = unowned(residual), activation,
           y = unowned(y)] { inner_.norm_infer(x, weights, running_mean, running_variance, residual, activation, y); });
   }
-  void norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
+  void norm_backward(const NormedMap& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
                      Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                      const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) override {
-    keep([this, x = unowned(x), y = unowned(y), dy = unowned(dy), weights = unowned(weights), activation,
+    assert(!x.is_pending());
+    keep([this, x = unowned(x.x), y = unowned(y), dy = unowned(dy), weights = unowned(weights), activation,
           saved = unowned(saved), dx = unowned(dx), d_residual = unowned(d_residual), d_scale = unowned(d_scale),
           d_shift = unowned(d_shift), accumulate] {
-      inner_.norm_backward(x, y, dy, weights, activation, saved, dx, d_residual, d_scale, d_shift, accumulate);
+      inner_.norm_backward({x}, y, dy, weights, activation, saved, dx, d_residual, d_scale, d_shift, accumulate);
     });
   }
   std::int64_t gate_bytes(const Shape& y) const override { return inner_.gate_bytes(y); }

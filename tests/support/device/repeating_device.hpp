@@ -13,7 +13,7 @@ namespace lockstep {
 enum class Recordings : std::uint8_t { repeated, called };
 
 // Recordings of Device::make_recording() call the work once, then record it without running it, then repeat the
-// recorded calls. Like a GPU it fuses nothing. Everything else is `inner`'s.
+// recorded calls. Like a GPU it leaves no norm pending. Everything else is `inner`'s.
 std::unique_ptr<Device> make_repeating_device(std::unique_ptr<Device> inner,
                                               Recordings recordings = Recordings::repeated);
 

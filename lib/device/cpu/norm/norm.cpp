@@ -36,6 +36,11 @@ void two_passes(int threads, const FeatureMap& map, std::int64_t together, const
   }
 }
 
+double values_per_channel(const Tensor& map) {
+  const Shape& shape = map.shape();
+  return static_cast<double>(shape[0] * shape[1] * shape[2]);
+}
+
 NormTable scratch_table(const Tensor& memory, const FeatureMap& map) {
   return {reinterpret_cast<float*>(memory.data()), map.channels, map.lanes};
 }
@@ -238,6 +243,42 @@ void norm_forward(const CpuContext& context, const VectorLoops& loops, const Ten
       context.threads, x, blocks_together(x, 1),
       [&](std::int64_t piece, std::int64_t block) { moments.add_up(piece, block); }, finish_statistics,
       Normalise(loops, table, x_tensor, residual, activation, y));
+}
+
+void set_batch_norm(const Tensor& x, const OutputSums& sums, const BatchNorm& norm, const NormTable& table) {
+  const double count = values_per_channel(x);
+  table.clear();
+  for (std::int64_t channel = 0; channel < table.channels(); ++channel) {
+    table.set_from_batch(channel, {sums.first[channel], sums.second[channel], 0.0, count}, norm);
+  }
+}
+
+void set_batch_norm(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const BatchNorm& norm,
+                    const NormTable& table) {
+  const FeatureMap x(x_tensor, loops.lanes);
+  const ChannelMoments moments(context, loops, x);
+  parallel_for(context.threads, ImagePieces(x).count * x.blocks(),
+               [&](std::int64_t item) { moments.add_up(item / x.blocks(), item % x.blocks()); });
+  table.clear();
+  for (std::int64_t channel = 0; channel < table.channels(); ++channel) {
+    table.set_from_batch(channel, moments.of(channel / loops.lanes, channel % loops.lanes), norm);
+  }
+}
+
+void set_norm_gradient(const Tensor& x, const OutputSums& sums, const NormGradient& gradient, const NormTable& table) {
+  const double count = values_per_channel(x);
+  for (std::int64_t channel = 0; channel < table.channels(); ++channel) {
+    table.set_backward(channel, sums.first[channel], sums.second[channel], count, gradient);
+  }
+}
+
+void norm_forward(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const OutputSums& sums,
+                  const BatchNorm& norm, const Tensor& residual, Activation activation, const Tensor& y) {
+  const FeatureMap x(x_tensor, loops.lanes);
+  const Tensor memory = table_memory(context, x);
+  const NormTable table = scratch_table(memory, x);
+  set_batch_norm(x_tensor, sums, norm, table);
+  apply_norm(context, loops, x_tensor, table, residual, activation, y);
 }
 
 void set_running_norm(const NormWeights& weights, const Tensor& mean, const Tensor& variance, const NormTable& table) {

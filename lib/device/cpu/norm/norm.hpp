@@ -6,7 +6,6 @@
 #include "device/cpu/layout/cpu_layout.hpp"
 #include "device/cpu/norm/piece_sums.hpp"
 #include "device/cpu/passes/vector_loops.hpp"
-#include "device/fused_ops.hpp"
 #include "device/ops.hpp"
 
 namespace lockstep::cpu {
@@ -58,6 +57,9 @@ class NormTable {
 
 void norm_forward(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const BatchNorm& norm,
                   const Tensor& residual, Activation activation, const Tensor& y);
+// The same by the sums of x and x * x that its convolution left.
+void norm_forward(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const OutputSums& sums,
+                  const BatchNorm& norm, const Tensor& residual, Activation activation, const Tensor& y);
 
 // y = activation(scale * (x - mean) / sqrt(variance + epsilon) + shift (+ residual)).
 void norm_infer(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const NormWeights& weights,
@@ -76,11 +78,17 @@ void norm_backward(const CpuContext& context, const VectorLoops& loops, const Te
                    const Tensor& dy, const NormWeights& weights, Activation activation, const NormSaved& saved,
                    const NormGradients& gradients);
 
+// The table of a norm by the statistics of a batch, from the sums of y and y * y or by a pass over x.
+void set_batch_norm(const Tensor& x, const OutputSums& sums, const BatchNorm& norm, const NormTable& table);
+void set_batch_norm(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const BatchNorm& norm,
+                    const NormTable& table);
 // The table of a norm by running statistics.
 void set_running_norm(const NormWeights& weights, const Tensor& mean, const Tensor& variance, const NormTable& table);
 // y = activation(norm(x) (+ residual)).
 void apply_norm(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const NormTable& table,
                 const Tensor& residual, Activation activation, const Tensor& y);
+// The gradients of a norm's weights, and the table of norm_gradient, from the sums of dz and dz * (x - mean).
+void set_norm_gradient(const Tensor& x, const OutputSums& sums, const NormGradient& gradient, const NormTable& table);
 // dx from dz, the gradient after the activation, which it may alias.
 void apply_norm_gradient(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const NormTable& table,
                          const Tensor& dz, const Tensor& dx);

@@ -14,13 +14,12 @@ class KernelOps : public Ops {
   // `context` outlives this.
   KernelOps(const CudaContext& context, const Launch& launch) : context_(context), launch_(launch) {}
 
-  void norm_forward(const Tensor& x, const NormWeights& weights, const Tensor& residual, Activation activation,
-                    const Tensor& y, const NormSaved& saved, const Tensor& batch_mean, const Tensor& batch_variance,
-                    float statistics_scale, Accumulate accumulate) override;
+  void norm_forward(const Tensor& x, const Tensor& sums, const BatchNorm& norm, const Tensor& residual,
+                    Activation activation, const Tensor& y) override;
   void norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
                   const Tensor& running_variance, const Tensor& residual, Activation activation,
                   const Tensor& y) override;
-  void norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
+  void norm_backward(const NormedMap& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
                      Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                      const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) override;
 

@@ -20,10 +20,10 @@ inline std::uint8_t* bits(const Tensor& gate) { return gate ? gate.as<std::uint8
 inline std::int64_t padded_channels(const FeatureMap& map) { return map.groups * vector_width; }
 
 template <typename Launch>
-void KernelOps<Launch>::norm_forward(const Tensor& x_tensor, const NormWeights& weights, const Tensor& residual,
-                                     Activation activation, const Tensor& y, const NormSaved& saved,
-                                     const Tensor& batch_mean, const Tensor& batch_variance, float statistics_scale,
-                                     Accumulate accumulate) {
+void KernelOps<Launch>::norm_forward(const Tensor& x_tensor, [[maybe_unused]] const Tensor& sums_of_x,
+                                     const BatchNorm& norm, const Tensor& residual, Activation activation,
+                                     const Tensor& y) {
+  assert(!sums_of_x);
   const FeatureMap x(x_tensor);
   const Slices slices = slices_for_sums(x.rows(), x.groups);
   SumMemory sums(context_, slices.count, 2 * padded_channels(x));
@@ -32,21 +32,21 @@ void KernelOps<Launch>::norm_forward(const Tensor& x_tensor, const NormWeights& 
     launch_(x.channels, FinishMoments<dtype>{.sums = sums.lessened(launch_),
                                              .slices = slices,
                                              .x = x.data,
-                                             .epsilon = weights.epsilon,
-                                             .mean = saved.mean.as<float>(),
-                                             .inverse_deviation = saved.inverse_deviation.as<float>(),
-                                             .batch_mean = batch_mean.as<float>(),
-                                             .batch_variance = batch_variance.as<float>(),
-                                             .statistics_scale = statistics_scale,
-                                             .accumulate = accumulate});
+                                             .epsilon = norm.weights.epsilon,
+                                             .mean = norm.saved.mean.as<float>(),
+                                             .inverse_deviation = norm.saved.inverse_deviation.as<float>(),
+                                             .batch_mean = norm.batch_mean.as<float>(),
+                                             .batch_variance = norm.batch_variance.as<float>(),
+                                             .statistics_scale = norm.statistics_scale,
+                                             .accumulate = norm.accumulate});
     const Slices walk = slices_for_walk(x.rows(), x.groups);
     launch_(walk.threads(), Normalise<dtype>{.slices = walk,
-                                             .vectors = saved_vectors(weights, saved, x.channels),
+                                             .vectors = saved_vectors(norm.weights, norm.saved, x.channels),
                                              .x = x.data,
                                              .residual = residual.data(),
                                              .activation = activation,
                                              .y = y.data(),
-                                             .let_through = bits(saved.gate)});
+                                             .let_through = bits(norm.saved.gate)});
   });
 }
 
@@ -75,10 +75,12 @@ void KernelOps<Launch>::norm_infer(const Tensor& x_tensor, const NormWeights& we
 }
 
 template <typename Launch>
-void KernelOps<Launch>::norm_backward(const Tensor& x_tensor, const Tensor& /*y*/, const Tensor& dy,
+void KernelOps<Launch>::norm_backward(const NormedMap& normed_x, const Tensor& /*y*/, const Tensor& dy,
                                       const NormWeights& weights, Activation activation, const NormSaved& saved,
                                       const Tensor& dx, const Tensor& d_residual, const Tensor& d_scale,
                                       const Tensor& d_shift, Accumulate accumulate) {
+  assert(!normed_x.is_pending());
+  const Tensor& x_tensor = normed_x.x;
   const FeatureMap x(x_tensor);
   const bool is_relu = activation == Activation::relu;
   assert(!(is_relu && d_residual) || saved.gate);
