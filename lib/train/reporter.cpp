@@ -100,11 +100,8 @@ void Reporter::begin_files(Past past) {
   } else {
     const bool has_steps_left = earlier_progress_->step < length_.steps();
     if (has_steps_left) aside.move("model.h5");
-    if (has_steps_left && !summary_->is_unfinished()) {
-      aside.move("summary.json");
-    } else {
-      summary_->go_on(earlier_progress_->step);
-    }
+    if (has_steps_left && !summary_->is_unfinished()) aside.move("summary.json");
+    summary_->go_on(earlier_progress_->step);
     if (past == Past::left || !aside.path().empty()) aside.copy("metrics.jsonl");
     cut_back(output_->folder() / "metrics.jsonl", *earlier_progress_);
     const BestTest best = best_test_in(output_->folder() / "metrics.jsonl");

@@ -12,13 +12,13 @@
 #include "base/text/printable.hpp"
 #include "files/folder/lock_holder.hpp"
 #include "runtime/failure/run_state.hpp"
+#include "train/run_summary.hpp"
 
 namespace lockstep {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t limit_bytes = 1 << 24;
 constexpr std::size_t lock_limit_bytes = 1 << 12;
 
 std::filesystem::path summary_in(const std::filesystem::path& folder) { return folder / "summary.json"; }
@@ -87,8 +87,7 @@ std::string command_of(const Json& summary) {
 bool holds_run(const std::filesystem::path& folder) { return !is_absent(summary_in(folder)); }
 
 std::string describe_run(const std::filesystem::path& folder) {
-  constexpr bool no_exceptions = false;
-  const Json summary = Json::parse(read_file(summary_in(folder), limit_bytes), nullptr, no_exceptions);
+  const Json summary = read_summary(summary_in(folder));
   const Json named = summary.is_object() ? summary.value("state", Json()) : Json();
   const std::optional<RunState> state = named.is_string() ? run_state_of(named.get<std::string>()) : std::nullopt;
   require(state.has_value(), Failure::bad_data,

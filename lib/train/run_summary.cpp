@@ -13,9 +13,16 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t limit_bytes = 1 << 24;
+constexpr int nesting_limit = 16;
 constexpr std::size_t most_interruptions = 1000;
 
 std::filesystem::path summary_file(const FolderLock& output) { return output.folder() / "summary.json"; }
+
+bool is_interruption(const nlohmann::json& entry) {
+  return entry.is_object() && entry.value("state", nlohmann::json()).is_string() &&
+         entry.value("step", nlohmann::json()).is_number_integer() &&
+         entry.value("resumed", nlohmann::json()).is_string();
+}
 
 // The state in a summary; nothing where it is none of ours.
 std::optional<RunState> state_in(const nlohmann::json& summary) {
@@ -33,10 +40,24 @@ std::string time_in(const nlohmann::json& summary, const char* field) {
 
 std::string utc_time() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
+nlohmann::json read_summary(const std::filesystem::path& file) {
+  bool is_shallow = true;
+  const auto look = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    is_shallow = is_shallow && depth <= nesting_limit;
+    return is_shallow;
+  };
+  constexpr bool no_exceptions = false;
+  try {
+    nlohmann::json summary = nlohmann::json::parse(read_file(file, limit_bytes), look, no_exceptions);
+    return is_shallow && summary.is_object() ? summary : nlohmann::json();
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 RunSummary::RunSummary(FolderLock& output) : output_(output), started_(utc_time()) {
   if (is_absent(summary_file(output_))) return;
-  constexpr bool no_exceptions = false;
-  earlier_ = nlohmann::json::parse(read_file(summary_file(output_), limit_bytes), nullptr, no_exceptions);
+  earlier_ = read_summary(summary_file(output_));
   state_ = state_in(earlier_);
 }
 
@@ -44,7 +65,9 @@ void RunSummary::go_on(std::int64_t step) {
   if (!state_) return;
   if (const std::string started = time_in(earlier_, "started"); !started.empty()) started_ = started;
   const nlohmann::json before = earlier_.value("interruptions", nlohmann::json());
-  if (before.is_array() && before.size() < most_interruptions) interruptions_ = before;
+  for (const nlohmann::json& entry : before.is_array() ? before : nlohmann::json::array()) {
+    if (is_interruption(entry) && interruptions_.size() < most_interruptions) interruptions_.push_back(entry);
+  }
   if (!is_unfinished()) return;
   const std::string ended_as(*state_ == RunState::running ? "killed" : name_of(*state_));
   interruptions_.push_back({{"state", ended_as}, {"step", step}, {"resumed", utc_time()}});

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -17,6 +18,10 @@ namespace lockstep {
 
 // Now, in UTC: "2026-11-22T07:20:00Z".
 std::string utc_time();
+
+// The object in a summary.json of unknown origin; null where the file cannot be read, is no JSON, or is nested more
+// deeply than any that is written.
+nlohmann::json read_summary(const std::filesystem::path& file);
 
 class RunSummary {
  public:

@@ -28,8 +28,8 @@ void Trainer::stop_start_if_asked() const {
 
 namespace {
 
-RunState state_of(End end) {
-  switch (end) {
+RunState state_of(const TrainingOutcome& outcome) {
+  switch (outcome.end) {
     case End::stopped:
       return RunState::stopped;
     case End::diverged:
@@ -37,7 +37,7 @@ RunState state_of(End end) {
     case End::done:
       break;
   }
-  return RunState::done;
+  return outcome.is_safe ? RunState::done : RunState::failed;
 }
 
 // Collective. A failure is reported in the folder while it is claimed, which it stays where an exception ends the
@@ -56,7 +56,7 @@ void give_folder_back(const Communicator& world, const TrainingOutcome& outcome)
 
 TrainingOutcome Trainer::fit() {
   TrainingOutcome outcome = train_epochs();
-  summarise(state_of(outcome.end), outcome.weights_hash);
+  summarise(state_of(outcome), outcome.weights_hash);
   if (outcome.end == End::done) reporter_.finish();
   give_folder_back(session_.world, outcome);
   return outcome;

@@ -249,6 +249,23 @@ TEST_F(ReporterTest, a_finished_training_that_goes_on_keeps_its_results_aside) {
   EXPECT_EQ(metrics().size(), 1U);
 }
 
+// Its start and its interruptions were forgotten.
+TEST_F(ReporterTest, a_finished_training_that_goes_on_keeps_its_history) {
+  std::filesystem::create_directories(folder_);
+  std::ofstream(folder_ / "summary.json")
+      << R"({"state": "done", "started": "2026-01-02T03:04:05Z", "interruptions": [)"
+      << R"({"state": "killed", "step": 3, "resumed": "2026-01-02T03:04:05Z"}]})";
+  TrainingState state;
+  state.progress = {.step = 5, .epoch = 1, .samples = 20, .tested_step = 5};
+  Reporter reporter(0, lock(), length_, 2, &state);
+  reporter.start();
+  reporter.summarise(RunState::running, {});
+  const nlohmann::json summary = nlohmann::json::parse(read_file(folder_ / "summary.json", 10'000));
+  EXPECT_EQ(summary["started"], "2026-01-02T03:04:05Z");
+  EXPECT_EQ(summary["interruptions"].size(), 1U);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "set-aside-1" / "summary.json"));
+}
+
 TEST_F(ReporterTest, a_training_without_a_step_left_keeps_its_results_until_they_are_written_anew) {
   std::filesystem::create_directories(folder_);
   std::ofstream(folder_ / "model.h5") << "weights";

@@ -71,6 +71,27 @@ TEST_F(RunSummaryTest, attempts_that_did_not_end_it_are_interruptions) {
   EXPECT_EQ(json()["interruptions"].size(), 2U);
 }
 
+// Half a million brackets overflowed the stack; a pipe or a folder by that name kept a good checkpoint from going on.
+TEST_F(RunSummaryTest, what_cannot_be_read_is_no_summary) {
+  constexpr std::size_t depth = 1'000'000;
+  leave(R"({"state": "running", "interruptions": )" + std::string(depth, '[') + std::string(depth, ']') + "}");
+  EXPECT_FALSE(RunSummary(*lock_).is_unfinished());
+  EXPECT_EQ(read_summary(file_), nullptr);
+  std::filesystem::remove(file_);
+  std::filesystem::create_directory(file_);
+  EXPECT_FALSE(RunSummary(*lock_).is_unfinished());
+}
+
+TEST_F(RunSummaryTest, interruptions_of_unknown_origin_are_left_out) {
+  leave(R"({"state": "stopped", "interruptions": [1, null, {"state": 7},
+        {"state": "killed", "step": 3, "resumed": "2026-01-02T03:04:05Z"}]})");
+  RunSummary summary(*lock_);
+  summary.go_on(7);
+  summary.write(RunState::running, {});
+  ASSERT_EQ(json()["interruptions"].size(), 2U);
+  EXPECT_EQ(json()["interruptions"][0]["step"], 3);
+}
+
 TEST_F(RunSummaryTest, what_is_no_summary_is_not_gone_on_with) {
   for (const char* text : {"", "{", "[]", "{}", R"({"state": 3})", R"({"state": "killed"})"}) {
     leave(text);
