@@ -32,7 +32,7 @@ STARTED = "model: "  # in what a training says when its start is nearly done
 
 
 def training(options, folder, output):
-    program = [options.programs / "train_cifar", "--data", folder / "data", "--model", "lenet", "--epochs", "2",
+    program = [options.programs / "train_cifar", "--data", folder / "data", "--model", "lenet", "--epochs", "12",
                "--threads", "1", "--global-batch", "24", "--report-every", "1", "--device", "cpu", "--plan-folder", "",
                "--output", output]
     return Training((under_mpirun(options.ranks) if options.ranks > 1 else []) + program, output)
