@@ -6,8 +6,10 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "dataset/split.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "files/predictions_table.hpp"
+#include "launch/choice_option.hpp"
 #include "launch/field_options.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
@@ -21,7 +23,7 @@ namespace {
 struct EvaluateOptions {
   std::filesystem::path model_file;
   std::filesystem::path data;
-  std::string split = "test";
+  Split split = Split::test;
   std::filesystem::path predictions;
   int loader_threads = 1;
   Settings settings;  // of the device
@@ -32,7 +34,7 @@ struct EvaluateOptions {
         ->required()
         ->type_name("FILE");
     app.add_option("--data", data, "Folder made by make_shards")->required()->type_name("FOLDER");
-    app.add_option("--split", split, "Part of the data set: train, test or validation")->type_name("NAME");
+    add_choice(app, "--split", splits, split, "Part of the data set");
     app.add_option(
            "--predictions", predictions,
            "Where to write one line for each sample: number, label, prediction, their names. Comma-separated (RFC "
@@ -51,7 +53,7 @@ int main(int argc, char** argv) {
   return run<EvaluateOptions>(argc, argv, [](Session& session, const EvaluateOptions& options) {
     if (!options.predictions.empty() && session.world.rank() == 0) require_place_for_table(options.predictions);
     const ModelFile file = read_weights(options.model_file);
-    const Dataset dataset(options.data / options.split);
+    const Dataset dataset(split_folder(options.data, options.split));
     require_fits(file, dataset.manifest());
 
     Model model(session.device(), {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});

@@ -43,8 +43,9 @@ void read_and_augment(benchmark::State& state, const Dataset& dataset, Order ord
   for (auto _ : state) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(part); ++i) {
       const std::int64_t sample = order == Order::shuffled ? shuffled.sample_at(position) : position;
-      const View view = choose_view(Augmentation::crop_and_flip, 1, 0, position);
-      normalizer.write(dataset.image(sample), view, std::span(images).subspan(i * 3072, 3072));
+      const Picture picture = dataset.picture(sample);
+      const View view = choose_view(Augmentation::crop_and_flip, 1, 0, position, picture.size, dataset.image_size());
+      normalizer.write(picture, view, std::span(images).subspan(i * 3072, 3072));
       std::int32_t label = dataset.label(sample);
       benchmark::DoNotOptimize(label);
       position = (position + 1) % samples;

@@ -35,9 +35,9 @@ Dataset::Dataset(const std::filesystem::path& directory) : manifest_(read_manife
 
 Dataset::~Dataset() = default;
 
-std::span<const std::uint8_t> Dataset::image(std::int64_t sample) const {
+Picture Dataset::picture(std::int64_t sample) const {
   const Place place = find(sample);
-  return place.shard.reader.image(place.index);
+  return {place.shard.reader.image(place.index), image_size()};  // format 1 has one size for all
 }
 
 void Dataset::begin_reading(std::int64_t sample, std::int64_t epoch) const {

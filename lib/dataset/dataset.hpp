@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <span>
 #include <vector>
 
+#include "dataset/picture.hpp"
 #include "dataset/shards/manifest.hpp"
 
 namespace lockstep {
@@ -28,9 +28,11 @@ class Dataset {
   const Manifest& manifest() const { return manifest_; }
   std::int64_t samples() const { return first_sample_.back(); }
 
-  std::span<const std::uint8_t> image(std::int64_t sample) const;  // [h, w, c]
+  // The size of the images that a network is given.
+  PictureSize image_size() const { return {manifest_.shape.height, manifest_.shape.width}; }
+  Picture picture(std::int64_t sample) const;
   std::int32_t label(std::int64_t sample) const;
-  // Call before image() and label() where a sample is used in `epoch` (counted from 0). Puts down that this thread
+  // Call before picture() and label() where a sample is used in `epoch` (counted from 0). Puts down that this thread
   // reads the sample's shard from here on (see runtime/watch/rank_status), and at an epoch's first touch of a block
   // compares it with the manifest: throws Error(bad_data) naming shard and block.
   void begin_reading(std::int64_t sample, std::int64_t epoch) const;

@@ -24,7 +24,8 @@ bool came_before(const std::string& line, const TrainingProgress& progress) {
   if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) return false;
   const auto step = object["step"].get<std::int64_t>();
   const nlohmann::json kind = object.value("kind", nlohmann::json());
-  const bool is_untested = progress.tested_step < progress.step && (kind == "test" || kind == "validation");
+  const bool is_untested = progress.tested_step < progress.step &&
+                           (kind == split_name(Split::test) || kind == split_name(Split::validation));
   return step < progress.step || (step == progress.step && !is_untested);
 }
 
@@ -45,7 +46,7 @@ struct BestTest {
 };
 BestTest best_test_in(const std::filesystem::path& metrics) {
   BestTest best;
-  std::string split = "test";
+  Split split = Split::test;
   if (is_absent(metrics)) return best;
   std::istringstream text(read_file(metrics, metrics_limit_bytes));
   for (std::string line; std::getline(text, line);) {
@@ -53,13 +54,13 @@ BestTest best_test_in(const std::filesystem::path& metrics) {
     const nlohmann::json object = nlohmann::json::parse(line, nullptr, no_exceptions);
     if (!object.is_object()) continue;
     const nlohmann::json kind = object.value("kind", nlohmann::json());
-    if (kind == "validation" && split == "test") {
-      split = "validation";
+    if (kind == split_name(Split::validation) && split == Split::test) {
+      split = Split::validation;
       best = {};
     }
     const nlohmann::json accuracy = object.value("accuracy", nlohmann::json());
     const nlohmann::json step = object.value("step", nlohmann::json());
-    if (kind != split || !accuracy.is_number() || !step.is_number_integer()) continue;
+    if (kind != split_name(split) || !accuracy.is_number() || !step.is_number_integer()) continue;
     if (accuracy.get<double>() > best.accuracy) best = {accuracy.get<double>(), step.get<std::int64_t>()};
   }
   return best;
@@ -178,20 +179,21 @@ void Reporter::test(const Position& position, const Evaluation& evaluation, doub
   test_accuracy_ = evaluation.accuracy();
   score_ = test_accuracy_;
   scored_step_ = position.step + 1;
-  tell("test", position, evaluation, seconds);
+  tell(Split::test, position, evaluation, seconds);
 }
 
 void Reporter::validation(const Position& position, const Evaluation& evaluation, double seconds) {
   score_ = evaluation.accuracy();
-  tell("validation", position, evaluation, seconds);
+  tell(Split::validation, position, evaluation, seconds);
 }
 
-void Reporter::tell(const char* split, const Position& position, const Evaluation& evaluation, double seconds) {
+void Reporter::tell(Split split, const Position& position, const Evaluation& evaluation, double seconds) {
   test_seconds_ += seconds;
   if (!writes_) return;
+  const char* const name = split_name(split);
   log::info("epoch {}/{}  {} loss {:.4f}  {} accuracy {:.2f} %  ({} samples, {:.1f} s)", position.epoch + 1,
-            length_.epochs, split, evaluation.loss(), split, 100 * evaluation.accuracy(), evaluation.samples, seconds);
-  append({{"kind", split},
+            length_.epochs, name, evaluation.loss(), name, 100 * evaluation.accuracy(), evaluation.samples, seconds);
+  append({{"kind", name},
           {"epoch", position.epoch + 1},
           {"step", position.step + 1},
           {"loss", evaluation.loss()},

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "dataset/split.hpp"
 #include "files/checkpoint/training_state.hpp"
 #include "files/folder/folder_lock.hpp"
 #include "files/folder/set_aside.hpp"
@@ -72,7 +73,7 @@ class Reporter {
 
  private:
   std::string line(const Position& position, const Metrics& metrics, double learning_rate, double rate) const;
-  void tell(const char* split, const Position& position, const Evaluation& evaluation, double seconds);
+  void tell(Split split, const Position& position, const Evaluation& evaluation, double seconds);
   void append(const nlohmann::json& object);
   void begin_files(Past past);
 

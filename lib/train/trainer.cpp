@@ -32,13 +32,12 @@ ModelOptions model_options(const Recipe& recipe, const Manifest& manifest) {
 }
 
 // What is learned on one split must mean the same on the other.
-void require_same_labels(const std::filesystem::path& data, const char* split, const Manifest& train,
-                         const Manifest& other) {
+void require_same_labels(const std::filesystem::path& data, Split split, const Manifest& train, const Manifest& other) {
   require(
       train.classes == other.classes && train.shape == other.shape, Failure::bad_data,
       "'{}' and '{}' have different classes or picture sizes (a test would mean nothing). Make both with one run of "
       "make_shards.",
-      (data / "train").string(), (data / split).string());
+      split_folder(data, Split::train).string(), split_folder(data, split).string());
 }
 
 // Without a folder of their own checkpoints lie in the output folder.
@@ -95,8 +94,8 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       output_(take_output(session.world, stops_, run_.output)),
       checkpoints_(session.world, run_.checkpoints, output_, stops_),
       share_(share_of(recipe_, checkpoints_.found(), session.world)),
-      train_(run_.data / "train"),
-      test_(run_.data / "test"),
+      train_(split_folder(run_.data, Split::train)),
+      test_(split_folder(run_.data, Split::test)),
       length_(training_length(recipe_, train_, share_.global_batch)),
       schedule_(make_schedule(recipe_.learning_rate, share_.global_batch, length_.epochs, length_.steps_per_epoch)),
       reporter_(session.world.rank(), output_.get(), length_, run_.report_every, checked_earlier()),
@@ -108,7 +107,7 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       evaluator_(session.world, *session.backend, model_, test_, run_.loader_threads, run_.data_place) {
   require_follows(session.device(), recipe_);
   hosts_ = ranks_by_host(session.world);
-  require_same_labels(run_.data, "test", train_.manifest(), test_.manifest());
+  require_same_labels(run_.data, Split::test, train_.manifest(), test_.manifest());
   open_validation();
   describe();
   load_weights();
@@ -118,11 +117,11 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
 
 // Collective. What one rank sees all must open: tests are made together.
 void Trainer::open_validation() {
-  const std::filesystem::path folder = run_.data / "validation";
+  const std::filesystem::path folder = split_folder(run_.data, Split::validation);
   std::error_code error;
   if (session_.world.sum(std::filesystem::exists(folder, error) ? 1 : 0) == 0) return;
   validation_ = std::make_unique<Dataset>(folder);
-  require_same_labels(run_.data, "validation", train_.manifest(), validation_->manifest());
+  require_same_labels(run_.data, Split::validation, train_.manifest(), validation_->manifest());
   validator_ = std::make_unique<Evaluator>(session_.world, *session_.backend, model_, *validation_, run_.loader_threads,
                                            run_.data_place);
 }

@@ -3,6 +3,7 @@
 
 #include "backend/versions.hpp"
 #include "base/log.hpp"
+#include "dataset/split.hpp"
 #include "recipe/fields.hpp"
 #include "train/trainer.hpp"
 
@@ -47,7 +48,8 @@ void Trainer::describe() const {
     log::warning("nothing of this training will be kept (neither --output nor --checkpoints is set).");
   }
   if (checkpoints_.is_on()) {
-    log::info("checkpoints: {} by {} accuracy", checkpoints_.description(), validator_ ? "validation" : "test");
+    log::info("checkpoints: {} by {} accuracy", checkpoints_.description(),
+              split_name(validator_ ? Split::validation : Split::test));
   }
 }
 

@@ -81,10 +81,10 @@ TEST_F(ConvertTest, every_sample_is_in_one_split_with_its_pixels) {
     }
   }
   std::vector<std::string> expected;
-  std::vector<std::uint8_t> image(3072);
+  OwnedPicture image;
   for (std::int64_t i = 0; i < 100; ++i) {
     const std::int32_t label = source_->read(SourceSplit::train, i, image);
-    expected.emplace_back(image.begin(), image.end()).push_back(static_cast<char>(label));
+    expected.emplace_back(image.pixels.begin(), image.pixels.end()).push_back(static_cast<char>(label));
   }
   std::sort(found.begin(), found.end());
   std::sort(expected.begin(), expected.end());
@@ -96,15 +96,50 @@ TEST_F(ConvertTest, mean_and_deviation_are_the_training_splits) {
   options_.validation = 0;
   run();
   std::vector<double> sums(3);
-  std::vector<std::uint8_t> image(3072);
+  OwnedPicture image;
   for (std::int64_t i = 0; i < 100; ++i) {
     source_->read(SourceSplit::train, i, image);
-    for (std::size_t at = 0; at < image.size(); ++at) sums[at % 3] += image[at];
+    for (std::size_t at = 0; at < image.pixels.size(); ++at) sums[at % 3] += image.pixels[at];
   }
   const Manifest manifest = read_manifest(options_.output / "test");
   for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(manifest.mean[c], static_cast<float>(sums[c] / (100 * 1024) / 255));
   // Uniform noise on 0 ... 255.
   EXPECT_NEAR(manifest.deviation[0], 0.2898, 0.002);
+}
+
+// CIFAR, but for one picture.
+class OneOfItsOwnSize final : public SampleSource {
+ public:
+  explicit OneOfItsOwnSize(const SampleSource& others) : others_(others) {}
+  const SourceDescription& description() const override { return others_.description(); }
+  std::int64_t samples(SourceSplit split) const override { return others_.samples(split); }
+  std::int32_t read(SourceSplit split, std::int64_t index, OwnedPicture& picture) const override {
+    const std::int32_t label = others_.read(split, index, picture);
+    if (split == SourceSplit::train && index == 42) {
+      picture.size = {40, 30};
+      picture.pixels.resize(std::size_t{40} * 30 * 3);
+    }
+    return label;
+  }
+
+ private:
+  const SampleSource& others_;
+};
+
+TEST_F(ConvertTest, a_picture_of_another_size_is_named) {
+  const OneOfItsOwnSize source(*source_);
+  const Communicator alone(MPI_COMM_SELF);
+  options_.output = own_.path() / "mixed";
+  try {
+    convert(alone, source, options_);
+    ADD_FAILURE() << "it was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.failure(), Failure::bad_data);
+    EXPECT_EQ(error.what(), "sample 42 of '" + source.description().source +
+                                "' has 40 x 30 pixels and not 32 x 32 (a shard holds pictures of one size). Bring all "
+                                "to one size first.");
+  }
+  EXPECT_FALSE(fs::exists(options_.output / "train" / manifest_file));
 }
 
 TEST_F(ConvertTest, an_interrupted_run_is_continued) {

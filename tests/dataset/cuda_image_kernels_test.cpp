@@ -68,8 +68,9 @@ TEST_P(CudaImagesTest, have_the_values_of_the_cpus_normalizer_for_every_view) {
         const auto source = static_cast<std::int32_t>(views.size() % samples);
         views.push_back({source, dy, dx, mirrored ? 1 : 0});
         std::vector<float> image(sample_values);
-        normalizer.write(std::span(pixels_).subspan(static_cast<std::size_t>(source) * sample_values, sample_values),
-                         {dy, dx, mirrored}, image);
+        const auto of_sample =
+            std::span(pixels_).subspan(static_cast<std::size_t>(source) * sample_values, sample_values);
+        normalizer.write({of_sample, {6, 5}}, {dy, dx, mirrored}, image);
         planes.insert(planes.end(), image.begin(), image.end());
       }
     }

@@ -46,7 +46,7 @@ TEST_F(DatasetTest, numbers_samples_through_all_shards) {
   const Dataset dataset(directory_);
   ASSERT_EQ(dataset.samples(), 25);
   for (std::int64_t sample = 0; sample < 25; ++sample) {
-    const auto image = dataset.image(sample);
+    const auto image = dataset.picture(sample).pixels;
     ASSERT_EQ(image.size(), 8U * 6U * 3U);
     for (std::size_t i = 0; i < image.size(); ++i) {
       ASSERT_EQ(image[i], small_pixel(sample, static_cast<std::int64_t>(i))) << "sample " << sample << " pixel " << i;
@@ -60,7 +60,7 @@ void change_a_pixel(const std::filesystem::path& shard, const Dataset& dataset) 
   std::fstream file(shard, std::ios::in | std::ios::out | std::ios::binary);
   std::string bytes(std::filesystem::file_size(shard), 0);
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  const auto image = dataset.image(19);
+  const auto image = dataset.picture(19).pixels;
   const std::size_t place = bytes.find(std::string(image.begin(), image.end()));
   ASSERT_NE(place, std::string::npos);
   file.seekp(static_cast<std::streamoff>(place));
@@ -113,8 +113,8 @@ TEST_F(DatasetDeathTest, shard_that_shrinks_while_open_ends_the_program_with_65_
 
   EXPECT_EXIT(
       {
-        int sum = dataset.image(3)[0];  // the other shards still stand
-        sum += dataset.image(12)[0];
+        int sum = dataset.picture(3).pixels[0];  // the other shards still stand
+        sum += dataset.picture(12).pixels[0];
         _exit(sum == 0 ? 1 : 2);
       },
       testing::ExitedWithCode(65),

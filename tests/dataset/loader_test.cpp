@@ -107,8 +107,10 @@ TEST_F(LoaderTest, sample_is_cropped_and_mirrored_by_its_position) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(global_batch); ++i) {
     const std::int64_t position = global_batch + static_cast<std::int64_t>(i);
     std::vector<float> expected(image_count);
-    normalizer.write(dataset_.image(order.sample_at(position)),
-                     choose_view(Augmentation::crop_and_flip, 11, 2, position), expected);
+    const Picture picture = dataset_.picture(order.sample_at(position));
+    normalizer.write(picture,
+                     choose_view(Augmentation::crop_and_flip, 11, 2, position, picture.size, dataset_.image_size()),
+                     expected);
     const auto first = part.images.begin() + static_cast<std::ptrdiff_t>(i * image_count);
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), first)) << "sample " << i;
   }
@@ -159,7 +161,7 @@ TEST_P(EvaluationLoader, gives_each_sample_once_over_all_ranks) {
         for (std::size_t i = 0; i < part.labels.size(); ++i) {
           std::vector<float> expected(image_count, 0.0F);
           if (part.labels[i] != -1) {
-            normalizer.write(dataset_.image(next_sample), View{}, expected);
+            normalizer.write(dataset_.picture(next_sample), View{}, expected);
             EXPECT_EQ(part.labels[i], small_label(next_sample));
             ++next_sample;
             ++counted;

@@ -11,8 +11,16 @@ namespace {
 
 constexpr std::size_t pixel_values = 256;
 
-// Uniform in [-crop_padding, crop_padding].
-int shift(std::uint32_t bits) { return static_cast<int>(uniform(bits) * (2 * crop_padding + 1)) - crop_padding; }
+std::int32_t middle(std::int64_t picture, std::int64_t image) {
+  return static_cast<std::int32_t>((picture - image) / 2);
+}
+
+// Where a window of `image` pixels begins: uniform over all places within the picture and its padding.
+std::int32_t draw_start(std::uint32_t bits, std::int64_t picture, std::int64_t image) {
+  const std::int64_t places = picture + 2 * crop_padding - image + 1;
+  if (places < 1) return middle(picture, image);
+  return static_cast<std::int32_t>(uniform(bits) * static_cast<float>(places)) - crop_padding;
+}
 
 // A table look-up for each pixel, `stride` bytes apart; `direction` 1 writes ahead from `row`, -1 backwards. As fast as
 // the memory takes the result, without any instruction set; unrolled because the loop's own counting would cost half.
@@ -25,11 +33,16 @@ void look_up(const std::uint8_t* pixels, std::int64_t stride, std::span<const fl
 
 }  // namespace
 
-View choose_view(Augmentation augmentation, std::uint64_t seed, std::int64_t epoch, std::int64_t position) {
-  if (augmentation == Augmentation::none) return {};
+View middle_view(const PictureSize& picture, const PictureSize& image) {
+  return {middle(picture.height, image.height), middle(picture.width, image.width), false};
+}
+
+View choose_view(Augmentation augmentation, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
+                 const PictureSize& picture, const PictureSize& image) {
+  if (augmentation == Augmentation::none) return middle_view(picture, image);
   const auto bits = philox(seed, stream_counter(Stream::augmentation, epoch), static_cast<std::uint64_t>(position));
   const bool mirrored = augmentation == Augmentation::crop_and_flip && uniform(bits[2]) < 0.5F;
-  return {shift(bits[0]), shift(bits[1]), mirrored};
+  return {draw_start(bits[0], picture.height, image.height), draw_start(bits[1], picture.width, image.width), mirrored};
 }
 
 Normalizer::Normalizer(const SampleShape& shape, std::span<const float> mean, std::span<const float> deviation)
@@ -43,31 +56,33 @@ Normalizer::Normalizer(const SampleShape& shape, std::span<const float> mean, st
   }
 }
 
-void Normalizer::write(std::span<const std::uint8_t> pixels, const View& view, std::span<float> image) const {
+void Normalizer::write(const Picture& picture, const View& view, std::span<float> image) const {
   const std::int64_t plane = shape_.height * shape_.width;
-  assert(static_cast<std::int64_t>(pixels.size()) == plane * shape_.channels && image.size() == pixels.size());
+  assert(static_cast<std::int64_t>(picture.pixels.size()) ==
+         picture.size.height * picture.size.width * shape_.channels);
+  assert(static_cast<std::int64_t>(image.size()) == plane * shape_.channels);
   for (std::int64_t channel = 0; channel < shape_.channels; ++channel) {
     const float* const table = tables_.data() + channel * static_cast<std::int64_t>(pixel_values);
-    write_plane(pixels.data() + channel, std::span<const float, pixel_values>(table, pixel_values), view,
-                image.data() + channel * plane);
+    write_plane(picture.pixels.data() + channel, picture.size,
+                std::span<const float, pixel_values>(table, pixel_values), view, image.data() + channel * plane);
   }
 }
 
-void Normalizer::write_plane(const std::uint8_t* pixels, std::span<const float, 256> table, const View& view,
-                             float* plane) const {
+void Normalizer::write_plane(const std::uint8_t* pixels, const PictureSize& size, std::span<const float, 256> table,
+                             const View& view, float* plane) const {
   const std::int64_t width = shape_.width;
   const std::int64_t stride = shape_.channels;
   // Columns [first, last) of the window lie inside the picture.
-  const std::int64_t first = std::clamp<std::int64_t>(-view.dx, 0, width);
-  const std::int64_t last = std::clamp<std::int64_t>(width - view.dx, 0, width);
+  const std::int64_t first = std::clamp<std::int64_t>(-view.left, 0, width);
+  const std::int64_t last = std::clamp<std::int64_t>(size.width - view.left, first, width);
   for (std::int64_t y = 0; y < shape_.height; ++y) {
     float* const row = plane + y * width;
-    const std::int64_t source_y = y + view.dy;
-    if (first == last || source_y < 0 || source_y >= shape_.height) {
+    const std::int64_t source_y = y + view.top;
+    if (first == last || source_y < 0 || source_y >= size.height) {
       std::fill_n(row, width, table[0]);
       continue;
     }
-    const std::uint8_t* const source = pixels + (source_y * width + first + view.dx) * stride;
+    const std::uint8_t* const source = pixels + (source_y * size.width + first + view.left) * stride;
     if (view.mirrored) {
       std::fill_n(row, width - last, table[0]);
       look_up<-1>(source, stride, table, last - first, row + width - 1 - first);

@@ -66,7 +66,9 @@ class HostLoader final : public Loader {
       const std::int64_t position = place.first + i;
       const std::int64_t sample = source_.plan->sample_at(place, position);
       source_.dataset->begin_reading(sample, place.epoch);
-      normalizer_.write(source_.dataset->image(sample), source_.plan->view_at(place, position), {image, image_count});
+      const Picture picture = source_.dataset->picture(sample);
+      const View view = source_.plan->view_at(place, position, picture.size, source_.dataset->image_size());
+      normalizer_.write(picture, view, {image, image_count});
       labels[i] = source_.dataset->label(sample);
     }
     rank_status::end_reading();

@@ -24,8 +24,9 @@ class TrainingPlan final : public PartPlan {
   std::int64_t sample_at(const PartPlace& place, std::int64_t position) const override {
     return SampleOrder(samples_, seed_, place.epoch).sample_at(position);
   }
-  View view_at(const PartPlace& place, std::int64_t position) const override {
-    return choose_view(augmentation_, seed_, place.epoch, position);
+  View view_at(const PartPlace& place, std::int64_t position, const PictureSize& picture,
+               const PictureSize& image) const override {
+    return choose_view(augmentation_, seed_, place.epoch, position, picture, image);
   }
 
  private:
@@ -48,7 +49,9 @@ class EvaluationPlan final : public PartPlan {
     return {part / batches, first, std::min(batch_, samples_ - first)};
   }
   std::int64_t sample_at(const PartPlace&, std::int64_t position) const override { return position; }
-  View view_at(const PartPlace&, std::int64_t) const override { return {}; }
+  View view_at(const PartPlace&, std::int64_t, const PictureSize& picture, const PictureSize& image) const override {
+    return middle_view(picture, image);
+  }
 
  private:
   std::int64_t samples_;

@@ -6,6 +6,7 @@
 #include "base/io/file.hpp"
 #include "base/system_failure.hpp"
 #include "base/text/json_text.hpp"
+#include "dataset/split.hpp"
 
 namespace lockstep {
 namespace {
@@ -78,10 +79,10 @@ void prepare_conversion_folder(const SourceDescription& source, std::int64_t tra
             record.string(), record_limit_bytes);
     write_file_atomically(record, text);
   }
-  for (const char* split : {"train", "validation", "test"}) {
-    if (split == std::string_view("validation") && options.validation == 0) continue;
-    make_folder(output / split);
-    remove_partial_files(output / split);
+  for (const auto& split : splits) {
+    if (split.value == Split::validation && options.validation == 0) continue;
+    make_folder(output / split.name);
+    remove_partial_files(output / split.name);
   }
 }
 

@@ -16,14 +16,15 @@
 #include "dataset/shards/hash.hpp"
 #include "dataset/shards/shard.hpp"
 #include "dataset/shards/verify.hpp"
+#include "dataset/split.hpp"
 
 namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Split {
-  std::string name;
+struct SplitPlan {
+  Split split;
   SourceSplit from;
   std::vector<std::int64_t> samples;  // positions in the source
 };
@@ -84,7 +85,7 @@ std::vector<std::int64_t> all_samples(std::int64_t count) {
 }
 
 // The validation set: those samples of the training set that draw the smallest numbers.
-std::vector<Split> splits_of(const SampleSource& source, const ConvertOptions& options) {
+std::vector<SplitPlan> splits_of(const SampleSource& source, const ConvertOptions& options) {
   const std::int64_t count = source.samples(SourceSplit::train);
   require(options.validation >= 0 && options.validation < count, Failure::usage,
           "{} samples cannot be split off {} training samples (--validation). Give a smaller number.",
@@ -99,21 +100,26 @@ std::vector<Split> splits_of(const SampleSource& source, const ConvertOptions& o
   std::sort(shuffled.begin(), middle);
   std::sort(middle, shuffled.end());
 
-  std::vector<Split> splits;
-  splits.push_back({"train", SourceSplit::train, {middle, shuffled.end()}});
-  if (options.validation > 0) splits.push_back({"validation", SourceSplit::train, {shuffled.begin(), middle}});
-  splits.push_back({"test", SourceSplit::test, all_samples(source.samples(SourceSplit::test))});
-  return splits;
+  std::vector<SplitPlan> plans;
+  plans.push_back({Split::train, SourceSplit::train, {middle, shuffled.end()}});
+  if (options.validation > 0) plans.push_back({Split::validation, SourceSplit::train, {shuffled.begin(), middle}});
+  plans.push_back({Split::test, SourceSplit::test, all_samples(source.samples(SourceSplit::test))});
+  return plans;
 }
 
 Samples read_samples(const SampleSource& source, SourceSplit from, std::span<const std::int64_t> positions) {
   const SampleShape& shape = source.description().shape;
-  const auto image_bytes = static_cast<std::size_t>(shape.height * shape.width * shape.channels);
   Samples samples;
-  samples.images.resize(positions.size() * image_bytes);
-  for (std::size_t i = 0; i < positions.size(); ++i) {
-    const auto image = std::span(samples.images).subspan(i * image_bytes, image_bytes);
-    samples.labels.push_back(source.read(from, positions[i], image));
+  samples.images.reserve(positions.size() * static_cast<std::size_t>(shape.height * shape.width * shape.channels));
+  OwnedPicture picture;
+  for (const std::int64_t position : positions) {
+    samples.labels.push_back(source.read(from, position, picture));
+    require(
+        picture.size == PictureSize{shape.height, shape.width}, Failure::bad_data,
+        "sample {} of '{}' has {} x {} pixels and not {} x {} (a shard holds pictures of one size). Bring all to one "
+        "size first.",
+        position, source.description().source, picture.size.height, picture.size.width, shape.height, shape.width);
+    samples.images.insert(samples.images.end(), picture.pixels.begin(), picture.pixels.end());
   }
   return samples;
 }
@@ -157,13 +163,13 @@ class Conversion {
     manifest_.shape = from.shape;
     manifest_.kind = from.kind;
     manifest_.classes = from.classes;
-    manifest_ = as_it_will_be_read(options.output / "train", manifest_);
+    manifest_ = as_it_will_be_read(split_folder(options.output, Split::train), manifest_);
   }
 
   // Collective. Whether every shard of every split is there and right.
-  bool is_complete(const std::vector<Split>& splits) const {
-    return std::all_of(splits.begin(), splits.end(), [&](const Split& split) {
-      const fs::path folder = options_.output / split.name;
+  bool is_complete(const std::vector<SplitPlan>& plans) const {
+    return std::all_of(plans.begin(), plans.end(), [&](const SplitPlan& plan) {
+      const fs::path folder = split_folder(options_.output, plan.split);
       bool readable = false;
       if (world_.rank() == 0) {
         try {
@@ -178,50 +184,49 @@ class Conversion {
   }
 
   // Collective. The shards of one split, then its manifest.
-  void write(const Split& split) {
-    const fs::path folder = options_.output / split.name;
+  void write(const SplitPlan& plan) {
+    const fs::path folder = split_folder(options_.output, plan.split);
     std::string words;
     std::int64_t kept = 0;
-    Progress progress(split.name, own_samples(split), "samples");
-    for (std::int64_t shard = world_.rank(); shard < shards_of(split); shard += world_.size()) {
-      words += to_words(write_shard(split, folder, shard, kept));
-      progress.add(static_cast<std::int64_t>(positions_of(split, shard).size()));
+    Progress progress(split_name(plan.split), own_samples(plan), "samples");
+    for (std::int64_t shard = world_.rank(); shard < shards_of(plan); shard += world_.size()) {
+      words += to_words(write_shard(plan, folder, shard, kept));
+      progress.add(static_cast<std::int64_t>(positions_of(plan, shard).size()));
     }
     progress.finish();
-    if (split.name == "train") sums_.add_over_ranks(world_);
+    if (plan.split == Split::train) sums_.add_over_ranks(world_);
     const auto all_kept = static_cast<std::int64_t>(world_.sum(static_cast<double>(kept)));
-    write_split_manifest(split, folder, world_.gather(words, 0));
-    log::info("{}: {} samples in {} shards{}", folder.string(), split.samples.size(), shards_of(split),
+    write_split_manifest(plan, folder, world_.gather(words, 0));
+    log::info("{}: {} samples in {} shards{}", folder.string(), plan.samples.size(), shards_of(plan),
               all_kept > 0 ? fmt::format(", {} of them kept from an earlier run", all_kept) : "");
   }
 
  private:
-  std::int64_t shards_of(const Split& split) const {
-    const auto samples = static_cast<std::int64_t>(split.samples.size());
+  std::int64_t shards_of(const SplitPlan& plan) const {
+    const auto samples = static_cast<std::int64_t>(plan.samples.size());
     return samples / options_.samples_per_shard + (samples % options_.samples_per_shard == 0 ? 0 : 1);
   }
 
-  std::span<const std::int64_t> positions_of(const Split& split, std::int64_t shard) const {
+  std::span<const std::int64_t> positions_of(const SplitPlan& plan, std::int64_t shard) const {
     const auto first = static_cast<std::size_t>(shard * options_.samples_per_shard);
-    const std::size_t left = split.samples.size() - first;
-    return std::span(split.samples)
-        .subspan(first, std::min(left, static_cast<std::size_t>(options_.samples_per_shard)));
+    const std::size_t left = plan.samples.size() - first;
+    return std::span(plan.samples).subspan(first, std::min(left, static_cast<std::size_t>(options_.samples_per_shard)));
   }
 
-  std::int64_t own_samples(const Split& split) const {
+  std::int64_t own_samples(const SplitPlan& plan) const {
     std::int64_t sum = 0;
-    for (std::int64_t shard = world_.rank(); shard < shards_of(split); shard += world_.size()) {
-      sum += static_cast<std::int64_t>(positions_of(split, shard).size());
+    for (std::int64_t shard = world_.rank(); shard < shards_of(plan); shard += world_.size()) {
+      sum += static_cast<std::int64_t>(positions_of(plan, shard).size());
     }
     return sum;
   }
 
-  ShardEntry write_shard(const Split& split, const fs::path& folder, std::int64_t shard, std::int64_t& kept) {
-    const Samples samples = read_samples(source_, split.from, positions_of(split, shard));
-    if (split.name == "train") sums_.add(samples.images);
+  ShardEntry write_shard(const SplitPlan& plan, const fs::path& folder, std::int64_t shard, std::int64_t& kept) {
+    const Samples samples = read_samples(source_, plan.from, positions_of(plan, shard));
+    if (plan.split == Split::train) sums_.add(samples.images);
     const std::vector<std::byte> bytes =
         shard_bytes(manifest_.shape, manifest_.classes, samples.images, samples.labels);
-    ShardEntry entry = describe(fmt::format("{}-{:05}.h5", split.name, shard),
+    ShardEntry entry = describe(fmt::format("{}-{:05}.h5", split_name(plan.split), shard),
                                 static_cast<std::int64_t>(samples.labels.size()), bytes, manifest_.block_bytes);
     if (!damage_of(folder, entry, manifest_.block_bytes)) {
       ++kept;
@@ -231,9 +236,10 @@ class Conversion {
     return entry;
   }
 
-  void write_split_manifest(const Split& split, const fs::path& folder, const std::vector<std::string>& words_by_rank) {
+  void write_split_manifest(const SplitPlan& plan, const fs::path& folder,
+                            const std::vector<std::string>& words_by_rank) {
     if (world_.rank() != 0) return;
-    if (split.name == "train") set_statistics(sums_, manifest_);
+    if (plan.split == Split::train) set_statistics(sums_, manifest_);
     manifest_.shards.clear();
     for (const std::string& words : words_by_rank) {
       std::istringstream lines(words);
@@ -260,9 +266,9 @@ void convert(const Communicator& world, const SampleSource& source, const Conver
   require(options.samples_per_shard > 0 && options.samples_per_shard <= most, Failure::usage,
           "{} samples cannot be in one shard (--samples-per-shard). Give a number from 1 to {}.",
           options.samples_per_shard, most);
-  const std::vector<Split> splits = splits_of(source, options);
+  const std::vector<SplitPlan> plans = splits_of(source, options);
   constexpr std::size_t most_shards = 100'000;  // five digits in their names
-  const std::size_t largest = std::max(splits.front().samples.size(), splits.back().samples.size());
+  const std::size_t largest = std::max(plans.front().samples.size(), plans.back().samples.size());
   require(largest / static_cast<std::size_t>(options.samples_per_shard) < most_shards, Failure::usage,
           "{} samples a shard make more than {} shards (--samples-per-shard). Give a larger number.",
           options.samples_per_shard, most_shards);
@@ -270,15 +276,15 @@ void convert(const Communicator& world, const SampleSource& source, const Conver
   Conversion conversion(world, source, options);
   if (world.rank() == 0) prepare_conversion_folder(source.description(), source.samples(SourceSplit::train), options);
   world.barrier();
-  if (conversion.is_complete(splits)) {
+  if (conversion.is_complete(plans)) {
     return log::info("'{}' is complete already: every shard was read again and is right.", options.output.string());
   }
   // A manifest stands for shards that are all right; until they are, there is none.
   if (world.rank() == 0) {
-    for (const Split& split : splits) remove_manifest(options.output / split.name);
+    for (const SplitPlan& plan : plans) remove_manifest(split_folder(options.output, plan.split));
   }
   world.barrier();
-  for (const Split& split : splits) conversion.write(split);
+  for (const SplitPlan& plan : plans) conversion.write(plan);
   // Only now may another rank read the last manifest.
   world.barrier();
 }

@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "dataset/shards/hash.hpp"
+#include "dataset/split.hpp"
 
 namespace lockstep {
 namespace {
@@ -34,8 +35,8 @@ std::string block_words(const ShardEntry& entry, const std::vector<std::string>&
 std::vector<fs::path> splits_of(const fs::path& directory) {
   if (!is_absent(directory / manifest_file)) return {directory};
   std::vector<fs::path> found;
-  for (const char* split : {"train", "validation", "test"}) {
-    if (!is_absent(directory / split)) found.push_back(directory / split);
+  for (const auto& split : splits) {
+    if (!is_absent(directory / split.name)) found.push_back(directory / split.name);
   }
   require(!found.empty(), Failure::usage, "'{}' holds no data set: there is no {}. Make one with make_shards?",
           directory.string(), manifest_file);

@@ -72,13 +72,15 @@ class CifarSource final : public SampleSource {
     return static_cast<std::int64_t>(records(split).size() / record_bytes_);
   }
 
-  std::int32_t read(SourceSplit split, std::int64_t index, std::span<std::uint8_t> image) const override {
-    assert(index >= 0 && index < samples(split) && image.size() == image_bytes);
+  std::int32_t read(SourceSplit split, std::int64_t index, OwnedPicture& picture) const override {
+    assert(index >= 0 && index < samples(split));
+    picture.size = {description_.shape.height, description_.shape.width};
+    picture.pixels.resize(image_bytes);
     const char* const record = records(split).data() + static_cast<std::size_t>(index) * record_bytes_;
     const char* const planes = record + label_bytes_;
     for (std::size_t pixel = 0; pixel < plane_bytes; ++pixel) {
       for (std::size_t channel = 0; channel < channels; ++channel) {
-        image[pixel * channels + channel] = static_cast<std::uint8_t>(planes[channel * plane_bytes + pixel]);
+        picture.pixels[pixel * channels + channel] = static_cast<std::uint8_t>(planes[channel * plane_bytes + pixel]);
       }
     }
     return static_cast<std::uint8_t>(record[label_bytes_ - 1]);

@@ -108,12 +108,15 @@ class IdxSource final : public SampleSource {
     return static_cast<std::int64_t>(part(split).images.dims[0]);
   }
 
-  std::int32_t read(SourceSplit split, std::int64_t index, std::span<std::uint8_t> image) const override {
+  std::int32_t read(SourceSplit split, std::int64_t index, OwnedPicture& picture) const override {
     assert(index >= 0 && index < samples(split));
     const Part& from = part(split);
     const auto at = static_cast<std::size_t>(index);
-    for (std::size_t pixel = 0; pixel < image.size(); ++pixel)
-      image[pixel] = from.images.value(at * image.size() + pixel);
+    picture.size = {description_.shape.height, description_.shape.width};
+    picture.pixels.resize(static_cast<std::size_t>(picture.size.height * picture.size.width));
+    for (std::size_t pixel = 0; pixel < picture.pixels.size(); ++pixel) {
+      picture.pixels[pixel] = from.images.value(at * picture.pixels.size() + pixel);
+    }
     return from.labels.value(at);
   }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dataset/picture.hpp"
 #include "dataset/shards/manifest.hpp"
 #include "nn/sample_shape.hpp"
 
@@ -19,7 +20,7 @@ enum class SourceSplit { train, test };
 struct SourceDescription {
   std::string name;    // "cifar10"
   std::string source;  // what and where, for people
-  SampleShape shape;
+  SampleShape shape;   // of the images that a network is given
   SampleKind kind = SampleKind::picture;
   std::vector<std::string> classes;
 };
@@ -30,8 +31,8 @@ class SampleSource {
   virtual ~SampleSource() = default;
   virtual const SourceDescription& description() const = 0;
   virtual std::int64_t samples(SourceSplit split) const = 0;
-  // Writes the pixels, [h, w, c], and returns the label.
-  virtual std::int32_t read(SourceSplit split, std::int64_t index, std::span<std::uint8_t> image) const = 0;
+  // Writes the picture, which may have a size of its own, and returns the label.
+  virtual std::int32_t read(SourceSplit split, std::int64_t index, OwnedPicture& picture) const = 0;
 };
 
 // The binary version of CIFAR, unpacked. They throw Error(usage) where a file cannot be read, Error(bad_data) where it

@@ -66,8 +66,9 @@ class SyntheticSource final : public SampleSource {
     return split == SourceSplit::train ? samples_ : samples_ / 5;
   }
 
-  std::int32_t read(SourceSplit split, std::int64_t index, std::span<std::uint8_t> image) const override {
-    assert(image.size() == pixels * channels);
+  std::int32_t read(SourceSplit split, std::int64_t index, OwnedPicture& picture) const override {
+    picture.size = {side, side};
+    picture.pixels.resize(pixels * channels);
     const Draws draws(seed_, split, index);
     const Figure figure = draws.figure();
     for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
@@ -79,7 +80,7 @@ class SyntheticSource final : public SampleSource {
       const auto noise = draws.at(noise_start + pixel);
       for (std::size_t channel = 0; channel < channels; ++channel) {
         const float value = colour[channel] + (uniform(noise[channel]) - 0.5F) * noise_range;
-        image[pixel * channels + channel] = static_cast<std::uint8_t>(std::clamp(value, 0.0F, 255.0F));
+        picture.pixels[pixel * channels + channel] = static_cast<std::uint8_t>(std::clamp(value, 0.0F, 255.0F));
       }
     }
     return figure.label;

@@ -5,12 +5,12 @@
 
 namespace lockstep::cuda {
 
-// A place of a batch: which sample stands there, and the window taken of it, moved by (dy, dx) pixels from the middle
-// and mirrored or not.
+// A place of a batch: which sample stands there, and the window taken of it, as large as it is: it begins at (top,
+// left) and is mirrored or not.
 struct SampleView {
   std::int32_t sample;  // -1: none, the image is zero
-  std::int32_t dy;
-  std::int32_t dx;
+  std::int32_t top;
+  std::int32_t left;
   std::int32_t mirrored;  // 0 or 1
 };
 
@@ -38,8 +38,8 @@ struct MakeImages {
     const SampleView view = views[to.image];
     Eight values{};
     if (view.sample >= 0) {
-      const std::int64_t row = to.row + view.dy;
-      const std::int64_t column = (view.mirrored != 0 ? images.width - 1 - to.column : to.column) + view.dx;
+      const std::int64_t row = to.row + view.top;
+      const std::int64_t column = (view.mirrored != 0 ? images.width - 1 - to.column : to.column) + view.left;
       const bool is_inside = row >= 0 && row < images.height && column >= 0 && column < images.width;
       const std::int64_t pixel = (view.sample * images.height + row) * images.width + column;
       for (int i = 0; i < vector_width; ++i) {
