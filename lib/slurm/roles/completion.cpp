@@ -1,0 +1,78 @@
+#include "slurm/roles/completion.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <numeric>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int stopped_early = static_cast<int>(Failure::stopped_early);
+constexpr int signal_base = 128;  // what shells and srun add to the number of a signal
+
+bool has_stopped(int code, StopRequest stop) {
+  constexpr std::array<int, 5> codes = {stopped_early, signal_base + SIGINT, signal_base + SIGKILL,
+                                        signal_base + SIGUSR1, signal_base + SIGTERM};
+  return stop == StopRequest::made && std::ranges::find(codes, code) != codes.end();
+}
+
+struct Tally {
+  std::int64_t failed = 0;
+  std::int64_t succeeded = 0;
+  std::int64_t stopped = 0;
+};
+
+JobEnd failed_by(const Role& role, const InstanceEnd& end, const Tally& tally) {
+  return {end.code,
+          fmt::format("role '{}' has failed: {} of its {} instances failed (min_failed_instances {}), the last "
+                      "of them, {}, with code {}.",
+                      role.name, tally.failed, role.instances, role.min_failed_instances,
+                      instance_words(role, end.instance), end.code)};
+}
+
+JobEnd done_by(const Role& role, const Tally& tally) {
+  return {0, fmt::format("role '{}' has succeeded: {} of its {} instances did (min_succeeded_instances {}).", role.name,
+                         tally.succeeded, role.instances, role.min_succeeded_instances)};
+}
+
+std::int64_t instances_of(const std::vector<Role>& roles) {
+  return std::accumulate(roles.begin(), roles.end(), std::int64_t{0},
+                         [](std::int64_t sum, const Role& role) { return sum + role.instances; });
+}
+
+}  // namespace
+
+std::optional<JobEnd> job_end(const std::vector<Role>& roles, const std::vector<InstanceEnd>& ends, StopRequest stop) {
+  std::vector<Tally> tallies(roles.size());
+  Tally all;
+  for (const InstanceEnd& end : ends) {
+    const Role& role = roles.at(end.role);
+    Tally& tally = tallies.at(end.role);
+    if (end.code == 0) {
+      ++all.succeeded;
+      if (++tally.succeeded == role.min_succeeded_instances) return done_by(role, tally);
+    } else if (has_stopped(end.code, stop)) {
+      ++all.stopped;
+    } else {
+      ++all.failed;
+      if (++tally.failed == role.min_failed_instances) return failed_by(role, end, tally);
+    }
+  }
+  if (static_cast<std::int64_t>(ends.size()) < instances_of(roles)) return std::nullopt;
+  if (all.stopped > 0) {
+    return JobEnd{stopped_early,
+                  fmt::format("stopped early, as a signal asked: {} instances stopped, {} had succeeded and "
+                              "{} failed.",
+                              all.stopped, all.succeeded, all.failed)};
+  }
+  return JobEnd{0,
+                fmt::format("all instances have ended: {} succeeded and {} failed, which no role's policy decides by.",
+                            all.succeeded, all.failed)};
+}
+
+}  // namespace lockstep

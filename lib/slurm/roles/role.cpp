@@ -1,0 +1,128 @@
+#include "slurm/roles/role.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/text/printable.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t most_name_bytes = 64;
+constexpr std::size_t most_word_bytes = 128 * 1024 - 1;  // of one argument: the kernel's MAX_ARG_STRLEN
+constexpr std::size_t most_command_bytes = 1 << 20;
+constexpr std::int64_t most_cpus = 1 << 20;
+constexpr std::int64_t most_memory_mb = std::int64_t{1} << 40;
+
+class RoleCheck {
+ public:
+  explicit RoleCheck(const Role& role) : role_(role) {
+    require(is_role_name(role.name), Failure::usage,
+            "'{}' cannot be the name of a role (it becomes part of variables' names). Use a letter or _, then letters, "
+            "digits and _, at most {} in all.",
+            printable(role.name), most_name_bytes);
+  }
+
+  void run() const {
+    check_range("instances", role_.instances, 1, most_instances);
+    check_range("cpus", role_.cpus, 0, most_cpus);
+    check_range("memory_mb", role_.memory_mb, 0, most_memory_mb);
+    check_range("gpus", role_.gpus, 0, most_cpus);
+    check_threshold("min_failed_instances", role_.min_failed_instances);
+    check_threshold("min_succeeded_instances", role_.min_succeeded_instances);
+    if (!role_.world.empty() && !is_role_name(role_.world)) {
+      refuse(fmt::format("cannot have a world of the name '{}'. Name it as a role", printable(role_.world)));
+    }
+    check_command();
+    check_ports();
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw Error(Failure::usage, fmt::format("role '{}' {}.", role_.name, what));
+  }
+
+  void check_range(const char* name, std::int64_t value, std::int64_t least, std::int64_t most) const {
+    if (value < least || value > most) refuse(fmt::format("has {} {}. Use {} to {}", name, value, least, most));
+  }
+
+  void check_threshold(const char* name, std::int64_t value) const {
+    if (value == never) return;
+    if (value >= 1 && value <= role_.instances) return;
+    refuse(fmt::format("has {} {} (it can never be reached). Use 1 to {}, its instances, or {}, which means never",
+                       name, value, role_.instances, never));
+  }
+
+  void check_command() const {
+    if (role_.command.empty() || role_.command.front().empty()) refuse("has no command. State the program to run");
+    std::size_t bytes = 0;
+    for (const std::string& word : role_.command) {
+      if (word.find('\0') != std::string::npos) refuse("has a command with a zero byte (it would end there)");
+      if (word.size() > most_word_bytes) refuse(fmt::format("has an argument above {} bytes", most_word_bytes));
+      bytes += word.size() + 1;
+    }
+    if (bytes > most_command_bytes) refuse(fmt::format("has a command above {} bytes", most_command_bytes));
+  }
+
+  void check_ports() const {
+    std::int64_t ports = 0;
+    for (const auto& [label, count] : role_.ports) {
+      if (!is_role_name(label)) {
+        refuse(fmt::format("cannot label ports '{}'. Name them as a role", printable(label)));
+      }
+      check_range(("ports of label " + label).c_str(), count, 1, most_ports);
+      ports += count;
+    }
+    check_range("ports", ports, 0, most_ports);
+  }
+
+  const Role& role_;
+};
+
+// Ranks of one world are tasks of one step, which gives all of them the same.
+void check_world(const std::vector<Role>& roles) {
+  for (const Role& role : roles) {
+    const auto first = std::ranges::find_if(
+        roles, [&](const Role& other) { return !other.world.empty() && other.world == role.world; });
+    if (first == roles.end()) continue;
+    require(
+        role.cpus == first->cpus && role.memory_mb == first->memory_mb && role.gpus == first->gpus, Failure::usage,
+        "roles '{}' and '{}' share the world '{}' and ask for different resources (they are tasks of one step). Ask "
+        "for the same.",
+        first->name, role.name, role.world);
+  }
+}
+
+}  // namespace
+
+bool is_role_name(std::string_view name) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !name.empty() && name.size() <= most_name_bytes && is_letter(name.front()) &&
+         std::ranges::all_of(name, [&](char c) { return is_letter(c) || is_digit(c); });
+}
+
+void check_roles(const std::vector<Role>& roles) {
+  require(!roles.empty() && roles.size() <= most_roles, Failure::usage, "a job has 1 to {} roles, and this one {}.",
+          most_roles, roles.size());
+  std::set<std::string_view> names;
+  std::int64_t instances = 0;
+  for (const Role& role : roles) {
+    RoleCheck(role).run();
+    require(names.insert(role.name).second, Failure::usage, "two roles have the name '{}'. Rename one.", role.name);
+    instances += role.instances;
+  }
+  require(instances <= most_instances, Failure::usage, "the roles have {} instances in all. Use {} at most.", instances,
+          most_instances);
+  check_world(roles);
+}
+
+std::string instance_words(const Role& role, std::int64_t instance) {
+  return fmt::format("{}[{}]", role.name, instance);
+}
+
+}  // namespace lockstep

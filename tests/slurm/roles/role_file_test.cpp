@@ -1,0 +1,130 @@
+#include "slurm/roles/role_file.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/io/file.hpp"
+#include "support/mutation.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+std::vector<Role> parsed(const std::string& roles) {
+  return parse_roles(R"({"format": 1, "roles": )" + roles + "}", "roles.json");
+}
+// What is wrong with a file of these roles, without the frame that every refusal has.
+std::string refusal(const std::string& roles) {
+  std::string words = words_of(Failure::usage, [&] { parsed(roles); });
+  const std::string start = "'roles.json' cannot be used: ";
+  const std::string end = ". slurm/README.md has its form.";
+  EXPECT_TRUE(words.starts_with(start) && words.ends_with(end)) << words;
+  return words.substr(start.size(), words.size() - start.size() - end.size());
+}
+// The same of one role with a name, a command and `fields`.
+std::string refusal_of(const std::string& fields) {
+  return refusal(R"([{"name": "worker", "command": ["program"], )" + fields + "}]");
+}
+
+TEST(RoleFileTest, what_is_not_stated_is_as_in_the_platform) {
+  const Role role = parsed(R"([{"name": "worker", "instances": 3, "command": ["train_cifar"]}])").at(0);
+  EXPECT_EQ(role.name, "worker");
+  EXPECT_EQ(role.instances, 3);
+  EXPECT_EQ(role.min_failed_instances, 1);
+  EXPECT_EQ(role.min_succeeded_instances, 3);
+  EXPECT_EQ(role.world, "");
+  EXPECT_TRUE(role.ports.empty());
+  EXPECT_EQ(parsed(R"([{"min_succeeded_instances": -1, "name": "a", "command": ["b"]}])").at(0).min_succeeded_instances,
+            never);
+}
+
+TEST(RoleFileTest, a_file_is_read_as_it_was_written) {
+  Role server{.name = "ps", .instances = 1, .command = {"/opt/a server", "$(touch x)", "line\nend", "\"'; --"}};
+  server.ports = {{"rpc", 1}, {"http", 2}};
+  server.min_failed_instances = never;
+  Role worker{.name = "_worker2", .instances = 4, .command = {"train_cifar"}, .world = "training"};
+  worker.cpus = 8;
+  worker.memory_mb = 32768;
+  worker.gpus = 2;
+  worker.min_failed_instances = 2;
+  worker.min_succeeded_instances = never;
+  const TemporaryFolder folder;
+  write_file_atomically(folder.path() / "roles.json", roles_text({server, worker}));
+  const std::vector<Role> roles = read_roles(folder.path() / "roles.json");
+  ASSERT_EQ(roles.size(), 2U);
+  EXPECT_EQ(roles[0].command, server.command);
+  EXPECT_EQ(roles[0].ports, server.ports);
+  EXPECT_EQ(roles_text(roles), roles_text({server, worker}));
+}
+
+TEST(RoleFileTest, each_mistake_is_named) {
+  EXPECT_EQ(refusal("[]"), "a job has 1 to 100 roles, and this one 0");
+  EXPECT_EQ(refusal("[1]"), "roles[0] is not an object");
+  EXPECT_EQ(
+      refusal(R"([{"name": "a-b", "command": ["x"]}])"),
+      "'a-b' cannot be the name of a role (it becomes part of variables' names). Use a letter or _, then letters, "
+      "digits and _, at most 64 in all");
+  EXPECT_EQ(refusal(R"([{"name": "a", "command": ["x"]}, {"name": "a", "command": ["x"]}])"),
+            "two roles have the name 'a'. Rename one");
+  EXPECT_EQ(refusal(R"([{"name": "a"}])"), "role 'a' has no command. State the program to run");
+  EXPECT_EQ(refusal(R"([{"name": "a", "command": "x y"}])"), "roles[0] has a 'command' that is no list of texts");
+  EXPECT_EQ(refusal(R"([{"name": "a", "command": ["x", 1]}])"), "roles[0] has a 'command' that is no text");
+  EXPECT_EQ(refusal(R"([{"name": "a", "command": ["x\u0000y"]}])"),
+            "role 'a' has a command with a zero byte (it would end there)");
+  EXPECT_EQ(refusal(fmt::format(R"([{{"name": "a", "command": ["x", "{}"]}}])", std::string(131072, 'x'))),
+            "role 'a' has an argument above 131071 bytes");
+  EXPECT_EQ(refusal_of(R"("instances": 0)"), "role 'worker' has instances 0. Use 1 to 100000");
+  EXPECT_EQ(refusal_of(R"("instances": 1.5)"), "roles[0] has a 'instances' that is no whole number");
+  EXPECT_EQ(refusal_of(R"("instances": 18446744073709551615)"), "roles[0] has a 'instances' that is no whole number");
+  EXPECT_EQ(refusal_of(R"("cpus": -1)"), "role 'worker' has cpus -1. Use 0 to 1048576");
+  EXPECT_EQ(refusal_of(R"("instance": 2)"), "roles[0] has a field 'instance' that no role has");
+  EXPECT_EQ(
+      refusal_of(R"("min_failed_instances": 2)"),
+      "role 'worker' has min_failed_instances 2 (it can never be reached). Use 1 to 1, its instances, or -1, which "
+      "means never");
+  EXPECT_EQ(refusal_of(R"("instances": 2, "min_succeeded_instances": 0)"),
+            "role 'worker' has min_succeeded_instances 0 (it can never be reached). Use 1 to 2, its instances, or -1, "
+            "which means never");
+  EXPECT_EQ(refusal_of(R"("world": "a b")"), "role 'worker' cannot have a world of the name 'a b'. Name it as a role");
+  EXPECT_EQ(refusal_of(R"("ports": [1])"), "roles[0] has 'ports' that are no object of counts");
+  EXPECT_EQ(refusal_of(R"("ports": {"a;b": 1})"), "role 'worker' cannot label ports 'a;b'. Name them as a role");
+  EXPECT_EQ(refusal_of(R"("ports": {"http": 0})"), "role 'worker' has ports of label http 0. Use 1 to 100");
+  EXPECT_EQ(refusal_of(R"("ports": {"a": 60, "b": 60})"), "role 'worker' has ports 120. Use 0 to 100");
+  EXPECT_EQ(
+      refusal(R"([{"name": "a", "command": ["x"], "world": "w", "cpus": 2},
+                        {"name": "b", "command": ["x"], "world": "w"}])"),
+      "roles 'a' and 'b' share the world 'w' and ask for different resources (they are tasks of one step). Ask for "
+      "the same");
+  EXPECT_EQ(refusal(R"([{"name": "a", "command": ["x"], "instances": 60000},
+                        {"name": "b", "command": ["x"], "instances": 60000}])"),
+            "the roles have 120000 instances in all. Use 100000 at most");
+}
+
+TEST(RoleFileTest, what_is_no_such_file_is_refused) {
+  const auto words = [](const std::string& text) {
+    return words_of(Failure::usage, [&] { parse_roles(text, "a\x1b[31mname"); });
+  };
+  EXPECT_EQ(words("{"), "'a\\x1b[31mname' cannot be used: it is no JSON. slurm/README.md has its form.");
+  EXPECT_NE(words("[]").find("it has no 'format' of 1"), std::string::npos);
+  EXPECT_NE(words(R"({"format": 2, "roles": []})").find("it has no 'format' of 1"), std::string::npos);
+  EXPECT_NE(words(R"({"format": 1})").find("it has no list of 'roles'"), std::string::npos);
+  EXPECT_NE(words(R"({"format": 1, "role": []})").find("it has a field 'role' that there is not"), std::string::npos);
+  EXPECT_NE(words(R"({"format": 1, "roles": [[[[[[[[]]]]]]]]})").find("nested too deeply"), std::string::npos);
+}
+
+TEST(RoleFileTest, no_damage_does_more_than_be_refused) {
+  Role role{.name = "worker", .instances = 2, .command = {"train_cifar", "--data", "data/cifar 10"}};
+  role.ports = {{"SynPort", 1}};
+  const std::string whole = roles_text({role, Role{.name = "ps", .command = {"server"}, .world = "w"}});
+  for (std::uint64_t round = 0; round < mutation_rounds(2000); ++round) {
+    try {
+      check_roles(parse_roles(mutated(whole, round), "roles.json"));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.failure(), Failure::usage);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
