@@ -78,11 +78,6 @@ void write_model_file(const std::filesystem::path& path, const ModelFile& model)
   write_file_atomically(path, file.image());
 }
 
-ModelFile read_model_file(const std::filesystem::path& path) {
-  std::string image = read_file(path, tensor_file_limits::file_bytes);
-  return parse_model_file(path, image);
-}
-
 ModelFile parse_model_file(const std::filesystem::path& path, std::string& image) {
   TensorFileReader file(kind, path.string(), image);
   file.require_format("format", model_file_format);

@@ -37,10 +37,9 @@ std::string model_hash(const ModelFile& model);
 // The whole file is built in memory first: it is on disk complete or not at all. Throws Error naming the path.
 void write_model_file(const std::filesystem::path& path, const ModelFile& model);
 
-// Trusts nothing: every name, type and size is checked against the file's own length before memory is taken, then the
-// hash. Throws Error(usage) if the file cannot be opened, Error(bad_data) naming what is wrong with it.
-ModelFile read_model_file(const std::filesystem::path& path);
-// Of a file's bytes, which it may change; `path` is for messages.
+// Of a file's bytes, which it may change; `path` is for messages. Trusts nothing: every name, type and size is checked
+// against the file's own length before memory is taken, then the hash. Throws Error(bad_data) naming what is wrong with
+// it. read_weights() in files/checkpoint/checkpoint.hpp opens either kind of file.
 ModelFile parse_model_file(const std::filesystem::path& path, std::string& image);
 
 // What a model is, without its tensors: the attributes that model files and checkpoints have in common.

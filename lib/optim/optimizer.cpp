@@ -18,7 +18,7 @@ std::string words_for(const std::set<std::string>& names) {
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const OptimizerOptions& options) {
-  return std::visit([&](const auto& chosen) { return make_optimizer(store, chosen); }, options);
+  return std::visit([&](const SgdOptions& sgd) { return make_sgd(store, sgd); }, options);
 }
 
 OptimizerState state_of(const ParameterStore& store, const Optimizer& optimizer) {

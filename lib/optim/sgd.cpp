@@ -45,7 +45,7 @@ class Sgd final : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const SgdOptions& options) {
+std::unique_ptr<Optimizer> make_sgd(ParameterStore& store, const SgdOptions& options) {
   return std::make_unique<Sgd>(store, options);
 }
 

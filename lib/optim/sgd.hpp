@@ -21,6 +21,6 @@ struct SgdOptions {
 };
 
 // `store` is allocated and outlives the optimizer.
-std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const SgdOptions& options);
+std::unique_ptr<Optimizer> make_sgd(ParameterStore& store, const SgdOptions& options);
 
 }  // namespace lockstep

@@ -1,8 +1,6 @@
 #include "recipe/fields.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cassert>
 #include <cstdint>
 #include <limits>
 
@@ -280,12 +278,6 @@ std::vector<Field> all_fields() {
 const std::vector<Field>& training_fields() {
   static const std::vector<Field> fields = all_fields();
   return fields;
-}
-
-const Field& training_field(std::string_view name) {
-  const auto found = std::ranges::find(training_fields(), name, &Field::name);
-  assert(found != training_fields().end());
-  return *found;
 }
 
 nlohmann::json json_of(const Settings& settings, Field::Part part) {

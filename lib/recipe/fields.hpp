@@ -6,7 +6,6 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <vector>
 
 #include "recipe/field.hpp"
@@ -15,8 +14,6 @@ namespace lockstep {
 
 // In the order of --help.
 const std::vector<Field>& training_fields();
-// One of them, which exists.
-const Field& training_field(std::string_view name);
 
 // All fields of a part by name, as json_of() gives them.
 nlohmann::json json_of(const Settings& settings, Field::Part part);

@@ -14,6 +14,7 @@
 
 #include "base/io/file.hpp"
 #include "base/io/hdf5_memory.hpp"
+#include "files/checkpoint/checkpoint.hpp"
 #include "support/mutation.hpp"
 #include "support/words_of.hpp"
 
@@ -36,7 +37,7 @@ class ModelFileTest : public testing::Test {
 
   // Everything after "model file '<path>' is damaged or not a model file: ".
   std::string damage() const {
-    const std::string words = words_of(Failure::bad_data, [&] { read_model_file(path_); });
+    const std::string words = words_of(Failure::bad_data, [&] { read_weights(path_); });
     const std::string start = "model file '" + path_.string() + "' is damaged or not a model file: ";
     return words.starts_with(start) ? words.substr(start.size()) : words;
   }
@@ -102,7 +103,7 @@ TEST_F(ModelFileTest, its_attributes_are_those_that_the_page_names) {
 TEST_F(ModelFileTest, gives_back_what_was_written) {
   const ModelFile written = small_model();
   write_model_file(path_, written);
-  const ModelFile read = read_model_file(path_);
+  const ModelFile read = read_weights(path_);
   EXPECT_EQ(read.model, written.model);
   EXPECT_EQ(read.classes, written.classes);
   EXPECT_EQ(read.shape, written.shape);
@@ -120,7 +121,7 @@ TEST_F(ModelFileTest, holds_the_names_of_a_thousand_classes) {
   model.classes.clear();
   for (int c = 0; c < 1000; ++c) model.classes.push_back(std::string(60, 'x') + std::to_string(c));
   write_model_file(path_, model);
-  EXPECT_EQ(read_model_file(path_).classes, model.classes);
+  EXPECT_EQ(read_weights(path_).classes, model.classes);
 }
 
 TEST_F(ModelFileTest, opens_in_pytorch_in_three_lines) {
@@ -140,7 +141,7 @@ TEST_F(ModelFileTest, opens_in_pytorch_in_three_lines) {
 }
 
 TEST_F(ModelFileTest, a_missing_file_is_a_wrong_name) {
-  const std::string words = words_of(Failure::usage, [&] { read_model_file(path_); });
+  const std::string words = words_of(Failure::usage, [&] { read_weights(path_); });
   EXPECT_NE(words.find(path_.string()), std::string::npos) << words;
   EXPECT_NE(words.find("No such file or directory"), std::string::npos) << words;
 }
@@ -153,7 +154,7 @@ TEST_F(ModelFileTest, a_text_is_read_in_whichever_characters_and_padding_it_was_
                                         std::pair(H5T_STR_SPACEPAD, std::string("lenet  "))}) {
       write_model_file(path_, small_model());
       replace_text("model", cell, characters, padding);
-      EXPECT_EQ(read_model_file(path_).model, "lenet") << characters << ' ' << padding;
+      EXPECT_EQ(read_weights(path_).model, "lenet") << characters << ' ' << padding;
     }
   }
 }
@@ -203,7 +204,7 @@ TEST_F(ModelFileTest, every_changed_byte_is_found_or_harmless) {
     changed[at] = static_cast<char>(changed[at] ^ 0x10);
     std::ofstream(path_, std::ios::binary) << changed;
     try {
-      EXPECT_EQ(model_hash(read_model_file(path_)), model_hash(written)) << at;
+      EXPECT_EQ(model_hash(read_weights(path_)), model_hash(written)) << at;
     } catch (const Error& error) {
       EXPECT_EQ(error.failure(), Failure::bad_data) << at << ": " << error.what();
     }
@@ -242,7 +243,7 @@ TEST_F(ModelFileTest, a_newer_format_is_named) {
     check_h5(H5Awrite(attribute, H5T_NATIVE_INT32, &newer), "write");
   }
   EXPECT_EQ(
-      words_of(Failure::bad_data, [&] { read_model_file(path_); }),
+      words_of(Failure::bad_data, [&] { read_weights(path_); }),
       "model file '" + path_.string() +
           "' was written by a newer Lockstep (format 2), this one reads format 1. Use the version that wrote it?");
 }
@@ -328,7 +329,7 @@ TEST_F(ModelFileTest, what_reading_would_refuse_is_not_written) {
   model.entries[1].name = name_limit;  // the last by name
   model.shape.width = 65536;
   write_model_file(path_, model);
-  EXPECT_EQ(model_hash(read_model_file(path_)), model_hash(model));
+  EXPECT_EQ(model_hash(read_weights(path_)), model_hash(model));
 }
 
 TEST_F(ModelFileTest, writing_where_nobody_may_leaves_nothing) {

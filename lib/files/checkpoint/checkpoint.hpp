@@ -32,13 +32,13 @@ struct Checkpoint {
 // The bytes of the file.
 std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint);
 
-// Trusts nothing, as read_model_file(); the whole file is checked against its hash. Throws Error(usage) if the file
+// Trusts nothing, as parse_model_file(); the whole file is checked against its hash. Throws Error(usage) if the file
 // cannot be opened, Error(bad_data) naming what is wrong with it.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
 // Of a file's bytes, which it may change; `path` is for messages.
 Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& image);
 
-// The model in a model file or in a checkpoint.
+// The model in a model file or in a checkpoint. Fails as read_checkpoint().
 ModelFile read_weights(const std::filesystem::path& path);
 bool is_checkpoint(const std::filesystem::path& path, std::string& image);
 
