@@ -1,0 +1,151 @@
+#include "slurm/retry/attempt_facts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/text/printable.hpp"
+#include "slurm/node_list.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int own_failure = static_cast<int>(Failure::other);
+
+bool is_host(const std::string& name) {
+  try {
+    return expand_node_list(name).size() == 1;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+struct Sign {
+  std::string_view words;
+  Cause cause;
+};
+
+std::optional<Cause> first_sign(std::span<const Sign> signs, std::string_view text) {
+  const auto found = std::ranges::find_if(signs, [&](const Sign& sign) { return text.find(sign.words) != text.npos; });
+  return found == signs.end() ? std::nullopt : std::optional(found->cause);
+}
+
+// What slurmstepd prints when it ends a job.
+constexpr std::array<Sign, 3> signs_of_slurm{{{"DUE TO PREEMPTION ***", Cause::preempted},
+                                              {"DUE TO NODE FAILURE", Cause::node_failure},
+                                              {"DUE TO TIME LIMIT ***", Cause::time_limit}}};
+
+// sacct's state of a whole job ("17|PREEMPTED", not "17.0|..."): launchers cancel steps too.
+constexpr std::array<Sign, 6> signs_of_job{{{"|PREEMPTED", Cause::preempted},
+                                            {"|NODE_FAIL", Cause::node_failure},
+                                            {"|BOOT_FAIL", Cause::node_failure},
+                                            {"|TIMEOUT", Cause::time_limit},
+                                            {"|DEADLINE", Cause::time_limit},
+                                            {"|CANCELLED", Cause::cancelled}}};
+
+// Where our own code does not tell. Slurm's, CUDA's and the system's words.
+constexpr std::array<Sign, 8> signs_of_failure{
+    {{"oom_kill", Cause::out_of_memory},
+     {"oom-kill", Cause::out_of_memory},
+     {"Out Of Memory", Cause::out_of_memory},
+     {"CUDA_ERROR_ECC_UNCORRECTABLE", Cause::bad_node},
+     {"uncorrectable ECC error", Cause::bad_node},
+     {"Address already in use", Cause::resource_conflict},
+     {"Requested nodes are busy", Cause::resource_conflict},
+     {"Requested partition configuration not available now", Cause::resource_conflict}}};
+
+std::optional<Cause> cause_in_accounting(const std::string& accounting) {
+  const std::string job = accounting.substr(0, accounting.find('\n'));
+  if (accounting.find("|NODE_FAIL") != std::string::npos) return Cause::node_failure;
+  return job.find('.') < job.find('|') ? std::nullopt : first_sign(signs_of_job, job);
+}
+
+// What Slurm, or a person by its commands, did to the job while the attempt ran.
+std::optional<Cause> cause_in_slurm(const AttemptFacts& facts) {
+  if (const std::optional<Cause> cause = cause_in_accounting(facts.accounting)) return cause;
+  if (facts.job_state == "RUNNING" || facts.job_state == "SUSPENDED") return std::nullopt;
+  if (facts.state_reason == "TimeLimit" || facts.job_state == "TIMEOUT") return Cause::time_limit;
+  if (facts.job_state == "NODE_FAIL") return Cause::node_failure;
+  const std::optional<Cause> told = first_sign(signs_of_slurm, facts.log_tail);
+  if (facts.restarts > facts.attempt)
+    return told == Cause::time_limit ? Cause::requeued : told.value_or(Cause::requeued);
+  return told == Cause::time_limit ? Cause::time_limit : Cause::cancelled;
+}
+
+bool memory_ran_out(const AttemptFacts& facts) {
+  return facts.oom_kills > 0 || facts.accounting.find("|OUT_OF_ME") != std::string::npos;
+}
+
+// The program's own word, if it is one, else what others saw.
+Cause cause_of_failure(const AttemptFacts& facts, int code) {
+  const Cause own =
+      facts.verdict && facts.verdict->signal != 0 ? cause_of_signal(facts.verdict->signal) : cause_of_code(code);
+  if (row_of(own).kind != RetryKind::unknown || code == static_cast<int>(Failure::out_of_step)) return own;
+  if (memory_ran_out(facts)) return Cause::out_of_memory;
+  return first_sign(signs_of_failure, facts.log_tail).value_or(own);
+}
+
+std::string sentence_of(const AttemptFacts& facts, Cause cause, int code) {
+  const CauseRow& row = row_of(cause);
+  if (!facts.verdict) return code == 0 ? row.words : fmt::format("{} (code {})", row.words, code);
+  const bool adds = code == own_failure || row.cause != cause_of_code(code);
+  return adds ? fmt::format("{}: {}", row.words, facts.verdict->sentence) : facts.verdict->sentence;
+}
+
+std::vector<std::string> blamed_nodes(const AttemptFacts& facts) {
+  if (facts.verdict && !facts.verdict->host.empty()) return {facts.verdict->host};
+  return facts.nodes;
+}
+
+}  // namespace
+
+std::optional<Verdict> parse_verdict(std::string_view text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object() || !json.contains("code") || !json.contains("sentence")) return std::nullopt;
+  const nlohmann::json& code = json["code"];
+  constexpr int most = 255;
+  if (!code.is_number_unsigned() || code < 1 || code > most || !json["sentence"].is_string()) return std::nullopt;
+  Verdict verdict;
+  verdict.code = code.get<int>();
+  verdict.sentence = json["sentence"].get<std::string>();
+  const nlohmann::json signal = json.value("signal", nlohmann::json());
+  if (signal.is_number_unsigned() && signal < 128) verdict.signal = signal.get<int>();
+  const nlohmann::json host = json.value("host", nlohmann::json());
+  if (host.is_string() && is_host(host.get<std::string>())) verdict.host = host.get<std::string>();
+  return verdict;
+}
+
+Finding find_cause(const AttemptFacts& facts, const RetryRules& rules) {
+  const int code = facts.verdict ? facts.verdict->code : facts.launcher_code;
+  Finding finding;
+  finding.code = code;
+  if (code == 0) {
+    finding.cause = Cause::done;
+  } else if (facts.stop_request == StopRequest::for_good) {
+    finding.cause = Cause::stopped_for_good;
+  } else if (const std::optional<Cause> by_slurm = cause_in_slurm(facts)) {
+    finding.cause = *by_slurm;
+  } else if (const std::optional<RuleMatch> match = first_match(rules, code, facts.log_tail)) {
+    const std::string& pattern = match->rule.pattern;
+    finding = {Cause::rule,
+               match->rule.kind,
+               code,
+               {},
+               pattern.empty() ? fmt::format("a rule of yours names {}", match->matched)
+                               : fmt::format("your rule '{}' names the line '{}'", printable(pattern),
+                                             printable(match->matched.substr(0, 200)))};
+    if (facts.verdict) finding.sentence += ": " + facts.verdict->sentence;
+    if (match->rule.next == NextNodes::others) finding.blamed = blamed_nodes(facts);
+    return finding;
+  } else {
+    finding.cause = cause_of_failure(facts, code);
+  }
+  finding.kind = row_of(finding.cause).kind;
+  if (row_of(finding.cause).next == NextNodes::others) finding.blamed = blamed_nodes(facts);
+  finding.sentence = sentence_of(facts, finding.cause, code);
+  return finding;
+}
+
+}  // namespace lockstep

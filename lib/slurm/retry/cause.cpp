@@ -1,0 +1,125 @@
+#include "slurm/retry/cause.hpp"
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr RetryKind none = RetryKind::none;
+constexpr RetryKind transient = RetryKind::transient;
+constexpr RetryKind unknown = RetryKind::unknown;
+constexpr RetryKind permanent = RetryKind::permanent;
+constexpr NextNodes any = NextNodes::any;
+constexpr NextNodes others = NextNodes::others;
+
+constexpr std::array<CauseRow, 29> rows{{
+    {Cause::running, "running", none, any, "the attempt runs, or has ended without a chance to say so"},
+    {Cause::done, "done", none, any, "the program has done what it was asked to"},
+    {Cause::stopped_for_good, "stopped_for_good", permanent, any, "stop_job asked for an end"},
+    {Cause::cancelled, "cancelled", permanent, any, "the job was cancelled (scancel)"},
+    {Cause::time_limit, "time_limit", permanent, any, "Slurm's time limit ended the job before the program stopped"},
+    {Cause::preempted, "preempted", transient, any, "another job needed the nodes (preemption)"},
+    {Cause::node_failure, "node_failure", transient, any, "a node failed"},
+    {Cause::requeued, "requeued", transient, any, "the job was put back into the queue (scontrol requeue)"},
+    {Cause::lost, "lost", transient, any, "the attempt ended without a word: its first node failed, or lost its job"},
+    {Cause::too_many_attempts, "too_many_attempts", permanent, any, "the job has had as many attempts as it may have"},
+    {Cause::stopped_early, "stopped_early", transient, any, "the program stopped early, in good order"},
+    {Cause::bad_node, "bad_node", transient, others, "a node is bad: a GPU is lost or reports memory errors"},
+    {Cause::out_of_step, "out_of_step", unknown, any, "a rank hung, or its weights differ from the others'"},
+    {Cause::failed, "failed", unknown, any, "the program failed"},
+    {Cause::usage, "usage", permanent, any, "an option, a file name or the configuration is wrong"},
+    {Cause::bad_data, "bad_data", permanent, any, "a shard, a model file or every checkpoint is damaged"},
+    {Cause::out_of_memory, "out_of_memory", permanent, any, "memory ran out, of the host or of a GPU"},
+    {Cause::diverged, "diverged", permanent, any, "the loss is not a finite number"},
+    {Cause::killed, "killed", unknown, any, "a process was killed (SIGKILL), and Slurm does not say why"},
+    {Cause::terminated, "terminated", unknown, any, "a process was told to end (SIGTERM), and Slurm does not say why"},
+    {Cause::crashed, "crashed", unknown, any, "a process crashed (SIGSEGV or SIGABRT)"},
+    {Cause::illegal_instruction, "illegal_instruction", permanent, any,
+     "the processor lacks an instruction of the program (SIGILL)"},
+    {Cause::bus_error, "bus_error", permanent, any, "memory went away (SIGBUS): a file was cut, or /dev/shm is full"},
+    {Cause::arithmetic_error, "arithmetic_error", permanent, any, "an impossible division (SIGFPE)"},
+    {Cause::broken_pipe, "broken_pipe", permanent, any, "nobody reads what the program writes (SIGPIPE)"},
+    {Cause::no_program, "no_program", permanent, any, "the program is not there, or may not be executed"},
+    {Cause::resource_conflict, "resource_conflict", RetryKind::transient_conflict, any,
+     "something else uses what the attempt needed: a port, or the nodes"},
+    {Cause::other_code, "other_code", unknown, any, "the program ended with a code that is not one of Lockstep's"},
+    {Cause::rule, "rule", unknown, any, "one of the user's rules names it"},
+}};
+
+constexpr int signal_base = 128;
+
+constexpr bool rows_are_in_order() {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (static_cast<std::size_t>(rows[i].cause) != i) return false;
+  }
+  return true;
+}
+static_assert(rows_are_in_order());
+
+}  // namespace
+
+const CauseRow& row_of(Cause cause) { return rows[static_cast<std::size_t>(cause)]; }
+
+std::optional<Cause> cause_named(std::string_view name) {
+  const auto* const found = std::ranges::find_if(rows, [&](const CauseRow& row) { return name == row.name; });
+  return found == rows.end() ? std::nullopt : std::optional(found->cause);
+}
+
+Cause cause_of_signal(int signal) {
+  switch (signal) {
+    case SIGSEGV:
+    case SIGABRT:
+      return Cause::crashed;
+    case SIGILL:
+      return Cause::illegal_instruction;
+    case SIGBUS:
+      return Cause::bus_error;
+    case SIGFPE:
+      return Cause::arithmetic_error;
+    case SIGPIPE:
+      return Cause::broken_pipe;
+    case SIGTERM:
+    case SIGINT:
+    case SIGQUIT:
+    case SIGHUP:
+      return Cause::terminated;
+    default:
+      return Cause::killed;
+  }
+}
+
+Cause cause_of_code(int code) {
+  constexpr int not_executable = 126;
+  constexpr int not_found = 127;
+  switch (code) {
+    case 0:
+      return Cause::done;
+    case static_cast<int>(Failure::other):
+      return Cause::failed;
+    case static_cast<int>(Failure::usage):
+      return Cause::usage;
+    case static_cast<int>(Failure::bad_data):
+      return Cause::bad_data;
+    case static_cast<int>(Failure::out_of_memory):
+      return Cause::out_of_memory;
+    case static_cast<int>(Failure::bad_node):
+      return Cause::bad_node;
+    case static_cast<int>(Failure::stopped_early):
+      return Cause::stopped_early;
+    case static_cast<int>(Failure::out_of_step):
+      return Cause::out_of_step;
+    case static_cast<int>(Failure::diverged):
+      return Cause::diverged;
+    case not_executable:
+    case not_found:
+      return Cause::no_program;
+    default:
+      return code > signal_base && code <= signal_base + SIGSYS ? cause_of_signal(code - signal_base)
+                                                                : Cause::other_code;
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,108 @@
+#include "slurm/retry/decision.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t shortest_delay = 60;  // seconds, as OpenPAI's for conflicts
+constexpr std::int64_t longest_delay = 900;
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+std::vector<std::string> united(std::vector<std::string> names, const std::vector<std::string>& more) {
+  for (const std::string& name : more) {
+    if (!contains(names, name)) names.push_back(name);
+  }
+  return names;
+}
+
+std::string join(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+
+// Why no attempt could run where it may; empty where it could.
+std::string why_no_nodes(const Prospects& prospects, const std::vector<std::string>& avoided) {
+  for (const std::string& node : prospects.nodes_required) {
+    if (contains(avoided, node)) return fmt::format("--nodelist asks for {}", node);
+  }
+  if (prospects.nodes_of_partition.empty()) return "";
+  const auto left = std::ranges::count_if(prospects.nodes_of_partition,
+                                          [&](const std::string& node) { return !contains(avoided, node); });
+  if (left >= prospects.nodes_wanted) return "";
+  return fmt::format("its partition has {} other nodes, and it wants {}", left, prospects.nodes_wanted);
+}
+
+std::string going_on(const Prospects& prospects) {
+  return prospects.step_after
+             ? fmt::format("attempt {} goes on from the checkpoint of step {}", prospects.attempt + 1,
+                           *prospects.step_after)
+             : fmt::format("attempt {} begins anew, for there is no checkpoint", prospects.attempt + 1);
+}
+
+bool has_progress(const Prospects& prospects) {
+  return prospects.step_after && prospects.step_after > prospects.step_before;
+}
+
+}  // namespace
+
+Decision decide(const Finding& finding, const RetryHistory& history, const Prospects& prospects,
+                const RetryPolicy& policy, double chance) {
+  Decision decision;
+  decision.transient_retries = history.transient_retries;
+  decision.counted_retries = history.counted_retries;
+  decision.excluded = history.excluded;
+  decision.avoided = prospects.nodes_avoided;
+  if (finding.kind == RetryKind::none) return decision;
+  if (finding.kind == RetryKind::permanent) {
+    decision.sentence = "not repeated: it would end the same way";
+    if (finding.cause == Cause::stopped_for_good || finding.cause == Cause::cancelled) {
+      decision.sentence = "not repeated: somebody ended it";
+    }
+    return decision;
+  }
+  const bool fruitless = finding.kind != RetryKind::unknown && !has_progress(prospects);
+  decision.counted = finding.kind == RetryKind::unknown || fruitless;
+  if (decision.counted && history.counted_retries >= policy.retry_count) {
+    decision.sentence = fmt::format(
+        "not repeated: {} of {} counted retries are used up (JOB_RETRY_COUNT){}", history.counted_retries,
+        policy.retry_count, fruitless ? ". This one would be counted, for the attempt left no newer checkpoint" : "");
+    return decision;
+  }
+  if (prospects.attempt + 1 >= policy.attempt_limit) {
+    decision.sentence = fmt::format("not repeated: attempt {} was the last of {} (LOCKSTEP_ATTEMPT_LIMIT)",
+                                    prospects.attempt, policy.attempt_limit);
+    return decision;
+  }
+  decision.action = RetryAction::requeue;
+  ++(decision.counted ? decision.counted_retries : decision.transient_retries);
+  decision.sentence = going_on(prospects);
+  if (decision.counted) {
+    decision.sentence += fmt::format(" (counted: {} of {}{})", decision.counted_retries, policy.retry_count,
+                                     fruitless ? ", for there is no newer checkpoint than before" : "");
+  }
+  if (finding.kind == RetryKind::transient_conflict) {
+    decision.delay_seconds =
+        shortest_delay + static_cast<std::int64_t>(chance * static_cast<double>(longest_delay - shortest_delay + 1));
+    decision.sentence += fmt::format(", in {}", duration_words(static_cast<double>(decision.delay_seconds)));
+  }
+  if (finding.blamed.empty()) return decision;
+  decision.excluded = united(history.excluded, finding.blamed);
+  decision.avoided = united(prospects.nodes_avoided, decision.excluded);
+  decision.sentence += fmt::format(", without {}", join(finding.blamed));
+  const std::string why = why_no_nodes(prospects, decision.avoided);
+  if (why.empty()) return decision;
+  decision.action = RetryAction::hold;
+  decision.sentence = fmt::format(
+      "held: without {} the job cannot run ({}). Release it when the node is repaired (scontrol release), or cancel it",
+      join(finding.blamed), why);
+  decision.excluded = history.excluded;
+  decision.avoided = prospects.nodes_avoided;
+  return decision;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,224 @@
+#include "slurm/retry/attempt_facts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <set>
+
+namespace lockstep {
+namespace {
+
+AttemptFacts with_code(int launcher_code) {
+  AttemptFacts facts;
+  facts.launcher_code = launcher_code;
+  facts.nodes = {"n1", "n2"};
+  return facts;
+}
+// As srun reports it: the verdict's code is the program's own, srun's is that of the ranks it killed.
+AttemptFacts with_verdict(int code, int signal = 0) {
+  AttemptFacts facts = with_code(137);
+  facts.verdict = Verdict{code, signal, "n2", "rank 3 on n2 says why."};
+  return facts;
+}
+AttemptFacts in_state(const std::string& state, std::int64_t restarts, const std::string& log = "") {
+  AttemptFacts facts = with_verdict(75);
+  facts.job_state = state;
+  facts.restarts = restarts;
+  facts.log_tail = log;
+  return facts;
+}
+AttemptFacts accounted(const std::string& lines) {
+  AttemptFacts facts = with_code(137);
+  facts.accounting = lines;
+  return facts;
+}
+AttemptFacts logged(const std::string& log) {
+  AttemptFacts facts = with_code(1);
+  facts.log_tail = log;
+  return facts;
+}
+AttemptFacts short_of_memory(std::int64_t kills) {
+  AttemptFacts facts = with_verdict(1, SIGKILL);
+  facts.oom_kills = kills;
+  return facts;
+}
+AttemptFacts time_is_up() {
+  AttemptFacts facts = in_state("COMPLETING", 0);
+  facts.state_reason = "TimeLimit";
+  return facts;
+}
+AttemptFacts stopped_for_good() {
+  AttemptFacts facts = with_verdict(75);
+  facts.stop_request = StopRequest::for_good;
+  return facts;
+}
+
+struct Case {
+  const char* what;
+  AttemptFacts facts;
+  Cause cause;
+  RetryKind kind;
+  NextNodes next = NextNodes::any;
+};
+
+constexpr RetryKind none = RetryKind::none;
+constexpr RetryKind transient = RetryKind::transient;
+constexpr RetryKind conflict = RetryKind::transient_conflict;
+constexpr RetryKind unknown = RetryKind::unknown;
+constexpr RetryKind permanent = RetryKind::permanent;
+
+// One or more for each row of the table of causes.
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"code 0", with_code(0), Cause::done, none},
+      {"stop_job", stopped_for_good(), Cause::stopped_for_good, permanent},
+      {"scancel", in_state("COMPLETING", 0), Cause::cancelled, permanent},
+      {"scancel, says sacct", accounted("17|CANCELLED by 0\n17.batch|RUNNING\n"), Cause::cancelled, permanent},
+      {"time limit, says squeue", time_is_up(), Cause::time_limit, permanent},
+      {"time limit, says slurmstepd",
+       in_state("COMPLETING", 0, "x\n*** JOB 5 ON n1 CANCELLED AT now DUE TO TIME LIMIT ***\n"), Cause::time_limit,
+       permanent},
+      {"time limit, says sacct", accounted("17|TIMEOUT\n"), Cause::time_limit, permanent},
+      {"scontrol requeue", in_state("COMPLETING", 1, "*** JOB 1 ON n1 CANCELLED AT now DUE TO JOB REQUEUE ***"),
+       Cause::requeued, transient},
+      {"preemption", in_state("COMPLETING", 1, "*** JOB 1 ON n1 CANCELLED AT now DUE TO PREEMPTION ***"),
+       Cause::preempted, transient},
+      {"preemption, says sacct", accounted("17|PREEMPTED\n17.0|CANCELLED\n"), Cause::preempted, transient},
+      {"node failure", in_state("COMPLETING", 1, "*** JOB 1 ON n1 CANCELLED AT now DUE TO NODE FAILURE, SEE"),
+       Cause::node_failure, transient},
+      {"node failure, says squeue", in_state("NODE_FAIL", 0), Cause::node_failure, transient},
+      {"node failure of a step, says sacct", accounted("17|RUNNING\n17.0|NODE_FAIL\n"), Cause::node_failure, transient},
+      {"75", with_verdict(75), Cause::stopped_early, transient},
+      {"75 without a verdict", with_code(75), Cause::stopped_early, transient},
+      {"71", with_verdict(71), Cause::bad_node, transient, NextNodes::others},
+      {"ECC in the log", logged("CUDA failure: uncorrectable ECC error encountered"), Cause::bad_node, transient,
+       NextNodes::others},
+      {"76", with_verdict(76), Cause::out_of_step, unknown},
+      {"1", with_verdict(1), Cause::failed, unknown},
+      {"2", with_verdict(2), Cause::usage, permanent},
+      {"65", with_verdict(65), Cause::bad_data, permanent},
+      {"70", with_verdict(70), Cause::out_of_memory, permanent},
+      {"the kernel killed for memory", short_of_memory(1), Cause::out_of_memory, permanent},
+      {"out of memory, says sacct", accounted("17|RUNNING\n17.0|OUT_OF_MEMORY\n"), Cause::out_of_memory, permanent},
+      {"out of memory, cut by sacct", accounted("17|RUNNING\n17.0|OUT_OF_ME+\n"), Cause::out_of_memory, permanent},
+      {"oom_kill on stderr", logged("slurmstepd: error: Detected 1 oom_kill event in StepId=17.0."),
+       Cause::out_of_memory, permanent},
+      {"79", with_verdict(79), Cause::diverged, permanent},
+      {"SIGKILL", with_verdict(1, SIGKILL), Cause::killed, unknown},
+      {"137", with_code(137), Cause::killed, unknown},
+      {"SIGTERM", with_verdict(1, SIGTERM), Cause::terminated, unknown},
+      {"143", with_code(143), Cause::terminated, unknown},
+      {"SIGSEGV", with_verdict(1, SIGSEGV), Cause::crashed, unknown},
+      {"SIGABRT", with_code(134), Cause::crashed, unknown},
+      {"SIGILL", with_verdict(1, SIGILL), Cause::illegal_instruction, permanent},
+      {"SIGBUS", with_verdict(1, SIGBUS), Cause::bus_error, permanent},
+      {"SIGFPE", with_code(136), Cause::arithmetic_error, permanent},
+      {"SIGPIPE", with_code(141), Cause::broken_pipe, permanent},
+      {"127", with_code(127), Cause::no_program, permanent},
+      {"126", with_code(126), Cause::no_program, permanent},
+      {"a port in use", logged("bind: Address already in use"), Cause::resource_conflict, conflict},
+      {"busy nodes", logged("srun: error: Unable to create step: Requested nodes are busy"), Cause::resource_conflict,
+       conflict},
+      {"42", with_code(42), Cause::other_code, unknown},
+  };
+  return all;
+}
+
+TEST(AttemptFactsTest, each_cause_is_found) {
+  for (const Case& one : cases()) {
+    const Finding finding = find_cause(one.facts, {});
+    EXPECT_STREQ(row_of(finding.cause).name, row_of(one.cause).name) << one.what;
+    EXPECT_EQ(finding.kind, one.kind) << one.what;
+    EXPECT_EQ(!finding.blamed.empty(), one.next == NextNodes::others) << one.what;
+    EXPECT_NE(finding.sentence, "") << one.what;
+  }
+}
+
+TEST(AttemptFactsTest, each_row_of_the_table_has_a_case) {
+  // Those that no facts lead to: an attempt that has no end, and what the next attempt's beginning finds.
+  std::set<Cause> found = {Cause::running, Cause::lost, Cause::too_many_attempts, Cause::rule};
+  for (const Case& one : cases()) found.insert(one.cause);
+  for (int cause = 0; cause <= static_cast<int>(Cause::rule); ++cause) {
+    const CauseRow& row = row_of(static_cast<Cause>(cause));
+    EXPECT_TRUE(found.contains(row.cause)) << row.name;
+    EXPECT_EQ(cause_named(row.name), row.cause);
+  }
+  EXPECT_FALSE(cause_named("bad luck"));
+}
+
+TEST(AttemptFactsTest, the_verdict_counts_more_than_the_launchers_code) {
+  EXPECT_EQ(find_cause(with_verdict(79), {}).code, 79);
+  AttemptFacts facts = with_verdict(2);
+  facts.launcher_code = 0;
+  EXPECT_EQ(find_cause(facts, {}).cause, Cause::usage);
+}
+
+TEST(AttemptFactsTest, launchers_cancel_steps_and_that_is_no_scancel) {
+  EXPECT_EQ(find_cause(accounted("17.0|CANCELLED by 0\n"), {}).cause, Cause::killed);
+  EXPECT_EQ(find_cause(accounted("17|RUNNING\n17.0|CANCELLED by 0\n"), {}).cause, Cause::killed);
+}
+
+TEST(AttemptFactsTest, a_program_that_has_done_its_work_is_done_whatever_slurm_does) {
+  AttemptFacts facts = in_state("COMPLETING", 1);
+  facts.verdict.reset();
+  facts.launcher_code = 0;
+  EXPECT_EQ(find_cause(facts, {}).cause, Cause::done);
+}
+
+TEST(AttemptFactsTest, a_programs_own_word_is_believed_before_signs_in_its_log) {
+  AttemptFacts facts = with_verdict(79);
+  facts.log_tail = "oom_kill";
+  facts.oom_kills = 3;
+  EXPECT_EQ(find_cause(facts, {}).cause, Cause::diverged);
+}
+
+TEST(AttemptFactsTest, the_sentence_is_the_verdicts_or_the_causes) {
+  EXPECT_EQ(find_cause(with_verdict(79), {}).sentence, "rank 3 on n2 says why.");
+  EXPECT_EQ(find_cause(with_verdict(1, SIGKILL), {}).sentence,
+            "a process was killed (SIGKILL), and Slurm does not say why: rank 3 on n2 says why.");
+  EXPECT_EQ(find_cause(with_code(137), {}).sentence,
+            "a process was killed (SIGKILL), and Slurm does not say why (code 137)");
+}
+
+TEST(AttemptFactsTest, a_bad_node_is_the_verdicts_or_any_of_the_attempts) {
+  EXPECT_EQ(find_cause(with_verdict(71), {}).blamed, std::vector<std::string>{"n2"});
+  EXPECT_EQ(find_cause(with_code(71), {}).blamed, (std::vector<std::string>{"n1", "n2"}));
+}
+
+TEST(AttemptFactsTest, rules_come_after_slurm_and_before_our_own_table) {
+  const RetryRules rules =
+      parse_retry_rules("transient elsewhere log link is down\npermanent code 1\ntransient_conflict code 42", "rules");
+  EXPECT_EQ(find_cause(in_state("COMPLETING", 0), rules).cause, Cause::cancelled);
+  Finding finding = find_cause(with_verdict(1), rules);
+  EXPECT_EQ(finding.kind, RetryKind::permanent);
+  EXPECT_EQ(finding.sentence, "a rule of yours names code 1: rank 3 on n2 says why.");
+  finding = find_cause(logged("a\nthe link is down\n"), rules);
+  EXPECT_EQ(finding.cause, Cause::rule);
+  EXPECT_EQ(finding.kind, RetryKind::transient);
+  EXPECT_EQ(finding.blamed, (std::vector<std::string>{"n1", "n2"}));
+  EXPECT_EQ(finding.sentence, "your rule 'link is down' names the line 'the link is down'");
+  EXPECT_EQ(find_cause(with_code(42), rules).kind, RetryKind::transient_conflict);
+}
+
+TEST(AttemptFactsTest, verdicts_are_read_with_care) {
+  const std::optional<Verdict> verdict = parse_verdict(
+      R"({"code": 1, "signal": 9, "rank": 3, "host": "gpu07", "step": 5, "sentence": "it was killed", "time": 1})");
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->code, 1);
+  EXPECT_EQ(verdict->signal, 9);
+  EXPECT_EQ(verdict->host, "gpu07");
+  EXPECT_EQ(verdict->sentence, "it was killed");
+  EXPECT_EQ(parse_verdict(R"({"code": 1, "signal": null, "host": "n1", "sentence": ""})")->signal, 0);
+  for (const char* host : {"n1;reboot", "$(reboot)", "n[1-3]", "n1,n2", "", "n1 n2"}) {
+    EXPECT_EQ(parse_verdict(fmt::format(R"({{"code": 71, "host": "{}", "sentence": ""}})", host))->host, "") << host;
+  }
+  for (const char* text :
+       {"", "{}", "[1]", "null", R"({"code": 0, "sentence": ""})", R"({"code": 256, "sentence": ""})",
+        R"({"code": -1, "sentence": ""})", R"({"code": "1", "sentence": ""})", R"({"code": 1})",
+        R"({"code": 1e99, "sentence": ""})", R"({"code": 1, "sentence": 3})", "{\"code\": 1"}) {
+    EXPECT_FALSE(parse_verdict(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
