@@ -13,6 +13,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(yaml_cpp REQUIRED IMPORTED_TARGET yaml-cpp)
 
 if(LOCKSTEP_TESTS)
   find_package(GTest REQUIRED)

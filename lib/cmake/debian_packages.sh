@@ -2,7 +2,7 @@
 # The Debian packages that Lockstep is built from and tested with. Read by data/quick_start.sh and tests/run.sh.
 build_packages=(
   g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libhdf5-dev
-  libfmt-dev libcli11-dev nlohmann-json3-dev libsodium-dev libxxhash-dev zlib1g-dev
+  libfmt-dev libcli11-dev nlohmann-json3-dev libsodium-dev libxxhash-dev libyaml-cpp-dev zlib1g-dev
 )
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev python3 binutils clang-format

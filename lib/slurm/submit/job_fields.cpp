@@ -1,0 +1,188 @@
+#include "slurm/submit/job_fields.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.hpp"
+#include "base/text/number.hpp"
+#include "base/text/printable.hpp"
+
+namespace lockstep {
+
+namespace job_fields {
+namespace {
+
+using enum Treatment;
+
+constexpr std::string_view image_reason =
+    "(Slurm runs a job on its nodes as they are). Load what the image holds in the site profile";
+
+constexpr std::array job_table = std::to_array<JobField>({
+    {"protocolVersion"},
+    {"name"},
+    {"type"},
+    {"version", unused},
+    {"contributor", unused},
+    {"description", unused},
+    {"prerequisites"},
+    {"parameters"},
+    {"secrets"},
+    {"jobRetryCount"},
+    {"taskRoles"},
+    {"deployments"},
+    {"defaults"},
+    {"extras"},
+});
+
+constexpr std::string_view prerequisite_plugin_reason =
+    "(a prerequisite is only referred to here, never run). Make its commands preCommands of a deployment";
+constexpr std::array prerequisite_table = std::to_array<JobField>({
+    {"protocolVersion", unused},
+    {"name"},
+    {"type"},
+    {"version"},
+    {"contributor"},
+    {"description"},
+    {"uri"},
+    {"auth", warned, image_reason},
+    {"plugin", refused, prerequisite_plugin_reason},
+    {"require", refused, prerequisite_plugin_reason},
+    {"callbacks", refused, prerequisite_plugin_reason},
+    {"failurePolicy", refused, prerequisite_plugin_reason},
+});
+
+constexpr std::array task_role_table = std::to_array<JobField>({
+    {"instances"},
+    {"completion"},
+    {"taskRetryCount"},
+    {"dockerImage"},
+    {"data"},
+    {"output"},
+    {"script"},
+    {"extraContainerOptions"},
+    {"resourcePerInstance"},
+    {"commands"},
+    {"prerequisites", refused, prerequisite_plugin_reason},
+});
+
+constexpr std::array completion_table = std::to_array<JobField>({{"minFailedInstances"}, {"minSucceededInstances"}});
+
+constexpr std::array container_options_table = std::to_array<JobField>({
+    {"shmMB", warned, "(/dev/shm is the node's own, as large as its administrator made it)"},
+    {"infiniband", warned, "(a job has all networks of its nodes). Name one in the site profile"},
+});
+
+constexpr std::array resources_table = std::to_array<JobField>({{"cpu"}, {"memoryMB"}, {"gpu"}, {"ports"}});
+
+constexpr std::array deployment_table = std::to_array<JobField>({{"name"}, {"taskRoles"}});
+constexpr std::array deployed_role_table = std::to_array<JobField>({{"preCommands"}, {"postCommands"}});
+constexpr std::array defaults_table = std::to_array<JobField>({{"virtualCluster"}, {"deployment"}});
+
+constexpr std::array extras_table = std::to_array<JobField>({
+    {"submitFrom", unused},
+    {"gangAllocation"},
+    {"hivedScheduler", warned, "(Slurm schedules). Choose a partition or a QOS in the site profile"},
+    {"jobStatusChangeNotification", warned, "(Slurm tells by mail). Put --mail-type into the site profile"},
+    {"com.microsoft.pai.runtimeplugin"},
+    {"lockstep"},
+});
+
+constexpr std::array lockstep_table = std::to_array<JobField>({{"world"}});
+constexpr std::array plugin_table = std::to_array<JobField>({{"plugin"}, {"parameters"}});
+constexpr std::array callback_table = std::to_array<JobField>({{"event"}, {"commands"}});
+
+constexpr std::array plugins_table = std::to_array<JobField>({
+    {"cmd"},
+    {"ssh", warned, "(srun starts all instances, and MPI connects them)"},
+    {"tensorboard", warned, "(there is none here). metrics.jsonl in the output folder holds the same numbers"},
+    {"git", refused, "(nothing would be fetched). Clone in preCommands of a deployment, or beforehand"},
+    {"teamwise_storage", refused, "(nothing would be mounted). Name paths of the cluster's own file system"},
+});
+
+}  // namespace
+
+std::span<const JobField> job() { return job_table; }
+std::span<const JobField> prerequisite() { return prerequisite_table; }
+std::span<const JobField> task_role() { return task_role_table; }
+std::span<const JobField> completion() { return completion_table; }
+std::span<const JobField> container_options() { return container_options_table; }
+std::span<const JobField> resources() { return resources_table; }
+std::span<const JobField> deployment() { return deployment_table; }
+std::span<const JobField> deployed_role() { return deployed_role_table; }
+std::span<const JobField> defaults() { return defaults_table; }
+std::span<const JobField> extras() { return extras_table; }
+std::span<const JobField> lockstep() { return lockstep_table; }
+std::span<const JobField> plugin() { return plugin_table; }
+std::span<const JobField> callback() { return callback_table; }
+std::span<const JobField> plugins() { return plugins_table; }
+
+}  // namespace job_fields
+
+namespace {
+
+std::string known_names(std::span<const JobField> fields) {
+  std::string names;
+  for (const JobField& field : fields) names.append(names.empty() ? "" : ", ").append(field.name);
+  return names;
+}
+
+}  // namespace
+
+void JobReader::refuse(int line, std::string_view words) const {
+  throw Error(Failure::usage, fmt::format("{}{}. Nothing was submitted.", yaml_place(name_, line), words));
+}
+
+void JobReader::warn(int line, std::string_view words) {
+  warnings_.push_back(fmt::format("{}{}.", yaml_place(name_, line), words));
+}
+
+void JobReader::treat(const JobField& field, int line, std::string_view owner) {
+  if (field.treatment == Treatment::warned) {
+    warn(line, fmt::format("'{}' of {} does nothing here {}", field.name, owner, field.reason));
+  }
+  if (field.treatment == Treatment::refused) {
+    refuse(line, fmt::format("'{}' of {} cannot be had under Slurm {}", field.name, owner, field.reason));
+  }
+}
+
+void JobReader::check_fields(const YamlValue& value, std::span<const JobField> fields, std::string_view owner) {
+  for (const YamlEntry& entry : map(value, owner)) {
+    const auto known = std::ranges::find(fields, entry.key, &JobField::name);
+    if (known == fields.end()) {
+      refuse(entry.line,
+             fmt::format("unknown field '{}' of {}. Known: {}", printable(entry.key), owner, known_names(fields)));
+    }
+    if (entry.value.kind != YamlValue::Kind::nothing) treat(*known, entry.line, owner);
+  }
+}
+
+const YamlValue* JobReader::find(const YamlValue& map, std::string_view field) {
+  const YamlEntry* const entry = map.find(field);
+  return entry == nullptr || entry->value.kind == YamlValue::Kind::nothing ? nullptr : &entry->value;
+}
+
+const std::string& JobReader::text(const YamlValue& value, std::string_view field) const {
+  if (value.kind != YamlValue::Kind::text) refuse(value.line, fmt::format("{} is no text", field));
+  return value.text;
+}
+
+std::int64_t JobReader::number(const YamlValue& value, std::string_view field, std::int64_t least,
+                               std::int64_t most) const {
+  const NumberRange<std::int64_t> range{least, most};
+  const std::string& words = text(value, field);
+  const std::optional<std::int64_t> number = parse_number(words, range);
+  if (!number) refuse(value.line, fmt::format("{}: {}", field, no_number_words<std::int64_t>(printable(words), range)));
+  return *number;
+}
+
+const std::vector<YamlValue>& JobReader::list(const YamlValue& value, std::string_view field) const {
+  if (value.kind != YamlValue::Kind::list) refuse(value.line, fmt::format("{} is no list", field));
+  return value.items;
+}
+
+const std::vector<YamlEntry>& JobReader::map(const YamlValue& value, std::string_view field) const {
+  if (value.kind != YamlValue::Kind::map) refuse(value.line, fmt::format("{} is no map of fields", field));
+  return value.entries;
+}
+
+}  // namespace lockstep

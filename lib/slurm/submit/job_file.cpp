@@ -1,0 +1,259 @@
+#include "slurm/submit/job_file.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/text/printable.hpp"
+#include "slurm/submit/job_commands.hpp"
+#include "slurm/submit/job_fields.hpp"
+#include "slurm/submit/job_roles.hpp"
+#include "slurm/submit/shell_text.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t most_retries = 1'000;
+constexpr std::size_t longest_name = 255;
+
+bool is_job_name(std::string_view text) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  return !text.empty() && text.size() <= longest_name && text.find_first_not_of(letters) == std::string_view::npos;
+}
+
+// A map's part of a job file, read in order.
+class JobFileReader {
+ public:
+  JobFileReader(const YamlValue& root, const std::string& name) : root_(root), reader_(name) {}
+
+  JobFile read() {
+    reader_.check_fields(root_, job_fields::job(), "a job");
+    read_header();
+    read_prerequisites();
+    read_values("parameters", parameter_variable, job_.parameters);
+    read_values("secrets", secret_variable, job_.secrets);
+    read_defaults();
+    read_extras();
+    const YamlValue& roles = needed("taskRoles");
+    for (const YamlEntry& role : reader_.map(roles, "taskRoles")) {
+      job_.roles.push_back(read_role(reader_, context_, role));
+    };
+    if (job_.roles.empty()) reader_.refuse(roles.line, "taskRoles has no role");
+    check_deployments(roles);
+    check_all(roles.line);
+    job_.warnings = reader_.take_warnings();
+    return std::move(job_);
+  }
+
+ private:
+  const YamlValue& needed(std::string_view field) const {
+    const YamlValue* const value = JobReader::find(root_, field);
+    if (value == nullptr) reader_.refuse(root_.line, fmt::format("a job needs the field '{}'", field));
+    return *value;
+  }
+
+  void read_header() {
+    const YamlValue& version = needed("protocolVersion");
+    reader_.number(version, "protocolVersion (only 2 is read)", 2, 2);
+    const YamlValue& type = needed("type");
+    if (reader_.text(type, "type") != "job") reader_.refuse(type.line, "type is not 'job'");
+    const YamlValue& name = needed("name");
+    job_.name = reader_.text(name, "name");
+    if (!is_job_name(job_.name)) {
+      reader_.refuse(name.line, fmt::format("the job's name is not made of letters, digits, '_' and '-', at most {}",
+                                            longest_name));
+    }
+    if (const YamlValue* const count = JobReader::find(root_, "jobRetryCount")) {
+      job_.job_retry_count = reader_.number(*count, "jobRetryCount", 0, most_retries);
+    }
+  }
+
+  void read_prerequisites() {
+    const YamlValue* const all = JobReader::find(root_, "prerequisites");
+    if (all == nullptr) return;
+    for (const YamlValue& one : reader_.list(*all, "prerequisites")) {
+      reader_.check_fields(one, job_fields::prerequisite(), "a prerequisite");
+      const YamlValue* const name = JobReader::find(one, "name");
+      const YamlValue* const type = JobReader::find(one, "type");
+      if (name == nullptr || type == nullptr) reader_.refuse(one.line, "a prerequisite needs a name and a type");
+      const std::string& kind = reader_.text(*type, "type");
+      const bool is_known = kind == "dockerimage" || kind == "script" || kind == "data" || kind == "output";
+      if (!is_known) {
+        reader_.refuse(type->line, fmt::format("unknown type '{}' of a prerequisite. Known: dockerimage, script, data, "
+                                               "output",
+                                               printable(kind)));
+      }
+      const std::string& own_name = reader_.text(*name, "name");
+      if (!context_.prerequisites.emplace(std::pair(kind, own_name), &one).second) {
+        reader_.refuse(name->line,
+                       fmt::format("two prerequisites of type {} have the name '{}'", kind, printable(own_name)));
+      }
+      if (kind == "dockerimage") {
+        reader_.warn(one.line, fmt::format("the docker image '{}' is not used (Slurm runs a job on its nodes as they "
+                                           "are). Load what it holds in the site profile",
+                                           printable(own_name)));
+      }
+    }
+  }
+
+  void read_values(std::string_view section, std::string_view prefix, std::map<std::string, std::string>& variables) {
+    const YamlValue* const all = JobReader::find(root_, section);
+    if (all == nullptr) return;
+    for (const YamlEntry& one : reader_.map(*all, section)) {
+      if (!is_variable_name(one.key)) {
+        reader_.refuse(one.line, fmt::format("'{}' in {} is no name that a variable can have (letters, digits and '_', "
+                                             "no digit first)",
+                                             printable(one.key), section));
+      }
+      const bool is_empty = one.value.kind == YamlValue::Kind::nothing;
+      const std::string value = is_empty ? "" : reader_.text(one.value, fmt::format("'{}' in {}", one.key, section));
+      const std::string variable = std::string(prefix) + one.key;
+      variables[variable] = value;
+      context_.references.values[fmt::format("${}.{}", section, one.key)] = {value, variable, section == "secrets"};
+    }
+  }
+
+  void read_defaults() {
+    const YamlValue* const defaults = JobReader::find(root_, "defaults");
+    if (defaults == nullptr) return;
+    reader_.check_fields(*defaults, job_fields::defaults(), "defaults");
+    if (const YamlValue* const cluster = JobReader::find(*defaults, "virtualCluster")) {
+      job_.virtual_cluster = reader_.text(*cluster, "virtualCluster");
+      if (!is_job_name(job_.virtual_cluster)) {
+        reader_.refuse(cluster->line, "virtualCluster is no name of a partition (letters, digits, '_' and '-')");
+      }
+    }
+    if (const YamlValue* const deployment = JobReader::find(*defaults, "deployment")) find_deployment(*deployment);
+  }
+
+  void find_deployment(const YamlValue& wanted) {
+    const std::string& name = reader_.text(wanted, "deployment");
+    const YamlValue* const all = JobReader::find(root_, "deployments");
+    if (all != nullptr) {
+      for (const YamlValue& one : reader_.list(*all, "deployments")) {
+        const YamlValue* const own = JobReader::find(one, "name");
+        if (own != nullptr && own->text == name) context_.deployment = &one;
+      }
+    }
+    if (context_.deployment == nullptr) {
+      reader_.refuse(wanted.line, fmt::format("no deployment has the name '{}' that defaults choose", printable(name)));
+    }
+  }
+
+  void check_all(int line) const {
+    try {
+      check_roles(job_.roles);
+    } catch (const Error& error) {
+      const std::string_view words = error.what();
+      reader_.refuse(line, words.substr(0, words.find_last_not_of('.') + 1));
+    }
+  }
+
+  // All are checked, one is used.
+  void check_deployments(const YamlValue& roles) {
+    const YamlValue* const all = JobReader::find(root_, "deployments");
+    if (all == nullptr) return;
+    for (const YamlValue& one : reader_.list(*all, "deployments")) {
+      reader_.check_fields(one, job_fields::deployment(), "a deployment");
+      if (JobReader::find(one, "name") == nullptr) reader_.refuse(one.line, "a deployment needs a name");
+      const YamlValue* const deployed = JobReader::find(one, "taskRoles");
+      if (deployed == nullptr) continue;
+      for (const YamlEntry& role : reader_.map(*deployed, "taskRoles of a deployment")) {
+        if (roles.find(role.key) == nullptr) {
+          reader_.refuse(role.line, fmt::format("a deployment has commands for the role '{}', which is none of the "
+                                                "job's",
+                                                printable(role.key)));
+        }
+        reader_.check_fields(role.value, job_fields::deployed_role(), "a role of a deployment");
+      }
+    }
+  }
+
+  void read_extras() {
+    const YamlValue* const extras = JobReader::find(root_, "extras");
+    if (extras == nullptr) return;
+    reader_.check_fields(*extras, job_fields::extras(), "extras");
+    if (const YamlValue* const gang = JobReader::find(*extras, "gangAllocation")) {
+      const std::string& words = reader_.text(*gang, "gangAllocation");
+      if (words != "true") {
+        reader_.refuse(gang->line,
+                       "gangAllocation is not true (Slurm starts all instances of a job together, or none)");
+      }
+    }
+    if (const YamlValue* const own = JobReader::find(*extras, "lockstep")) read_world(*own);
+    const YamlValue* const plugins = JobReader::find(*extras, "com.microsoft.pai.runtimeplugin");
+    if (plugins == nullptr) return;
+    for (const YamlValue& one : reader_.list(*plugins, "com.microsoft.pai.runtimeplugin")) read_plugin(one);
+  }
+
+  void read_world(const YamlValue& own) {
+    reader_.check_fields(own, job_fields::lockstep(), "extras.lockstep");
+    const YamlValue* const world = JobReader::find(own, "world");
+    if (world == nullptr) return;
+    const YamlValue& roles = needed("taskRoles");
+    for (const YamlValue& role : reader_.list(*world, "world")) {
+      const std::string& name = reader_.text(role, "a role of the world");
+      if (roles.find(name) == nullptr) {
+        reader_.refuse(role.line,
+                       fmt::format("the world has the role '{}', which is none of the job's", printable(name)));
+      }
+      context_.world.insert(name);
+    }
+  }
+
+  void read_plugin(const YamlValue& plugin) {
+    reader_.check_fields(plugin, job_fields::plugin(), "a plugin");
+    const YamlValue* const named = JobReader::find(plugin, "plugin");
+    if (named == nullptr) reader_.refuse(plugin.line, "a plugin needs its name in the field 'plugin'");
+    const std::string& name = reader_.text(*named, "plugin");
+    const auto known = std::ranges::find(job_fields::plugins(), name, &JobField::name);
+    if (known == job_fields::plugins().end()) {
+      reader_.refuse(named->line, fmt::format("unknown plugin '{}'. Known: cmd, ssh, tensorboard", printable(name)));
+    }
+    reader_.treat(*known, named->line, "the runtime plugins");
+    const YamlValue* const parameters = JobReader::find(plugin, "parameters");
+    if (name != "cmd" || parameters == nullptr) return;
+    for (const YamlEntry& entry : reader_.map(*parameters, "parameters of the plugin cmd")) {
+      if (entry.key != "callbacks") {
+        reader_.refuse(entry.line,
+                       fmt::format("unknown field '{}' of the plugin cmd. Known: callbacks", printable(entry.key)));
+      }
+      for (const YamlValue& callback : reader_.list(entry.value, "callbacks")) read_callback(callback);
+    }
+  }
+
+  void read_callback(const YamlValue& callback) {
+    reader_.check_fields(callback, job_fields::callback(), "a callback");
+    const YamlValue* const event = JobReader::find(callback, "event");
+    const YamlValue* const commands = JobReader::find(callback, "commands");
+    if (event == nullptr || commands == nullptr)
+      reader_.refuse(callback.line, "a callback needs an event and commands");
+    const std::string& name = reader_.text(*event, "event");
+    if (name == "taskStarts") {
+      context_.callbacks.before.push_back(commands);
+    } else if (name == "taskSucceeds") {
+      context_.callbacks.after.insert(context_.callbacks.after.begin(), commands);
+    } else {
+      reader_.refuse(event->line, fmt::format("unknown event '{}'. Known: taskStarts, taskSucceeds", printable(name)));
+    }
+  }
+
+  const YamlValue& root_;
+  JobReader reader_;
+  JobFile job_;
+  JobContext context_;
+};
+
+}  // namespace
+
+JobFile parse_job_file(const std::string& text, const std::string& name) {
+  const YamlValue root = parse_yaml(text, name);
+  return JobFileReader(root, name).read();
+}
+
+JobFile read_job_file(const std::filesystem::path& path) {
+  return parse_job_file(read_file(path, yaml_limits::bytes), path.string());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,176 @@
+#include "slurm/submit/job_roles.hpp"
+
+#include <fmt/format.h>
+
+#include "base/text/printable.hpp"
+#include "slurm/submit/shell_text.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t most_retries = 1'000;
+constexpr std::int64_t most_cpus = 100'000;
+constexpr std::int64_t most_memory_mb = 1'000'000'000;
+constexpr std::int64_t most_gpus = 1'000;
+constexpr std::int64_t unset = 0;  // as the platform reads it where a number begins at 1
+constexpr std::size_t most_bytes_of_commands = std::size_t{1} << 16;
+
+class RoleReader {
+ public:
+  RoleReader(JobReader& reader, const JobContext& context, const YamlEntry& entry)
+      : reader_(reader), context_(context), entry_(entry), fields_(entry.value) {}
+
+  Role read() {
+    role_.name = entry_.key;
+    if (!is_role_name(role_.name)) {
+      reader_.refuse(entry_.line, fmt::format("'{}' is no name of a role (letters, digits and '_', no digit first)",
+                                              printable(role_.name)));
+    }
+    reader_.check_fields(fields_, job_fields::task_role(), words());
+    if (const YamlValue* const count = JobReader::find(fields_, "instances")) {
+      role_.instances = reader_.number(*count, "instances", 1, most_instances);
+    }
+    read_completion();
+    if (const YamlValue* const options = JobReader::find(fields_, "extraContainerOptions")) {
+      reader_.check_fields(*options, job_fields::container_options(), "extraContainerOptions");
+    }
+    if (const YamlValue* const count = JobReader::find(fields_, "taskRetryCount")) warn_of_retries(*count);
+    read_resources();
+    if (context_.world.contains(role_.name)) role_.world = "world";
+    read_commands();
+    return role_;
+  }
+
+ private:
+  std::string words() const { return fmt::format("the role '{}'", role_.name); }
+
+  void warn_of_retries(const YamlValue& count) {
+    if (reader_.number(count, "taskRetryCount", 0, most_retries) == 0) return;
+    reader_.warn(count.line,
+                 "taskRetryCount does nothing (all instances of a job are started together, and so tried again "
+                 "together, as on the platform). Use jobRetryCount");
+  }
+
+  void read_completion() {
+    role_.min_succeeded_instances = role_.instances;
+    const YamlValue* const completion = JobReader::find(fields_, "completion");
+    if (completion == nullptr) return;
+    reader_.check_fields(*completion, job_fields::completion(), "completion");
+    read_threshold(*completion, "minFailedInstances", role_.min_failed_instances);
+    read_threshold(*completion, "minSucceededInstances", role_.min_succeeded_instances);
+  }
+
+  void read_threshold(const YamlValue& completion, std::string_view field, std::int64_t& threshold) const {
+    const YamlValue* const value = JobReader::find(completion, field);
+    if (value == nullptr) return;
+    const std::int64_t number = reader_.number(*value, field, -1, most_instances);
+    if (number > role_.instances) {
+      reader_.refuse(value->line, fmt::format("{} is {}, more than the instances of {} ({})", field, number, words(),
+                                              role_.instances));
+    }
+    if (number != unset) threshold = number;
+  }
+
+  void read_resources() {
+    const YamlValue* const resources = JobReader::find(fields_, "resourcePerInstance");
+    if (resources == nullptr) reader_.refuse(entry_.line, words() + " needs resourcePerInstance");
+    reader_.check_fields(*resources, job_fields::resources(), "resourcePerInstance");
+    const auto read = [&](std::string_view field, std::int64_t least, std::int64_t most, std::int64_t& target) {
+      const YamlValue* const value = JobReader::find(*resources, field);
+      if (value != nullptr) target = reader_.number(*value, field, least, most);
+    };
+    read("cpu", 1, most_cpus, role_.cpus);
+    read("memoryMB", 1, most_memory_mb, role_.memory_mb);
+    read("gpu", 0, most_gpus, role_.gpus);
+    const YamlValue* const ports = JobReader::find(*resources, "ports");
+    if (ports == nullptr) return;
+    for (const YamlEntry& port : reader_.map(*ports, "ports")) {
+      if (!is_role_name(port.key)) {
+        reader_.refuse(port.line, fmt::format("'{}' is no label of a port (letters, digits and '_', no digit first)",
+                                              printable(port.key)));
+      }
+      role_.ports[port.key] = reader_.number(port.value, "a number of ports", 1, most_ports);
+    }
+  }
+
+  void read_commands() {
+    const YamlValue* const own = JobReader::find(fields_, "commands");
+    if (own == nullptr || reader_.list(*own, "commands").empty()) {
+      reader_.refuse(entry_.line, words() + " has no commands");
+    }
+    JobContext::Hooks hooks = context_.callbacks;
+    if (context_.deployment != nullptr) add_deployment(hooks);
+    References references = context_.references;
+    refer_to_prerequisites(references);
+    JobCommands commands(reader_, references);
+    for (const YamlValue* list : hooks.before) add_all(commands, *list);
+    add_all(commands, *own);
+    for (const YamlValue* list : hooks.after) add_all(commands, *list);
+    script_ += commands.script();
+    if (script_.size() > most_bytes_of_commands) {
+      reader_.refuse(own->line, fmt::format("the commands of {} are longer than {} bytes. Put them into a script of "
+                                            "their own",
+                                            words(), most_bytes_of_commands));
+    }
+    role_.command = {"bash", "-c", script_, role_.name};
+  }
+
+  void add_all(JobCommands& commands, const YamlValue& list) const {
+    for (const YamlValue& command : reader_.list(list, "commands")) commands.add(command);
+  }
+
+  void add_deployment(JobContext::Hooks& hooks) const {
+    const YamlValue* const roles = JobReader::find(*context_.deployment, "taskRoles");
+    const YamlEntry* const deployed = roles == nullptr ? nullptr : roles->find(role_.name);
+    if (deployed == nullptr) return;
+    const YamlValue* const before = JobReader::find(deployed->value, "preCommands");
+    const YamlValue* const after = JobReader::find(deployed->value, "postCommands");
+    if (before != nullptr) hooks.before.push_back(before);
+    if (after != nullptr) hooks.after.insert(hooks.after.begin(), after);
+  }
+
+  // $script, $data and $output stand for the prerequisites that the role names.
+  void refer_to_prerequisites(References& references) {
+    for (const std::string kind : {"dockerImage", "script", "data", "output"}) {
+      const YamlValue* const named = JobReader::find(fields_, kind);
+      if (named == nullptr) continue;
+      const std::string& name = reader_.text(*named, kind);
+      const auto found = context_.prerequisites.find({kind == "dockerImage" ? "dockerimage" : kind, name});
+      if (found == context_.prerequisites.end()) {
+        reader_.refuse(named->line, fmt::format("{} of {} names '{}', which is no prerequisite of that type", kind,
+                                                words(), printable(name)));
+      }
+      if (kind != "dockerImage") add_fields(references, kind, *found->second);
+    }
+  }
+
+  void add_fields(References& references, const std::string& kind, const YamlValue& prerequisite) {
+    const auto add = [&](const std::string& field, const std::string& variable_end, const std::string& text) {
+      const std::string variable = fmt::format("LOCKSTEP_{}_{}", kind, variable_end);
+      references.values[fmt::format("${}.{}", kind, field)] = {text, variable, false};
+      if (!is_plain_word(text)) script_ += fmt::format("export {}={}\n", variable, shell_word(text));
+    };
+    for (const YamlEntry& entry : prerequisite.entries) {
+      if (entry.value.kind == YamlValue::Kind::text) add(entry.key, entry.key, entry.value.text);
+      for (std::size_t place = 0; place < entry.value.items.size(); ++place) {
+        const std::string& text = reader_.text(entry.value.items[place], entry.key);
+        add(fmt::format("{}[{}]", entry.key, place), fmt::format("{}_{}", entry.key, place), text);
+      }
+    }
+  }
+
+  JobReader& reader_;
+  const JobContext& context_;
+  const YamlEntry& entry_;
+  const YamlValue& fields_;
+  Role role_;
+  std::string script_;
+};
+
+}  // namespace
+
+Role read_role(JobReader& reader, const JobContext& context, const YamlEntry& entry) {
+  return RoleReader(reader, context, entry).read();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,34 @@
+// The roles of a job file: what each asks for, and its commands, rendered.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "slurm/roles/role.hpp"
+#include "slurm/submit/job_commands.hpp"
+#include "slurm/submit/job_fields.hpp"
+
+namespace lockstep {
+
+// What the rest of the file says that roles refer to. It points into the file's tree.
+struct JobContext {
+  // Lists of commands that run before and after a role's own.
+  struct Hooks {
+    std::vector<const YamlValue*> before;
+    std::vector<const YamlValue*> after;
+  };
+
+  References references;                                                          // parameters and secrets
+  std::map<std::pair<std::string, std::string>, const YamlValue*> prerequisites;  // by type and name
+  Hooks callbacks;                                                                // of all roles
+  std::set<std::string> world;            // roles whose instances are ranks of one MPI_COMM_WORLD
+  const YamlValue* deployment = nullptr;  // in use
+};
+
+// An entry of taskRoles. Refuses as `reader` does, and warns of what does nothing here.
+Role read_role(JobReader& reader, const JobContext& context, const YamlEntry& entry);
+
+}  // namespace lockstep

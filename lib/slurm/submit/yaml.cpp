@@ -1,0 +1,176 @@
+#include "slurm/submit/yaml.hpp"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/utf8.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::string_view advice = "Nothing was submitted.";
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const Utf8Character character = first_character(text);
+    if (!character.code) return false;
+    text.remove_prefix(character.bytes);
+  }
+  return true;
+}
+
+// Builds the tree. An anchor's value is kept whole once it has ended, and every alias copies it.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  explicit TreeBuilder(const std::string& name) : name_(name) {}
+
+  YamlValue take() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    add(value_at(mark, YamlValue::Kind::nothing), anchor);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchored_.find(anchor);
+    if (found == anchored_.end()) refuse(mark, "an alias lies within what it stands for");
+    count(mark, found->second.values);
+    add({found->second.value, found->second.values, YAML::NullAnchor}, YAML::NullAnchor);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    refuse_tag(mark, tag);
+    if (text.find('\0') != std::string::npos)
+      refuse(mark, "a text holds a NUL character, which no program can be given");
+    if (!is_utf8(text)) refuse(mark, "a text is not UTF-8");
+    Open open = value_at(mark, YamlValue::Kind::text);
+    open.value.is_quoted = tag != "?";
+    open.value.text = text;
+    const bool is_null = tag == "?" && (text == "null" || text == "~" || text.empty());
+    if (is_null) open.value.kind = YamlValue::Kind::nothing;
+    add(std::move(open), anchor);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    begin(mark, tag, anchor, YamlValue::Kind::list);
+  }
+  void OnSequenceEnd() override { end(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    begin(mark, tag, anchor, YamlValue::Kind::map);
+  }
+  void OnMapEnd() override { end(); }
+
+ private:
+  struct Open {
+    YamlValue value;
+    std::int64_t values = 1;
+    YAML::anchor_t anchor = YAML::NullAnchor;
+    bool has_key = false;  // of a map: the last entry still waits for its value
+  };
+
+  [[noreturn]] void refuse(const YAML::Mark& mark, std::string_view what) const {
+    throw Error(Failure::usage, fmt::format("{}{}. {}", yaml_place(name_, mark.line + 1), what, advice));
+  }
+  void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
+    const bool is_usual = tag.empty() || tag == "?" || tag == "!" || tag == "tag:yaml.org,2002:str";
+    if (!is_usual) refuse(mark, "a value has a tag of its own ('!...', which a job file does not use)");
+  }
+  void count(const YAML::Mark& mark, std::int64_t values) {
+    counted_ += values;
+    if (counted_ > yaml_limits::values) {
+      refuse(mark, fmt::format("more than {} values, aliases counted for all that they stand for (no job has so many)",
+                               yaml_limits::values));
+    }
+  }
+  Open value_at(const YAML::Mark& mark, YamlValue::Kind kind) {
+    count(mark, 1);
+    Open open;
+    open.value.kind = kind;
+    open.value.line = mark.line + 1;
+    return open;
+  }
+  void begin(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YamlValue::Kind kind) {
+    refuse_tag(mark, tag);
+    if (open_.size() >= yaml_limits::depth) {
+      refuse(mark, fmt::format("lists and maps nested more than {} deep (no job file is)", yaml_limits::depth));
+    }
+    open_.push_back(value_at(mark, kind));
+    open_.back().anchor = anchor;
+  }
+  void end() {
+    Open ended = std::move(open_.back());
+    open_.pop_back();
+    const YAML::anchor_t anchor = ended.anchor;
+    add(std::move(ended), anchor);
+  }
+  void add(Open ended, YAML::anchor_t anchor) {
+    if (anchor != YAML::NullAnchor) anchored_[anchor] = ended;
+    if (open_.empty()) {
+      root_ = std::move(ended.value);
+      return;
+    }
+    Open& parent = open_.back();
+    parent.values += ended.values;
+    if (parent.value.kind == YamlValue::Kind::list) {
+      parent.value.items.push_back(std::move(ended.value));
+    } else if (std::exchange(parent.has_key, !parent.has_key)) {
+      parent.value.entries.back().value = std::move(ended.value);
+    } else {
+      add_key(parent.value, ended.value);
+    }
+  }
+  void add_key(YamlValue& map, const YamlValue& key) const {
+    const auto place = yaml_place(name_, key.line);
+    require(key.kind == YamlValue::Kind::text, Failure::usage, "{}a key is no text. {}", place, advice);
+    require(map.find(key.text) == nullptr, Failure::usage, "{}the key '{}' comes twice in one map. {}", place,
+            printable(key.text), advice);
+    map.entries.push_back({key.text, key.line, {}});
+  }
+
+  std::string name_;
+  YamlValue root_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Open> anchored_;
+  std::int64_t counted_ = 0;
+};
+
+}  // namespace
+
+const YamlEntry* YamlValue::find(std::string_view key) const {
+  const auto found = std::ranges::find(entries, key, &YamlEntry::key);
+  return found == entries.end() ? nullptr : &*found;
+}
+
+std::string yaml_place(const std::string& name, int line) {
+  return fmt::format("'{}', line {}: ", printable(name), line);
+}
+
+YamlValue parse_yaml(const std::string& text, const std::string& name) {
+  require(text.size() <= yaml_limits::bytes, Failure::usage, "'{}' is larger than {} bytes (no job file is). {}",
+          printable(name), yaml_limits::bytes, advice);
+  std::istringstream input(text);
+  TreeBuilder builder(name);
+  try {
+    YAML::Parser parser(input);
+    require(parser.HandleNextDocument(builder), Failure::usage, "'{}' is empty. {}", printable(name), advice);
+    YamlValue root = builder.take();
+    TreeBuilder second(name);
+    require(!parser.HandleNextDocument(second), Failure::usage, "'{}' holds more than one document. {}",
+            printable(name), advice);
+    return root;
+  } catch (const YAML::Exception& error) {
+    throw Error(Failure::usage, fmt::format("{}this is no YAML: {}. {}", yaml_place(name, error.mark.line + 1),
+                                            printable(error.msg), advice));
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,301 @@
+#include "slurm/submit/job_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "support/mutation.hpp"
+#include "support/program.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::Pair;
+
+constexpr const char* header = "protocolVersion: 2\nname: a-job_1\ntype: job\n";  // lines 1 to 3
+constexpr const char* worker =
+    "taskRoles:\n  worker:\n    instances: 2\n    resourcePerInstance: {cpu: 4, memoryMB: 8192, gpu: 1}\n"
+    "    commands:\n      - train_cifar\n";
+
+JobFile job_of(const std::string& text) { return parse_job_file(text, "job.yaml"); }
+std::string refusal_of(const std::string& text) {
+  return words_of(Failure::usage, [&] { job_of(text); });
+}
+// What the one role's script says to bash, run with the job's variables.
+std::string output_of(const JobFile& job) {
+  std::map<std::string, std::string> variables = job.parameters;
+  variables.insert(job.secrets.begin(), job.secrets.end());
+  return run_program(job.roles.at(0).command, variables).output;
+}
+std::string script_of(const JobFile& job) { return job.roles.at(0).command.at(2); }
+
+// A job whose worker has this command, and parameters (lines of YAML, indented by two spaces).
+std::string with_command(const std::string& command, const std::string& parameters) {
+  return header + ("parameters:\n" + parameters) +
+         "taskRoles:\n  worker:\n    resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0}\n    commands:\n      - " +
+         command + "\n";
+}
+
+constexpr const char* whole = R"(protocolVersion: "2"
+name: whole
+type: job
+version: 1.0
+contributor: Alice
+description: all that is taken
+jobRetryCount: 3
+prerequisites:
+  - {protocolVersion: 2, name: image, type: dockerimage, uri: openpai/x, version: latest, contributor: A}
+  - {name: numbers, type: data, uri: ["https://host/a b.tar", "second"]}
+  - {name: net, type: script, uri: github.com/x, version: 84820935}
+  - {name: model, type: output, uri: "hdfs://x/y", description: none}
+parameters:
+  epochs: 2
+  note: it's $(not) run
+secrets:
+  token: s3cr't
+taskRoles:
+  ps:
+    dockerImage: image
+    resourcePerInstance: {cpu: 1, memoryMB: 1000, gpu: 0, ports: {rpc: 1, web: 2}}
+    completion: {minFailedInstances: 1, minSucceededInstances: -1}
+    commands: [serve]
+  worker:
+    instances: 4
+    taskRetryCount: 0
+    dockerImage: image
+    data: numbers
+    script: net
+    output: model
+    extraContainerOptions: {shmMB: 64}
+    resourcePerInstance: {cpu: 2, memoryMB: 16384, gpu: 1}
+    completion: {minFailedInstances: 2, minSucceededInstances: 0}
+    commands:
+      - train --epochs <% $parameters.epochs %> --data <% $data.uri[0] %>
+      - >
+        tell <% $secrets.token %>
+        <% $script.version %>
+deployments:
+  - name: other
+    taskRoles: {ps: {preCommands: [nothing]}}
+  - name: prod
+    taskRoles: {worker: {preCommands: [fetch], postCommands: [store]}}
+defaults: {virtualCluster: gpus, deployment: prod}
+extras:
+  submitFrom: here
+  gangAllocation: true
+  com.microsoft.pai.runtimeplugin:
+    - plugin: cmd
+      parameters:
+        callbacks:
+          - {event: taskStarts, commands: [first]}
+          - {event: taskSucceeds, commands: [last]}
+  lockstep: {world: [worker]}
+)";
+
+TEST(JobFileTest, takes_every_field) {
+  const JobFile job = job_of(whole);
+  EXPECT_EQ(job.name, "whole");
+  EXPECT_EQ(job.job_retry_count, 3);
+  EXPECT_EQ(job.virtual_cluster, "gpus");
+  EXPECT_THAT(job.parameters,
+              ElementsAre(Pair("LOCKSTEP_PARAMETER_epochs", "2"), Pair("LOCKSTEP_PARAMETER_note", "it's $(not) run")));
+  EXPECT_THAT(job.secrets, ElementsAre(Pair("LOCKSTEP_SECRET_token", "s3cr't")));
+  ASSERT_EQ(job.roles.size(), 2U);
+  const Role& ps = job.roles[0];
+  EXPECT_EQ(ps.name, "ps");
+  EXPECT_EQ(ps.instances, 1);
+  EXPECT_THAT(ps.ports, ElementsAre(Pair("rpc", 1), Pair("web", 2)));
+  EXPECT_EQ(ps.min_succeeded_instances, never);
+  EXPECT_EQ(ps.world, "");
+  EXPECT_THAT(ps.command, ElementsAre("bash", "-c", "first\nserve\nlast\n", "ps"));
+  const Role& role = job.roles[1];
+  EXPECT_EQ(role.instances, 4);
+  EXPECT_EQ(role.cpus, 2);
+  EXPECT_EQ(role.memory_mb, 16384);
+  EXPECT_EQ(role.gpus, 1);
+  EXPECT_EQ(role.min_failed_instances, 2);
+  EXPECT_EQ(role.min_succeeded_instances, 4) << "0 is not set, and then all";
+  EXPECT_EQ(role.world, "world");
+  EXPECT_EQ(role.command.at(2), "export LOCKSTEP_data_uri_0='https://host/a b.tar'\n" +
+                                    std::string("first\nfetch\ntrain --epochs '2' --data \"${LOCKSTEP_data_uri_0}\"\n"
+                                                "tell \"${LOCKSTEP_SECRET_token}\" '84820935'\n\nstore\nlast\n"))
+      << "the value of a secret stands nowhere";
+}
+
+TEST(JobFileTest, says_what_does_nothing_under_slurm) {
+  EXPECT_THAT(job_of(std::string(header) + worker).warnings, IsEmpty());
+  const JobFile job = job_of(std::string(header) + R"(prerequisites: [{name: i, type: dockerimage, uri: u, auth: {}}]
+taskRoles:
+  worker:
+    dockerImage: i
+    taskRetryCount: 2
+    extraContainerOptions: {shmMB: 64, infiniband: true}
+    resourcePerInstance: {cpu: 4, memoryMB: 8192, gpu: 1}
+    commands: [train_cifar]
+extras:
+  hivedScheduler: {jobPriorityClass: prod}
+  jobStatusChangeNotification: {running: true}
+  com.microsoft.pai.runtimeplugin: [{plugin: ssh, parameters: {jobssh: true}}, {plugin: tensorboard}]
+)");
+  EXPECT_THAT(
+      job.warnings,
+      ElementsAre(
+          "'job.yaml', line 4: 'auth' of a prerequisite does nothing here (Slurm runs a job on its nodes as they are). "
+          "Load what the image holds in the site profile.",
+          "'job.yaml', line 4: the docker image 'i' is not used (Slurm runs a job on its nodes as they are). Load what "
+          "it holds in the site profile.",
+          "'job.yaml', line 13: 'hivedScheduler' of extras does nothing here (Slurm schedules). Choose a partition or "
+          "a "
+          "QOS in the site profile.",
+          "'job.yaml', line 14: 'jobStatusChangeNotification' of extras does nothing here (Slurm tells by mail). Put "
+          "--mail-type into the site profile.",
+          "'job.yaml', line 15: 'ssh' of the runtime plugins does nothing here (srun starts all instances, and MPI "
+          "connects them).",
+          "'job.yaml', line 15: 'tensorboard' of the runtime plugins does nothing here (there is none here). "
+          "metrics.jsonl in the output folder holds the same numbers.",
+          "'job.yaml', line 9: 'shmMB' of extraContainerOptions does nothing here (/dev/shm is the node's own, as "
+          "large "
+          "as its administrator made it).",
+          "'job.yaml', line 9: 'infiniband' of extraContainerOptions does nothing here (a job has all networks of its "
+          "nodes). Name one in the site profile.",
+          "'job.yaml', line 8: taskRetryCount does nothing (all instances of a job are started together, and so tried "
+          "again together, as on the platform). Use jobRetryCount."));
+}
+
+struct Refused {
+  const char* name;
+  std::string text;
+  const char* words;
+};
+class RefusedJobFileTest : public testing::TestWithParam<Refused> {};
+
+TEST_P(RefusedJobFileTest, with_its_line) {
+  const std::string words = refusal_of(GetParam().text);
+  EXPECT_THAT(words, AllOf(HasSubstr("'job.yaml', line "), HasSubstr(GetParam().words)));
+  EXPECT_THAT(words, testing::EndsWith(". Nothing was submitted."));
+}
+
+std::string role_with(const std::string& lines) {
+  return std::string(header) + "taskRoles:\n  worker:\n    instances: 2\n" + lines +
+         "    resourcePerInstance: {cpu: 1}\n    commands: [x]\n";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , RefusedJobFileTest,
+    testing::Values(
+        Refused{"no_map", "[1]", "line 1: a job is no map of fields"},
+        Refused{"typing_mistake", std::string(header) + "jobRetryCuont: 1\n" + worker,
+                "line 4: unknown field 'jobRetryCuont' of a job. Known: protocolVersion, name, type, version"},
+        Refused{"version_1", std::string("protocolVersion: 1\nname: a\ntype: job\n") + worker,
+                "line 1: protocolVersion (only 2 is read): '1' is no whole number from 2 to 2"},
+        Refused{"no_version", std::string("name: a\ntype: job\n") + worker, "a job needs the field 'protocolVersion'"},
+        Refused{"type", std::string("protocolVersion: 2\nname: a\ntype: data\n") + worker, "line 3: type is not 'job'"},
+        Refused{"name", std::string("protocolVersion: 2\nname: a;b\ntype: job\n") + worker,
+                "line 2: the job's name is not made of letters, digits, '_' and '-', at most 255"},
+        Refused{"retries", std::string(header) + "jobRetryCount: -1\n" + worker,
+                "line 4: jobRetryCount: '-1' is no whole number from 0 to 1000"},
+        Refused{"cluster", std::string(header) + "defaults: {virtualCluster: \"a --wrap=x\"}\n" + worker,
+                "line 4: virtualCluster is no name of a partition"},
+        Refused{"no_roles", std::string(header) + "taskRoles: {}\n", "line 4: taskRoles has no role"},
+        Refused{"role_name", std::string(header) + "taskRoles: {1a: {}}\n", "line 4: '1a' is no name of a role"},
+        Refused{"role_field", role_with("    replicas: 1\n"), "line 7: unknown field 'replicas' of the role 'worker'"},
+        Refused{"instances", role_with("").replace(role_with("").find("instances: 2"), 12, "instances: 0"),
+                "line 6: instances: '0' is no whole number from 1 to 100000"},
+        Refused{"completion", role_with("    completion: {minFailedInstances: 3}\n"),
+                "line 7: minFailedInstances is 3, more than the instances of the role 'worker' (2)"},
+        Refused{"image", role_with("    dockerImage: nobody\n"),
+                "line 7: dockerImage of the role 'worker' names 'nobody', which is no prerequisite of that type"},
+        Refused{"no_resources", std::string(header) + "taskRoles: {worker: {commands: [x]}}\n",
+                "line 4: the role 'worker' needs resourcePerInstance"},
+        Refused{"no_commands", std::string(header) + "taskRoles: {worker: {resourcePerInstance: {}}}\n",
+                "line 4: the role 'worker' has no commands"},
+        Refused{"port_label",
+                std::string(header) + "taskRoles: {w: {resourcePerInstance: {ports: {a-b: 1}}, commands: [x]}}\n",
+                "line 4: 'a-b' is no label of a port"},
+        Refused{"prerequisite", std::string(header) + "prerequisites:\n  - {type: data}\n" + worker,
+                "line 5: a prerequisite needs a name and a type"},
+        Refused{"prerequisite_type", std::string(header) + "prerequisites:\n  - {type: code, name: x}\n" + worker,
+                "line 5: unknown type 'code' of a prerequisite. Known: dockerimage, script, data, output"},
+        Refused{"prerequisite_twice",
+                std::string(header) + "prerequisites:\n  - {type: data, name: x}\n  - {type: data, name: x}\n" + worker,
+                "line 6: two prerequisites of type data have the name 'x'"},
+        Refused{
+            "prerequisite_plugin",
+            std::string(header) + "prerequisites:\n  - {type: script, name: x, plugin: y}\n" + worker,
+            "line 5: 'plugin' of a prerequisite cannot be had under Slurm (a prerequisite is only referred to here, "
+            "never run). Make its commands preCommands of a deployment"},
+        Refused{"deployment", std::string(header) + "defaults: {deployment: prod}\n" + worker,
+                "line 4: no deployment has the name 'prod' that defaults choose"},
+        Refused{"deployed_role", std::string(header) + "deployments:\n  - {name: x, taskRoles: {boss: {}}}\n" + worker,
+                "line 5: a deployment has commands for the role 'boss', which is none of the job's"},
+        Refused{"gang", std::string(header) + "extras: {gangAllocation: false}\n" + worker,
+                "line 4: gangAllocation is not true (Slurm starts all instances of a job together, or none)"},
+        Refused{"plugin", std::string(header) + "extras: {com.microsoft.pai.runtimeplugin: [{plugin: git}]}\n" + worker,
+                "line 4: 'git' of the runtime plugins cannot be had under Slurm (nothing would be fetched)"},
+        Refused{"unknown_plugin",
+                std::string(header) + "extras: {com.microsoft.pai.runtimeplugin: [{plugin: x}]}\n" + worker,
+                "line 4: unknown plugin 'x'. Known: cmd, ssh, tensorboard"},
+        Refused{"event",
+                std::string(header) +
+                    "extras: {com.microsoft.pai.runtimeplugin: [{plugin: cmd, parameters: {callbacks: "
+                    "[{event: x, commands: []}]}}]}\n" +
+                    worker,
+                "line 4: unknown event 'x'. Known: taskStarts, taskSucceeds"},
+        Refused{"world", std::string(header) + "extras: {lockstep: {world: [boss]}}\n" + worker,
+                "line 4: the world has the role 'boss', which is none of the job's"},
+        Refused{"parameter_name", with_command("x", "  a-b: 1\n"),
+                "line 5: 'a-b' in parameters is no name that a variable can have"},
+        Refused{"reference", with_command("x <% $parameters.b %>", "  a: 1\n"),
+                "line 10: a command refers to '$parameters.b', which the file does not define"},
+        Refused{"open_reference", with_command("x <% $parameters.a", "  a: 1\n"),
+                "line 10: a command has '<%' without '%>'"},
+        Refused{"unclear_place", with_command("x $(y <% $parameters.a %>)", "  a: b c\n"),
+                "line 10: the value of '$parameters.a' cannot be put behind what the commands hold before it (a shell "
+                "would read something into it, and its quoting there cannot be told). Write "
+                "\"${LOCKSTEP_PARAMETER_a}\" in its place"}),
+    [](const testing::TestParamInfo<Refused>& test) { return test.param.name; });
+
+TEST(JobFileTest, a_value_is_itself_wherever_it_stands) {
+  const std::string value = "a b'c\"; touch /x $(y) `z` \\ * ~ #";
+  const std::string yaml = "  v: 'a b''c\"; touch /x $(y) `z` \\ * ~ #'\n  number: 5\n";
+  const JobFile job = job_of(with_command(
+      R"("printf '[%s]' <% $parameters.v %> \"x <% $parameters.v %> y\" '<% $parameters.v %>'<% $parameters.number %>")",
+      yaml));
+  EXPECT_EQ(output_of(job), "[" + value + "][x " + value + " y][" + value + "5]");
+}
+
+TEST(JobFileTest, a_secret_stands_in_no_command_and_in_no_message) {
+  const std::string text = std::string(header) + "secrets: {token: hunter2}\n" + worker;
+  const std::string plain = text + "      - tell <% $secrets.token %>\n";
+  EXPECT_THAT(script_of(job_of(plain)),
+              AllOf(HasSubstr("tell \"${LOCKSTEP_SECRET_token}\""), Not(HasSubstr("hunter2"))));
+  EXPECT_THAT(refusal_of(text + "      - x `<% $secrets.token %>`\n"), Not(HasSubstr("hunter2")));
+  EXPECT_EQ(refusal_of(std::string(header) + "secrets: {token: [hunter2]}\n" + worker),
+            "'job.yaml', line 4: 'token' in secrets is no text. Nothing was submitted.");
+}
+
+TEST(JobFileTest, a_damaged_file_is_a_job_or_a_refusal) {
+  const std::uint64_t rounds = mutation_rounds(5'000);
+  int taken = 0;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    try {
+      const JobFile job = job_of(mutated(whole, round));
+      for (const Role& role : job.roles) ASSERT_TRUE(is_role_name(role.name));
+      ++taken;
+    } catch (const Error& error) {
+      ASSERT_EQ(error.failure(), Failure::usage) << error.what();
+    }
+  }
+  EXPECT_GT(taken, 0);
+}
+
+}  // namespace
+}  // namespace lockstep

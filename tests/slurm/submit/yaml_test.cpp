@@ -1,0 +1,76 @@
+#include "slurm/submit/yaml.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+using testing::HasSubstr;
+
+std::string refusal_of(const std::string& text) {
+  return words_of(Failure::usage, [&] { parse_yaml(text, "job.yaml"); });
+}
+
+TEST(YamlTest, values_know_their_lines) {
+  const YamlValue root = parse_yaml("a: 1\nb:\n  - x\n  - 'null'\n  - null\nc: {d: \"e\"}\n", "job.yaml");
+  ASSERT_EQ(root.kind, YamlValue::Kind::map);
+  ASSERT_NE(root.find("b"), nullptr);
+  const YamlValue& list = root.find("b")->value;
+  ASSERT_EQ(list.items.size(), 3U);
+  EXPECT_EQ(list.items[0].line, 3);
+  EXPECT_EQ(list.items[1].text, "null");
+  EXPECT_EQ(list.items[1].kind, YamlValue::Kind::text) << "a text in quotes is a text";
+  EXPECT_EQ(list.items[2].kind, YamlValue::Kind::nothing);
+  EXPECT_EQ(root.find("c")->line, 6);
+  EXPECT_EQ(root.find("c")->value.find("d")->value.text, "e");
+  EXPECT_EQ(root.find("nobody"), nullptr);
+}
+
+TEST(YamlTest, an_alias_is_a_copy) {
+  const YamlValue root = parse_yaml("a: &one {x: 1}\nb: *one\n", "job.yaml");
+  EXPECT_EQ(root.find("b")->value.find("x")->value.text, "1");
+}
+
+TEST(YamlTest, what_is_no_yaml_is_refused_with_its_line) {
+  EXPECT_THAT(refusal_of("a: 1\nb: [1, 2\nc: 3\n"), HasSubstr("'job.yaml', line "));
+  EXPECT_THAT(refusal_of("a: 1\nb: [1, 2\nc: 3\n"), HasSubstr("this is no YAML: "));
+  EXPECT_THAT(refusal_of("a: 1\nb: [1, 2\nc: 3\n"), HasSubstr(". Nothing was submitted."));
+  EXPECT_EQ(refusal_of(""), "'job.yaml' is empty. Nothing was submitted.");
+  EXPECT_EQ(refusal_of("a: 1\n---\nb: 2\n"), "'job.yaml' holds more than one document. Nothing was submitted.");
+  EXPECT_EQ(refusal_of("a: 1\nb: 2\na: 3\n"),
+            "'job.yaml', line 3: the key 'a' comes twice in one map. Nothing was submitted.");
+  EXPECT_EQ(refusal_of("a: 1\n[1]: 2\n"), "'job.yaml', line 2: a key is no text. Nothing was submitted.");
+  EXPECT_EQ(refusal_of("a: !python/object:os.system x\n"),
+            "'job.yaml', line 1: a value has a tag of its own ('!...', which a job file does not use). Nothing was "
+            "submitted.");
+  EXPECT_EQ(refusal_of("a: \"x\\0y\"\n"),
+            "'job.yaml', line 1: a text holds a NUL character, which no program can be given. Nothing was submitted.");
+  EXPECT_EQ(refusal_of("a: \"\xff\"\n"), "'job.yaml', line 1: a text is not UTF-8. Nothing was submitted.");
+  EXPECT_THAT(refusal_of("a: *nobody\n"), HasSubstr("this is no YAML: the referenced anchor is not defined"));
+}
+
+TEST(YamlTest, size_depth_and_what_aliases_amount_to_are_bounded) {
+  EXPECT_EQ(refusal_of(std::string(yaml_limits::bytes + 1, ' ')),
+            "'job.yaml' is larger than 262144 bytes (no job file is). Nothing was submitted.");
+  EXPECT_THAT(refusal_of("a: " + std::string(17, '[') + std::string(17, ']')),
+              HasSubstr("lists and maps nested more than 16 deep"));
+  EXPECT_THAT(refusal_of("a: " + std::string(200'000, '[')), HasSubstr("nested more than 16 deep"));
+  std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int level = 1; level < 12; ++level) {
+    const std::string before = "*a" + std::to_string(level - 1);
+    laughs += "a" + std::to_string(level) + ": &a" + std::to_string(level) + " [";
+    for (int i = 0; i < 10; ++i) laughs += (i == 0 ? "" : ", ") + before;
+    laughs += "]\n";
+  }
+  EXPECT_THAT(refusal_of(laughs), HasSubstr("more than 10000 values, aliases counted for all that they stand for"));
+  EXPECT_THAT(refusal_of("a: &a [*a]\n"), HasSubstr("an alias lies within what it stands for"));
+  std::string list = "a:\n";
+  for (int i = 0; i < 10'001; ++i) list += "- x\n";
+  EXPECT_THAT(refusal_of(list), HasSubstr("more than 10000 values"));
+}
+
+}  // namespace
+}  // namespace lockstep
