@@ -9,6 +9,9 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/io/mapped_file.hpp"
+#include "runtime/failure/crash_handler.hpp"
 #include "support/samples/small_data_set.hpp"
 
 namespace lockstep {
@@ -142,9 +145,33 @@ TEST_F(DatasetDeathTest, fault_elsewhere_without_a_handler_ends_as_ever) {
         signal(SIGBUS, SIG_DFL);
         const Dataset dataset(directory_);
         raise(SIGBUS);
-        raise(SIGBUS);
       },
       testing::KilledBySignal(SIGBUS), "");
+}
+
+// A handler that lets the signal end the program must not meet ours again.
+TEST_F(DatasetDeathTest, signal_that_was_sent_is_told_and_ends_the_program) {
+  EXPECT_EXIT(
+      {
+        install_crash_handlers();
+        const Dataset dataset(directory_);
+        raise(SIGBUS);
+      },
+      testing::KilledBySignal(SIGBUS), "crashed: SIGBUS, memory that went away");
+}
+
+TEST_F(DatasetDeathTest, another_file_that_shrinks_is_told_and_ends_the_program) {
+  const auto other = directory_ / "other";
+  write_file_atomically(other, "some bytes");
+  EXPECT_EXIT(
+      {
+        install_crash_handlers();
+        const Dataset dataset(directory_);
+        const MappedFile mapped{RegularFile(other)};
+        std::filesystem::resize_file(other, 0);
+        _exit(static_cast<int>(mapped.bytes()[0]));
+      },
+      testing::KilledBySignal(SIGBUS), "crashed: SIGBUS, memory that went away");
 }
 
 }  // namespace

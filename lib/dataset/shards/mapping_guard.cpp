@@ -21,18 +21,15 @@ std::mutex list_mutex;
 std::atomic<MappingGuard*> first_guard = nullptr;
 struct sigaction handler_before;
 
-void on_bus_error(int signal, siginfo_t* info, void* context) {
+void on_bus_error(int signal, siginfo_t* info, void* /*context*/) {
   for (const MappingGuard* guard = first_guard; guard != nullptr; guard = guard->next()) {
     if (guard->covers(info->si_addr)) guard->end_program();
   }
-  if ((handler_before.sa_flags & SA_SIGINFO) != 0) {
-    handler_before.sa_sigaction(signal, info, context);
-  } else if (handler_before.sa_handler == SIG_DFL || handler_before.sa_handler == SIG_IGN) {
-    // The faulting instruction runs again and the system ends the program as it would have done without us.
-    sigaction(signal, &handler_before, nullptr);
-  } else {
-    handler_before.sa_handler(signal);
-  }
+  // What happens then is what would have without us: the instruction at fault runs again, a signal that was sent comes
+  // again.
+  sigaction(signal, &handler_before, nullptr);
+  const bool was_sent = info->si_code <= 0;
+  if (was_sent) raise(signal);
 }
 
 void install_handler_once() {
