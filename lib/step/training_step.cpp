@@ -147,17 +147,17 @@ StepResult TrainingStep::finish() {
   const std::span<const float> values = oldest.record->values();
   const std::span<const float> tail = values.subspan(step_tail);
   const Metrics metrics = step_metrics(tail, share_.global_batch);
-  const auto verdict = static_cast<Verdict>(static_cast<std::uint8_t>(values[step_verdict]));
+  const auto verdict = static_cast<StepVerdict>(static_cast<std::uint8_t>(values[step_verdict]));
   StepResult result{oldest.step,
                     oldest.learning_rate,
                     metrics,
-                    verdict == Verdict::overflowed,
+                    verdict == StepVerdict::overflowed,
                     static_cast<double>(values[step_loss_scale]),
                     tail[ParameterStore::tail_stop] != 0,
                     {}};
-  if (verdict == Verdict::not_finite) {
+  if (verdict == StepVerdict::not_finite) {
     result.divergence = words_of_loss(metrics.loss(), oldest.step, oldest.learning_rate);
-  } else if (verdict == Verdict::overflowed_unscaled) {
+  } else if (verdict == StepVerdict::overflowed_unscaled) {
     result.divergence = words_of_overflow(oldest.step, oldest.learning_rate);
   }
   spare_.push_back(std::move(oldest.record));

@@ -37,7 +37,7 @@ Evaluator::Evaluator(const Communicator& world, Backend& backend, Model& model, 
       loader_(backend.load_onto(
           evaluation_source(dataset, evaluation_batch, world.rank(), world.size(), loader_threads), place)) {}
 
-Evaluator::Verdict Evaluator::judge(const float* logits, std::int32_t label) const {
+Evaluator::Judgement Evaluator::judge(const float* logits, std::int32_t label) const {
   const std::int64_t classes = model_.options.classes;
   const float* const largest = std::max_element(logits, logits + classes);
   double sum = 0;
@@ -55,7 +55,7 @@ Evaluation Evaluator::evaluate() {
   const std::int64_t batches = evaluation_batches(dataset_.samples(), evaluation_batch, world_.size());
   std::vector<float> logits(static_cast<std::size_t>(evaluation_batch * classes));
   std::vector<float> labels(static_cast<std::size_t>(evaluation_batch));
-  std::vector<Verdict> verdicts;
+  std::vector<Judgement> judged;
   for (std::int64_t index = 0; index < batches; ++index) {
     rank_status::enter(Phase::testing);
     const Batch& batch = loader_->next();
@@ -66,40 +66,40 @@ Evaluation Evaluator::evaluate() {
     for (std::size_t place = 0; place < labels.size(); ++place) {
       const auto label = static_cast<std::int32_t>(labels[place]);
       if (label < 0) continue;
-      verdicts.push_back(judge(logits.data() + place * static_cast<std::size_t>(classes), label));
+      judged.push_back(judge(logits.data() + place * static_cast<std::size_t>(classes), label));
     }
   }
-  return count(gather_in_order(verdicts));
+  return count(gather_in_order(judged));
 }
 
 // Batch b of rank r stands at b * ranks + r in the order of the data set.
-std::vector<Evaluator::Verdict> Evaluator::gather_in_order(const std::vector<Verdict>& own) const {
-  const std::string_view bytes(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(Verdict));
+std::vector<Evaluator::Judgement> Evaluator::gather_in_order(const std::vector<Judgement>& own) const {
+  const std::string_view bytes(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(Judgement));
   rank_status::enter(Phase::gathering);
   const std::vector<std::string> of_ranks = world_.all_gather(bytes);
   rank_status::enter(Phase::testing);
-  std::vector<Verdict> in_order(static_cast<std::size_t>(dataset_.samples()));
-  constexpr std::size_t batch_bytes = evaluation_batch * sizeof(Verdict);
+  std::vector<Judgement> in_order(static_cast<std::size_t>(dataset_.samples()));
+  constexpr std::size_t batch_bytes = evaluation_batch * sizeof(Judgement);
   auto* next = reinterpret_cast<char*>(in_order.data());
   for (std::size_t start = 0; start < of_ranks[0].size(); start += batch_bytes) {
-    for (const std::string& verdicts : of_ranks) {
-      if (start < verdicts.size()) next += verdicts.copy(next, batch_bytes, start);
+    for (const std::string& judged : of_ranks) {
+      if (start < judged.size()) next += judged.copy(next, batch_bytes, start);
     }
   }
   return in_order;
 }
 
-Evaluation Evaluator::count(const std::vector<Verdict>& in_order) const {
+Evaluation Evaluator::count(const std::vector<Judgement>& in_order) const {
   const std::int64_t classes = model_.options.classes;
   Evaluation result;
   result.classes = classes;
   result.confusion.resize(static_cast<std::size_t>(classes * classes));
-  for (const Verdict& verdict : in_order) {
+  for (const Judgement& judgement : in_order) {
     ++result.samples;
-    result.in_top5 += verdict.rank_of_label < 5;
-    result.loss_sum += verdict.loss;
-    result.predictions.push_back(verdict.prediction);
-    ++result.confusion[static_cast<std::size_t>(verdict.label * classes + verdict.prediction)];
+    result.in_top5 += judgement.rank_of_label < 5;
+    result.loss_sum += judgement.loss;
+    result.predictions.push_back(judgement.prediction);
+    ++result.confusion[static_cast<std::size_t>(judgement.label * classes + judgement.prediction)];
   }
   return result;
 }

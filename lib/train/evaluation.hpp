@@ -47,15 +47,15 @@ class Evaluator {
 
  private:
   // What a rank finds out about one sample.
-  struct Verdict {
+  struct Judgement {
     float loss;
     std::int32_t prediction;
     std::int32_t label;          // -1: a place without a sample
     std::int32_t rank_of_label;  // how many classes came before the label
   };
-  Verdict judge(const float* logits, std::int32_t label) const;
-  std::vector<Verdict> gather_in_order(const std::vector<Verdict>& own) const;  // collective
-  Evaluation count(const std::vector<Verdict>& in_order) const;
+  Judgement judge(const float* logits, std::int32_t label) const;
+  std::vector<Judgement> gather_in_order(const std::vector<Judgement>& own) const;  // collective
+  Evaluation count(const std::vector<Judgement>& in_order) const;
 
   const Communicator& world_;
   Model& model_;

@@ -163,7 +163,7 @@ TEST_F(ParameterStoreTest, statistics_move_by_a_tenth_of_the_batch_where_a_step_
   store_.move_statistics(record);
   const std::vector<float> moved = means();
   for (const float mean : moved) EXPECT_FLOAT_EQ(mean, 2.1F);
-  device_->write(std::vector<float>{static_cast<float>(Verdict::overflowed)}, record.at(step_verdict));
+  device_->write(std::vector<float>{static_cast<float>(StepVerdict::overflowed)}, record.at(step_verdict));
   store_.move_statistics(record);
   EXPECT_EQ(means(), moved);
 }

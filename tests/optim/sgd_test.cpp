@@ -92,10 +92,10 @@ TEST_F(SgdTest, a_step_that_was_not_applied_changes_nothing) {
   const std::unique_ptr<Optimizer> sgd = make_optimizer(store_, SgdOptions{});
   sgd->step(quarter_);
   const auto before = values();
-  device_->write(std::vector<float>{static_cast<float>(Verdict::overflowed)}, quarter_.at(step_verdict));
+  device_->write(std::vector<float>{static_cast<float>(StepVerdict::overflowed)}, quarter_.at(step_verdict));
   sgd->step(quarter_);
   EXPECT_EQ(values(), before);
-  device_->write(std::vector<float>{static_cast<float>(Verdict::applied)}, quarter_.at(step_verdict));
+  device_->write(std::vector<float>{static_cast<float>(StepVerdict::applied)}, quarter_.at(step_verdict));
   sgd->step(quarter_);
   EXPECT_NE(values(), before);
 }

@@ -19,7 +19,7 @@ RankView rank_at(int rank, Phase phase, double still_seconds, std::int64_t step 
   return view;
 }
 
-std::optional<Finding> find(const std::vector<RankView>& views) {
+std::optional<Blame> find(const std::vector<RankView>& views) {
   return find_hang(views, timeout_seconds, Sight::whole);
 }
 

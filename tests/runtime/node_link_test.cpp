@@ -84,7 +84,7 @@ TEST_F(NodeLinkTest, a_node_that_ends_without_a_word_is_a_death_on_both_sides) {
       owner_.reset();
     } else if (dying == 0 || all.rank() == 0) {
       ASSERT_TRUE(comes_true([&] { return owner_->find_death(Urgency::last_chance).has_value(); }));
-      const Finding early = *owner_->find_death(Urgency::last_chance);
+      const Blame early = *owner_->find_death(Urgency::last_chance);
       ASSERT_TRUE(comes_true([&] { return owner_->find_death(Urgency::may_wait).has_value(); }));
       EXPECT_EQ(early.rank, dying);
       EXPECT_EQ(early.sentence, "rank " + std::to_string(dying) + " on " + host(dying) +
@@ -122,13 +122,13 @@ TEST_F(NodeLinkTest, silence_is_told_after_the_timeout_and_time_for_others) {
   owner_->tell({}, 300);
   EXPECT_EQ(owner_->find_silence(300), std::nullopt);
   owner_->tell({}, 5);
-  const std::optional<Finding> early = owner_->find_silence(300);
+  const std::optional<Blame> early = owner_->find_silence(300);
   const bool speaks_first = all.rank() == 0 && all.size() == 2;
   EXPECT_EQ(early.has_value(), speaks_first) << "who may be cut off leaves the word to others";
   owner_->tell({}, 3);
   EXPECT_EQ(owner_->find_silence(300).has_value(), speaks_first || all.rank() != 0);
   owner_->tell({}, 3);
-  const std::optional<Finding> silence = owner_->find_silence(300);
+  const std::optional<Blame> silence = owner_->find_silence(300);
   ASSERT_TRUE(silence);
   const int missed = all.rank() == 0 ? 1 : 0;
   if (all.size() == 2 || missed == 0) {
@@ -152,7 +152,7 @@ TEST_F(NodeLinkTest, rank_0_speaks_first_as_long_as_it_hears_a_node) {
   if (all.rank() == 0) {
     EXPECT_TRUE(comes_true([&] { return !owner_->others().empty(); }));
     owner_->tell({}, 105);
-    const std::optional<Finding> silence = owner_->find_silence(300);
+    const std::optional<Blame> silence = owner_->find_silence(300);
     ASSERT_TRUE(silence);
     EXPECT_EQ(silence->rank, 1);
   }

@@ -10,7 +10,7 @@
 namespace lockstep {
 
 // What was decided on a step's gradients. From the last two on a training is over: no later step changes a weight.
-enum class Verdict : std::uint8_t {
+enum class StepVerdict : std::uint8_t {
   applied,
   overflowed,           // with loss scaling: skipped, and the scale is halved
   not_finite,           // the loss is not a number, or infinite
@@ -30,14 +30,14 @@ enum StepField : std::int64_t {
 };
 
 // The whole decision, on the host and on a GPU. `record` is laid out by StepField; `loss` and `overflow` are reduced.
-LOCKSTEP_HOST_DEVICE inline Verdict judge_step(float* record, float loss, float overflow) {
-  const auto before = static_cast<Verdict>(static_cast<std::uint8_t>(record[step_verdict]));
-  if (before == Verdict::not_finite || before == Verdict::overflowed_unscaled) return before;
+LOCKSTEP_HOST_DEVICE inline StepVerdict judge_step(float* record, float loss, float overflow) {
+  const auto before = static_cast<StepVerdict>(static_cast<std::uint8_t>(record[step_verdict]));
+  if (before == StepVerdict::not_finite || before == StepVerdict::overflowed_unscaled) return before;
   record[step_gradient_scale] = 1.0F / record[step_loss_scale];
-  if (loss - loss != 0) return Verdict::not_finite;
+  if (loss - loss != 0) return StepVerdict::not_finite;
   LossScale scale{record[step_loss_scale], record[step_clean_steps], record[step_skipped_steps]};
-  if (overflow != 0 && !can_shrink(scale)) return Verdict::overflowed_unscaled;
-  if (record[step_scales_loss] == 0) return Verdict::applied;
+  if (overflow != 0 && !can_shrink(scale)) return StepVerdict::overflowed_unscaled;
+  if (record[step_scales_loss] == 0) return StepVerdict::applied;
   if (overflow != 0) {
     note_overflow(scale);
   } else {
@@ -46,7 +46,7 @@ LOCKSTEP_HOST_DEVICE inline Verdict judge_step(float* record, float loss, float 
   record[step_loss_scale] = scale.scale;
   record[step_clean_steps] = scale.clean_steps;
   record[step_skipped_steps] = scale.skipped_steps;
-  return overflow != 0 ? Verdict::overflowed : Verdict::applied;
+  return overflow != 0 ? StepVerdict::overflowed : StepVerdict::applied;
 }
 
 // The tensor, plain fp32, on the device.

@@ -184,7 +184,7 @@ std::vector<const NodeLink::Node*> NodeLink::missed() const {
   return all;
 }
 
-std::optional<Finding> NodeLink::find_death(Urgency urgency) const {
+std::optional<Blame> NodeLink::find_death(Urgency urgency) const {
   constexpr double for_own_words = 1;    // of a rank that failed and ends the job itself
   constexpr double for_survivors = 2.5;  // on that node, who know how it died
   for (const Node* node : missed()) {
@@ -193,11 +193,10 @@ std::optional<Finding> NodeLink::find_death(Urgency urgency) const {
     const bool is_due = node->ended->seconds() > (is_one ? for_own_words : for_survivors) ||
                         (is_one && urgency == Urgency::last_chance);
     if (!is_due) continue;
-    return Finding{
-        node->ranks.front(), node->host,
-        fmt::format("{} on {} {} killed or ended without a word (no rank can go on without {}). Look for last "
-                    "words there, and at the node's memory.",
-                    rank_words(node->ranks), node->host, is_one ? "was" : "were", is_one ? "it" : "them")};
+    return Blame{node->ranks.front(), node->host,
+                 fmt::format("{} on {} {} killed or ended without a word (no rank can go on without {}). Look for last "
+                             "words there, and at the node's memory.",
+                             rank_words(node->ranks), node->host, is_one ? "was" : "were", is_one ? "it" : "them")};
   }
   return std::nullopt;
 }
@@ -214,12 +213,12 @@ double NodeLink::turn_seconds(double silence_seconds) const {
   return hears_some || nodes.size() == 1 ? 0 : 2 * turn;
 }
 
-std::optional<Finding> NodeLink::find_silence(double timeout_seconds) const {
+std::optional<Blame> NodeLink::find_silence(double timeout_seconds) const {
   constexpr double for_others = 5;  // who are nearer, and know more
   const double silence_seconds = timeout_seconds + for_others;
   for (const Node* node : missed()) {
     if (node->silent_seconds < silence_seconds + turn_seconds(silence_seconds)) continue;
-    return Finding{
+    return Blame{
         node->ranks.front(), node->host,
         fmt::format("nothing has been heard of {} on {} for {} (stopped, or cut off from the network). Look at "
                     "that node; --hang-timeout 0 waits for ever.",

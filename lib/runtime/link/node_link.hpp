@@ -43,10 +43,10 @@ class NodeLink {
   // A node whose speaker ended without a word. Survivors on it know more and are given time to say it, unless
   // `last_chance`: this process is about to end.
   enum class Urgency { may_wait, last_chance };
-  std::optional<Finding> find_death(Urgency urgency) const;
+  std::optional<Blame> find_death(Urgency urgency) const;
   // A node that has been silent for longer than the hang timeout and some seconds in which ranks nearer to it may tell
   // more; for longer still where this node may itself be on the silent side of a broken network.
-  std::optional<Finding> find_silence(double timeout_seconds) const;
+  std::optional<Blame> find_silence(double timeout_seconds) const;
 
   // This node's speaker ends as it should: to nobody a death.
   void leave();

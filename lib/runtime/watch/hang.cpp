@@ -31,7 +31,7 @@ const RankView* longest_still(const Views& views) {
   return longest == views.end() ? nullptr : &*longest;
 }
 
-Finding describe_stopped(const RankView& rank, std::span<const RankView> all) {
+Blame describe_stopped(const RankView& rank, std::span<const RankView> all) {
   return {rank.rank, rank.host,
           fmt::format("rank {} on {} has been stopped for {} while {}{}. Continue it (kill -CONT) or end it; "
                       "--hang-timeout 0 waits for ever.",
@@ -39,7 +39,7 @@ Finding describe_stopped(const RankView& rank, std::span<const RankView> all) {
                       others_words(all, rank.rank))};
 }
 
-Finding describe_stuck(const RankView& rank, std::span<const RankView> all) {
+Blame describe_stuck(const RankView& rank, std::span<const RankView> all) {
   const std::string state = rank.process_state == 'D' ? ", its process waiting for a disk or a file system" : "";
   return {rank.rank, rank.host,
           fmt::format("rank {} on {} has got no further for {}: {}{}{}. Look at that node and its file "
@@ -51,7 +51,7 @@ Finding describe_stuck(const RankView& rank, std::span<const RankView> all) {
 // Where a device waits for others in a sum, so does its host in the end, wherever it stands.
 bool waits(const RankView& view) { return waits_for_others(view.phase) || (view.device && view.device->is_summing()); }
 
-Finding describe_waiting(const Views& views) {
+Blame describe_waiting(const Views& views) {
   const RankView& rank = views.front();
   std::vector<int> ranks;
   for (const RankView& view : views) ranks.push_back(view.rank);
@@ -62,25 +62,24 @@ Finding describe_waiting(const Views& views) {
 
 // Hosts queue steps ahead, and then wait wherever they are: what their devices have come to says who is behind. Nothing
 // if that is the same everywhere, and no device waits.
-std::optional<Finding> describe_devices(const Views& views) {
+std::optional<Blame> describe_devices(const Views& views) {
   if (!std::ranges::all_of(views, [](const RankView& view) { return view.device.has_value(); })) return std::nullopt;
   const auto place = [](const RankView& view) { return std::pair(view.device->marks.begun, view.device->marks.ended); };
   const auto [behind, ahead] = std::ranges::minmax_element(views, {}, place);
   if (place(*behind) == place(*ahead)) {
     return behind->device->is_summing() ? std::optional(describe_waiting(views)) : std::nullopt;
   }
-  return Finding{
-      behind->rank, behind->host,
-      fmt::format("rank {} on {} holds the others up: its GPU has been, for {}, {}{}. Look at that node's GPU "
-                  "(nvidia-smi, dmesg); if the work does take this long, raise --hang-timeout.",
-                  behind->rank, behind->host, seconds_words(behind->device->still_seconds),
-                  device_words(*behind->device), others_words(views, behind->rank))};
+  return Blame{behind->rank, behind->host,
+               fmt::format("rank {} on {} holds the others up: its GPU has been, for {}, {}{}. Look at that node's GPU "
+                           "(nvidia-smi, dmesg); if the work does take this long, raise --hang-timeout.",
+                           behind->rank, behind->host, seconds_words(behind->device->still_seconds),
+                           device_words(*behind->device), others_words(views, behind->rank))};
 }
 
 // Everybody waits for others. The place where the fewest are is where nobody else will come; of two as small, the one
 // that is behind.
-Finding describe_all_waiting(const Views& views) {
-  if (const std::optional<Finding> found = describe_devices(views)) return *found;
+Blame describe_all_waiting(const Views& views) {
+  if (const std::optional<Blame> found = describe_devices(views)) return *found;
   std::map<std::tuple<std::int64_t, std::int64_t, Phase>, Views> places;
   for (const RankView& view : views) places[{view.step, view.sum, view.phase}].push_back(view);
   const auto fewest = std::ranges::min_element(places, {}, [](const auto& place) { return place.second.size(); });
@@ -120,7 +119,7 @@ std::vector<TeamInView> teams_in_view(std::span<const RankView> views, int job_s
   return teams;
 }
 
-std::optional<Finding> find_hang(std::span<const RankView> views, double timeout_seconds, Sight sight) {
+std::optional<Blame> find_hang(std::span<const RankView> views, double timeout_seconds, Sight sight) {
   Views running;
   std::ranges::copy_if(views, std::back_inserter(running),
                        [](const RankView& view) { return view.code == RankStatus::running; });

@@ -38,7 +38,8 @@ struct TeamInView {
 // Each team of `views`; the ranks that are in none are one by themselves, of `job_size` ranks.
 std::vector<TeamInView> teams_in_view(std::span<const RankView> views, int job_size);
 
-struct Finding {
+// Who stands in the way of the others, and how.
+struct Blame {
   int rank = 0;
   std::string host;
   std::string sentence;
@@ -47,7 +48,7 @@ struct Finding {
 // Of one team, the rank that keeps the others from going on, if one has stood still for `timeout_seconds`. That is a
 // rank that is stopped or stands still in work of its own. Where all ranks wait, it is the one whose device has done
 // least or, failing that, the one that waits elsewhere than most.
-std::optional<Finding> find_hang(std::span<const RankView> views, double timeout_seconds, Sight sight);
+std::optional<Blame> find_hang(std::span<const RankView> views, double timeout_seconds, Sight sight);
 
 // "(ranks 0, 2-3: summing gradients at step 412, sum 1644)": where all but `culprit` are.
 std::string others_words(std::span<const RankView> views, int culprit);

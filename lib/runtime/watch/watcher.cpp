@@ -227,17 +227,17 @@ void Watcher::look_around() {
   const Team own = view_of(board_.status(node_rank_), 0, host_).team;
   for (const TeamInView& team : teams_in_view(views, world_size_)) {
     const double patience = patience_seconds() + (team.team == own ? 0 : for_other_teams_seconds);
-    if (const std::optional<Finding> hang = find_hang(team.views, patience, team.sight)) {
+    if (const std::optional<Blame> hang = find_hang(team.views, patience, team.sight)) {
       end_job(static_cast<int>(Failure::out_of_step), 0, *hang);
     }
   }
-  if (const std::optional<Finding> silence = link_.find_silence(options_.hang_timeout_seconds)) {
+  if (const std::optional<Blame> silence = link_.find_silence(options_.hang_timeout_seconds)) {
     end_job(static_cast<int>(Failure::out_of_step), 0, *silence);
   }
 }
 
 void Watcher::look_for_deaths_elsewhere(NodeLink::Urgency urgency) {
-  if (const std::optional<Finding> death = link_.find_death(urgency)) {
+  if (const std::optional<Blame> death = link_.find_death(urgency)) {
     end_job(failure_report::standing_code().value_or(1), 0, *death);
   }
 }
@@ -272,7 +272,7 @@ void Watcher::say_where() const {
                view.device ? "; its GPU is " + device_words(*view.device) : "");
 }
 
-void Watcher::end_job(int code, int signal, const Finding& finding) {
+void Watcher::end_job(int code, int signal, const Blame& finding) {
   if (failure_report::write_of(finding.rank, finding.host, {code, signal, finding.sentence})) {
     log::error(finding.sentence);
   } else {

@@ -69,7 +69,7 @@ class Watcher {
   double patience_seconds() const;
   std::vector<RankView> look_at_node(double waking_seconds);
   void say_where() const;
-  [[noreturn]] void end_job(int code, int signal, const Finding& finding);
+  [[noreturn]] void end_job(int code, int signal, const Blame& finding);
 
   std::string host_;
   ProcessSignals& signals_;

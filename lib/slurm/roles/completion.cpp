@@ -15,10 +15,10 @@ namespace {
 constexpr int stopped_early = static_cast<int>(Failure::stopped_early);
 constexpr int signal_base = 128;  // what shells and srun add to the number of a signal
 
-bool has_stopped(int code, StopRequest stop) {
+bool has_stopped(int code, StopAsked stop) {
   constexpr std::array<int, 5> codes = {stopped_early, signal_base + SIGINT, signal_base + SIGKILL,
                                         signal_base + SIGUSR1, signal_base + SIGTERM};
-  return stop == StopRequest::made && std::ranges::find(codes, code) != codes.end();
+  return stop == StopAsked::yes && std::ranges::find(codes, code) != codes.end();
 }
 
 struct Tally {
@@ -47,7 +47,7 @@ std::int64_t instances_of(const std::vector<Role>& roles) {
 
 }  // namespace
 
-std::optional<JobEnd> job_end(const std::vector<Role>& roles, const std::vector<InstanceEnd>& ends, StopRequest stop) {
+std::optional<JobEnd> job_end(const std::vector<Role>& roles, const std::vector<InstanceEnd>& ends, StopAsked stop) {
   std::vector<Tally> tallies(roles.size());
   Tally all;
   for (const InstanceEnd& end : ends) {

@@ -19,7 +19,7 @@ struct InstanceEnd {
 };
 
 // Whether a signal has asked the job to stop, and so its instances.
-enum class StopRequest : std::uint8_t { none, made };
+enum class StopAsked : std::uint8_t { no, yes };
 
 struct JobEnd {
   int code = 0;          // of the job
@@ -33,6 +33,6 @@ struct JobEnd {
 // min_succeeded_instances with 0. If none does and all instances have ended, the job has succeeded, whatever they ended
 // with. After a request to stop, those that end with 75 or by a signal that asks or forces (SIGINT, SIGKILL, SIGUSR1,
 // SIGTERM) have neither failed nor succeeded, and a job that nothing else decides has stopped early: 75.
-std::optional<JobEnd> job_end(const std::vector<Role>& roles, const std::vector<InstanceEnd>& ends, StopRequest stop);
+std::optional<JobEnd> job_end(const std::vector<Role>& roles, const std::vector<InstanceEnd>& ends, StopAsked stop);
 
 }  // namespace lockstep

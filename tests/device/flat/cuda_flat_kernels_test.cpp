@@ -97,7 +97,7 @@ TEST_P(CudaFlatKernelsTest, a_step_is_the_cpus_and_leaves_a_narrow_copy) {
 TEST_P(CudaFlatKernelsTest, a_step_to_be_skipped_leaves_the_narrow_copy_as_it_was) {
   const CudaContext context{cpu_.arena, GetParam()};
   const OneCopy copy;
-  device_->write(std::vector<float>{static_cast<float>(Verdict::overflowed)}, record_.at(step_verdict));
+  device_->write(std::vector<float>{static_cast<float>(StepVerdict::overflowed)}, record_.at(step_verdict));
   const auto left = after(1, [&](const UpdateArrays& arrays) {
     KernelFlatUpdate<HostLaunch, SgdRule>(context, copy, HostLaunch(), {0.9F, Momentum::classic}, runs, arrays)
         .run(record_);

@@ -51,7 +51,8 @@ TEST_P(FlatPassesTest, a_step_that_is_not_applied_leaves_everything_as_it_was) {
   const UpdateArrays arrays{make({1}), make({2}), {make({3})}};
   const Tensor running = make({4});
   const StepRecord skipped = record(0.5F);
-  for (const Verdict verdict : {Verdict::overflowed, Verdict::not_finite, Verdict::overflowed_unscaled}) {
+  for (const StepVerdict verdict :
+       {StepVerdict::overflowed, StepVerdict::not_finite, StepVerdict::overflowed_unscaled}) {
     device_->write(std::vector<float>{static_cast<float>(verdict)}, skipped.at(step_verdict));
     update({0.9F, Momentum::classic}, {{0, 1, 0.5F}}, arrays, skipped);
     flat_.average(make({8}), 0.5F, running, skipped);

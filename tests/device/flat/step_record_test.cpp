@@ -17,11 +17,11 @@ constexpr TailPlaces places{1, 3};
 class StepRecordTest : public FlatTest {
  protected:
   // A step with this loss and this many overflows.
-  Verdict judge(float loss, float overflow) { return judge(record_, loss, overflow); }
-  Verdict judge(const StepRecord& record, float loss, float overflow) {
+  StepVerdict judge(float loss, float overflow) { return judge(record_, loss, overflow); }
+  StepVerdict judge(const StepRecord& record, float loss, float overflow) {
     device_->write(std::vector<float>{7, loss, 8, overflow}, tail_);
     flat_.judge(tail_, places, record);
-    return static_cast<Verdict>(static_cast<int>(read(record.at(step_verdict))[0]));
+    return static_cast<StepVerdict>(static_cast<int>(read(record.at(step_verdict))[0]));
   }
   std::vector<float> values() { return read(record_.all()); }
 
@@ -30,23 +30,23 @@ class StepRecordTest : public FlatTest {
 };
 
 TEST_P(StepRecordTest, keeps_the_tail_it_was_judged_by) {
-  EXPECT_EQ(judge(2.5F, 0), Verdict::applied);
+  EXPECT_EQ(judge(2.5F, 0), StepVerdict::applied);
   const std::vector<float> all = values();
   EXPECT_EQ(std::vector<float>(all.begin() + step_tail, all.end()), (std::vector<float>{7, 2.5F, 8, 0}));
 }
 
 TEST_P(StepRecordTest, without_loss_scaling_the_scale_stays_one) {
-  for (int step = 0; step < 3000; ++step) EXPECT_EQ(judge(1, 0), Verdict::applied);
+  for (int step = 0; step < 3000; ++step) EXPECT_EQ(judge(1, 0), StepVerdict::applied);
   EXPECT_EQ(record_.loss_scale().scale, 1);
   EXPECT_EQ(values()[step_gradient_scale], 1);
 }
 
 TEST_P(StepRecordTest, an_overflow_skips_the_step_and_halves_the_scale_of_the_next) {
   record_.scale_loss({1024, 5, 2});
-  EXPECT_EQ(judge(1, 3), Verdict::overflowed);
+  EXPECT_EQ(judge(1, 3), StepVerdict::overflowed);
   EXPECT_EQ(values()[step_gradient_scale], 1.0F / 1024);
   EXPECT_EQ(record_.loss_scale(), (LossScale{512, 0, 3}));
-  EXPECT_EQ(judge(1, 0), Verdict::applied);
+  EXPECT_EQ(judge(1, 0), StepVerdict::applied);
   EXPECT_EQ(values()[step_gradient_scale], 1.0F / 512);
   EXPECT_EQ(record_.loss_scale(), (LossScale{512, 1, 3}));
 }
@@ -54,15 +54,15 @@ TEST_P(StepRecordTest, an_overflow_skips_the_step_and_halves_the_scale_of_the_ne
 TEST_P(StepRecordTest, once_a_loss_is_not_finite_no_later_step_is_applied) {
   for (const float loss : {infinity, -infinity, std::nanf("")}) {
     const StepRecord record(*device_, tail_count);
-    EXPECT_EQ(judge(record, loss, 0), Verdict::not_finite);
-    EXPECT_EQ(judge(record, 1, 0), Verdict::not_finite);
+    EXPECT_EQ(judge(record, loss, 0), StepVerdict::not_finite);
+    EXPECT_EQ(judge(record, 1, 0), StepVerdict::not_finite);
   }
 }
 
 TEST_P(StepRecordTest, an_overflow_without_any_scale_ends_the_training) {
   record_.scale_loss({1, 0, 16});
-  EXPECT_EQ(judge(1, 1), Verdict::overflowed_unscaled);
-  EXPECT_EQ(judge(1, 0), Verdict::overflowed_unscaled);
+  EXPECT_EQ(judge(1, 1), StepVerdict::overflowed_unscaled);
+  EXPECT_EQ(judge(1, 0), StepVerdict::overflowed_unscaled);
 }
 
 TEST_P(StepRecordTest, every_device_judges_alike) {

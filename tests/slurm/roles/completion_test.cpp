@@ -18,7 +18,7 @@ struct Row {
   std::optional<int> code;  // none: the job goes on
 };
 
-void expect_rows(const std::vector<Role>& roles, const std::vector<Row>& rows, StopRequest stop = StopRequest::none) {
+void expect_rows(const std::vector<Role>& roles, const std::vector<Row>& rows, StopAsked stop = StopAsked::no) {
   check_roles(roles);
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const std::optional<JobEnd> end = job_end(roles, rows[row].ends, stop);
@@ -27,7 +27,7 @@ void expect_rows(const std::vector<Role>& roles, const std::vector<Row>& rows, S
 }
 
 std::string sentence(const std::vector<Role>& roles, const std::vector<InstanceEnd>& ends,
-                     StopRequest stop = StopRequest::none) {
+                     StopAsked stop = StopAsked::no) {
   const std::optional<JobEnd> end = job_end(roles, ends, stop);
   return end ? end->sentence : "goes on";
 }
@@ -102,9 +102,9 @@ TEST(CompletionTest, a_job_that_was_asked_to_stop_stops_early_unless_something_e
                {{{1, 0, 137}, {1, 1, 138}, {0, 0, 130}}, 75},
                {{{1, 0, 0}, {1, 1, 0}}, 0},
                {{{1, 0, 75}, {1, 1, 65}}, 65}},
-              StopRequest::made);
+              StopAsked::yes);
   expect_rows(roles, {{{{1, 0, 75}}, 75}, {{{0, 0, 143}}, 143}});
-  expect_rows({role("a", 1, never, never)}, {{{{0, 0, 0}}, 0}}, StopRequest::made);
+  expect_rows({role("a", 1, never, never)}, {{{{0, 0, 0}}, 0}}, StopAsked::yes);
 }
 
 TEST(CompletionTest, the_sentence_says_who_decided) {
@@ -116,7 +116,7 @@ TEST(CompletionTest, the_sentence_says_who_decided) {
   EXPECT_EQ(sentence(roles, {{1, 3, 0}, {1, 2, 0}, {1, 0, 0}}),
             "role 'worker' has succeeded: 3 of its 4 instances did (min_succeeded_instances 3).");
   const std::vector<InstanceEnd> all = {{0, 0, 1}, {1, 0, 0}, {1, 1, 0}, {1, 2, 75}, {1, 3, 143}};
-  EXPECT_EQ(sentence(roles, all, StopRequest::made),
+  EXPECT_EQ(sentence(roles, all, StopAsked::yes),
             "stopped early, as a signal asked: 2 instances stopped, 2 had succeeded and 1 failed.");
   EXPECT_EQ(sentence({role("a", 2, never, never)}, {{0, 0, 1}, {0, 1, 0}}),
             "all instances have ended: 1 succeeded and 1 failed, which no role's policy decides by.");

@@ -14,7 +14,7 @@
 namespace lockstep::cpu {
 
 inline bool is_applied(const StepRecord& record) {
-  return *record.at(step_verdict).as<float>() == static_cast<float>(Verdict::applied);
+  return *record.at(step_verdict).as<float>() == static_cast<float>(StepVerdict::applied);
 }
 
 template <typename Rule>
