@@ -9,5 +9,7 @@ install(CODE "
   set(LOCKSTEP_SCRIPTS \"\${prefix}/${CMAKE_INSTALL_DATADIR}/lockstep/slurm\")
   configure_file(\"${PROJECT_SOURCE_DIR}/slurm/train_cifar.sbatch.in\"
     \"\$ENV{DESTDIR}\${LOCKSTEP_SCRIPTS}/train_cifar.sbatch\" @ONLY)
+  configure_file(\"${PROJECT_SOURCE_DIR}/slurm/environment.sh.in\"
+    \"\$ENV{DESTDIR}\${LOCKSTEP_SCRIPTS}/environment.sh\" @ONLY)
   configure_file(\"${PROJECT_SOURCE_DIR}/lib/cmake/modulefile.in\"
     \"\$ENV{DESTDIR}\${prefix}/${CMAKE_INSTALL_DATADIR}/modulefiles/lockstep/${PROJECT_VERSION}\" @ONLY)")

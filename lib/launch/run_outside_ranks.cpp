@@ -1,0 +1,25 @@
+#include "launch/run_outside_ranks.hpp"
+
+#include <exception>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "launch/parse.hpp"
+
+namespace lockstep {
+
+int run_program_outside_ranks(int argc, char** argv, const std::function<void(CLI::App&)>& declare,
+                              const std::function<int()>& body) {
+  if (const std::optional<int> code = parse_options(argc, argv, declare, 0)) return *code;
+  try {
+    return body();
+  } catch (const Error& error) {
+    log::error(error.what());
+    return error.exit_code();
+  } catch (const std::exception& error) {
+    log::error(error.what());
+    return static_cast<int>(Failure::other);
+  }
+}
+
+}  // namespace lockstep
