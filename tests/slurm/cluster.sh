@@ -5,14 +5,18 @@
 #   cluster.sh FOLDER status
 #   cluster.sh FOLDER in NODE COMMAND...
 #   cluster.sh FOLDER cut NODE       its link is dead, and what runs there lives; mend NODE brings it back
+#   cluster.sh FOLDER kill NODE      it loses power, and all that runs there; start NODE switches it on again
+#   cluster.sh FOLDER kill-slurmd NODE     its daemon alone dies; start-slurmd NODE brings it back
+#   cluster.sh FOLDER kill-controller      slurmctld dies; start-controller brings it back, with what it had written down
 #   cluster.sh FOLDER down           takes everything along that still runs on the nodes
 #
 # A node is a set of namespaces of its own (network, host name, mounts, IPC, processes) on a bridge; the file system is
-# shared, as on a cluster. CLUSTER_TAG (two letters or digits), CLUSTER_NET (10.77.0) and CLUSTER_PORT (6817) keep two
+# shared, as on a cluster. Jobs of the partition "urgent" preempt those of "all", which get a grace of ten seconds.
+# CLUSTER_TAG (two letters or digits), CLUSTER_NET (10.77.0) and CLUSTER_PORT (6817) keep two
 # clusters apart.
 set -uo pipefail
 self=$(readlink -f "${BASH_SOURCE[0]}")
-base=$(readlink -f "${1:?usage: cluster.sh FOLDER up NODES | status | in NODE COMMAND... | cut NODE | mend NODE | down}")
+base=$(readlink -f "${1:?usage: cluster.sh FOLDER COMMAND, see the head of the script}")
 command=${2:-}
 tag=ls${CLUSTER_TAG:-00}  # names of bridge, links and network namespaces begin with it
 net=${CLUSTER_NET:-10.77.0}
@@ -55,7 +59,8 @@ SlurmctldPort=${CLUSTER_PORT:-6817}
 SlurmdPort=6818
 AuthType=auth/munge
 CredType=cred/munge
-AuthInfo=socket=$base/munge/munge.socket
+# A requeued job waits until its credentials have expired: two minutes, unless told otherwise.
+AuthInfo=socket=$base/munge/munge.socket,cred_expire=5
 SlurmUser=root
 SlurmdUser=root
 StateSaveLocation=$base/state
@@ -77,13 +82,18 @@ SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU=100
 SchedulerParameters=sched_interval=2,bf_interval=2,batch_sched_delay=0
 MessageTimeout=10
-KillWait=5
+SlurmdTimeout=15
+BatchStartTimeout=5
+KillWait=${CLUSTER_KILL_WAIT:-5}
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 ReturnToService=2
 # Nodes claim more cores than the machine has.
 SlurmdParameters=config_overrides
 PropagateResourceLimits=NONE
 NodeName=n[1-$1] NodeAddr=$net.[11-$((10 + $1))] CPUs=4 CoresPerSocket=4 RealMemory=2000
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE DefaultTime=10:00 State=UP
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE DefaultTime=10:00 State=UP PriorityTier=1 GraceTime=10
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE DefaultTime=10:00 State=UP PriorityTier=10 PreemptMode=OFF
 CONF
   # slurmd loads a cgroup plugin even where nothing uses one, and finding it out fails without /sys/fs/cgroup.
   echo "CgroupPlugin=cgroup/v1" >"$base/etc/cgroup.conf"
@@ -112,11 +122,18 @@ start_network() {
 }
 
 start_node() { # NODE
+  # A requeued job has the number of its former self, whose sockets it would find in the way.
+  rm -rf "$base/spool/$1" "$base/tmp/$1"
   mkdir -p "$base/spool/$1" "$base/tmp/$1"
   chmod 1777 "$base/tmp/$1"
   setsid ip netns exec "$tag$1" unshare --mount --uts --ipc --pid --fork --kill-child --mount-proc \
     --propagation private "$self" "$base" inside "$1" </dev/null >>"$base/log/$1.log" 2>&1 &
   echo $! >"$base/pid/$1"
+}
+
+start_controller() { # [-c: without what an earlier one wrote down]
+  setsid slurmctld -D -i "$@" -f "$SLURM_CONF" </dev/null >>"$base/log/slurmctld.out" 2>&1 &
+  echo $! >"$base/pid/slurmctld"
 }
 
 run_inside_node() { # NODE: the first process of its namespaces
@@ -135,8 +152,7 @@ up() { # NODES
   write_config "$1"
   start_network
   start_munge
-  setsid slurmctld -D -i -c -f "$SLURM_CONF" </dev/null >"$base/log/slurmctld.out" 2>&1 &
-  echo $! >"$base/pid/slurmctld"
+  start_controller -c
   local node
   for node in $(nodes); do start_node "$node"; done
   wait_until 60 all_idle "$1" || die "only $(idle_nodes) of $1 nodes came up: see $base/log"
@@ -156,9 +172,10 @@ down() {
 }
 
 # The shell that unshare left as the node's first process is its only child.
+first_process() { pgrep -P "$(recorded "$1")" || die "$1 is not up"; } # NODE
 in_node() { # NODE COMMAND...
   local first
-  first=$(pgrep -P "$(recorded "$1")") || die "$1 is not up"
+  first=$(first_process "$1") || exit
   exec nsenter -t "$first" -n -m -u -i -p -r -- "${@:2}"
 }
 
@@ -171,6 +188,13 @@ case $command in
   in) in_node "${@:3}" ;;
   cut) link "$3" down ;;
   mend) link "$3" up ;;
+  kill) kill -KILL "$(recorded "$3")" && wait_until 10 dead "$(recorded "$3")" ;;
+  start) start_node "$3" ;;
+  kill-slurmd) pkill -KILL -P "$(first_process "$3")" -x slurmd ;;
+  start-slurmd) in_node "$3" slurmd -N "$3" -f "$SLURM_CONF" </dev/null ;;
+  kill-controller) kill -KILL "$(recorded slurmctld)" ;;
+  start-controller) start_controller ;;
   inside) run_inside_node "$3" ;;
-  *) die "unknown command '$command'. Known: up, status, in, cut, mend, down" ;;
+  *) die "unknown command '$command'. Known: up, status, in, cut, mend, kill, start," \
+    "kill-slurmd, start-slurmd, kill-controller, start-controller, down" ;;
 esac
