@@ -82,7 +82,7 @@ Decision decide(const Finding& finding, const RetryHistory& history, const Prosp
   ++(decision.counted ? decision.counted_retries : decision.transient_retries);
   decision.sentence = going_on(prospects);
   if (decision.counted) {
-    decision.sentence += fmt::format(" (counted: {} of {}{})", decision.counted_retries, policy.retry_count,
+    decision.sentence += fmt::format(", counted: {} of {}{}", decision.counted_retries, policy.retry_count,
                                      fruitless ? ", for there is no newer checkpoint than before" : "");
   }
   if (finding.kind == RetryKind::transient_conflict) {

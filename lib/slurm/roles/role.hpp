@@ -38,8 +38,7 @@ struct Role {
   std::int64_t min_succeeded_instances = instances;
 };
 
-// Of all roles together: each instance's environment names all others, and the kernel passes on about 2 MB.
-inline constexpr std::int64_t most_instances = 4096;
+inline constexpr std::int64_t most_instances = 100'000;  // of all roles together
 inline constexpr std::size_t most_roles = 100;
 inline constexpr std::int64_t most_ports = 100;  // of an instance
 

@@ -48,8 +48,8 @@ TEST(DecisionTest, what_passes_but_leaves_no_newer_checkpoint_is_counted) {
     EXPECT_EQ(decide(of_kind(RetryKind::transient), {0, 3, {}}, fruitless, three_retries, 0).action, RetryAction::stop);
   }
   EXPECT_EQ(decide(of_kind(RetryKind::transient), {}, after(0, {}, {}), three_retries, 0).sentence,
-            "attempt 1 begins anew, for there is no checkpoint (counted: 1 of 3, for there is no newer checkpoint than "
-            "before)");
+            "attempt 1 begins anew, for there is no checkpoint, counted: 1 of 3, for there is no newer checkpoint than "
+            "before");
   EXPECT_EQ(decide(of_kind(RetryKind::transient), {4, 3, {}}, after(7, 40, 40), three_retries, 0).sentence,
             "not repeated: 3 of 3 counted retries are used up (JOB_RETRY_COUNT). This one would be counted, for the "
             "attempt left no newer checkpoint");
@@ -61,7 +61,7 @@ TEST(DecisionTest, what_nobody_explains_is_repeated_as_often_as_the_user_says) {
   EXPECT_TRUE(first.counted);
   EXPECT_EQ(first.transient_retries, 5);
   EXPECT_EQ(first.counted_retries, 3);
-  EXPECT_EQ(first.sentence, "attempt 1 goes on from the checkpoint of step 40 (counted: 3 of 3)");
+  EXPECT_EQ(first.sentence, "attempt 1 goes on from the checkpoint of step 40, counted: 3 of 3");
   const Decision last = decide(of_kind(RetryKind::unknown), {5, 3, {}}, with_progress, three_retries, 0);
   EXPECT_EQ(last.action, RetryAction::stop);
   EXPECT_EQ(last.sentence, "not repeated: 3 of 3 counted retries are used up (JOB_RETRY_COUNT)");

@@ -1,0 +1,140 @@
+// What a job script asks when an attempt begins and when it has ended: writes down what happened, and prints what to do
+// as lines of `key value`. See slurm/attempts.md; called by slurm/job.sh alone.
+//
+//   job_attempt begin --attempts train-17.attempts.jsonl --log train-17.out --checkpoints runs/17/checkpoints
+//   job_attempt end   --attempts ... --code 137 --verdict train-17.0.json --job-state RUNNING
+#include <chrono>
+#include <random>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "base/text/printable.hpp"
+#include "job/job_environment.hpp"
+#include "launch/number_option.hpp"
+#include "launch/run_outside_ranks.hpp"
+#include "slurm/node_list.hpp"
+#include "slurm/retry/attempt_ledger.hpp"
+#include "slurm/retry/evidence.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+constexpr std::int64_t most_attempts = 1'000'000;
+
+struct AttemptOptions {
+  CLI::App* end = nullptr;
+  AttemptPlace place;
+  RetryPolicy policy;
+  std::filesystem::path rules;
+  AttemptFacts facts;
+  std::filesystem::path verdict;
+  std::string required_nodes;
+  std::string excluded_nodes;
+  std::string partition_nodes;
+
+  void declare(CLI::App& app) {
+    app.description("Says how an attempt of a job begins, and what becomes of the job when it has ended.");
+    app.require_subcommand(1);
+    declare_both(*app.add_subcommand("begin", "Before the ranks start"));
+    end = app.add_subcommand("end", "When they have ended");
+    declare_both(*end);
+    declare_end();
+  }
+
+ private:
+  void declare_both(CLI::App& app) {
+    app.add_option("--attempts", place.attempts_file, "The job's attempts.jsonl")->required()->type_name("FILE");
+    app.add_option("--log", place.log, "The job's log")->required()->type_name("FILE");
+    app.add_option("--checkpoints", place.checkpoints, "Where the program keeps its own")->type_name("DIR");
+    add_number(app, "--retry-count", policy.retry_count, {0, most_attempts}, "Counted retries (JOB_RETRY_COUNT)");
+    add_number(app, "--attempt-limit", policy.attempt_limit, {1, most_attempts},
+               "Attempts of whatever kind (LOCKSTEP_ATTEMPT_LIMIT)");
+    app.add_option("--rules", rules, "The user's (LOCKSTEP_RETRY_RULES)")->type_name("FILE");
+  }
+  void declare_end() {
+    add_number(*end, "--code", facts.launcher_code, {0, 255}, "The launcher's");
+    end->add_option("--verdict", verdict, "The attempt's")->type_name("FILE");
+    end->add_flag_callback(
+        "--stop-for-good", [this] { facts.stop_request = StopRequest::for_good; }, "Somebody asked for it");
+    end->add_option("--job-state", facts.job_state, "As squeue has it")->type_name("STATE");
+    end->add_option("--state-reason", facts.state_reason, "Likewise")->type_name("REASON");
+    add_number(*end, "--restarts", facts.restarts, {0, most_attempts}, "Likewise");
+    end->add_option("--accounting", facts.accounting, "Lines of sacct -nP -o jobid,state")->type_name("TEXT");
+    end->add_option("--required-nodes", required_nodes, "Of --nodelist")->type_name("LIST");
+    end->add_option("--excluded-nodes", excluded_nodes, "Of --exclude")->type_name("LIST");
+    end->add_option("--partition-nodes", partition_nodes, "All that there are")->type_name("LIST");
+  }
+};
+
+void say(std::string_view key, const std::string& value) { log::plain(fmt::format("{} {}", key, printable(value))); }
+
+// Slurm's list; nothing where it is none, for a job must be able to end.
+std::vector<std::string> nodes_in(const std::string& list) {
+  try {
+    return expand_node_list(list == "(null)" ? "" : list);
+  } catch (const Error& error) {
+    log::warning(error.what());
+    return {};
+  }
+}
+
+AttemptPlace complete(AttemptPlace place) {
+  const std::optional<SlurmJob>& job = this_job().slurm;
+  require(job.has_value(), Failure::usage,
+          "job_attempt runs in a job of Slurm's, and this is none (SLURM_JOB_ID). Job scripts call it.");
+  place.job = job->id;
+  place.attempt = job->restarts;
+  place.nodes = nodes_in(job->node_list);
+  place.now =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return place;
+}
+
+void begin(const AttemptOptions& options) {
+  const Beginning beginning = begin_attempt(complete(options.place), options.policy);
+  say("action", beginning.refusal ? "stop" : "run");
+  say("resume", beginning.resume == Resume::newest ? "auto" : "as_given");
+  say("sentence", beginning.sentence);
+}
+
+void finish(const AttemptOptions& options, const RetryRules& rules) {
+  const AttemptPlace place = complete(options.place);
+  AttemptFacts facts = options.facts;
+  facts.verdict = read_verdict(options.verdict);
+  constexpr std::size_t longest = 1 << 16;
+  facts.oom_kills = oom_kills(read_live_file("/proc/self/cgroup", longest), "/sys/fs/cgroup", place.job);
+  Prospects prospects;
+  prospects.nodes_wanted = this_job().slurm->nodes.value_or(1);
+  prospects.nodes_of_partition = nodes_in(options.partition_nodes);
+  prospects.nodes_required = nodes_in(options.required_nodes);
+  prospects.nodes_avoided = nodes_in(options.excluded_nodes);
+  std::random_device random;
+  const double chance = random() / (static_cast<double>(std::random_device::max()) + 1);
+  const AttemptEnd end = end_attempt(place, facts, rules, prospects, options.policy, chance);
+  say("cause", row_of(end.finding.cause).name);
+  say("kind", choice_name(retry_kinds, end.finding.kind));
+  say("code", number_text(end.finding.code));
+  say("sentence", end.finding.sentence);
+  say("action", choice_name(retry_actions, end.decision.action));
+  if (!end.decision.sentence.empty()) say("next", end.decision.sentence);
+  say("transient_retries", number_text(end.decision.transient_retries));
+  say("counted_retries", number_text(end.decision.counted_retries));
+  if (end.decision.delay_seconds > 0) say("delay", number_text(end.decision.delay_seconds));
+  if (!end.finding.blamed.empty()) say("avoid", fmt::format("{}", fmt::join(end.decision.avoided, ",")));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_outside_ranks<AttemptOptions>(argc, argv, [](const AttemptOptions& options) {
+    const RetryRules rules = options.rules.empty() ? RetryRules() : read_retry_rules(options.rules);
+    if (options.end->parsed()) {
+      finish(options, rules);
+    } else {
+      begin(options);
+    }
+    return 0;
+  });
+}

@@ -1,0 +1,163 @@
+#include "slurm/retry/attempt_ledger.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "slurm/retry/evidence.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int killed_code = 137;  // of a script that had no time to end
+
+AttemptsFile open_file(const AttemptPlace& place) {
+  try {
+    return {place.attempts_file, place.job};
+  } catch (const Error& error) {
+    log::warning("{} (what earlier attempts of the job have used up is not known, and counts as nothing)",
+                 error.what());
+    return {"", place.job};
+  }
+}
+
+void add(AttemptsFile& file, const Attempt& attempt) {
+  try {
+    file.add(attempt);
+  } catch (const Error& error) {
+    log::warning("{} (the record of attempt {} is lost)", error.what(), attempt.attempt);
+  }
+}
+
+std::optional<std::int64_t> newest_step(const AttemptPlace& place) {
+  const std::optional<NewestCheckpoint> newest = newest_checkpoint(place.checkpoints);
+  return newest ? std::optional(newest->step) : std::nullopt;
+}
+
+Attempt ended(Attempt attempt, const Finding& finding, const Decision& decision, const Prospects& prospects,
+              std::int64_t now) {
+  attempt.cause = finding.cause;
+  attempt.kind = finding.kind;
+  attempt.code = finding.code;
+  attempt.action = decision.action;
+  attempt.sentence = finding.sentence;
+  if (!decision.sentence.empty()) {
+    if (attempt.sentence.ends_with('.')) attempt.sentence.pop_back();
+    attempt.sentence += "; " + decision.sentence;
+  }
+  attempt.counted = decision.counted;
+  attempt.transient_retries = decision.transient_retries;
+  attempt.counted_retries = decision.counted_retries;
+  attempt.checkpoint_step = prospects.step_after;
+  attempt.excluded = decision.excluded;
+  attempt.ended = now;
+  return attempt;
+}
+
+// Of an attempt whose script had no time to end it. Slurm's last words in the log may say why.
+Finding finding_of_lost(const AttemptPlace& place, const Attempt& lost) {
+  AttemptFacts facts;
+  facts.launcher_code = killed_code;
+  facts.job_state = "PENDING";
+  facts.attempt = lost.attempt;
+  facts.restarts = place.attempt;
+  facts.log_tail = read_log_tail(place.log, lost.log_from);
+  const bool by_hand = facts.log_tail.find("DUE TO JOB REQUEUE") != std::string::npos;
+  Finding finding = find_cause(facts, {});
+  if (finding.cause == Cause::requeued && !by_hand) finding.cause = Cause::lost;
+  finding.sentence = row_of(finding.cause).words;
+  return finding;
+}
+
+// Ends on paper what did not end itself. Whether the job may go on.
+Decision settle_lost(const AttemptPlace& place, AttemptsFile& file, const RetryPolicy& policy) {
+  Decision go_on;
+  go_on.action = RetryAction::requeue;
+  if (file.attempts().empty()) return go_on;
+  const Attempt lost = file.attempts().back();
+  if (lost.cause != Cause::running || lost.attempt >= place.attempt) return go_on;
+  const Finding finding = finding_of_lost(place, lost);
+  Prospects prospects;
+  prospects.attempt = lost.attempt;
+  prospects.step_before = lost.checkpoint_step;
+  prospects.step_after = newest_step(place);
+  const Decision decision = decide(finding, file.history(), prospects, policy, 0);
+  Attempt line = ended(lost, finding, decision, prospects, place.now);
+  line.code = std::nullopt;
+  add(file, line);
+  return decision;
+}
+
+std::string beginning_words(const AttemptPlace& place, const std::optional<std::int64_t>& step) {
+  return fmt::format("attempt {} of job {}, on {}{}", place.attempt, place.job, fmt::join(place.nodes, ", "),
+                     step ? fmt::format(": there is a checkpoint of step {}", *step) : "");
+}
+
+}  // namespace
+
+Beginning begin_attempt(const AttemptPlace& place, const RetryPolicy& policy) {
+  AttemptsFile file = open_file(place);
+  const Decision settled = settle_lost(place, file, policy);
+  Attempt attempt;
+  attempt.job = place.job;
+  attempt.attempt = place.attempt;
+  attempt.started = place.now;
+  attempt.nodes = place.nodes;
+  attempt.log_from = bytes_of(place.log);
+  const RetryHistory history = file.history();
+  attempt.transient_retries = history.transient_retries;
+  attempt.counted_retries = history.counted_retries;
+  attempt.excluded = history.excluded;
+  const std::optional<NewestCheckpoint> newest = newest_checkpoint(place.checkpoints);
+  if (newest) attempt.checkpoint_step = newest->step;
+
+  Beginning beginning;
+  beginning.sentence = beginning_words(place, attempt.checkpoint_step);
+  const std::int64_t first_started = file.attempts().empty() ? place.now : file.attempts().front().started;
+  if (place.attempt > 0 && newest && newest->written >= first_started) beginning.resume = Resume::newest;
+  const bool too_many = place.attempt >= policy.attempt_limit;
+  if (too_many || settled.action == RetryAction::stop) {
+    beginning.refusal = Cause::too_many_attempts;
+    const std::string why =
+        too_many ? fmt::format("{} attempts are all that a job may have (LOCKSTEP_ATTEMPT_LIMIT)", policy.attempt_limit)
+                 : "the attempt before is " + settled.sentence;
+    beginning.sentence += fmt::format(". It does not begin: {}", why);
+    attempt.cause = Cause::too_many_attempts;
+    attempt.kind = RetryKind::permanent;
+    attempt.code = 1;
+    attempt.action = RetryAction::stop;
+    attempt.sentence = beginning.sentence;
+    attempt.ended = place.now;
+  }
+  add(file, attempt);
+  return beginning;
+}
+
+AttemptEnd end_attempt(const AttemptPlace& place, AttemptFacts facts, const RetryRules& rules, Prospects prospects,
+                       const RetryPolicy& policy, double chance) {
+  AttemptsFile file = open_file(place);
+  const Attempt* const begun = file.find(place.attempt);
+  Attempt attempt;
+  if (begun != nullptr) {
+    attempt = *begun;
+  } else {
+    attempt.job = place.job;
+    attempt.attempt = place.attempt;
+    attempt.started = place.now;
+    attempt.nodes = place.nodes;
+  }
+  facts.attempt = place.attempt;
+  facts.nodes = place.nodes;
+  facts.log_tail = read_log_tail(place.log, attempt.log_from);
+  prospects.attempt = place.attempt;
+  prospects.step_before = attempt.checkpoint_step;
+  prospects.step_after = newest_step(place);
+  AttemptEnd end{find_cause(facts, rules), {}};
+  end.decision = decide(end.finding, file.history(), prospects, policy, chance);
+  add(file, ended(attempt, end.finding, end.decision, prospects, place.now));
+  return end;
+}
+
+}  // namespace lockstep

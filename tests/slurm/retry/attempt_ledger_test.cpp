@@ -1,0 +1,140 @@
+#include "slurm/retry/attempt_ledger.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+class AttemptLedgerTest : public testing::Test {
+ protected:
+  AttemptLedgerTest() {
+    place_.job = 17;
+    place_.nodes = {"n1", "n2"};
+    place_.attempts_file = folder_.path() / "train-17.attempts.jsonl";
+    place_.log = folder_.path() / "train-17.out";
+    place_.checkpoints = folder_.path() / "checkpoints";
+    place_.now = 1000;
+    std::filesystem::create_directories(place_.checkpoints);
+    std::ofstream(place_.log) << "";
+  }
+  void print(const std::string& text) const { std::ofstream(place_.log, std::ios::app) << text; }
+  void write_checkpoint(int step) const {
+    std::ofstream(place_.checkpoints / fmt::format("step-{:012}.h5", step)) << "";
+  }
+  AttemptEnd end_with(int code) {
+    AttemptFacts facts;
+    facts.launcher_code = code;
+    return end_attempt(place_, facts, {}, {}, policy_, 0);
+  }
+  Attempt last_of(std::int64_t attempt) const { return *AttemptsFile(place_.attempts_file, place_.job).find(attempt); }
+
+  TemporaryFolder folder_;
+  AttemptPlace place_;
+  RetryPolicy policy_{3, 5};
+};
+
+TEST_F(AttemptLedgerTest, an_attempt_is_written_down_when_it_begins_and_when_it_has_ended) {
+  print("before");
+  const Beginning beginning = begin_attempt(place_, policy_);
+  EXPECT_FALSE(beginning.refusal);
+  EXPECT_EQ(beginning.resume, Resume::as_given);
+  EXPECT_EQ(beginning.sentence, "attempt 0 of job 17, on n1, n2");
+  EXPECT_EQ(last_of(0).cause, Cause::running);
+  EXPECT_EQ(last_of(0).log_from, 6);
+  write_checkpoint(40);
+  place_.now = 1100;
+  const AttemptEnd end = end_with(1);
+  EXPECT_EQ(end.decision.action, RetryAction::requeue);
+  const Attempt line = last_of(0);
+  EXPECT_EQ(line.cause, Cause::failed);
+  EXPECT_EQ(line.started, 1000);
+  EXPECT_EQ(line.ended, 1100);
+  EXPECT_EQ(line.checkpoint_step, 40);
+  EXPECT_EQ(line.counted_retries, 1);
+  EXPECT_EQ(line.sentence,
+            "the program failed (code 1); attempt 1 goes on from the checkpoint of step 40, counted: 1 of 3");
+}
+
+TEST_F(AttemptLedgerTest, only_what_this_attempt_printed_counts) {
+  print("slurmstepd: error: Detected 1 oom_kill event\n");
+  begin_attempt(place_, policy_);
+  EXPECT_EQ(end_with(1).finding.cause, Cause::failed);
+  print("slurmstepd: error: Detected 1 oom_kill event\n");
+  EXPECT_EQ(end_with(1).finding.cause, Cause::out_of_memory);
+}
+
+TEST_F(AttemptLedgerTest, an_attempt_that_left_no_newer_checkpoint_than_it_found_is_counted) {
+  write_checkpoint(40);
+  begin_attempt(place_, policy_);
+  EXPECT_TRUE(end_with(75).decision.counted);
+  place_.attempt = 1;
+  EXPECT_EQ(begin_attempt(place_, policy_).sentence,
+            "attempt 1 of job 17, on n1, n2: there is a checkpoint of step 40");
+  write_checkpoint(41);
+  EXPECT_FALSE(end_with(75).decision.counted);
+}
+
+TEST_F(AttemptLedgerTest, an_attempt_that_ended_without_a_word_is_ended_by_the_next) {
+  begin_attempt(place_, policy_);
+  write_checkpoint(40);
+  place_.attempt = 1;
+  EXPECT_FALSE(begin_attempt(place_, policy_).refusal);
+  EXPECT_EQ(last_of(0).cause, Cause::lost);
+  EXPECT_EQ(last_of(0).code, std::nullopt);
+  EXPECT_EQ(last_of(0).transient_retries, 1);
+  print("slurmstepd-n1: error: *** JOB 17 ON n1 CANCELLED AT now DUE TO PREEMPTION ***\n");
+  place_.attempt = 2;
+  begin_attempt(place_, policy_);
+  EXPECT_EQ(last_of(1).cause, Cause::preempted);
+}
+
+TEST_F(AttemptLedgerTest, a_job_that_dies_again_and_again_without_a_word_begins_no_more) {
+  policy_.retry_count = 1;
+  begin_attempt(place_, policy_);
+  place_.attempt = 1;
+  EXPECT_FALSE(begin_attempt(place_, policy_).refusal);
+  place_.attempt = 2;
+  const Beginning beginning = begin_attempt(place_, policy_);
+  EXPECT_EQ(beginning.refusal, Cause::too_many_attempts);
+  EXPECT_EQ(
+      beginning.sentence,
+      "attempt 2 of job 17, on n1, n2. It does not begin: the attempt before is not repeated: 1 of 1 counted "
+      "retries are used up (JOB_RETRY_COUNT). This one would be counted, for the attempt left no newer checkpoint");
+}
+
+TEST_F(AttemptLedgerTest, slurm_cannot_start_more_attempts_than_the_limit) {
+  place_.attempt = 5;
+  const Beginning beginning = begin_attempt(place_, policy_);
+  EXPECT_EQ(beginning.refusal, Cause::too_many_attempts);
+  EXPECT_EQ(beginning.sentence,
+            "attempt 5 of job 17, on n1, n2. It does not begin: 5 attempts are all that a job may have "
+            "(LOCKSTEP_ATTEMPT_LIMIT)");
+  EXPECT_EQ(last_of(5).cause, Cause::too_many_attempts);
+}
+
+TEST_F(AttemptLedgerTest, a_retry_takes_up_a_checkpoint_of_this_job_alone) {
+  write_checkpoint(40);  // by an earlier job, an hour ago
+  const auto hour_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  std::filesystem::last_write_time(place_.checkpoints / "step-000000000040.h5", hour_ago);
+  place_.now =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  EXPECT_EQ(begin_attempt(place_, policy_).resume, Resume::as_given);
+  place_.attempt = 1;
+  EXPECT_EQ(begin_attempt(place_, policy_).resume, Resume::as_given);
+  write_checkpoint(50);
+  place_.attempt = 2;
+  EXPECT_EQ(begin_attempt(place_, policy_).resume, Resume::newest);
+}
+
+TEST_F(AttemptLedgerTest, no_attempt_fails_for_its_record) {
+  place_.attempts_file = folder_.path() / "nowhere" / "attempts.jsonl";
+  EXPECT_FALSE(begin_attempt(place_, policy_).refusal);
+  EXPECT_EQ(end_with(79).finding.cause, Cause::diverged);
+}
+
+}  // namespace
+}  // namespace lockstep
