@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `cmake --install` makes a folder whose programs run and whose job script and module file name it:
+# `cmake --install` makes a folder whose programs run and whose job scripts and module file name it:
 # install_test.sh BUILD_FOLDER
 set -euo pipefail
 work=$(mktemp -d)
@@ -9,7 +9,7 @@ prefix="$work/a prefix"
 cd "$work"
 cmake --install "$1" --prefix "a prefix" >"$work/words" || fail "$(<"$work/words")"
 
-for program in make_shards train_cifar evaluate inspect; do
+for program in make_shards train_cifar evaluate inspect job_attempt; do
   "$prefix/bin/$program" --version | grep -q HDF5 || fail "the installed $program does not tell its libraries"
 done
 
@@ -18,7 +18,11 @@ for line in "prepend-path PATH \"$prefix/bin\"" "setenv LOCKSTEP_SLURM \"$prefix
   grep -qxF "$line" "$module" || fail "no line '$line' in the module file: $(<"$module")"
 done
 
-script=$prefix/share/lockstep/slurm/train_cifar.sbatch
-[ -x "$script" ] || fail "$script cannot be executed"
-grep -qxF "programs=\${LOCKSTEP_BIN:-\"$prefix/bin\"}" "$script" || fail "the job script does not name $prefix/bin"
+scripts=$prefix/share/lockstep/slurm
+for script in train_cifar.sbatch make_shards.sbatch evaluate.sbatch array.sbatch; do
+  grep -q "^library='$scripts'" "$scripts/$script" || fail "$script does not name $scripts"
+done
+grep -qxF "built='$prefix/bin'" "$scripts/job.sh" || fail "the job scripts do not name $prefix/bin"
+[ -x "$scripts/stop_job" ] && [ -x "$scripts/site_sbatch" ] || fail "the commands cannot be executed"
+[ -r "$scripts/attempts.md" ] || fail "a user of the prefix has no page about attempts"
 echo "passed: $(find "$prefix" -type f | wc -l) files installed"
