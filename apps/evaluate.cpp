@@ -1,6 +1,7 @@
 // Tests a trained model on a data set: accuracy over all classes, for each class, and what is mistaken for what.
 //
 //   mpirun -n 2 evaluate --model-file runs/cifar10/model.h5 --data data/cifar10
+//   evaluate --follow runs/cifar10 --data data/cifar10      each checkpoint of a training as it appears
 #include <fmt/core.h>
 
 #include "base/error.hpp"
@@ -15,6 +16,7 @@
 #include "launch/run.hpp"
 #include "train/evaluation.hpp"
 #include "train/evaluation_text.hpp"
+#include "train/following/follow_training.hpp"
 
 using namespace lockstep;
 
@@ -22,6 +24,7 @@ namespace {
 
 struct EvaluateOptions {
   std::filesystem::path model_file;
+  std::filesystem::path followed;
   std::filesystem::path data;
   Split split = Split::test;
   std::filesystem::path predictions;
@@ -30,16 +33,24 @@ struct EvaluateOptions {
 
   void declare(CLI::App& app) {
     app.description("Tests a trained model on a data set.");
-    app.add_option("--model-file", model_file, "Written by train_cifar: a model file or a checkpoint")
-        ->required()
-        ->type_name("FILE");
+    CLI::Option* const file =
+        app.add_option("--model-file", model_file, "Written by train_cifar: a model file or a checkpoint")
+            ->type_name("FILE");
+    CLI::Option* const follow =
+        app.add_option(
+               "--follow", followed,
+               "The output folder of a training: test each of its checkpoints as it appears, until the training "
+               "has ended, and keep the list in FOLDER.evaluations.SPLIT.jsonl")
+            ->type_name("FOLDER")
+            ->excludes(file);
     app.add_option("--data", data, "Folder made by make_shards")->required()->type_name("FOLDER");
     add_choice(app, "--split", splits, split, "Part of the data set");
     app.add_option(
            "--predictions", predictions,
            "Where to write one line for each sample: number, label, prediction, their names. Comma-separated (RFC "
            "4180, lines end in LF); tab-separated where FILE ends in .tsv")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->excludes(follow);
     add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
         ->type_name("THREADS");
     declare_fields(app, settings, {FieldGroup::device});
@@ -51,6 +62,11 @@ struct EvaluateOptions {
 
 int main(int argc, char** argv) {
   return run<EvaluateOptions>(argc, argv, [](Session& session, const EvaluateOptions& options) {
+    if (!options.followed.empty()) {
+      return follow_training(session, {options.followed, options.data, options.split, options.loader_threads});
+    }
+    require(!options.model_file.empty(), Failure::usage,
+            "nothing to test: neither --model-file nor --follow is stated. See --help.");
     if (!options.predictions.empty() && session.world.rank() == 0) require_place_for_table(options.predictions);
     const ModelFile file = read_weights(options.model_file);
     const Dataset dataset(split_folder(options.data, options.split));

@@ -34,12 +34,34 @@ constexpr NumberRange<std::int64_t> seconds_since_1970{0, std::int64_t{1} << 53}
 // (slurm.h: SLURM_PENDING_STEP and those below it), and so it does jobs that have no number (NO_VAL).
 constexpr NumberRange<std::int64_t> slurm_numbers{0, 0xfffffff0 - 1};
 constexpr NumberRange<std::int64_t> rank_counts{1, std::int64_t{1} << 31};
+constexpr NumberRange<std::int64_t> component_counts{1, 4096};
+
+std::vector<SlurmJob::Component> components_in(const Reader& environment) {
+  const std::optional<std::int64_t> parts = environment.number("SLURM_HET_SIZE", component_counts);
+  if (!parts) return {{environment.text("SLURM_JOB_NODELIST"), environment.text("SLURM_TASKS_PER_NODE")}};
+  std::vector<SlurmJob::Component> components;
+  for (std::int64_t part = 0; part < *parts; ++part) {
+    const std::string end = "_HET_GROUP_" + std::to_string(part);
+    components.push_back({environment.text(("SLURM_JOB_NODELIST" + end).c_str()),
+                          environment.text(("SLURM_TASKS_PER_NODE" + end).c_str())});
+  }
+  return components;
+}
+
+RoleTask role_task_in(const Reader& environment) {
+  return {environment.text(arrival_variable), environment.text(cluster_variable), environment.text("LOCKSTEP_ROLE"),
+          environment.number("LOCKSTEP_INSTANCE", counts)};
+}
 
 std::optional<SlurmJob> slurm_job_in(const Reader& environment) {
   const std::optional<std::int64_t> id = environment.number("SLURM_JOB_ID", slurm_numbers);
   if (!id) return std::nullopt;
   SlurmJob job;
   job.id = *id;
+  job.name = environment.text("SLURM_JOB_NAME");
+  job.user = environment.text("SLURM_JOB_USER");
+  job.partition = environment.text("SLURM_JOB_PARTITION");
+  job.components = components_in(environment);
   job.restarts = environment.number("SLURM_RESTART_COUNT", counts).value_or(0);
   job.step = environment.number("SLURM_STEP_ID", slurm_numbers);
   const std::optional<std::int64_t> array = environment.number("SLURM_ARRAY_JOB_ID", slurm_numbers);
@@ -110,6 +132,8 @@ JobEnvironment read_job_environment(const Variables& variables) {
   job.has_pmi = has_pmi(environment);
   job.rank = rank_in(environment, job.launcher);
   job.slurm = slurm_job_in(environment);
+  job.task = role_task_in(environment);
+  job.interface = environment.text("LOCKSTEP_INTERFACE");
   job.verdict_file = environment.text(verdict_variable);
   const std::filesystem::path home = environment.folder("HOME");
   job.cache_folder = environment.folder("XDG_CACHE_HOME");

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lockstep {
 
@@ -25,7 +26,17 @@ struct SlurmJob {
     std::int64_t task = 0;   // this job's place in it
   };
 
+  // A part of the job with nodes of its own. A job has one, a heterogeneous job (sbatch's "hetjob") several.
+  struct Component {
+    std::string node_list;       // in Slurm's short form: n[1-3,7]
+    std::string tasks_per_node;  // likewise: 2(x3),1
+  };
+
   std::int64_t id = 0;
+  std::string name;
+  std::string user;
+  std::string partition;
+  std::vector<Component> components;    // as a batch script is told
   std::int64_t restarts = 0;            // how many times Slurm has put it back into the queue
   std::optional<std::int64_t> step;     // srun's count; none in a batch script or a shell
   std::optional<ArrayTask> array_task;  // none: not of a job array
@@ -37,6 +48,18 @@ struct SlurmJob {
 // Names the file of JobEnvironment::verdict_file.
 inline constexpr const char* verdict_variable = "LOCKSTEP_VERDICT";
 
+// What run_roles tells the tasks that it starts (slurm/roles).
+inline constexpr const char* arrival_variable = "LOCKSTEP_ARRIVAL";
+inline constexpr const char* cluster_variable = "LOCKSTEP_CLUSTER";
+
+// Of a task that runs in a role of a job.
+struct RoleTask {
+  std::string arrival;                 // where to arrive, before the task is an instance
+  std::filesystem::path cluster_file;  // cluster.json; empty: of no such job
+  std::string role;                    // of the instance, once it is one
+  std::optional<std::int64_t> instance;
+};
+
 struct JobEnvironment {
   struct Rank {
     std::int64_t rank = 0;
@@ -47,6 +70,8 @@ struct JobEnvironment {
   bool has_pmi = false;      // whether MPI finds a launcher to speak to; a step of srun without --mpi has none
   std::optional<Rank> rank;  // as mpirun, srun or PMI counts; MPI's own answer is the one to compute with
   std::optional<SlurmJob> slurm;
+  RoleTask task;
+  std::string interface;               // of the network that MPI and NCCL are to use; empty: whichever they choose
   std::string verdict_file;            // where the job script looks for why this attempt ended
   std::filesystem::path cache_folder;  // the user's, absolute (XDG_CACHE_HOME, else .cache in HOME); empty: none
 };

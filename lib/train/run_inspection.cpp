@@ -10,16 +10,14 @@
 #include "base/io/file.hpp"
 #include "base/text/json_text.hpp"
 #include "base/text/printable.hpp"
-#include "files/folder/lock_holder.hpp"
 #include "runtime/failure/run_state.hpp"
+#include "train/following/training_status.hpp"
 #include "train/run_summary.hpp"
 
 namespace lockstep {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr std::size_t lock_limit_bytes = 1 << 12;
 
 std::filesystem::path summary_in(const std::filesystem::path& folder) { return folder / "summary.json"; }
 
@@ -38,40 +36,6 @@ std::string best_words(const Json& summary) {
   const std::string accuracy = percent(summary, "best_accuracy");
   const bool has_step = summary.value("best_step", Json()).is_number_integer();
   return has_step ? fmt::format("{} after step {}", accuracy, shown(summary, "best_step")) : accuracy;
-}
-
-// What `running` means by what is known of the lock's holder.
-std::string words_for_running(const std::filesystem::path& folder) {
-  constexpr const char* killed = "killed (nobody holds the folder's lock); the same command goes on";
-  const std::filesystem::path lock = folder / "lock";
-  if (is_absent(lock)) return killed;
-  const std::string text = read_live_file(lock, lock_limit_bytes);
-  const std::optional<LockHolder> holder = parse_lock_holder(text.substr(0, text.find('\n')));
-  if (!holder) return killed;
-  switch (fate_of(*holder, this_lock_holder())) {
-    case Fate::gone:
-      return killed;
-    case Fate::alive:
-      return fmt::format("running: {}", lock_holder_words(*holder));
-    case Fate::unknown:
-      break;
-  }
-  return fmt::format("running, or killed with its node: {}", lock_holder_words(*holder));
-}
-
-std::string state_words(const std::filesystem::path& folder, RunState state) {
-  switch (state) {
-    case RunState::running:
-      return words_for_running(folder);
-    case RunState::stopped:
-      return "stopped; the same command goes on";
-    case RunState::failed:
-      return "failed: failure.json says why";
-    case RunState::done:
-    case RunState::diverged:
-      break;
-  }
-  return std::string(name_of(state));
 }
 
 std::string command_of(const Json& summary) {
@@ -98,7 +62,7 @@ std::string describe_run(const std::filesystem::path& folder) {
   return fmt::format(
       "training of '{}' on '{}'\n  state      {}\n  step       {} of {}\n  test       {}\n  best       {}\n  weights   "
       " {}\n  started    {}\n  ended      {}\n  attempts   {}\n  command    {}",
-      shown(summary, "model"), shown(summary, "data"), state_words(folder, *state), shown(summary, "step"),
+      shown(summary, "model"), shown(summary, "data"), state_words(*state, holder_of(folder)), shown(summary, "step"),
       shown(summary, "steps"), percent(summary, "test_accuracy"), best_words(summary), shown(summary, "weights_hash"),
       shown(summary, "started"), shown(summary, "ended"), 1 + (interruptions.is_array() ? interruptions.size() : 0),
       command_of(summary));

@@ -125,6 +125,37 @@ TEST(JobEnvironmentTest, what_is_no_number_counts_as_not_told) {
   EXPECT_FALSE(job_with({{"SLURM_JOB_ID", "17"}, {"SLURM_JOB_NUM_NODES", "0"}}).slurm->nodes);
 }
 
+TEST(JobEnvironmentTest, a_job_has_one_component_and_a_heterogeneous_one_several) {
+  const JobEnvironment plain =
+      job_with({{"SLURM_JOB_ID", "17"}, {"SLURM_JOB_NODELIST", "n[1-2]"}, {"SLURM_TASKS_PER_NODE", "2(x2)"}});
+  ASSERT_EQ(plain.slurm->components.size(), 1U);
+  EXPECT_EQ(plain.slurm->components[0].node_list, "n[1-2]");
+  EXPECT_EQ(plain.slurm->components[0].tasks_per_node, "2(x2)");
+  const JobEnvironment several = job_with({{"SLURM_JOB_ID", "17"},
+                                           {"SLURM_HET_SIZE", "2"},
+                                           {"SLURM_JOB_NODELIST", "n1"},
+                                           {"SLURM_JOB_NODELIST_HET_GROUP_0", "n1"},
+                                           {"SLURM_JOB_NODELIST_HET_GROUP_1", "n[2-3]"},
+                                           {"SLURM_TASKS_PER_NODE_HET_GROUP_1", "2,1"}});
+  ASSERT_EQ(several.slurm->components.size(), 2U);
+  EXPECT_EQ(several.slurm->components[0].node_list, "n1");
+  EXPECT_EQ(several.slurm->components[1].node_list, "n[2-3]");
+  EXPECT_EQ(several.slurm->components[1].tasks_per_node, "2,1");
+  EXPECT_EQ(job_with({{"SLURM_JOB_ID", "17"}, {"SLURM_HET_SIZE", "1000000000"}}).slurm->components.size(), 1U);
+}
+
+TEST(JobEnvironmentTest, a_task_of_a_role_knows_which_it_is) {
+  const JobEnvironment job = job_with({{"LOCKSTEP_CLUSTER", "/a b/cluster.json"},
+                                       {"LOCKSTEP_ROLE", "worker"},
+                                       {"LOCKSTEP_INSTANCE", "3"},
+                                       {"LOCKSTEP_INTERFACE", "ib0"}});
+  EXPECT_EQ(job.task.cluster_file, "/a b/cluster.json");
+  EXPECT_EQ(job.task.role, "worker");
+  EXPECT_EQ(job.task.instance, 3);
+  EXPECT_EQ(job.interface, "ib0");
+  EXPECT_FALSE(job_with({{"LOCKSTEP_INSTANCE", "$(id)"}}).task.instance);
+}
+
 TEST(JobEnvironmentTest, the_verdicts_file_is_named_as_it_stands) {
   EXPECT_EQ(job_with({{"LOCKSTEP_VERDICT", "logs/why 17.json"}}).verdict_file, "logs/why 17.json");
 }

@@ -33,16 +33,16 @@ std::optional<std::int64_t> step_in(const std::string& name) {
   return error == std::errc() && end == first + digits && step >= 0 ? std::optional(step) : std::nullopt;
 }
 
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::error_code error;
-  std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    names.push_back(entry.path().filename().string());
-  }
-  return names;
-}
-
 }  // namespace
+
+std::map<std::int64_t, fs::path> checkpoints_in(const fs::path& folder) {
+  std::error_code error;
+  std::map<std::int64_t, fs::path> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (const std::optional<std::int64_t> step = step_in(entry.path().filename().string())) found[*step] = entry.path();
+  }
+  return found;
+}
 
 CheckpointFolder::CheckpointFolder(std::shared_ptr<FolderLock> lock, const KeepRule& keep)
     : lock_(std::move(lock)), keep_(keep) {}
@@ -53,9 +53,7 @@ fs::path CheckpointFolder::file_of(std::int64_t step) const {
 
 std::set<std::int64_t> CheckpointFolder::steps() const {
   std::set<std::int64_t> steps;
-  for (const std::string& name : names_in(path())) {
-    if (const std::optional<std::int64_t> step = step_in(name)) steps.insert(*step);
-  }
+  for (const auto& [step, file] : checkpoints_in(path())) steps.insert(step);
   return steps;
 }
 

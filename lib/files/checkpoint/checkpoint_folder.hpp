@@ -21,6 +21,9 @@
 
 namespace lockstep {
 
+// All checkpoints in a folder, damaged ones included, by their step; none where it cannot be listed.
+std::map<std::int64_t, std::filesystem::path> checkpoints_in(const std::filesystem::path& folder);
+
 class CheckpointFolder {
  public:
   struct Found {
@@ -52,7 +55,7 @@ class CheckpointFolder {
 
  private:
   std::filesystem::path file_of(std::int64_t step) const;
-  std::set<std::int64_t> steps() const;  // of all checkpoints here, damaged ones included
+  std::set<std::int64_t> steps() const;  // of all checkpoints here
   std::set<std::int64_t> kept(const std::set<std::int64_t>& steps) const;
 
   std::shared_ptr<FolderLock> lock_;

@@ -38,7 +38,8 @@ struct Role {
   std::int64_t min_succeeded_instances = instances;
 };
 
-inline constexpr std::int64_t most_instances = 100'000;  // of all roles together
+// Of all roles together: each instance's environment names all others, and the kernel passes on about 2 MB.
+inline constexpr std::int64_t most_instances = 4096;
 inline constexpr std::size_t most_roles = 100;
 inline constexpr std::int64_t most_ports = 100;  // of an instance
 

@@ -74,7 +74,7 @@ TEST(RoleFileTest, each_mistake_is_named) {
             "role 'a' has a command with a zero byte (it would end there)");
   EXPECT_EQ(refusal(fmt::format(R"([{{"name": "a", "command": ["x", "{}"]}}])", std::string(131072, 'x'))),
             "role 'a' has an argument above 131071 bytes");
-  EXPECT_EQ(refusal_of(R"("instances": 0)"), "role 'worker' has instances 0. Use 1 to 100000");
+  EXPECT_EQ(refusal_of(R"("instances": 0)"), "role 'worker' has instances 0. Use 1 to 4096");
   EXPECT_EQ(refusal_of(R"("instances": 1.5)"), "roles[0] has a 'instances' that is no whole number");
   EXPECT_EQ(refusal_of(R"("instances": 18446744073709551615)"), "roles[0] has a 'instances' that is no whole number");
   EXPECT_EQ(refusal_of(R"("cpus": -1)"), "role 'worker' has cpus -1. Use 0 to 1048576");
@@ -96,9 +96,9 @@ TEST(RoleFileTest, each_mistake_is_named) {
                         {"name": "b", "command": ["x"], "world": "w"}])"),
       "roles 'a' and 'b' share the world 'w' and ask for different resources (they are tasks of one step). Ask for "
       "the same");
-  EXPECT_EQ(refusal(R"([{"name": "a", "command": ["x"], "instances": 60000},
-                        {"name": "b", "command": ["x"], "instances": 60000}])"),
-            "the roles have 120000 instances in all. Use 100000 at most");
+  EXPECT_EQ(refusal(R"([{"name": "a", "command": ["x"], "instances": 3000},
+                        {"name": "b", "command": ["x"], "instances": 3000}])"),
+            "the roles have 6000 instances in all. Use 4096 at most");
 }
 
 TEST(RoleFileTest, what_is_no_such_file_is_refused) {

@@ -208,7 +208,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"role_name", std::string(header) + "taskRoles: {1a: {}}\n", "line 4: '1a' is no name of a role"},
         Refused{"role_field", role_with("    replicas: 1\n"), "line 7: unknown field 'replicas' of the role 'worker'"},
         Refused{"instances", role_with("").replace(role_with("").find("instances: 2"), 12, "instances: 0"),
-                "line 6: instances: '0' is no whole number from 1 to 100000"},
+                "line 6: instances: '0' is no whole number from 1 to 4096"},
         Refused{"completion", role_with("    completion: {minFailedInstances: 3}\n"),
                 "line 7: minFailedInstances is 3, more than the instances of the role 'worker' (2)"},
         Refused{"image", role_with("    dockerImage: nobody\n"),

@@ -1,0 +1,93 @@
+// Prints what a task of a job of several roles finds in its environment: who it is, where the others are, which ports
+// are its own.
+//
+//   show_environment                      in a task that run_roles started: its own
+//   show_environment cluster-17.0.json    of all instances
+//   show_environment --exports            for slurm/environment.sh
+#include <net/if.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "job/job_environment.hpp"
+#include "launch/number_option.hpp"
+#include "launch/run_outside_ranks.hpp"
+#include "slurm/roles/environment.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+struct ShowOptions {
+  std::filesystem::path cluster = this_job().task.cluster_file;
+  std::string role = this_job().task.role;
+  std::int64_t instance = this_job().task.instance.value_or(0);
+  bool exports = false;
+
+  void declare(CLI::App& app) {
+    app.description("Prints the environment of the instances of a job's roles.");
+    app.add_option("CLUSTER", cluster,
+                   "The cluster.json that run_roles wrote; else the file that LOCKSTEP_CLUSTER names");
+    app.add_option("--role", role, "The role; without one: all instances of all roles")->type_name("NAME");
+    add_number(app, "--instance", instance, {0, most_instances - 1}, "Its instance");
+    app.add_flag(
+        "--exports", exports,
+        "NAME=VALUE and a zero byte each, of this task, with what LOCKSTEP_INTERFACE means, for a shell to read");
+  }
+};
+
+std::vector<std::string> interfaces_of_this_node() {
+  std::vector<std::string> names;
+  const std::unique_ptr<struct if_nameindex, void (*)(struct if_nameindex*)> list(::if_nameindex(), ::if_freenameindex);
+  for (const struct if_nameindex* one = list.get(); one != nullptr && one->if_index != 0; ++one) {
+    names.emplace_back(one->if_name);
+  }
+  return names;
+}
+
+Environment environment_in(const ShowOptions& options) {
+  if (options.cluster.empty() || options.role.empty()) return {};
+  const Cluster cluster = read_cluster(options.cluster);
+  const std::optional<std::size_t> place = place_of(cluster.roles, options.role, options.instance);
+  require(place.has_value(), Failure::usage, "'{}' has no instance {} of a role '{}'. See --help.",
+          options.cluster.string(), options.instance, options.role);
+  return environment_of(cluster, *place);
+}
+
+int print_exports(const ShowOptions& options) {
+  Environment environment = environment_in(options);
+  if (const std::string& interface = this_job().interface; !interface.empty()) {
+    environment.merge(interface_environment(interface, interfaces_of_this_node(), log::host()));
+  }
+  const std::string text = exports_text(environment);
+  const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  require(is_written, Failure::other, "cannot write the environment to standard output. Is its reader still there?");
+  return 0;
+}
+
+void print_all(const Cluster& cluster) {
+  for (std::size_t place = 0; place < cluster.instances.size(); ++place) {
+    const ClusterInstance& one = cluster.instances[place];
+    log::plain(fmt::format("{}{} on {}\n{}", place == 0 ? "" : "\n",
+                           instance_words(cluster.roles[one.role], one.instance), one.host,
+                           environment_table(environment_of(cluster, place))));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_outside_ranks<ShowOptions>(argc, argv, [](const ShowOptions& options) {
+    if (options.exports) return print_exports(options);
+    require(!options.cluster.empty(), Failure::usage,
+            "no cluster.json is named and LOCKSTEP_CLUSTER is not set (this is no task of run_roles). Name the file.");
+    if (options.role.empty()) {
+      print_all(read_cluster(options.cluster));
+    } else {
+      log::plain(environment_table(environment_in(options)));
+    }
+    return 0;
+  });
+}

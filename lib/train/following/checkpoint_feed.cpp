@@ -1,0 +1,45 @@
+#include "train/following/checkpoint_feed.hpp"
+
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "files/checkpoint/checkpoint_folder.hpp"
+#include "files/tensor_file.hpp"
+
+namespace lockstep {
+
+namespace fs = std::filesystem;
+
+CheckpointFeed::CheckpointFeed(fs::path folder, std::chrono::milliseconds patience)
+    : folder_(std::move(folder)), patience_(patience) {}
+
+CheckpointFeed::Look CheckpointFeed::look() {
+  const TrainingStatus status = training_status(folder_);
+  const bool is_last_look = is_over(status);  // what is there by now is all there will be
+  for (const auto& [step, path] : checkpoints_in(status.checkpoints)) {
+    std::error_code error;
+    FileMark mark;
+    mark.time = fs::last_write_time(path, error);
+    if (!error) mark.bytes = fs::file_size(path, error);
+    const auto known = given_.find(step);
+    if (error || (known != given_.end() && known->second == mark)) continue;
+    given_[step] = mark;
+    try {
+      return {Look::Kind::checkpoint, path, read_file(path, tensor_file_limits::file_bytes), ""};
+    } catch (const Error&) {
+      if (!is_absent(path)) throw;
+    }
+  }
+  if (!is_last_look) return {};
+  return {Look::Kind::training_over, {}, "", state_words(*status.state, {})};
+}
+
+bool CheckpointFeed::is_over(const TrainingStatus& status) {
+  if (std::exchange(lock_, status.holder.lock) != status.holder.lock) unchanged_ = Stopwatch();
+  if (!status.state || status.holder.kind == FolderHolder::Kind::here) return false;
+  return status.holder.kind == FolderHolder::Kind::nobody || unchanged_.milliseconds() > double(patience_.count());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,66 @@
+#include "train/following/evaluation_list.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "base/io/file.hpp"
+#include "base/text/json_text.hpp"
+#include "train/run_summary.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr std::size_t limit_bytes = 1 << 26;
+
+}  // namespace
+
+fs::path EvaluationList::file_of(const fs::path& folder, const std::string& split) {
+  const fs::path plain = folder.lexically_normal();
+  const fs::path name = plain.has_filename() ? plain : plain.parent_path();
+  return name.string() + ".evaluations." + split + ".jsonl";
+}
+
+EvaluationList::EvaluationList(fs::path file) : file_(std::move(file)) {
+  if (is_absent(file_)) return;
+  std::istringstream text(read_file(file_, limit_bytes));
+  for (std::string line; std::getline(text, line);) {
+    constexpr bool no_exceptions = false;
+    const Json object = Json::parse(line, nullptr, no_exceptions);
+    if (!object.is_object()) continue;
+    const Json step = object.value("step", Json());
+    const Json hash = object.value("weights_hash", Json());
+    if (!step.is_number_integer() || !hash.is_string()) continue;
+    entries_.push_back({step.get<std::int64_t>(), hash.get<std::string>()});
+    text_ += line + '\n';
+  }
+}
+
+bool EvaluationList::has(std::int64_t step, const std::string& weights_hash) const {
+  return std::ranges::any_of(
+      entries_, [&](const Entry& entry) { return entry.step == step && entry.weights_hash == weights_hash; });
+}
+
+void EvaluationList::add(std::int64_t step, std::int64_t epoch, const std::string& weights_hash,
+                         const Evaluation& evaluation) {
+  const std::string line = json_text({{"step", step},
+                                      {"epoch", epoch},
+                                      {"weights_hash", weights_hash},
+                                      {"loss", evaluation.loss()},
+                                      {"accuracy", evaluation.accuracy()},
+                                      {"top5", evaluation.top5()},
+                                      {"samples", evaluation.samples},
+                                      {"time", utc_time()}});
+  write_file_atomically(file_, text_ + line + '\n');
+  text_ += line + '\n';
+  entries_.push_back({step, weights_hash});
+}
+
+}  // namespace lockstep

@@ -1,0 +1,119 @@
+#include "train/following/follow_training.hpp"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "files/checkpoint/checkpoint.hpp"
+#include "train/evaluation.hpp"
+#include "train/evaluation_text.hpp"
+#include "train/following/checkpoint_feed.hpp"
+#include "train/following/evaluation_list.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr auto pause = std::chrono::milliseconds(500);
+
+// A network that takes the weights of one checkpoint after another.
+class Scorer {
+ public:
+  Scorer(Session& session, const FollowOptions& options, const Dataset& dataset, const ModelFile& first)
+      : model_(session.device(), {first.model, first.shape, static_cast<std::int64_t>(first.classes.size())}) {
+    model_.store.allocate(session.device().make_lasting(model_.store.reduced_count(), DType::f32));
+    evaluator_.emplace(session.world, *session.backend, model_, dataset, options.loader_threads, DataPlace::automatic);
+  }
+
+  // Collective.
+  Evaluation score(const ModelFile& file) {
+    model_.store.assign(file.entries);
+    return evaluator_->evaluate();
+  }
+
+ private:
+  Model model_;
+  std::optional<Evaluator> evaluator_;
+};
+
+class Follower {
+ public:
+  Follower(Session& session, const FollowOptions& options)
+      : session_(session),
+        options_(options),
+        dataset_(split_folder(options.data, options.split)),
+        feed_(options.folder) {
+    if (!speaks()) return;
+    list_.emplace(EvaluationList::file_of(options.folder, split_name()));
+    log::info("following '{}'; what is found goes into '{}'", options.folder.string(), list_->file().string());
+  }
+
+  void run() {
+    while (true) {
+      CheckpointFeed::Look found = speaks() ? wait_for_next() : CheckpointFeed::Look();
+      found.image = session_.world.broadcast(std::move(found.image), 0);
+      if (found.image.empty()) {
+        log::info("the training has ended ({}); all its checkpoints are in the list", found.words);
+        return;
+      }
+      found.path = session_.world.broadcast(found.path.string(), 0);
+      take(found);
+    }
+  }
+
+ private:
+  bool speaks() const { return session_.world.rank() == 0; }
+  std::string split_name() const { return choice_name(splits, options_.split); }
+
+  CheckpointFeed::Look wait_for_next() {
+    while (true) {
+      CheckpointFeed::Look look = feed_.look();
+      const bool is_empty = look.kind == CheckpointFeed::Look::Kind::checkpoint && look.image.empty();
+      if (look.kind != CheckpointFeed::Look::Kind::nothing_yet && !is_empty) return look;
+      if (is_empty) log::warning("'{}' is empty. It is passed over.", look.path.string());
+      if (look.kind == CheckpointFeed::Look::Kind::nothing_yet) std::this_thread::sleep_for(pause);
+    }
+  }
+
+  // Collective. Every rank finds the same in the same bytes.
+  void take(CheckpointFeed::Look& found) {
+    std::optional<Checkpoint> checkpoint;
+    try {
+      checkpoint.emplace(parse_checkpoint(found.path, found.image));
+    } catch (const Error& error) {
+      if (speaks()) log::warning("{} It is passed over.", error.what());
+      return;
+    }
+    const TrainingProgress& progress = checkpoint->state.progress;
+    const std::string hash = weights_hash(checkpoint->model.entries);
+    const bool is_known = session_.world.broadcast(speaks() && list_->has(progress.step, hash) ? "known" : "", 0) != "";
+    if (is_known) return;
+    require_fits(checkpoint->model, dataset_.manifest());
+    if (!scorer_ || model_ != checkpoint->model.model) {
+      model_ = checkpoint->model.model;
+      scorer_ = std::make_unique<Scorer>(session_, options_, dataset_, checkpoint->model);
+    }
+    const Evaluation evaluation = scorer_->score(checkpoint->model);
+    if (!speaks()) return;
+    list_->add(progress.step, progress.epoch, hash, evaluation);
+    log::info("step {}  {} loss {:.4f}  {} accuracy {:.2f} %  ({} samples)", progress.step, split_name(),
+              evaluation.loss(), split_name(), 100 * evaluation.accuracy(), evaluation.samples);
+  }
+
+  Session& session_;
+  const FollowOptions& options_;
+  Dataset dataset_;
+  CheckpointFeed feed_;
+  std::optional<EvaluationList> list_;  // rank 0
+  std::string model_;
+  std::unique_ptr<Scorer> scorer_;
+};
+
+}  // namespace
+
+void follow_training(Session& session, const FollowOptions& options) { Follower(session, options).run(); }
+
+}  // namespace lockstep

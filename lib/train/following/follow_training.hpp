@@ -1,0 +1,23 @@
+// The evaluator beside a training: it tests each checkpoint as it appears, and keeps the list.
+#pragma once
+
+#include <filesystem>
+
+#include "backend/session.hpp"
+#include "dataset/split.hpp"
+
+namespace lockstep {
+
+struct FollowOptions {
+  std::filesystem::path folder;  // the training's output folder
+  std::filesystem::path data;
+  Split split = Split::test;
+  int loader_threads = 1;
+};
+
+// Collective. Returns when the training has ended, however it did, and all its checkpoints are in the list; waits while
+// there is none yet. What an earlier call has scored is passed over. A damaged checkpoint is named and passed over.
+// Throws Error(bad_data) if the data are not those of the training's model, Error(usage) if the list cannot be written.
+void follow_training(Session& session, const FollowOptions& options);
+
+}  // namespace lockstep

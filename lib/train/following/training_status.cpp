@@ -1,0 +1,180 @@
+#include "train/following/training_status.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/text/printable.hpp"
+#include "files/checkpoint/checkpoint_folder.hpp"
+#include "files/folder/lock_holder.hpp"
+#include "train/run_summary.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr std::size_t lock_limit_bytes = 1 << 12;
+constexpr std::size_t tail_bytes = 1 << 16;  // of metrics.jsonl: hundreds of lines
+constexpr std::int64_t most_steps = std::int64_t{1} << 53;
+
+// The end of a file that somebody else writes to; empty where it cannot be read.
+std::string tail_of(const fs::path& path) try {
+  const RegularFile file = open_to_read(path);
+  const std::size_t start = file.bytes() - std::min(file.bytes(), tail_bytes);
+  std::string text(file.bytes() - start, '\0');
+  const ssize_t got = ::pread(file.descriptor(), text.data(), text.size(), static_cast<off_t>(start));
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return text;
+} catch (const Error&) {
+  return "";
+}
+
+std::optional<std::int64_t> count_in(const Json& object, const char* field) {
+  const auto found = object.find(field);
+  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
+  const auto count = found->get<std::int64_t>();
+  return count >= 0 && count <= most_steps ? std::optional(count) : std::nullopt;
+}
+
+std::optional<double> number_in(const Json& object, const char* field) {
+  const auto found = object.find(field);
+  if (found == object.end() || !found->is_number()) return std::nullopt;
+  const auto number = found->get<double>();
+  return number >= 0 && number <= 1e15 ? std::optional(number) : std::nullopt;
+}
+
+std::string text_in(const Json& object, const char* field) {
+  const auto found = object.find(field);
+  return found == object.end() || !found->is_string() ? "" : printable(found->get<std::string>());
+}
+
+// The last whole line of that kind; null without one.
+Json last_line(std::string_view text, std::string_view kind) {
+  text = text.substr(0, text.rfind('\n') + 1);  // what stands behind is half written
+  while (!text.empty()) {
+    text.remove_suffix(1);
+    const std::size_t start = text.rfind('\n') + 1;
+    constexpr bool no_exceptions = false;
+    const std::string_view words = text.substr(start);
+    Json line = Json::parse(words.begin(), words.end(), nullptr, no_exceptions);
+    if (line.is_object() && text_in(line, "kind") == kind) return line;
+    text = text.substr(0, start);
+  }
+  return {};
+}
+
+fs::path checkpoints_of(const Json& summary, const fs::path& folder) {
+  const auto run = summary.find("run");
+  const auto named = run == summary.end() || !run->is_object() ? Json() : run->value("checkpoints", Json());
+  const std::string name = named.is_string() ? named.get<std::string>() : "";
+  return name.empty() ? folder / "checkpoints" : fs::path(name);
+}
+
+void add_progress(TrainingStatus& status, const Json& report) {
+  const std::optional<std::int64_t> step = count_in(report, "step");
+  const std::optional<std::int64_t> steps = count_in(report, "steps");
+  if (!step || *step == 0 || !steps || (status.step && *status.step > *step)) return;
+  status.step = step;
+  status.steps = steps;
+  status.samples_per_second = number_in(report, "samples_per_second");
+  const std::optional<std::int64_t> samples = count_in(report, "samples");
+  const bool is_held = status.holder.kind != FolderHolder::Kind::nobody;
+  if (status.state != RunState::running || !is_held || !samples || status.samples_per_second.value_or(0) <= 0) return;
+  const double steps_left = static_cast<double>(std::max<std::int64_t>(*steps - *step, 0));
+  const double samples_a_step = static_cast<double>(*samples) / static_cast<double>(*step);
+  status.seconds_left = std::min(steps_left * samples_a_step / *status.samples_per_second, 1e12);
+}
+
+}  // namespace
+
+FolderHolder holder_of(const fs::path& folder) try {
+  const fs::path lock = folder / "lock";
+  if (is_absent(lock)) return {};
+  FolderHolder result;
+  result.lock = read_live_file(lock, lock_limit_bytes);
+  const std::optional<LockHolder> holder = parse_lock_holder(result.lock.substr(0, result.lock.find('\n')));
+  if (!holder) return {};
+  const Fate fate = fate_of(*holder, this_lock_holder());
+  if (fate == Fate::gone) return {};
+  result.kind = fate == Fate::alive ? FolderHolder::Kind::here : FolderHolder::Kind::elsewhere;
+  result.words = lock_holder_words(*holder);
+  return result;
+} catch (const Error&) {
+  return {};
+}
+
+TrainingStatus training_status(const fs::path& folder) {
+  TrainingStatus status;
+  // In this order: a training that ends writes the summary before it gives the lock back.
+  status.holder = holder_of(folder);
+  const Json summary = read_summary(folder / "summary.json");
+  const Json fields = summary.is_object() ? summary : Json::object();
+  status.state = run_state_of(text_in(fields, "state"));
+  status.model = text_in(fields, "model");
+  status.data = text_in(fields, "data");
+  status.step = count_in(fields, "step");
+  status.steps = count_in(fields, "steps");
+  status.samples_per_second = number_in(fields, "samples_per_second");
+  status.test_accuracy = number_in(fields, "test_accuracy");
+  const std::string metrics = tail_of(folder / "metrics.jsonl");
+  add_progress(status, last_line(metrics, "training"));
+  if (const Json test = last_line(metrics, "test"); test.is_object()) {
+    status.test_accuracy = number_in(test, "accuracy");
+  }
+  status.checkpoints = checkpoints_of(fields, folder);
+  const std::map<std::int64_t, fs::path> checkpoints = checkpoints_in(status.checkpoints);
+  if (!checkpoints.empty()) status.checkpoint_step = checkpoints.rbegin()->first;
+  return status;
+}
+
+std::string state_words(RunState state, const FolderHolder& holder) {
+  switch (state) {
+    case RunState::running:
+      if (holder.kind == FolderHolder::Kind::here) return fmt::format("running: {}", holder.words);
+      if (holder.kind == FolderHolder::Kind::elsewhere) {
+        return fmt::format("running, or killed with its node: {}", holder.words);
+      }
+      return "killed (nobody holds the folder's lock); the same command goes on";
+    case RunState::stopped:
+      return "stopped; the same command goes on";
+    case RunState::failed:
+      return "failed: failure.json says why";
+    case RunState::done:
+    case RunState::diverged:
+      break;
+  }
+  return std::string(name_of(state));
+}
+
+std::string status_text(const TrainingStatus& status) {
+  const std::string state = status.state ? state_words(*status.state, status.holder)
+                            : status.holder.kind == FolderHolder::Kind::nobody
+                                ? "not begun"
+                                : fmt::format("begins: {}", status.holder.words);
+  std::string text = fmt::format("state       {}", state);
+  const auto add = [&](std::string_view name, const std::string& words) {
+    text += fmt::format("\n{:<11} {}", name, words);
+  };
+  if (!status.model.empty()) add("training", fmt::format("{} on {}", status.model, status.data));
+  if (status.step && status.steps) {
+    const double share =
+        static_cast<double>(*status.step) / static_cast<double>(std::max<std::int64_t>(*status.steps, 1));
+    add("step", fmt::format("{} of {} ({:.1f} %)", *status.step, *status.steps, 100 * share));
+  }
+  if (status.samples_per_second) add("speed", fmt::format("{:.0f} samples/s", *status.samples_per_second));
+  if (status.seconds_left) add("time left", duration_words(*status.seconds_left));
+  add("checkpoint", status.checkpoint_step ? fmt::format("step {}", *status.checkpoint_step) : "none");
+  if (status.test_accuracy) add("test", fmt::format("{:.2f} %", 100 * *status.test_accuracy));
+  return text;
+}
+
+}  // namespace lockstep

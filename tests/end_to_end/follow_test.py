@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""evaluate --follow scores each checkpoint of a training as it appears: follow_test.py BIN PAGE
+
+Its accuracy for a checkpoint is the one that the training itself has measured there. Started anew it adds nothing. The
+fields of its list are those of PAGE.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from written_fields_test import tables
+
+
+def follow(programs, run, data, ranks=1):
+    command = [f"{programs}/evaluate", "--follow", str(run), "--data", str(data), "--device", "cpu", "--threads", "1"]
+    mpirun = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
+    return subprocess.Popen(mpirun + command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def main(programs, page):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        data, run = folder / "data", folder / "run with spaces"
+        subprocess.run([f"{programs}/make_shards", "synthetic", "--samples", "400", "--output", data], check=True,
+                       stdout=subprocess.DEVNULL)
+        follower = follow(programs, run, data)
+        subprocess.run([f"{programs}/train_cifar", "--data", data, "--output", run, "--model", "lenet", "--epochs", "4",
+                        "--global-batch", "20", "--device", "cpu", "--threads", "1", "--keep-latest", "9"], check=True,
+                       stdout=subprocess.DEVNULL)
+        words, _ = follower.communicate(timeout=100)
+        assert follower.returncode == 0, words
+        assert "the training has ended (done); all its checkpoints are in the list" in words, words
+
+        file = folder / "run with spaces.evaluations.test.jsonl"
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        tests = {line["step"]: line for line in map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+                 if line["kind"] == "test"}
+        scored = {line["step"]: line for line in lines}
+        assert len(scored) == len(lines) == 5 and set(tests) <= set(scored), (sorted(scored), sorted(tests))
+        for step, test in tests.items():
+            for field in ("accuracy", "loss", "top5", "samples"):
+                assert scored[step][field] == test[field], (step, field, scored[step], test)
+        named = tables(pathlib.Path(page))["FOLDER.evaluations.SPLIT.jsonl"]
+        assert set(lines[0]) == named, (sorted(lines[0]), sorted(named))
+
+        before = file.read_text()
+        again = follow(programs, run, data, ranks=2)
+        words, _ = again.communicate(timeout=100)
+        assert again.returncode == 0 and file.read_text() == before, words
+        file.write_text(before.splitlines()[0] + "\n")
+        again = follow(programs, run, data, ranks=2)
+        words, _ = again.communicate(timeout=100)
+        found = {line["step"]: line["accuracy"] for line in map(json.loads, file.read_text().splitlines())}
+        assert again.returncode == 0, words
+        assert found == {step: line["accuracy"] for step, line in scored.items()}, words
+
+        neither = subprocess.run([f"{programs}/evaluate", "--data", data], capture_output=True, text=True, check=False)
+        assert neither.returncode == 2, neither
+        assert "nothing to test: neither --model-file nor --follow is stated. See --help." in neither.stderr, neither
+    print("each checkpoint was scored once, as the training had scored it")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

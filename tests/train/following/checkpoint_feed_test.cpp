@@ -1,0 +1,97 @@
+#include "train/following/checkpoint_feed.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "base/io/file.hpp"
+#include "files/folder/folder_lock.hpp"
+#include "support/temporary_folder.hpp"
+#include "train/following/evaluation_list.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using Kind = CheckpointFeed::Look::Kind;
+using testing::HasSubstr;
+
+class CheckpointFeedTest : public testing::Test {
+ protected:
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((folder.path() / name).parent_path());
+    write_file_atomically(folder.path() / name, text);
+  }
+  void say(const std::string& state) const { write("summary.json", "{\"state\": \"" + state + "\"}"); }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(CheckpointFeedTest, each_is_given_once_oldest_first_and_the_end_comes_last) {
+  CheckpointFeed feed(folder.path());
+  EXPECT_EQ(feed.look().kind, Kind::nothing_yet) << "the training has not begun";
+  auto lock = std::make_unique<FolderLock>(folder.path(), "--output");
+  say("running");
+  write("checkpoints/step-000000000002.h5", "two");
+  write("checkpoints/step-000000000001.h5", "one");
+  EXPECT_EQ(feed.look().image, "one");
+  EXPECT_EQ(feed.look().image, "two");
+  EXPECT_EQ(feed.look().kind, Kind::nothing_yet);
+  write("checkpoints/step-000000000002.h5", "another");
+  EXPECT_EQ(feed.look().image, "another") << "a new training writes other files under the same names";
+  say("done");
+  EXPECT_EQ(feed.look().kind, Kind::nothing_yet) << "who holds the folder may yet write";
+  write("checkpoints/step-000000000003.h5", "three");
+  lock.reset();
+  EXPECT_EQ(feed.look().image, "three");
+  const CheckpointFeed::Look end = feed.look();
+  EXPECT_EQ(end.kind, Kind::training_over);
+  EXPECT_EQ(end.words, "done");
+}
+
+TEST_F(CheckpointFeedTest, a_killed_training_is_over) {
+  say("running");
+  const CheckpointFeed::Look end = CheckpointFeed(folder.path()).look();
+  EXPECT_EQ(end.kind, Kind::training_over);
+  EXPECT_THAT(end.words, HasSubstr("killed"));
+}
+
+TEST_F(CheckpointFeedTest, a_holder_elsewhere_lives_as_long_as_its_lock_changes) {
+  LockHolder holder = this_lock_holder();
+  holder.host = "another-node";
+  const std::string line = lock_holder_text(holder);
+  say("running");
+  CheckpointFeed feed(folder.path(), std::chrono::milliseconds(200));
+  for (int beat = 0; beat < 5; ++beat) {
+    write("lock", line + "\n" + std::to_string(beat) + "\n");
+    EXPECT_EQ(feed.look().kind, Kind::nothing_yet);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(feed.look().kind, Kind::training_over);
+}
+
+TEST_F(CheckpointFeedTest, the_list_remembers_weights_and_takes_no_line_of_others) {
+  const fs::path file = EvaluationList::file_of(folder.path() / "r20/", "test");
+  EXPECT_EQ(file, folder.path() / "r20.evaluations.test.jsonl");
+  write("r20.evaluations.test.jsonl",
+        "nonsense\n{\"step\":1}\n{\"step\":1,\"weights_hash\":\"a\",\"more\":2}\n[1]\n{\"st");
+  Evaluation evaluation;
+  evaluation.classes = 1;
+  evaluation.samples = 4;
+  evaluation.confusion = {4};
+  {
+    EvaluationList list(file);
+    EXPECT_TRUE(list.has(1, "a"));
+    EXPECT_FALSE(list.has(2, "a"));
+    list.add(2, 1, "b", evaluation);
+  }
+  EvaluationList again(file);
+  EXPECT_TRUE(again.has(1, "a"));
+  EXPECT_TRUE(again.has(2, "b"));
+  EXPECT_THAT(read_file(file, 1 << 12), HasSubstr("\n{\"accuracy\":1.0,\"epoch\":1,\"loss\":0.0,"));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,108 @@
+#include "train/following/training_status.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/io/file.hpp"
+#include "files/folder/folder_lock.hpp"
+#include "support/mutation.hpp"
+#include "support/special_files.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr const char* summary = R"({
+ "state": "running" ,
+ "model": "lenet", "data": "digits", "step": 100, "steps": 400, "samples_per_second": 50.0, "test_accuracy": 0.5
+})";
+constexpr const char* report =
+    R"({"kind":"training","step":200,"steps":400,"samples":6400,"samples_per_second":64.0,"seconds":100})"
+    "\n";
+
+class TrainingStatusTest : public testing::Test {
+ protected:
+  void write(const char* name, const std::string& text) const {
+    fs::create_directories((folder.path() / name).parent_path());
+    write_file_atomically(folder.path() / name, text);
+  }
+  std::string text() const { return status_text(training_status(folder.path())); }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(TrainingStatusTest, a_running_training_says_how_far_it_is) {
+  write("summary.json", summary);
+  write("metrics.jsonl", std::string(report) + R"({"kind":"test","step":200,"accuracy":0.75})" + "\n");
+  write("checkpoints/step-000000000150.h5", "x");
+  write("checkpoints/step-000000000050.h5", "x");
+  write("checkpoints/step-000000000999.h5.copy", "x");
+  EXPECT_EQ(text(),
+            "state       killed (nobody holds the folder's lock); the same command goes on\n"
+            "training    lenet on digits\n"
+            "step        200 of 400 (50.0 %)\n"
+            "speed       64 samples/s\n"
+            "checkpoint  step 150\n"
+            "test        75.00 %");
+  const FolderLock lock(folder.path(), "--output");
+  EXPECT_THAT(text(), StartsWith("state       running: one on "));
+  EXPECT_THAT(text(), HasSubstr("speed       64 samples/s\ntime left   1:40\ncheckpoint  step 150\n"));
+}
+
+TEST_F(TrainingStatusTest, a_folder_without_a_training_is_not_begun) {
+  EXPECT_EQ(text(), "state       not begun\ncheckpoint  none");
+  const FolderLock lock(folder.path(), "--output");
+  EXPECT_THAT(text(), StartsWith("state       begins: one on "));
+}
+
+TEST_F(TrainingStatusTest, a_line_that_is_half_written_is_passed_over) {
+  write("summary.json", summary);
+  write("metrics.jsonl", std::string(report) + R"({"kind":"training","step":300,"steps":400,"samples":96)");
+  EXPECT_EQ(training_status(folder.path()).step, 200);
+  write("metrics.jsonl", std::string(report) + "nonsense\n" + std::string(1 << 17, 'x'));
+  EXPECT_EQ(training_status(folder.path()).step, 100) << "the report lies before the end that is read";
+}
+
+TEST_F(TrainingStatusTest, a_training_that_has_ended_has_no_time_left) {
+  write("summary.json", R"({"state": "done", "step": 400, "steps": 400})");
+  write("metrics.jsonl", report);
+  EXPECT_EQ(text(), "state       done\nstep        400 of 400 (100.0 %)\ncheckpoint  none");
+}
+
+TEST_F(TrainingStatusTest, checkpoints_may_lie_elsewhere) {
+  const TemporaryFolder other;
+  write_file_atomically(other.path() / "step-000000000007.h5", std::string_view("x"));
+  write("summary.json", R"({"state": "done", "run": {"checkpoints": ")" + other.path().string() + "\"}}");
+  EXPECT_EQ(training_status(folder.path()).checkpoint_step, 7);
+}
+
+TEST_F(TrainingStatusTest, names_in_a_file_do_not_steer_the_terminal) {
+  write("summary.json", R"({"state": "done", "model": "a\u001b[2Jb\nc", "data": "\u202ed"})");
+  EXPECT_THAT(text(), HasSubstr("training    a\\x1b[2Jb\\x0ac on \\u202ed\n"));
+}
+
+TEST_F(TrainingStatusTest, what_cannot_be_read_is_not_known) {
+  for (const char* name : {"summary.json", "metrics.jsonl", "lock", "checkpoints"}) {
+    for (const SpecialFile kind : all_special_files) {
+      const WithinSeconds limit(20);
+      const SpecialFileAt there(kind, folder.path() / name);
+      EXPECT_THAT(text(), StartsWith("state       ")) << name << " is a " << there.name();
+    }
+  }
+}
+
+TEST_F(TrainingStatusTest, damaged_files_are_told_of_as_far_as_they_go) {
+  const WithinSeconds limit(100);
+  for (std::uint64_t round = 0; round < mutation_rounds(100); ++round) {
+    write("summary.json", mutated(summary, round));
+    write("metrics.jsonl", mutated(std::string(report) + report, round));
+    EXPECT_THAT(text(), StartsWith("state       "));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
