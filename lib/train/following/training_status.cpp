@@ -112,11 +112,12 @@ FolderHolder holder_of(const fs::path& folder) try {
   return {};
 }
 
-TrainingStatus training_status(const fs::path& folder) {
+TrainingStatus training_status(const fs::path& folder, const std::function<FolderHolder(const fs::path&)>& look) {
   TrainingStatus status;
   // In this order: a training that ends writes the summary before it gives the lock back.
-  status.holder = holder_of(folder);
+  status.holder = look(folder);
   const Json summary = read_summary(folder / "summary.json");
+  if (status.holder.kind == FolderHolder::Kind::nobody) status.holder = look(folder);
   const Json fields = summary.is_object() ? summary : Json::object();
   status.state = run_state_of(text_in(fields, "state"));
   status.model = text_in(fields, "model");

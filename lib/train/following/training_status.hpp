@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -38,8 +39,10 @@ struct TrainingStatus {
   std::optional<std::int64_t> checkpoint_step;  // the newest one's
 };
 
-// Never throws for what is in the files: what cannot be read is not known.
-TrainingStatus training_status(const std::filesystem::path& folder);
+// Never throws for what is in the files: what cannot be read is not known. `look` tells who holds the folder: before
+// the summary is read, and again after it where nobody did, for a training may have begun in between.
+TrainingStatus training_status(const std::filesystem::path& folder,
+                               const std::function<FolderHolder(const std::filesystem::path&)>& look = holder_of);
 
 // "running: job 17 on n2 (process 4711)", "stopped; the same command goes on", ...
 std::string state_words(RunState state, const FolderHolder& holder);

@@ -53,6 +53,22 @@ TEST_F(TrainingStatusTest, a_running_training_says_how_far_it_is) {
   EXPECT_THAT(text(), HasSubstr("speed       64 samples/s\ntime left   1:40\ncheckpoint  step 150\n"));
 }
 
+// Whoever looked at the lock just before a training took it, and at its summary after that, called it killed.
+TEST_F(TrainingStatusTest, a_training_that_begins_at_this_moment_is_not_killed) {
+  std::optional<FolderLock> lock;
+  const auto look = [&](const fs::path& path) {
+    const FolderHolder holder = holder_of(path);
+    if (!lock) {
+      lock.emplace(path, "--output");
+      write("summary.json", summary);
+    }
+    return holder;
+  };
+  const TrainingStatus status = training_status(folder.path(), look);
+  EXPECT_EQ(status.state, RunState::running);
+  EXPECT_EQ(status.holder.kind, FolderHolder::Kind::here);
+}
+
 TEST_F(TrainingStatusTest, a_folder_without_a_training_is_not_begun) {
   EXPECT_EQ(text(), "state       not begun\ncheckpoint  none");
   const FolderLock lock(folder.path(), "--output");
