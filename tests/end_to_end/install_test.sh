@@ -25,4 +25,6 @@ done
 grep -qxF "built='$prefix/bin'" "$scripts/job.sh" || fail "the job scripts do not name $prefix/bin"
 [ -x "$scripts/stop_job" ] && [ -x "$scripts/site_sbatch" ] || fail "the commands cannot be executed"
 [ -r "$scripts/attempts.md" ] || fail "a user of the prefix has no page about attempts"
+"$prefix/bin/submit_job" "$scripts/examples/cifar10-single-mul-DDP-gloo.yaml" --dry-run | grep -qxF "library='$scripts'" ||
+  fail "the installed submit_job does not find the job scripts of its prefix"
 echo "passed: $(find "$prefix" -type f | wc -l) files installed"

@@ -87,7 +87,7 @@ constexpr std::array extras_table = std::to_array<JobField>({
     {"lockstep"},
 });
 
-constexpr std::array lockstep_table = std::to_array<JobField>({{"world"}});
+constexpr std::array lockstep_table = std::to_array<JobField>({{"world"}, {"output"}});
 constexpr std::array plugin_table = std::to_array<JobField>({{"plugin"}, {"parameters"}});
 constexpr std::array callback_table = std::to_array<JobField>({{"event"}, {"commands"}});
 

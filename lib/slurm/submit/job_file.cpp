@@ -123,6 +123,7 @@ class JobFileReader {
       if (!is_job_name(job_.virtual_cluster)) {
         reader_.refuse(cluster->line, "virtualCluster is no name of a partition (letters, digits, '_' and '-')");
       }
+      if (job_.virtual_cluster == "default") job_.virtual_cluster.clear();
     }
     if (const YamlValue* const deployment = JobReader::find(*defaults, "deployment")) find_deployment(*deployment);
   }
@@ -181,14 +182,15 @@ class JobFileReader {
                        "gangAllocation is not true (Slurm starts all instances of a job together, or none)");
       }
     }
-    if (const YamlValue* const own = JobReader::find(*extras, "lockstep")) read_world(*own);
+    if (const YamlValue* const own = JobReader::find(*extras, "lockstep")) read_own(*own);
     const YamlValue* const plugins = JobReader::find(*extras, "com.microsoft.pai.runtimeplugin");
     if (plugins == nullptr) return;
     for (const YamlValue& one : reader_.list(*plugins, "com.microsoft.pai.runtimeplugin")) read_plugin(one);
   }
 
-  void read_world(const YamlValue& own) {
+  void read_own(const YamlValue& own) {
     reader_.check_fields(own, job_fields::lockstep(), "extras.lockstep");
+    if (const YamlValue* const output = JobReader::find(own, "output")) job_.output = reader_.text(*output, "output");
     const YamlValue* const world = JobReader::find(own, "world");
     if (world == nullptr) return;
     const YamlValue& roles = needed("taskRoles");

@@ -15,7 +15,8 @@ namespace lockstep {
 struct JobFile {
   std::string name;
   std::int64_t job_retry_count = 0;
-  std::string virtual_cluster;  // a partition; empty: Slurm's own choice
+  std::string virtual_cluster;  // a partition; empty (also for the platform's `default`): Slurm's own choice
+  std::string output;           // the output folder of the job's training, as a job's retries need it; empty: not told
   std::vector<Role> roles;  // checked; the command of each is bash with a script: pre-commands, commands, post-commands
   // By the name of the variable that the commands find them in.
   std::map<std::string, std::string> parameters;

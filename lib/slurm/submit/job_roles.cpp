@@ -112,7 +112,8 @@ class RoleReader {
                                             "their own",
                                             words(), most_bytes_of_commands));
     }
-    role_.command = {"bash", "-c", script_, role_.name};
+    // Signals that ask for a stop go to all processes: the shell waits for the program that answers them.
+    role_.command = {"bash", "-c", "trap : USR1 TERM\n" + script_, role_.name};
   }
 
   void add_all(JobCommands& commands, const YamlValue& list) const {

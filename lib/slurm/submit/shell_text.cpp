@@ -1,6 +1,10 @@
 #include "slurm/submit/shell_text.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "base/text/printable.hpp"
 
 namespace lockstep {
 namespace {
@@ -15,11 +19,16 @@ bool is_name_letter(char letter) { return is_one_of(letter, letters_and_undersco
 }  // namespace
 
 std::string shell_word(std::string_view text) {
-  std::string word = "'";
+  const bool is_printable = printable_lines(text) == text;
+  std::string word = is_printable ? "'" : "$'";
   for (const char letter : text) {
-    if (letter == '\'') {
-      word += R"('\'')";
+    const auto code = static_cast<unsigned char>(letter);
+    if (is_printable) {
+      word += letter == '\'' ? R"('\'')" : std::string(1, letter);
+    } else if (code < 0x20 || code >= 0x7f) {
+      word += fmt::format("\\x{:02x}", code);
     } else {
+      if (letter == '\'' || letter == '\\') word += '\\';
       word += letter;
     }
   }

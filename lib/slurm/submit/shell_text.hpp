@@ -8,7 +8,8 @@
 
 namespace lockstep {
 
-// `text`, without NUL, as one word that bash reads as exactly that: in single quotes.
+// `text`, without NUL, as one word that bash reads as exactly that, and that a terminal shows as it is: in single
+// quotes, or as $'...' where it holds what would steer a terminal.
 std::string shell_word(std::string_view text);
 
 // Whether it is letters, digits, '_', '.', '/', ':', '@', '+' and '-', and at least one of them.

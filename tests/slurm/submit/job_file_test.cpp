@@ -97,7 +97,7 @@ extras:
         callbacks:
           - {event: taskStarts, commands: [first]}
           - {event: taskSucceeds, commands: [last]}
-  lockstep: {world: [worker]}
+  lockstep: {world: [worker], output: runs/a b}
 )";
 
 TEST(JobFileTest, takes_every_field) {
@@ -105,6 +105,7 @@ TEST(JobFileTest, takes_every_field) {
   EXPECT_EQ(job.name, "whole");
   EXPECT_EQ(job.job_retry_count, 3);
   EXPECT_EQ(job.virtual_cluster, "gpus");
+  EXPECT_EQ(job.output, "runs/a b");
   EXPECT_THAT(job.parameters,
               ElementsAre(Pair("LOCKSTEP_PARAMETER_epochs", "2"), Pair("LOCKSTEP_PARAMETER_note", "it's $(not) run")));
   EXPECT_THAT(job.secrets, ElementsAre(Pair("LOCKSTEP_SECRET_token", "s3cr't")));
@@ -115,7 +116,7 @@ TEST(JobFileTest, takes_every_field) {
   EXPECT_THAT(ps.ports, ElementsAre(Pair("rpc", 1), Pair("web", 2)));
   EXPECT_EQ(ps.min_succeeded_instances, never);
   EXPECT_EQ(ps.world, "");
-  EXPECT_THAT(ps.command, ElementsAre("bash", "-c", "first\nserve\nlast\n", "ps"));
+  EXPECT_THAT(ps.command, ElementsAre("bash", "-c", "trap : USR1 TERM\nfirst\nserve\nlast\n", "ps"));
   const Role& role = job.roles[1];
   EXPECT_EQ(role.instances, 4);
   EXPECT_EQ(role.cpus, 2);
@@ -124,7 +125,7 @@ TEST(JobFileTest, takes_every_field) {
   EXPECT_EQ(role.min_failed_instances, 2);
   EXPECT_EQ(role.min_succeeded_instances, 4) << "0 is not set, and then all";
   EXPECT_EQ(role.world, "world");
-  EXPECT_EQ(role.command.at(2), "export LOCKSTEP_data_uri_0='https://host/a b.tar'\n" +
+  EXPECT_EQ(role.command.at(2), "trap : USR1 TERM\nexport LOCKSTEP_data_uri_0='https://host/a b.tar'\n" +
                                     std::string("first\nfetch\ntrain --epochs '2' --data \"${LOCKSTEP_data_uri_0}\"\n"
                                                 "tell \"${LOCKSTEP_SECRET_token}\" '84820935'\n\nstore\nlast\n"))
       << "the value of a secret stands nowhere";

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/text/printable.hpp"
 #include "support/program.hpp"
 
 namespace lockstep {
@@ -33,9 +34,10 @@ std::string word_after(std::string_view script, std::string_view word) {
 
 TEST(ShellTextTest, a_word_is_read_back_as_it_was) {
   for (const std::string text : {"plain", "two words", "it's", "''", "\"", "$(touch x)", "`x`", "a;b", "new\nline",
-                                 "\\", "*", "~", "!x", "", "\xc3\xa4"}) {
+                                 "\\", "*", "~", "!x", "", "\xc3\xa4", "\x1b[2J'\\\n1", "\xe2\x80\xae", "\x7f\r"}) {
     const ProgramResult result = run_program({"bash", "-c", "printf %s " + shell_word(text)});
     EXPECT_EQ(result.output, text);
+    EXPECT_EQ(printable_lines(shell_word(text)), shell_word(text)) << "or --dry-run would show another script";
   }
 }
 

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Parameters of a job file are themselves, whatever they hold: quoting_test.py BUILD
+
+1,000 generated values in all kinds of quotes go through submit_job --dry-run, and its script runs with a pretended Slurm.
+Secrets stand in neither script nor words, and their file is its owner's and gone in the end.
+"""
+import json
+import os
+import pathlib
+import random
+import stat
+import subprocess
+import sys
+import tempfile
+
+CASES, CASES_OF_A_JOB = 1000, 50
+PIECES = [" ", "  ", "'", '"', "\\", "\n", "\t", ";", "&", "|", "<", ">", "(", ")", "{a,b}", "[a]", "*", "?", "~", "!!", "#", "%",
+          "$", "$$", "$HOME", "${IFS}", "$(touch PWNED)", "`touch PWNED`", ";touch PWNED;", "'$(touch PWNED)'", "\"; touch PWNED #",
+          "\n#SBATCH --comment=PWNED\n", "-n", "--", "=", "a", "0", "x y", "<% $parameters.v0 %>", "\u00e4", "\u202e", "\x1b[2J",
+          "\r", "\x7f", "\\n", "%s", "'\\''", "EOF\n", "\U0001f600"]
+# A command's text around a value, and what the words then are.
+PLACES = [("<>", "{}"), ("pre<>post", "pre{}post"), ("'<>'", "{}"), ("'a b'<>\"c\"", "a b{}c"), ("\"x <> y\"", "x {} y"),
+          ("\"$EMPTY<>\"", "{}"), ("'it'\\''s <>'", "it's {}"), ("\"\\\"<>\"", "\"{}")]
+PRETENDED = {
+    "srun": '[[ $* == *--mpi=list* ]] && { echo pmix; exit; }\nwhile [[ $1 == -* ]]; do shift; done\nexec "$@"',
+    "squeue": 'case $* in *RestartCnt*) echo 0 ;; *) echo "RUNNING|None|||all" ;; esac',
+    "scontrol": ":", "sinfo": ":", "sacct": ":", "scancel": ":",
+}
+
+
+def value(source):
+    return "".join(source.choice(PIECES) for _ in range(source.randint(0, 6)))
+
+
+def yaml(text):
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\x7f")
+
+
+def job_file(values, places, output, secret):
+    lines = ["protocolVersion: 2", "name: quoting", "type: job", "parameters:"]
+    lines += [f"  v{place}: {yaml(text)}" for place, text in enumerate(values)]
+    lines += ["secrets:", f"  token: {yaml(secret)}", "taskRoles:", "  worker:", "    resourcePerInstance: {cpu: 1}",
+              "    commands:"]
+    for number, (text, _) in enumerate(places):
+        command = "printf '%s\\0' " + text.replace("<>", f"<% $parameters.v{number} %>") + ' >>"$FOUND"'
+        lines.append(f"      - {yaml(command)}")
+    lines.append("      - " + yaml("printf '%s\\0' <% $secrets.token %> >>\"$FOUND\""))
+    lines += ["extras:", f"  lockstep: {{world: [worker], output: {yaml(output)}}}"]
+    return "\n".join(lines) + "\n"
+
+
+def main(build):
+    programs = pathlib.Path(build).resolve() / "bin"
+    source = random.Random(15)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name) / "it's a \"folder\" $(touch PWNED)"
+        (folder / "slurm").mkdir(parents=True)
+        for tool, text in PRETENDED.items():
+            (folder / "slurm" / tool).write_text(f"#!/usr/bin/env bash\n{text}\n")
+            (folder / "slurm" / tool).chmod(0o755)
+        environment = {name: text for name, text in os.environ.items() if not name.startswith(("SLURM", "LOCKSTEP"))}
+        environment |= {"PATH": f"{folder}/slurm:{os.environ['PATH']}", "SLURM_JOB_ID": "1", "FOUND": str(folder / "found")}
+        for job in range(CASES // CASES_OF_A_JOB):
+            values = [value(source) for _ in range(CASES_OF_A_JOB)]
+            places = [source.choice(PLACES) for _ in values]
+            secret = f"hunter2-{job}" + value(source)
+            (folder / "job.yaml").write_text(job_file(values, places, "runs/" + value(source), secret), newline="")
+            shown = subprocess.run([programs / "submit_job", "job.yaml", "--dry-run"], cwd=folder, capture_output=True,
+                                   check=False)
+            assert shown.returncode == 0, (job, shown.stderr)
+            assert b"hunter2" not in shown.stdout + shown.stderr, job
+            header = shown.stdout.split(b"library=")[0]
+            assert b"PWNED" not in header and header.count(b"#SBATCH") == 5, header
+            secrets = folder / "SECRETS"
+            secrets.write_text("export LOCKSTEP_SECRET_token=" + "'" + secret.replace("'", "'\\''") + "'\n", newline="")
+            secrets.chmod(0o600)
+            (folder / "found").write_bytes(b"")
+            with open(folder / "job.out", "wb") as log:
+                ran = subprocess.run(["bash"], input=shown.stdout, cwd=folder, env=environment, stdout=log, stderr=log,
+                                     check=False)
+            words = (folder / "job.out").read_bytes()
+            assert ran.returncode == 0, (job, words.decode(errors="replace"))
+            assert b"hunter2" not in words and not secrets.exists(), words
+            found = (folder / "found").read_bytes().decode().split("\0")[:-1]
+            wanted = [words.replace("{}", text) for text, (_, words) in zip(values, places)] + [secret]
+            for number, (there, want) in enumerate(zip(found, wanted)):
+                assert there == want, (job, number, there, want)
+            assert len(found) == len(wanted), (job, len(found))
+        planted = [path for path in pathlib.Path(name).rglob("*") if path.name == "PWNED"]
+        assert not planted, planted
+        refused_submissions(programs, folder, environment)
+    print(f"{CASES} values were themselves")
+
+
+# What sbatch is given is what --dry-run shows, and secrets are its owner's alone while the job may need them.
+def refused_submissions(programs, folder, environment):
+    (folder / "job.yaml").write_text(job_file(["a b"], [PLACES[0]], "runs/x", "hunter2"), newline="")
+    for code in (0, 1):
+        for old in folder.glob(".quoting.*.secrets"):
+            old.unlink()
+        (folder / "slurm" / "sbatch").write_text(f'#!/usr/bin/env bash\ncat >taken\nprintf "%s\\n" "$@" >words\nexit {code}\n')
+        (folder / "slurm" / "sbatch").chmod(0o755)
+        ran = subprocess.run([programs / "submit_job", "job.yaml"], cwd=folder, env=environment, capture_output=True,
+                             text=True, check=False)
+        kept = list(folder.glob(".quoting.*.secrets"))
+        assert "hunter2" not in ran.stdout + ran.stderr + (folder / "taken").read_text(), ran
+        if code == 0:
+            assert ran.returncode == 0 and len(kept) == 1, (ran, kept)
+            assert stat.S_IMODE(kept[0].stat().st_mode) == 0o600, oct(kept[0].stat().st_mode)
+            shown = subprocess.run([programs / "submit_job", "job.yaml", "--dry-run"], cwd=folder, capture_output=True,
+                                   text=True, check=True).stdout
+            taken = (folder / "taken").read_text().replace(kept[0].name, "SECRETS")
+            assert taken.rstrip("\n") == shown.rstrip("\n"), (taken, shown)
+        else:
+            assert ran.returncode == 2 and not kept, (ran, kept)
+            assert "sbatch refused the job (its words are above). Nothing was submitted." in ran.stderr, ran
+    (folder / "slurm" / "sbatch").write_text("#!/usr/bin/env bash\ntouch submitted\n")
+    (folder / "job.yaml").write_text("protocolVersion: 2\nname: a\ntype: job\nextra: 1\n")
+    ran = subprocess.run([programs / "submit_job", "job.yaml"], cwd=folder, env=environment, capture_output=True, text=True,
+                         check=False)
+    assert ran.returncode == 2 and "'job.yaml', line 4: unknown field 'extra' of a job." in ran.stderr, ran
+    assert not (folder / "submitted").exists()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

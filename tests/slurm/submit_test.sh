@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Job files and hostile names through a real sbatch, on three nodes: submit_test.sh BUILD_FOLDER [few]
+#
+# few: one of the six examples, and ten hostile names. Examples run on CPUs, with smaller data: what asks for a GPU is
+# taken away.
+set -uo pipefail
+build=$(readlink -f "$1")
+few=$([ "${2:-}" = few ] && echo 1 || echo 0)
+# shellcheck source-path=SCRIPTDIR source=support.sh
+source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/support.sh"
+
+"$programs/make_shards" synthetic --samples 800 --output "$work/data" >"$work/make_shards.log" 2>&1 || fail "make_shards"
+
+# submit_file FILE: sets `id`.
+submit_file() {
+  local words
+  words=$(cd "$work" && "$programs/submit_job" "$1" 2>&1) || fail "submit_job refused $1: $words"
+  id=$(sed -n 's/^Submitted batch job //p' <<<"$words")
+  [ -n "$id" ] || fail "submit_job does not say the job's number: $words"
+}
+
+run_example() { # NAME EPOCHS
+  sed -e 's/gpu: 1/gpu: 0/; s/cpu: 4/cpu: 1/; s/memoryMB: 8192/memoryMB: 150/; s/reduce: nccl/reduce: mpi/' \
+    -e "s/precision: fp16/precision: bf16/; s/batch: 256/batch: 4/; s|data: data/.*|data: data|; s/epochs: .*/epochs: $2/" \
+    -e 's/--milestones 100 150/--milestones 1/; s/--model resnet18/--model lenet/' \
+    "$here/../../slurm/examples/$1.yaml" >"$work/$1.yaml"
+  submit_file "$1.yaml"
+  wait_for_end
+  cp "$work/slurm-$id.out" "$work/example.out"
+  expect "JobState=COMPLETED"
+  expect "JobName=$1"
+  [ -s "$work/runs/$1/model.h5" ] || fail "$1 has trained nothing"
+  grep -q '"action":"stop".*"cause":"done"' "$work/submit_job-$id.attempts.jsonl" || fail "$1: its attempt is not written down"
+  echo "$1: done"
+}
+
+run_example cifar10-single-mul-DDP-gloo 1
+python3 - "$work/runs/cifar10-single-mul-DDP-gloo/summary.json" <<'PYTHON' || fail "the instances are not ranks of one world"
+import json, sys
+summary = json.load(open(sys.argv[1]))
+assert summary["ranks"] == 4 and summary["global_batch"] == 400, summary
+PYTHON
+
+# A name is itself wherever it goes: a job's, a path's, an option's, a parameter's.
+# shellcheck disable=SC2016
+hostile=('two words' "it's" '"quoted"' ';touch PWNED;' '$(touch PWNED)' '`touch PWNED`' $'new\nline' '*' '-n --wrap=x' '&& touch PWNED #')
+ids=()
+for number in "${!hostile[@]}"; do
+  name=${hostile[number]}
+  id=$(cd "$work" && sbatch --parsable --job-name="$name" --ntasks=1 --output="$work/hostile-$number.out" \
+    "$scripts/evaluate.sbatch" --model-file "$name" --data "$name") || fail "sbatch refused '$name'"
+  ids+=("$id")
+done
+python3 - "$work/hostile.yaml" "${hostile[@]}" <<'PYTHON'
+import json, sys
+names = sys.argv[2:]
+lines = ["protocolVersion: 2", "name: hostile", "type: job", "parameters:"]
+lines += [f"  v{number}: {json.dumps(name)}" for number, name in enumerate(names)] + ["secrets: {token: hunter2}", "taskRoles:"]
+lines += ["  worker:", "    resourcePerInstance: {cpu: 1, memoryMB: 100}", "    commands:"]
+lines += [f"      - printf '%s\\0' <% $parameters.v{number} %> >>found" for number in range(len(names))]
+lines += ["      - printf '%s\\0' <% $secrets.token %> >>found", "extras: {lockstep: {world: [worker]}}"]
+open(sys.argv[1], "w").write("\n".join(lines) + "\n")
+PYTHON
+submit_file hostile.yaml
+wait_for_end
+cp "$work/slurm-$id.out" "$work/hostile.out"
+expect "JobState=COMPLETED"
+printf '%s\0' "${hostile[@]}" hunter2 >"$work/wanted"
+cmp "$work/wanted" "$work/found" || fail "a parameter is not itself"
+[ -z "$(find "$work" -name '.hostile.*.secrets')" ] || fail "the secrets are still there"
+! grep -q hunter2 "$work/slurm-$id.out" || fail "the log has a secret"
+! scontrol write batch_script "$id" - | grep -q hunter2 || fail "Slurm keeps a secret"
+for number in "${!hostile[@]}"; do
+  id=${ids[number]}
+  wait_for_end
+  expect "ExitCode=2:0"
+  python3 - "$work/evaluate-$id.0.json" "${hostile[number]}" <<'PYTHON' || fail "the verdict does not name '${hostile[number]}'"
+import json, sys
+sentence = json.load(open(sys.argv[1]))["sentence"]
+assert f"'{sys.argv[2]}'" in sentence, sentence
+PYTHON
+done
+[ -z "$(find "$work" -name PWNED)" ] || fail "a name was run"
+
+if ((!few)); then
+  for example in cifar10-single-node-gpus-cpu-DP cifar10-single-mul-DDP-nccl cifar10-single-mul-DDP-gloo-Apex-mixed \
+    cifar10-single-mul-DDP-nccl-Apex-mixed imagenet-single-mul-DDP-gloo; do
+    run_example "$example" 2
+  done
+fi
+echo "passed"
