@@ -31,6 +31,11 @@ run_example() { # NAME EPOCHS
   expect "JobName=$1"
   [ -s "$work/runs/$1/model.h5" ] || fail "$1 has trained nothing"
   grep -q '"action":"stop".*"cause":"done"' "$work/submit_job-$id.attempts.jsonl" || fail "$1: its attempt is not written down"
+  (cd "$work" && "$programs/job_status" "$id" --follow) >"$work/status.log" 2>&1 || fail "job_status: $(<"$work/status.log")"
+  for words in "job         $id $1: COMPLETED" "attempt     0, retries: 0 counted, 0 not; on n" \
+    "ended       attempt 0, done: " "state       done" "checkpoint  step "; do
+    grep -qF "$words" "$work/status.log" || fail "job_status does not say '$words': $(<"$work/status.log")"
+  done
   echo "$1: done"
 }
 
