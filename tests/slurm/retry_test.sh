@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What becomes of a training that something ends early, on a real cluster: retry_test.sh BUILD_FOLDER SCENARIO...
 # Each scenario is a function below. A training that is repeated comes to the weights of one that nobody disturbed.
+# causes_test.sh pretends what a cluster cannot be made to do.
 set -uo pipefail
 build=$(readlink -f "$1")
 shift
@@ -61,12 +62,13 @@ next_step_after() {
 
 # A rank is killed, nobody says why: the job is put back once more, and counted. At the end of the count it stops.
 killed_rank() {
-  train killed_rank 15
+  local since
+  train killed_rank 10
   wait_for_checkpoint_after 20
-  local since=$EPOCHREALTIME
+  since=$EPOCHREALTIME
   cluster in n2 pkill -KILL --newest train_cifar || fail "no train_cifar to kill on n2"
   next_step_after killed_rank "$since"
-  finished 15
+  finished 10
   expect_attempt 0 killed requeue
   expect_attempt 1 "done" stop
   [ "$(field 1 counted_retries)" = 1 ] || fail "a killed rank is not counted"
@@ -90,8 +92,124 @@ scancelled() {
   scancel "$id"
   wait_for_end
   expect "JobState=CANCELLED"
-  expect_attempt 0 cancelled stop
   expect "Restarts=0"
+  expect_attempt 0 cancelled stop
+}
+
+# stop_job ends a job for good, with a checkpoint of the step it had come to.
+stopped_for_good() {
+  train stopped_for_good 100000
+  wait_for_checkpoint_after 0
+  "$scripts/stop_job" "$id" || fail "stop_job"
+  wait_for_end
+  expect "ExitCode=75:0"
+  expect "Restarts=0"
+  expect_attempt 0 stopped_for_good stop
+  local step
+  step=$(field 0 checkpoint_step)
+  grep -q "stopped.*step $step\b" "$work/stopped_for_good.out" || fail "no checkpoint of the step it stopped at ($step)"
+  "$scripts/stop_job" 999999 'no job; reboot' 2>"$work/stop_job.log" && fail "stop_job takes anything for a job"
+  grep -q "'no job; reboot' is no number of a job" "$work/stop_job.log" || fail "stop_job does not say what it refuses"
+  # One that waits is cancelled.
+  submit waiting --nodes=3 --begin=now+1hour "$scripts/train_cifar.sbatch" "${options[@]}"
+  "$scripts/stop_job" "$id" 2>"$work/stop_job.log" || fail "stop_job of one that waits"
+  wait_for_end
+  expect "JobState=CANCELLED"
+}
+
+# Only the script is told to stop: the ranks write a checkpoint, and the job goes on.
+told_to_stop() {
+  train told_to_stop 10
+  wait_for_checkpoint_after 20
+  scancel --batch --signal=USR1 "$id"
+  finished 10
+  expect_attempt 0 stopped_early requeue
+  [ "$(field 1 counted_retries)" = 0 ] || fail "a stop in good order is counted"
+}
+
+# Put back by hand: Slurm ends the attempt, the ranks write a checkpoint on SIGTERM.
+requeued() {
+  train requeued 10
+  wait_for_checkpoint_after 20
+  scontrol requeue "$id"
+  finished 10
+  expect_attempt 0 requeued requeue
+  expect "Restarts=1"
+}
+
+urgent_job() { (cd "$work" && sbatch --parsable --partition=urgent --nodes=3 --exclusive --output=/dev/null --wrap 'sleep 2'); }
+preempt() { # ATTEMPT: wait until it has got on, and take its nodes away
+  local began='---- attempt '$1
+  wait_for 90 grep -q "^$began of job" "$work/$2.out" || fail "attempt $1 of $2 does not begin"
+  wait_for_checkpoint_after "$(($(field "$1" checkpoint_step | sed 's/None/-1/') + 15))"
+  urgent_job >/dev/null || fail "no urgent job"
+}
+# Another job needs the nodes. Within the grace the training stops with a checkpoint, and its script puts it back.
+preempted() {
+  train preempted 10
+  preempt 0 preempted
+  finished 10
+  expect_attempt 0 stopped_early requeue
+  [ "$(field 1 counted_retries)" = 0 ] || fail "a preemption is counted"
+}
+preempted_five_times() {
+  local attempt
+  train preempted_five_times 40
+  for attempt in 0 1 2 3 4; do preempt "$attempt" preempted_five_times; done
+  finished 40
+  expect "Restarts=5"
+  [ "$(field 5 transient_retries)" = 5 ] || fail "not five retries: $(cat "$attempts")"
+}
+
+# Slurm's time limit comes near: the training stops by itself, and goes on with a limit of its own.
+time_limit() {
+  train time_limit 120 --time=1
+  finished 120
+  expect_attempt 0 stopped_early requeue
+}
+
+# A node loses power, and its ranks with it, until Slurm has noticed.
+node_fails() {
+  train node_fails 10
+  wait_for_checkpoint_after 20
+  cluster kill n3
+  wait_for 60 is_down n3 || fail "Slurm does not notice that n3 is dead"
+  cluster start n3
+  finished 10
+  echo "  attempt 0: $(field 0 cause), $(field 0 sentence)"
+}
+is_down() { sinfo -h -N -n "$1" -o %E | grep -q 'Not responding'; }
+# The same to the node that runs the script: nobody ends the attempt, so the next one does on paper.
+first_node_fails() {
+  train first_node_fails 10
+  wait_for_checkpoint_after 20
+  cluster kill n1
+  wait_for 60 is_down n1 || fail "Slurm does not notice that n1 is dead"
+  cluster start n1
+  finished 10
+  expect_attempt 0 lost requeue
+}
+# A node dies and is back before Slurm notices: the ranks that are left do.
+node_is_back_at_once() {
+  train node_is_back_at_once 10
+  wait_for_checkpoint_after 20
+  cluster kill n3
+  cluster start n3
+  finished 10
+  echo "  attempt 0: $(field 0 cause), $(field 0 sentence)"
+}
+
+# slurmctld is away while a rank dies, and comes back: the script waits for it.
+controller_is_away() {
+  train controller_is_away 10
+  wait_for_checkpoint_after 20
+  sleep 6  # it writes its state down every five seconds
+  cluster kill-controller
+  cluster in n2 pkill -KILL --newest train_cifar || fail "no train_cifar to kill on n2"
+  wait_for 60 grep -q '^action requeue' "$work/controller_is_away.out" || fail "no decision while slurmctld is away"
+  cluster start-controller
+  finished 10
+  expect_attempt 0 killed requeue
 }
 
 for scenario in "$@"; do

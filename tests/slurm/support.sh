@@ -6,7 +6,7 @@ programs=$build/bin
 scripts=$build/slurm
 
 skip() { echo "skipped: $*"; exit 77; }
-fail() { echo "failed: $*"; tail -n 40 "$work"/*.out 2>/dev/null; exit 1; }
+fail() { tail -n 30 "$work"/*.out 2>/dev/null; echo "failed: $*"; exit 1; }
 for needed in munged slurmctld slurmd sbatch ip unshare; do
   command -v "$needed" >/dev/null || skip "no $needed here (Slurm, munge and iproute2 start the cluster)"
 done
@@ -33,11 +33,11 @@ submit() {
 }
 # wait_for SECONDS COMMAND...: until it succeeds, and so early that the cluster is down before CTest kills this.
 wait_for() {
-  local end=$((SECONDS + $1 < time_limit ? SECONDS + $1 : time_limit)); shift
+  local end=$((SECONDS + $1 < time_limit_of_test ? SECONDS + $1 : time_limit_of_test)); shift
   until "$@"; do ((SECONDS < end)) || return 1; sleep 0.1; done
 }
-time_limit=270
-ended() { job=$(scontrol show job "$id") && ! grep -qE 'JobState=(PENDING|RUNNING|COMPLETING|CONFIGURING|REQUEUED)' <<<"$job"; }
+time_limit_of_test=${TIME_LIMIT_OF_TEST:-270}
+ended() { job=$(scontrol show job "$id") && ! grep -qE 'JobState=(PENDING|RUNNING|SIGNALING|COMPLETING|CONFIGURING|REQUEUED)' <<<"$job"; }
 # Sets `job` to what Slurm knows of it.
 wait_for_end() { wait_for 150 ended || { scancel "$id"; fail "job $id did not end: $job"; }; }
 # expect WORDS: what Slurm knows of the job contains them.

@@ -56,6 +56,9 @@ constexpr std::array<Sign, 8> signs_of_failure{
      {"Requested nodes are busy", Cause::resource_conflict},
      {"Requested partition configuration not available now", Cause::resource_conflict}}};
 
+// As squeue calls a job that nobody has ended. SIGNALING: while a signal is on its way to it.
+constexpr std::array<std::string_view, 5> states_that_run{"RUNNING", "SIGNALING", "RESIZING", "SUSPENDED", "STOPPED"};
+
 std::optional<Cause> cause_in_accounting(const std::string& accounting) {
   const std::string job = accounting.substr(0, accounting.find('\n'));
   if (accounting.find("|NODE_FAIL") != std::string::npos) return Cause::node_failure;
@@ -65,7 +68,7 @@ std::optional<Cause> cause_in_accounting(const std::string& accounting) {
 // What Slurm, or a person by its commands, did to the job while the attempt ran.
 std::optional<Cause> cause_in_slurm(const AttemptFacts& facts) {
   if (const std::optional<Cause> cause = cause_in_accounting(facts.accounting)) return cause;
-  if (facts.job_state == "RUNNING" || facts.job_state == "SUSPENDED") return std::nullopt;
+  if (std::ranges::find(states_that_run, facts.job_state) != states_that_run.end()) return std::nullopt;
   if (facts.state_reason == "TimeLimit" || facts.job_state == "TIMEOUT") return Cause::time_limit;
   if (facts.job_state == "NODE_FAIL") return Cause::node_failure;
   const std::optional<Cause> told = first_sign(signs_of_slurm, facts.log_tail);

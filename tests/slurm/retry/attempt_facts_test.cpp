@@ -113,7 +113,7 @@ const std::vector<Case>& cases() {
       {"SIGILL", with_verdict(1, SIGILL), Cause::illegal_instruction, permanent},
       {"SIGBUS", with_verdict(1, SIGBUS), Cause::bus_error, permanent},
       {"SIGFPE", with_code(136), Cause::arithmetic_error, permanent},
-      {"SIGPIPE", with_code(141), Cause::broken_pipe, permanent},
+      {"SIGPIPE", with_code(141), Cause::broken_pipe, unknown},
       {"127", with_code(127), Cause::no_program, permanent},
       {"126", with_code(126), Cause::no_program, permanent},
       {"a port in use", logged("bind: Address already in use"), Cause::resource_conflict, conflict},
@@ -151,6 +151,12 @@ TEST(AttemptFactsTest, the_verdict_counts_more_than_the_launchers_code) {
   AttemptFacts facts = with_verdict(2);
   facts.launcher_code = 0;
   EXPECT_EQ(find_cause(facts, {}).cause, Cause::usage);
+}
+
+TEST(AttemptFactsTest, a_job_that_a_signal_is_on_its_way_to_still_runs) {
+  for (const char* state : {"RUNNING", "SIGNALING", "RESIZING", "SUSPENDED", "STOPPED"}) {
+    EXPECT_EQ(find_cause(in_state(state, 0), {}).cause, Cause::stopped_early) << state;
+  }
 }
 
 TEST(AttemptFactsTest, launchers_cancel_steps_and_that_is_no_scancel) {

@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# What a job's script does for each cause, on a real cluster with programs that pretend: causes_test.sh BUILD_FOLDER
+set -uo pipefail
+build=$(readlink -f "$1")
+# shellcheck source-path=SCRIPTDIR source=support.sh
+source "$(dirname "$0")/support.sh"
+
+# A train_cifar that does what word number ATTEMPT of $PRETEND says: vCODE a verdict and its code, kSIGNAL, xCODE a code
+# alone, sNAME says one of Slurm's sentences and fails.
+pretended="$work/pretended programs"
+mkdir "$pretended"
+ln -s "$programs/job_attempt" "$pretended/job_attempt"
+cat >"$pretended/train_cifar" <<'PROGRAM'
+#!/usr/bin/env bash
+read -r -a acts <<<"$PRETEND"
+act=${acts[${SLURM_RESTART_COUNT:-0}]}
+case $act in
+  v*) printf '{"code": %d, "signal": null, "rank": 0, "host": "%s", "step": 1, "sentence": "it pretends."}\n' \
+        "${act#v}" "$SLURMD_NODENAME" >"$LOCKSTEP_VERDICT"; exit "${act#v}" ;;
+  k*) kill "-${act#k}" $$ ;;
+  x*) exit "${act#x}" ;;
+  soom) echo "slurmstepd: error: Detected 1 oom_kill event in StepId=$SLURM_JOB_ID.0."; kill -KILL $$ ;;
+  secc) echo 'CUDA failure: uncorrectable ECC error encountered'; exit 1 ;;
+  sport) echo 'bind: Address already in use'; exit 1 ;;
+  sours) echo 'license server says no'; exit 1 ;;
+esac
+PROGRAM
+chmod +x "$pretended/train_cifar"
+export LOCKSTEP_BIN=$pretended JOB_RETRY_COUNT=1
+
+declare -A job_of=()
+# pretend NAME ACTS [SBATCH-OPTIONS...]
+pretend() {
+  local name=$1 acts=$2; shift 2
+  PRETEND=$acts submit "$name" --ntasks=1 --ntasks-per-node=1 "$@" "$scripts/train_cifar.sbatch" --data nothing
+  job_of[$name]=$id
+}
+# came_to NAME CAUSE ACTION [ATTEMPT]
+line_of() { python3 - "$work/train_cifar-${job_of[$1]}.attempts.jsonl" "$2" <<'PYTHON'
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+line = [line for line in lines if line["attempt"] == int(sys.argv[2])][-1]
+print(line["cause"], line["kind"], line["action"], ",".join(line["excluded"]) or "-")
+PYTHON
+}
+came_to() {
+  local name=$1 expected=$2 attempt=${3:-0} seen
+  id=${job_of[$name]}
+  decided() { grep -q "^action [rsh]" "$work/$name.out"; }
+  wait_for 60 decided 2>/dev/null || fail "no decision on $name"
+  seen=$(line_of "$name" "$attempt")
+  # shellcheck disable=SC2053  # a pattern
+  [[ $seen == $expected ]] || fail "$name: '$seen', not '$expected'"
+  printf '  %-14s %s\n' "$name" "$seen"
+}
+
+printf 'permanent log license server\ntransient code 42\n' >"$work/rules of mine"
+pretend usage v2
+pretend bad_data v65
+pretend out_of_memory v70
+pretend diverged v79
+pretend oom_kill soom
+pretend illegal kILL
+pretend bus kBUS
+pretend arithmetic kFPE
+pretend no_program x127
+LOCKSTEP_RETRY_RULES="$work/rules of mine" pretend rule_log sours
+pretend segv "kSEGV kSEGV"
+pretend hung "v76 x0"
+pretend failed "v1 x0"
+pretend other "x42 x0"
+LOCKSTEP_RETRY_RULES="$work/rules of mine" pretend rule_code "x42 x0"
+pretend stopped "v75 x0"
+pretend bad_node "v71 x0"
+pretend ecc "secc x0"
+pretend port sport
+pretend held v71 --nodelist=n2
+LOCKSTEP_ATTEMPT_LIMIT=1 pretend limit v76
+
+came_to usage "usage permanent stop -"
+came_to bad_data "bad_data permanent stop -"
+came_to out_of_memory "out_of_memory permanent stop -"
+came_to diverged "diverged permanent stop -"
+came_to oom_kill "out_of_memory permanent stop -"
+came_to illegal "illegal_instruction permanent stop -"
+came_to bus "bus_error permanent stop -"
+came_to arithmetic "arithmetic_error permanent stop -"
+came_to no_program "no_program permanent stop -"
+came_to rule_log "rule permanent stop -"
+came_to segv "crashed unknown requeue -"
+came_to hung "out_of_step unknown requeue -"
+came_to failed "failed unknown requeue -"
+came_to other "other_code unknown requeue -"
+came_to rule_code "rule transient requeue -"
+came_to stopped "stopped_early transient requeue -"
+came_to bad_node "bad_node transient requeue n[123]"
+came_to ecc "bad_node transient requeue n[123]"
+came_to port "resource_conflict transient_conflict requeue -"
+came_to held "bad_node transient hold -"
+came_to limit "out_of_step unknown stop -"
+
+# A conflict waits its while, a held job waits for a person; both are cancelled here.
+expect_start_later() {
+  id=${job_of[port]}
+  ended >/dev/null
+  grep -q 'JobState=PENDING' <<<"$job" &&
+    (($(date -d "$(sed -n 's/.*StartTime=\([^ ]*\).*/\1/p' <<<"$job")" +%s) > $(date +%s) + 30))
+}
+wait_for 20 expect_start_later || fail "the conflict does not wait: $job"
+is_held() { id=${job_of[held]}; ended; grep -qE 'Reason=(JobHeld|job_requeued_in_held_state)' <<<"$job"; }
+wait_for 20 is_held || fail "the job that no node is left for is not held: $job"
+expect_log held 'held: without n2 the job cannot run (--nodelist asks for n2). Release it when the node is repaired'
+scancel "${job_of[port]}" "${job_of[held]}"
+
+for name in hung failed other rule_code stopped bad_node ecc; do
+  id=${job_of[$name]}
+  wait_for_end
+  expect "JobState=COMPLETED"
+  expect "Restarts=1"
+done
+for name in bad_node ecc; do
+  id=${job_of[$name]}
+  ended
+  node=$(line_of "$name" 1 | sed 's/.* //')
+  [[ $job == *"ExcNodeList=$node"* ]] || fail "$name: $node is not excluded: $job"
+  [[ $job != *"BatchHost=$node"* ]] || fail "$name ran on $node again: $job"
+done
+id=${job_of[segv]}
+wait_for_end
+expect "JobState=FAILED"
+came_to segv "crashed unknown stop -" 1
+expect_log limit "not repeated: attempt 0 was the last of 1 (LOCKSTEP_ATTEMPT_LIMIT)"
+expect_log rule_log "your rule 'license server' names the line 'license server says no'"
+echo "passed: ${#job_of[@]} causes"
