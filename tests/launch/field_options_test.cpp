@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "job/job_environment.hpp"
 #include "recipe/fields.hpp"
+#include "runtime/plan_file.hpp"
 #include "support/field_examples.hpp"
 
 namespace lockstep {
@@ -60,6 +62,19 @@ TEST_F(OptionsTest, every_field_has_an_option_that_reaches_it) {
     app.parse(words + name + (field.form == Field::Form::flag ? "" : " " + text));
     EXPECT_EQ(field.texts(settings), std::vector<std::string>{text}) << name;
   }
+}
+
+TEST_F(OptionsTest, the_data_must_be_named_and_nothing_else) {
+  try {
+    app_.parse("--epochs 2");
+    ADD_FAILURE() << "without --data";
+  } catch (const CLI::ParseError& error) {
+    EXPECT_STREQ(error.what(), "--data is required");
+  }
+}
+
+TEST_F(OptionsTest, kernel_choices_are_kept_where_the_user_keeps_caches) {
+  EXPECT_EQ(run_.device.plan_folder, default_plan_folder(this_job()));
 }
 
 TEST_F(OptionsTest, no_option_is_outside_the_table) {
@@ -138,6 +153,7 @@ TEST_F(OptionsTest, a_range_is_said_in_words) {
   EXPECT_EQ(parse("--lr-factor -2"), "--lr-factor: '-2' is no number above 0 and up to 1000000000");
   EXPECT_EQ(parse("--bucket-mib 1025"), "--bucket-mib: '1025' is no whole number from 0 to 1024");
   EXPECT_EQ(parse("--batch-per-rank 0"), "--batch-per-rank: '0' is no whole number from 1 to 2147483648");
+  EXPECT_EQ(parse("--label-smoothing 1"), "--label-smoothing: '1' is no number from 0 to 0.999");
   EXPECT_EQ(parse("--milestones 1 two"), "--milestones: 'two' is no number from 0 to 1000000000");
 }
 
@@ -161,7 +177,7 @@ TEST_F(OptionsTest, help_shows_defaults_and_units) {
        {std::pair("--global-batch SAMPLES", "128"), std::pair("--schedule NAME", "one-cycle"),
         std::pair("--momentum SHARE", "0.9"), std::pair("--epochs EPOCHS", "1"), std::pair("--bucket-mib MIB", "4"),
         std::pair("--threads THREADS", "0"), std::pair("--augment NAME", "auto"), std::pair("--precision NAME", "fp32"),
-        std::pair("--report-every STEPS", "50")}) {
+        std::pair("--report-every STEPS", "50"), std::pair("--milestones EPOCHS", "[]")}) {
     const std::string line = line_of(start);
     EXPECT_TRUE(line.find(std::string("=") + shown) != std::string::npos ||
                 line.find(std::string("[") + shown + "]") != std::string::npos)

@@ -143,6 +143,40 @@ TEST(FieldsTest, what_is_no_value_of_a_field_is_refused_in_json) {
   EXPECT_EQ(answer("milestones", {1, "two"}), "\"two\" is no value of it");
   EXPECT_EQ(answer("milestones", nlohmann::json::object()), "{} is no value of it");
   EXPECT_EQ(answer("time-limit", "90"), "'90' is no time. Write 90s, 10min or 1.5h");
+  EXPECT_EQ(answer("output", ""), "'' names no folder (is a variable unset?)");
+}
+
+// A training would divide by it, or wait for ever.
+TEST(FieldsTest, zero_is_taken_only_where_it_means_something) {
+  std::set<std::string> taken;
+  for (const Field& field : training_fields()) {
+    const bool is_number =
+        field.json_type == Field::JsonType::number || field.json_type == Field::JsonType::whole_number;
+    if (is_number && field.objection("0").empty()) taken.insert(field.name);
+  }
+  EXPECT_EQ(taken,
+            (std::set<std::string>{"seed", "label-smoothing", "momentum", "weight-decay", "lr-batch", "warmup",
+                                   "milestones", "threads", "bucket-mib", "hang-timeout", "audit-every", "keep-best"}));
+}
+
+TEST(FieldsTest, null_unsets_what_may_be_unset) {
+  std::set<std::string> unset;
+  for (const Field& field : training_fields()) {
+    Settings settings;
+    field.set(settings, {example(field)});
+    if (!set_from_json(field, settings, nullptr).empty()) continue;
+    unset.insert(field.name);
+    EXPECT_EQ(field.texts(settings), std::vector<std::string>()) << field.name;
+  }
+  for (const char* name : {"output", "init-from", "warmup", "virtual-ranks"}) EXPECT_TRUE(unset.contains(name)) << name;
+  for (const char* name : {"augment", "epochs", "schedule"}) EXPECT_FALSE(unset.contains(name)) << name;
+}
+
+TEST(FieldsTest, a_list_takes_the_place_of_the_one_before) {
+  Settings settings;
+  field_named("milestones").set(settings, {"1", "2"});
+  field_named("milestones").set(settings, {"3"});
+  EXPECT_EQ(settings.recipe.learning_rate.milestones, (std::vector<double>{3}));
 }
 
 TEST(FieldsTest, what_is_stated_for_each_rank_takes_the_place_of_the_global_batch) {

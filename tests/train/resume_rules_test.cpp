@@ -120,6 +120,22 @@ TEST(ResumeRulesTest, another_instruction_set_is_told_and_other_convolutions_are
             "cpu: AVX2, f32 instead of cpu: SSE2, f32");
 }
 
+// Of an earlier version, or damaged.
+TEST(ResumeRulesTest, a_field_that_a_checkpoint_lacks_is_another_value) {
+  nlohmann::json earlier = fixed(recipe());
+  earlier.erase("momentum");
+  EXPECT_EQ(words_of(Failure::usage, [&] { require_same_recipe(earlier, fixed(recipe())); }),
+            refusal("momentum", "null", "0.9"));
+}
+
+TEST(ResumeRulesTest, a_completed_recipe_names_the_global_batch_that_came_out) {
+  const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
+  Recipe each = recipe();
+  each.batch = {std::nullopt, 32, 1};
+  EXPECT_EQ(completed(each, 96, data(), *device).batch.global_batch, 96);
+  EXPECT_EQ(completed(each, 96, data(), *device).batch.batch_per_rank, 32);
+}
+
 TEST(ResumeRulesTest, the_automatic_augmentation_is_the_one_it_stands_for) {
   const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
   const auto augmentation = [&](std::optional<Augmentation> stated) {
@@ -140,6 +156,9 @@ TEST(ResumeRulesTest, a_batch_stated_for_each_rank_keeps_the_global_batch) {
   EXPECT_EQ(batch_of_resumed({std::nullopt, 16, 1}, earlier).global_batch, std::nullopt);
   EXPECT_EQ(batch_of_resumed({std::nullopt, 32, 2}, earlier).global_batch, std::nullopt);
   EXPECT_EQ(batch_of_resumed({64, std::nullopt, 1}, earlier).global_batch, 64);
+  nlohmann::json damaged = earlier;
+  damaged["global-batch"] = "many";
+  EXPECT_EQ(batch_of_resumed({std::nullopt, 32, 1}, damaged).global_batch, std::nullopt);
 }
 
 TEST(ResumeRulesTest, another_way_of_summing_is_named_where_the_ranks_are_the_same) {
