@@ -43,22 +43,25 @@ def main(programs, page):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         data, output = folder / "data", folder / "run"
-        subprocess.run([f"{programs}/make_shards", "synthetic", "--samples", "160", "--validation", "32", "--output", data],
+        subprocess.run([f"{programs}/make_shards", "synthetic", "--samples", "160", "--validation", "40", "--output", data],
                        check=True, stdout=subprocess.DEVNULL)
         done = train(programs, data, output, "--epochs", "2", "--momentum", "0.9")
         if done.returncode != 0:
             sys.exit(f"the training failed: {done.stderr}")
         summary = json.loads((output / "summary.json").read_text())
         faults = compare("summary.json", set(summary), fields["summary.json"])
-        kinds = collections.defaultdict(set)
+        kinds, samples = collections.defaultdict(set), {}
         for line in (output / "metrics.jsonl").read_text().splitlines():
             entry = json.loads(line)
             kinds[entry["kind"]].update(entry)
+            samples[entry["kind"]] = entry.get("samples")
         for kind in ("training", "test", "slowest rank"):
             faults += compare(f"metrics.jsonl, {kind}", kinds[kind], fields[kind] | ALWAYS)
         faults += compare("metrics.jsonl, validation", kinds["validation"], fields["test"] | ALWAYS)
         if not {"skipped"} <= set(fields) or set(kinds) - {"training", "test", "validation", "slowest rank"}:
             faults.append(f"metrics.jsonl has kinds {sorted(kinds)}")
+        if (samples["test"], samples["validation"], samples["training"]) != (32, 40, 2 * 96):
+            faults.append(f"samples of the last lines are {samples}")
         facts = {"state": "done", "step": summary["steps"], "commit": summary["commit"], "epochs": 2, "ranks": 2}
         facts |= {"interruptions": [], "best_step": summary["best_step"]}
         faults += [f"summary.json: {key} is {summary[key]}" for key, value in facts.items() if summary[key] != value]

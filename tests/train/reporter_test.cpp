@@ -86,50 +86,25 @@ TEST_F(ReporterTest, a_line_tells_what_was_waited_since_the_last_one_and_how_far
   EXPECT_EQ(objects[1]["samples"], 16);
 }
 
-Evaluation right(std::int64_t of_eight) {
-  Evaluation evaluation = six_of_eight();
-  evaluation.confusion = {of_eight, 8 - of_eight, 0, 0};
-  return evaluation;
-}
-
-TEST_F(ReporterTest, the_summary_knows_the_best_test_and_its_step_also_after_a_kill) {
-  const auto summary = [this] { return nlohmann::json::parse(read_file(folder_ / "summary.json", 10'000)); };
-  {
-    Reporter reporter(0, lock(), {4, 5}, 5);
+TEST_F(ReporterTest, a_rate_is_of_its_stretch) {
+  const TrainingState state = [] {
+    TrainingState before;
+    before.progress = {.step = 2, .epoch = 0, .samples = 8};
+    before.report.training_seconds = before.report.stretch_start = 1000;
+    return before;
+  }();
+  TrainingState slow = state;
+  slow.report.stretch_start = 0;  // a stretch of 1000 s so far
+  for (const auto& [earlier, is_slow] : {std::pair(state, false), std::pair(slow, true)}) {
+    Reporter reporter(0, lock(), length_, 1, &earlier);
     reporter.start();
-    reporter.summarise(RunState::running, {});
-    EXPECT_EQ(summary()["best_accuracy"], nullptr);
-    EXPECT_EQ(summary()["test_accuracy"], nullptr);
-    EXPECT_EQ(summary()["step"], 0);
-    reporter.step({0, 4}, {1, 1, 4}, 0.1, 0);
-    reporter.test({0, 4}, right(6), 1);
-    reporter.summarise(RunState::running, {});
-    reporter.step({1, 9}, {1, 1, 4}, 0.1, 0);
-    reporter.test({1, 9}, right(4), 1);
-    reporter.summarise(RunState::running, {});
+    reporter.step({0, 2}, {1, 1, 4}, 0.1, 0);
+    reporter.step({0, 3}, {1, 1, 4}, 0.1, 0);
+    const auto objects = metrics();
+    ASSERT_EQ(objects.size(), 2U);
+    EXPECT_EQ(objects[0]["samples_per_second"].get<double>() < 0.005, is_slow);
+    EXPECT_GT(objects[1]["samples_per_second"], 0.1);
   }
-  EXPECT_DOUBLE_EQ(summary()["best_accuracy"], 0.75);
-  EXPECT_EQ(summary()["best_step"], 5);
-  EXPECT_DOUBLE_EQ(summary()["test_accuracy"], 0.5);
-  EXPECT_EQ(summary()["step"], 10);
-  TrainingState state;
-  state.progress = {.step = 10, .epoch = 2, .samples = 40, .tested_step = 10};
-  state.report.test_accuracy = state.report.score = 0.5;
-  Reporter reporter(0, lock(), {4, 5}, 5, &state);
-  reporter.start();
-  reporter.summarise(RunState::running, {});
-  EXPECT_DOUBLE_EQ(summary()["best_accuracy"], 0.75);
-  EXPECT_EQ(summary()["best_step"], 5);
-  EXPECT_EQ(summary()["interruptions"].size(), 1U);
-  EXPECT_EQ(summary()["interruptions"][0]["state"], "killed");
-  EXPECT_EQ(summary()["interruptions"][0]["step"], 10);
-  // The validation split judges, where there is one.
-  reporter.step({2, 14}, {1, 1, 4}, 0.1, 0);
-  reporter.test({2, 14}, right(8), 1);
-  reporter.validation({2, 14}, right(7), 1);
-  reporter.summarise(RunState::done, {});
-  EXPECT_DOUBLE_EQ(summary()["best_accuracy"], 0.875);
-  EXPECT_EQ(summary()["best_step"], 15);
 }
 
 TEST_F(ReporterTest, tells_of_a_skipped_step) {
@@ -201,6 +176,7 @@ TEST_F(ReporterTest, the_files_of_an_earlier_run_are_set_aside) {
   std::ofstream(folder_ / "metrics.jsonl") << "{}\n";
   std::ofstream(folder_ / "model.h5") << "weights";
   std::ofstream(folder_ / "notes.txt") << "mine";
+  std::ofstream(folder_ / ".model.h5.00000000004711ab.lockstep-partial") << "cut off by a kill";
   Reporter reporter(0, lock(), length_, 1);
   testing::internal::CaptureStderr();
   reporter.start();
@@ -247,23 +223,6 @@ TEST_F(ReporterTest, a_finished_training_that_goes_on_keeps_its_results_aside) {
   EXPECT_EQ(names(), (std::set<std::string>{"lock", "metrics.jsonl", "set-aside-1"}));
   EXPECT_EQ(read_file(folder_ / "set-aside-1" / "model.h5", 100), "weights");
   EXPECT_EQ(metrics().size(), 1U);
-}
-
-// Its start and its interruptions were forgotten.
-TEST_F(ReporterTest, a_finished_training_that_goes_on_keeps_its_history) {
-  std::filesystem::create_directories(folder_);
-  std::ofstream(folder_ / "summary.json")
-      << R"({"state": "done", "started": "2026-01-02T03:04:05Z", "interruptions": [)"
-      << R"({"state": "killed", "step": 3, "resumed": "2026-01-02T03:04:05Z"}]})";
-  TrainingState state;
-  state.progress = {.step = 5, .epoch = 1, .samples = 20, .tested_step = 5};
-  Reporter reporter(0, lock(), length_, 2, &state);
-  reporter.start();
-  reporter.summarise(RunState::running, {});
-  const nlohmann::json summary = nlohmann::json::parse(read_file(folder_ / "summary.json", 10'000));
-  EXPECT_EQ(summary["started"], "2026-01-02T03:04:05Z");
-  EXPECT_EQ(summary["interruptions"].size(), 1U);
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "set-aside-1" / "summary.json"));
 }
 
 TEST_F(ReporterTest, a_training_without_a_step_left_keeps_its_results_until_they_are_written_anew) {

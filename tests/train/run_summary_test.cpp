@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/words_of.hpp"
@@ -84,12 +85,34 @@ TEST_F(RunSummaryTest, what_cannot_be_read_is_no_summary) {
 
 TEST_F(RunSummaryTest, interruptions_of_unknown_origin_are_left_out) {
   leave(R"({"state": "stopped", "interruptions": [1, null, {"state": 7},
+        {"state": "killed", "step": "3", "resumed": "2026-01-02T03:04:05Z"}, {"state": "killed", "step": 3, "resumed": 7},
         {"state": "killed", "step": 3, "resumed": "2026-01-02T03:04:05Z"}]})");
   RunSummary summary(*lock_);
   summary.go_on(7);
   summary.write(RunState::running, {});
   ASSERT_EQ(json()["interruptions"].size(), 2U);
   EXPECT_EQ(json()["interruptions"][0]["step"], 3);
+}
+
+TEST_F(RunSummaryTest, of_many_interruptions_the_first_thousand_stay) {
+  nlohmann::json earlier = {{"state", "stopped"}, {"interruptions", nlohmann::json::array()}};
+  for (int step = 0; step < 1200; ++step) {
+    earlier["interruptions"].push_back({{"state", "killed"}, {"step", step}, {"resumed", "2026-01-02T03:04:05Z"}});
+  }
+  leave(earlier.dump());
+  RunSummary summary(*lock_);
+  summary.go_on(2000);
+  summary.write(RunState::running, {});
+  ASSERT_EQ(json()["interruptions"].size(), 1001U);
+  EXPECT_EQ(json()["interruptions"][999]["step"], 999);
+  EXPECT_EQ(json()["interruptions"][1000]["step"], 2000);
+}
+
+TEST_F(RunSummaryTest, a_folder_that_another_job_has_is_not_written_into) {
+  RunSummary summary(*lock_);
+  write_file_atomically(folder_ / "lock", "another's\n");
+  EXPECT_THROW(summary.write(RunState::running, {}), Error);
+  EXPECT_FALSE(std::filesystem::exists(file_));
 }
 
 TEST_F(RunSummaryTest, what_is_no_summary_is_not_gone_on_with) {
@@ -101,13 +124,17 @@ TEST_F(RunSummaryTest, what_is_no_summary_is_not_gone_on_with) {
     summary.write(RunState::running, {});
     EXPECT_EQ(json()["interruptions"].size(), 0U);
   }
-  leave(R"({"state": "failed", "started": 17, "interruptions": "many"})");
-  RunSummary summary(*lock_);
-  EXPECT_TRUE(summary.is_unfinished());
-  summary.go_on(3);
-  summary.write(RunState::running, {});
-  EXPECT_TRUE(json()["started"].is_string());
-  EXPECT_EQ(json()["interruptions"].size(), 1U);
+  leave("[]");
+  EXPECT_EQ(read_summary(file_), nullptr);
+  for (const char* started : {"17", R"("yesterday")"}) {
+    leave(fmt::format(R"({{"state": "failed", "started": {}, "interruptions": "many"}})", started));
+    RunSummary summary(*lock_);
+    EXPECT_TRUE(summary.is_unfinished());
+    summary.go_on(3);
+    summary.write(RunState::running, {});
+    EXPECT_EQ(json()["started"].get<std::string>().size(), utc_time().size());
+    EXPECT_EQ(json()["interruptions"].size(), 1U);
+  }
 }
 
 // A killed training said nothing of it.
@@ -121,8 +148,9 @@ TEST_F(RunSummaryTest, running_without_a_living_lock_is_called_killed) {
   leave(read_file(file_, 10'000));
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
-  LockHolder dead = lock_holder_of(child, this_job());
   ::waitpid(child, nullptr, 0);
+  LockHolder dead = this_lock_holder();
+  dead.process = child;
   write_file_atomically(folder_ / "lock", lock_holder_text(dead) + "\n00000000000000000000\n");
   EXPECT_EQ(state(), killed);
   dead.host = "elsewhere";
@@ -142,7 +170,7 @@ TEST_F(RunSummaryTest, inspect_says_how_a_training_stands) {
                                     {"best_accuracy", nullptr},
                                     {"best_step", nullptr},
                                     {"weights_hash", "0123456789abcdef"},
-                                    {"command_line", {"train_cifar", "--data", "d"}}});
+                                    {"command_line", {"train_cifar", "--data", "d\x1b[31m", 7}}});
   const std::string text = describe_file(folder_);
   for (const char* line : {"\n  state      stopped; the same command goes on\n", "\n  step       3 of 8\n",
                            "\n  test       50.00 %\n", "\n  best       not measured\n",
@@ -150,6 +178,13 @@ TEST_F(RunSummaryTest, inspect_says_how_a_training_stands) {
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
   }
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  leave(R"({"state": "failed", "best_accuracy": 0.75, "best_step": 5, "started": "then", "ended": "now",
+        "interruptions": [1, 2]})");
+  const std::string failed = describe_file(folder_);
+  for (const char* line : {"\n  state      failed: failure.json says why\n", "\n  best       75.00 % after step 5\n",
+                           "\n  started    then\n  ended      now\n", "\n  attempts   3\n"}) {
+    EXPECT_NE(failed.find(line), std::string::npos) << line << failed;
+  }
   leave("{}");
   EXPECT_EQ(words_of(Failure::bad_data, [this] { describe_file(folder_); }),
             "'" + file_.string() +
