@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -201,6 +203,14 @@ TEST_F(CheckpointRunTest, out_of_time_it_stops_with_75_and_the_same_command_give
   ASSERT_EQ(train(output()).exit_code, 0);
   EXPECT_EQ(weights(output()), undisturbed());
   EXPECT_FALSE(fs::exists(output() / "failure.json"));
+}
+
+TEST_F(CheckpointRunTest, before_slurms_time_runs_out_it_stops_with_75) {
+  const std::map<std::string, std::string> job = {{"SLURM_JOB_ID", "17"},
+                                                  {"SLURM_JOB_END_TIME", std::to_string(std::time(nullptr) + 1)}};
+  EXPECT_EQ(run_program(training(output()), job).exit_code, 75);
+  EXPECT_THAT(json(output() / "failure.json")["sentence"].get<std::string>(),
+              HasSubstr(" of 30 (Slurm's time limit), with a checkpoint in '"));
 }
 
 TEST_F(CheckpointRunTest, a_signal_to_one_of_several_ranks_stops_all_of_them_with_one_checkpoint) {

@@ -156,6 +156,18 @@ TEST(JobEnvironmentTest, a_task_of_a_role_knows_which_it_is) {
   EXPECT_FALSE(job_with({{"LOCKSTEP_INSTANCE", "$(id)"}}).task.instance);
 }
 
+TEST(JobEnvironmentTest, what_slurm_numbers_down_from_2_to_the_32_is_no_number) {
+  const std::string no_value = "4294967294";
+  EXPECT_FALSE(job_with({{"SLURM_JOB_ID", no_value}}).slurm);
+  for (const char* name : {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID"}) {
+    std::map<std::string, std::string> set = {
+        {"SLURM_JOB_ID", "17"}, {"SLURM_ARRAY_JOB_ID", "16"}, {"SLURM_ARRAY_TASK_ID", "4"}};
+    EXPECT_TRUE(job_with(set).slurm->array_task);
+    set[name] = no_value;
+    EXPECT_FALSE(job_with(set).slurm->array_task) << name;
+  }
+}
+
 TEST(JobEnvironmentTest, the_verdicts_file_is_named_as_it_stands) {
   EXPECT_EQ(job_with({{"LOCKSTEP_VERDICT", "logs/why 17.json"}}).verdict_file, "logs/why 17.json");
 }

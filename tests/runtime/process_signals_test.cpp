@@ -1,7 +1,10 @@
 #include "runtime/stop/process_signals.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -18,7 +21,7 @@ class ProcessSignalsTest : public testing::Test {
  protected:
   // A test before may have left requests without effect.
   ProcessSignalsTest() {
-    for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) std::signal(signal, SIG_DFL);
+    for (const int signal : {SIGTERM, SIGUSR1, SIGINT, SIGUSR2}) std::signal(signal, SIG_DFL);
   }
 };
 
@@ -61,6 +64,25 @@ TEST_F(ProcessSignalsTest, a_program_that_ends_at_once_ends_by_the_first) {
         },
         testing::KilledBySignal(signal), "");
   }
+}
+
+TEST_F(ProcessSignalsTest, a_request_interrupts_no_read) {
+  const ProcessSignals signals(Stopping::in_order);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const Descriptor out(ends[0]);
+  const Descriptor in(ends[1]);
+  const pthread_t reader = ::pthread_self();
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    ::pthread_kill(reader, SIGUSR1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_EQ(::write(in, "x", 1), 1);
+  });
+  char read = 0;
+  EXPECT_EQ(::read(out, &read, 1), 1);
+  other.join();
+  EXPECT_TRUE(signals.is_stop_requested());
 }
 
 TEST_F(ProcessSignalsTest, a_question_that_nobody_answers_ends_nobody) {

@@ -86,6 +86,7 @@ TEST_F(StopAgreementTest, rank_0_asks_while_there_is_time_for_a_step_a_checkpoin
     StopAgreement stops(world_, nullptr, 1000);
     stops.note_step(step_seconds);
     stops.note_step(0.5 * step_seconds);
+    stops.note_test(2 * test_seconds);
     stops.note_test(test_seconds);
     const bool must_ask = stops.must_ask(left);
     EXPECT_EQ(stops.reason(), must_ask ? "--time-limit" : "another rank");
@@ -93,10 +94,19 @@ TEST_F(StopAgreementTest, rank_0_asks_while_there_is_time_for_a_step_a_checkpoin
   };
   const bool is_rank_0 = world_.rank() == 0;
   EXPECT_FALSE(asks(490, 0, {}));
+  EXPECT_EQ(asks(499.5, 0, {}), is_rank_0) << "two seconds are kept";
   EXPECT_EQ(asks(500, 0, {}), is_rank_0);
   EXPECT_EQ(asks(300, 0, {.checkpoint_seconds = 200}), is_rank_0);
   EXPECT_FALSE(asks(300, 500, {}));
   EXPECT_EQ(asks(300, 500, {.test_follows = true}), is_rank_0);
+  EXPECT_FALSE(asks(300, 300, {.test_follows = true})) << "the last test counts, not the longest";
+}
+
+TEST_F(StopAgreementTest, a_signal_is_told_also_where_time_is_up) {
+  StopAgreement stops(world_, &signals_, 0);
+  ::raise(SIGUSR1);
+  EXPECT_TRUE(stops.must_ask({}));
+  EXPECT_EQ(stops.reason(), "SIGUSR1");
 }
 
 }  // namespace
