@@ -187,9 +187,11 @@ TEST_F(CheckpointTest, a_group_that_is_missing_or_leads_elsewhere_is_named) {
 
 // An optimizer's array of this name would stand for the model in the hash.
 TEST_F(CheckpointTest, a_group_with_the_name_of_something_else_is_refused) {
-  write(small_checkpoint());
-  check_h5(H5Lmove(open(), "velocity", H5L_SAME_LOC, "model", H5P_DEFAULT, H5P_DEFAULT), "move");
-  EXPECT_EQ(damage(), "'model' is a group. Is there an older one?");
+  for (const std::string name : {"model", "format"}) {
+    write(small_checkpoint());
+    check_h5(H5Lmove(open(), "velocity", H5L_SAME_LOC, name.c_str(), H5P_DEFAULT, H5P_DEFAULT), "move");
+    EXPECT_EQ(damage(), "'" + name + "' is a group. Is there an older one?");
+  }
 }
 
 // Files of this format hold the velocity of SGD, and are read as they were.

@@ -113,6 +113,9 @@ TEST_F(OptimizerCheckpointTest, a_checkpoint_of_another_optimizer_is_refused_by_
       "the checkpoint is of another optimizer: it keeps 'mean', 'square' of each parameter, this training's keeps "
       "'velocity' (it cannot go on from there). Use the optimizer that it was written with, or start anew?");
   EXPECT_NE(refusal(*sgd, moments), "no error");
+  // Names in a file do not steer the terminal.
+  const std::string words = words_of(Failure::usage, [&] { assign_state(trained.store, *sgd, {{"mean\x1b[2J", {}}}); });
+  EXPECT_NE(words.find("it keeps 'mean\\x1b[2J' of each parameter"), std::string::npos) << words;
 }
 
 }  // namespace

@@ -81,6 +81,12 @@ TEST_F(SgdTest, keeps_momentum_from_step_to_step) {
   EXPECT_EQ(values()["fc.weight"], std::vector<float>(12, 2.0F - 0.25F - 0.375F));
 }
 
+TEST_F(SgdTest, looks_ahead_in_nesterovs_form) {
+  make_optimizer(store_, SgdOptions{0.5F, Momentum::nesterov, 0.0F, DecayScope::all})->step(quarter_);
+  // The gradient itself, and half of the velocity that it made.
+  EXPECT_EQ(values()["fc.weight"], std::vector<float>(12, 2.0F - 0.25F - 0.125F));
+}
+
 TEST_F(SgdTest, leaves_padding_zero) {
   make_optimizer(store_, SgdOptions{0.9F, Momentum::nesterov, 0.5F, DecayScope::all})->step(quarter_);
   const float* const first = store_.values().as<float>();
