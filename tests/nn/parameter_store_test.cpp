@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "device/flat/step_record.hpp"
 #include "models/test_net.hpp"
 #include "nn/initialise.hpp"
 
@@ -52,6 +53,15 @@ TEST_F(ParameterStoreTest, gradients_lie_in_reverse_order_of_registration) {
   EXPECT_EQ(bias.gradient.data(), store_.gradients().data());
   EXPECT_EQ(weight.gradient.data(), store_.reduced().data() + weight.offset * 4);
   EXPECT_EQ(weight.value.data(), store_.values().data() + weight.offset * 4);
+}
+
+TEST_F(ParameterStoreTest, running_statistics_move_by_a_tenth_towards_the_batch) {
+  initialise(store_, 1);
+  const Statistic& mean = store_.statistics()[0];
+  device_->write(std::vector<float>(static_cast<std::size_t>(mean.stored), 12.0F), mean.batch);
+  store_.move_statistics(StepRecord(*device_, ParameterStore::tail_count));
+  const Entry running = store_.entries()[2];
+  for (const float value : running.values) EXPECT_FLOAT_EQ(value, 0.9F * 2 + 0.1F * 12);
 }
 
 TEST_F(ParameterStoreTest, statistics_and_tail_lie_behind_the_gradients) {

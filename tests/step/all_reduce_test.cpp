@@ -168,7 +168,9 @@ TEST_F(AllReduceTest, exact_sums_add_each_part_by_itself_and_count_all_that_they
   const std::int64_t count = store.reduced_count();
   const Tensor sums = device_->make_lasting(count, DType::i64);
   const FixedPoint form = fixed_point_for(2);
+  const RecordingReducer& reducer = *owned_;
   AllReduce exchange(store, std::move(owned_), 64 << 10, ExactSums{sums, form});
+  exchange.count_overflow();  // which counts all that the sums cannot hold, not infinities alone
   std::vector<float> values(static_cast<std::size_t>(count), 0.25F);
   for (int part = 0; part < 2; ++part) {
     exchange.begin_part(part, 2);
@@ -178,6 +180,7 @@ TEST_F(AllReduceTest, exact_sums_add_each_part_by_itself_and_count_all_that_they
     device_->write(values, store.reduced());
     report_part(exchange);
   }
+  EXPECT_EQ(reducer.rounded, 0U) << "whole numbers are not rounded on their way";
   EXPECT_EQ(sums.as<std::int64_t>()[0], std::int64_t{1} << 39);
   EXPECT_EQ(sums.as<std::int64_t>()[7], std::int64_t{1} << 40);
   exchange.finish();

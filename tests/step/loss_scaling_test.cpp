@@ -2,11 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "backend/cpu_backend.hpp"
 #include "step/noise.hpp"
 #include "step/whole_step.hpp"
+#include "support/device/hosted_cuda_device.hpp"
 
 namespace lockstep {
 namespace {
@@ -52,6 +55,14 @@ class LossScalingTest : public testing::Test {
 
 TEST_F(LossScalingTest, without_half_precision_there_is_none) { EXPECT_FALSE(step_.loss_scale().has_value()); }
 
+TEST(HalfPrecisionTest, scales_the_loss_from_the_first_step_on) {
+  const Communicator self(MPI_COMM_SELF);
+  const Session session{self, std::make_unique<CpuBackend>(open_hosted_cuda_device({.precision = DType::f16}))};
+  const LoaderShare share{part_size, 1, 0, 1};
+  const WholeStep step(session, {"lenet", shape, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
+  EXPECT_EQ(step.loss_scale(), LossScale{});
+}
+
 TEST_F(LossScalingTest, changes_no_bit_of_what_is_learned) {
   WholeStep plain(session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
   step_.scale_loss({});
@@ -67,13 +78,16 @@ TEST_F(LossScalingTest, every_rank_skips_the_step_in_which_one_rank_overflows) {
   step_.run(loader_, 0, 0.05);
   const std::string before = hash();
   loader_.poisons = world_.rank() == world_.size() - 1;
-  EXPECT_TRUE(std::isfinite(step_.run(loader_, 1, 0.05).metrics.loss()));
+  const StepResult skipped = step_.run(loader_, 1, 0.05);
+  EXPECT_TRUE(skipped.skipped);
+  EXPECT_TRUE(std::isfinite(skipped.metrics.loss()));
+  EXPECT_EQ(skipped.loss_scale, 32768);
   EXPECT_EQ(hash(), before);
   EXPECT_EQ(step_.loss_scale()->skipped_steps, 1);
   EXPECT_EQ(step_.loss_scale()->scale, 32768.0F);
 
   loader_.poisons = false;
-  step_.run(loader_, 2, 0.05);
+  EXPECT_FALSE(step_.run(loader_, 2, 0.05).skipped);
   EXPECT_NE(hash(), before);
   EXPECT_EQ(step_.loss_scale()->skipped_steps, 1);
   EXPECT_EQ(step_.loss_scale()->clean_steps, 1);

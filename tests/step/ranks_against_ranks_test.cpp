@@ -9,6 +9,7 @@
 
 #include "step/part_loader.hpp"
 #include "step/whole_step.hpp"
+#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -113,7 +114,10 @@ class Again final : public Loader {
  public:
   explicit Again(Batch batch) : batch_(std::move(batch)) {}
   const Batch& next() override { return batch_; }
+  void start_next() override { ++started; }
   double waited_ms() const override { return 0; }
+
+  int started = 0;
 
  private:
   Batch batch_;
@@ -138,7 +142,44 @@ TEST(TrainingStepTest, equal_parts_move_the_running_statistics_as_one_of_them_wo
   const std::vector<ParameterStore::Entry> one = statistics_of_equal_parts(Communicator(MPI_COMM_SELF), 1);
   const std::vector<ParameterStore::Entry> many = statistics_of_equal_parts(Communicator(MPI_COMM_WORLD), 3);
   ASSERT_EQ(one.size(), 2U * 19U);
+  const std::vector<float> unmoved(one[0].values.size(), 0.0F);
+  EXPECT_EQ(one[0].name, "bn1.running_mean");
+  EXPECT_NE(one[0].values, unmoved);
   for (std::size_t i = 0; i < one.size(); ++i) EXPECT_LE(largest_difference(one[i], many[i]), 1e-5) << one[i].name;
+}
+
+TEST(TrainingStepTest, each_step_has_a_rate_of_its_own) {
+  const Communicator world(MPI_COMM_WORLD);
+  const Session session{world, open_backend({.name = "cpu", .threads = 1})};
+  const LoaderShare share{part_size * world.size(), world.size(), world.rank(), 1};
+  WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
+  PartLoader loader(session.device(), {32, 32, 3}, share);
+  step.run(loader, 0, 0.05);
+  const std::string before = step.model().store.weights_hash();
+  EXPECT_EQ(step.run(loader, 1, 0).learning_rate, 0);
+  EXPECT_EQ(step.model().store.weights_hash(), before);
+  step.run(loader, 2, 0.05);
+  EXPECT_NE(step.model().store.weights_hash(), before);
+}
+
+TEST(TrainingStepTest, the_loader_is_told_to_start_on_the_part_after_each) {
+  const Communicator world(MPI_COMM_WORLD);
+  const Session session{world, open_backend({.name = "cpu", .threads = 1})};
+  const LoaderShare share{2 * part_size * world.size(), 2 * world.size(), 2 * world.rank(), 2};
+  WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
+  PartLoader parts(session.device(), {32, 32, 3}, share);
+  Again loader(parts.next());
+  step.run(loader, 0, 0.05);
+  EXPECT_EQ(loader.started, 2);
+}
+
+TEST(TrainingStepTest, gradients_travel_as_the_plan_says_or_not_at_all) {
+  const Communicator world(MPI_COMM_WORLD);
+  const Session session{world, open_backend({.name = "cpu", .threads = 1})};
+  Model model(session.device(), {"lenet", {32, 32, 3}, 10});
+  EXPECT_EQ(
+      words_of(Failure::usage, [&] { make_all_reduce(session, model.store, {.wire = DType::bf16}, world.size()); }),
+      "only NCCL sums what travels in bf16 (--wire), and this run does not use it. Use --wire fp32?");
 }
 
 TEST(TrainingStepTest, learns_what_it_sees_again_and_again) {

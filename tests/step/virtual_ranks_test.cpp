@@ -2,7 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <ranges>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "step/part_loader.hpp"
@@ -55,6 +59,24 @@ INSTANTIATE_TEST_SUITE_P(, VirtualRanksTest,
                            return std::string(test.param.model) + "_" + test.param.reducer + "_" +
                                   precision_name(test.param.precision);
                          });
+
+TEST(ExactSumsTest, leave_room_for_all_parts_of_a_step) {
+  const Communicator world(MPI_COMM_WORLD);
+  const Session session{world, open_backend({.name = "cpu", .threads = 1})};
+  Model model(session.device(), {"lenet", shape, 10});
+  constexpr int parts = 8;
+  const std::unique_ptr<Exchange> exchange = make_all_reduce(session, model.store, {.sums = Sums::exact}, parts);
+  const float limit = fixed_point_for(parts).limit;
+  for (const auto& [value, overflows] : {std::pair(limit / 2, 0), std::pair(limit, world.size())}) {
+    session.device().write(std::vector<float>{value}, model.store.gradients().slice(0, 1));
+    exchange->begin_part(0, 1);
+    for (const Parameter& parameter : std::views::reverse(model.store.parameters())) exchange->ready(parameter);
+    exchange->finish();
+    float count = -1;
+    session.device().read(model.store.tail(ParameterStore::tail_overflow), std::span(&count, 1));
+    EXPECT_EQ(count, static_cast<float>(overflows));
+  }
+}
 
 TEST(ExactSumsTest, what_no_whole_number_holds_ends_the_training_on_every_rank) {
   const Communicator world(MPI_COMM_WORLD);
