@@ -1,6 +1,7 @@
 // Each layer alone, forward and backward, on every device and in every precision: against the CPU in fp32.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -80,6 +81,14 @@ class OneLayer {
       found[statistic.name] = doubles(read(*device_, statistic.batch.slice(0, statistic.channels)));
     }
     return found;
+  }
+
+  // With the statistics of the batch as the running ones, what training gave.
+  std::vector<float> evaluate() {
+    for (const Statistic& statistic : store_.statistics()) {
+      device_->write(read(*device_, statistic.batch), statistic.running);
+    }
+    return read(*device_, layer_->forward(x_, Mode::evaluate));
   }
 
  private:
@@ -224,6 +233,9 @@ TEST_P(LayerAgreementTest, agrees_with_the_cpu_in_fp32) {
     EXPECT_LE(largest_error(found.at(name), expected), tolerance(precision)) << name;
     RecordProperty(name, std::to_string(largest_error(found.at(name), expected)));
   }
+  // Running variances are unbiased ones.
+  EXPECT_LE(largest_error(doubles(tested.evaluate()), doubles(y)), std::max(tolerance(precision), 1e-2))
+      << "evaluation";
 }
 
 std::vector<Case> cases() {
