@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <string>
 #include <vector>
 
 namespace lockstep {
@@ -131,6 +132,16 @@ TEST(ChooseView, is_a_function_of_seed_epoch_and_position) {
   // One pair in 162 agrees by chance.
   EXPECT_LT(same_epoch, 25);
   EXPECT_LT(same_seed, 25);
+}
+
+// A training that goes on with a later version must see what it saw before.
+TEST(ChooseView, is_the_same_in_every_version) {
+  std::string views;
+  for (std::int64_t position = 0; position < 6; ++position) {
+    const View view = choose_view(Augmentation::crop_and_flip, 1, 2, position, {32, 32}, {32, 32});
+    views += std::to_string(view.top) + "," + std::to_string(view.left) + (view.mirrored ? "m " : " ");
+  }
+  EXPECT_EQ(views, "4,2 -2,-2 3,-1m 2,-2 0,-1m -4,3m ");
 }
 
 TEST(ChooseView, takes_every_window_equally_often_and_mirrors_half) {

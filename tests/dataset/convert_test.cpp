@@ -142,6 +142,49 @@ TEST_F(ConvertTest, a_picture_of_another_size_is_named) {
   EXPECT_FALSE(fs::exists(options_.output / "train" / manifest_file));
 }
 
+TEST_F(ConvertTest, what_is_made_again_has_no_manifest_until_it_is_whole) {
+  const Communicator alone(MPI_COMM_SELF);
+  options_.output = own_.path() / "again";
+  convert(alone, *source_, options_);
+  fs::remove(options_.output / "train" / "train-00000.h5");
+  EXPECT_THROW(convert(alone, OneOfItsOwnSize(*source_), options_), Error);
+  for (const char* split : {"train", "validation", "test"}) {
+    EXPECT_FALSE(fs::exists(options_.output / split / manifest_file)) << split;
+  }
+}
+
+// CIFAR, and as many samples as it says.
+class OfSize final : public SampleSource {
+ public:
+  OfSize(const SampleSource& others, std::int64_t train, std::int64_t test)
+      : others_(others), train_(train), test_(test) {}
+  const SourceDescription& description() const override { return others_.description(); }
+  std::int64_t samples(SourceSplit split) const override { return split == SourceSplit::train ? train_ : test_; }
+  std::int32_t read(SourceSplit split, std::int64_t, OwnedPicture& picture) const override {
+    return others_.read(split, 0, picture);
+  }
+
+ private:
+  const SampleSource& others_;
+  std::int64_t train_;
+  std::int64_t test_;
+};
+
+TEST_F(ConvertTest, more_shards_than_names_are_refused_for_each_split) {
+  options_.samples_per_shard = 1;
+  for (const auto& [train, test] : {std::pair(100'030, 1), std::pair(31, 100'000)}) {
+    const OfSize source(*source_, train, test);
+    try {
+      convert(world_, source, options_);
+      ADD_FAILURE() << "it was taken";
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(),
+                   "1 samples a shard make more than 100000 shards (--samples-per-shard). Give a larger number.");
+    }
+  }
+  EXPECT_FALSE(fs::exists(options_.output));
+}
+
 TEST_F(ConvertTest, an_interrupted_run_is_continued) {
   run();
   const std::string whole = hash_of_output();

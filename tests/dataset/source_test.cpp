@@ -231,7 +231,10 @@ TEST(SyntheticTest, every_class_is_drawn_about_as_often) {
   for (const int count : counts) EXPECT_NEAR(count, 200, 60);
 }
 
-TEST(SourceTable, each_source_is_opened_under_its_own_name) {
+// With the files of all of them in one folder.
+TEST_F(IdxTest, each_source_of_the_table_is_opened_under_its_own_name) {
+  write_small_cifar(folder_.path());
+  for (const char* file : {"train.bin", "test.bin"}) write(file, std::string("\x13\x63", 2) + std::string(3072, 'x'));
   const TemporaryFolder empty;
   std::set<std::string_view> names;
   for (const SourceEntry& entry : known_sources()) {
@@ -243,6 +246,7 @@ TEST(SourceTable, each_source_is_opened_under_its_own_name) {
       EXPECT_EQ(source->samples(SourceSplit::train), 50);
       EXPECT_NE(source->description().source.find("seed 3"), std::string::npos);
     } else {
+      EXPECT_EQ(entry.make({folder_.path(), 0, 0})->description().name, entry.name);
       const std::string words = words_of(Failure::usage, [&] { entry.make({empty.path(), 0, 0}); });
       EXPECT_NE(words.find(empty.path().string()), std::string::npos) << entry.name << ": " << words;
     }

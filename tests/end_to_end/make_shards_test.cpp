@@ -56,6 +56,20 @@ TEST_F(MakeShardsTest, four_ranks_write_the_bytes_that_one_writes) {
   EXPECT_EQ(run_program({"diff", "-r", folder_.path() / "one", folder_.path() / "four"}).exit_code, 0);
 }
 
+TEST_F(MakeShardsTest, a_seed_decides_which_synthetic_pictures_are_drawn) {
+  const auto drawn = [&](const std::string& name, const std::string& seed) {
+    const fs::path to = folder_.path() / name;
+    EXPECT_EQ(
+        run_program({built_program("make_shards"), "synthetic", "--samples", "20", "--output", to, "--seed", seed})
+            .exit_code,
+        0);
+    return read_file(to / "train" / "train-00000.h5", 1 << 20);
+  };
+  const std::string one = drawn("one", "1");
+  EXPECT_EQ(drawn("again", "1"), one);
+  EXPECT_NE(drawn("two", "2"), one);
+}
+
 TEST_F(MakeShardsTest, a_damaged_shard_is_named_with_its_block) {
   ASSERT_EQ(run_program(conversion(output())).exit_code, 0);
   const fs::path shard = output() / "test" / "test-00001.h5";

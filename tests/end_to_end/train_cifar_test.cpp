@@ -235,14 +235,17 @@ TEST_F(TrainCifarTest, data_that_the_model_was_not_trained_on_are_refused) {
 }
 
 TEST_F(TrainCifarTest, a_test_set_with_other_classes_than_the_training_set_is_refused) {
-  const fs::path mixed = folder_->path() / "mixed";
-  fs::create_directories(mixed);
-  fs::create_directory_symlink(pictures() / "train", mixed / "train");
-  fs::create_directory_symlink(digits() / "test", mixed / "test");
-  expect_failure({built_program("train_cifar"), "--data", mixed, "--model", "lenet"}, 65,
-                 "'" + (mixed / "train").string() + "' and '" + (mixed / "test").string() +
-                     "' have different classes or picture sizes (a test would mean nothing). Make both with one run of "
-                     "make_shards.");
+  for (const std::string split : {"test", "validation"}) {
+    const fs::path mixed = folder_->path() / ("mixed " + split);
+    fs::create_directories(mixed);
+    fs::create_directory_symlink(pictures() / "train", mixed / "train");
+    fs::create_directory_symlink(digits() / "test", mixed / split);
+    if (split != "test") fs::create_directory_symlink(pictures() / "test", mixed / "test");
+    expect_failure({built_program("train_cifar"), "--data", mixed, "--model", "lenet"}, 65,
+                   "'" + (mixed / "train").string() + "' and '" + (mixed / split).string() +
+                       "' have different classes or picture sizes (a test would mean nothing). Make both with one run "
+                       "of make_shards.");
+  }
 }
 
 }  // namespace
