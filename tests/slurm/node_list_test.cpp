@@ -24,6 +24,7 @@ TEST(NodeListTest, names_ranges_and_several_brackets) {
   EXPECT_EQ(expand_node_list("login"), (Names{"login"}));
   EXPECT_EQ(expand_node_list("n[1-3,7]"), (Names{"n1", "n2", "n3", "n7"}));
   EXPECT_EQ(expand_node_list("gpu[008-010],a-b.c_d"), (Names{"gpu008", "gpu009", "gpu010", "a-b.c_d"}));
+  EXPECT_EQ(expand_node_list("n[8-010]"), (Names{"n8", "n9", "n10"}));  // as wide as the first one
   EXPECT_EQ(expand_node_list("r[1-2]n[03-04]x"), (Names{"r1n03x", "r1n04x", "r2n03x", "r2n04x"}));
 }
 
