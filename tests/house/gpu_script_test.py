@@ -7,6 +7,7 @@ folder of results and its exit code. It ended at the first start that failed, an
 
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -78,6 +79,19 @@ class TestsPart(unittest.TestCase):
         self.assertRegex(log, r"\[       OK \] Devices/ops_test.divides/cuda \(1 ms\)\n--- exit code 0 after \d+ s\n")
 
 
+class Programs(unittest.TestCase):
+    def test_are_those_that_ctest_runs_on_a_gpu(self):
+        named = set()
+        for page in (ROOT / "tests").rglob("CMakeLists.txt"):
+            text = page.read_text(encoding="utf-8")
+            for names in re.findall(r"foreach\(test ([^)]*)\)\n +lockstep_ctest\(\$\{test\}_on_gpu ", text):
+                named.update(names.split())
+            named.update(re.findall(r"lockstep_ctest\((\w+)_on_gpu ", text))
+        self.assertEqual(set(TESTS), named)
+        script = (ROOT / "tests" / "gpu.sh").read_text(encoding="utf-8")
+        self.assertEqual(re.search(r"^tests=\(([^)]*)\)", script, re.MULTILINE)[1].split(), TESTS)
+
+
 class Bounds(unittest.TestCase):
     def setUp(self):
         self.bundle = Bundle(ROOT)
@@ -86,7 +100,7 @@ class Bounds(unittest.TestCase):
     def test_of_time_let_a_hang_cost_one_test(self):
         self.bundle.program("ops_test", test_program("*breaks*) sleep 77.25;;"))
         rows = rows_of(self.bundle.run("tests", "--seconds", "26").stdout)
-        self.assertRegex(rows["ops_test"], r"^FAILED: 1 of 4 passed; took more than [56] s: \[ RUN      \] Devices/ops_test\.br")
+        self.assertRegex(rows["ops_test"], r"^FAILED: 1 of 4 passed; took more than [34] s: \[ RUN      \] Devices/ops_test\.br")
         self.assertEqual(rows["ops_test, the rest one by one"], "2 passed, 1 failed, 0 left out")
         self.assertEqual(rows["Devices/ops_test.breaks/cuda"],
                          "took more than 2 s: [ RUN      ] Devices/ops_test.breaks/cuda")
