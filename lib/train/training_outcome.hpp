@@ -20,7 +20,7 @@ struct TrainingOutcome {
   End end = End::done;
   bool is_safe = true;     // nothing is lost: stopped with a checkpoint, or done with all written that was to be
   std::string sentence;    // for people; empty where it is done and safe
-  std::int64_t steps = 0;  // behind the weights
+  std::int64_t steps = 0;  // done, in all attempts
   std::int64_t epochs = 0;
   double test_loss = 0;  // of the last test; 0 before the first
   double test_accuracy = 0;
