@@ -21,7 +21,7 @@ namespace {
 
 // How far one rank has come, in slices started since the beginning. Every rank starts the same ones in the same order,
 // so two numbers say everything. A cache line of its own each: only its owner writes it.
-struct alignas(128) Progress {
+struct alignas(128) SliceProgress {
   std::atomic<std::uint64_t> arrived;   // slices whose values this rank has handed over
   std::atomic<std::uint64_t> finished;  // slices of which this rank has written its part of the sum everywhere
 };
@@ -50,7 +50,7 @@ class SharedAllReducer final : public AllReducer {
  public:
   SharedAllReducer(int ranks, SharingGroups groups, std::unique_ptr<SharedSegment> segment, std::int64_t capacity)
       : ranks_(ranks), groups_(std::move(groups)), segment_(std::move(segment)), capacity_(capacity) {
-    std::byte* const gradients = segment_->data() + groups_.node.size() * std::int64_t{sizeof(Progress)};
+    std::byte* const gradients = segment_->data() + groups_.node.size() * std::int64_t{sizeof(SliceProgress)};
     for (int rank = 0; rank < groups_.node.size(); ++rank) {
       arrays_.push_back(gradients + rank * capacity_);
     }
@@ -58,7 +58,7 @@ class SharedAllReducer final : public AllReducer {
   }
 
   static std::int64_t bytes_needed(int ranks, std::int64_t capacity) {
-    return ranks * (std::int64_t{sizeof(Progress)} + capacity);
+    return ranks * (std::int64_t{sizeof(SliceProgress)} + capacity);
   }
 
   Tensor allocate(std::int64_t count, DType dtype) override {
@@ -78,11 +78,11 @@ class SharedAllReducer final : public AllReducer {
 
   void wait() override {
     for (const Slice& slice : under_way_) {
-      wait_until([&] { return all_reached(&Progress::arrived, slice.number); });
+      wait_until([&] { return all_reached(&SliceProgress::arrived, slice.number); });
       add_up(slice);
     }
     under_way_.clear();
-    wait_until([&] { return all_reached(&Progress::finished, started_); });
+    wait_until([&] { return all_reached(&SliceProgress::finished, started_); });
   }
 
   std::string description() const override {
@@ -98,11 +98,13 @@ class SharedAllReducer final : public AllReducer {
     std::int64_t bytes;
   };
 
-  Progress& progress_of(int rank) const { return *std::launder(reinterpret_cast<Progress*>(segment_->data()) + rank); }
+  SliceProgress& progress_of(int rank) const {
+    return *std::launder(reinterpret_cast<SliceProgress*>(segment_->data()) + rank);
+  }
 
   std::byte* mine() const { return arrays_[static_cast<std::size_t>(groups_.node.rank())]; }
 
-  bool all_reached(std::atomic<std::uint64_t> Progress::*what, std::uint64_t number) const {
+  bool all_reached(std::atomic<std::uint64_t> SliceProgress::*what, std::uint64_t number) const {
     for (int rank = 0; rank < groups_.node.size(); ++rank) {
       if ((progress_of(rank).*what).load(std::memory_order_acquire) < number) return false;
     }
@@ -111,7 +113,7 @@ class SharedAllReducer final : public AllReducer {
 
   void work_without_waiting() {
     std::size_t done = 0;
-    while (done < under_way_.size() && all_reached(&Progress::arrived, under_way_[done].number)) {
+    while (done < under_way_.size() && all_reached(&SliceProgress::arrived, under_way_[done].number)) {
       add_up(under_way_[done++]);
     }
     under_way_.erase(under_way_.begin(), under_way_.begin() + static_cast<std::ptrdiff_t>(done));
