@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "runtime/link/line_listener.hpp"
-#include "runtime/link/line_socket.hpp"
+#include "base/net/line_listener.hpp"
+#include "base/net/line_socket.hpp"
 #include "runtime/link/sealed_socket.hpp"
 
 namespace lockstep {

@@ -11,9 +11,9 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/net/node_addresses.hpp"
 #include "base/text/json_text.hpp"
 #include "runtime/link/link_seal.hpp"
-#include "runtime/link/node_addresses.hpp"
 #include "runtime/link/node_greeting.hpp"
 #include "runtime/link/sealed_socket.hpp"
 

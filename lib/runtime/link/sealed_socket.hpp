@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/link/line_socket.hpp"
+#include "base/net/line_socket.hpp"
 #include "runtime/link/link_seal.hpp"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "runtime/link/line_listener.hpp"
+#include "base/net/line_listener.hpp"
 
 #include <netdb.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-#include "runtime/link/line_socket.hpp"
+#include "base/net/line_socket.hpp"
 
 #include <fcntl.h>
 #include <netinet/in.h>

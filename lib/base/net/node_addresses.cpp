@@ -1,4 +1,4 @@
-#include "runtime/link/node_addresses.hpp"
+#include "base/net/node_addresses.hpp"
 
 #include <fmt/format.h>
 #include <ifaddrs.h>

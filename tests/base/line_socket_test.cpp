@@ -1,4 +1,4 @@
-#include "runtime/link/line_socket.hpp"
+#include "base/net/line_socket.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -6,7 +6,7 @@
 #include <chrono>
 #include <memory>
 
-#include "runtime/link/line_listener.hpp"
+#include "base/net/line_listener.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/link/node_addresses.hpp"
+#include "base/net/node_addresses.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>

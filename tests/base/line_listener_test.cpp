@@ -1,4 +1,4 @@
-#include "runtime/link/line_listener.hpp"
+#include "base/net/line_listener.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>

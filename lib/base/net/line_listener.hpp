@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/io/descriptor.hpp"
-#include "runtime/link/line_socket.hpp"
+#include "base/net/line_socket.hpp"
 
 namespace lockstep {
 
