@@ -4,10 +4,7 @@
 //   show_environment                      in a task that run_roles started: its own
 //   show_environment cluster-17.0.json    of all instances
 //   show_environment --exports            for slurm/environment.sh
-#include <net/if.h>
-
 #include <cstdio>
-#include <memory>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -15,6 +12,7 @@
 #include "launch/number_option.hpp"
 #include "launch/run_outside_ranks.hpp"
 #include "slurm/roles/environment.hpp"
+#include "slurm/roles/network_interfaces.hpp"
 
 using namespace lockstep;
 
@@ -38,15 +36,6 @@ struct ShowOptions {
   }
 };
 
-std::vector<std::string> interfaces_of_this_node() {
-  std::vector<std::string> names;
-  const std::unique_ptr<struct if_nameindex, void (*)(struct if_nameindex*)> list(::if_nameindex(), ::if_freenameindex);
-  for (const struct if_nameindex* one = list.get(); one != nullptr && one->if_index != 0; ++one) {
-    names.emplace_back(one->if_name);
-  }
-  return names;
-}
-
 Environment environment_in(const ShowOptions& options) {
   if (options.cluster.empty() || options.role.empty()) return {};
   const Cluster cluster = read_cluster(options.cluster);
@@ -59,7 +48,7 @@ Environment environment_in(const ShowOptions& options) {
 int print_exports(const ShowOptions& options) {
   Environment environment = environment_in(options);
   if (const std::string& interface = this_job().interface; !interface.empty()) {
-    environment.merge(interface_environment(interface, interfaces_of_this_node(), log::host()));
+    environment.merge(interface_environment(interface, network_interfaces(), log::host()));
   }
   const std::string text = exports_text(environment);
   const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;

@@ -98,11 +98,11 @@ std::int64_t count(const Json& object, const char* name) {
   return value.get<std::int64_t>();
 }
 
-std::map<std::string, std::vector<int>> ports_in(const Json& object, const std::vector<Role>& roles,
-                                                 const ClusterInstance& one) {
+std::map<std::string, std::vector<int>> ports_in(const Json& object,
+                                                 const std::map<std::string, std::int64_t>& reserved) {
   const Json& labels = field(object, "ports");
   std::map<std::string, std::vector<int>> ports;
-  for (const auto& [label, wanted] : reserved_ports(roles, one.role, one.instance)) {
+  for (const auto& [label, wanted] : reserved) {
     const Json& list = field(labels, label.c_str());
     require(list.is_array() && list.size() == static_cast<std::size_t>(wanted), Failure::bad_data,
             "its ports '{}' are no list of {}", label, wanted);
@@ -132,16 +132,21 @@ Cluster cluster_in(const Json& content) {
     const bool is_it =
         text(list[place], "role") == cluster.roles[one.role].name && count(list[place], "instance") == one.instance;
     require(is_it, Failure::bad_data, "its 'instances' are not in the order of its roles");
-    one.host = text(list[place], "host");
-    one.address = text(list[place], "address");
-    require(is_host(one.host), Failure::bad_data, "its 'host' is no name of a host");
-    require(is_address(one.address), Failure::bad_data, "its 'address' is no address");
-    one.ports = ports_in(list[place], cluster.roles, one);
+    read_whereabouts(list[place], reserved_ports(cluster.roles, one.role, one.instance), one);
   }
   return cluster;
 }
 
 }  // namespace
+
+void read_whereabouts(const nlohmann::json& object, const std::map<std::string, std::int64_t>& reserved,
+                      ClusterInstance& one) {
+  one.host = text(object, "host");
+  one.address = text(object, "address");
+  require(is_host(one.host), Failure::bad_data, "its 'host' is no name of a host");
+  require(is_address(one.address), Failure::bad_data, "its 'address' is no address");
+  one.ports = ports_in(object, reserved);
+}
 
 std::map<std::string, std::int64_t> reserved_ports(const std::vector<Role>& roles, std::size_t role,
                                                    std::int64_t instance) {

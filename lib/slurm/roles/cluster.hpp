@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,6 +76,11 @@ void write_cluster(const std::filesystem::path& file, const Cluster& cluster);
 // What cluster_text() gave; the text counts as untrusted, and `name` says where it is from. Throws Error(bad_data).
 Cluster parse_cluster(const std::string& text, const std::string& name);
 Cluster read_cluster(const std::filesystem::path& file);
+
+// Host, address and ports of an instance, which has `reserved` ones. Throws Error(bad_data) that says what is wrong,
+// not where.
+void read_whereabouts(const nlohmann::json& object, const std::map<std::string, std::int64_t>& reserved,
+                      ClusterInstance& one);
 
 inline constexpr std::size_t most_cluster_bytes = std::size_t{64} << 20;
 

@@ -26,7 +26,7 @@ using Environment = std::map<std::string, std::string>;  // names: letters, digi
 //   LOCKSTEP_PORTS_R_I_L                         numbers, free when all instances started
 //   LOCKSTEP_MASTER_ADDRESS, LOCKSTEP_MASTER_PORT   of the first instance of the first role
 //   LOCKSTEP_CHECKPOINT                          to go on from; not set: none
-//   PAI_..., FC_...                              as the platform has them (slurm/README.md lists them)
+//   PAI_..., FC_...                              as the platform has them (slurm/roles.md lists them)
 Environment environment_of(const Cluster& cluster, std::size_t place);
 
 // The network interface that MPI, NCCL and Gloo are to use. Throws Error(usage) if `interface` is not one of `known`,

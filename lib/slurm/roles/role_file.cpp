@@ -41,7 +41,7 @@ std::vector<Role> parse_roles(const std::string& text, const std::string& name) 
     std::string_view what = error.what();
     if (what.ends_with('.')) what.remove_suffix(1);
     throw Error(Failure::usage,
-                fmt::format("'{}' cannot be used: {}. slurm/README.md has its form.", printable(name), what));
+                fmt::format("'{}' cannot be used: {}. slurm/roles.md has its form.", printable(name), what));
   }
 }
 

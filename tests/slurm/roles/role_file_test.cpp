@@ -18,7 +18,7 @@ std::vector<Role> parsed(const std::string& roles) {
 std::string refusal(const std::string& roles) {
   std::string words = words_of(Failure::usage, [&] { parsed(roles); });
   const std::string start = "'roles.json' cannot be used: ";
-  const std::string end = ". slurm/README.md has its form.";
+  const std::string end = ". slurm/roles.md has its form.";
   EXPECT_TRUE(words.starts_with(start) && words.ends_with(end)) << words;
   return words.substr(start.size(), words.size() - start.size() - end.size());
 }
@@ -105,7 +105,7 @@ TEST(RoleFileTest, what_is_no_such_file_is_refused) {
   const auto words = [](const std::string& text) {
     return words_of(Failure::usage, [&] { parse_roles(text, "a\x1b[31mname"); });
   };
-  EXPECT_EQ(words("{"), "'a\\x1b[31mname' cannot be used: it is no JSON. slurm/README.md has its form.");
+  EXPECT_EQ(words("{"), "'a\\x1b[31mname' cannot be used: it is no JSON. slurm/roles.md has its form.");
   EXPECT_NE(words("[]").find("it has no 'format' of 1"), std::string::npos);
   EXPECT_NE(words(R"({"format": 2, "roles": []})").find("it has no 'format' of 1"), std::string::npos);
   EXPECT_NE(words(R"({"format": 1})").find("it has no list of 'roles'"), std::string::npos);

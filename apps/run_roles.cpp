@@ -1,0 +1,98 @@
+// Runs a job of several roles within what Slurm has given it: in a batch script, with the roles in a file.
+//
+//   run_roles roles.json
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "job/job_environment.hpp"
+#include "launch/number_option.hpp"
+#include "launch/run_outside_ranks.hpp"
+#include "runtime/failure/failure_report.hpp"
+#include "slurm/roles/role_file.hpp"
+#include "slurm/roles/supervisor.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+struct RoleOptions {
+  std::filesystem::path roles;
+  std::filesystem::path cluster;
+  std::filesystem::path checkpoints;
+  SupervisorPlan plan;
+
+  void declare(CLI::App& app) {
+    constexpr double day = 86400;
+    app.description(
+        "Runs the roles of a job within what Slurm has given it, and ends with the code of the one that decides.");
+    app.add_option("ROLES", roles, "The roles: a file of JSON (slurm/roles.md has its form)")->required();
+    app.add_option("--cluster", cluster, "Who runs where is written here; else cluster-JOB.ATTEMPT.json")
+        ->type_name("FILE");
+    app.add_option("--checkpoints", checkpoints,
+                   "The newest checkpoint of this folder is what instances are told to go on from")
+        ->type_name("FOLDER");
+    app.add_option("--mpi", plan.mpi, "How srun starts tasks (its --mpi)");
+    add_number(app, "--arrival-timeout", plan.arrival_seconds, {1, day}, "Seconds for all instances to arrive");
+    add_number(app, "--grace", plan.grace_seconds, {0, day}, "Seconds from a request to end until the kill");
+  }
+};
+
+const SlurmJob& job_of_slurm() {
+  const JobEnvironment& job = this_job();
+  require(job.slurm.has_value(), Failure::usage,
+          "this is no job of Slurm's (run_roles starts roles by srun). Call it in a batch script, or after salloc.");
+  return *job.slurm;
+}
+
+std::filesystem::path cluster_file(const RoleOptions& options, const SlurmJob& job) {
+  if (!options.cluster.empty()) return std::filesystem::absolute(options.cluster);
+  return std::filesystem::absolute(fmt::format("cluster-{}.{}.json", job.id, job.restarts));
+}
+
+// Their names are ordered as their steps; what is half written has another ending.
+std::string newest_checkpoint(const std::filesystem::path& folder) {
+  std::string newest;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("step-") && name.ends_with(".h5")) newest = std::max(newest, name);
+  }
+  return newest.empty() ? "" : std::filesystem::absolute(folder / newest).string();
+}
+
+int run_all(const RoleOptions& options) {
+  const SlurmJob& job = job_of_slurm();
+  SupervisorPlan plan = options.plan;
+  plan.cluster.job = {job.id, job.name, job.user, job.partition};
+  plan.cluster.attempt = job.restarts;
+  plan.cluster.roles = read_roles(options.roles);
+  if (!options.checkpoints.empty()) plan.cluster.checkpoint = newest_checkpoint(options.checkpoints);
+  plan.slots = place_instances(plan.cluster.roles, job.components);
+  plan.cluster_file = cluster_file(options, job);
+  plan.program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "start_instance";
+  const SupervisedEnd end = supervise(plan);
+  if (end.code == 0) {
+    log::info(end.sentence);
+  } else {
+    const std::string& host = end.host.empty() ? log::host() : end.host;
+    failure_report::write_of(0, host, {end.code, end.signal, end.sentence});
+    log::error(end.sentence);
+  }
+  return end.code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_outside_ranks<RoleOptions>(argc, argv, [](const RoleOptions& options) {
+    failure_report::set_rank(0, log::host());
+    failure_report::set_verdict_file(this_job().verdict_file);
+    try {
+      return run_all(options);
+    } catch (const Error& error) {
+      failure_report::write({error.exit_code(), 0, error.what()});
+      throw;
+    }
+  });
+}

@@ -1,0 +1,69 @@
+// What run_roles starts as each task: waits until all instances of the job have arrived, and becomes the command of its
+// role. It is of no use by hand.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "base/text/printable.hpp"
+#include "job/job_environment.hpp"
+#include "launch/run_outside_ranks.hpp"
+#include "runtime/failure/failure_report.hpp"
+#include "slurm/roles/arrival.hpp"
+#include "slurm/roles/environment.hpp"
+#include "slurm/roles/network_interfaces.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+struct InstanceOptions {
+  void declare(CLI::App& app) {
+    app.description(
+        "Becomes an instance of a role. run_roles starts it, as each task of a job; it is of no use by hand.");
+  }
+};
+
+[[noreturn]] void become(const Role& role, const Environment& environment) {
+  for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+  ::unsetenv(arrival_variable);
+  std::vector<std::string> words = role.command;
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  ::execvp(pointers[0], pointers.data());
+  throw Error(Failure::usage, fmt::format("cannot start '{}' of role '{}': {}. Is the program on this node?",
+                                          printable(role.command.front()), role.name, system_words(errno)));
+}
+
+int become_instance() {
+  const JobEnvironment& job = this_job();
+  const std::optional<ArrivalPoint> point = parse_arrival(job.task.arrival);
+  require(point && job.rank, Failure::usage,
+          "this is no task of run_roles (it starts start_instance, nobody else does). See slurm/roles.md.");
+  const std::int64_t step = job.slurm ? job.slurm->step.value_or(0) : 0;
+  const Arrived arrived = arrive(*point, job.rank->rank, step, log::host(), job.interface);
+  Environment environment = environment_of(arrived.cluster, arrived.place);
+  if (!job.interface.empty()) {
+    environment.merge(interface_environment(job.interface, network_interfaces(), log::host()));
+  }
+  become(arrived.cluster.roles[arrived.cluster.instances[arrived.place].role], environment);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_outside_ranks<InstanceOptions>(argc, argv, [](const InstanceOptions&) {
+    failure_report::set_rank(0, log::host());
+    failure_report::set_verdict_file(this_job().verdict_file);
+    try {
+      return become_instance();
+    } catch (const Error& error) {
+      failure_report::write({error.exit_code(), 0, error.what()});
+      throw;
+    }
+  });
+}

@@ -1,0 +1,131 @@
+#include "slurm/roles/arrival.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/error.hpp"
+#include "base/net/node_addresses.hpp"
+#include "base/text/json_text.hpp"
+#include "base/text/number.hpp"
+#include "slurm/roles/arrival_lines.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t longest_greeting = 16384;
+constexpr int most_port = 65535;
+
+std::string random_token() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+}
+
+}  // namespace
+
+std::string arrival_text(const ArrivalPoint& point) {
+  return fmt::format("{} {} {} {}", point.token, point.step, point.port, fmt::join(point.addresses, " "));
+}
+
+std::optional<ArrivalPoint> parse_arrival(const std::string& text) {
+  std::vector<std::string> words(1);
+  for (const char c : text) {
+    if (c == ' ') {
+      words.emplace_back();
+    } else {
+      words.back() += c;
+    }
+  }
+  if (words.size() < 4) return std::nullopt;
+  const auto step = parse_number<std::int64_t>(words[1], {0, most_instances});
+  const auto port = parse_number<std::int64_t>(words[2], {1, most_port});
+  if (!step || !port) return std::nullopt;
+  return ArrivalPoint{
+      words[0], static_cast<std::size_t>(*step), static_cast<int>(*port), {words.begin() + 3, words.end()}};
+}
+
+ArrivalDesk::ArrivalDesk(std::vector<Role> roles, std::vector<RoleStep> steps)
+    : roles_(std::move(roles)),
+      steps_(std::move(steps)),
+      token_(random_token()),
+      addresses_(addresses_of_this_node().addresses),
+      instances_(instances_of(roles_)),
+      has_arrived_(instances_.size()),
+      slurm_steps_(steps_.size()) {
+  require(listener_.is_open() && !addresses_.empty(), Failure::other,
+          "this node gives no port to listen at (instances arrive there). Has it a network?");
+}
+
+ArrivalPoint ArrivalDesk::point_of(std::size_t step) const { return {token_, step, listener_.port(), addresses_}; }
+
+std::vector<int> ArrivalDesk::handles() const {
+  std::vector<int> handles = {listener_.handle()};
+  for (const Visitor& visitor : visitors_) handles.push_back(visitor.socket->handle());
+  return handles;
+}
+
+void ArrivalDesk::attend() {
+  while (std::unique_ptr<LineSocket> socket = listener_.accept(longest_greeting)) {
+    visitors_.push_back({std::move(socket), std::nullopt});
+  }
+  for (Visitor& visitor : visitors_) {
+    for (const std::string& line : visitor.socket->receive()) hear(visitor, line);
+  }
+  std::erase_if(visitors_, [this](const Visitor& visitor) {
+    const bool has_left = visitor.socket == nullptr || visitor.socket->state() != LineSocket::State::open;
+    if (has_left && visitor.place) has_arrived_[*visitor.place] = false;
+    return has_left;
+  });
+}
+
+void ArrivalDesk::hear(Visitor& visitor, const std::string& line) {
+  if (visitor.socket == nullptr) return;
+  if (!visitor.place) {
+    const std::optional<ArrivalGreeting> greeting = parse_greeting(line);
+    const bool is_known = greeting && greeting->token == token_ && greeting->step < steps_.size() &&
+                          greeting->rank < steps_[greeting->step].places.size();
+    if (!is_known) return visitor.socket.reset();
+    visitor.place = steps_[greeting->step].places[greeting->rank];
+    slurm_steps_[greeting->step] = greeting->slurm_step;
+    const ClusterInstance& one = instances_[*visitor.place];
+    visitor.socket->send(reservation_text({*visitor.place, reserved_ports(roles_, one.role, one.instance)}));
+    return;
+  }
+  ClusterInstance& one = instances_[*visitor.place];
+  if (!read_whereabouts(line, reserved_ports(roles_, one.role, one.instance), one)) return visitor.socket.reset();
+  has_arrived_[*visitor.place] = true;
+}
+
+bool ArrivalDesk::all_have_arrived() const { return std::ranges::count(has_arrived_, false) == 0; }
+
+bool ArrivalDesk::has_arrived(std::size_t step) const {
+  return std::ranges::all_of(steps_.at(step).places, [this](std::size_t place) { return has_arrived_[place]; });
+}
+
+std::string ArrivalDesk::missing_words() const {
+  constexpr std::size_t most_named = 10;
+  std::vector<std::string> names;
+  for (std::size_t place = 0; place < instances_.size(); ++place) {
+    const ClusterInstance& one = instances_[place];
+    if (!has_arrived_[place]) names.push_back(instance_words(roles_[one.role], one.instance));
+  }
+  const std::size_t others = names.size() - std::min(names.size(), most_named);
+  names.resize(names.size() - others);
+  return fmt::format("{}{}", fmt::join(names, ", "), others == 0 ? "" : fmt::format(" and {} others", others));
+}
+
+std::optional<std::int64_t> ArrivalDesk::slurm_step(std::size_t step) const { return slurm_steps_.at(step); }
+
+void ArrivalDesk::fill_in(Cluster& cluster) const {
+  cluster.roles = roles_;
+  cluster.instances = instances_;
+}
+
+void ArrivalDesk::begin(const Cluster& cluster) {
+  const std::string text = cluster_text(cluster);
+  for (Visitor& visitor : visitors_) visitor.socket->send(text);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,34 @@
+// The lines of arrival.hpp. What is no such line is nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "slurm/roles/cluster.hpp"
+
+namespace lockstep {
+
+struct ArrivalGreeting {
+  std::string token;
+  std::size_t step = 0;
+  std::size_t rank = 0;
+  std::int64_t slurm_step = 0;
+};
+std::string greeting_text(const ArrivalGreeting& greeting);
+std::optional<ArrivalGreeting> parse_greeting(const std::string& line);
+
+struct PortReservation {
+  std::size_t place = 0;
+  std::map<std::string, std::int64_t> ports;  // label and count
+};
+std::string reservation_text(const PortReservation& reservation);
+std::optional<PortReservation> parse_reservation(const std::string& line);
+
+// Host, address and ports of an instance.
+std::string whereabouts_text(const ClusterInstance& one);
+// Into `one`; false where the line does not tell them, or other ports than were asked for.
+bool read_whereabouts(const std::string& line, const std::map<std::string, std::int64_t>& ports, ClusterInstance& one);
+
+}  // namespace lockstep

@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <random>
+
+#include "base/error.hpp"
+#include "base/io/descriptor.hpp"
+#include "base/net/node_addresses.hpp"
+#include "base/text/printable.hpp"
+#include "slurm/roles/arrival.hpp"
+#include "slurm/roles/arrival_lines.hpp"
+#include "slurm/roles/network_interfaces.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::chrono::seconds patience{10};  // for one address
+// Below what systems give out by themselves, above what services have.
+constexpr int first_port = 15000;
+constexpr int last_port = 32000;
+
+Error no_supervisor(const std::string& what) {
+  return {Failure::out_of_step,
+          fmt::format("this task cannot become an instance: {} (run_roles waits for all of them). Its "
+                      "own words say more.",
+                      what)};
+}
+
+std::unique_ptr<LineSocket> connect_to_desk(const ArrivalPoint& point) {
+  for (const std::string& address : point.addresses) {
+    if (auto socket = connect_to(address, point.port, patience, most_cluster_bytes)) return socket;
+  }
+  throw no_supervisor(fmt::format("nobody answers at port {} of {}", point.port, fmt::join(point.addresses, ", ")));
+}
+
+std::string wait_for_line(LineSocket& socket) {
+  while (true) {
+    const std::vector<std::string> lines = socket.receive();
+    if (!lines.empty()) return lines.front();
+    if (socket.state() != LineSocket::State::open) throw no_supervisor("run_roles has given up");
+    pollfd wait{socket.handle(), POLLIN, 0};
+    ::poll(&wait, 1, 1000);
+  }
+}
+
+std::string own_address(const std::string& interface) {
+  if (interface.empty()) {
+    const std::vector<std::string> addresses = addresses_of_this_node().addresses;
+    return addresses.empty() ? "127.0.0.1" : addresses.front();
+  }
+  std::string address = address_of_interface(interface);
+  require(
+      !address.empty(), Failure::usage,
+      "the network interface '{}' has no IPv4 address here (LOCKSTEP_INTERFACE: instances would not find each other). "
+      "Name another.",
+      printable(interface));
+  return address;
+}
+
+// A port that nobody on this node listens at, held until the descriptor closes. -1: it is taken.
+Descriptor hold_port(int port) {
+  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return socket;
+  return Descriptor(-1);
+}
+
+std::map<std::string, std::vector<int>> hold_ports(const std::map<std::string, std::int64_t>& wanted,
+                                                   std::vector<Descriptor>& held) {
+  std::random_device random;
+  std::uniform_int_distribution<int> draw(first_port, last_port);
+  std::map<std::string, std::vector<int>> ports;
+  for (const auto& [label, count] : wanted) {
+    for (int tries = 0; std::ssize(ports[label]) < count; ++tries) {
+      require(tries < 10'000, Failure::bad_node, "no port from {} to {} is free on this node.", first_port, last_port);
+      const int port = draw(random);
+      Descriptor socket = hold_port(port);
+      if (socket < 0) continue;
+      held.push_back(std::move(socket));
+      ports[label].push_back(port);
+    }
+  }
+  return ports;
+}
+
+}  // namespace
+
+Arrived arrive(const ArrivalPoint& point, std::int64_t rank, std::int64_t slurm_step, const std::string& host,
+               const std::string& interface) {
+  const std::unique_ptr<LineSocket> socket = connect_to_desk(point);
+  socket->send(greeting_text({point.token, point.step, static_cast<std::size_t>(rank), slurm_step}));
+  const std::optional<PortReservation> reservation = parse_reservation(wait_for_line(*socket));
+  if (!reservation) throw no_supervisor("run_roles said something else than expected");
+  ClusterInstance one;
+  one.host = host;
+  one.address = own_address(interface);
+  std::vector<Descriptor> held;
+  one.ports = hold_ports(reservation->ports, held);
+  socket->send(whereabouts_text(one));
+  Arrived arrived{parse_cluster(wait_for_line(*socket), "what run_roles said"), reservation->place};
+  if (arrived.place >= arrived.cluster.instances.size()) throw no_supervisor("it is none of the job's");
+  return arrived;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,95 @@
+#include "slurm/roles/child_process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t longest_line = 16384;
+
+[[noreturn]] void become(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  ::execvp(pointers[0], pointers.data());
+  const std::string sentence = fmt::format("cannot start {}: {}.\n", words[0], system_words(errno));
+  [[maybe_unused]] const ssize_t said = ::write(STDERR_FILENO, sentence.data(), sentence.size());
+  ::_exit(127);
+}
+
+}  // namespace
+
+ChildProcess::Pipe ChildProcess::make_pipe() {
+  std::array<int, 2> ends{};
+  require(::pipe2(ends.data(), O_CLOEXEC) == 0, Failure::other, "cannot make a pipe: {}. Start fewer instances?",
+          system_words(errno));
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+ChildProcess::ChildProcess(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables)
+    : ChildProcess(words, variables, make_pipe(), make_pipe()) {}
+
+// Nobody writes into `input`: so what is started reads the end at once.
+ChildProcess::ChildProcess(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables,
+                           Pipe output, Pipe input)
+    : output_(std::move(output.end)), process_(::fork()) {
+  require(process_ >= 0, Failure::other, "cannot start {}: {}. Start fewer instances?", words.at(0),
+          system_words(errno));
+  if (process_ == 0) {
+    ::dup2(input.end, STDIN_FILENO);
+    ::dup2(output.start, STDOUT_FILENO);
+    ::dup2(output.start, STDERR_FILENO);
+    become(words, variables);
+  }
+  ::fcntl(output_, F_SETFL, ::fcntl(output_, F_GETFL) | O_NONBLOCK);
+}
+
+void ChildProcess::signal(int number) const {
+  if (!code_) ::kill(process_, number);
+}
+
+std::vector<std::string> ChildProcess::lines() {
+  constexpr int pieces_a_call = 4;
+  std::vector<std::string> lines;
+  std::array<char, 16384> room{};
+  for (int piece = 0; piece < pieces_a_call && output_ >= 0; ++piece) {
+    const ssize_t got = ::read(output_, room.data(), room.size());
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) break;
+    if (got <= 0) output_.close();
+    for (ssize_t at = 0; at < got; ++at) {
+      const bool ends = room.at(static_cast<std::size_t>(at)) == '\n';
+      if (!ends) rest_ += room.at(static_cast<std::size_t>(at));
+      if (ends || rest_.size() == longest_line) lines.push_back(std::exchange(rest_, {}));
+    }
+  }
+  if (output_ < 0 && !rest_.empty()) lines.push_back(std::exchange(rest_, {}));
+  return lines;
+}
+
+std::optional<int> ChildProcess::exit_code() {
+  int status = 0;
+  if (!code_ && output_ < 0 && ::waitpid(process_, &status, WNOHANG) == process_) {
+    code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+  return code_;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,13 @@
+// The network interfaces of this node.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+std::vector<std::string> network_interfaces();  // by name: lo, eth0
+// Its first IPv4 address, numeric; empty where there is none.
+std::string address_of_interface(const std::string& name);
+
+}  // namespace lockstep

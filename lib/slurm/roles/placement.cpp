@@ -1,0 +1,163 @@
+#include "slurm/roles/placement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/text/number.hpp"
+#include "base/text/printable.hpp"
+#include "slurm/node_list.hpp"
+#include "slurm/roles/cluster.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr NumberRange<std::int64_t> counts{1, 1 << 20};
+
+// "2(x3),1" is 2, 2, 2, 1.
+std::vector<std::int64_t> expand_counts(std::string_view text) {
+  const auto refuse = [text] {
+    throw Error(Failure::bad_data,
+                fmt::format("'{}' are no numbers of tasks as Slurm writes them (2(x3),1)", printable(text)));
+  };
+  std::vector<std::int64_t> expanded;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    std::string_view one = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    std::int64_t nodes = 1;
+    if (const std::size_t times = one.find("(x"); times != std::string_view::npos && one.ends_with(')')) {
+      const auto parsed = parse_number(one.substr(times + 2, one.size() - times - 3), counts);
+      if (!parsed) refuse();
+      nodes = *parsed;
+      one = one.substr(0, times);
+    }
+    const auto tasks = parse_number(one, counts);
+    if (!tasks || expanded.size() + static_cast<std::size_t>(nodes) > most_nodes) refuse();
+    expanded.insert(expanded.end(), static_cast<std::size_t>(nodes), *tasks);
+  }
+  return expanded;
+}
+
+// The instances of a step that are in one component: they lie side by side.
+struct ComponentTasks {
+  std::size_t component = 0;
+  std::vector<std::size_t> places;
+};
+std::vector<ComponentTasks> by_component(const RoleStep& step, const std::vector<InstanceSlot>& slots) {
+  std::vector<ComponentTasks> parts;
+  for (const std::size_t place : step.places) {
+    const std::size_t component = slots.at(place).component;
+    if (parts.empty() || parts.back().component != component) parts.push_back({component, {}});
+    parts.back().places.push_back(place);
+  }
+  return parts;
+}
+
+void add_resources(const Role& role, std::int64_t most_tasks_of_a_node, std::vector<std::string>& words) {
+  if (role.cpus > 0) words.push_back(fmt::format("--cpus-per-task={}", role.cpus));
+  // Without a number of its own a step would take all memory of the job on its nodes, and keep other steps waiting.
+  words.push_back(fmt::format("--mem={}", role.memory_mb * most_tasks_of_a_node));
+  if (role.gpus > 0) words.push_back(fmt::format("--gpus-per-task={}", role.gpus));
+}
+
+void add_tasks(const ComponentTasks& part, const Role& role, const std::vector<InstanceSlot>& slots,
+               std::vector<std::string>& words) {
+  std::map<std::string, std::int64_t> tasks_of;
+  std::string nodes;
+  for (const std::size_t place : part.places) {
+    const std::string& node = slots[place].node;
+    ++tasks_of[node];
+    nodes += (nodes.empty() ? "" : ",") + node;
+  }
+  std::int64_t most = 0;
+  for (const auto& [node, tasks] : tasks_of) most = std::max(most, tasks);
+  words.push_back(fmt::format("--nodes={}", tasks_of.size()));
+  words.push_back(fmt::format("--ntasks={}", part.places.size()));
+  words.push_back("--nodelist=" + nodes);
+  add_resources(role, most, words);
+}
+
+}  // namespace
+
+std::vector<std::string> task_nodes(std::string_view node_list, std::string_view tasks_per_node) {
+  const std::vector<std::string> nodes = expand_node_list(node_list);
+  const std::vector<std::int64_t> counts_of = expand_counts(tasks_per_node);
+  require(!nodes.empty() && nodes.size() == counts_of.size(), Failure::bad_data,
+          "Slurm names {} nodes and the tasks of {} (SLURM_JOB_NODELIST '{}', SLURM_TASKS_PER_NODE '{}')", nodes.size(),
+          counts_of.size(), printable(node_list), printable(tasks_per_node));
+  std::vector<std::string> tasks;
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    // More than there can be instances are never used.
+    const std::size_t room =
+        static_cast<std::size_t>(most_instances) - std::min<std::size_t>(most_instances, tasks.size());
+    tasks.insert(tasks.end(), std::min(room, static_cast<std::size_t>(counts_of[node])), nodes[node]);
+  }
+  return tasks;
+}
+
+std::vector<InstanceSlot> place_instances(const std::vector<Role>& roles,
+                                          const std::vector<SlurmJob::Component>& components) {
+  require(
+      components.size() == 1 || components.size() == roles.size(), Failure::usage,
+      "the job has {} components and {} roles (each role runs on the component in its place). Submit it with one for "
+      "each role, or with one in all.",
+      components.size(), roles.size());
+  std::vector<InstanceSlot> slots;
+  std::vector<std::string> nodes;
+  std::size_t next = 0;
+  for (std::size_t role = 0; role < roles.size(); ++role) {
+    const std::size_t component = components.size() == 1 ? 0 : role;
+    if (role == 0 || components.size() > 1) {
+      nodes = task_nodes(components[component].node_list, components[component].tasks_per_node);
+      next = 0;
+    }
+    const auto wanted = static_cast<std::size_t>(roles[role].instances);
+    require(
+        next + wanted <= nodes.size(), Failure::usage,
+        "role '{}' has {} instances, and Slurm has given the job {} tasks for them (each is a task). Submit it with "
+        "--ntasks={}.",
+        roles[role].name, wanted, nodes.size() - next, next + wanted);
+    for (std::size_t one = 0; one < wanted; ++one) slots.push_back({component, nodes[next++]});
+  }
+  return slots;
+}
+
+std::vector<RoleStep> steps_of(const std::vector<Role>& roles) {
+  std::vector<RoleStep> steps;
+  const std::vector<ClusterInstance> instances = instances_of(roles);
+  for (std::size_t place = 0; place < instances.size(); ++place) {
+    const Role& role = roles[instances[place].role];
+    if (role.world.empty()) {
+      steps.push_back({fmt::format("{}-{}", role.name, instances[place].instance), {place}});
+    } else if (const std::vector<std::size_t> world = world_of(roles, place); world.front() == place) {
+      steps.push_back({role.world, world});
+    }
+  }
+  return steps;
+}
+
+std::vector<std::string> srun_words(const RoleStep& step, const std::vector<Role>& roles,
+                                    const std::vector<InstanceSlot>& slots, const std::string& mpi,
+                                    const std::string& program) {
+  const std::vector<ClusterInstance> instances = instances_of(roles);
+  const bool is_heterogeneous =
+      std::ranges::any_of(slots, [](const InstanceSlot& slot) { return slot.component != 0; });
+  std::vector<std::string> words = {"srun", "--mpi=" + mpi, "--export=ALL", "--kill-on-bad-exit=1",
+                                    "--job-name=" + step.name};
+  bool is_first = true;
+  for (const ComponentTasks& part : by_component(step, slots)) {
+    if (!is_first) words.emplace_back(":");
+    is_first = false;
+    if (is_heterogeneous) words.push_back(fmt::format("--het-group={}", part.component));
+    words.insert(words.end(), {"--exact", "--distribution=arbitrary"});
+    add_tasks(part, roles[instances.at(part.places.front()).role], slots, words);
+    words.push_back(program);
+  }
+  return words;
+}
+
+}  // namespace lockstep

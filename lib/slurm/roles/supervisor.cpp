@@ -1,0 +1,231 @@
+#include "slurm/roles/supervisor.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "base/text/printable.hpp"
+#include "job/job_environment.hpp"
+#include "slurm/retry/attempt_facts.hpp"
+#include "slurm/roles/arrival.hpp"
+#include "slurm/roles/child_process.hpp"
+#include "slurm/roles/completion.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t verdict_limit_bytes = 1 << 16;
+
+// Signals as something to poll() for.
+class SignalQueue {
+ public:
+  SignalQueue() : queue_(make()) {}
+  static int make() {
+    sigset_t wanted;
+    ::sigemptyset(&wanted);
+    for (const int number : {SIGUSR1, SIGTERM, SIGINT, SIGCHLD}) ::sigaddset(&wanted, number);
+    ::sigprocmask(SIG_BLOCK, &wanted, nullptr);
+    return ::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+  }
+  int handle() const { return queue_; }
+  // 0: none has come.
+  int next() {
+    signalfd_siginfo info{};
+    return ::read(queue_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  }
+
+ private:
+  Descriptor queue_;
+};
+
+class Supervisor {
+ public:
+  explicit Supervisor(const SupervisorPlan& plan)
+      : plan_(plan), roles_(plan.cluster.roles), steps_(steps_of(roles_)), desk_(roles_, steps_) {}
+
+  SupervisedEnd run() {
+    for (std::size_t step = 0; step < steps_.size(); ++step) start(step);
+    while (std::ranges::any_of(children_, [](Child& child) { return !child.process.exit_code(); })) {
+      wait();
+      take_signals();
+      pass_output_on();
+      if (!is_open_) welcome();
+      take_ends();
+      keep_deadlines();
+    }
+    return end_.value_or(SupervisedEnd{static_cast<int>(Failure::other), 0, "", "no instance was started."});
+  }
+
+ private:
+  struct Child {
+    ChildProcess process;
+    bool is_counted = false;
+  };
+
+  std::filesystem::path verdict_of(std::size_t step) const {
+    std::filesystem::path file = plan_.cluster_file;
+    return file.replace_extension(steps_[step].name + ".json");
+  }
+
+  std::string step_words(std::size_t step) const {
+    const RoleStep& one = steps_[step];
+    const ClusterInstance first = instances_of(roles_).at(one.places.front());
+    const Role& role = roles_[first.role];
+    return role.world.empty() ? instance_words(role, first.instance) : role.world;
+  }
+
+  void start(std::size_t step) {
+    const std::map<std::string, std::string> variables = {{arrival_variable, arrival_text(desk_.point_of(step))},
+                                                          {cluster_variable, plan_.cluster_file.string()},
+                                                          {verdict_variable, verdict_of(step).string()}};
+    children_.push_back(
+        {ChildProcess(srun_words(steps_[step], roles_, plan_.slots, plan_.mpi, plan_.program), variables)});
+  }
+
+  void wait() {
+    std::vector<pollfd> waits = {{signals_.handle(), POLLIN, 0}};
+    for (const Child& child : children_) waits.push_back({child.process.handle(), POLLIN, 0});
+    if (!is_open_) {
+      for (const int handle : desk_.handles()) waits.push_back({handle, POLLIN, 0});
+    }
+    constexpr int look_again_ms = 200;
+    ::poll(waits.data(), waits.size(), look_again_ms);
+  }
+
+  void take_signals() {
+    for (int number = signals_.next(); number != 0; number = signals_.next()) {
+      if (number == SIGCHLD) continue;
+      stop_ = StopAsked::yes;
+      if (number != SIGTERM) tell_all(SIGUSR1);
+      log::info("a signal asks to stop ({}): {}.", ::strsignal(number),
+                number == SIGTERM ? "Slurm tells the instances itself" : "passed on to all instances");
+      if (!is_open_)
+        finish({static_cast<int>(Failure::stopped_early), 0, "", "stopped before all instances had arrived."});
+    }
+  }
+
+  void pass_output_on() {
+    for (std::size_t step = 0; step < children_.size(); ++step) {
+      for (const std::string& line : children_[step].process.lines()) {
+        log::plain(fmt::format("[{}]  {}", step_words(step), printable(line)));
+      }
+    }
+  }
+
+  void welcome() {
+    if (end_) return;
+    desk_.attend();
+    if (desk_.all_have_arrived()) {
+      Cluster cluster = plan_.cluster;
+      desk_.fill_in(cluster);
+      write_cluster(plan_.cluster_file, cluster);
+      desk_.begin(cluster);
+      is_open_ = true;
+      log::info("all {} instances have arrived; who runs where: {}", cluster.instances.size(),
+                plan_.cluster_file.string());
+    } else if (watch_.seconds() > plan_.arrival_seconds) {
+      finish({static_cast<int>(Failure::out_of_step), 0, "",
+              fmt::format(
+                  "after {:.0f} s these instances have not arrived: {} (all start together). Are their nodes up, and "
+                  "can they reach this one?",
+                  plan_.arrival_seconds, desk_.missing_words())});
+    }
+  }
+
+  void take_ends() {
+    for (std::size_t step = 0; step < children_.size(); ++step) {
+      const std::optional<int> code = children_[step].process.exit_code();
+      if (!code || std::exchange(children_[step].is_counted, true)) continue;
+      if (!end_) count(step, *code);
+    }
+  }
+
+  void count(std::size_t step, int launcher_code) {
+    const std::optional<Verdict> verdict = launcher_code == 0 ? std::nullopt : verdict_in(verdict_of(step));
+    const int code = verdict && verdict->code != 0 ? verdict->code : launcher_code;
+    SupervisedEnd end{code, 0, plan_.slots.at(steps_[step].places.front()).node, ""};
+    if (verdict) {
+      end.signal = verdict->signal;
+      if (!verdict->host.empty()) end.host = verdict->host;
+    }
+    const std::string why = verdict ? " " + verdict->sentence : "";
+    log::info("{} has ended with code {}.{}", step_words(step), code, why);
+    if (!is_open_) {
+      end.code = code == 0 ? static_cast<int>(Failure::other) : code;
+      end.sentence =
+          fmt::format("{} ended with code {} before all instances had arrived.{}", step_words(step), code, why);
+      return finish(end);
+    }
+    for (const std::size_t place : steps_[step].places) {
+      const ClusterInstance one = instances_of(roles_).at(place);
+      ends_.push_back({one.role, one.instance, code});
+    }
+    const std::optional<JobEnd> decided = job_end(roles_, ends_, stop_);
+    if (decided) {
+      end.code = decided->code;
+      end.sentence = decided->sentence + (decided->code == 0 ? "" : why);
+      finish(end);
+    } else if (stop_ == StopAsked::yes && !kill_at_) {
+      kill_at_ = watch_.seconds() + plan_.grace_seconds;
+    }
+  }
+
+  static std::optional<Verdict> verdict_in(const std::filesystem::path& file) {
+    try {
+      return is_absent(file) ? std::nullopt : parse_verdict(read_file(file, verdict_limit_bytes));
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+
+  void finish(const SupervisedEnd& end) {
+    if (end_) return;
+    end_ = end;
+    // Before all have arrived there is nothing to stop in good order.
+    tell_all(is_open_ ? SIGUSR1 : SIGTERM);
+    kill_at_ = watch_.seconds() + plan_.grace_seconds;
+  }
+
+  void keep_deadlines() {
+    if (!kill_at_ || watch_.seconds() < *kill_at_) return;
+    // srun ends its step when it is terminated, and once more when its node does not answer.
+    tell_all(was_killed_ ? SIGKILL : SIGTERM);
+    was_killed_ = true;
+    kill_at_ = watch_.seconds() + plan_.grace_seconds + 30;
+  }
+
+  void tell_all(int signal) {
+    for (const Child& child : children_) child.process.signal(signal);
+  }
+
+  const SupervisorPlan& plan_;
+  const std::vector<Role>& roles_;
+  std::vector<RoleStep> steps_;
+  SignalQueue signals_;
+  ArrivalDesk desk_;
+  std::vector<Child> children_;
+  std::vector<InstanceEnd> ends_;
+  StopAsked stop_ = StopAsked::no;
+  bool is_open_ = false;  // all have arrived, and begun
+  bool was_killed_ = false;
+  std::optional<SupervisedEnd> end_;
+  std::optional<double> kill_at_;  // seconds of watch_
+  Stopwatch watch_;
+};
+
+}  // namespace
+
+SupervisedEnd supervise(const SupervisorPlan& plan) { return Supervisor(plan).run(); }
+
+}  // namespace lockstep

@@ -1,0 +1,212 @@
+#!/usr/bin/env bash
+# Jobs of several roles on a real cluster: roles_test.sh BUILD_FOLDER SCENARIO...
+# Each scenario is a function below.
+# shellcheck disable=SC1003,SC2016,SC2317
+set -uo pipefail
+build=$(readlink -f "$1")
+shift
+# shellcheck source-path=SCRIPTDIR source=support.sh
+source "$(dirname "$0")/support.sh"
+
+# role NAME INSTANCES FIELDS COMMAND...: one role, as JSON; COMMAND are texts for bash, in a script with $0 and its words.
+role() {
+  python3 - "$@" <<'PYTHON'
+import json, sys
+name, instances, fields, *command = sys.argv[1:]
+print(json.dumps({"name": name, "instances": int(instances), "command": command, **json.loads("{" + fields + "}")}))
+PYTHON
+}
+# roles NAME ROLE...: writes $work/NAME.json.
+roles() {
+  local name=$1; shift
+  (IFS=,; printf '{"format": 1, "roles": [%s]}\n' "$*") >"$work/$name.json"
+}
+# run NAME SBATCH-OPTIONS... [-- RUN_ROLES-OPTIONS...]: the job of $work/NAME.json.
+run() {
+  local name=$1 options=(); shift
+  while (($#)) && [ "$1" != -- ]; do options+=("$1"); shift; done
+  submit "$name" "${options[@]}" "$scripts/run_roles.sbatch" "$work/$name.json" "${@:2}"
+}
+# started NAME: all instances of the job have begun.
+started() { grep -qs 'instances have arrived' "$work/$1.out"; }
+wait_for_start() { wait_for 60 started "$1" || fail "the instances of $1 did not begin"; }
+sleeps() { cluster in "$1" pgrep -x sleep >/dev/null; }
+nobody_lives() {
+  local node
+  for node in n1 n2 n3; do
+    wait_for 20 eval "! sleeps $node" || fail "an instance lives on at $node"
+  done
+}
+expect_code() { wait_for_end; expect "ExitCode=$1:0"; nobody_lives; }
+
+sleeping='exec sleep 1000'
+
+# A server that never ends does not keep workers that finish; and the server's failure ends the workers.
+all_workers() {
+  roles all_workers "$(role server 1 '"min_succeeded_instances": -1' bash -c "$sleeping")" \
+    "$(role worker 2 '"ports": {"SynPort": 2}' bash -c 'echo "told $LOCKSTEP_ROLE $LOCKSTEP_INSTANCE $PAI_HOST_IP_server_0 \
+$PAI_worker_1_SynPort_PORT $LOCKSTEP_PORTS_worker_1_SynPort"')"
+  run all_workers --nodes=3 --ntasks=3
+  expect_code 0
+  expect_log all_workers "role 'worker' has succeeded: 2 of its 2 instances did (min_succeeded_instances 2)."
+  grep -qE "\[worker\[1\]\]  told worker 1 $CLUSTER_NET.1[1-3] ([0-9]+,[0-9]+) \1\$" "$work/all_workers.out" ||
+    fail "a worker was not told its ports and the address of the server"
+  cluster_file=$work/cluster-$id.0.json
+  "$programs/show_environment" "$cluster_file" >"$work/table" || fail "show_environment cannot read cluster.json"
+  grep -q '^worker\[1\] on n' "$work/table" || fail "the table does not name worker[1]"
+
+  roles server_fails "$(role server 1 '' bash -c 'sleep 1; exit 42')" "$(role worker 2 '' bash -c "$sleeping")"
+  JOB_RETRY_COUNT=0 run server_fails --nodes=3 --ntasks=3
+  expect_code 42
+  expect_log server_fails "role 'server' has failed: 1 of its 1 instances failed (min_failed_instances 1), the last of \
+them, server[0], with code 42."
+}
+
+master() {
+  roles master "$(role master 1 '' bash -c 'sleep 1')" \
+    "$(role worker 2 '"min_failed_instances": -1, "min_succeeded_instances": -1' \
+      bash -c '[ "$LOCKSTEP_INSTANCE" = 0 ] && exit 3; exec sleep 1000')"
+  run master --nodes=2 --ntasks=3
+  expect_code 0
+  expect_log master "worker[0] has ended with code 3."
+  expect_log master "role 'master' has succeeded"
+}
+
+any_worker() {
+  roles any_worker "$(role worker 3 '"min_failed_instances": 3, "min_succeeded_instances": 1' \
+    bash -c 'sleep "0.$LOCKSTEP_INSTANCE"; ((LOCKSTEP_INSTANCE == 2)) || exit 2')"
+  run any_worker --nodes=2 --ntasks=3
+  expect_code 0
+  expect_log any_worker "role 'worker' has succeeded: 1 of its 3 instances did (min_succeeded_instances 1)."
+  roles no_worker "$(role worker 3 '"min_failed_instances": 3, "min_succeeded_instances": 1' bash -c 'exit 65')"
+  run no_worker --nodes=2 --ntasks=3
+  expect_code 65
+}
+
+make_data() {
+  data="$work/shards with spaces"
+  [ -d "$data" ] || "$programs/make_shards" synthetic --samples 600 --output "$data" >"$work/make_shards.out" 2>&1 ||
+    fail "make_shards"
+  training=("$programs/train_cifar" --data "$data" --model lenet --global-batch 48 --virtual-ranks 6 --threads 1)
+}
+
+# Two roles, each on a component of a heterogeneous job: a server, and a training of two ranks.
+het() {
+  make_data
+  output="$work/results of het"
+  roles het "$(role server 1 '"min_succeeded_instances": -1' bash -c "$sleeping")" \
+    "$(role worker 2 '"world": "training"' "${training[@]}" --epochs 1 --output "$output")"
+  run het --nodes=1 --ntasks=1 : --nodes=1 --ntasks=2
+  expect_code 0
+  expect_log het "[training]  [rank 0, n2]"
+  expect_log het "role 'worker' has succeeded"
+  grep -q '"ranks": 2,' "$output/summary.json" || fail "the training had not two ranks"
+  python3 - "$work/cluster-$id.0.json" <<'PYTHON' || fail "cluster.json does not say who runs where"
+import json, sys
+cluster = json.load(open(sys.argv[1]))
+assert [one["host"] for one in cluster["instances"]] == ["n1", "n2", "n2"], cluster
+assert [one["rank"] for one in cluster["instances"]] == [0, 0, 1], cluster
+assert [node["slots"] for node in cluster["nodes"]] == [1, 2], cluster
+assert cluster["master"]["port"] == cluster["instances"][0]["ports"]["master"][0], cluster
+PYTHON
+}
+
+# Two roles on two components share one world: three ranks, which end together.
+shared_world() {
+  make_data
+  output="$work/results of shared_world"
+  local command=("${training[@]}" --epochs 100000 --output "$output")
+  roles shared_world "$(role chief 1 '"world": "training"' "${command[@]}")" \
+    "$(role worker 2 '"world": "training", "min_failed_instances": 2' "${command[@]}")"
+  local try
+  # Over nodes a start may hang inside MPI_Init (Slurm 22.05's PMIx, see slurm/README.md): then it is tried again.
+  for try in 1 2 3 4; do
+    JOB_RETRY_COUNT=0 run shared_world --nodes=1 --ntasks=1 : --nodes=2 --ntasks=2
+    wait_for 20 test -s "$output/metrics.jsonl" && break
+    scancel "$id"
+    wait_for_end
+  done
+  [ -s "$output/metrics.jsonl" ] || fail "the training wrote no metrics in $try starts"
+  cluster in n3 pkill -KILL --newest train_cifar || fail "no rank to kill on n3"
+  expect_code 1
+  expect_log shared_world "role 'chief' has failed"
+  expect_log shared_world "rank 2 on n3 was killed or ended without a word"
+}
+
+# A request to stop reaches all, the training writes a checkpoint, and the next attempt goes on from it, with new ports.
+stop() {
+  make_data
+  output="$work/results of stop"
+  roles stop "$(role worker 2 '"world": "training"' "${training[@]}" --epochs 60 --output "$output")" \
+    "$(role server 1 '"min_succeeded_instances": -1' bash -c 'trap "" USR1; sleep 1000 & wait; wait')"
+  run stop --nodes=2 --ntasks=3 --ntasks-per-node=2 -- --checkpoints "$output/checkpoints" --grace 3
+  wait_for 60 test -s "$output/metrics.jsonl" || fail "the training wrote no metrics"
+  scancel --batch --signal=USR1 "$id"
+  second_attempt() { [ -s "$work/cluster-$id.1.json" ]; }
+  wait_for 90 second_attempt || fail "there is no second attempt"
+  expect_log stop "a signal asks to stop (User defined signal 1): passed on to all instances."
+  expect_log stop "training has ended with code 75."
+  expect_log stop "stopped early, as a signal asked: 3 instances stopped, 0 had succeeded and 0 failed."
+  expect_code 0
+  expect_log stop "going on from '$output/checkpoints/step-"
+  python3 - "$work/cluster-$id" "$output" <<'PYTHON' || fail "the attempts do not differ as they should"
+import json, sys
+first, second = (json.load(open(f"{sys.argv[1]}.{attempt}.json")) for attempt in (0, 1))
+assert first["attempt"] == 0 and second["attempt"] == 1
+assert first["checkpoint"] is None and second["checkpoint"].startswith(sys.argv[2] + "/checkpoints/step-"), second
+assert first["instances"][0]["ports"] != second["instances"][0]["ports"]
+PYTHON
+  "${training[@]}" --epochs 60 --output "$work/undisturbed" >"$work/undisturbed.log" 2>&1 || fail "the undisturbed training"
+  hash_of() { sed -n 's/.*"weights_hash": "\(.*\)".*/\1/p' "$1/summary.json"; }
+  [ "$(hash_of "$output")" = "$(hash_of "$work/undisturbed")" ] || fail "other weights than undisturbed"
+}
+
+# An instance that cannot arrive is named, and so is one whose program is not there.
+absent() {
+  roles absent "$(role worker 3 '' bash -c "$sleeping")"
+  mkdir "$work/other programs"
+  cp "$programs"/{run_roles,job_attempt} "$work/other programs/"
+  printf '#!/bin/bash\n[ "$SLURM_JOB_NAME" = worker-1 ] && exec sleep 1000\nexec "%s/start_instance"\n' "$programs" \
+    >"$work/other programs/start_instance"
+  chmod +x "$work/other programs/start_instance"
+  LOCKSTEP_BIN="$work/other programs" JOB_RETRY_COUNT=0 run absent --nodes=3 --ntasks=3 -- --arrival-timeout 6 --grace 2
+  expect_code 76
+  expect_log absent "after 6 s these instances have not arrived: worker[1] (all start together)."
+
+  roles nowhere "$(role worker 2 '' "$work/no such program")"
+  run nowhere --nodes=2 --ntasks=2
+  expect_code 2
+  expect_log nowhere "cannot start '$work/no such program' of role 'worker': No such file or directory."
+
+  roles too_many "$(role worker 5 '' bash -c "$sleeping")"
+  run too_many --nodes=2 --ntasks=2
+  expect_code 2
+  expect_log too_many "role 'worker' has 5 instances, and Slurm has given the job 2 tasks for them"
+}
+
+# Words of a command, and the job's name, are what they are.
+hostile() {
+  local words=("a'b" 'c"d' $'e\nf' '$(touch executed)' '`touch executed`' ';touch executed' '\\' '* ~' '<%' '--')
+  roles hostile "$(role worker 2 '' python3 -c 'import json, os, sys
+print("words", json.dumps(sys.argv[1:]), json.dumps(os.environ["PAI_JOB_NAME"]))' "${words[@]}")"
+  local name=$'n\';touch executed; $(touch executed) "'
+  run hostile --nodes=2 --ntasks=2 --job-name="$name"
+  expect_code 0
+  [ ! -e "$work/executed" ] || fail "a word of a command was executed"
+  python3 - "$work/hostile.out" "$name" "${words[@]}" <<'PYTHON' || fail "words came out otherwise"
+import json, sys
+log, name, *words = sys.argv[1:]
+lines = [line.split("]  words ")[1] for line in open(log) if "]  words " in line]
+assert len(lines) == 2, lines
+for line in lines:
+    assert line.strip() == json.dumps(words) + " " + json.dumps(f"root~{name}"), line
+PYTHON
+}
+
+for scenario in "$@"; do
+  begin=$SECONDS
+  echo "$scenario"
+  "$scenario"
+  echo "  passed in $((SECONDS - begin)) s"
+done
+echo "passed: $#"
