@@ -30,7 +30,7 @@ run_example() { # NAME EPOCHS
   expect "JobState=COMPLETED"
   expect "JobName=$1"
   [ -s "$work/runs/$1/model.h5" ] || fail "$1 has trained nothing"
-  grep -q '"action":"stop".*"cause":"done"' "$work/submit_job-$id.attempts.jsonl" || fail "$1: its attempt is not written down"
+  grep -q '"action":"stop".*"cause":"done"' "$work/run_roles-$id.attempts.jsonl" || fail "$1: its attempt is not written down"
   (cd "$work" && "$programs/job_status" "$id" --follow) >"$work/status.log" 2>&1 || fail "job_status: $(<"$work/status.log")"
   for words in "job         $id $1: COMPLETED" "attempt     0, retries: 0 counted, 0 not; on n" \
     "ended       attempt 0, done: " "state       done" "checkpoint  step "; do
@@ -45,6 +45,31 @@ import json, sys
 summary = json.load(open(sys.argv[1]))
 assert summary["ranks"] == 4 and summary["global_batch"] == 400, summary
 PYTHON
+
+# Two roles: workers that finish beside a server that never ends, each told of the other under the platform's names.
+cat >"$work/roles.yaml" <<'YAML'
+protocolVersion: 2
+name: two-roles
+type: job
+taskRoles:
+  server:
+    completion: {minSucceededInstances: -1}
+    resourcePerInstance: {cpu: 1, memoryMB: 100, ports: {rpc: 1}}
+    commands: [exec sleep 1000]
+  worker:
+    instances: 2
+    resourcePerInstance: {cpu: 2, memoryMB: 100}
+    commands:
+      - echo "told $PAI_TASK_INDEX $PAI_HOST_IP_server_0 $PAI_server_0_rpc_PORT"
+YAML
+submit_file roles.yaml
+wait_for_end
+cp "$work/slurm-$id.out" "$work/roles.out"
+expect "JobState=COMPLETED"
+for worker in 0 1; do
+  grep -qE "told $worker $CLUSTER_NET.1[1-3] [0-9]+\$" "$work/roles.out" || fail "worker $worker was not told of the server"
+done
+echo "two roles: done"
 
 # A name is itself wherever it goes: a job's, a path's, an option's, a parameter's.
 # shellcheck disable=SC2016

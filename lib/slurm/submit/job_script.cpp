@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/error.hpp"
+#include "slurm/roles/role_file.hpp"
 #include "slurm/submit/shell_text.hpp"
 
 namespace lockstep {
@@ -17,13 +17,23 @@ std::string exports(const std::map<std::string, std::string>& variables) {
   return text;
 }
 
-// sbatch reads them up to the first command.
-std::string sbatch_options(const JobFile& job, const Role& role) {
-  std::string text = fmt::format("#SBATCH --job-name={}\n#SBATCH --ntasks={}\n", job.name, role.instances);
-  const std::int64_t cpus = std::max<std::int64_t>(role.cpus, 1);
-  text += fmt::format("#SBATCH --cpus-per-task={}\n", cpus);
-  if (role.memory_mb > 0) text += fmt::format("#SBATCH --mem-per-cpu={}M\n", (role.memory_mb + cpus - 1) / cpus);
-  if (role.gpus > 0) text += fmt::format("#SBATCH --gpus-per-task={}\n", role.gpus);
+// sbatch reads them up to the first command. All tasks are alike: each has what the role that asks for most does.
+std::string sbatch_options(const JobFile& job) {
+  Role most;
+  most.instances = 0;
+  most.cpus = 1;
+  for (const Role& role : job.roles) {
+    most.instances += role.instances;
+    most.cpus = std::max(most.cpus, role.cpus);
+    most.memory_mb = std::max(most.memory_mb, role.memory_mb);
+    most.gpus = std::max(most.gpus, role.gpus);
+  }
+  std::string text = fmt::format("#SBATCH --job-name={}\n#SBATCH --ntasks={}\n#SBATCH --cpus-per-task={}\n", job.name,
+                                 most.instances, most.cpus);
+  if (most.memory_mb > 0) {
+    text += fmt::format("#SBATCH --mem-per-cpu={}M\n", (most.memory_mb + most.cpus - 1) / most.cpus);
+  }
+  if (most.gpus > 0) text += fmt::format("#SBATCH --gpus-per-task={}\n", most.gpus);
   return text + "#SBATCH --requeue\n#SBATCH --open-mode=append\n";
 }
 
@@ -44,12 +54,7 @@ source "$secrets"
 }  // namespace
 
 std::string job_script(const JobFile& job, const ScriptPlace& place) {
-  require(job.roles.size() == 1 && !job.roles.front().world.empty(), Failure::usage,
-          "the job '{}' has several roles, or instances that are not ranks of one world (extras.lockstep.world names "
-          "the role whose instances are). Submit a job of one such role.",
-          job.name);
-  const Role& role = job.roles.front();
-  std::string text = "#!/usr/bin/env bash\n" + sbatch_options(job, role);
+  std::string text = "#!/usr/bin/env bash\n" + sbatch_options(job);
   text += "# Written by submit_job.\n";
   text += fmt::format("library={}\nsource \"$library/job.sh\" || exit 2\n", shell_word(place.library.string()));
   text += fmt::format("JOB_RETRY_COUNT={}\nPATH=$programs:$PATH\n", job.job_retry_count);
@@ -57,10 +62,12 @@ std::string job_script(const JobFile& job, const ScriptPlace& place) {
   if (!place.secrets.empty()) {
     text += fmt::format("secrets={}\n{}", shell_word(place.secrets.string()), secrets_lines);
   }
-  text += "begin_attempt submit_job";
+  text += "begin_attempt run_roles";
   if (!job.output.empty()) text += " --output " + shell_word(job.output);
-  text += "\nrun_ranks \"$BASH\"";
-  for (std::size_t word = 1; word < role.command.size(); ++word) text += " " + shell_word(role.command[word]);
+  text +=
+      fmt::format("\nroles=$record.roles.json\nprintf %s {} >\"$roles\" || exit\n", shell_word(roles_text(job.roles)));
+  text += "run_here run_roles \"$roles\" --cluster \"$record.cluster.$attempt.json\"";
+  if (!job.output.empty()) text += " --checkpoints \"$checkpoints\"";
   return text + "\nend_attempt $?\n";
 }
 

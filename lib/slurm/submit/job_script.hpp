@@ -14,8 +14,8 @@ struct ScriptPlace {
   std::filesystem::path secrets;  // a file of secrets_text(); absolute; empty: the job has none
 };
 
-// For bash, and sbatch's own options in its first lines. All instances are ranks of one MPI_COMM_WORLD, so the job has
-// one role, which names it. Throws Error(usage) where it has others.
+// For bash, and sbatch's own options in its first lines: run_roles starts the job's roles within one allocation, whose
+// tasks are all alike.
 std::string job_script(const JobFile& job, const ScriptPlace& place);
 
 // What bash reads to have the job's secrets in its environment.

@@ -22,7 +22,7 @@ PIECES = [" ", "  ", "'", '"', "\\", "\n", "\t", ";", "&", "|", "<", ">", "(", "
 PLACES = [("<>", "{}"), ("pre<>post", "pre{}post"), ("'<>'", "{}"), ("'a b'<>\"c\"", "a b{}c"), ("\"x <> y\"", "x {} y"),
           ("\"$EMPTY<>\"", "{}"), ("'it'\\''s <>'", "it's {}"), ("\"\\\"<>\"", "\"{}")]
 PRETENDED = {
-    "srun": '[[ $* == *--mpi=list* ]] && { echo pmix; exit; }\nwhile [[ $1 == -* ]]; do shift; done\nexec "$@"',
+    "srun": 'while [[ $1 == -* ]]; do shift; done\nSLURM_PROCID=0 SLURM_NTASKS=1 SLURM_STEP_ID=0 exec "$@"',
     "squeue": 'case $* in *RestartCnt*) echo 0 ;; *) echo "RUNNING|None|||all" ;; esac',
     "scontrol": ":", "sinfo": ":", "sacct": ":", "scancel": ":",
 }
@@ -59,7 +59,8 @@ def main(build):
             (folder / "slurm" / tool).write_text(f"#!/usr/bin/env bash\n{text}\n")
             (folder / "slurm" / tool).chmod(0o755)
         environment = {name: text for name, text in os.environ.items() if not name.startswith(("SLURM", "LOCKSTEP"))}
-        environment |= {"PATH": f"{folder}/slurm:{os.environ['PATH']}", "SLURM_JOB_ID": "1", "FOUND": str(folder / "found")}
+        environment |= {"PATH": f"{folder}/slurm:{os.environ['PATH']}", "SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": os.uname().nodename,
+                        "SLURM_TASKS_PER_NODE": "1", "SLURM_JOB_NUM_NODES": "1", "FOUND": str(folder / "found")}
         for job in range(CASES // CASES_OF_A_JOB):
             values = [value(source) for _ in range(CASES_OF_A_JOB)]
             places = [source.choice(PLACES) for _ in values]

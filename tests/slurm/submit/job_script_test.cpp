@@ -1,0 +1,49 @@
+#include "slurm/submit/job_script.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/program.hpp"
+
+namespace lockstep {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+JobFile two_roles() {
+  return parse_job_file(
+      "{protocolVersion: 2, name: two, type: job, jobRetryCount: 4, secrets: {token: it's}, taskRoles: {"
+      "ps: {resourcePerInstance: {cpu: 1, memoryMB: 1000}, commands: [serve]}, "
+      "worker: {instances: 3, resourcePerInstance: {cpu: 4, memoryMB: 999, gpu: 2}, commands: [train]}}}",
+      "job.yaml");
+}
+
+TEST(JobScriptTest, tasks_have_what_the_role_that_asks_for_most_does) {
+  EXPECT_THAT(job_script(two_roles(), {"/a lib/slurm", ""}),
+              StartsWith("#!/usr/bin/env bash\n#SBATCH --job-name=two\n#SBATCH --ntasks=4\n#SBATCH --cpus-per-task=4\n"
+                         "#SBATCH --mem-per-cpu=250M\n#SBATCH --gpus-per-task=2\n#SBATCH --requeue\n"
+                         "#SBATCH --open-mode=append\n# Written by submit_job.\nlibrary='/a lib/slurm'\n"
+                         "source \"$library/job.sh\" || exit 2\nJOB_RETRY_COUNT=4\n"));
+}
+
+TEST(JobScriptTest, secrets_are_read_by_the_job_and_stand_in_a_file_alone) {
+  const JobFile job = two_roles();
+  EXPECT_THAT(job_script(job, {"/lib", "/a b/secrets"}), HasSubstr("\nsecrets='/a b/secrets'\n"));
+  EXPECT_THAT(job_script(job, {"/lib", "/a b/secrets"}), Not(HasSubstr("it's")));
+  EXPECT_EQ(secrets_text(job), "export LOCKSTEP_SECRET_token='it'\\''s'\n");
+}
+
+TEST(JobScriptTest, checkpoints_are_named_where_the_file_says_where_they_are) {
+  JobFile job = two_roles();
+  EXPECT_THAT(job_script(job, {"/lib", ""}), HasSubstr("\nbegin_attempt run_roles\n"));
+  job.output = "runs/it's";
+  const std::string script = job_script(job, {"/lib", ""});
+  EXPECT_THAT(script, HasSubstr("\nbegin_attempt run_roles --output 'runs/it'\\''s'\n"));
+  EXPECT_THAT(script, HasSubstr(" --checkpoints \"$checkpoints\"\nend_attempt $?\n"));
+  EXPECT_EQ(run_program({"bash", "-n", "-c", script}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace lockstep
