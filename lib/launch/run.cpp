@@ -123,6 +123,33 @@ void place_on_node(const Communicator& world, DeviceOptions& device) {
   }
 }
 
+// srun starts as many processes as it is told to, also where they cannot find each other.
+std::string lonely_words(std::int64_t processes) {
+  return fmt::format(
+      "srun started {} processes, and each finds itself alone (they would do the same work {} times). Start them by "
+      "srun "
+      "--mpi=pmix, with an MPI that is built with PMIx, or by mpirun (LOCKSTEP_LAUNCHER=mpirun).",
+      processes, processes);
+}
+
+// Before MPI starts, which would end the program in words of its own. The exit code; nothing where all is well.
+std::optional<int> refuse_without_pmi() {
+  const JobEnvironment& job = this_job();
+  if (job.launcher != Launcher::srun || job.has_pmi || !job.rank || job.rank->ranks == 1) return std::nullopt;
+  constexpr int code = static_cast<int>(Failure::usage);
+  if (job.rank->rank == 0) {
+    failure_report::set_verdict_file(job.verdict_file);
+    tell({code, lonely_words(job.rank->ranks)});
+  }
+  return code;
+}
+
+void require_one_world(const Communicator& world) {
+  const JobEnvironment& job = this_job();
+  if (job.launcher != Launcher::srun || !job.rank || world.size() > 1) return;
+  require(job.rank->ranks == 1, Failure::usage, "{}", lonely_words(job.rank->ranks));
+}
+
 Ending run_body(const Communicator& world, const Program& program, ProcessSignals& signals, Invocation invocation) {
   const Watcher watcher(world, world.node(), host_name(), signals, {program.hang_timeout_seconds()});
   Session session{world, nullptr};
@@ -167,6 +194,7 @@ Ending ending_of(const TrainingOutcome& outcome) {
 
 int run_program(int argc, char** argv, const Program& program) {
   ProcessSignals signals(program.stopping);
+  if (const std::optional<int> code = refuse_without_pmi()) return *code;
   const MpiSession mpi(argc, argv);
   const Communicator world(MPI_COMM_WORLD);
   introduce(world);
@@ -175,6 +203,7 @@ int run_program(int argc, char** argv, const Program& program) {
   std::set_terminate(end_job);  // also for a thread of one rank, which unwinds into no handler
   const auto run_all = [&] {
     begin_attempt(world);
+    require_one_world(world);
     if (const std::optional<int> code = parse_options(argc, argv, program.declare, world.rank())) {
       signals.ignore_terminate();
       return *code;

@@ -87,6 +87,26 @@ std::string line(int rank, const std::string& sentence) {
 
 constexpr const char* damaged = "shard 'x.h5' is \"damaged\" (block 3 of 7). Re-run make_shards?";
 
+TEST_F(RunTest, processes_of_srun_that_cannot_find_each_other_are_refused_before_they_do_the_same_work) {
+  const std::vector<std::string> arguments = {built_program("failing_program").string(), "--output", output().string()};
+  const auto start = [&](const char* rank) {
+    return run_program(arguments, {{"SLURM_STEP_ID", "0"},
+                                   {"SLURM_PROCID", rank},
+                                   {"SLURM_NTASKS", "2"},
+                                   {"LOCKSTEP_VERDICT", (output() / "verdict.json").string()}});
+  };
+  const ProgramResult first = start("0");
+  EXPECT_EQ(first.exit_code, 2);
+  EXPECT_THAT(first.errors,
+              HasSubstr("srun started 2 processes, and each finds itself alone (they would do the same work "
+                        "2 times). Start them by srun --mpi=pmix, with an MPI that is built with PMIx, or by "
+                        "mpirun (LOCKSTEP_LAUNCHER=mpirun)."));
+  EXPECT_EQ(nlohmann::json::parse(read_file(output() / "verdict.json", 1 << 16))["code"], 2);
+  const ProgramResult second = start("1");
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_EQ(second.errors, "");
+}
+
 TEST_F(RunTest, a_program_that_finishes_ends_with_0_and_leaves_no_report) {
   for (const int ranks : {0, 1, 3}) {
     const ProgramResult result = run(ranks, {"--rank", "-1"});

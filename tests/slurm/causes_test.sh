@@ -14,15 +14,16 @@ cat >"$pretended/train_cifar" <<'PROGRAM'
 #!/usr/bin/env bash
 read -r -a acts <<<"$PRETEND"
 act=${acts[${SLURM_RESTART_COUNT:-0}]}
+say() { echo "$1"; sleep 1; }  # srun may lose what a task says last
 case $act in
   v*) printf '{"code": %d, "signal": null, "rank": 0, "host": "%s", "step": 1, "sentence": "it pretends."}\n' \
         "${act#v}" "$SLURMD_NODENAME" >"$LOCKSTEP_VERDICT"; exit "${act#v}" ;;
   k*) kill "-${act#k}" $$ ;;
   x*) exit "${act#x}" ;;
-  soom) echo "slurmstepd: error: Detected 1 oom_kill event in StepId=$SLURM_JOB_ID.0."; kill -KILL $$ ;;
-  secc) echo 'CUDA failure: uncorrectable ECC error encountered'; exit 1 ;;
-  sport) echo 'bind: Address already in use'; exit 1 ;;
-  sours) echo 'license server says no'; exit 1 ;;
+  soom) say "slurmstepd: error: Detected 1 oom_kill event in StepId=$SLURM_JOB_ID.0."; kill -KILL $$ ;;
+  secc) say 'CUDA failure: uncorrectable ECC error encountered'; exit 1 ;;
+  sport) say 'bind: Address already in use'; exit 1 ;;
+  sours) say 'license server says no'; exit 1 ;;
 esac
 PROGRAM
 chmod +x "$pretended/train_cifar"
@@ -74,6 +75,8 @@ pretend stopped "v75 x0"
 pretend bad_node "v71 x0"
 pretend ecc "secc x0"
 pretend port sport
+# The last task of an array has the number of the array: it puts itself back, and nobody else.
+pretend array "v76 x0" --array=0-1 --output="$work/array-%a.out"
 pretend held v71 --nodelist=n2
 LOCKSTEP_ATTEMPT_LIMIT=1 pretend limit v76
 
@@ -124,6 +127,12 @@ for name in bad_node ecc; do
   node=$(line_of "$name" 1 | sed 's/.* //')
   [[ $job == *"ExcNodeList=$node"* ]] || fail "$name: $node is not excluded: $job"
   [[ $job != *"BatchHost=$node"* ]] || fail "$name ran on $node again: $job"
+done
+for task in 0 1; do
+  id=${job_of[array]}_$task
+  wait_for_end
+  expect "JobState=COMPLETED"
+  expect "Restarts=1"
 done
 id=${job_of[segv]}
 wait_for_end
