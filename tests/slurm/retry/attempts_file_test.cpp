@@ -75,6 +75,7 @@ TEST_F(AttemptsFileTest, lines_are_added_and_the_last_of_an_attempt_counts) {
 TEST_F(AttemptsFileTest, what_is_no_line_of_this_job_is_passed_over_and_stays) {
   Attempt of_another = example();
   of_another.job = 18;
+  of_another.attempt = 5;
   const std::string text = "not json\n" + attempt_line(of_another) + "\n" + attempt_line(example()) + "\n{\"job\":";
   std::ofstream(file_) << text;
   AttemptsFile file(file_, 17);
