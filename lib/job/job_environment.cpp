@@ -135,6 +135,9 @@ JobEnvironment read_job_environment(const Variables& variables) {
   job.task = role_task_in(environment);
   job.interface = environment.text("LOCKSTEP_INTERFACE");
   job.verdict_file = environment.text(verdict_variable);
+  constexpr NumberRange<double> start_timeouts{0, 1e6};
+  const auto start_timeout = parse_number(environment.text(start_timeout_variable), start_timeouts);
+  if (start_timeout) job.start_timeout_seconds = *start_timeout;
   const std::filesystem::path home = environment.folder("HOME");
   job.cache_folder = environment.folder("XDG_CACHE_HOME");
   if (job.cache_folder.empty() && !home.empty()) job.cache_folder = home / ".cache";

@@ -48,6 +48,9 @@ struct SlurmJob {
 // Names the file of JobEnvironment::verdict_file.
 inline constexpr const char* verdict_variable = "LOCKSTEP_VERDICT";
 
+// Names JobEnvironment::start_timeout_seconds.
+inline constexpr const char* start_timeout_variable = "LOCKSTEP_START_TIMEOUT";
+
 // What run_roles tells the tasks that it starts (slurm/roles).
 inline constexpr const char* arrival_variable = "LOCKSTEP_ARRIVAL";
 inline constexpr const char* cluster_variable = "LOCKSTEP_CLUSTER";
@@ -73,6 +76,7 @@ struct JobEnvironment {
   RoleTask task;
   std::string interface;               // of the network that MPI and NCCL are to use; empty: whichever they choose
   std::string verdict_file;            // where the job script looks for why this attempt ended
+  double start_timeout_seconds = 300;  // that MPI may take to start; 0: as long as it likes
   std::filesystem::path cache_folder;  // the user's, absolute (XDG_CACHE_HOME, else .cache in HOME); empty: none
 };
 

@@ -26,6 +26,7 @@
 #include "launch/build_info.hpp"
 #include "launch/local_gpus.hpp"
 #include "launch/parse.hpp"
+#include "launch/start_limit.hpp"
 #include "runtime/failure/crash_handler.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/stop/process_signals.hpp"
@@ -195,7 +196,9 @@ Ending ending_of(const TrainingOutcome& outcome) {
 int run_program(int argc, char** argv, const Program& program) {
   ProcessSignals signals(program.stopping);
   if (const std::optional<int> code = refuse_without_pmi()) return *code;
+  std::optional<StartLimit> limit(std::in_place, this_job().start_timeout_seconds, this_job().verdict_file);
   const MpiSession mpi(argc, argv);
+  limit.reset();
   const Communicator world(MPI_COMM_WORLD);
   introduce(world);
   const BuildInfo built = build_info();

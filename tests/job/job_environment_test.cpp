@@ -25,6 +25,15 @@ TEST(JobEnvironmentTest, a_plain_start_tells_nothing) {
   EXPECT_EQ(job.cache_folder, "");
 }
 
+TEST(JobEnvironmentTest, how_long_mpi_may_take_to_start_is_a_number_of_seconds) {
+  EXPECT_EQ(job_with({}).start_timeout_seconds, 300);
+  EXPECT_EQ(job_with({{"LOCKSTEP_START_TIMEOUT", "2.5"}}).start_timeout_seconds, 2.5);
+  EXPECT_EQ(job_with({{"LOCKSTEP_START_TIMEOUT", "0"}}).start_timeout_seconds, 0);
+  for (const char* text : {"", "-1", "soon", "1e9", "nan"}) {
+    EXPECT_EQ(job_with({{"LOCKSTEP_START_TIMEOUT", text}}).start_timeout_seconds, 300) << text;
+  }
+}
+
 TEST(JobEnvironmentTest, each_launcher_is_known_by_what_it_sets) {
   EXPECT_EQ(launcher_with({{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_RANK", "0"}}), Launcher::mpirun);
   EXPECT_EQ(launcher_with({{"SLURM_STEP_ID", "0"}, {"PMIX_RANK", "0"}}), Launcher::srun);

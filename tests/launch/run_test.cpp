@@ -115,6 +115,23 @@ TEST_F(RunTest, a_program_that_finishes_ends_with_0_and_leaves_no_report) {
   }
 }
 
+TEST_F(RunTest, mpi_that_does_not_start_ends_the_program_in_time) {
+  const ProgramResult result =
+      run_program({built_program("failing_program").string(), "--output", output().string(), "--how", "exit_0"},
+                  {{"LD_PRELOAD", built_program("libhanging_mpi.so").string()},
+                   {"LOCKSTEP_START_TIMEOUT", "0.5"},
+                   {"LOCKSTEP_VERDICT", (output() / "verdict.json").string()}});
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.exit_code, 76);
+  const std::string sentence =
+      "MPI has not started within 0.5 s (a rank hangs in MPI_Init, or a node does not answer). Start it again; if "
+      "starting does take this long here, raise LOCKSTEP_START_TIMEOUT.";
+  EXPECT_THAT(result.errors, HasSubstr(sentence));
+  const nlohmann::json verdict = nlohmann::json::parse(read_file(output() / "verdict.json", 1 << 16));
+  EXPECT_EQ(verdict["code"], 76);
+  EXPECT_EQ(verdict["sentence"], sentence);
+}
+
 TEST_F(RunTest, one_rank_alone_unwinds_and_ends_with_the_code_of_its_error) {
   const ProgramResult result = run(0, {"--how", "throw"});
   EXPECT_EQ(result.exit_code, 65);

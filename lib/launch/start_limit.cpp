@@ -1,0 +1,50 @@
+#include "launch/start_limit.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "job/job_environment.hpp"
+#include "runtime/failure/failure_report.hpp"
+
+namespace lockstep {
+
+StartLimit::StartLimit(double seconds, const std::string& verdict_file) {
+  if (seconds <= 0) return;
+  failure_report::set_verdict_file(verdict_file);
+  // Signals are for the main thread, which waits in MPI.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this, seconds] { wait(seconds); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+StartLimit::~StartLimit() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    has_started_ = true;
+  }
+  started_.notify_one();
+  thread_.join();
+}
+
+void StartLimit::wait(double seconds) {
+  std::unique_lock lock(mutex_);
+  if (started_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return has_started_; })) return;
+  constexpr int code = static_cast<int>(Failure::out_of_step);
+  const std::string sentence = fmt::format(
+      "MPI has not started within {:g} s (a rank hangs in MPI_Init, or a node does not answer). Start it again; if "
+      "starting does take this long here, raise {}.",
+      seconds, start_timeout_variable);
+  if (failure_report::write({code, 0, sentence})) log::error(sentence);
+  std::_Exit(code);
+}
+
+}  // namespace lockstep
