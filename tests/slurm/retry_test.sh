@@ -63,12 +63,12 @@ next_step_after() {
 # A rank is killed, nobody says why: the job is put back once more, and counted. At the end of the count it stops.
 killed_rank() {
   local since
-  train killed_rank 10
+  train killed_rank 60
   wait_for_checkpoint_after 20
   since=$EPOCHREALTIME
   cluster in n2 pkill -KILL --newest train_cifar || fail "no train_cifar to kill on n2"
   next_step_after killed_rank "$since"
-  finished 10
+  finished 60
   expect_attempt 0 killed requeue
   expect_attempt 1 "done" stop
   [ "$(field 1 counted_retries)" = 1 ] || fail "a killed rank is not counted"
@@ -119,20 +119,20 @@ stopped_for_good() {
 
 # Only the script is told to stop: the ranks write a checkpoint, and the job goes on.
 told_to_stop() {
-  train told_to_stop 10
+  train told_to_stop 60
   wait_for_checkpoint_after 20
   scancel --batch --signal=USR1 "$id"
-  finished 10
+  finished 60
   expect_attempt 0 stopped_early requeue
   [ "$(field 1 counted_retries)" = 0 ] || fail "a stop in good order is counted"
 }
 
 # Put back by hand: Slurm ends the attempt, the ranks write a checkpoint on SIGTERM.
 requeued() {
-  train requeued 10
+  train requeued 60
   wait_for_checkpoint_after 20
   scontrol requeue "$id"
-  finished 10
+  finished 60
   expect_attempt 0 requeued requeue
   expect "Restarts=1"
 }
@@ -146,17 +146,17 @@ preempt() { # ATTEMPT: wait until it has got on, and take its nodes away
 }
 # Another job needs the nodes. Within the grace the training stops with a checkpoint, and its script puts it back.
 preempted() {
-  train preempted 10
+  train preempted 60
   preempt 0 preempted
-  finished 10
+  finished 60
   expect_attempt 0 stopped_early requeue
   [ "$(field 1 counted_retries)" = 0 ] || fail "a preemption is counted"
 }
 preempted_five_times() {
   local attempt
-  train preempted_five_times 40
+  train preempted_five_times 120
   for attempt in 0 1 2 3 4; do preempt "$attempt" preempted_five_times; done
-  finished 40
+  finished 120
   expect "Restarts=5"
   [ "$(field 5 transient_retries)" = 5 ] || fail "not five retries: $(cat "$attempts")"
 }
@@ -170,45 +170,45 @@ time_limit() {
 
 # A node loses power, and its ranks with it, until Slurm has noticed.
 node_fails() {
-  train node_fails 10
+  train node_fails 60
   wait_for_checkpoint_after 20
   cluster kill n3
   wait_for 60 is_down n3 || fail "Slurm does not notice that n3 is dead"
   cluster start n3
-  finished 10
+  finished 60
   echo "  attempt 0: $(field 0 cause), $(field 0 sentence)"
 }
 is_down() { sinfo -h -N -n "$1" -o %E | grep -q 'Not responding'; }
 # The same to the node that runs the script: nobody ends the attempt, so the next one does on paper.
 first_node_fails() {
-  train first_node_fails 10
+  train first_node_fails 60
   wait_for_checkpoint_after 20
   cluster kill n1
   wait_for 60 is_down n1 || fail "Slurm does not notice that n1 is dead"
   cluster start n1
-  finished 10
+  finished 60
   expect_attempt 0 lost requeue
 }
 # A node dies and is back before Slurm notices: the ranks that are left do.
 node_is_back_at_once() {
-  train node_is_back_at_once 10
+  train node_is_back_at_once 60
   wait_for_checkpoint_after 20
   cluster kill n3
   cluster start n3
-  finished 10
+  finished 60
   echo "  attempt 0: $(field 0 cause), $(field 0 sentence)"
 }
 
 # slurmctld is away while a rank dies, and comes back: the script waits for it.
 controller_is_away() {
-  train controller_is_away 10
+  train controller_is_away 300
   wait_for_checkpoint_after 20
   sleep 6  # it writes its state down every five seconds
   cluster kill-controller
   cluster in n2 pkill -KILL --newest train_cifar || fail "no train_cifar to kill on n2"
   wait_for 60 grep -q '^action requeue' "$work/controller_is_away.out" || fail "no decision while slurmctld is away"
   cluster start-controller
-  finished 10
+  finished 300
   expect_attempt 0 killed requeue
 }
 

@@ -56,7 +56,7 @@ class Supervisor {
 
   SupervisedEnd run() {
     for (std::size_t step = 0; step < steps_.size(); ++step) start(step);
-    while (std::ranges::any_of(children_, [](Child& child) { return !child.process.exit_code(); })) {
+    while (std::ranges::any_of(children_, [](const Child& child) { return !child.is_counted; })) {
       wait();
       take_signals();
       pass_output_on();
