@@ -18,18 +18,19 @@ hostfile='' logs=() dispatched=()
 while (($#)); do
   case $1 in
     --hostfile | --dispatch | --logs)
-      [ -n "${2:-}" ] || refuse "$1 wants a value. See the head of this script."
+      [ -n "${2:-}" ] || refuse "$1 wants a value. See --help."
       case $1 in
         --hostfile) hostfile=$2 ;;
         --dispatch) dispatched+=("$2") ;;
         --logs) logs=(--output-filename "$(realpath -m "$2")") ;;
       esac
       shift 2 ;;
+    -h | --help) sed -n '2,/^# shellcheck/{/^# shellcheck/d;s/^# \{0,1\}//p}' "$0"; exit ;;
     -*) refuse "unknown option '$1'. Known: --hostfile, --dispatch, --logs." ;;
     *) break ;;
   esac
 done
-[ -n "$hostfile" ] && (($#)) || refuse "state --hostfile FILE and a program. See the head of this script."
+[ -n "$hostfile" ] && (($#)) || refuse "state --hostfile FILE and a program. See --help."
 [ -r "$hostfile" ] || refuse "cannot read '$hostfile' (it lists the nodes). Write a node a line: n1 slots=2"
 mapfile -t nodes < <(sed 's/#.*//' "$hostfile" | awk 'NF && !seen[$1]++ { print $1 }')
 ((${#nodes[@]})) || refuse "'$hostfile' lists no node. Write a node a line: n1 slots=2"

@@ -9,7 +9,15 @@ source "$(dirname "$0")/support.sh"
 # alone, sNAME says one of Slurm's sentences and fails.
 pretended="$work/pretended programs"
 mkdir "$pretended"
-ln -s "$programs/job_attempt" "$pretended/job_attempt"
+# With STOP_AT_THE_END the job is stopped for good when it has been decided to repeat it.
+cat >"$pretended/job_attempt" <<PROGRAM
+#!/usr/bin/env bash
+"$programs/job_attempt" "\$@"
+code=\$?
+if [ "\$1 \${STOP_AT_THE_END:-}" = "end 1" ]; then scancel --batch --signal=USR2 "\$SLURM_JOB_ID"; sleep 2; fi
+exit \$code
+PROGRAM
+chmod +x "$pretended/job_attempt"
 cat >"$pretended/train_cifar" <<'PROGRAM'
 #!/usr/bin/env bash
 read -r -a acts <<<"$PRETEND"
@@ -72,6 +80,7 @@ pretend failed "v1 x0"
 pretend other "x42 x0"
 LOCKSTEP_RETRY_RULES="$work/rules of mine" pretend rule_code "x42 x0"
 pretend stopped "v75 x0"
+STOP_AT_THE_END=1 pretend stopped_at_the_end "v1 x0"
 pretend bad_node "v71 x0"
 pretend ecc "secc x0"
 pretend port sport
@@ -121,6 +130,11 @@ for name in hung failed other rule_code stopped bad_node ecc; do
   expect "JobState=COMPLETED"
   expect "Restarts=1"
 done
+id=${job_of[stopped_at_the_end]}
+wait_for_end
+expect "JobState=FAILED"
+expect "Restarts=0"
+expect_log stopped_at_the_end 'stop_job asked for an end: nothing is repeated.'
 for name in bad_node ecc; do
   id=${job_of[$name]}
   ended

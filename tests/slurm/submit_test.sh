@@ -100,6 +100,27 @@ cmp "$work/wanted" "$work/found" || fail "a parameter is not itself"
 [ -z "$(find "$work" -name '.hostile.*.secrets')" ] || fail "the secrets are still there"
 ! grep -q hunter2 "$work/slurm-$id.out" || fail "the log has a secret"
 ! scontrol write batch_script "$id" - | grep -q hunter2 || fail "Slurm keeps a secret"
+# A job that is repeated finds its secrets again.
+cat >"$work/again.yaml" <<'YAML'
+protocolVersion: 2
+name: again
+type: job
+jobRetryCount: 1
+secrets: {token: hunter2}
+taskRoles:
+  worker:
+    resourcePerInstance: {cpu: 1, memoryMB: 100}
+    commands:
+      - '[ -e tried ] || { touch tried; exit 1; }'
+      - printf %s <% $secrets.token %> >told
+YAML
+submit_file again.yaml
+wait_for_end
+cp "$work/slurm-$id.out" "$work/again.out"
+expect "JobState=COMPLETED"
+expect "Restarts=1"
+[ "$(<"$work/told")" = hunter2 ] || fail "the second attempt has not the secret"
+[ -z "$(find "$work" -name '.again.*.secrets')" ] || fail "the secrets of a repeated job are still there"
 for number in "${!hostile[@]}"; do
   id=${ids[number]}
   wait_for_end

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
@@ -17,8 +18,7 @@ AttemptsFile open_file(const AttemptPlace& place) {
   try {
     return {place.attempts_file, place.job};
   } catch (const Error& error) {
-    log::warning("{} (what earlier attempts of the job have used up is not known, and counts as nothing)",
-                 error.what());
+    log::warning("{} (what earlier attempts of the job have used up is not known: each of them counts)", error.what());
     return {"", place.job};
   }
 }
@@ -71,6 +71,14 @@ Finding finding_of_lost(const AttemptPlace& place, const Attempt& lost) {
   return finding;
 }
 
+// Where the attempt before has left no record, each restart of Slurm's counts: a full disk must not lift the bound.
+RetryHistory history_of(const AttemptPlace& place, const AttemptsFile& file) {
+  RetryHistory history = file.history();
+  const bool is_known = place.attempt == 0 || file.find(place.attempt - 1) != nullptr;
+  if (!is_known) history.counted_retries = std::max(history.counted_retries, place.attempt);
+  return history;
+}
+
 // Ends on paper what did not end itself. Whether the job may go on.
 Decision settle_lost(const AttemptPlace& place, AttemptsFile& file, const RetryPolicy& policy) {
   Decision go_on;
@@ -106,7 +114,7 @@ Beginning begin_attempt(const AttemptPlace& place, const RetryPolicy& policy) {
   attempt.started = place.now;
   attempt.nodes = place.nodes;
   attempt.log_from = bytes_of(place.log);
-  const RetryHistory history = file.history();
+  const RetryHistory history = history_of(place, file);
   attempt.transient_retries = history.transient_retries;
   attempt.counted_retries = history.counted_retries;
   attempt.excluded = history.excluded;
@@ -155,7 +163,7 @@ AttemptEnd end_attempt(const AttemptPlace& place, AttemptFacts facts, const Retr
   prospects.step_before = attempt.checkpoint_step;
   prospects.step_after = newest_step(place);
   AttemptEnd end{find_cause(facts, rules), {}};
-  end.decision = decide(end.finding, file.history(), prospects, policy, chance);
+  end.decision = decide(end.finding, history_of(place, file), prospects, policy, chance);
   add(file, ended(attempt, end.finding, end.decision, prospects, place.now));
   return end;
 }

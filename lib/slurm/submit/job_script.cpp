@@ -37,13 +37,10 @@ std::string sbatch_options(const JobFile& job) {
   return text + "#SBATCH --requeue\n#SBATCH --open-mode=append\n";
 }
 
-// A requeued job needs its secrets again; whatever else ends it removes them.
+// A job that is back in the queue needs its secrets again; whatever else ends it removes them.
 constexpr std::string_view secrets_lines = R"(remove_secrets() {
   ask_for_job
-  case $job_state in
-    '' | PENDING | REQUEUED | REQUEUE_HOLD | SPECIAL_EXIT) ;;
-    *) rm -f -- "$secrets" ;;
-  esac
+  [ -z "$job_state" ] || ((job_restarts > ${SLURM_RESTART_COUNT:-0})) || rm -f -- "$secrets"
 }
 [ -f "$secrets" ] && [ ! -L "$secrets" ] && [ -O "$secrets" ] ||
   refuse "the job's secrets are gone: '$secrets' is not there, or another user's. Submit the job again."
@@ -65,7 +62,7 @@ std::string job_script(const JobFile& job, const ScriptPlace& place) {
   text += "begin_attempt run_roles";
   if (!job.output.empty()) text += " --output " + shell_word(job.output);
   text +=
-      fmt::format("\nroles=$record.roles.json\nprintf %s {} >\"$roles\" || exit\n", shell_word(roles_text(job.roles)));
+      fmt::format("\nroles=$record.roles.json\nwrite_whole \"$roles\" {} || exit\n", shell_word(roles_text(job.roles)));
   text += "run_here run_roles \"$roles\" --cluster \"$record.cluster.$attempt.json\"";
   if (!job.output.empty()) text += " --checkpoints \"$checkpoints\"";
   return text + "\nend_attempt $?\n";

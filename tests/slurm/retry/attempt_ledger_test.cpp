@@ -136,5 +136,15 @@ TEST_F(AttemptLedgerTest, no_attempt_fails_for_its_record) {
   EXPECT_EQ(end_with(79).finding.cause, Cause::diverged);
 }
 
+TEST_F(AttemptLedgerTest, attempts_without_a_record_count) {
+  policy_.retry_count = 2;
+  place_.attempts_file = folder_.path() / "nowhere" / "attempts.jsonl";
+  EXPECT_EQ(end_with(1).decision.action, RetryAction::requeue);
+  place_.attempt = 1;
+  EXPECT_EQ(end_with(1).decision.counted_retries, 2);
+  place_.attempt = 2;
+  EXPECT_EQ(end_with(1).decision.action, RetryAction::stop);
+}
+
 }  // namespace
 }  // namespace lockstep
