@@ -199,11 +199,11 @@ int run_program(int argc, char** argv, const Program& program) {
   std::optional<StartLimit> limit(std::in_place, this_job().start_timeout_seconds, this_job().verdict_file);
   const MpiSession mpi(argc, argv);
   limit.reset();
+  std::set_terminate(end_job);  // also for a thread of one rank, which unwinds into no handler
   const Communicator world(MPI_COMM_WORLD);
   introduce(world);
   const BuildInfo built = build_info();
   const Invocation invocation{{argv, argv + argc}, built.commit, built.build};
-  std::set_terminate(end_job);  // also for a thread of one rank, which unwinds into no handler
   const auto run_all = [&] {
     begin_attempt(world);
     require_one_world(world);

@@ -132,6 +132,17 @@ TEST_F(RunTest, mpi_that_does_not_start_ends_the_program_in_time) {
   EXPECT_EQ(verdict["sentence"], sentence);
 }
 
+TEST_F(RunTest, mpi_that_cannot_find_other_ranks_ends_the_program_with_words) {
+  const ProgramResult result =
+      run_program({built_program("failing_program").string(), "--output", output().string(), "--how", "exit_0"},
+                  {{"LD_PRELOAD", built_program("liblonely_mpi.so").string()},
+                   {"LOCKSTEP_VERDICT", (output() / "verdict.json").string()}});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.errors, HasSubstr("MPI could not find the ranks of this node"));
+  EXPECT_THAT(result.errors, Not(HasSubstr("crashed")));
+  EXPECT_EQ(nlohmann::json::parse(read_file(output() / "verdict.json", 1 << 16))["code"], 1);
+}
+
 TEST_F(RunTest, one_rank_alone_unwinds_and_ends_with_the_code_of_its_error) {
   const ProgramResult result = run(0, {"--how", "throw"});
   EXPECT_EQ(result.exit_code, 65);
