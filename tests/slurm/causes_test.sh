@@ -118,9 +118,9 @@ expect_start_later() {
   grep -q 'JobState=PENDING' <<<"$job" &&
     (($(date -d "$(sed -n 's/.*StartTime=\([^ ]*\).*/\1/p' <<<"$job")" +%s) > $(date +%s) + 30))
 }
-wait_for 20 expect_start_later || fail "the conflict does not wait: $job"
+wait_for 60 expect_start_later || fail "the conflict does not wait: $job"
 is_held() { id=${job_of[held]}; ended; grep -qE 'Reason=(JobHeld|job_requeued_in_held_state)' <<<"$job"; }
-wait_for 20 is_held || fail "the job that no node is left for is not held: $job"
+wait_for 60 is_held || fail "the job that no node is left for is not held: $job"
 expect_log held 'held: without n2 the job cannot run (--nodelist asks for n2). Release it when the node is repaired'
 scancel "${job_of[port]}" "${job_of[held]}"
 
