@@ -15,7 +15,9 @@ def settings(folder):
     agent = pathlib.Path(folder) / "agent.sh"
     agent.write_text(AGENT.format(folder=folder))
     agent.chmod(0o755)
-    return {"OMPI_MCA_plm_rsh_agent": str(agent), "PRTE_MCA_plm_ssh_agent": str(agent)}
+    # Other tests' networks come and go on this machine: ranks must not choose those.
+    return {"OMPI_MCA_plm_rsh_agent": str(agent), "PRTE_MCA_plm_ssh_agent": str(agent),
+            "OMPI_MCA_btl_tcp_if_include": "lo"}
 
 
 def under_mpirun():
