@@ -212,10 +212,4 @@ controller_is_away() {
   expect_attempt 0 killed requeue
 }
 
-for scenario in "$@"; do
-  begin=$SECONDS
-  echo "$scenario"
-  "$scenario"
-  echo "  passed in $((SECONDS - begin)) s"
-done
-echo "passed: $#"
+run_scenarios "$@"

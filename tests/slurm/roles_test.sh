@@ -203,10 +203,4 @@ for line in lines:
 PYTHON
 }
 
-for scenario in "$@"; do
-  begin=$SECONDS
-  echo "$scenario"
-  "$scenario"
-  echo "  passed in $((SECONDS - begin)) s"
-done
-echo "passed: $#"
+run_scenarios "$@"

@@ -44,3 +44,14 @@ wait_for_end() { wait_for 150 ended || { scancel "$id"; fail "job $id did not en
 expect() { grep -qF "$1" <<<"$job" || fail "Slurm does not say '$1': $job"; }
 # expect_log NAME WORDS: the job's log contains them.
 expect_log() { grep -qF -- "$2" "$work/$1.out" || fail "the log of $1 does not say '$2'"; }
+# run_scenarios NAME...: functions, one after another; the first that fails ends the test.
+run_scenarios() {
+  local scenario begin
+  for scenario in "$@"; do
+    begin=$SECONDS
+    echo "$scenario"
+    "$scenario"
+    echo "  passed in $((SECONDS - begin)) s"
+  done
+  echo "passed: $#"
+}
