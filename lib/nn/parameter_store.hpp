@@ -71,7 +71,7 @@ std::string weights_hash(std::span<const NamedValues> entries);
 class ParameterStore {
  public:
   // Elements after the statistics, for values that ride along with the last bucket.
-  enum Tail : std::int64_t { tail_loss, tail_correct, tail_overflow, tail_stop, tail_spare, tail_count = 16 };
+  enum Tail : std::int64_t { tail_loss, tail_correct, tail_overflow, tail_stop, tail_count = 16 };
 
   explicit ParameterStore(Device& device) : device_(device) {}
   ParameterStore(const ParameterStore&) = delete;
