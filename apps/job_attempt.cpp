@@ -51,13 +51,13 @@ struct AttemptOptions {
     add_number(app, "--retry-count", policy.retry_count, {0, most_attempts}, "Counted retries (JOB_RETRY_COUNT)");
     add_number(app, "--attempt-limit", policy.attempt_limit, {1, most_attempts},
                "Attempts of whatever kind (LOCKSTEP_ATTEMPT_LIMIT)");
+    app.add_flag_callback(
+        "--stop-for-good", [this] { facts.stop_request = StopRequest::for_good; }, "Somebody asked for it (stop_job)");
     app.add_option("--rules", rules, "The user's (LOCKSTEP_RETRY_RULES)")->type_name("FILE");
   }
   void declare_end() {
     add_number(*end, "--code", facts.launcher_code, {0, 255}, "The launcher's");
     end->add_option("--verdict", verdict, "The attempt's")->type_name("FILE");
-    end->add_flag_callback(
-        "--stop-for-good", [this] { facts.stop_request = StopRequest::for_good; }, "Somebody asked for it");
     end->add_option("--job-state", facts.job_state, "As squeue has it")->type_name("STATE");
     end->add_option("--state-reason", facts.state_reason, "Likewise")->type_name("REASON");
     add_number(*end, "--restarts", facts.restarts, {0, most_attempts}, "Likewise");
@@ -93,8 +93,9 @@ AttemptPlace complete(AttemptPlace place) {
 }
 
 void begin(const AttemptOptions& options) {
-  const Beginning beginning = begin_attempt(complete(options.place), options.policy);
+  const Beginning beginning = begin_attempt(complete(options.place), options.policy, options.facts.stop_request);
   say("action", beginning.refusal ? "stop" : "run");
+  if (beginning.refusal) say("code", number_text(beginning.refusal->code));
   say("resume", beginning.resume == Resume::newest ? "auto" : "as_given");
   say("sentence", beginning.sentence);
 }

@@ -189,6 +189,38 @@ first_node_fails() {
   finished 60
   expect_attempt 0 lost requeue
 }
+# The node with the script dies after stop_job and before there is a checkpoint: Slurm starts the job again, and it ends
+# at once. Likewise the script of a job of roles.
+first_node_fails_after_stop_job() {
+  local training
+  echo '{"format": 1, "roles": [{"name": "worker", "command": ["bash", "-c", "trap : USR1; sleep 900; sleep 900"]}]}' \
+    >"$work/roles.json"
+  submit roles_stopped --nodelist=n1 --ntasks=1 "$scripts/run_roles.sbatch" "$work/roles.json"
+  local roles=$id
+  train stopped_and_lost 100000
+  training=$id
+  wait_for_checkpoint_after 0
+  wait_for 60 grep -q 'have arrived' "$work/roles_stopped.out" || fail "the roles do not begin"
+  cluster in n2 pkill -STOP train_cifar || fail "no train_cifar to stop on n2"
+  "$scripts/stop_job" "$training" "$roles" || fail "stop_job"
+  wait_for 20 test -e "$work/train_cifar-$training.stop" || fail "the request is not written down"
+  wait_for 20 test -e "$work/run_roles-$roles.stop" || fail "the request is not written down for the roles"
+  cluster kill n1
+  wait_for 60 is_down n1 || fail "Slurm does not notice that n1 is dead"
+  cluster start n1
+  for id in "$training" "$roles"; do
+    wait_for_end
+    expect "JobState=FAILED"
+    expect "ExitCode=75:0"
+    expect "Restarts=1"
+    attempts=$(echo "$work"/*-"$id".attempts.jsonl)
+    expect_attempt 0 stopped_for_good stop
+    expect_attempt 1 stopped_for_good stop
+    [ "$(field 1 code)" = 75 ] || fail "the record has another code: $(cat "$attempts")"
+  done
+  expect_log stopped_and_lost "It does not begin: stop_job ended this job for good. Submit it again: it goes on from its"
+  expect_log roles_stopped "It does not begin: stop_job ended this job for good."
+}
 # A node dies and is back before Slurm notices: the ranks that are left do.
 node_is_back_at_once() {
   train node_is_back_at_once 60

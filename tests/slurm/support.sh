@@ -16,8 +16,9 @@ unshare --net --mount --uts --ipc --pid --fork --mount-proc ip link add probe ty
 
 work=$(mktemp -d)
 # Another run may have a cluster of its own up at the same time.
-export CLUSTER_TAG=$((RANDOM % 90 + 10)) CLUSTER_NET=10.$((RANDOM % 100 + 100)).$((RANDOM % 250))
-export CLUSTER_PORT=$((RANDOM % 10000 + 20000))
+export CLUSTER_TAG=${CLUSTER_TAG:-$((RANDOM % 90 + 10))}
+export CLUSTER_NET=${CLUSTER_NET:-10.$((RANDOM % 100 + 100)).$((RANDOM % 250))}
+export CLUSTER_PORT=${CLUSTER_PORT:-$((RANDOM % 10000 + 20000))}
 export SLURM_CONF=$work/cluster/etc/slurm.conf OMPI_MCA_mpi_yield_when_idle=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 unset LOCKSTEP_BIN SLURM_PMIX_FENCE LOCKSTEP_SITE LOCKSTEP_LAUNCHER LOCKSTEP_RETRY_RULES LOCKSTEP_ATTEMPT_LIMIT JOB_RETRY_COUNT

@@ -57,8 +57,9 @@ Attempt ended(Attempt attempt, const Finding& finding, const Decision& decision,
 }
 
 // Of an attempt whose script had no time to end it. Slurm's last words in the log may say why.
-Finding finding_of_lost(const AttemptPlace& place, const Attempt& lost) {
+Finding finding_of_lost(const AttemptPlace& place, const Attempt& lost, StopRequest stop_request) {
   AttemptFacts facts;
+  facts.stop_request = stop_request;
   facts.launcher_code = killed_code;
   facts.job_state = "PENDING";
   facts.attempt = lost.attempt;
@@ -80,13 +81,14 @@ RetryHistory history_of(const AttemptPlace& place, const AttemptsFile& file) {
 }
 
 // Ends on paper what did not end itself. Whether the job may go on.
-Decision settle_lost(const AttemptPlace& place, AttemptsFile& file, const RetryPolicy& policy) {
+Decision settle_lost(const AttemptPlace& place, AttemptsFile& file, const RetryPolicy& policy,
+                     StopRequest stop_request) {
   Decision go_on;
   go_on.action = RetryAction::requeue;
   if (file.attempts().empty()) return go_on;
   const Attempt lost = file.attempts().back();
   if (lost.cause != Cause::running || lost.attempt >= place.attempt) return go_on;
-  const Finding finding = finding_of_lost(place, lost);
+  const Finding finding = finding_of_lost(place, lost, stop_request);
   Prospects prospects;
   prospects.attempt = lost.attempt;
   prospects.step_before = lost.checkpoint_step;
@@ -105,9 +107,9 @@ std::string beginning_words(const AttemptPlace& place, const std::optional<std::
 
 }  // namespace
 
-Beginning begin_attempt(const AttemptPlace& place, const RetryPolicy& policy) {
+Beginning begin_attempt(const AttemptPlace& place, const RetryPolicy& policy, StopRequest stop_request) {
   AttemptsFile file = open_file(place);
-  const Decision settled = settle_lost(place, file, policy);
+  const Decision settled = settle_lost(place, file, policy, stop_request);
   Attempt attempt;
   attempt.job = place.job;
   attempt.attempt = place.attempt;
@@ -125,16 +127,12 @@ Beginning begin_attempt(const AttemptPlace& place, const RetryPolicy& policy) {
   beginning.sentence = beginning_words(place, attempt.checkpoint_step);
   const std::int64_t first_started = file.attempts().empty() ? place.now : file.attempts().front().started;
   if (place.attempt > 0 && newest && newest->written >= first_started) beginning.resume = Resume::newest;
-  const bool too_many = place.attempt >= policy.attempt_limit;
-  if (too_many || settled.action == RetryAction::stop) {
-    beginning.refusal = Cause::too_many_attempts;
-    const std::string why =
-        too_many ? fmt::format("{} attempts are all that a job may have (LOCKSTEP_ATTEMPT_LIMIT)", policy.attempt_limit)
-                 : "the attempt before is " + settled.sentence;
-    beginning.sentence += fmt::format(". It does not begin: {}", why);
-    attempt.cause = Cause::too_many_attempts;
+  beginning.refusal = why_not_begin(place.attempt, stop_request, settled, policy);
+  if (beginning.refusal) {
+    beginning.sentence += fmt::format(". It does not begin: {}", beginning.refusal->why);
+    attempt.cause = beginning.refusal->cause;
     attempt.kind = RetryKind::permanent;
-    attempt.code = 1;
+    attempt.code = beginning.refusal->code;
     attempt.action = RetryAction::stop;
     attempt.sentence = beginning.sentence;
     attempt.ended = place.now;

@@ -28,14 +28,15 @@ struct AttemptPlace {
 enum class Resume : std::uint8_t { as_given, newest };
 
 struct Beginning {
-  std::optional<Cause> refusal;  // why the attempt must not begin
+  std::optional<Refusal> refusal;  // why the attempt must not begin
   Resume resume = Resume::as_given;
   std::string sentence;
 };
 
 // Writes the attempt's first line, and the last one of an attempt before it that ended without a word. A file that
-// cannot be read or written is told in a warning, and no attempt fails for it.
-Beginning begin_attempt(const AttemptPlace& place, const RetryPolicy& policy);
+// cannot be read or written is told in a warning, and no attempt fails for it. `stop_request`: made before this
+// attempt.
+Beginning begin_attempt(const AttemptPlace& place, const RetryPolicy& policy, StopRequest stop_request);
 
 struct AttemptEnd {
   Finding finding;

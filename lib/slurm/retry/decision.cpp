@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 
 namespace lockstep {
 namespace {
@@ -103,6 +104,23 @@ Decision decide(const Finding& finding, const RetryHistory& history, const Prosp
   decision.excluded = history.excluded;
   decision.avoided = prospects.nodes_avoided;
   return decision;
+}
+
+std::optional<Refusal> why_not_begin(std::int64_t attempt, StopRequest stop_request, const Decision& before,
+                                     const RetryPolicy& policy) {
+  if (stop_request == StopRequest::for_good) {
+    return Refusal{Cause::stopped_for_good, static_cast<int>(Failure::stopped_early),
+                   "stop_job ended this job for good. Submit it again: it goes on from its checkpoint"};
+  }
+  if (attempt >= policy.attempt_limit) {
+    return Refusal{
+        Cause::too_many_attempts, 1,
+        fmt::format("{} attempts are all that a job may have (LOCKSTEP_ATTEMPT_LIMIT)", policy.attempt_limit)};
+  }
+  if (before.action == RetryAction::stop) {
+    return Refusal{Cause::too_many_attempts, 1, "the attempt before is " + before.sentence};
+  }
+  return std::nullopt;
 }
 
 }  // namespace lockstep

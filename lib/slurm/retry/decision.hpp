@@ -55,4 +55,14 @@ struct Decision {
 Decision decide(const Finding& finding, const RetryHistory& history, const Prospects& prospects,
                 const RetryPolicy& policy, double chance);
 
+struct Refusal {
+  Cause cause = Cause::too_many_attempts;
+  int code = 1;  // of the job
+  std::string why;
+};
+// Why an attempt that Slurm has started must not begin; nothing where it may. `stop_request` was made in an attempt
+// before, and `before` is what was decided when that one ended.
+std::optional<Refusal> why_not_begin(std::int64_t attempt, StopRequest stop_request, const Decision& before,
+                                     const RetryPolicy& policy);
+
 }  // namespace lockstep

@@ -25,6 +25,9 @@ class AttemptLedgerTest : public testing::Test {
   void write_checkpoint(int step) const {
     std::ofstream(place_.checkpoints / fmt::format("step-{:012}.h5", step)) << "";
   }
+  Beginning begin(StopRequest stop_request = StopRequest::none) const {
+    return begin_attempt(place_, policy_, stop_request);
+  }
   AttemptEnd end_with(int code) {
     AttemptFacts facts;
     facts.launcher_code = code;
@@ -39,7 +42,7 @@ class AttemptLedgerTest : public testing::Test {
 
 TEST_F(AttemptLedgerTest, an_attempt_is_written_down_when_it_begins_and_when_it_has_ended) {
   print("before");
-  const Beginning beginning = begin_attempt(place_, policy_);
+  const Beginning beginning = begin();
   EXPECT_FALSE(beginning.refusal);
   EXPECT_EQ(beginning.resume, Resume::as_given);
   EXPECT_EQ(beginning.sentence, "attempt 0 of job 17, on n1, n2");
@@ -61,7 +64,7 @@ TEST_F(AttemptLedgerTest, an_attempt_is_written_down_when_it_begins_and_when_it_
 
 TEST_F(AttemptLedgerTest, only_what_this_attempt_printed_counts) {
   print("slurmstepd: error: Detected 1 oom_kill event\n");
-  begin_attempt(place_, policy_);
+  begin();
   EXPECT_EQ(end_with(1).finding.cause, Cause::failed);
   print("slurmstepd: error: Detected 1 oom_kill event\n");
   EXPECT_EQ(end_with(1).finding.cause, Cause::out_of_memory);
@@ -69,47 +72,68 @@ TEST_F(AttemptLedgerTest, only_what_this_attempt_printed_counts) {
 
 TEST_F(AttemptLedgerTest, an_attempt_that_left_no_newer_checkpoint_than_it_found_is_counted) {
   write_checkpoint(40);
-  begin_attempt(place_, policy_);
+  begin();
   EXPECT_TRUE(end_with(75).decision.counted);
   place_.attempt = 1;
-  EXPECT_EQ(begin_attempt(place_, policy_).sentence,
-            "attempt 1 of job 17, on n1, n2: there is a checkpoint of step 40");
+  EXPECT_EQ(begin().sentence, "attempt 1 of job 17, on n1, n2: there is a checkpoint of step 40");
   write_checkpoint(41);
   EXPECT_FALSE(end_with(75).decision.counted);
 }
 
 TEST_F(AttemptLedgerTest, an_attempt_that_ended_without_a_word_is_ended_by_the_next) {
-  begin_attempt(place_, policy_);
+  begin();
   write_checkpoint(40);
   place_.attempt = 1;
-  EXPECT_FALSE(begin_attempt(place_, policy_).refusal);
+  EXPECT_FALSE(begin().refusal);
   EXPECT_EQ(last_of(0).cause, Cause::lost);
   EXPECT_EQ(last_of(0).code, std::nullopt);
   EXPECT_EQ(last_of(0).transient_retries, 1);
   print("slurmstepd-n1: error: *** JOB 17 ON n1 CANCELLED AT now DUE TO PREEMPTION ***\n");
   place_.attempt = 2;
-  begin_attempt(place_, policy_);
+  begin();
   EXPECT_EQ(last_of(1).cause, Cause::preempted);
 }
 
 TEST_F(AttemptLedgerTest, a_job_that_dies_again_and_again_without_a_word_begins_no_more) {
   policy_.retry_count = 1;
-  begin_attempt(place_, policy_);
+  begin();
   place_.attempt = 1;
-  EXPECT_FALSE(begin_attempt(place_, policy_).refusal);
+  EXPECT_FALSE(begin().refusal);
   place_.attempt = 2;
-  const Beginning beginning = begin_attempt(place_, policy_);
-  EXPECT_EQ(beginning.refusal, Cause::too_many_attempts);
+  const Beginning beginning = begin();
+  ASSERT_TRUE(beginning.refusal);
+  EXPECT_EQ(beginning.refusal->cause, Cause::too_many_attempts);
   EXPECT_EQ(
       beginning.sentence,
       "attempt 2 of job 17, on n1, n2. It does not begin: the attempt before is not repeated: 1 of 1 counted "
       "retries are used up (JOB_RETRY_COUNT). This one would be counted, for the attempt left no newer checkpoint");
 }
 
+TEST_F(AttemptLedgerTest, what_was_stopped_for_good_begins_no_more_although_slurm_starts_it) {
+  begin();
+  write_checkpoint(40);
+  place_.attempt = 1;
+  const Beginning beginning = begin(StopRequest::for_good);
+  ASSERT_TRUE(beginning.refusal);
+  EXPECT_EQ(beginning.refusal->code, 75);
+  EXPECT_EQ(beginning.sentence,
+            "attempt 1 of job 17, on n1, n2: there is a checkpoint of step 40. It does not begin: stop_job ended this "
+            "job for good. Submit it again: it goes on from its checkpoint");
+  for (const std::int64_t attempt : {0, 1}) {
+    EXPECT_EQ(last_of(attempt).cause, Cause::stopped_for_good);
+    EXPECT_EQ(last_of(attempt).kind, RetryKind::permanent);
+    EXPECT_EQ(last_of(attempt).action, RetryAction::stop);
+    EXPECT_TRUE(last_of(attempt).ended);
+  }
+  EXPECT_EQ(last_of(0).code, std::nullopt);
+  EXPECT_EQ(last_of(1).code, 75);
+}
+
 TEST_F(AttemptLedgerTest, slurm_cannot_start_more_attempts_than_the_limit) {
   place_.attempt = 5;
-  const Beginning beginning = begin_attempt(place_, policy_);
-  EXPECT_EQ(beginning.refusal, Cause::too_many_attempts);
+  const Beginning beginning = begin();
+  ASSERT_TRUE(beginning.refusal);
+  EXPECT_EQ(beginning.refusal->cause, Cause::too_many_attempts);
   EXPECT_EQ(beginning.sentence,
             "attempt 5 of job 17, on n1, n2. It does not begin: 5 attempts are all that a job may have "
             "(LOCKSTEP_ATTEMPT_LIMIT)");
@@ -122,17 +146,17 @@ TEST_F(AttemptLedgerTest, a_retry_takes_up_a_checkpoint_of_this_job_alone) {
   std::filesystem::last_write_time(place_.checkpoints / "step-000000000040.h5", hour_ago);
   place_.now =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-  EXPECT_EQ(begin_attempt(place_, policy_).resume, Resume::as_given);
+  EXPECT_EQ(begin().resume, Resume::as_given);
   place_.attempt = 1;
-  EXPECT_EQ(begin_attempt(place_, policy_).resume, Resume::as_given);
+  EXPECT_EQ(begin().resume, Resume::as_given);
   write_checkpoint(50);
   place_.attempt = 2;
-  EXPECT_EQ(begin_attempt(place_, policy_).resume, Resume::newest);
+  EXPECT_EQ(begin().resume, Resume::newest);
 }
 
 TEST_F(AttemptLedgerTest, no_attempt_fails_for_its_record) {
   place_.attempts_file = folder_.path() / "nowhere" / "attempts.jsonl";
-  EXPECT_FALSE(begin_attempt(place_, policy_).refusal);
+  EXPECT_FALSE(begin().refusal);
   EXPECT_EQ(end_with(79).finding.cause, Cause::diverged);
 }
 
