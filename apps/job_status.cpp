@@ -4,16 +4,15 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <limits>
+#include <functional>
 #include <memory>
 #include <thread>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/text/number.hpp"
 #include "launch/run_outside_ranks.hpp"
 #include "slurm/status/job_record.hpp"
-#include "train/following/training_status.hpp"
+#include "train/following/job_training.hpp"
 
 using namespace lockstep;
 
@@ -28,63 +27,116 @@ struct StatusOptions {
   void declare(CLI::App& app) {
     app.description(
         "Says how a job, or a training, stands: from the files that it writes, and from Slurm's word on it.");
-    app.add_option("JOB|FOLDER", what, "A job's number, or the output folder of a training")->required();
-    app.add_flag("--follow", follow, "Say it again whenever it changes, until it has ended");
+    app.add_option("JOB|FOLDER", what,
+                   "A job's number (17; 6_1: a task of an array), or the output folder of a training")
+        ->required();
+    app.add_flag("--follow", follow, "Then say on one line what changes, until it has ended");
   }
 };
 
 struct Look {
-  std::string text;
+  std::string text;  // all of it, on lines
+  std::string line;  // what changes
+  std::string head;  // what of that is worth a line of its own when it changes
   bool is_last = false;
+  bool is_known = true;
 };
 
-std::string words_of_scontrol(std::int64_t job) {
-  const std::string command = fmt::format("timeout 10 scontrol show job {} 2>/dev/null", job);
+ScontrolAnswer ask_scontrol(const JobNumber& number) {
+  const std::string command = fmt::format("timeout 10 scontrol show job {} 2>&1", number_words(number));
   const auto close = [](FILE* pipe) { ::pclose(pipe); };
   const std::unique_ptr<FILE, decltype(close)> pipe(::popen(command.c_str(), "re"), close);  // NOLINT(cert-env33-c)
-  std::array<char, 1 << 16> text{};
-  const std::size_t got = pipe ? std::fread(text.data(), 1, text.size(), pipe.get()) : 0;
-  return {text.data(), got};
+  constexpr std::size_t longest = std::size_t{1} << 24;  // an array has thousands of tasks
+  std::string text;
+  std::array<char, 1 << 14> room{};
+  while (pipe && text.size() < longest) {
+    const std::size_t got = std::fread(room.data(), 1, room.size(), pipe.get());
+    if (got == 0) break;
+    text.append(room.data(), got);
+  }
+  return parse_scontrol(text);
 }
 
 Look look_at_folder(const fs::path& folder) {
   const TrainingStatus status = training_status(folder);
   const bool is_over = status.state && status.holder.kind == FolderHolder::Kind::nobody;
-  return {status_text(status), is_over};
+  const std::string state = status.state ? state_words(*status.state, status.holder) : "";
+  return {status_text(status), training_line(status), state, is_over};
 }
 
-Look look_at_job(std::int64_t job) {
-  const JobRecord record = find_job(job, parse_scontrol_job(words_of_scontrol(job)), fs::current_path());
-  require(!record.slurm.state.empty() || !record.attempts.empty(), Failure::usage,
+Look look_at_job(JobNumber number) {
+  ScontrolAnswer answer = ask_scontrol(number);
+  if (is_array(number, answer)) return {array_text(number, answer), "", "", true};
+  const bool is_part = answer.jobs.size() == 1 && answer.jobs[0].whole > 0 && answer.jobs[0].id != answer.jobs[0].whole;
+  if (is_part) {
+    number = {answer.jobs[0].whole, {}};
+    answer = ask_scontrol(number);
+  }
+  const JobRecord record = find_job(number, answer, fs::current_path());
+  Look look;
+  look.is_known = record.slurm.id > 0 || !record.attempts.empty();
+  look.is_last = phase_of(record) == JobPhase::over || !look.is_known;
+  look.text = job_text(record);
+  look.head = fmt::format("{} {}", slurm_words(record), attempt_of(record));
+  TrainingTraces traces;
+  if (!record.output.empty()) {
+    traces = training_traces(record.output, record.slurm.folder);
+    look.text += "\n" + job_training_text(record, traces);
+  }
+  look.line = job_line(record, traces);
+  return look;
+}
+
+void require_known(const Look& look, const JobNumber& number) {
+  const std::string name = number_words(number);
+  if (number.task) {
+    require(look.is_known, Failure::usage,
+            "nothing is known of job {}: Slurm does not name it (any more), and its files carry the number that the "
+            "first line of its log tells. Name that one?",
+            name);
+  }
+  require(look.is_known, Failure::usage,
           "nothing is known of job {}: Slurm does not name it (any more), and no file *-{}.attempts.jsonl lies here. "
           "Go to the folder of its log?",
-          job, job);
-  std::string text = job_text(record);
-  if (!record.output.empty()) text += "\n" + look_at_folder(record.output).text;
-  return {text, has_ended(record)};
+          name, name);
 }
 
-Look look_at(const std::string& what) {
+std::function<Look()> look_for(const std::string& what) {
   std::error_code error;
-  if (fs::is_directory(what, error)) return look_at_folder(what);
-  const std::optional<std::int64_t> job =
-      parse_number<std::int64_t>(what, {1, std::numeric_limits<std::uint32_t>::max()});
-  require(job.has_value(), Failure::usage, "'{}' is neither a job's number nor a folder. Name one of them.", what);
-  return look_at_job(*job);
+  if (fs::is_directory(what, error)) return [what] { return look_at_folder(what); };
+  const std::optional<JobNumber> number = parse_job_number(what);
+  require(number.has_value(), Failure::usage,
+          "'{}' is neither a job's number (17, or 6_1: a task of an array) nor a folder. Name one of them.", what);
+  require_known(look_at_job(*number), *number);
+  return [number] { return look_at_job(*number); };
+}
+
+// On a terminal numbers change in place, and what is worth it leaves a line; elsewhere every change does.
+void follow(const std::function<Look()>& look_again, Look look) {
+  std::string told = look.line;
+  bool was_last = look.is_last;
+  while (!(look.is_last && was_last)) {  // a job that is put back may seem over for a moment
+    constexpr std::chrono::seconds pause(2);
+    std::this_thread::sleep_for(pause);
+    was_last = look.is_last;
+    const Look next = look_again();
+    const bool leaves_line = log::is_terminal() ? next.head != look.head : next.line != told;
+    if (leaves_line) log::plain(next.line);
+    log::progress(next.line);
+    told = next.line;
+    look = next;
+  }
+  log::plain(look.text);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   return run_outside_ranks<StatusOptions>(argc, argv, [](const StatusOptions& options) {
-    Look look = look_at(options.what);
+    const std::function<Look()> look_again = look_for(options.what);
+    const Look look = look_again();
     log::plain(look.text);
-    while (options.follow && !look.is_last) {
-      std::this_thread::sleep_for(std::chrono::seconds(2));
-      Look next = look_at(options.what);
-      if (next.text != look.text) log::plain("\n" + next.text);
-      look = std::move(next);
-    }
+    if (options.follow && !look.is_last) follow(look_again, look);
     return 0;
   });
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 
@@ -16,14 +15,7 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Between `name` and what ends it: a space, or only the line's end, for paths hold spaces.
-std::string field_in(const std::string& line, std::string_view name, bool (*ends)(char)) {
-  const std::size_t found = line.find(name);
-  if (found == std::string::npos || (found > 0 && line[found - 1] != ' ')) return "";
-  const auto first = line.begin() + static_cast<std::ptrdiff_t>(found + name.size());
-  return {first, std::find_if(first, line.end(), ends)};
-}
+using Answer = ScontrolAnswer::Kind;
 
 // "train_cifar-17" of "train_cifar-17.attempts.jsonl", with its folder; empty if there is none.
 fs::path stem_in(const fs::path& folder, std::int64_t job) {
@@ -44,41 +36,96 @@ std::vector<Attempt> attempts_in(const fs::path& file, std::int64_t job) {
   }
 }
 
-std::string last_end(const std::vector<Attempt>& attempts) {
-  const auto ended = std::find_if(attempts.rbegin(), attempts.rend(),
-                                  [](const Attempt& attempt) { return attempt.cause != Cause::running; });
-  if (ended == attempts.rend()) return "";
-  return fmt::format("attempt {}, {}: {}", ended->attempt, row_of(ended->cause).name, printable(ended->sentence));
+// What Slurm calls a job that it will not run again. One in another state, of a newer Slurm's perhaps, is not over.
+bool is_final(std::string_view state) {
+  constexpr std::array<std::string_view, 10> states = {"COMPLETED", "CANCELLED",    "FAILED",    "TIMEOUT",
+                                                       "NODE_FAIL", "PREEMPTED",    "BOOT_FAIL", "DEADLINE",
+                                                       "REVOKED",   "OUT_OF_MEMORY"};
+  return std::ranges::find(states, state) != states.end();
+}
+
+bool is_waiting(std::string_view state) {
+  constexpr std::array<std::string_view, 6> states = {"PENDING",      "CONFIGURING", "REQUEUED",
+                                                      "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"};
+  return std::ranges::find(states, state) != states.end();
+}
+
+bool has_ended(const Attempt& attempt) { return attempt.cause != Cause::running; }
+
+// Of an attempt that was killed before it could say why: what is known instead.
+std::string end_without_words(const JobRecord& record, std::int64_t attempt) {
+  const bool is_named = record.answer == Answer::jobs && phase_of(record) == JobPhase::over;
+  const std::string why = record.slurm.state == "CANCELLED" && is_named ? "cancelled: the job was (scancel)"
+                          : is_named ? fmt::format("{}: so Slurm calls the job", printable(record.slurm.state))
+                                     : std::string("lost: it was cancelled, or killed with its node");
+  return fmt::format("attempt {}, {}, before the attempt could write down how it ended", attempt, why);
+}
+
+std::string last_end(const JobRecord& record) {
+  for (auto attempt = record.attempts.rbegin(); attempt != record.attempts.rend(); ++attempt) {
+    if (has_ended(*attempt)) {
+      return fmt::format("attempt {}, {}: {}", attempt->attempt, row_of(attempt->cause).name,
+                         printable(attempt->sentence));
+    }
+    const bool is_now = attempt == record.attempts.rbegin() && attempt->attempt == attempt_of(record);
+    const JobPhase phase = phase_of(record);
+    if (!is_now || phase == JobPhase::over || phase == JobPhase::waits) {
+      return end_without_words(record, attempt->attempt);
+    }
+  }
+  return "";
+}
+
+std::string attempt_words(const JobRecord& record) {
+  if (record.attempts.empty()) return "none is written down";
+  const Attempt& last = record.attempts.back();
+  if (attempt_of(record) > last.attempt) return fmt::format("{} begins", attempt_of(record));
+  const std::string nodes = last.nodes.empty() ? "" : fmt::format("; on {}", fmt::join(last.nodes, " "));
+  return fmt::format("{}, retries: {} counted, {} not{}", last.attempt, last.counted_retries, last.transient_retries,
+                     nodes);
+}
+
+std::string label_of(const JobRecord& record) {
+  const std::string name = record.slurm.name.empty() ? "" : " " + printable(record.slurm.name);
+  const bool is_task = record.number.task.has_value();
+  return fmt::format("{}{}{}", number_words(record.number), is_task ? fmt::format(" (its files: {})", record.job) : "",
+                     name);
 }
 
 }  // namespace
 
-ScontrolJob parse_scontrol_job(const std::string& text) {
-  constexpr auto space = [](char letter) { return letter == ' '; };
-  constexpr auto nothing = [](char) { return false; };
-  ScontrolJob job;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const auto take = [&](auto& target, std::string_view name, bool (*ends)(char)) {
-      if (const std::string value = field_in(line, name, ends); !value.empty() && target.empty()) target = value;
-    };
-    take(job.state, "JobState=", space);
-    take(job.reason, "Reason=", space);
-    take(job.name, "JobName=", nothing);
-    take(job.log, "StdOut=", nothing);
-    take(job.folder, "WorkDir=", nothing);
-  }
-  return job;
+bool is_array(const JobNumber& number, const ScontrolAnswer& answer) {
+  return !number.task && answer.jobs.size() > 1 &&
+         std::ranges::any_of(answer.jobs, [&](const ScontrolJob& job) { return job.array == number.job; });
 }
 
-JobRecord find_job(std::int64_t job, const ScontrolJob& slurm, const fs::path& here) {
+std::string array_text(const JobNumber& number, const ScontrolAnswer& answer) {
+  std::string text = fmt::format("job         {} {}: an array, each task of which is a job of its own", number.job,
+                                 printable(answer.jobs.front().name));
+  for (auto task = answer.jobs.rbegin(); task != answer.jobs.rend(); ++task) {
+    text += fmt::format("\ntask        {}_{}: {}", number.job, printable(task->task), printable(task->state));
+  }
+  return text + fmt::format("\nName one of them: job_status {}_TASK", number.job);
+}
+
+JobRecord find_job(const JobNumber& number, const ScontrolAnswer& answer, const fs::path& here) {
   JobRecord record;
-  record.job = job;
-  record.slurm = slurm;
-  for (const fs::path& folder : {slurm.log.parent_path(), slurm.folder, here}) {
-    const fs::path stem = folder.empty() ? fs::path() : stem_in(folder, job);
+  record.number = number;
+  record.answer = answer.kind;
+  if (answer.kind == Answer::jobs) {
+    const auto own = std::ranges::find(answer.jobs, number.job, &ScontrolJob::id);
+    record.slurm = number.task || own == answer.jobs.end() ? answer.jobs.front() : *own;
+  }
+  record.job = record.slurm.id > 0 ? record.slurm.id : number.job;
+  record.parts = {record.job};
+  for (const ScontrolJob& job : answer.jobs) {
+    if (job.whole == record.job && job.whole > 0) record.parts.push_back(job.id);
+  }
+  if (number.task && record.slurm.id == 0) return record;  // under which number its files are only Slurm knows
+  for (const fs::path& folder : {record.slurm.log.parent_path(), record.slurm.folder, here}) {
+    const fs::path stem = folder.empty() ? fs::path() : stem_in(folder, record.job);
     if (stem.empty()) continue;
-    record.attempts = attempts_in(stem.string() + ".attempts.jsonl", job);
+    record.attempts = attempts_in(stem.string() + ".attempts.jsonl", record.job);
     std::error_code error;
     record.output = fs::read_symlink(stem.string() + ".output", error);
     break;
@@ -86,25 +133,46 @@ JobRecord find_job(std::int64_t job, const ScontrolJob& slurm, const fs::path& h
   return record;
 }
 
-bool has_ended(const JobRecord& record) {
-  constexpr std::array<std::string_view, 6> unfinished = {"PENDING",    "RUNNING",  "SUSPENDED",
-                                                          "COMPLETING", "REQUEUED", "CONFIGURING"};
-  if (!record.slurm.state.empty()) return std::ranges::find(unfinished, record.slurm.state) == unfinished.end();
-  return record.attempts.empty() || record.attempts.back().action == RetryAction::stop;
+JobPhase phase_of(const JobRecord& record) {
+  switch (record.answer) {
+    case Answer::jobs:
+      return is_final(record.slurm.state)     ? JobPhase::over
+             : is_waiting(record.slurm.state) ? JobPhase::waits
+                                              : JobPhase::runs;
+    case Answer::unknown:
+      return JobPhase::over;
+    case Answer::no_answer:
+      break;
+  }
+  const bool has_stopped = !record.attempts.empty() && record.attempts.back().action == RetryAction::stop;
+  return has_stopped ? JobPhase::over : JobPhase::unclear;
+}
+
+std::int64_t attempt_of(const JobRecord& record) {
+  const std::int64_t written = record.attempts.empty() ? 0 : record.attempts.back().attempt;
+  return phase_of(record) == JobPhase::runs ? std::max(written, record.slurm.restarts.value_or(0)) : written;
+}
+
+bool attempt_runs(const JobRecord& record) {
+  const JobPhase phase = phase_of(record);
+  if (phase != JobPhase::runs && phase != JobPhase::unclear) return false;
+  const bool is_over = !record.attempts.empty() && record.attempts.back().attempt == attempt_of(record) &&
+                       has_ended(record.attempts.back());
+  return !is_over;
+}
+
+std::string slurm_words(const JobRecord& record) {
+  if (record.answer == Answer::unknown) return "not known to Slurm (any more)";
+  if (record.answer == Answer::no_answer) return "Slurm does not answer";
+  const bool waits =
+      phase_of(record) == JobPhase::waits && !record.slurm.reason.empty() && record.slurm.reason != "None";
+  return printable(record.slurm.state) + (waits ? fmt::format(" ({})", printable(record.slurm.reason)) : "");
 }
 
 std::string job_text(const JobRecord& record) {
-  const std::string state = record.slurm.state.empty() ? "not known to Slurm (any more)" : record.slurm.state;
-  const bool waits = record.slurm.state == "PENDING" && !record.slurm.reason.empty();
-  std::string text = fmt::format("job         {}{}{}: {}{}", record.job, record.slurm.name.empty() ? "" : " ",
-                                 printable(record.slurm.name), printable(state),
-                                 waits ? fmt::format(" ({})", printable(record.slurm.reason)) : "");
-  if (record.attempts.empty()) return text + "\nattempt     none is written down";
-  const Attempt& now = record.attempts.back();
-  text += fmt::format("\nattempt     {}, retries: {} counted, {} not", now.attempt, now.counted_retries,
-                      now.transient_retries);
-  if (!now.nodes.empty()) text += fmt::format("; on {}", fmt::join(now.nodes, " "));
-  if (const std::string end = last_end(record.attempts); !end.empty()) text += "\nended       " + end;
+  std::string text = fmt::format("job         {}: {}", label_of(record), slurm_words(record));
+  text += "\nattempt     " + attempt_words(record);
+  if (const std::string end = last_end(record); !end.empty()) text += "\nended       " + end;
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <system_error>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -72,11 +73,26 @@ Json last_line(std::string_view text, std::string_view kind) {
   return {};
 }
 
-fs::path checkpoints_of(const Json& summary, const fs::path& folder) {
+std::string path_in(const Json& summary, const char* option) {
   const auto run = summary.find("run");
-  const auto named = run == summary.end() || !run->is_object() ? Json() : run->value("checkpoints", Json());
-  const std::string name = named.is_string() ? named.get<std::string>() : "";
-  return name.empty() ? folder / "checkpoints" : fs::path(name);
+  const auto named = run == summary.end() || !run->is_object() ? Json() : run->value(option, Json());
+  return named.is_string() ? named.get<std::string>() : "";
+}
+
+// Where a training ran that called `folder` by the relative name `output`; nothing where that is not its end.
+std::optional<fs::path> place_of_run(const fs::path& folder, const std::string& output) {
+  std::error_code error;
+  const std::string whole = (fs::absolute(folder, error).lexically_normal() / "").string();
+  const std::string end = "/" + (fs::path(output).lexically_normal() / "").string();
+  const bool is_end = !output.empty() && fs::path(output).is_relative() && whole.ends_with(end);
+  return is_end ? std::optional(fs::path(whole.substr(0, whole.size() - end.size() + 1))) : std::nullopt;
+}
+
+fs::path checkpoints_of(const Json& summary, const fs::path& folder) {
+  const fs::path named = path_in(summary, "checkpoints");
+  if (named.empty()) return folder / "checkpoints";
+  const std::optional<fs::path> place = place_of_run(folder, path_in(summary, "output"));
+  return place ? *place / named : named;
 }
 
 void add_progress(TrainingStatus& status, const Json& report) {

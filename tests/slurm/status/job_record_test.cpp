@@ -13,16 +13,30 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const std::string scontrol = R"(JobId=17 JobName=two words
+const std::string scontrol = R"(JobId=17 JobName=two words JobState=FAKE
    UserId=root(0) GroupId=root(0)
    JobState=RUNNING Reason=None Dependency=(null)
+   Requeue=1 Restarts=1 BatchFlag=1 Reboot=0 ExitCode=0:0
    Command=/x/train_cifar.sbatch --output JobState=FAKE
    WorkDir=/a folder/with spaces
    StdOut=/a folder/slurm-17.out
 )";
+const std::string array = R"(JobId=6 ArrayJobId=6 ArrayTaskId=2-4%2 ArrayTaskThrottle=2 JobName=array
+   JobState=PENDING Reason=JobArrayTaskLimit Dependency=(null)
+
+JobId=10 ArrayJobId=6 ArrayTaskId=1 ArrayTaskThrottle=2 JobName=array
+   JobState=RUNNING Reason=None Dependency=(null)
+)";
+const std::string heterogeneous = R"(JobId=20 HetJobId=20 HetJobOffset=0 JobName=het
+   JobState=RUNNING Reason=None Dependency=(null)
+JobId=21 HetJobId=20 HetJobOffset=1 JobName=het
+   JobState=RUNNING Reason=None Dependency=(null)
+)";
+constexpr const char* nobody = "slurm_load_jobs error: Invalid job id specified\n";
 
 Attempt attempt_of(std::int64_t number, Cause cause) {
   Attempt attempt;
@@ -46,55 +60,128 @@ class JobRecordTest : public testing::Test {
     write_file_atomically(folder.path() / "run/summary.json",
                           std::string_view(R"({"state": "stopped", "step": 3, "steps": 4})"));
   }
-  ProgramResult status(const std::vector<std::string>& words) const {
-    std::vector<std::string> all = {"env", "-C", folder.path().string(), "PATH=/usr/bin:/bin",
+  // With a scontrol that says `words`.
+  ProgramResult status(const std::vector<std::string>& arguments, const std::string& words = nobody) const {
+    const fs::path tools = folder.path() / "tools";
+    fs::create_directories(tools);
+    write_file_atomically(tools / "words", words);
+    write_file_atomically(tools / "scontrol", "#!/bin/sh\ncat '" + (tools / "words").string() + "'\n");
+    fs::permissions(tools / "scontrol", fs::perms::owner_all);
+    std::vector<std::string> all = {"env", "-C", folder.path().string(), "PATH=" + tools.string() + ":/usr/bin:/bin",
                                     built_program("job_status")};
-    all.insert(all.end(), words.begin(), words.end());
+    all.insert(all.end(), arguments.begin(), arguments.end());
     return run_program(all);
+  }
+  JobRecord record_of(const std::string& words) const {
+    return find_job({17, {}}, parse_scontrol(words), folder.path());
   }
 
   TemporaryFolder folder;
 };
 
-TEST_F(JobRecordTest, scontrol_is_read_by_its_own_fields) {
-  const ScontrolJob job = parse_scontrol_job(scontrol);
+std::string in_state(const std::string& state) { return "JobId=17 JobName=x\n   JobState=" + state + " Reason=None\n"; }
+
+TEST(ScontrolJobTest, a_number_is_that_of_a_job_or_of_a_task) {
+  EXPECT_EQ(parse_job_number("17"), (JobNumber{17, {}}));
+  EXPECT_EQ(parse_job_number("6_1"), (JobNumber{6, 1}));
+  EXPECT_EQ(parse_job_number("20+1"), (JobNumber{20, {}}));
+  for (const char* text : {"", "0", "-1", "6_", "_1", "6_1_2", "6;x", "6_$(x)", "4294967296"}) {
+    EXPECT_EQ(parse_job_number(text), std::nullopt) << text;
+  }
+  EXPECT_EQ(number_words({6, 1}), "6_1");
+}
+
+TEST(ScontrolJobTest, scontrol_is_read_by_its_own_fields) {
+  const ScontrolAnswer answer = parse_scontrol(scontrol);
+  ASSERT_EQ(answer.jobs.size(), 1);
+  const ScontrolJob& job = answer.jobs[0];
+  EXPECT_EQ(job.id, 17);
   EXPECT_EQ(job.state, "RUNNING");
-  EXPECT_EQ(job.name, "two words");
+  EXPECT_EQ(job.name, "two words JobState=FAKE");
+  EXPECT_EQ(job.restarts, 1);
   EXPECT_EQ(job.log, "/a folder/slurm-17.out");
   EXPECT_EQ(job.folder, "/a folder/with spaces");
-  EXPECT_EQ(parse_scontrol_job("slurm_load_jobs error: Invalid job id specified\n").state, "");
+  EXPECT_EQ(parse_scontrol(nobody).kind, ScontrolAnswer::Kind::unknown);
+  EXPECT_EQ(parse_scontrol("Unable to contact slurm controller").kind, ScontrolAnswer::Kind::no_answer);
+  EXPECT_EQ(parse_scontrol("sh: scontrol: not found").kind, ScontrolAnswer::Kind::no_answer);
+}
+
+TEST(ScontrolJobTest, an_array_names_its_tasks_and_a_task_is_a_job) {
+  const ScontrolAnswer answer = parse_scontrol(array);
+  EXPECT_TRUE(is_array({6, {}}, answer));
+  EXPECT_FALSE(is_array({10, {}}, parse_scontrol(array.substr(array.find("JobId=10")))));
+  EXPECT_EQ(array_text({6, {}}, answer),
+            "job         6 array: an array, each task of which is a job of its own\n"
+            "task        6_1: RUNNING\n"
+            "task        6_2-4%2: PENDING\n"
+            "Name one of them: job_status 6_TASK");
+  const JobRecord task = find_job({6, 1}, parse_scontrol(array.substr(array.find("JobId=10"))), "");
+  EXPECT_EQ(task.job, 10);
+  EXPECT_EQ(job_text(task), "job         6_1 (its files: 10) array: RUNNING\nattempt     none is written down");
+}
+
+TEST(ScontrolJobTest, a_heterogeneous_job_goes_by_its_first_number) {
+  const JobRecord record = find_job({20, {}}, parse_scontrol(heterogeneous), "");
+  EXPECT_EQ(record.job, 20);
+  EXPECT_THAT(record.parts, testing::UnorderedElementsAre(20, 20, 21));
+  EXPECT_FALSE(is_array({20, {}}, parse_scontrol(heterogeneous)));
 }
 
 TEST_F(JobRecordTest, a_job_is_found_beside_its_log) {
-  ScontrolJob slurm = parse_scontrol_job(scontrol);
-  slurm.log = folder.path() / "slurm-17.out";
-  const JobRecord record = find_job(17, slurm, "/nowhere");
+  ScontrolAnswer answer = parse_scontrol(scontrol);
+  answer.jobs[0].log = folder.path() / "slurm-17.out";
+  const JobRecord record = find_job({17, {}}, answer, "/nowhere");
   EXPECT_EQ(record.output, folder.path() / "run");
-  EXPECT_FALSE(has_ended(record));
   EXPECT_EQ(job_text(record),
-            "job         17 two words: RUNNING\n"
+            "job         17 two words JobState=FAKE: RUNNING\n"
             "attempt     1, retries: 1 counted, 0 not; on n1 n2\n"
             "ended       attempt 0, killed: rank 1 on n2 was killed\\x1b[2J");
-  EXPECT_THAT(job_text(find_job(7, {}, folder.path())), HasSubstr("attempt     none is written down"))
+  EXPECT_THAT(job_text(find_job({7, {}}, parse_scontrol(nobody), folder.path())),
+              HasSubstr("attempt     none is written down"))
       << "job 17's file ends with the same digit";
-  slurm.state = "PENDING";
-  slurm.reason = "BeginTime";
-  EXPECT_THAT(job_text(find_job(17, slurm, "")), StartsWith("job         17 two words: PENDING (BeginTime)\n"));
 }
 
-TEST_F(JobRecordTest, it_has_ended_when_slurm_says_so_or_the_last_attempt_does) {
-  JobRecord record = find_job(17, {}, folder.path());
-  EXPECT_FALSE(has_ended(record));
-  record.attempts.back().action = RetryAction::requeue;
-  EXPECT_FALSE(has_ended(record));
-  record.attempts.back().action = RetryAction::stop;
-  EXPECT_TRUE(has_ended(record));
-  record.slurm.state = "RUNNING";
-  EXPECT_FALSE(has_ended(record));
-  for (const char* state : {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL"}) {
-    record.slurm.state = state;
-    EXPECT_TRUE(has_ended(record)) << state;
+TEST_F(JobRecordTest, its_phase_is_what_slurm_says_and_without_it_what_the_files_do) {
+  for (const char* state : {"RUNNING", "COMPLETING", "SUSPENDED", "SIGNALING", "STAGE_OUT"}) {
+    EXPECT_EQ(phase_of(record_of(in_state(state))), JobPhase::runs) << state;
   }
+  for (const char* state : {"PENDING", "CONFIGURING", "REQUEUE_HOLD"}) {
+    EXPECT_EQ(phase_of(record_of(in_state(state))), JobPhase::waits) << state;
+  }
+  for (const char* state : {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL"}) {
+    EXPECT_EQ(phase_of(record_of(in_state(state))), JobPhase::over) << state;
+  }
+  EXPECT_EQ(phase_of(record_of(nobody)), JobPhase::over);
+  JobRecord record = record_of("");
+  EXPECT_EQ(phase_of(record), JobPhase::unclear);
+  record.attempts.back().action = RetryAction::requeue;
+  EXPECT_EQ(phase_of(record), JobPhase::unclear);
+  record.attempts.back().action = RetryAction::stop;
+  EXPECT_EQ(phase_of(record), JobPhase::over);
+}
+
+// Its last line stays `running`: attempt 0's end was shown as the job's.
+TEST_F(JobRecordTest, an_attempt_that_could_not_write_its_end_is_told_from_what_slurm_says) {
+  const auto text = [&](const std::string& words) { return job_text(record_of(words)); };
+  EXPECT_THAT(text(in_state("CANCELLED")), EndsWith("\nended       attempt 1, cancelled: the job was (scancel), before "
+                                                    "the attempt could write down how it ended"));
+  EXPECT_THAT(text(in_state("TIMEOUT")),
+              EndsWith("\nended       attempt 1, TIMEOUT: so Slurm calls the job, before the "
+                       "attempt could write down how it ended"));
+  EXPECT_THAT(text(nobody), EndsWith("\nended       attempt 1, lost: it was cancelled, or killed with its node, before "
+                                     "the attempt could write down how it ended"));
+  EXPECT_THAT(text(in_state("PENDING")), HasSubstr("\nended       attempt 1, lost: "));
+  EXPECT_THAT(text(in_state("RUNNING")), HasSubstr("\nended       attempt 0, killed: "));
+  EXPECT_THAT(text(""), HasSubstr("\nended       attempt 0, killed: "));
+}
+
+TEST_F(JobRecordTest, an_attempt_that_has_written_nothing_yet_begins) {
+  const std::string second = in_state("RUNNING") + "   Requeue=1 Restarts=2 BatchFlag=1\n";
+  EXPECT_EQ(attempt_of(record_of(second)), 2);
+  EXPECT_TRUE(attempt_runs(record_of(second)));
+  EXPECT_THAT(job_text(record_of(second)), HasSubstr("\nattempt     2 begins\nended       attempt 1, lost: "));
+  EXPECT_THAT(job_text(record_of("JobId=17 JobName=x\n   JobState=PENDING Reason=BeginTime\n")),
+              StartsWith("job         17 x: PENDING (BeginTime)\n"));
 }
 
 TEST_F(JobRecordTest, the_program_tells_of_jobs_and_of_folders) {
@@ -103,16 +190,26 @@ TEST_F(JobRecordTest, the_program_tells_of_jobs_and_of_folders) {
   EXPECT_THAT(job.output,
               AllOf(StartsWith("job         17: not known to Slurm (any more)\nattempt     1, "),
                     HasSubstr("\nstate       stopped; the same command goes on\nstep        3 of 4 (75.0 %)\n")));
+  EXPECT_THAT(status({"17"}, "").output, StartsWith("job         17: Slurm does not answer\n"));
+  EXPECT_THAT(status({"17"}, in_state("RUNNING")).output, HasSubstr("\nstate       stopped; "));
   const ProgramResult run = status({"run", "--follow"});
   EXPECT_EQ(run.exit_code, 0) << run.errors;
   EXPECT_THAT(run.output, StartsWith("state       stopped; the same command goes on\n"));
+  const ProgramResult tasks = status({"6", "--follow"}, array);
+  EXPECT_EQ(tasks.exit_code, 0) << tasks.errors;
+  EXPECT_THAT(tasks.output, HasSubstr("\ntask        6_1: RUNNING\n"));
   const ProgramResult unknown = status({"99"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.errors, HasSubstr("nothing is known of job 99: Slurm does not name it (any more), and no file "
                                         "*-99.attempts.jsonl lies here. Go to the folder of its log?"));
+  const ProgramResult task = status({"17_1"});
+  EXPECT_EQ(task.exit_code, 2);
+  EXPECT_THAT(task.errors, HasSubstr("nothing is known of job 17_1: Slurm does not name it (any more), and its files "
+                                     "carry the number that the first line of its log tells. Name that one?"));
   const ProgramResult neither = status({"1;x"});
   EXPECT_EQ(neither.exit_code, 2);
-  EXPECT_THAT(neither.errors, HasSubstr("'1;x' is neither a job's number nor a folder. Name one of them."));
+  EXPECT_THAT(neither.errors, HasSubstr("'1;x' is neither a job's number (17, or 6_1: a task of an array) nor a "
+                                        "folder. Name one of them."));
 }
 
 TEST_F(JobRecordTest, damaged_files_are_told_of_as_far_as_they_go) {
@@ -120,8 +217,9 @@ TEST_F(JobRecordTest, damaged_files_are_told_of_as_far_as_they_go) {
   const std::string whole = read_file(file, 1 << 16);
   for (std::uint64_t round = 0; round < mutation_rounds(100); ++round) {
     write_file_atomically(file, mutated(whole, round));
-    const JobRecord record = find_job(17, parse_scontrol_job(mutated(scontrol, round)), folder.path());
+    const JobRecord record = record_of(mutated(scontrol, round));
     EXPECT_THAT(job_text(record), StartsWith("job         17"));
+    array_text({6, {}}, parse_scontrol(array + mutated(array, round)));
   }
 }
 

@@ -1,0 +1,98 @@
+#include "slurm/status/scontrol_job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <sstream>
+
+#include "base/text/number.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
+
+std::string_view without_indent(std::string_view line) {
+  return line.substr(std::min(line.find_first_not_of(' '), line.size()));
+}
+
+// Of words "A=1 B=2": what stands behind `name`, up to a blank; empty where it is not there.
+std::string_view word_in(std::string_view words, std::string_view name) {
+  while (!words.empty()) {
+    const std::string_view word = words.substr(0, words.find(' '));
+    if (word.starts_with(name)) return word.substr(name.size());
+    words.remove_prefix(std::min(word.size() + 1, words.size()));
+  }
+  return {};
+}
+
+std::int64_t count_in(std::string_view words, std::string_view name) {
+  return parse_number<std::int64_t>(word_in(words, name), {0, most}).value_or(0);
+}
+
+// "JobId=18 ArrayJobId=16 ArrayTaskId=2 JobName=two words": the name goes to the line's end.
+ScontrolJob first_line(std::string_view line) {
+  constexpr std::string_view before_name = " JobName=";
+  const std::size_t at = line.find(before_name);
+  const std::string_view words = line.substr(0, at);
+  ScontrolJob job;
+  job.id = count_in(words, "JobId=");
+  job.array = count_in(words, "ArrayJobId=");
+  job.task = word_in(words, "ArrayTaskId=");
+  job.whole = count_in(words, "HetJobId=");
+  if (at != std::string_view::npos) job.name = line.substr(at + before_name.size());
+  return job;
+}
+
+void read_line(std::string_view line, ScontrolJob& job) {
+  const auto take_path = [&](std::string_view name, std::filesystem::path& target) {
+    if (line.starts_with(name) && target.empty()) target = line.substr(name.size());
+  };
+  if (line.starts_with("JobState=") && job.state.empty()) {
+    job.state = word_in(line, "JobState=");
+    job.reason = word_in(line, "Reason=");
+  }
+  if (line.starts_with("Requeue=") && !job.restarts) {
+    job.restarts = parse_number<std::int64_t>(word_in(line, "Restarts="), {0, most});
+  }
+  take_path("StdOut=", job.log);
+  take_path("WorkDir=", job.folder);
+}
+
+}  // namespace
+
+std::optional<JobNumber> parse_job_number(std::string_view text) {
+  const std::size_t mark = text.find_first_of("_+");
+  const std::optional<std::int64_t> job = parse_number<std::int64_t>(text.substr(0, mark), {1, most});
+  if (!job) return std::nullopt;
+  if (mark == std::string_view::npos) return JobNumber{*job, {}};
+  const std::optional<std::int64_t> part = parse_number<std::int64_t>(text.substr(mark + 1), {0, most});
+  if (!part) return std::nullopt;
+  return text[mark] == '_' ? JobNumber{*job, part} : JobNumber{*job, {}};
+}
+
+std::string number_words(const JobNumber& number) {
+  return number.task ? fmt::format("{}_{}", number.job, *number.task) : fmt::format("{}", number.job);
+}
+
+ScontrolAnswer parse_scontrol(const std::string& text) {
+  ScontrolAnswer answer;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("JobId=")) {
+      answer.jobs.push_back(first_line(line));
+    } else if (!answer.jobs.empty()) {
+      read_line(without_indent(line), answer.jobs.back());
+    }
+  }
+  std::erase_if(answer.jobs, [](const ScontrolJob& job) { return job.id == 0 || job.state.empty(); });
+  if (!answer.jobs.empty()) {
+    answer.kind = ScontrolAnswer::Kind::jobs;
+  } else if (text.find("Invalid job id") != std::string::npos) {
+    answer.kind = ScontrolAnswer::Kind::unknown;
+  }
+  return answer;
+}
+
+}  // namespace lockstep
