@@ -88,5 +88,72 @@ expect_log launcher "'aprun' is no launcher"
 sbatch --partition=nowhere "$scripts/train_cifar.sbatch" >"$work/partition.log" 2>&1 && fail "a partition that is not there"
 echo "  no PMIx, no common world, no such launcher, no such partition"
 
+# A log of its own for each rank, under both launchers: it has what the job's log has, the ranks get each signal once and
+# the job has their code. Slurm's SIGTERM to all that runs does not cost their last words.
+mkdir "$work/pretended ranks"
+ln -s "$programs/job_attempt" "$work/pretended ranks/"
+cat >"$work/pretended ranks/train_cifar" <<'PROGRAM'
+#!/usr/bin/env bash
+asked=0
+trap 'asked=$((asked + 1))' USR1
+trap 'sleep 1; echo "last words of $PMIX_RANK"; exit 75' TERM
+echo "rank $PMIX_RANK prints"; echo "rank $PMIX_RANK complains" >&2
+[ "$2" != fail ] || exit 42
+while ((asked == 0)); do sleep 0.1; done
+sleep 1
+echo "rank $PMIX_RANK was asked $asked times"
+exit 75
+PROGRAM
+chmod +x "$work/pretended ranks/train_cifar"
+export LOCKSTEP_BIN="$work/pretended ranks" JOB_RETRY_COUNT=0
+logs="$work/logs of 'ranks'"
+pretend_ranks() { LOCKSTEP_RANK_LOGS=$logs LOCKSTEP_LAUNCHER=$launcher submit "$1" --nodes=2 "$scripts/train_cifar.sbatch" --pretend "$2"; }
+# both_say NAME WORDS: for each rank R, the job's log and that of the rank say WORDS, with R for it.
+both_say() {
+  local rank
+  for rank in 0 1 2 3; do
+    expect_log "$1" "${2//R/$rank}"
+    grep -qF "${2//R/$rank}" "$logs/$id.0.rank-$rank.log" || fail "the log of rank $rank of $1 does not say '$2'"
+  done
+}
+begun() { [ "$(cat "$logs/$id".0.rank-?.log 2>/dev/null | grep -c prints)" = 4 ]; }
+for launcher in srun mpirun; do
+  pretend_ranks "code_$launcher" fail
+  wait_for_end
+  expect "ExitCode=42:0"
+  expect_log "code_$launcher" "complains"
+  pretend_ranks "asked_$launcher" wait
+  wait_for 60 begun || fail "the ranks of asked_$launcher do not begin"
+  scancel --batch --signal=USR1 "$id"
+  wait_for_end
+  expect "ExitCode=75:0"
+  both_say "asked_$launcher" "rank R prints"
+  both_say "asked_$launcher" "rank R complains"
+  both_say "asked_$launcher" "rank R was asked 1 times"
+done
+launcher=srun pretend_ranks term wait
+wait_for 60 begun || fail "the ranks of term do not begin"
+scancel "$id"
+wait_for_end
+both_say term "last words of R"
+LOCKSTEP_RANK_LOGS=/dev/null/logs submit no_folder "$scripts/train_cifar.sbatch"
+wait_for_end
+expect "ExitCode=2:0"
+expect_log no_folder "cannot make the folder '/dev/null/logs' (LOCKSTEP_RANK_LOGS). Name another one."
+unset LOCKSTEP_BIN JOB_RETRY_COUNT
+echo "  logs of ranks"
+
+# A network that the node does not have: refused before ranks start, and not repeated.
+LOCKSTEP_INTERFACE=eth0,ib7 submit interface --nodes=2 "$scripts/train_cifar.sbatch" "${common[@]}"
+wait_for_end
+expect "ExitCode=2:0"
+expect "Restarts=0"
+grep -qE "n1 has no network interface 'ib7' \(LOCKSTEP_INTERFACE, or interface in the site's profile: MPI and NCCL could \
+not talk\)\. It has: eth0, lo\.$" "$work/interface.out" || fail "the interfaces that there are are not named"
+LOCKSTEP_INTERFACE=$CLUSTER_NET.0/24 submit network --nodes=2 "$scripts/train_cifar.sbatch" "${common[@]}"
+wait_for_end
+expect "JobState=COMPLETED"
+echo "  a wrong network interface"
+
 [ -z "$(find "$work" "$PWD" -maxdepth 1 -name hurt)" ] || fail "a name was executed"
 echo "passed: scripts"
