@@ -5,7 +5,6 @@
 Secrets stand in neither script nor words, and their file is its owner's and gone in the end.
 """
 import json
-import os
 import pathlib
 import random
 import stat
@@ -13,23 +12,13 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from hostile_values import PRETENDED, job_environment, planted, pretend, value  # noqa: E402
+
 CASES, CASES_OF_A_JOB = 1000, 50
-PIECES = [" ", "  ", "'", '"', "\\", "\n", "\t", ";", "&", "|", "<", ">", "(", ")", "{a,b}", "[a]", "*", "?", "~", "!!", "#", "%",
-          "$", "$$", "$HOME", "${IFS}", "$(touch PWNED)", "`touch PWNED`", ";touch PWNED;", "'$(touch PWNED)'", "\"; touch PWNED #",
-          "\n#SBATCH --comment=PWNED\n", "-n", "--", "=", "a", "0", "x y", "<% $parameters.v0 %>", "\u00e4", "\u202e", "\x1b[2J",
-          "\r", "\x7f", "\\n", "%s", "'\\''", "EOF\n", "\U0001f600"]
 # A command's text around a value, and what the words then are.
 PLACES = [("<>", "{}"), ("pre<>post", "pre{}post"), ("'<>'", "{}"), ("'a b'<>\"c\"", "a b{}c"), ("\"x <> y\"", "x {} y"),
           ("\"$EMPTY<>\"", "{}"), ("'it'\\''s <>'", "it's {}"), ("\"\\\"<>\"", "\"{}")]
-PRETENDED = {
-    "srun": 'while [[ $1 == -* ]]; do shift; done\nSLURM_PROCID=0 SLURM_NTASKS=1 SLURM_STEP_ID=0 exec "$@"',
-    "squeue": 'case $* in *RestartCnt*) echo 0 ;; *) echo "RUNNING|None|||all" ;; esac',
-    "scontrol": ":", "sinfo": ":", "sacct": ":", "scancel": ":",
-}
-
-
-def value(source):
-    return "".join(source.choice(PIECES) for _ in range(source.randint(0, 6)))
 
 
 def yaml(text):
@@ -54,13 +43,8 @@ def main(build):
     source = random.Random(15)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name) / "it's a \"folder\" $(touch PWNED)"
-        (folder / "slurm").mkdir(parents=True)
-        for tool, text in PRETENDED.items():
-            (folder / "slurm" / tool).write_text(f"#!/usr/bin/env bash\n{text}\n")
-            (folder / "slurm" / tool).chmod(0o755)
-        environment = {name: text for name, text in os.environ.items() if not name.startswith(("SLURM", "LOCKSTEP"))}
-        environment |= {"PATH": f"{folder}/slurm:{os.environ['PATH']}", "SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": os.uname().nodename,
-                        "SLURM_TASKS_PER_NODE": "1", "SLURM_JOB_NUM_NODES": "1", "FOUND": str(folder / "found")}
+        pretend(folder / "slurm", PRETENDED)
+        environment = job_environment(folder / "slurm") | {"FOUND": str(folder / "found")}
         for job in range(CASES // CASES_OF_A_JOB):
             values = [value(source) for _ in range(CASES_OF_A_JOB)]
             places = [source.choice(PLACES) for _ in values]
@@ -87,8 +71,7 @@ def main(build):
             for number, (there, want) in enumerate(zip(found, wanted)):
                 assert there == want, (job, number, there, want)
             assert len(found) == len(wanted), (job, len(found))
-        planted = [path for path in pathlib.Path(name).rglob("*") if path.name == "PWNED"]
-        assert not planted, planted
+        assert not planted(pathlib.Path(name)), planted(pathlib.Path(name))
         refused_submissions(programs, folder, environment)
     print(f"{CASES} values were themselves")
 
