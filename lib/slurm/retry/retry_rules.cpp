@@ -2,6 +2,7 @@
 
 #include <regex.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 
@@ -15,6 +16,9 @@ namespace {
 
 constexpr std::size_t longest_file = 1 << 20;
 constexpr std::size_t longest_line = 4096;  // of a log: what follows is not looked at
+constexpr std::size_t most_rules = 64;
+constexpr std::size_t longest_pattern = 200;
+constexpr std::int64_t most_places = 1000;  // of a pattern: what it takes to look for it grows faster than they
 constexpr std::string_view grammar = "KIND [elsewhere] code NUMBER, or KIND [elsewhere] log PATTERN";
 
 class Pattern {
@@ -41,6 +45,89 @@ class Pattern {
   regex_t regex_{};
   int code_;
 };
+
+// How many characters a pattern names when its repetitions are written out: 40 of (a{3}b){10}. Counts no further than
+// one more than most_places.
+class PlaceCount {
+ public:
+  explicit PlaceCount(std::string_view pattern) : rest_(pattern) {
+    while (!rest_.empty() && levels_.back().all <= most_places) take();
+  }
+  std::int64_t places() const {
+    std::int64_t sum = 0;
+    for (const Level& level : levels_) sum += level.all;
+    return sum;
+  }
+
+ private:
+  struct Level {  // of parentheses
+    std::int64_t all = 0;
+    std::int64_t last = 0;  // of them, those that a repetition repeats
+  };
+
+  void take() {
+    constexpr std::string_view marks = "|*+?^$";
+    const char first = rest_.front();
+    std::size_t length = 1;
+    if (first == '{') return repeat();
+    if (first == '(') {
+      levels_.emplace_back();
+    } else if (first == ')' && levels_.size() > 1) {
+      const std::int64_t inner = levels_.back().all;
+      levels_.pop_back();
+      add(inner);
+    } else if (marks.find(first) == marks.npos) {
+      if (first == '\\') length = 2;
+      if (first == '[') length = std::min(rest_.find(']', rest_.starts_with("[^") ? 3 : 2), rest_.size() - 1) + 1;
+      add(1);
+    }
+    rest_.remove_prefix(std::min(length, rest_.size()));
+  }
+  // {3}, {3,} or {3,5}
+  void repeat() {
+    constexpr NumberRange<std::int64_t> counts{0, 1 << 20};
+    const std::size_t end = std::min(rest_.find('}'), rest_.size());
+    const std::string_view inside = rest_.substr(1, end - 1);
+    const std::size_t comma = std::min(inside.find(','), inside.size());
+    const std::int64_t least = parse_number(inside.substr(0, comma), counts).value_or(1);
+    const std::int64_t most = parse_number(inside.substr(std::min(comma + 1, inside.size())), counts).value_or(1);
+    Level& level = levels_.back();
+    const std::int64_t repeated = level.last * std::max({least, most, std::int64_t{1}});
+    level.all += repeated - level.last;
+    level.last = repeated;
+    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+  }
+  void add(std::int64_t places) {
+    levels_.back().all += places;
+    levels_.back().last = places;
+  }
+
+  std::string_view rest_;
+  std::vector<Level> levels_{1};
+};
+
+// A back reference makes looking for a pattern take for ever, and is not of POSIX's.
+bool has_back_reference(std::string_view pattern) {
+  for (std::size_t i = 0; i + 1 < pattern.size(); ++i) {
+    if (pattern[i] != '\\') continue;
+    ++i;
+    if (pattern[i] >= '1' && pattern[i] <= '9') return true;
+  }
+  return false;
+}
+
+// Empty where it is a pattern that can be looked for in no time.
+std::string mistake_in(const std::string& pattern) {
+  if (pattern.size() > longest_pattern) {
+    return fmt::format("the pattern has {} bytes, and may have {}", pattern.size(), longest_pattern);
+  }
+  if (has_back_reference(pattern)) return "a pattern has no back references (\\1)";
+  if (PlaceCount(pattern).places() > most_places) {
+    return fmt::format("the repetitions of '{}' come to more than {} characters", printable(pattern), most_places);
+  }
+  const std::string mistake = Pattern(pattern).mistake();
+  return mistake.empty() ? "" : fmt::format("'{}' is no pattern: {}", printable(pattern), mistake);
+}
 
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
@@ -83,8 +170,7 @@ std::string read_rule(std::string_view line, RetryRule& rule) {
   }
   if (what != "log" || line.empty()) return fmt::format("a rule is {}", grammar);
   rule.pattern = line;
-  const std::string mistake = Pattern(rule.pattern).mistake();
-  return mistake.empty() ? "" : fmt::format("'{}' is no pattern: {}", printable(line), mistake);
+  return mistake_in(rule.pattern);
 }
 
 std::optional<std::string> matching_line(const std::string& pattern, std::string_view log) {
@@ -104,7 +190,8 @@ RetryRules parse_retry_rules(std::string_view text, const std::filesystem::path&
     const std::string_view line = trimmed(take_line(text));
     if (line.empty() || line.starts_with('#')) continue;
     RetryRule rule;
-    const std::string mistake = read_rule(line, rule);
+    const std::string mistake =
+        rules.size() == most_rules ? fmt::format("there may be {} rules", most_rules) : read_rule(line, rule);
     require(mistake.empty(), Failure::usage, "line {} of '{}': {} (LOCKSTEP_RETRY_RULES). Correct it.", number,
             file.string(), mistake);
     rules.push_back(std::move(rule));
