@@ -7,7 +7,7 @@
 //   permanent log (CUDA|cuBLAS) out of memory
 //
 // A pattern is a POSIX extended regular expression, looked for in each of the last lines that the attempt printed.
-// Its length, what its repetitions come to, and the number of rules are bounded, so that looking for them takes seconds.
+// Its length and repetitions, and the number of rules, are bounded, so that looking for them takes seconds.
 // `elsewhere`: not on the node that the verdict names again, or on none of the attempt's nodes where it names none.
 #pragma once
 
