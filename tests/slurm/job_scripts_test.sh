@@ -143,22 +143,42 @@ unset LOCKSTEP_SITE
 echo "  a site that is wrong"
 
 # A signal to the script stops the ranks, once, and the job is put back.
-srun_ends 'trap "echo asked >>\"'"$work"'/asked\"; exit 75" USR1; : >"'"$work"'/begun"; while :; do sleep 0.1; done'
-number=20
-for signal in INT HUP USR1; do
+srun_ends 'trap "echo asked >>\"'"$work"'/asked\"; exit 75" USR1; : >"'"$work"'/begun"; for ((i = 0; i < 300; ++i)); do sleep 0.1; done'
+# signalled NUMBER SIGNAL: that job, whose ranks get on until its script gets the signal.
+signalled() {
   rm -f "$work/asked" "$work/begun"
-  slurm "$((++number))"
+  slurm "$1"
   (cd "$work" && exec env --default-signal bash "$scripts/train_cifar.sbatch" >"$work/out" 2>&1) &
-  process=$!
+  local process=$! tries
   for ((tries = 0; tries < 200; ++tries)); do [ ! -e "$work/begun" ] || break; sleep 0.05; done
-  kill "-$signal" "$process"
+  kill "-$2" "$process"
   wait "$process"
   code=$?
   ended_with 75
-  [ "$(cat "$work/asked")" = asked ] || fail "SIG$signal did not stop the ranks once"
+  [ "$(cat "$work/asked")" = asked ] || fail "SIG$2 did not stop the ranks once"
+}
+number=20
+for signal in INT HUP USR1; do
+  signalled "$((++number))" "$signal"
   says "cause stopped_early"
   called "scontrol requeue $number" 1
+  [ ! -e "$work/train_cifar-$number.stop" ] || fail "SIG$signal has ended the job for good"
 done
+# USR2, from stop_job, is for good: what Slurm starts nevertheless ends at once, and another job with the number does not.
+signalled 24 USR2
+says "cause stopped_for_good"
+! grep -q "scontrol requeue" "$work/calls" || fail "what was stopped for good is put back"
+SLURM_RESTART_COUNT=1 job 24
+ended_with 75
+says "It does not begin: stop_job ended this job for good. Submit it again: it goes on from its checkpoint ----"
+! grep -q srun "$work/calls" || fail "ranks of a job that was stopped for good have started"
+tail -1 "$work/train_cifar-24.attempts.jsonl" | grep -q '"attempt":1,"cause":"stopped_for_good",.*"code":75' ||
+  fail "the end is not written down: $(tail -1 "$work/train_cifar-24.attempts.jsonl")"
+signalled 24 USR1
+srun_ends 'mkdir -p train_cifar-25.stop; trap "echo asked >>asked; exit 75" USR1; : >begun; for ((i = 0; i < 300; ++i)); do sleep 0.1; done'
+signalled 25 USR2
+says "train_cifar.sbatch: cannot write '$work/train_cifar-25.stop': if this node fails now, Slurm runs the job again. Repeat \
+stop_job then."
 echo "  signals to the script"
 
 # slurmctld does not come back: the job ends with words, after as many tries as take five minutes where sleep sleeps.
@@ -186,6 +206,17 @@ LOCKSTEP_RETRY_RULES=$work/rules job 41
 ended_with 2
 says "line 1 of '$work/rules': a pattern has no back references (\\1) (LOCKSTEP_RETRY_RULES). Correct it."
 echo "  an old verdict, rules that take too long"
+
+# What names logs of ranks is for ranks: run_roles marks lines itself.
+printf '#!/bin/sh\n' >"$work/programs/run_roles"
+chmod +x "$work/programs/run_roles"
+LOCKSTEP_RANK_LOGS=$work/logs job_script=run_roles.sbatch job 45 roles.json
+ended_with 0
+says "run_roles.sbatch: LOCKSTEP_RANK_LOGS is for jobs without roles: nothing is written there."
+LOCKSTEP_RANK_LOGS=/dev/null/logs job 46
+ended_with 2
+says "cannot make the folder '/dev/null/logs' (LOCKSTEP_RANK_LOGS). Name another one."
+echo "  logs of ranks"
 
 # A sweep: its lines' mistakes are named, and an output folder is for all.
 srun_ends 'printf "<%s>" "${@:3}"'

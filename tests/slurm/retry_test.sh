@@ -231,6 +231,32 @@ node_is_back_at_once() {
   echo "  attempt 0: $(field 0 cause), $(field 0 sentence)"
 }
 
+# slurmd alone dies, and is back before Slurm notices: nothing happens to what runs.
+slurmd_is_back_at_once() {
+  train slurmd_is_back_at_once 60
+  wait_for_checkpoint_after 20
+  cluster kill-slurmd n2 || fail "no slurmd to kill on n2"
+  cluster start-slurmd n2 || fail "slurmd of n2 does not start"
+  finished 60
+  expect "Restarts=0"
+}
+# slurmd alone dies until Slurm notices: the job is put back as if the node had failed, although its ranks live on. They
+# are gone before the next attempt begins. Likewise on the node of the script, which lives on, too.
+slurmd_dies() {
+  local node
+  for node in n2 n1; do
+    train "slurmd_of_${node}_dies" 60
+    wait_for_checkpoint_after 20
+    cluster in n3 pkill -STOP train_cifar || fail "no train_cifar to stop on n3"  # it is not to be done before
+    cluster kill-slurmd "$node" || fail "no slurmd to kill on $node"
+    wait_for 60 is_down "$node" || fail "Slurm does not notice that slurmd of $node is dead"
+    cluster start-slurmd "$node" || fail "slurmd of $node does not start"
+    finished 60
+    expect "Restarts=1"
+    echo "  attempt 0: $(field 0 cause), $(field 0 sentence)"
+  done
+}
+
 # slurmctld is away while a rank dies, and comes back: the script waits for it.
 controller_is_away() {
   train controller_is_away 300
