@@ -200,6 +200,9 @@ echo '{"code": 71, "signal": null, "rank": 0, "host": "n1", "step": 1, "sentence
 LOCKSTEP_VERDICT="$work/a verdict" job 40
 ended_with 79
 says "cause diverged"
+LOCKSTEP_VERDICT="$work/a fifo" job 40
+says "cause diverged"
+[ -p "$work/a fifo" ] || fail "what is no file is removed for a verdict"
 # Rules that would take too long are refused before ranks start.
 printf '%s\n' 'transient log (a*)*\1b' >"$work/rules"
 LOCKSTEP_RETRY_RULES=$work/rules job 41
@@ -207,16 +210,17 @@ ended_with 2
 says "line 1 of '$work/rules': a pattern has no back references (\\1) (LOCKSTEP_RETRY_RULES). Correct it."
 echo "  an old verdict, rules that take too long"
 
-# What names logs of ranks is for ranks: run_roles marks lines itself.
-printf '#!/bin/sh\n' >"$work/programs/run_roles"
+# Jobs of roles find the profile's network, too. What names logs of ranks is for ranks: run_roles marks lines itself.
+printf '#!/bin/sh\necho "roles on $LOCKSTEP_INTERFACE"\n' >"$work/programs/run_roles"
 chmod +x "$work/programs/run_roles"
-LOCKSTEP_RANK_LOGS=$work/logs job_script=run_roles.sbatch job 45 roles.json
+LOCKSTEP_SITE=$work/site LOCKSTEP_RANK_LOGS=$work/logs job_script=run_roles.sbatch job 45 roles.json
 ended_with 0
+says "roles on lo"
 says "run_roles.sbatch: LOCKSTEP_RANK_LOGS is for jobs without roles: nothing is written there."
 LOCKSTEP_RANK_LOGS=/dev/null/logs job 46
 ended_with 2
 says "cannot make the folder '/dev/null/logs' (LOCKSTEP_RANK_LOGS). Name another one."
-echo "  logs of ranks"
+echo "  jobs of roles, logs of ranks"
 
 # A sweep: its lines' mistakes are named, and an output folder is for all.
 srun_ends 'printf "<%s>" "${@:3}"'
