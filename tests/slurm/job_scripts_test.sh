@@ -128,6 +128,7 @@ grep -qE 'It has: (.*, )?lo(, .*)?\.$' "$work/out" || fail "the interfaces that 
 for name in '' ../net/lo . 'lo;x' $'lo\nlo' '10.0.0.0/16x' 'l*'; do
   LOCKSTEP_INTERFACE=lo,$name,lo refused 1 " has no network interface '"
 done
+[ ! -e "$work/train_cifar-1.attempts.jsonl" ] || fail "an attempt that did not begin is written down"
 has() { grep -qxF -- "$1" "$work/environment" || fail "a rank does not find $1"; }
 echo 'interface=lo' >"$LOCKSTEP_SITE"
 job 1
@@ -220,6 +221,11 @@ says "run_roles.sbatch: LOCKSTEP_RANK_LOGS is for jobs without roles: nothing is
 LOCKSTEP_RANK_LOGS=/dev/null/logs job 46
 ended_with 2
 says "cannot make the folder '/dev/null/logs' (LOCKSTEP_RANK_LOGS). Name another one."
+says "cause usage"
+LOCKSTEP_LAUNCHER=aprun job 47
+ended_with 2
+says "'aprun' is no launcher (LOCKSTEP_LAUNCHER, or launcher in the site's profile). Known: srun, mpirun."
+says "cause usage"
 echo "  jobs of roles, logs of ranks"
 
 # A sweep: its lines' mistakes are named, and an output folder is for all.
