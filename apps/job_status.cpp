@@ -1,11 +1,8 @@
 // Says how a job, or a training, stands, from files alone, and watches it.
 //
 //   job_status 17              job_status runs/r20              job_status 17 --follow
-#include <array>
 #include <chrono>
-#include <cstdio>
 #include <functional>
-#include <memory>
 #include <thread>
 
 #include "base/error.hpp"
@@ -41,21 +38,6 @@ struct Look {
   bool is_last = false;
   bool is_known = true;
 };
-
-ScontrolAnswer ask_scontrol(const JobNumber& number) {
-  const std::string command = fmt::format("timeout 10 scontrol show job {} 2>&1", number_words(number));
-  const auto close = [](FILE* pipe) { ::pclose(pipe); };
-  const std::unique_ptr<FILE, decltype(close)> pipe(::popen(command.c_str(), "re"), close);  // NOLINT(cert-env33-c)
-  constexpr std::size_t longest = std::size_t{1} << 24;  // an array has thousands of tasks
-  std::string text;
-  std::array<char, 1 << 14> room{};
-  while (pipe && text.size() < longest) {
-    const std::size_t got = std::fread(room.data(), 1, room.size(), pipe.get());
-    if (got == 0) break;
-    text.append(room.data(), got);
-  }
-  return parse_scontrol(text);
-}
 
 Look look_at_folder(const fs::path& folder) {
   const TrainingStatus status = training_status(folder);

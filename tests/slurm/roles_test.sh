@@ -58,8 +58,8 @@ $PAI_worker_1_SynPort_PORT $LOCKSTEP_PORTS_worker_1_SynPort"')"
   roles server_fails "$(role server 1 '' bash -c 'sleep 1; exit 42')" "$(role worker 2 '' bash -c "$sleeping")"
   JOB_RETRY_COUNT=0 run server_fails --nodes=3 --ntasks=3
   expect_code 42
-  expect_log server_fails "role 'server' has failed: 1 of its 1 instances failed (min_failed_instances 1), the last of \
-them, server[0], with code 42."
+  expect_log server_fails "role 'server' has failed: 1 of its 1 instances did (min_failed_instances 1), server[0] with \
+code 42."
 }
 
 master() {
@@ -156,9 +156,75 @@ assert first["attempt"] == 0 and second["attempt"] == 1
 assert first["checkpoint"] is None and second["checkpoint"].startswith(sys.argv[2] + "/checkpoints/step-"), second
 assert first["instances"][0]["ports"] != second["instances"][0]["ports"]
 PYTHON
-  "${training[@]}" --epochs 60 --output "$work/undisturbed" >"$work/undisturbed.log" 2>&1 || fail "the undisturbed training"
-  hash_of() { sed -n 's/.*"weights_hash": "\(.*\)".*/\1/p' "$1/summary.json"; }
-  [ "$(hash_of "$output")" = "$(hash_of "$work/undisturbed")" ] || fail "other weights than undisturbed"
+  expect_undisturbed 60
+}
+
+hash_of() { sed -n 's/.*"weights_hash": "\(.*\)".*/\1/p' "$1/summary.json"; }
+# expect_undisturbed EPOCHS: the weights in `output` are those of the same training without a disturbance.
+expect_undisturbed() {
+  [ -s "$work/undisturbed_$1/summary.json" ] || "${training[@]}" --epochs "$1" --output "$work/undisturbed_$1" \
+    >"$work/undisturbed_$1.log" 2>&1 || fail "the undisturbed training"
+  [ "$(hash_of "$output")" = "$(hash_of "$work/undisturbed_$1")" ] || fail "other weights than undisturbed"
+}
+has_checkpoint() { compgen -G "$output/checkpoints/step-*.h5" >/dev/null; }
+# train_beside_server NAME EPOCHS SBATCH-OPTIONS...: a training of two ranks, one a node, beside a server that never ends.
+# Returns when it has written a checkpoint. A start over nodes that hangs (see shared_world) is an attempt like others.
+train_beside_server() {
+  local name=$1 epochs=$2; shift 2
+  make_data
+  output="$work/results of $name"
+  roles "$name" "$(role server 1 '"min_succeeded_instances": -1' bash -c "$sleeping")" \
+    "$(role worker 2 '"world": "training"' "${training[@]}" --checkpoint-every 25 --epochs "$epochs" --output "$output")"
+  LOCKSTEP_START_TIMEOUT=15 JOB_RETRY_COUNT=9 run "$name" --nodes=3 --ntasks=3 --ntasks-per-node=1 "$@" -- \
+    --checkpoints "$output/checkpoints" --grace 3
+  wait_for 150 has_checkpoint || fail "the training wrote no checkpoint"
+}
+# expect_attempt NAME CAUSE: an attempt of the job ended so, and was followed by another.
+expect_attempt() {
+  python3 - "$work/run_roles-$id.attempts.jsonl" "$2" <<'PYTHON' || fail "no attempt of $1 ended as $2"
+import json, sys
+ends = [line for line in map(json.loads, open(sys.argv[1])) if line["cause"] == sys.argv[2]]
+assert ends and ends[0]["action"] == "requeue", ends
+PYTHON
+}
+
+# SIGTERM to run_roles alone is a request to stop, for all roles.
+told_alone() {
+  train_beside_server told_alone 60
+  cluster in n1 pkill -TERM -x run_roles || fail "no run_roles on n1"
+  expect_code 0
+  expect_log told_alone "a signal asks to stop (Terminated): passed on to all instances."
+  expect_log told_alone "training has ended with code 75."
+  expect_attempt told_alone stopped_early
+  expect_undisturbed 60
+}
+
+# Another job needs the nodes: within the grace the training stops with a checkpoint, and the job goes on later.
+preempted() {
+  train_beside_server preempted 60
+  (cd "$work" && sbatch --partition=urgent --nodes=3 --exclusive --output=/dev/null --wrap 'sleep 2' >/dev/null)
+  expect_code 0
+  expect_attempt preempted stopped_early
+  expect_undisturbed 60
+}
+
+# Slurm's time limit comes near: the training stops by itself, and goes on with a limit of its own.
+time_limit() {
+  train_beside_server time_limit 120 --time=1
+  expect_code 0
+  expect_attempt time_limit stopped_early
+  expect_undisturbed 120
+}
+
+# A rank that is alone on its node is killed: the job says so of the right instance, and is put back.
+killed_alone() {
+  train_beside_server killed_alone 60
+  cluster in n3 pkill -KILL --newest train_cifar || fail "no rank to kill on n3"
+  expect_code 0
+  expect_attempt killed_alone killed
+  grep -qE "role 'worker' has failed: 1 of its 2 instances did \(min_failed_instances 1\), worker\[1\] with code (1|137)\. \
+worker\[1\] was the first to end\." "$work/killed_alone.out" || fail "worker[1] is not named"
+  expect_undisturbed 60
 }
 
 # An instance that cannot arrive is named, and so is one whose program is not there.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -115,6 +116,8 @@ std::optional<Verdict> parse_verdict(std::string_view text) {
   verdict.sentence = json["sentence"].get<std::string>();
   const nlohmann::json signal = json.value("signal", nlohmann::json());
   if (signal.is_number_unsigned() && signal < 128) verdict.signal = signal.get<int>();
+  const nlohmann::json rank = json.value("rank", nlohmann::json());
+  if (rank.is_number_unsigned() && rank < std::numeric_limits<int>::max()) verdict.rank = rank.get<int>();
   const nlohmann::json host = json.value("host", nlohmann::json());
   if (host.is_string() && is_host(host.get<std::string>())) verdict.host = host.get<std::string>();
   return verdict;

@@ -17,6 +17,7 @@ struct Verdict {
   int signal = 0;    // 0: none
   std::string host;  // empty where it is no name of a host
   std::string sentence;
+  int rank = -1;  // -1: not known
 };
 // Nothing where `text` is no verdict.
 std::optional<Verdict> parse_verdict(std::string_view text);

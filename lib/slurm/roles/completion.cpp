@@ -25,14 +25,19 @@ struct Tally {
   std::int64_t failed = 0;
   std::int64_t succeeded = 0;
   std::int64_t stopped = 0;
+  const InstanceEnd* first_failed = nullptr;
 };
 
+std::string end_words(const Role& role, const InstanceEnd& end) {
+  return fmt::format("{} with code {}", instance_words(role, end.instance), end.code);
+}
+
 JobEnd failed_by(const Role& role, const InstanceEnd& end, const Tally& tally) {
-  return {end.code,
-          fmt::format("role '{}' has failed: {} of its {} instances failed (min_failed_instances {}), the last "
-                      "of them, {}, with code {}.",
-                      role.name, tally.failed, role.instances, role.min_failed_instances,
-                      instance_words(role, end.instance), end.code)};
+  const std::string whose = tally.failed == 1 ? end_words(role, end)
+                                              : fmt::format("first {}, at last {}",
+                                                            end_words(role, *tally.first_failed), end_words(role, end));
+  return {end.code, fmt::format("role '{}' has failed: {} of its {} instances did (min_failed_instances {}), {}.",
+                                role.name, tally.failed, role.instances, role.min_failed_instances, whose)};
 }
 
 JobEnd done_by(const Role& role, const Tally& tally) {
@@ -47,6 +52,8 @@ std::int64_t instances_of(const std::vector<Role>& roles) {
 
 }  // namespace
 
+bool is_end_by_request(int code) { return code == stopped_early || code == signal_base + SIGTERM; }
+
 std::optional<JobEnd> job_end(const std::vector<Role>& roles, const std::vector<InstanceEnd>& ends, StopAsked stop) {
   std::vector<Tally> tallies(roles.size());
   Tally all;
@@ -60,6 +67,7 @@ std::optional<JobEnd> job_end(const std::vector<Role>& roles, const std::vector<
       ++all.stopped;
     } else {
       ++all.failed;
+      if (tally.failed == 0) tally.first_failed = &end;
       if (++tally.failed == role.min_failed_instances) return failed_by(role, end, tally);
     }
   }

@@ -26,6 +26,9 @@ struct JobEnd {
   std::string sentence;  // why, for people
 };
 
+// Whether an instance that ends with the code may have been told to: 75, or SIGTERM's.
+bool is_end_by_request(int code);
+
 // What the ends so far, in their order, make of the job; nothing while it is to go on. `roles` have passed
 // check_roles().
 //

@@ -21,11 +21,18 @@
 #include "slurm/roles/arrival.hpp"
 #include "slurm/roles/child_process.hpp"
 #include "slurm/roles/completion.hpp"
+#include "slurm/roles/step_end.hpp"
+#include "slurm/status/scontrol_job.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr std::size_t verdict_limit_bytes = 1 << 16;
+
+struct Signal {
+  int number = 0;
+  std::int64_t sender = 0;  // its process
+};
 
 // Signals as something to poll() for.
 class SignalQueue {
@@ -39,10 +46,11 @@ class SignalQueue {
     return ::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
   }
   int handle() const { return queue_; }
-  // 0: none has come.
-  int next() {
+  // Nothing where none has come.
+  std::optional<Signal> next() {
     signalfd_siginfo info{};
-    return ::read(queue_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+    if (::read(queue_, &info, sizeof info) != sizeof info) return std::nullopt;
+    return Signal{static_cast<int>(info.ssi_signo), info.ssi_pid};
   }
 
  private:
@@ -70,6 +78,7 @@ class Supervisor {
  private:
   struct Child {
     ChildProcess process;
+    std::optional<TaskEnd> first_end{};  // by first_cause()
     bool is_counted = false;
   };
 
@@ -104,20 +113,31 @@ class Supervisor {
   }
 
   void take_signals() {
-    for (int number = signals_.next(); number != 0; number = signals_.next()) {
-      if (number == SIGCHLD) continue;
+    for (std::optional<Signal> signal = signals_.next(); signal; signal = signals_.next()) {
+      if (signal->number == SIGCHLD) continue;
       stop_ = StopAsked::yes;
-      if (number != SIGTERM) tell_all(SIGUSR1);
-      log::info("a signal asks to stop ({}): {}.", ::strsignal(number),
-                number == SIGTERM ? "Slurm tells the instances itself" : "passed on to all instances");
+      const bool knows_all = signal->number == SIGTERM && is_of_slurm(signal->sender);
+      if (!knows_all) tell_all(SIGUSR1);
+      log::info("a signal asks to stop ({}): {}.", ::strsignal(signal->number),
+                knows_all ? "Slurm tells the instances itself" : "passed on to all instances");
       if (!is_open_)
         finish({static_cast<int>(Failure::stopped_early), 0, "", "stopped before all instances had arrived."});
     }
   }
 
+  // Slurm's daemon sends a signal to all processes of a job: a second one would take their time for a checkpoint.
+  static bool is_of_slurm(std::int64_t process) try {
+    constexpr std::size_t longest_name = 64;
+    return read_live_file(fmt::format("/proc/{}/comm", process), longest_name).starts_with("slurmstepd");
+  } catch (const Error&) {
+    return false;
+  }
+
   void pass_output_on() {
     for (std::size_t step = 0; step < children_.size(); ++step) {
       for (const std::string& line : children_[step].process.lines()) {
+        const std::optional<TaskEnd> ended = parse_task_end(line);
+        if (ended) children_[step].first_end = first_cause(children_[step].first_end, *ended);
         log::plain(fmt::format("[{}]  {}", step_words(step), printable(line)));
       }
     }
@@ -153,23 +173,23 @@ class Supervisor {
 
   void count(std::size_t step, int launcher_code) {
     const std::optional<Verdict> verdict = launcher_code == 0 ? std::nullopt : verdict_in(verdict_of(step));
-    const int code = verdict && verdict->code != 0 ? verdict->code : launcher_code;
-    SupervisedEnd end{code, 0, plan_.slots.at(steps_[step].places.front()).node, ""};
-    if (verdict) {
-      end.signal = verdict->signal;
-      if (!verdict->host.empty()) end.host = verdict->host;
-    }
-    const std::string why = verdict ? " " + verdict->sentence : "";
-    log::info("{} has ended with code {}.{}", step_words(step), code, why);
+    const StepEnd ended = step_end(steps_[step], plan_.slots, launcher_code, verdict, children_[step].first_end);
+    SupervisedEnd end{ended.code, ended.signal, ended.host, ""};
+    const std::string why = whose_words(step, ended) + (verdict ? " " + ended.sentence : "");
+    log::info("{} has ended with code {}.{}", step_words(step), ended.code, why);
     if (!is_open_) {
-      end.code = code == 0 ? static_cast<int>(Failure::other) : code;
+      end.code = ended.code == 0 ? static_cast<int>(Failure::other) : ended.code;
       end.sentence =
-          fmt::format("{} ended with code {} before all instances had arrived.{}", step_words(step), code, why);
+          fmt::format("{} ended with code {} before all instances had arrived.{}", step_words(step), ended.code, why);
       return finish(end);
     }
-    for (const std::size_t place : steps_[step].places) {
+    if (stop_ == StopAsked::no && is_end_by_request(ended.code) && slurm_ends_job()) {
+      stop_ = StopAsked::yes;
+      log::info("Slurm is ending the job: its instances were told to stop.");
+    }
+    for (const std::size_t place : places_by_end(steps_[step], ended)) {
       const ClusterInstance one = instances_of(roles_).at(place);
-      ends_.push_back({one.role, one.instance, code});
+      ends_.push_back({one.role, one.instance, ended.code});
     }
     const std::optional<JobEnd> decided = job_end(roles_, ends_, stop_);
     if (decided) {
@@ -179,6 +199,19 @@ class Supervisor {
     } else if (stop_ == StopAsked::yes && !kill_at_) {
       kill_at_ = watch_.seconds() + plan_.grace_seconds;
     }
+  }
+
+  // Before a preemption Slurm tells the tasks alone.
+  bool slurm_ends_job() const {
+    const ScontrolAnswer answer = ask_scontrol({plan_.cluster.job.id, {}});
+    return !answer.jobs.empty() && is_being_ended(answer.jobs.front());
+  }
+
+  // Which instance of a world failed first.
+  std::string whose_words(std::size_t step, const StepEnd& ended) const {
+    if (!ended.first || steps_[step].places.size() == 1) return "";
+    const ClusterInstance first = instances_of(roles_).at(*ended.first);
+    return fmt::format(" {} was the first to end.", instance_words(roles_[first.role], first.instance));
   }
 
   static std::optional<Verdict> verdict_in(const std::filesystem::path& file) {

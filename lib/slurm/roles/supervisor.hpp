@@ -30,9 +30,9 @@ struct SupervisedEnd {
 
 // Returns when no step is left. What instances print goes to the log, with who printed it.
 //
-// SIGUSR1 and SIGINT are passed on to all instances, as a request to stop. SIGTERM asks for the same and is not passed
-// on: Slurm sends it to the tasks itself. What has not ended `grace_seconds` after the first that has is killed. Who is
-// ended because the job is over gets SIGUSR1 first, too: a program of ours stops in good order by it.
+// SIGUSR1, SIGINT and SIGTERM are passed on to all instances, as a request to stop; but not a SIGTERM of Slurm's
+// daemon, which sends it to the tasks itself. What has not ended `grace_seconds` after the first that has is killed.
+// Who is ended because the job is over gets SIGUSR1 first, too: a program of ours stops in good order by it.
 //
 // Throws Error where a step cannot be started or cluster.json cannot be written.
 SupervisedEnd supervise(const SupervisorPlan& plan);

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <limits>
+#include <memory>
 #include <sstream>
 
 #include "base/text/number.hpp"
@@ -56,6 +59,9 @@ void read_line(std::string_view line, ScontrolJob& job) {
   if (line.starts_with("Requeue=") && !job.restarts) {
     job.restarts = parse_number<std::int64_t>(word_in(line, "Restarts="), {0, most});
   }
+  if (const std::string_view since = word_in(line, "PreemptTime="); line.starts_with("Preempt") && since != "None") {
+    job.preempted = since;
+  }
   take_path("StdOut=", job.log);
   take_path("WorkDir=", job.folder);
 }
@@ -94,5 +100,22 @@ ScontrolAnswer parse_scontrol(const std::string& text) {
   }
   return answer;
 }
+
+ScontrolAnswer ask_scontrol(const JobNumber& number) {
+  const std::string command = fmt::format("timeout 10 scontrol show job {} 2>&1", number_words(number));
+  const auto close = [](FILE* pipe) { ::pclose(pipe); };
+  const std::unique_ptr<FILE, decltype(close)> pipe(::popen(command.c_str(), "re"), close);  // NOLINT(cert-env33-c)
+  constexpr std::size_t longest = std::size_t{1} << 24;  // an array has thousands of tasks
+  std::string text;
+  std::array<char, 1 << 14> room{};
+  while (pipe && text.size() < longest) {
+    const std::size_t got = std::fread(room.data(), 1, room.size(), pipe.get());
+    if (got == 0) break;
+    text.append(room.data(), got);
+  }
+  return parse_scontrol(text);
+}
+
+bool is_being_ended(const ScontrolJob& job) { return job.state != "RUNNING" || !job.preempted.empty(); }
 
 }  // namespace lockstep

@@ -29,6 +29,7 @@ struct ScontrolJob {
   std::string state;       // "RUNNING"
   std::string name;
   std::string reason;                    // why it waits
+  std::string preempted;                 // since when its nodes are wanted back; empty: they are not
   std::optional<std::int64_t> restarts;  // how many times it was put back
   std::filesystem::path log;             // StdOut
   std::filesystem::path folder;          // WorkDir
@@ -45,5 +46,10 @@ struct ScontrolAnswer {
 };
 // Of all that scontrol printed, its errors included. Never throws.
 ScontrolAnswer parse_scontrol(const std::string& text);
+// Of Slurm, which gets ten seconds to answer. Never throws.
+ScontrolAnswer ask_scontrol(const JobNumber& number);
+
+// Whether Slurm is ending the job, or has ended it: what runs in it is told so by SIGTERM.
+bool is_being_ended(const ScontrolJob& job);
 
 }  // namespace lockstep

@@ -107,12 +107,23 @@ TEST(CompletionTest, a_job_that_was_asked_to_stop_stops_early_unless_something_e
   expect_rows({role("a", 1, never, never)}, {{{{0, 0, 0}}, 0}}, StopAsked::yes);
 }
 
+TEST(CompletionTest, who_was_told_to_end_says_so_by_its_code) {
+  for (const int code : {75, 143}) EXPECT_TRUE(is_end_by_request(code)) << code;
+  for (const int code : {0, 1, 76, 137, 139}) EXPECT_FALSE(is_end_by_request(code)) << code;
+}
+
 TEST(CompletionTest, the_sentence_says_who_decided) {
   const std::vector<Role> roles = {role("server", 1, never, never), role("worker", 4, 2, 3)};
+  EXPECT_EQ(sentence(roles, {{0, 0, 1}, {1, 3, 9}, {1, 2, 65}}),
+            "role 'worker' has failed: 2 of its 4 instances did (min_failed_instances 2), first worker[3] with code 9, "
+            "at last "
+            "worker[2] with code 65.");
   EXPECT_EQ(
-      sentence(roles, {{0, 0, 1}, {1, 3, 9}, {1, 2, 65}}),
-      "role 'worker' has failed: 2 of its 4 instances failed (min_failed_instances 2), the last of them, worker[2], "
-      "with code 65.");
+      sentence(roles, {{1, 0, 0}, {0, 0, 1}, {1, 1, 65}, {1, 2, 65}}),
+      "role 'worker' has failed: 2 of its 4 instances did (min_failed_instances 2), first worker[1] with code 65, "
+      "at last worker[2] with code 65.");
+  EXPECT_EQ(sentence({role("a", 3, 1, 3)}, {{0, 1, 2}}),
+            "role 'a' has failed: 1 of its 3 instances did (min_failed_instances 1), a[1] with code 2.");
   EXPECT_EQ(sentence(roles, {{1, 3, 0}, {1, 2, 0}, {1, 0, 0}}),
             "role 'worker' has succeeded: 3 of its 4 instances did (min_succeeded_instances 3).");
   const std::vector<InstanceEnd> all = {{0, 0, 1}, {1, 0, 0}, {1, 1, 0}, {1, 2, 75}, {1, 3, 143}};

@@ -106,6 +106,17 @@ TEST(ScontrolJobTest, scontrol_is_read_by_its_own_fields) {
   EXPECT_EQ(parse_scontrol("sh: scontrol: not found").kind, ScontrolAnswer::Kind::no_answer);
 }
 
+// Where Slurm took a job's nodes away, a role that knows nothing of checkpoints had failed.
+TEST(ScontrolJobTest, a_job_whose_nodes_are_wanted_back_is_being_ended) {
+  const auto is_ended = [](const std::string& lines) { return is_being_ended(parse_scontrol(lines).jobs.at(0)); };
+  const std::string line = "   PreemptEligibleTime=2026-11-22T13:02:28 PreemptTime=";
+  EXPECT_FALSE(is_ended(in_state("RUNNING")));
+  EXPECT_FALSE(is_ended(in_state("RUNNING") + line + "None\n"));
+  EXPECT_TRUE(is_ended(in_state("RUNNING") + line + "2026-11-22T13:02:32\n"));
+  EXPECT_TRUE(is_ended(in_state("COMPLETING")));
+  EXPECT_TRUE(is_ended(in_state("PENDING")));
+}
+
 TEST(ScontrolJobTest, an_array_names_its_tasks_and_a_task_is_a_job) {
   const ScontrolAnswer answer = parse_scontrol(array);
   EXPECT_TRUE(is_array({6, {}}, answer));

@@ -1,0 +1,117 @@
+#include "slurm/roles/step_end.hpp"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/text/number.hpp"
+#include "slurm/node_list.hpp"
+
+namespace lockstep {
+namespace {
+
+// As srun has them.
+constexpr std::array<std::pair<std::string_view, int>, 8> signal_words{{{"Killed", SIGKILL},
+                                                                        {"Terminated", SIGTERM},
+                                                                        {"Aborted", SIGABRT},
+                                                                        {"Segmentation fault", SIGSEGV},
+                                                                        {"Bus error", SIGBUS},
+                                                                        {"Floating point exception", SIGFPE},
+                                                                        {"Illegal instruction", SIGILL},
+                                                                        {"Broken pipe", SIGPIPE}}};
+
+std::vector<std::string> hosts_in(std::string_view list) {
+  try {
+    return expand_node_list(list);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+std::optional<std::size_t> place_of_task(const RoleStep& step, const std::vector<InstanceSlot>& slots,
+                                         const TaskEnd& task) {
+  std::vector<std::size_t> there;
+  for (const std::size_t place : step.places) {
+    if (std::ranges::find(task.hosts, slots.at(place).node) != task.hosts.end()) there.push_back(place);
+  }
+  if (there.size() == 1) return there.front();
+  const bool is_one_component = std::ranges::all_of(step.places, [&](std::size_t place) {
+    return slots.at(place).component == slots.at(step.places.front()).component;
+  });
+  const auto number = static_cast<std::size_t>(task.task);
+  return is_one_component && number < step.places.size() ? std::optional(step.places[number]) : std::nullopt;
+}
+
+// A survivor's words on a rank of another node (runtime/link).
+bool is_of_silent_death(const Verdict& verdict) {
+  return verdict.signal == 0 && verdict.sentence.find("killed or ended without a word") != std::string::npos;
+}
+
+}  // namespace
+
+std::optional<TaskEnd> parse_task_end(std::string_view line) {
+  constexpr std::string_view start = "srun: error: ";
+  if (!line.starts_with(start)) return std::nullopt;
+  line.remove_prefix(start.size());
+  const std::size_t end_of_hosts = line.find(": task");
+  if (end_of_hosts == std::string_view::npos) return std::nullopt;
+  TaskEnd end;
+  end.hosts = hosts_in(line.substr(0, end_of_hosts));
+  line.remove_prefix(end_of_hosts + std::string_view(": task").size());
+  const std::size_t digits = line.find_first_of("0123456789");
+  const std::size_t words = line.find(": ");
+  if (end.hosts.empty() || digits == std::string_view::npos || words == std::string_view::npos || words < digits) {
+    return std::nullopt;
+  }
+  const std::string_view tasks = line.substr(digits, words - digits);
+  const std::optional<std::int64_t> task =
+      parse_number<std::int64_t>(tasks.substr(0, tasks.find_first_not_of("0123456789")), {0, most_instances});
+  if (!task) return std::nullopt;
+  end.task = *task;
+  const std::string_view what = line.substr(words + 2);
+  const auto* const found =
+      std::ranges::find_if(signal_words, [&](const auto& row) { return what.starts_with(row.first); });
+  if (found != signal_words.end()) end.signal = found->second;
+  return end;
+}
+
+TaskEnd first_cause(const std::optional<TaskEnd>& earlier, const TaskEnd& later) {
+  return earlier && earlier->signal != SIGPIPE ? *earlier : later;
+}
+
+StepEnd step_end(const RoleStep& step, const std::vector<InstanceSlot>& slots, int launcher_code,
+                 const std::optional<Verdict>& verdict, const std::optional<TaskEnd>& task) {
+  StepEnd end;
+  end.code = launcher_code;
+  end.host = slots.at(step.places.front()).node;
+  if (launcher_code == 0) return end;
+  if (task) {
+    end.first = place_of_task(step, slots, *task);
+    end.host = task->hosts.front();
+  }
+  if (!verdict) {
+    constexpr int signal_base = 128;
+    if (task && task->signal != 0 && launcher_code == signal_base + SIGPIPE) end.code = signal_base + task->signal;
+    return end;
+  }
+  end.code = verdict->code;
+  end.signal = verdict->signal;
+  end.sentence = verdict->sentence;
+  if (!verdict->host.empty()) end.host = verdict->host;
+  const bool is_of_step = verdict->rank >= 0 && static_cast<std::size_t>(verdict->rank) < step.places.size();
+  if (is_of_step) end.first = step.places[static_cast<std::size_t>(verdict->rank)];
+  const bool srun_knows = task && std::ranges::find(task->hosts, end.host) != task->hosts.end();
+  if (srun_knows && is_of_silent_death(*verdict)) end.signal = task->signal;
+  return end;
+}
+
+std::vector<std::size_t> places_by_end(const RoleStep& step, const StepEnd& end) {
+  std::vector<std::size_t> places = step.places;
+  const auto first = end.first ? std::ranges::find(places, *end.first) : places.end();
+  if (first != places.end()) std::rotate(places.begin(), first, first + 1);
+  return places;
+}
+
+}  // namespace lockstep
