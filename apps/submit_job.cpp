@@ -1,7 +1,10 @@
 // Runs a job file of OpenPAI (protocol version 2) under Slurm: writes its sbatch script and submits it.
 //
 //   submit_job job.yaml --dry-run      prints the script
-//   submit_job job.yaml
+//   submit_job job.yaml --time 2:00:00 -- --exclusive
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <cstdlib>
 #include <optional>
 
@@ -10,6 +13,7 @@
 #include "base/log.hpp"
 #include "launch/run_outside_ranks.hpp"
 #include "slurm/submit/job_script.hpp"
+#include "slurm/submit/sbatch_words.hpp"
 #include "slurm/submit/submission.hpp"
 
 using namespace lockstep;
@@ -20,30 +24,53 @@ struct SubmitOptions {
   std::filesystem::path file;
   std::filesystem::path site;
   bool dry_run = false;
+  SbatchChoices choices;
 
   void declare(CLI::App& app) {
     app.description("Runs a job file of OpenPAI (protocol version 2) under Slurm.");
     app.add_option("FILE", file, "The job, in YAML")->required();
     app.add_option("--site", site, "The site's profile (see slurm/README.md)")->type_name("FILE");
+    app.add_option("--time", choices.time,
+                   "Slurm's time limit, as sbatch takes it: 30 (minutes), 2:00:00, 1-12 (days-hours). Without one the "
+                   "partition's default holds")
+        ->type_name("TIME");
     app.add_flag("--dry-run", dry_run, "Print the script for sbatch, without secrets, and submit nothing");
+    app.add_option("OPTIONS", choices.options, "After --: further options of sbatch, each one word (--exclusive)");
   }
 };
 
-int submit(const JobFile& job, const SubmitOptions& options) {
+void choose_site(const SubmitOptions& options) {
+  if (options.site.empty()) return;
+  require(!is_absent(options.site), Failure::usage, "there is no '{}' (--site). Nothing was submitted.",
+          options.site.string());
+  ::setenv("LOCKSTEP_SITE", std::filesystem::absolute(options.site).c_str(), 1);  // NOLINT: no thread yet
+}
+
+// By the scripts' own reader.
+void check_site(const std::filesystem::path& library) {
+  const int code =
+      run_with_input({"bash", "-c", "source \"$1/site.sh\" && read_site_profile", "submit_job", library.string()}, "");
+  require(code == 0, Failure::usage, "the site's profile is refused (its words are above). Nothing was submitted.");
+}
+
+int submit(const JobFile& job, const std::vector<std::string>& choices) {
   const std::filesystem::path library = job_scripts_folder();
   std::optional<SecretsFile> secrets;
   if (!job.secrets.empty()) secrets.emplace(std::filesystem::current_path(), job.name, secrets_text(job));
   const std::string script = job_script(job, {library, secrets ? secrets->path() : std::filesystem::path()});
-  if (!options.site.empty()) {
-    require(!is_absent(options.site), Failure::usage, "there is no '{}' (--site). Nothing was submitted.",
-            options.site.string());
-    ::setenv("LOCKSTEP_SITE", std::filesystem::absolute(options.site).c_str(), 1);  // NOLINT: no thread yet
-  }
   std::vector<std::string> words = {(library / "site_sbatch").string()};
-  if (!job.virtual_cluster.empty()) words.push_back("--partition=" + job.virtual_cluster);
+  words.insert(words.end(), choices.begin(), choices.end());
   const int code = run_with_input(words, script);
   require(code == 0, Failure::usage, "sbatch refused the job (its words are above). Nothing was submitted.");
   if (secrets) secrets->keep();
+  return 0;
+}
+
+int show(const JobFile& job, const std::vector<std::string>& choices) {
+  check_site(job_scripts_folder());
+  if (!choices.empty()) log::warning(fmt::format("sbatch would be given: {}", fmt::join(choices, " ")));
+  const std::filesystem::path secrets = job.secrets.empty() ? "" : std::filesystem::current_path() / "SECRETS";
+  log::plain(job_script(job, {job_scripts_folder(), secrets}));
   return 0;
 }
 
@@ -53,9 +80,9 @@ int main(int argc, char** argv) {
   return run_outside_ranks<SubmitOptions>(argc, argv, [](const SubmitOptions& options) {
     const JobFile job = read_job_file(options.file);
     for (const std::string& warning : job.warnings) log::warning(warning);
-    if (!options.dry_run) return submit(job, options);
-    const std::filesystem::path secrets = job.secrets.empty() ? "" : std::filesystem::current_path() / "SECRETS";
-    log::plain(job_script(job, {job_scripts_folder(), secrets}));
-    return 0;
+    const std::vector<std::string> choices = sbatch_words(job.virtual_cluster, options.choices);
+    if (!states_time(options.choices)) log::warning(no_time_words);
+    choose_site(options);
+    return options.dry_run ? show(job, choices) : submit(job, choices);
   });
 }

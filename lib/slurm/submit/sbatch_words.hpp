@@ -1,0 +1,23 @@
+// What whoever submits a job gives sbatch beside its script.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+struct SbatchChoices {
+  std::string time;                  // of --time; empty: none
+  std::vector<std::string> options;  // as they are: "--exclusive", "--mail-user=me"
+};
+
+// Words for sbatch: what counts more stands later. Throws Error(usage) for what is no time, no option, or an option by
+// which sbatch would not submit the script that it is given.
+std::vector<std::string> sbatch_words(const std::string& partition, const SbatchChoices& choices);
+
+// Whether one of them is a time limit; without one `no_time_words` are due.
+bool states_time(const SbatchChoices& choices);
+inline constexpr const char* no_time_words =
+    "no time limit is stated (--time): that of SBATCH_TIMELIMIT holds, or else the partition's default.";
+
+}  // namespace lockstep

@@ -1,0 +1,103 @@
+#include "slurm/submit/sbatch_words.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "support/program.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string refusal_of(const SbatchChoices& choices) {
+  try {
+    sbatch_words("", choices);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), 2);
+    return error.what();
+  }
+  return "taken";
+}
+
+TEST(SbatchWordsTest, what_is_chosen_goes_to_sbatch_word_by_word) {
+  EXPECT_TRUE(sbatch_words("", {}).empty());
+  EXPECT_THAT(sbatch_words("gpu", {"1-12", {"--exclusive", "--mail-user=a b;$(x)", "-N2"}}),
+              ElementsAre("--partition=gpu", "--time=1-12", "--exclusive", "--mail-user=a b;$(x)", "-N2"));
+  for (const char* time : {"30", "2:00:00", "1-12:30", "UNLIMITED"}) EXPECT_EQ(refusal_of({time, {}}), "taken") << time;
+}
+
+TEST(SbatchWordsTest, what_sbatch_would_read_otherwise_is_refused) {
+  for (const char* time : {"2h", "-1", "1:", "1 --wrap=x"}) {
+    EXPECT_EQ(refusal_of({time, {}}), "'" + std::string(time) +
+                                          "' is no time limit of Slurm's (--time). Known forms: 30, 2:00:00, 1-12, "
+                                          "UNLIMITED.");
+  }
+  EXPECT_EQ(refusal_of({"", {"--nodes=2", "other.sh"}}),
+            "'other.sh' is no option of sbatch in one word (a word of its own would be taken for a script). Write "
+            "--name=value.");
+  for (const char* word : {"", "-", "--"}) EXPECT_THAT(refusal_of({"", {word}}), HasSubstr("is no option")) << word;
+  EXPECT_EQ(refusal_of({"", {"--wrap=x"}}),
+            "sbatch would not submit the job with --wrap (it takes another script, or none). Leave it out, or see "
+            "--dry-run.");
+  EXPECT_THAT(refusal_of({"", {"--test-only"}}), HasSubstr("with --test-only"));
+}
+
+TEST(SbatchWordsTest, a_time_limit_is_stated_or_not) {
+  EXPECT_FALSE(states_time({}));
+  EXPECT_FALSE(states_time({"", {"--time-min=1", "-t"}}));
+  EXPECT_TRUE(states_time({"30", {}}));
+  EXPECT_TRUE(states_time({"", {"--time=30"}}));
+  EXPECT_TRUE(states_time({"", {"-t30"}}));
+}
+
+class SubmitJobTest : public testing::Test {
+ protected:
+  SubmitJobTest() {
+    write_file_atomically(folder.path() / "job.yaml",
+                          std::string_view("{protocolVersion: 2, name: one, type: job, taskRoles: {worker: "
+                                           "{resourcePerInstance: {cpu: 1, memoryMB: 100}, commands: [work]}}}"));
+  }
+  ProgramResult submit(const std::vector<std::string>& words) const {
+    std::vector<std::string> all = {built_program("submit_job"), folder.path() / "job.yaml"};
+    all.insert(all.end(), words.begin(), words.end());
+    return run_program(all);
+  }
+  TemporaryFolder folder;
+};
+
+TEST_F(SubmitJobTest, a_dry_run_says_what_sbatch_would_be_given) {
+  const ProgramResult plain = submit({"--dry-run"});
+  EXPECT_EQ(plain.exit_code, 0) << plain.errors;
+  EXPECT_THAT(plain.output, HasSubstr("begin_attempt run_roles"));
+  EXPECT_THAT(plain.errors, HasSubstr("no time limit is stated (--time): that of SBATCH_TIMELIMIT holds, or else the "
+                                      "partition's default."));
+  const ProgramResult timed = submit({"--dry-run", "--time", "2:00:00", "--", "--exclusive"});
+  EXPECT_EQ(timed.exit_code, 0) << timed.errors;
+  EXPECT_THAT(timed.errors, HasSubstr("sbatch would be given: --time=2:00:00 --exclusive\n"));
+  EXPECT_THAT(timed.errors, Not(HasSubstr("no time limit")));
+}
+
+// Only the submission itself read the profile.
+TEST_F(SubmitJobTest, a_dry_run_reports_what_is_wrong_with_the_sites_profile) {
+  const std::string profile = folder.path() / "a profile";
+  const ProgramResult absent = submit({"--dry-run", "--site", profile});
+  EXPECT_EQ(absent.exit_code, 2);
+  EXPECT_THAT(absent.errors, HasSubstr("there is no '" + profile + "' (--site). Nothing was submitted."));
+  write_file_atomically(profile, std::string_view("acount=vision\n"));
+  const ProgramResult wrong = submit({"--dry-run", "--site", profile});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.errors, HasSubstr("is no setting of a site's profile: 'acount=vision'."));
+  EXPECT_THAT(wrong.errors, HasSubstr("the site's profile is refused (its words are above). Nothing was submitted."));
+  EXPECT_EQ(wrong.output, "");
+  write_file_atomically(profile, std::string_view("account=vision\n"));
+  EXPECT_EQ(submit({"--dry-run", "--site", profile}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace lockstep
