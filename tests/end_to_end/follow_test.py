@@ -26,12 +26,16 @@ def main(programs, page):
         subprocess.run([f"{programs}/make_shards", "synthetic", "--samples", "400", "--output", data], check=True,
                        stdout=subprocess.DEVNULL)
         follower = follow(programs, run, data)
+        waits = f"'{run}' is not there yet, and no checkpoint: waiting until a training writes one. Ctrl-C ends this program."
+        lines = [follower.stdout.readline() for _ in range(2)]
+        assert waits in lines[1], lines
         subprocess.run([f"{programs}/train_cifar", "--data", data, "--output", run, "--model", "lenet", "--epochs", "4",
                         "--global-batch", "20", "--device", "cpu", "--threads", "1", "--keep-latest", "9"], check=True,
                        stdout=subprocess.DEVNULL)
         words, _ = follower.communicate(timeout=100)
         assert follower.returncode == 0, words
         assert "the training has ended (done); all its checkpoints are in the list" in words, words
+        assert "waiting" not in words, words
 
         file = folder / "run with spaces.evaluations.test.jsonl"
         lines = [json.loads(line) for line in file.read_text().splitlines()]

@@ -125,4 +125,13 @@ std::string instance_words(const Role& role, std::int64_t instance) {
   return fmt::format("{}[{}]", role.name, instance);
 }
 
+std::string roles_words(const std::vector<Role>& roles) {
+  std::string words;
+  for (const Role& role : roles) {
+    words += fmt::format("{}{}[0{}]", words.empty() ? "" : ", ", role.name,
+                         role.instances > 1 ? fmt::format("-{}", role.instances - 1) : "");
+  }
+  return words;
+}
+
 }  // namespace lockstep

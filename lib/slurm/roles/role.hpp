@@ -51,5 +51,7 @@ void check_roles(const std::vector<Role>& roles);
 
 // "worker[3]"
 std::string instance_words(const Role& role, std::int64_t instance);
+// "ps[0], worker[0-3]"
+std::string roles_words(const std::vector<Role>& roles);
 
 }  // namespace lockstep

@@ -5,14 +5,17 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "base/error.hpp"
+#include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "train/evaluation.hpp"
 #include "train/evaluation_text.hpp"
 #include "train/following/checkpoint_feed.hpp"
 #include "train/following/evaluation_list.hpp"
+#include "train/following/job_training.hpp"
 
 namespace lockstep {
 namespace {
@@ -74,7 +77,20 @@ class Follower {
       const bool is_empty = look.kind == CheckpointFeed::Look::Kind::checkpoint && look.image.empty();
       if (look.kind != CheckpointFeed::Look::Kind::nothing_yet && !is_empty) return look;
       if (is_empty) log::warning("'{}' is empty. It is passed over.", look.path.string());
-      if (look.kind == CheckpointFeed::Look::Kind::nothing_yet) std::this_thread::sleep_for(pause);
+      if (look.kind != CheckpointFeed::Look::Kind::nothing_yet) continue;
+      say_what_it_waits_for();
+      std::this_thread::sleep_for(pause);
+    }
+  }
+
+  void say_what_it_waits_for() {
+    const bool is_first = !std::exchange(has_waited_, true);
+    if (is_first) {
+      log::info("'{}' {}: waiting until a training writes one. Ctrl-C ends this program.", options_.folder.string(),
+                is_absent(options_.folder) ? "is not there yet, and no checkpoint" : "has no new checkpoint yet");
+    }
+    if (log::is_terminal()) {
+      log::progress("waiting for a checkpoint; the training: " + training_line(training_status(options_.folder)));
     }
   }
 
@@ -110,6 +126,7 @@ class Follower {
   std::optional<EvaluationList> list_;  // rank 0
   std::string model_;
   std::unique_ptr<Scorer> scorer_;
+  bool has_waited_ = false;
 };
 
 }  // namespace

@@ -57,6 +57,10 @@ def main():
         table = run([SHOW], folder, **task)
         assert table.returncode == 0 and "\x1b" not in table.stdout, table
         assert "LOCKSTEP_ROLE " in table.stdout and "10.0.0.1" in table.stdout, table
+        for role, instance in (("nosuch", "0"), ("worker", "1")):
+            nobody = run([SHOW, file, "--role", role, "--instance", instance], folder)
+            words = f"'{file}' has no instance {instance} of a role '{role}'. Its roles: worker[0]."
+            assert nobody.returncode == 2 and words in nobody.stderr.replace("\\n", "\n"), nobody
         everybody = run([SHOW, file], folder)
         assert everybody.returncode == 0 and everybody.stdout.startswith("worker[0] on n1\n"), everybody
 
