@@ -112,8 +112,19 @@ class RoleReader {
                                             "their own",
                                             words(), most_bytes_of_commands));
     }
+    hide_other_secrets();
     // Signals that ask for a stop go to all processes: the shell waits for the program that answers them.
-    role_.command = {"bash", "-c", "trap : USR1 TERM\n" + script_, role_.name};
+    const std::vector<std::string> shell = {"bash", "-c", "trap : USR1 TERM\n" + script_, role_.name};
+    role_.command.insert(role_.command.end(), shell.begin(), shell.end());
+  }
+
+  // The job's environment has all of them.
+  void hide_other_secrets() {
+    for (const auto& [reference, value] : context_.references.values) {
+      if (!value.is_secret || names_variable(script_, value.variable)) continue;
+      if (role_.command.empty()) role_.command = {"env"};
+      role_.command.insert(role_.command.end(), {"-u", value.variable});
+    }
   }
 
   void add_all(JobCommands& commands, const YamlValue& list) const {

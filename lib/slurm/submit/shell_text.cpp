@@ -44,6 +44,15 @@ bool is_variable_name(std::string_view text) {
   return !text.empty() && !is_one_of(text.front(), digits) && std::ranges::all_of(text, is_name_letter);
 }
 
+bool names_variable(std::string_view script, std::string_view variable) {
+  for (std::size_t at = script.find(variable); at != script.npos; at = script.find(variable, at + 1)) {
+    const std::size_t end = at + variable.size();
+    const bool begins = at == 0 || !is_name_letter(script[at - 1]);
+    if (begins && (end == script.size() || !is_name_letter(script[end]))) return true;
+  }
+  return false;
+}
+
 void ShellReader::read(std::string_view script) {
   for (const char letter : script) {
     const bool was_escaped = is_escaped_;

@@ -17,6 +17,8 @@ bool is_plain_word(std::string_view text);
 
 // [a-zA-Z_][a-zA-Z0-9_]*, as names of variables are.
 bool is_variable_name(std::string_view text);
+// Whether a script has the name of the variable in it, and not only as a part of a longer one.
+bool names_variable(std::string_view script, std::string_view variable);
 
 // Follows a script of bash as far as is needed to put a value into it: words, quotes, escapes, comments and plain
 // variables. From the first construct on that has an inner life of its own ($(...), `...`, ${x:-...}, ((...)), a[...],

@@ -116,7 +116,8 @@ TEST(JobFileTest, takes_every_field) {
   EXPECT_THAT(ps.ports, ElementsAre(Pair("rpc", 1), Pair("web", 2)));
   EXPECT_EQ(ps.min_succeeded_instances, never);
   EXPECT_EQ(ps.world, "");
-  EXPECT_THAT(ps.command, ElementsAre("bash", "-c", "trap : USR1 TERM\nfirst\nserve\nlast\n", "ps"));
+  EXPECT_THAT(ps.command, ElementsAre("env", "-u", "LOCKSTEP_SECRET_token", "bash", "-c",
+                                      "trap : USR1 TERM\nfirst\nserve\nlast\n", "ps"));
   const Role& role = job.roles[1];
   EXPECT_EQ(role.instances, 4);
   EXPECT_EQ(role.cpus, 2);

@@ -35,6 +35,26 @@ TEST(JobScriptTest, secrets_are_read_by_the_job_and_stand_in_a_file_alone) {
   EXPECT_EQ(secrets_text(job), "export LOCKSTEP_SECRET_token='it'\\''s'\n");
 }
 
+// Every role had every secret in its environment.
+TEST(JobScriptTest, a_role_has_the_secrets_that_its_commands_name) {
+  const JobFile job = parse_job_file(
+      "{protocolVersion: 2, name: two, type: job, secrets: {a: x, ab: y}, taskRoles: {"
+      "none: {resourcePerInstance: {cpu: 1, memoryMB: 100}, commands: [serve]}, "
+      "long: {resourcePerInstance: {cpu: 1, memoryMB: 100}, commands: ['login <% $secrets.ab %>']}, "
+      "both: {resourcePerInstance: {cpu: 1, memoryMB: 100}, commands: ['echo $LOCKSTEP_SECRET_a <% $secrets.ab %>']}}}",
+      "job.yaml");
+  std::map<std::string, std::vector<std::string>> before_shell;
+  for (const Role& role : job.roles) {
+    ASSERT_GE(role.command.size(), 4);
+    before_shell[role.name] = {role.command.begin(), role.command.end() - 4};
+    EXPECT_EQ(*(role.command.end() - 4), "bash");
+  }
+  using testing::ElementsAre;
+  EXPECT_THAT(before_shell["none"], ElementsAre("env", "-u", "LOCKSTEP_SECRET_a", "-u", "LOCKSTEP_SECRET_ab"));
+  EXPECT_THAT(before_shell["long"], ElementsAre("env", "-u", "LOCKSTEP_SECRET_a"));
+  EXPECT_TRUE(before_shell["both"].empty());
+}
+
 TEST(JobScriptTest, checkpoints_are_named_where_the_file_says_where_they_are) {
   JobFile job = two_roles();
   EXPECT_THAT(job_script(job, {"/lib", ""}), HasSubstr("\nbegin_attempt run_roles\n"));

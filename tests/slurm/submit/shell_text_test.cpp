@@ -81,5 +81,13 @@ TEST(ShellTextTest, names_and_plain_words) {
   for (const char* odd : {"", "1a", "a-b", "a.b", "a b", "\xc3\xa4"}) EXPECT_FALSE(is_variable_name(odd)) << odd;
 }
 
+TEST(ShellTextTest, a_variable_is_named_whole) {
+  for (const char* script : {"echo $AB", "AB", "\"${AB}\"x", "ABC AB", "eval echo \\$AB"}) {
+    EXPECT_TRUE(names_variable(script, "AB")) << script;
+  }
+  for (const char* script : {"", "A", "ABC", "XAB", "AB_", "AB1 2AB"})
+    EXPECT_FALSE(names_variable(script, "AB")) << script;
+}
+
 }  // namespace
 }  // namespace lockstep
