@@ -1,10 +1,14 @@
 // Turns pictures as they are published into shards that training reads, and checks shards again.
 //
 //   make_shards cifar10 --source cifar-10-batches-bin --output cifar10     (also under mpirun: the same bytes, sooner)
+//   make_shards images  --source my_pictures        --output mine --store raw --side 32
 //   make_shards verify cifar10
+#include <array>
 #include <limits>
 
+#include "base/text/choice.hpp"
 #include "dataset/shards/convert.hpp"
+#include "dataset/shards/shard.hpp"
 #include "dataset/shards/verify.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
@@ -34,19 +38,54 @@ struct MakeShardsOptions {
     CLI::App* const sub =
         app.add_subcommand(std::string(entry.name), "Writes DIR/train, DIR/test: " + std::string(entry.help));
     sub->callback([this, &entry] { source = &entry; });
-    if (entry.needs == SourceNeeds::sample_count) {
+    if (entry.needs == SourceNeeds::pictures) {
+      declare_pictures(*sub);
+    } else if (entry.needs == SourceNeeds::sample_count) {
       add_number(*sub, "--samples", request.samples, {1, most_samples},
                  "Training samples; a fifth as many for the test");
     } else {
       sub->add_option("--source", request.folder, "Folder with the published files")->required()->type_name("DIR");
     }
     sub->add_option("--output", convert.output, "Folder to write to")->required()->type_name("DIR");
-    add_number(*sub, "--samples-per-shard", convert.samples_per_shard, {1, most_samples}, "Samples in a shard");
+    if (entry.needs != SourceNeeds::pictures) {
+      add_number(*sub, "--samples-per-shard", convert.samples_per_shard, {1, most_samples}, "Samples in a shard");
+    }
     add_number(*sub, "--validation", convert.validation, {0, most_samples},
                "Training samples to split off into DIR/validation");
     add_number(*sub, "--seed", convert.seed, {0, std::numeric_limits<std::uint64_t>::max()},
-               "Chooses the validation samples; draws the synthetic ones");
+               "Chooses the validation samples; draws the synthetic ones; orders and splits pictures");
   }
+
+  void declare_pictures(CLI::App& sub) {
+    PictureStorage& pictures = request.pictures;
+    sub.add_option("--source", request.folder,
+                   "Folder with train/ and test/ (or val/) of class folders; or class folders alone: then a tenth of "
+                   "each class is held out; or train.list and test.list: a path and a label a line")
+        ->required()
+        ->type_name("DIR");
+    sub.add_option_function<std::string>(
+           "--store",
+           [&pictures](const std::string& name) {
+             const auto* const choice = find_choice(stores, name);
+             if (choice == nullptr) throw CLI::ValidationError("--store", unknown_choice_words(stores, name));
+             pictures.store = choice->value;
+           },
+           "jpeg: files as they are, for train_imagenet; raw: pixels, for train_cifar with --side 32")
+        ->type_name("NAME")
+        ->default_str("jpeg");
+    add_number(sub, "--side", pictures.side, {8, 4096}, "Of --store raw: what the shorter side becomes");
+    add_number(sub, "--max-side", pictures.longest_side, {0, most_picture_side},
+               "Of --store jpeg: pictures with a longer side are made smaller and written anew; 0: none");
+    add_number(sub, "--quality", pictures.quality, {1, 100}, "Of JPEG files that are written anew");
+    add_number(sub, "--shard-megabytes", shard_megabytes, {1, 2048}, "Size of a shard, about");
+    sub.add_flag("--strict", pictures.is_strict, "End at the first file that is damaged or no picture");
+    sub.add_flag("--follow-links", pictures.follows_links, "Take links that lead out of the folder, too");
+    sub.parse_complete_callback([this] { convert.bytes_per_shard = shard_megabytes << 20; });
+  }
+
+  static constexpr std::array<Choice<SampleStore>, 2> stores{
+      {{"jpeg", SampleStore::jpeg}, {"raw", SampleStore::pictures}}};
+  std::int64_t shard_megabytes = 256;
 };
 
 }  // namespace
@@ -56,6 +95,7 @@ int main(int argc, char** argv) {
     if (options.source == nullptr) return verify(session.world, options.verified);
     SourceRequest request = options.request;
     request.seed = options.convert.seed;
+    request.world = &session.world;
     convert(session.world, *options.source->make(request), options.convert);
   });
 }

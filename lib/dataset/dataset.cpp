@@ -37,13 +37,25 @@ Dataset::~Dataset() = default;
 
 Picture Dataset::picture(std::int64_t sample) const {
   const Place place = find(sample);
-  return {place.shard.reader.image(place.index), image_size()};  // format 1 has one size for all
+  assert(manifest_.store != SampleStore::jpeg);
+  return {place.shard.reader.stored(place.index), place.shard.reader.size(place.index)};
+}
+
+std::span<const std::byte> Dataset::jpeg(std::int64_t sample) const {
+  const Place place = find(sample);
+  assert(manifest_.store == SampleStore::jpeg);
+  return std::as_bytes(place.shard.reader.stored(place.index));
+}
+
+PictureSize Dataset::picture_size(std::int64_t sample) const {
+  const Place place = find(sample);
+  return place.shard.reader.size(place.index);
 }
 
 void Dataset::begin_reading(std::int64_t sample, std::int64_t epoch) const {
   const Place place = find(sample);
   rank_status::begin_reading(place.shard.number);
-  place.shard.check.require_whole(std::as_bytes(place.shard.reader.image(place.index)), epoch);
+  place.shard.check.require_whole(std::as_bytes(place.shard.reader.stored(place.index)), epoch);
   place.shard.check.require_whole(place.shard.reader.label_bytes(place.index), epoch);
 }
 

@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <vector>
 
-#include "dataset/picture.hpp"
 #include "dataset/shards/manifest.hpp"
+#include "picture/picture.hpp"
 
 namespace lockstep {
 
@@ -30,11 +31,13 @@ class Dataset {
 
   // The size of the images that a network is given.
   PictureSize image_size() const { return {manifest_.shape.height, manifest_.shape.width}; }
-  Picture picture(std::int64_t sample) const;
+  Picture picture(std::int64_t sample) const;                  // of a data set that stores pixels
+  std::span<const std::byte> jpeg(std::int64_t sample) const;  // of one that stores JPEG files
+  PictureSize picture_size(std::int64_t sample) const;
   std::int32_t label(std::int64_t sample) const;
-  // Call before picture() and label() where a sample is used in `epoch` (counted from 0). Puts down that this thread
-  // reads the sample's shard from here on (see runtime/watch/rank_status), and at an epoch's first touch of a block
-  // compares it with the manifest: throws Error(bad_data) naming shard and block.
+  // Call before picture(), jpeg() and label() where a sample is used in `epoch` (counted from 0). Puts down that this
+  // thread reads the sample's shard from here on (see runtime/watch/rank_status), and at an epoch's first touch of a
+  // block compares it with the manifest: throws Error(bad_data) naming shard and block.
   void begin_reading(std::int64_t sample, std::int64_t epoch) const;
 
  private:

@@ -56,9 +56,10 @@ std::string describe_manifest(const std::filesystem::path& folder) {
       "data set '{}' (format {})\n  source     {}\n  samples    {} in {} shards\n  pictures   {} ({})\n  classes    "
       "{}: "
       "{}\n  mean       {:.4f}\n  deviation  {:.4f}\n  hash       {}\n",
-      printable(manifest.name), manifest.format, printable(manifest.source), manifest.samples(), manifest.shards.size(),
-      shape_text(manifest.shape), manifest.kind == SampleKind::digit ? "digits" : "pictures", manifest.classes.size(),
-      shown(manifest.classes), fmt::join(manifest.mean, ", "), fmt::join(manifest.deviation, ", "), manifest.root_hash);
+      printable(manifest.name), manifest.format(), printable(manifest.source), manifest.samples(),
+      manifest.shards.size(), shape_text(manifest.shape), manifest.kind == SampleKind::digit ? "digits" : "pictures",
+      manifest.classes.size(), shown(manifest.classes), fmt::join(manifest.mean, ", "),
+      fmt::join(manifest.deviation, ", "), manifest.root_hash);
   for (const ShardEntry& shard : manifest.shards) {
     text += fmt::format("\n  {}  {} samples, {} bytes", printable(shard.file), shard.samples, shard.bytes);
   }

@@ -76,15 +76,15 @@ TEST_F(ConvertTest, every_sample_is_in_one_split_with_its_pixels) {
     for (const ShardEntry& entry : manifest.shards) {
       const ShardReader shard(options_.output / split, manifest, entry);
       for (std::int64_t i = 0; i < shard.samples(); ++i) {
-        found.emplace_back(shard.image(i).begin(), shard.image(i).end()).push_back(static_cast<char>(shard.label(i)));
+        found.emplace_back(shard.stored(i).begin(), shard.stored(i).end()).push_back(static_cast<char>(shard.label(i)));
       }
     }
   }
   std::vector<std::string> expected;
-  OwnedPicture image;
+  SourceSample image;
   for (std::int64_t i = 0; i < 100; ++i) {
-    const std::int32_t label = source_->read(SourceSplit::train, i, image);
-    expected.emplace_back(image.pixels.begin(), image.pixels.end()).push_back(static_cast<char>(label));
+    const std::int32_t label = source_->read(SourceSplit::train, i, image).value();
+    expected.emplace_back(image.picture.pixels.begin(), image.picture.pixels.end()).push_back(static_cast<char>(label));
   }
   std::sort(found.begin(), found.end());
   std::sort(expected.begin(), expected.end());
@@ -96,10 +96,10 @@ TEST_F(ConvertTest, mean_and_deviation_are_the_training_splits) {
   options_.validation = 0;
   run();
   std::vector<double> sums(3);
-  OwnedPicture image;
+  SourceSample image;
   for (std::int64_t i = 0; i < 100; ++i) {
     source_->read(SourceSplit::train, i, image);
-    for (std::size_t at = 0; at < image.pixels.size(); ++at) sums[at % 3] += image.pixels[at];
+    for (std::size_t at = 0; at < image.picture.pixels.size(); ++at) sums[at % 3] += image.picture.pixels[at];
   }
   const Manifest manifest = read_manifest(options_.output / "test");
   for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(manifest.mean[c], static_cast<float>(sums[c] / (100 * 1024) / 255));
@@ -113,11 +113,11 @@ class OneOfItsOwnSize final : public SampleSource {
   explicit OneOfItsOwnSize(const SampleSource& others) : others_(others) {}
   const SourceDescription& description() const override { return others_.description(); }
   std::int64_t samples(SourceSplit split) const override { return others_.samples(split); }
-  std::int32_t read(SourceSplit split, std::int64_t index, OwnedPicture& picture) const override {
-    const std::int32_t label = others_.read(split, index, picture);
+  std::optional<std::int32_t> read(SourceSplit split, std::int64_t index, SourceSample& sample) const override {
+    const std::optional<std::int32_t> label = others_.read(split, index, sample);
     if (split == SourceSplit::train && index == 42) {
-      picture.size = {40, 30};
-      picture.pixels.resize(std::size_t{40} * 30 * 3);
+      sample.picture.size = {40, 30};
+      sample.picture.pixels.resize(std::size_t{40} * 30 * 3);
     }
     return label;
   }
@@ -160,8 +160,8 @@ class OfSize final : public SampleSource {
       : others_(others), train_(train), test_(test) {}
   const SourceDescription& description() const override { return others_.description(); }
   std::int64_t samples(SourceSplit split) const override { return split == SourceSplit::train ? train_ : test_; }
-  std::int32_t read(SourceSplit split, std::int64_t, OwnedPicture& picture) const override {
-    return others_.read(split, 0, picture);
+  std::optional<std::int32_t> read(SourceSplit split, std::int64_t, SourceSample& sample) const override {
+    return others_.read(split, 0, sample);
   }
 
  private:

@@ -13,6 +13,8 @@
 #include "base/error.hpp"
 #include "dataset/loading/sampler.hpp"
 #include "support/samples/small_data_set.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -213,6 +215,36 @@ TEST_F(LoaderTest, ends_at_once_whether_parts_were_taken_or_not) {
   for (int taken = 0; taken < 6; ++taken) {
     const auto loader = make_host_loader(training_source(dataset_, {24, 1, 0, 1}, Augmentation::crop, 1, 0, 0, 3));
     for (int part = 0; part < taken; ++part) loader->next();
+  }
+}
+
+TEST(LoaderOfPictures, files_of_jpeg_are_refused_with_the_way_out) {
+  const TemporaryFolder folder;
+  write_small_data_set(folder.path(), shape, 30, 40, SampleStore::jpeg);
+  const Dataset dataset(folder.path());
+  const std::string words =
+      "the data set 'small' holds JPEG files (this program reads pixels). Make it with make_shards images --store raw.";
+  EXPECT_EQ(words_of(Failure::usage, [&] { evaluation_source(dataset, 10, 0, 1, 1); }), words);
+  EXPECT_EQ(words_of(Failure::usage,
+                     [&] {
+                       training_source(dataset, {10, 1, 0, 1}, Augmentation::none, 1, 0, 0, 1);
+                     }),
+            words);
+}
+
+// Each picture is seen through a window of the images' size.
+TEST(LoaderOfPictures, pictures_of_their_own_sizes_are_seen_from_their_middle) {
+  const TemporaryFolder folder;
+  write_small_data_set(folder.path(), shape, 30, 40, SampleStore::pictures);
+  const Dataset dataset(folder.path());
+  const auto loader = make_host_loader(evaluation_source(dataset, 10, 0, 1, 1));
+  const Part part = take(*loader);
+  for (std::int64_t sample = 0; sample < 10; ++sample) {
+    const PictureSize size = small_picture_size(shape, sample);
+    const std::int64_t top = (size.height - shape.height) / 2;
+    const std::int64_t left = (size.width - shape.width) / 2;
+    const std::uint8_t corner = small_pixel(sample, (top * size.width + left) * 3);
+    EXPECT_NEAR(part.images[static_cast<std::size_t>(sample) * image_count], (corner / 255.0F - 0.5F) / 0.25F, 1e-5);
   }
 }
 

@@ -55,6 +55,15 @@ TEST_F(ManifestTest, reading_gives_back_what_was_written) {
   EXPECT_EQ(text(), before);
 }
 
+TEST_F(ManifestTest, a_store_of_pictures_is_format_2_and_named) {
+  EXPECT_EQ(text().find("store"), std::string::npos);
+  write_small_data_set(folder_.path(), {2, 2, 3}, 5, 3, SampleStore::pictures);
+  EXPECT_NE(text().find("\"format\": 2"), std::string::npos);
+  EXPECT_EQ(read_manifest(folder_.path()).store, SampleStore::pictures);
+  EXPECT_EQ(words_after("\"store\": \"pictures\"", "\"store\": \"images\""),
+            damaged("'store' is not 'pictures' or 'jpeg'"));
+}
+
 TEST_F(ManifestTest, a_folder_without_one_holds_no_data_set) {
   const TemporaryFolder empty;
   try {

@@ -11,6 +11,7 @@
 #include "device/cuda/launch/launch.hpp"
 #include "support/device/cpu_fixture.hpp"
 #include "support/samples/small_data_set.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace lockstep {
 namespace {
@@ -19,7 +20,7 @@ constexpr SampleShape shape{8, 6, 3};
 constexpr std::int64_t samples = 103;
 constexpr std::int64_t pixels_each = 8 * 6 * 3;
 
-class RawPartTest : public testing::TestWithParam<PixelSource> {
+class RawPartFixture : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     directory() = std::filesystem::path(testing::TempDir()) / ("raw_part_test_" + std::to_string(getpid()));
@@ -32,8 +33,8 @@ class RawPartTest : public testing::TestWithParam<PixelSource> {
   }
 
   // Fills part after part as a GPU would and compares each with the host's loader.
-  void expect_the_hosts_batches(const LoaderSource& source, int parts) {
-    const bool travels = GetParam() == PixelSource::travelling;
+  void expect_the_hosts_batches(const LoaderSource& source, PixelSource from, int parts) {
+    const bool travels = from == PixelSource::travelling;
     const auto places = static_cast<std::size_t>(source.places);
     std::vector<cuda::SampleView> views(places);
     std::vector<std::uint8_t> pixels(travels ? places * pixels_each : 0);
@@ -41,9 +42,9 @@ class RawPartTest : public testing::TestWithParam<PixelSource> {
     RawPart raw{views, pixels, labels};
     const auto loader = make_host_loader(source);
     for (int part = 0; part < parts; ++part) {
-      fill_raw_part(source, GetParam(), part, raw);
+      fill_raw_part(source, from, part, raw);
       const Batch& expected = loader->next();
-      const Manifest& manifest = dataset_.manifest();
+      const Manifest& manifest = source.dataset->manifest();
       const cuda::SampleStore store{travels ? pixels.data() : split_.data(), manifest.mean.data(),
                                     manifest.deviation.data(), travels ? labels.data() : split_labels_.data()};
       expect_batch(store, views, expected);
@@ -88,12 +89,25 @@ class RawPartTest : public testing::TestWithParam<PixelSource> {
   cpu::CpuFixture memory_{DType::f32};
 };
 
+class RawPartTest : public RawPartFixture, public testing::WithParamInterface<PixelSource> {};
+
 TEST_P(RawPartTest, training_batches_are_the_hosts) {
-  expect_the_hosts_batches(training_source(dataset_, {24, 2, 1, 1}, Augmentation::crop_and_flip, 11, 1, 2, 1), 9);
+  expect_the_hosts_batches(training_source(dataset_, {24, 2, 1, 1}, Augmentation::crop_and_flip, 11, 1, 2, 1),
+                           GetParam(), 9);
 }
 
 TEST_P(RawPartTest, evaluation_batches_are_the_hosts_the_last_one_not_full) {
-  expect_the_hosts_batches(evaluation_source(dataset_, 16, 1, 2, 1), 8);
+  expect_the_hosts_batches(evaluation_source(dataset_, 16, 1, 2, 1), GetParam(), 8);
+}
+
+// Windows are cut before they travel.
+TEST_F(RawPartFixture, batches_of_pictures_of_their_own_sizes_are_the_hosts) {
+  const TemporaryFolder folder;
+  write_small_data_set(folder.path(), shape, samples, 40, SampleStore::pictures);
+  const Dataset dataset(folder.path());
+  expect_the_hosts_batches(training_source(dataset, {24, 2, 1, 1}, Augmentation::crop_and_flip, 11, 1, 2, 1),
+                           PixelSource::travelling, 9);
+  expect_the_hosts_batches(evaluation_source(dataset, 16, 1, 2, 1), PixelSource::travelling, 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(, RawPartTest, testing::Values(PixelSource::resident, PixelSource::travelling),

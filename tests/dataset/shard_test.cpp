@@ -62,7 +62,7 @@ TEST(ShardTest, a_shard_gives_back_every_sample_that_was_written) {
   const ShardReader reader(folder.path(), manifest, manifest.shards.front());
   ASSERT_EQ(reader.samples(), samples);
   for (std::int64_t i = 0; i < samples; ++i) {
-    const auto image = reader.image(i);
+    const auto image = reader.stored(i);
     EXPECT_TRUE(std::equal(image.begin(), image.end(), made.images.begin() + i * 60)) << i;
     EXPECT_EQ(reader.label(i), made.labels[static_cast<std::size_t>(i)]);
   }
@@ -139,7 +139,7 @@ TEST(ShardTest, another_number_of_samples_than_the_manifest_says_is_refused) {
   manifest.shards.front().samples = 8;
   EXPECT_EQ(words_of(folder.path(), manifest),
             "shard '" + path.string() +
-                "' is damaged: /images does not have the 8 samples and the shape that manifest.json says. Re-run "
+                "' is damaged: /labels does not have the 8 samples and the shape that manifest.json says. Re-run "
                 "make_shards, or make_shards verify?");
 }
 
@@ -180,7 +180,7 @@ TEST(ShardTest, no_damage_makes_reading_leave_the_file) {
       std::uint64_t sum = 0;
       for (std::int64_t sample = 0; sample < shard.samples(); ++sample) {
         ASSERT_LT(shard.label(sample), 3);
-        for (const std::uint8_t pixel : shard.image(sample)) sum += pixel;
+        for (const std::uint8_t pixel : shard.stored(sample)) sum += pixel;
       }
       ASSERT_LE(sum, std::uint64_t{255} * damaged.size());
     } catch (const Error& error) {

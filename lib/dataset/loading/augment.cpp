@@ -45,6 +45,21 @@ View choose_view(Augmentation augmentation, std::uint64_t seed, std::int64_t epo
   return {draw_start(bits[0], picture.height, image.height), draw_start(bits[1], picture.width, image.width), mirrored};
 }
 
+void cut_window(const Picture& picture, const View& view, const PictureSize& image, std::span<std::uint8_t> pixels) {
+  const auto channels = static_cast<std::int64_t>(pixels.size()) / (image.height * image.width);
+  assert(static_cast<std::int64_t>(picture.pixels.size()) == picture.size.height * picture.size.width * channels);
+  std::ranges::fill(pixels, std::uint8_t{0});
+  // Columns [first, last) of the window lie inside the picture.
+  const std::int64_t first = std::clamp<std::int64_t>(-view.left, 0, image.width);
+  const std::int64_t last = std::clamp<std::int64_t>(picture.size.width - view.left, first, image.width);
+  for (std::int64_t row = 0; row < image.height; ++row) {
+    const std::int64_t from = view.top + row;
+    if (from < 0 || from >= picture.size.height) continue;
+    std::copy_n(picture.pixels.data() + (from * picture.size.width + view.left + first) * channels,
+                (last - first) * channels, pixels.data() + (row * image.width + first) * channels);
+  }
+}
+
 Normalizer::Normalizer(const SampleShape& shape, std::span<const float> mean, std::span<const float> deviation)
     : shape_(shape) {
   assert(mean.size() == static_cast<std::size_t>(shape.channels) && deviation.size() == mean.size());

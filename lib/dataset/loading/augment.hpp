@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "dataset/picture.hpp"
 #include "nn/sample_shape.hpp"
+#include "picture/picture.hpp"
 
 namespace lockstep {
 
@@ -35,6 +35,9 @@ View choose_view(Augmentation augmentation, std::uint64_t seed, std::int64_t epo
 
 // The middle of the picture.
 View middle_view(const PictureSize& picture, const PictureSize& image);
+
+// What the window shows, not mirrored: pixels [h, w, channels]. What lies outside the picture has value 0.
+void cut_window(const Picture& picture, const View& view, const PictureSize& image, std::span<std::uint8_t> pixels);
 
 // Pixels to normalised values: (pixel / 255 - mean) / deviation per channel. What lies outside the picture has pixel
 // value 0 and is normalised like the rest (torchvision: RandomHorizontalFlip, ToTensor, Normalize).

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text/printable.hpp"
 #include "dataset/loading/part_ring.hpp"
 #include "runtime/watch/rank_status.hpp"
 
@@ -82,10 +83,19 @@ class HostLoader final : public Loader {
   PartRing<HostPart> ring_;  // its threads use the others
 };
 
+// Loaders read pixels.
+void require_pixels(const Dataset& dataset) {
+  require(
+      dataset.manifest().store != SampleStore::jpeg, Failure::usage,
+      "the data set '{}' holds JPEG files (this program reads pixels). Make it with make_shards images --store raw.",
+      printable(dataset.manifest().name));
+}
+
 }  // namespace
 
 LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, Augmentation augmentation,
                              std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads) {
+  require_pixels(dataset);
   const std::int64_t samples = dataset.samples();
   require(samples >= share.global_batch, Failure::usage,
           "the training set has {} samples but the global batch {} (no step would ever be complete). Choose a smaller "
@@ -96,6 +106,7 @@ LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, A
 }
 
 LoaderSource evaluation_source(const Dataset& dataset, std::int64_t batch, int rank, int ranks, int threads) {
+  require_pixels(dataset);
   return {&dataset, make_evaluation_plan(dataset.samples(), batch, rank, ranks), batch, threads};
 }
 

@@ -35,7 +35,8 @@ struct LoaderSource {
   int threads;
 };
 
-// Starts at (epoch, step). Throws Error(usage) if the split is smaller than one global batch.
+// Both throw Error(usage) if the data set holds no pixels. Starts at (epoch, step). Throws Error(usage) if the split is
+// smaller than one global batch.
 LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, Augmentation augmentation,
                              std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads);
 // The last batches are filled up with label -1.

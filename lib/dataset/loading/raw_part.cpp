@@ -1,29 +1,34 @@
 #include "dataset/loading/raw_part.hpp"
 
 #include <algorithm>
-#include <cassert>
 
 #include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
 
 void fill_raw_part(const LoaderSource& source, PixelSource pixels, std::int64_t part, RawPart& memory) {
+  const Dataset& dataset = *source.dataset;
+  const PictureSize image = dataset.image_size();
   const PartPlace place = source.plan->place(part);
-  std::uint8_t* next_pixels = memory.pixels.data();
+  const std::size_t bytes_each = memory.pixels.size() / memory.views.size();
   for (std::int64_t i = 0; i < place.samples; ++i) {
     const std::int64_t position = place.first + i;
     const std::int64_t sample = source.plan->sample_at(place, position);
-    // All pictures that a GPU takes have the size of the image.
-    const View view = source.plan->view_at(place, position, source.dataset->image_size(), source.dataset->image_size());
+    View view = source.plan->view_at(place, position, dataset.picture_size(sample), image);
+    if (pixels == PixelSource::travelling) {
+      dataset.begin_reading(sample, place.epoch);
+      const auto target = memory.pixels.subspan(static_cast<std::size_t>(i) * bytes_each, bytes_each);
+      if (dataset.manifest().store == SampleStore::images) {
+        std::ranges::copy(dataset.picture(sample).pixels, target.begin());
+      } else {
+        cut_window(dataset.picture(sample), view, image, target);
+        view = {0, 0, view.mirrored};
+      }
+      memory.labels[static_cast<std::size_t>(i)] = dataset.label(sample);
+    }
     const std::int64_t place_of_pixels = pixels == PixelSource::resident ? sample : i;
     memory.views[static_cast<std::size_t>(i)] = {static_cast<std::int32_t>(place_of_pixels), view.top, view.left,
                                                  view.mirrored ? 1 : 0};
-    if (pixels == PixelSource::resident) continue;
-    source.dataset->begin_reading(sample, place.epoch);
-    const Picture picture = source.dataset->picture(sample);
-    assert(next_pixels + picture.pixels.size() <= memory.pixels.data() + memory.pixels.size());
-    next_pixels = std::ranges::copy(picture.pixels, next_pixels).out;
-    memory.labels[static_cast<std::size_t>(i)] = source.dataset->label(sample);
   }
   rank_status::end_reading();
   std::ranges::fill(memory.views.subspan(static_cast<std::size_t>(place.samples)), cuda::SampleView{-1, 0, 0, 0});

@@ -16,7 +16,7 @@ enum class PixelSource : std::uint8_t { resident, travelling };
 // Memory for a part of n places.
 //
 //   views   [n]           which sample: of the split where it is resident, else of this part; -1 without one
-//   pixels  [n, h, w, c]  uint8, empty where the split is resident
+//   pixels  [n, h, w, c]  uint8, empty where the split is resident; of pictures that have sizes of their own the window
 //   labels  [n]           likewise
 struct RawPart {
   std::span<cuda::SampleView> views;
@@ -27,7 +27,8 @@ struct RawPart {
 
 void fill_raw_part(const LoaderSource& source, PixelSource pixels, std::int64_t part, RawPart& memory);
 
-// Samples [first, first + count) of a split, one after another: pixels [count, h, w, c].
+// Samples [first, first + count) of a split whose pictures are all of one size, one after another: pixels [count, h, w,
+// c].
 void copy_pixels(const Dataset& dataset, std::int64_t first, std::int64_t count, std::uint8_t* pixels);
 
 }  // namespace lockstep

@@ -19,11 +19,16 @@ constexpr std::size_t record_limit_bytes = 1 << 16;
 
 Json record_of(const SourceDescription& source, std::int64_t training_samples, const ConvertOptions& options) {
   // Through text and back, so that a path that is not UTF-8 compares equal to what was written.
-  const Json record = {{"source", source.source},
-                       {"training_samples", training_samples},
-                       {"samples_per_shard", options.samples_per_shard},
-                       {"validation", options.validation},
-                       {"seed", options.seed}};
+  Json record = {{"source", source.source},
+                 {"training_samples", training_samples},
+                 {"validation", options.validation},
+                 {"seed", options.seed}};
+  if (source.store == SampleStore::images) {
+    record["samples_per_shard"] = options.samples_per_shard;
+  } else {
+    record["bytes_per_shard"] = options.bytes_per_shard;
+    record["files"] = source.fingerprint;
+  }
   return Json::parse(json_text(record));
 }
 

@@ -1,20 +1,21 @@
 #include "dataset/shards/convert.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cassert>
-#include <cmath>
-#include <numeric>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/progress.hpp"
-#include "base/random.hpp"
+#include "base/text/printable.hpp"
 #include "dataset/shards/conversion_folder.hpp"
+#include "dataset/shards/conversion_plan.hpp"
 #include "dataset/shards/hash.hpp"
+#include "dataset/shards/odd_files.hpp"
 #include "dataset/shards/shard.hpp"
+#include "dataset/shards/shard_record.hpp"
 #include "dataset/shards/verify.hpp"
 #include "dataset/split.hpp"
 
@@ -23,106 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct SplitPlan {
-  Split split;
-  SourceSplit from;
-  std::vector<std::int64_t> samples;  // positions in the source
-};
-
-struct Samples {
-  std::vector<std::uint8_t> images;
-  std::vector<std::int32_t> labels;
-};
-
-// Sums over the training set. Whole numbers below 2^53, so that no order of adding them changes the result.
-struct PixelSums {
-  std::vector<double> values;
-  std::vector<double> squares;
-  double pixels = 0;
-
-  explicit PixelSums(std::int64_t channels)
-      : values(static_cast<std::size_t>(channels)), squares(static_cast<std::size_t>(channels)) {}
-
-  void add(std::span<const std::uint8_t> images) {
-    const std::size_t channels = values.size();
-    assert(channels > 0);
-    for (std::size_t channel = 0; channel < channels; ++channel) {
-      std::uint64_t sum = 0;
-      std::uint64_t square = 0;
-      for (std::size_t at = channel; at < images.size(); at += channels) {
-        sum += images[at];
-        square += std::uint64_t{images[at]} * images[at];
-      }
-      values[channel] += static_cast<double>(sum);
-      squares[channel] += static_cast<double>(square);
-    }
-    const std::size_t samples_pixels = images.size() / channels;
-    pixels += static_cast<double>(samples_pixels);
-  }
-
-  // Collective.
-  void add_over_ranks(const Communicator& world) {
-    for (double& value : values) value = world.sum(value);
-    for (double& square : squares) square = world.sum(square);
-    pixels = world.sum(pixels);
-  }
-};
-
-void set_statistics(const PixelSums& sums, Manifest& manifest) {
-  for (std::size_t channel = 0; channel < sums.values.size(); ++channel) {
-    const double mean = sums.values[channel] / sums.pixels;
-    const double variance = sums.squares[channel] / sums.pixels - mean * mean;
-    const double deviation = std::sqrt(std::max(variance, 0.0)) / 255;
-    manifest.mean.push_back(static_cast<float>(mean / 255));
-    manifest.deviation.push_back(std::max(static_cast<float>(deviation), smallest_deviation));
-  }
-}
-
-std::vector<std::int64_t> all_samples(std::int64_t count) {
-  std::vector<std::int64_t> samples(static_cast<std::size_t>(count));
-  std::iota(samples.begin(), samples.end(), 0);
-  return samples;
-}
-
-// The validation set: those samples of the training set that draw the smallest numbers.
-std::vector<SplitPlan> splits_of(const SampleSource& source, const ConvertOptions& options) {
-  const std::int64_t count = source.samples(SourceSplit::train);
-  require(options.validation >= 0 && options.validation < count, Failure::usage,
-          "{} samples cannot be split off {} training samples (--validation). Give a smaller number.",
-          options.validation, count);
-  std::vector<std::int64_t> shuffled = all_samples(count);
-  const auto drawn = [&](std::int64_t sample) {
-    return philox(options.seed, static_cast<std::uint64_t>(Stream::split) << 32, static_cast<std::uint64_t>(sample));
-  };
-  const auto middle = shuffled.begin() + options.validation;
-  std::nth_element(shuffled.begin(), middle, shuffled.end(),
-                   [&](std::int64_t a, std::int64_t b) { return std::pair(drawn(a), a) < std::pair(drawn(b), b); });
-  std::sort(shuffled.begin(), middle);
-  std::sort(middle, shuffled.end());
-
-  std::vector<SplitPlan> plans;
-  plans.push_back({Split::train, SourceSplit::train, {middle, shuffled.end()}});
-  if (options.validation > 0) plans.push_back({Split::validation, SourceSplit::train, {shuffled.begin(), middle}});
-  plans.push_back({Split::test, SourceSplit::test, all_samples(source.samples(SourceSplit::test))});
-  return plans;
-}
-
-Samples read_samples(const SampleSource& source, SourceSplit from, std::span<const std::int64_t> positions) {
-  const SampleShape& shape = source.description().shape;
-  Samples samples;
-  samples.images.reserve(positions.size() * static_cast<std::size_t>(shape.height * shape.width * shape.channels));
-  OwnedPicture picture;
-  for (const std::int64_t position : positions) {
-    samples.labels.push_back(source.read(from, position, picture));
-    require(
-        picture.size == PictureSize{shape.height, shape.width}, Failure::bad_data,
-        "sample {} of '{}' has {} x {} pixels and not {} x {} (a shard holds pictures of one size). Bring all to one "
-        "size first.",
-        position, source.description().source, picture.size.height, picture.size.width, shape.height, shape.width);
-    samples.images.insert(samples.images.end(), picture.pixels.begin(), picture.pixels.end());
-  }
-  return samples;
-}
+constexpr std::size_t record_limit_bytes = std::size_t{64} << 20;
 
 void remove_manifest(const fs::path& folder) {
   std::error_code reason;
@@ -131,24 +33,41 @@ void remove_manifest(const fs::path& folder) {
           (folder / manifest_file).string(), reason.message());
 }
 
-ShardEntry describe(std::string file, std::int64_t samples, std::span<const std::byte> bytes,
-                    std::int64_t block_bytes) {
-  return {std::move(file), samples, static_cast<std::int64_t>(bytes.size()), xxh3_128_hex(bytes),
-          block_hashes(bytes, block_bytes)};
-}
+// The samples of a shard as they will lie in it, one after another.
+class ShardSamples {
+ public:
+  explicit ShardSamples(const SourceDescription& source) : source_(source) {}
 
-// Between our own ranks: words without spaces.
-std::string to_words(const ShardEntry& entry) {
-  return fmt::format("{} {} {} {} {}\n", entry.file, entry.samples, entry.bytes, entry.hash,
-                     fmt::join(entry.block_hashes, " "));
-}
+  void add(const SourceSample& sample, std::int64_t position, std::int32_t label) {
+    if (source_.store == SampleStore::images) require_image(sample.picture, position);
+    const bool is_jpeg = source_.store == SampleStore::jpeg;
+    samples_.add(is_jpeg ? sample.jpeg : sample.picture.pixels, sample.picture.size, label);
+  }
 
-ShardEntry from_words(const std::string& line) {
-  std::istringstream words(line);
-  ShardEntry entry;
-  words >> entry.file >> entry.samples >> entry.bytes >> entry.hash;
-  for (std::string hash; words >> hash;) entry.block_hashes.push_back(hash);
-  return entry;
+  std::int64_t count() const { return static_cast<std::int64_t>(samples_.labels.size()); }
+
+  std::vector<std::byte> file(std::span<const std::string> classes) const {
+    return source_.store == SampleStore::images ? shard_bytes(source_.shape, classes, samples_.bytes, samples_.labels)
+                                                : picture_shard_bytes(classes, samples_);
+  }
+
+ private:
+  void require_image(const OwnedPicture& picture, std::int64_t position) const {
+    const SampleShape& shape = source_.shape;
+    require(picture.size == PictureSize{shape.height, shape.width}, Failure::bad_data,
+            "sample {} of '{}' has {} x {} pixels and not {} x {} (a shard holds pictures of one size). Bring all to "
+            "one size first.",
+            position, source_.source, picture.size.height, picture.size.width, shape.height, shape.width);
+  }
+
+  const SourceDescription& source_;
+  PictureSamples samples_;
+};
+
+Error no_picture(const SplitPlan& plan, const fs::path& folder, const OddFile& first) {
+  return {Failure::bad_data,
+          fmt::format("none of {} files for '{}' is a picture that can be read: the first one, '{}', {}. Look at them?",
+                      plan.samples.size(), folder.string(), printable(first.file), first.remark)};
 }
 
 // One run of convert().
@@ -156,13 +75,16 @@ class Conversion {
  public:
   // Throws Error(usage) if no manifest can say what the source is. Touches nothing on disk.
   Conversion(const Communicator& world, const SampleSource& source, const ConvertOptions& options)
-      : world_(world), source_(source), options_(options), sums_(source.description().shape.channels) {
+      : world_(world), source_(source), options_(options) {
     const SourceDescription& from = source.description();
     manifest_.name = from.name;
     manifest_.source = from.source;
+    manifest_.store = from.store;
     manifest_.shape = from.shape;
     manifest_.kind = from.kind;
     manifest_.classes = from.classes;
+    // Small blocks, where opening a shard reads as little as its labels and sizes.
+    if (from.store != SampleStore::images) manifest_.block_bytes = std::int64_t{1} << 18;
     manifest_ = as_it_will_be_read(split_folder(options.output, Split::train), manifest_);
   }
 
@@ -186,93 +108,135 @@ class Conversion {
   // Collective. The shards of one split, then its manifest.
   void write(const SplitPlan& plan) {
     const fs::path folder = split_folder(options_.output, plan.split);
-    std::string words;
+    const std::vector<ShardRange>& ranges = plan.shards;
+    const auto own = [&](std::size_t shard) {
+      return static_cast<int>(shard % static_cast<std::size_t>(world_.size())) == world_.rank();
+    };
+    std::int64_t own_samples = 0;
+    for (std::size_t shard = 0; shard < ranges.size(); ++shard) {
+      if (own(shard)) own_samples += static_cast<std::int64_t>(ranges[shard].end - ranges[shard].first);
+    }
+    std::string lines;
     std::int64_t kept = 0;
-    Progress progress(split_name(plan.split), own_samples(plan), "samples");
-    for (std::int64_t shard = world_.rank(); shard < shards_of(plan); shard += world_.size()) {
-      words += to_words(write_shard(plan, folder, shard, kept));
-      progress.add(static_cast<std::int64_t>(positions_of(plan, shard).size()));
+    Progress progress(split_name(plan.split), own_samples, "samples");
+    for (std::size_t shard = 0; shard < ranges.size(); ++shard) {
+      if (own(shard)) lines += to_text(make_shard(plan, folder, shard, ranges[shard], progress, kept)) + '\n';
     }
     progress.finish();
-    if (plan.split == Split::train) sums_.add_over_ranks(world_);
     const auto all_kept = static_cast<std::int64_t>(world_.sum(static_cast<double>(kept)));
-    write_split_manifest(plan, folder, world_.gather(words, 0));
-    log::info("{}: {} samples in {} shards{}", folder.string(), plan.samples.size(), shards_of(plan),
-              all_kept > 0 ? fmt::format(", {} of them kept from an earlier run", all_kept) : "");
+    finish_split(plan, folder, world_.gather(lines, 0),
+                 all_kept > 0 ? fmt::format(", {} of them kept from an earlier run", all_kept) : "");
+  }
+
+  // On rank 0, when all splits are written: what was odd, and records that nobody needs any more.
+  void finish(const std::vector<SplitPlan>& plans) const {
+    std::vector<OddFile> odd_files = source_.left_out();
+    odd_files.insert(odd_files.end(), odd_files_.begin(), odd_files_.end());
+    write_odd_files(options_.output, std::move(odd_files));
+    std::error_code ignored;
+    for (const SplitPlan& plan : plans) {
+      for (std::size_t shard = 0; shard < plan.shards.size(); ++shard) {
+        fs::remove(record_path(split_folder(options_.output, plan.split), shard_file(plan, shard)), ignored);
+      }
+    }
   }
 
  private:
-  std::int64_t shards_of(const SplitPlan& plan) const {
-    const auto samples = static_cast<std::int64_t>(plan.samples.size());
-    return samples / options_.samples_per_shard + (samples % options_.samples_per_shard == 0 ? 0 : 1);
+  // Beside the shard, until the data set is whole.
+  static fs::path record_path(const fs::path& folder, const std::string& shard) {
+    return folder / fs::path(shard).replace_extension(".json");
+  }
+  static std::string shard_file(const SplitPlan& plan, std::size_t shard) {
+    return fmt::format("{}-{:05}.h5", split_name(plan.split), shard);
   }
 
-  std::span<const std::int64_t> positions_of(const SplitPlan& plan, std::int64_t shard) const {
-    const auto first = static_cast<std::size_t>(shard * options_.samples_per_shard);
-    const std::size_t left = plan.samples.size() - first;
-    return std::span(plan.samples).subspan(first, std::min(left, static_cast<std::size_t>(options_.samples_per_shard)));
-  }
-
-  std::int64_t own_samples(const SplitPlan& plan) const {
-    std::int64_t sum = 0;
-    for (std::int64_t shard = world_.rank(); shard < shards_of(plan); shard += world_.size()) {
-      sum += static_cast<std::int64_t>(positions_of(plan, shard).size());
+  ShardRecord make_shard(const SplitPlan& plan, const fs::path& folder, std::size_t shard, const ShardRange& range,
+                         Progress& progress, std::int64_t& kept) {
+    ShardRecord record{{}, PixelSums(manifest_.shape.channels), {}};
+    record.entry.file = shard_file(plan, shard);
+    if (std::optional<ShardRecord> before = record_of_earlier_run(folder, record.entry.file)) {
+      ++kept;
+      progress.add(static_cast<std::int64_t>(range.end - range.first));
+      return std::move(*before);
     }
-    return sum;
+    ShardSamples samples(source_.description());
+    SourceSample sample;
+    for (std::size_t at = range.first; at < range.end; ++at) {
+      sample.remark.clear();
+      const std::optional<std::int32_t> label = source_.read(plan.from, plan.samples[at], sample);
+      if (!sample.remark.empty()) record.odd_files.push_back({sample.file, !label.has_value(), sample.remark});
+      if (label) {
+        samples.add(sample, plan.samples[at], *label);
+        record.sums.add(sample.picture.pixels);
+      }
+      progress.add(1);
+    }
+    if (samples.count() > 0) write_shard(folder, samples, record.entry, kept);
+    if (!source_.description().fingerprint.empty()) {
+      write_file_atomically(record_path(folder, record.entry.file), to_text(record) + '\n');
+    }
+    return record;
   }
 
-  ShardEntry write_shard(const SplitPlan& plan, const fs::path& folder, std::int64_t shard, std::int64_t& kept) {
-    const Samples samples = read_samples(source_, plan.from, positions_of(plan, shard));
-    if (plan.split == Split::train) sums_.add(samples.images);
-    const std::vector<std::byte> bytes =
-        shard_bytes(manifest_.shape, manifest_.classes, samples.images, samples.labels);
-    ShardEntry entry = describe(fmt::format("{}-{:05}.h5", split_name(plan.split), shard),
-                                static_cast<std::int64_t>(samples.labels.size()), bytes, manifest_.block_bytes);
+  void write_shard(const fs::path& folder, const ShardSamples& samples, ShardEntry& entry, std::int64_t& kept) const {
+    const std::vector<std::byte> bytes = samples.file(manifest_.classes);
+    entry = {std::move(entry.file), samples.count(), static_cast<std::int64_t>(bytes.size()), xxh3_128_hex(bytes),
+             block_hashes(bytes, manifest_.block_bytes)};
     if (!damage_of(folder, entry, manifest_.block_bytes)) {
       ++kept;
     } else {
       write_file_atomically(folder / entry.file, std::span<const std::byte>(bytes));
     }
-    return entry;
   }
 
-  void write_split_manifest(const SplitPlan& plan, const fs::path& folder,
-                            const std::vector<std::string>& words_by_rank) {
+  // Of a shard that need not be made again: of the same source, and right.
+  std::optional<ShardRecord> record_of_earlier_run(const fs::path& folder, const std::string& shard) const {
+    const fs::path path = record_path(folder, shard);
+    if (source_.description().fingerprint.empty() || is_absent(path)) return std::nullopt;
+    std::optional<ShardRecord> record =
+        shard_record_from(read_file(path, record_limit_bytes), manifest_.shape.channels);
+    if (!record || record->entry.file != shard) return std::nullopt;
+    const bool is_right = record->entry.samples == 0 || !damage_of(folder, record->entry, manifest_.block_bytes);
+    return is_right ? std::move(record) : std::nullopt;
+  }
+
+  // Rank 0 writes the manifest.
+  void finish_split(const SplitPlan& plan, const fs::path& folder, const std::vector<std::string>& lines_by_rank,
+                    const std::string& kept_words) {
     if (world_.rank() != 0) return;
-    if (plan.split == Split::train) set_statistics(sums_, manifest_);
-    manifest_.shards.clear();
-    for (const std::string& words : words_by_rank) {
+    std::vector<ShardRecord> records;
+    for (const std::string& words : lines_by_rank) {
       std::istringstream lines(words);
-      for (std::string line; std::getline(lines, line);) manifest_.shards.push_back(from_words(line));
+      for (std::string line; std::getline(lines, line);) {
+        records.push_back(shard_record_from(line, manifest_.shape.channels).value());
+      }
     }
-    std::sort(manifest_.shards.begin(), manifest_.shards.end(),
-              [](const ShardEntry& a, const ShardEntry& b) { return a.file < b.file; });
+    std::ranges::sort(records, {}, [](const ShardRecord& record) { return record.entry.file; });
+    PixelSums sums(manifest_.shape.channels);
+    manifest_.shards.clear();
+    for (const ShardRecord& record : records) {
+      sums.add(record.sums);
+      odd_files_.insert(odd_files_.end(), record.odd_files.begin(), record.odd_files.end());
+      if (record.entry.samples > 0) manifest_.shards.push_back(record.entry);
+    }
+    if (manifest_.shards.empty()) throw no_picture(plan, folder, records.front().odd_files.front());
+    if (plan.split == Split::train) sums.set_statistics(manifest_);
     write_manifest(folder, manifest_);
+    log::info("{}: {} samples in {} shards{}", folder.string(), manifest_.samples(), manifest_.shards.size(),
+              kept_words);
   }
 
   const Communicator& world_;
   const SampleSource& source_;
   const ConvertOptions& options_;
-  PixelSums sums_;
   Manifest manifest_;
+  std::vector<OddFile> odd_files_;
 };
 
 }  // namespace
 
 void convert(const Communicator& world, const SampleSource& source, const ConvertOptions& options) {
-  constexpr std::int64_t most_bytes = std::int64_t{1} << 31;
-  const SampleShape& shape = source.description().shape;
-  const std::int64_t most = most_bytes / (shape.height * shape.width * shape.channels);
-  require(options.samples_per_shard > 0 && options.samples_per_shard <= most, Failure::usage,
-          "{} samples cannot be in one shard (--samples-per-shard). Give a number from 1 to {}.",
-          options.samples_per_shard, most);
-  const std::vector<SplitPlan> plans = splits_of(source, options);
-  constexpr std::size_t most_shards = 100'000;  // five digits in their names
-  const std::size_t largest = std::max(plans.front().samples.size(), plans.back().samples.size());
-  require(largest / static_cast<std::size_t>(options.samples_per_shard) < most_shards, Failure::usage,
-          "{} samples a shard make more than {} shards (--samples-per-shard). Give a larger number.",
-          options.samples_per_shard, most_shards);
-
+  const std::vector<SplitPlan> plans = plan_conversion(source, options);
   Conversion conversion(world, source, options);
   if (world.rank() == 0) prepare_conversion_folder(source.description(), source.samples(SourceSplit::train), options);
   world.barrier();
@@ -285,6 +249,7 @@ void convert(const Communicator& world, const SampleSource& source, const Conver
   }
   world.barrier();
   for (const SplitPlan& plan : plans) conversion.write(plan);
+  if (world.rank() == 0) conversion.finish(plans);
   // Only now may another rank read the last manifest.
   world.barrier();
 }

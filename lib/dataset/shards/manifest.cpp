@@ -166,6 +166,14 @@ SampleKind sample_kind(const Fields& fields) {
   return kind == "picture" ? SampleKind::picture : SampleKind::digit;
 }
 
+// Format 1 knows one store, and does not name it.
+SampleStore sample_store(const Fields& fields) {
+  if (fields.number("format", 1, 2) == 1) return SampleStore::images;
+  const auto* const store = find_choice(sample_stores, fields.text("store", 1, name_limit_bytes));
+  fields.require_field(store != nullptr && store->value != SampleStore::images, "store", "'pictures' or 'jpeg'");
+  return store->value;
+}
+
 Json without_root_hash(const Manifest& manifest) {
   Json shards = Json::array();
   for (const ShardEntry& entry : manifest.shards) {
@@ -175,17 +183,20 @@ Json without_root_hash(const Manifest& manifest) {
                       {"hash", entry.hash},
                       {"block_hashes", entry.block_hashes}});
   }
-  return {{"format", manifest.format},
-          {"name", manifest.name},
-          {"source", manifest.source},
-          {"shape",
-           {{"height", manifest.shape.height}, {"width", manifest.shape.width}, {"channels", manifest.shape.channels}}},
-          {"kind", manifest.kind == SampleKind::picture ? "picture" : "digit"},
-          {"classes", manifest.classes},
-          {"mean", manifest.mean},
-          {"deviation", manifest.deviation},
-          {"block_bytes", manifest.block_bytes},
-          {"shards", shards}};
+  Json content = {
+      {"format", manifest.format()},
+      {"name", manifest.name},
+      {"source", manifest.source},
+      {"shape",
+       {{"height", manifest.shape.height}, {"width", manifest.shape.width}, {"channels", manifest.shape.channels}}},
+      {"kind", manifest.kind == SampleKind::picture ? "picture" : "digit"},
+      {"classes", manifest.classes},
+      {"mean", manifest.mean},
+      {"deviation", manifest.deviation},
+      {"block_bytes", manifest.block_bytes},
+      {"shards", shards}};
+  if (manifest.store != SampleStore::images) content["store"] = choice_name(sample_stores, manifest.store);
+  return content;
 }
 
 std::string root_hash_of(const Json& content) {
@@ -220,7 +231,7 @@ Json parse(const std::string& text, const Refusal& refuse) {
 // What is known before there are shards.
 Manifest description_in(const Fields& fields) {
   Manifest manifest;
-  manifest.format = static_cast<int>(fields.number("format", 1, 1));
+  manifest.store = sample_store(fields);
   manifest.name = fields.text("name", 1, name_limit_bytes);
   manifest.source = fields.text("source", 0, 1 << 16);
   const Fields shape = fields.member(fields.at("shape"), "shape");

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text/choice.hpp"
 #include "nn/sample_shape.hpp"
 
 namespace lockstep {
@@ -28,11 +29,20 @@ struct ShardEntry {
 // What the samples are pictures of: decides whether a mirror image is still the same class.
 enum class SampleKind { picture, digit };
 
+// How shards hold samples.
+enum class SampleStore : std::uint8_t {
+  images,    // pixels, all of one size (format 1)
+  pictures,  // pixels, of each picture's own size (format 2)
+  jpeg,      // JPEG files, baseline and upright (format 2)
+};
+inline constexpr std::array<Choice<SampleStore>, 3> sample_stores{
+    {{"images", SampleStore::images}, {"pictures", SampleStore::pictures}, {"jpeg", SampleStore::jpeg}}};
+
 struct Manifest {
-  int format = 1;
   std::string name;    // "cifar10"
   std::string source;  // what it was made from, for people; a stand-in says that it is one
-  SampleShape shape;
+  SampleStore store = SampleStore::images;
+  SampleShape shape;  // of every sample; where they have sizes of their own, of what a network is given of them
   SampleKind kind = SampleKind::picture;
   std::vector<std::string> classes;
   std::vector<float> mean;  // per channel, of pixel / 255
@@ -41,15 +51,16 @@ struct Manifest {
   std::vector<ShardEntry> shards;
   std::string root_hash;  // xxh3-128 over everything above: identifies the data set
 
+  int format() const { return store == SampleStore::images ? 1 : 2; }
   std::int64_t samples() const;
 };
 
 // Throws Error(usage) if there is none, Error(bad_data) naming the field that is wrong. Every size and count is
 // checked.
 Manifest read_manifest(const std::filesystem::path& directory);
-// The name, source, shape, kind and classes of a manifest that is yet to be written, as reading will give them: bytes
-// that are not UTF-8 are replaced. Throws Error(usage) if reading would refuse them, which is to be known before shards
-// are made.
+// The name, source, store, shape, kind and classes of a manifest that is yet to be written, as reading will give them:
+// bytes that are not UTF-8 are replaced. Throws Error(usage) if reading would refuse them, which is to be known before
+// shards are made.
 Manifest as_it_will_be_read(const std::filesystem::path& directory, const Manifest& draft);
 // Writes to a temporary name, fsyncs and renames. Fills root_hash. Throws Error(usage) if reading would refuse it.
 void write_manifest(const std::filesystem::path& directory, Manifest& manifest);

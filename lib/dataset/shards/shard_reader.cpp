@@ -55,37 +55,39 @@ void require_listed_bytes(const std::filesystem::path& path, std::span<const std
                 path, "block 0 of {} changed", entry.block_hashes.size());
 }
 
-// One shard while HDF5 has it open.
-class OpenShard {
+}  // namespace
+
+// The shard while HDF5 has it open.
+class ShardReader::File {
  public:
-  OpenShard(const std::filesystem::path& path, const RegularFile& file) : path_(path) {
+  File(const std::filesystem::path& path, const RegularFile& file, std::int32_t expected_format)
+      : path_(path), bytes_(file.bytes()) {
     silence_hdf5();
     file_ = open_hdf5(file);
     require_whole(file_ >= 0, path_, "HDF5 cannot open it: {}", file_ >= 0 ? "" : hdf5_words());
-    require_whole(format() == shard_format::version, path_, "its format is not {}", shard_format::version);
+    require_whole(format() == expected_format, path_, "its format is not {}", expected_format);
   }
 
-  // The offset of a contiguous dataset of this type and shape, all of it inside `file_bytes`.
-  std::size_t find(const char* name, hid_t type, std::span<const hsize_t> dims, std::size_t element_bytes,
-                   std::size_t file_bytes) const {
+  // The offset of a contiguous dataset of this type and shape, all of it inside the file.
+  std::size_t find(const char* name, hid_t type, const std::vector<hsize_t>& dims) const {
     require_whole(H5Lexists(file_, name, H5P_DEFAULT) > 0, path_, "it has no /{}", name);
     const Hid<H5Dclose> dataset(H5Dopen2(file_, name, H5P_DEFAULT));
     require_whole(dataset >= 0, path_, "HDF5 cannot open /{}", name);
     const Hid<H5Tclose> stored_type(H5Dget_type(dataset));
     require_whole(H5Tequal(stored_type, type) > 0, path_, "/{} is not of the type it should be", name);
-    require_whole(dims_of(dataset, name, dims.size()) == std::vector(dims.begin(), dims.end()), path_,
+    require_whole(dims_of(dataset, name, dims.size()) == dims, path_,
                   "/{} does not have the {} samples and the shape that manifest.json says", name, dims[0]);
     const Hid<H5Pclose> creation(H5Dget_create_plist(dataset));
     require_whole(H5Pget_layout(creation) == H5D_CONTIGUOUS && H5Pget_external_count(creation) == 0, path_,
                   "/{} is not stored in one piece", name);
 
-    std::size_t bytes = element_bytes;
+    std::size_t bytes = H5Tget_size(type);
     for (const hsize_t extent : dims) {
       require_whole(!__builtin_mul_overflow(bytes, extent, &bytes), path_, "/{} is too large", name);
     }
     const haddr_t offset = H5Dget_offset(dataset);
-    require_whole(offset != HADDR_UNDEF && bytes <= file_bytes && offset <= file_bytes - bytes, path_,
-                  "/{} reaches beyond the end of the file ({} bytes)", name, file_bytes);
+    require_whole(offset != HADDR_UNDEF && bytes <= bytes_ && offset <= bytes_ - bytes, path_,
+                  "/{} reaches beyond the end of the file ({} bytes)", name, bytes_);
     return offset;
   }
 
@@ -112,10 +114,9 @@ class OpenShard {
   }
 
   const std::filesystem::path& path_;
+  std::size_t bytes_;
   Hid<H5Fclose> file_;
 };
-
-}  // namespace
 
 ShardReader::ShardReader(const std::filesystem::path& directory, const Manifest& manifest, const ShardEntry& entry)
     : ShardReader(directory / entry.file, open_shard(directory / entry.file), manifest, entry) {}
@@ -126,18 +127,17 @@ ShardReader::ShardReader(std::filesystem::path path, const RegularFile& file, co
       file_(map_shard(path_, file)),
       guard_(path_, file_.bytes()),
       samples_(entry.samples),
-      image_bytes_(static_cast<std::size_t>(manifest.shape.height * manifest.shape.width * manifest.shape.channels)) {
-  assert(samples_ > 0 && image_bytes_ > 0);
+      image_size_{manifest.shape.height, manifest.shape.width} {
+  assert(samples_ > 0);
   require_listed_bytes(path_, file_.bytes(), entry, manifest.block_bytes);
-  const OpenShard shard(path_, file);
-  const std::array<hsize_t, 4> dims = {static_cast<hsize_t>(samples_), static_cast<hsize_t>(manifest.shape.height),
-                                       static_cast<hsize_t>(manifest.shape.width),
-                                       static_cast<hsize_t>(manifest.shape.channels)};
+  const File shard(path_, file, manifest.format());
   const std::byte* const start = file_.bytes().data();
-  const std::size_t bytes = file_.bytes().size();
-  images_ =
-      reinterpret_cast<const std::uint8_t*>(start + shard.find(shard_format::images, H5T_STD_U8LE, dims, 1, bytes));
-  labels_ = start + shard.find(shard_format::labels, H5T_STD_I32LE, std::span(dims).first(1), 4, bytes);
+  labels_ = start + shard.find(shard_format::labels, H5T_STD_I32LE, {static_cast<hsize_t>(samples_)});
+  if (manifest.store == SampleStore::images) {
+    find_images(shard, manifest);
+  } else {
+    find_pictures(shard, manifest, entry);
+  }
   const auto classes = static_cast<std::int32_t>(manifest.classes.size());
   for (std::int64_t sample = 0; sample < samples_; ++sample) {
     const std::int32_t value = label(sample);
@@ -146,9 +146,72 @@ ShardReader::ShardReader(std::filesystem::path path, const RegularFile& file, co
   }
 }
 
-std::span<const std::uint8_t> ShardReader::image(std::int64_t sample) const {
+void ShardReader::find_images(const File& shard, const Manifest& manifest) {
+  const SampleShape& shape = manifest.shape;
+  image_bytes_ = static_cast<std::size_t>(shape.height * shape.width * shape.channels);
+  const std::size_t at = shard.find(shard_format::images, H5T_STD_U8LE,
+                                    {static_cast<hsize_t>(samples_), static_cast<hsize_t>(shape.height),
+                                     static_cast<hsize_t>(shape.width), static_cast<hsize_t>(shape.channels)});
+  stored_ = reinterpret_cast<const std::uint8_t*>(file_.bytes().data() + at);
+}
+
+void ShardReader::find_pictures(const File& shard, const Manifest& manifest, const ShardEntry& entry) {
+  const auto count = static_cast<hsize_t>(samples_);
+  const std::byte* const start = file_.bytes().data();
+  offsets_ = start + shard.find(shard_format::offsets, H5T_STD_I64LE, {count + 1});
+  sizes_ = start + shard.find(shard_format::sizes, H5T_STD_I32LE, {count, 2});
+  require_listed_block_hashes(labels_, (count) * sizeof(std::int32_t), entry, manifest.block_bytes);
+  require_listed_block_hashes(offsets_, (count + 1) * sizeof(std::int64_t), entry, manifest.block_bytes);
+  require_listed_block_hashes(sizes_, count * 2 * sizeof(std::int32_t), entry, manifest.block_bytes);
+  const std::int64_t all_bytes = offset(samples_);
+  require_whole(offset(0) == 0 && all_bytes >= 0, path_, "its offsets do not begin at 0");
+  stored_ = reinterpret_cast<const std::uint8_t*>(
+      start + shard.find(shard_format::samples, H5T_STD_U8LE, {static_cast<hsize_t>(all_bytes)}));
+  for (std::int64_t sample = 0; sample < samples_; ++sample) {
+    const PictureSize picture = size(sample);
+    const std::int64_t bytes = offset(sample + 1) - offset(sample);
+    // Their sum is that of all, which fits, so none of them leaves the file.
+    require_whole(offset(sample + 1) > offset(sample) && offset(sample) >= 0, path_, "sample {} has no bytes", sample);
+    require_whole(picture.height > 0 && picture.width > 0 && picture.height <= most_picture_side &&
+                      picture.width <= most_picture_side,
+                  path_, "sample {} has {} x {} pixels", sample, picture.height, picture.width);
+    require_whole(
+        manifest.store == SampleStore::jpeg || bytes == picture.height * picture.width * manifest.shape.channels, path_,
+        "sample {} of {} x {} pixels has {} bytes", sample, picture.height, picture.width, bytes);
+  }
+}
+
+void ShardReader::require_listed_block_hashes(const std::byte* from, std::size_t bytes, const ShardEntry& entry,
+                                              std::int64_t block_bytes) const {
+  const auto block_size = static_cast<std::size_t>(block_bytes);
+  const auto first = static_cast<std::size_t>(from - file_.bytes().data()) / block_size;
+  const std::size_t end = (static_cast<std::size_t>(from - file_.bytes().data()) + bytes + block_size - 1) / block_size;
+  for (std::size_t block = first; block < end; ++block) {
+    const std::size_t begin = block * block_size;
+    const auto hashed = file_.bytes().subspan(begin, std::min(block_size, file_.bytes().size() - begin));
+    require_whole(xxh3_64_hex(hashed) == entry.block_hashes[block], path_, "block {} of {} changed", block,
+                  entry.block_hashes.size());
+  }
+}
+
+std::int64_t ShardReader::offset(std::int64_t sample) const {
+  std::int64_t value = 0;
+  std::memcpy(&value, offsets_ + static_cast<std::size_t>(sample) * sizeof value, sizeof value);
+  return value;
+}
+
+std::span<const std::uint8_t> ShardReader::stored(std::int64_t sample) const {
   assert(sample >= 0 && sample < samples_);
-  return {images_ + static_cast<std::size_t>(sample) * image_bytes_, image_bytes_};
+  if (offsets_ == nullptr) return {stored_ + static_cast<std::size_t>(sample) * image_bytes_, image_bytes_};
+  return {stored_ + offset(sample), static_cast<std::size_t>(offset(sample + 1) - offset(sample))};
+}
+
+PictureSize ShardReader::size(std::int64_t sample) const {
+  assert(sample >= 0 && sample < samples_);
+  if (sizes_ == nullptr) return image_size_;
+  std::array<std::int32_t, 2> sides{};
+  std::memcpy(sides.data(), sizes_ + static_cast<std::size_t>(sample) * sizeof sides, sizeof sides);
+  return {sides[0], sides[1]};
 }
 
 std::int32_t ShardReader::label(std::int64_t sample) const {

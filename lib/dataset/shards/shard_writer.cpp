@@ -23,29 +23,65 @@ void write_samples(hid_t dataset, hid_t type, const void* values) {
   check_h5(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "write the samples");
 }
 
-}  // namespace
-
-std::vector<std::byte> shard_bytes(const SampleShape& shape, std::span<const std::string> classes,
-                                   std::span<const std::uint8_t> images, std::span<const std::int32_t> labels) {
+Hid<H5Fclose> create_shard(std::int32_t format, std::span<const std::string> classes) {
   // Page-aligned, so that a sample of a page or less crosses as few pages as it can.
   constexpr hsize_t page_bytes = 4096;
-  const std::array<hsize_t, 4> dims = {labels.size(), static_cast<hsize_t>(shape.height),
-                                       static_cast<hsize_t>(shape.width), static_cast<hsize_t>(shape.channels)};
-  assert(images.size() == dims[0] * dims[1] * dims[2] * dims[3]);
-
   silence_hdf5();
   const Hid<H5Pclose> access = hdf5_in_memory();
   check_h5(H5Pset_alignment(access, page_bytes, page_bytes), "align the samples");
   const Hid<H5Pclose> creation(check_h5(H5Pcreate(H5P_FILE_CREATE), "make a creation list"));
   check_h5(H5Pset_obj_track_times(creation, false), "leave out dates");
-  const Hid<H5Fclose> file(check_h5(H5Fcreate("shard", H5F_ACC_TRUNC, creation, access), "create a shard in memory"));
-  hdf5_write_number(file, "format", shard_format::version);
+  Hid<H5Fclose> file(check_h5(H5Fcreate("shard", H5F_ACC_TRUNC, creation, access), "create a shard in memory"));
+  hdf5_write_number(file, "format", format);
   hdf5_write_texts(file, "classes", classes);
+  return file;
+}
+
+}  // namespace
+
+std::vector<std::byte> shard_bytes(const SampleShape& shape, std::span<const std::string> classes,
+                                   std::span<const std::uint8_t> images, std::span<const std::int32_t> labels) {
+  const std::array<hsize_t, 4> dims = {labels.size(), static_cast<hsize_t>(shape.height),
+                                       static_cast<hsize_t>(shape.width), static_cast<hsize_t>(shape.channels)};
+  assert(images.size() == dims[0] * dims[1] * dims[2] * dims[3]);
+  const Hid<H5Fclose> file = create_shard(1, classes);
   // Both are created before any sample is written, so that all of HDF5's own structures lie before the samples.
   const Hid<H5Dclose> images_set = create_dataset(file, shard_format::images, H5T_STD_U8LE, dims);
   const Hid<H5Dclose> labels_set = create_dataset(file, shard_format::labels, H5T_STD_I32LE, std::span(dims).first(1));
   write_samples(images_set, H5T_STD_U8LE, images.data());
   write_samples(labels_set, H5T_STD_I32LE, labels.data());
+  return hdf5_image(file);
+}
+
+void PictureSamples::add(std::span<const std::uint8_t> sample, const PictureSize& size, std::int32_t label) {
+  bytes.insert(bytes.end(), sample.begin(), sample.end());
+  offsets.push_back(static_cast<std::int64_t>(bytes.size()));
+  sizes.push_back(size);
+  labels.push_back(label);
+}
+
+std::vector<std::byte> picture_shard_bytes(std::span<const std::string> classes, const PictureSamples& samples) {
+  const hsize_t count = samples.labels.size();
+  assert(samples.sizes.size() == count && samples.offsets.size() == count + 1);
+  std::vector<std::int32_t> sizes;
+  sizes.reserve(count * 2);
+  for (const PictureSize& size : samples.sizes) {
+    sizes.push_back(static_cast<std::int32_t>(size.height));
+    sizes.push_back(static_cast<std::int32_t>(size.width));
+  }
+  const Hid<H5Fclose> file = create_shard(2, classes);
+  const auto create = [&](const char* name, hid_t type, const std::vector<hsize_t>& dims) {
+    return create_dataset(file, name, type, dims);
+  };
+  const Hid<H5Dclose> labels_set = create(shard_format::labels, H5T_STD_I32LE, {count});
+  const Hid<H5Dclose> offsets_set = create(shard_format::offsets, H5T_STD_I64LE, {count + 1});
+  const Hid<H5Dclose> sizes_set = create(shard_format::sizes, H5T_STD_I32LE, {count, 2});
+  const Hid<H5Dclose> samples_set = create(shard_format::samples, H5T_STD_U8LE, {samples.bytes.size()});
+  // Bytes are laid out in the order in which they are written: what a reader needs first comes first.
+  write_samples(labels_set, H5T_NATIVE_INT32, samples.labels.data());
+  write_samples(offsets_set, H5T_NATIVE_INT64, samples.offsets.data());
+  write_samples(sizes_set, H5T_NATIVE_INT32, sizes.data());
+  write_samples(samples_set, H5T_STD_U8LE, samples.bytes.data());
   return hdf5_image(file);
 }
 

@@ -72,7 +72,8 @@ class CifarSource final : public SampleSource {
     return static_cast<std::int64_t>(records(split).size() / record_bytes_);
   }
 
-  std::int32_t read(SourceSplit split, std::int64_t index, OwnedPicture& picture) const override {
+  std::optional<std::int32_t> read(SourceSplit split, std::int64_t index, SourceSample& sample) const override {
+    OwnedPicture& picture = sample.picture;
     assert(index >= 0 && index < samples(split));
     picture.size = {description_.shape.height, description_.shape.width};
     picture.pixels.resize(image_bytes);

@@ -108,7 +108,8 @@ class IdxSource final : public SampleSource {
     return static_cast<std::int64_t>(part(split).images.dims[0]);
   }
 
-  std::int32_t read(SourceSplit split, std::int64_t index, OwnedPicture& picture) const override {
+  std::optional<std::int32_t> read(SourceSplit split, std::int64_t index, SourceSample& sample) const override {
+    OwnedPicture& picture = sample.picture;
     assert(index >= 0 && index < samples(split));
     const Part& from = part(split);
     const auto at = static_cast<std::size_t>(index);

@@ -4,14 +4,17 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "dataset/picture.hpp"
+#include "comm/communicator.hpp"
+#include "dataset/pictures/picture_storage.hpp"
 #include "dataset/shards/manifest.hpp"
 #include "nn/sample_shape.hpp"
+#include "picture/picture.hpp"
 
 namespace lockstep {
 
@@ -23,6 +26,26 @@ struct SourceDescription {
   SampleShape shape;   // of the images that a network is given
   SampleKind kind = SampleKind::picture;
   std::vector<std::string> classes;
+  SampleStore store = SampleStore::images;  // what read() gives
+  // Of names, sizes and labels of all its files: what is made of them may be kept as long as it is the same. Empty
+  // where that is not known without reading them.
+  std::string fingerprint = {};
+};
+
+// One sample, with memory that is used again for the next one.
+struct SourceSample {
+  OwnedPicture picture;
+  std::vector<std::uint8_t> jpeg;  // the picture as it is to be stored, of a source whose store is JPEG
+  std::string file;                // where it comes from, if that is a file of its own
+  std::string remark;              // what is odd about that file: "is CMYK"; empty for most
+};
+
+// A file that is not in the shards, or was set right for them.
+struct OddFile {
+  std::string file;
+  bool is_skipped = false;
+  std::string remark;  // completes "it ..."
+  bool operator==(const OddFile&) const = default;
 };
 
 // Checked as a whole when it is opened, so that nothing is written from a source that is damaged further on.
@@ -31,8 +54,16 @@ class SampleSource {
   virtual ~SampleSource() = default;
   virtual const SourceDescription& description() const = 0;
   virtual std::int64_t samples(SourceSplit split) const = 0;
-  // Writes the picture, which may have a size of its own, and returns the label.
-  virtual std::int32_t read(SourceSplit split, std::int64_t index, OwnedPicture& picture) const = 0;
+  // About as many bytes as the sample takes in a shard: decides where one shard ends and the next begins.
+  virtual std::int64_t expected_bytes(SourceSplit, std::int64_t) const {
+    const SampleShape& shape = description().shape;
+    return shape.height * shape.width * shape.channels;
+  }
+  // Writes the sample and returns its label; nothing where its file is no picture, which `sample.remark` then says.
+  // Thread-safe.
+  virtual std::optional<std::int32_t> read(SourceSplit split, std::int64_t index, SourceSample& sample) const = 0;
+  // What was left out before reading began.
+  virtual std::vector<OddFile> left_out() const { return {}; }
 };
 
 // The binary version of CIFAR, unpacked. They throw Error(usage) where a file cannot be read, Error(bad_data) where it
@@ -52,8 +83,11 @@ struct SourceRequest {
   std::filesystem::path folder;  // with the published files
   std::int64_t samples = 0;      // for training
   std::uint64_t seed = 0;
+  PictureStorage pictures = {};
+  const Communicator* world = nullptr;  // whose ranks make the source together
 };
-enum class SourceNeeds : std::uint8_t { folder, sample_count };  // which of these it cannot do without
+// What it cannot do without: a folder, a number of samples, or a folder and a word on how to store pictures.
+enum class SourceNeeds : std::uint8_t { folder, sample_count, pictures };
 struct SourceEntry {
   std::string_view name;
   std::string_view help;  // what it is and reads, for people

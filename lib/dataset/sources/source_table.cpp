@@ -1,5 +1,6 @@
 #include <array>
 
+#include "dataset/pictures/picture_source.hpp"
 #include "dataset/sources/sample_source.hpp"
 
 namespace lockstep {
@@ -15,6 +16,10 @@ std::unique_ptr<SampleSource> drawn(const SourceRequest& request) {
   return make_synthetic_source(request.samples, request.seed);
 }
 
+std::unique_ptr<SampleSource> listed(const SourceRequest& request) {
+  return open_pictures(*request.world, request.folder, request.pictures, request.seed);
+}
+
 constexpr std::array sources = {
     SourceEntry{"cifar10", "CIFAR-10, binary version: data_batch_1.bin ... test_batch.bin", SourceNeeds::folder,
                 from_folder<open_cifar10>},
@@ -23,6 +28,8 @@ constexpr std::array sources = {
     SourceEntry{"mnist", "MNIST: IDX files, plain or .gz", SourceNeeds::folder, from_folder<open_mnist>},
     SourceEntry{"fashion_mnist", "Fashion-MNIST: IDX files, plain or .gz", SourceNeeds::folder,
                 from_folder<open_fashion_mnist>},
+    SourceEntry{"images", "folders of JPEG or PNG pictures, one for each class; or train.list and test.list",
+                SourceNeeds::pictures, listed},
     SourceEntry{"synthetic", "a procedural stand-in where there are no real pictures", SourceNeeds::sample_count,
                 drawn}};
 

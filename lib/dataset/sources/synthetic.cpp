@@ -66,7 +66,8 @@ class SyntheticSource final : public SampleSource {
     return split == SourceSplit::train ? samples_ : samples_ / 5;
   }
 
-  std::int32_t read(SourceSplit split, std::int64_t index, OwnedPicture& picture) const override {
+  std::optional<std::int32_t> read(SourceSplit split, std::int64_t index, SourceSample& sample) const override {
+    OwnedPicture& picture = sample.picture;
     picture.size = {side, side};
     picture.pixels.resize(pixels * channels);
     const Draws draws(seed_, split, index);

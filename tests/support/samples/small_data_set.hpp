@@ -22,30 +22,42 @@ inline std::uint8_t small_pixel(std::int64_t sample, std::int64_t i) {
 }
 inline std::int32_t small_label(std::int64_t sample) { return static_cast<std::int32_t>(sample % 10); }
 
+// Of a picture whose size is its own, where `shape` is that of the images.
+inline PictureSize small_picture_size(const SampleShape& shape, std::int64_t sample) {
+  return {shape.height + sample % 3, shape.width + sample % 5};
+}
+
+inline std::vector<std::uint8_t> small_pixels(std::int64_t sample, std::int64_t count) {
+  std::vector<std::uint8_t> pixels;
+  for (std::int64_t i = 0; i < count; ++i) pixels.push_back(small_pixel(sample, i));
+  return pixels;
+}
+
 // Writes one split into `directory`, which is created.
 inline void write_small_data_set(const std::filesystem::path& directory, const SampleShape& shape, std::int64_t samples,
-                                 std::int64_t samples_per_shard) {
+                                 std::int64_t samples_per_shard, SampleStore store = SampleStore::images) {
   std::filesystem::create_directories(directory);
   Manifest manifest;
   manifest.name = "small";
   manifest.source = "noise for tests";
+  manifest.store = store;
   manifest.shape = shape;
   for (int c = 0; c < 10; ++c) manifest.classes.push_back("class " + std::to_string(c));
   manifest.mean.assign(static_cast<std::size_t>(shape.channels), 0.5F);
   manifest.deviation.assign(static_cast<std::size_t>(shape.channels), 0.25F);
   for (std::int64_t first = 0; first < samples; first += samples_per_shard) {
-    std::vector<std::uint8_t> images;
-    std::vector<std::int32_t> labels;
+    PictureSamples made;
     for (std::int64_t sample = first; sample < std::min(first + samples_per_shard, samples); ++sample) {
-      for (std::int64_t i = 0; i < shape.height * shape.width * shape.channels; ++i) {
-        images.push_back(small_pixel(sample, i));
-      }
-      labels.push_back(small_label(sample));
+      const PictureSize size =
+          store == SampleStore::images ? PictureSize{shape.height, shape.width} : small_picture_size(shape, sample);
+      made.add(small_pixels(sample, size.height * size.width * shape.channels), size, small_label(sample));
     }
-    const std::vector<std::byte> bytes = shard_bytes(shape, manifest.classes, images, labels);
+    const std::vector<std::byte> bytes = store == SampleStore::images
+                                             ? shard_bytes(shape, manifest.classes, made.bytes, made.labels)
+                                             : picture_shard_bytes(manifest.classes, made);
     ShardEntry entry;
     entry.file = "shard-" + std::to_string(manifest.shards.size()) + ".h5";
-    entry.samples = static_cast<std::int64_t>(labels.size());
+    entry.samples = static_cast<std::int64_t>(made.labels.size());
     entry.bytes = static_cast<std::int64_t>(bytes.size());
     entry.hash = xxh3_128_hex(bytes);
     entry.block_hashes = block_hashes(bytes, manifest.block_bytes);

@@ -1,4 +1,4 @@
-// A picture as it is stored: of its own size, which need not be that of a network's images.
+// A picture in memory: of its own size, which need not be that of a network's images.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,8 @@ struct Picture {
 struct OwnedPicture {
   std::vector<std::uint8_t> pixels;  // [height, width, channels]
   PictureSize size;
+
+  operator Picture() const { return {pixels, size}; }  // NOLINT(google-explicit-constructor)
 };
 
 }  // namespace lockstep

@@ -1,0 +1,104 @@
+#include "dataset/pictures/class_folders.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/system_failure.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int most_depth = 16;  // links may lead in circles
+
+bool is_hidden(const fs::path& name) { return name.string().starts_with('.'); }
+
+std::vector<fs::directory_entry> sorted_entries(const fs::path& folder) {
+  std::error_code reason;
+  std::vector<fs::directory_entry> entries;
+  for (fs::directory_iterator at(folder, reason); !reason && at != fs::directory_iterator(); at.increment(reason)) {
+    entries.push_back(*at);
+  }
+  if (reason) {
+    throw system_failure(fmt::format("cannot list the folder '{}'", folder.string()), reason.value(), Access::reading,
+                         "--source");
+  }
+  std::ranges::sort(entries, {}, [](const fs::directory_entry& entry) { return entry.path().filename().string(); });
+  return entries;
+}
+
+// Goes through a class folder.
+class ClassFolder {
+ public:
+  ClassFolder(const PictureStorage& storage, std::int32_t label, PictureList& list, std::vector<PictureFile>& files)
+      : root_(fs::weakly_canonical(list.folder)), storage_(storage), label_(label), list_(list), files_(files) {}
+
+  void add_class(const fs::path& folder) {
+    std::error_code reason;
+    if (!fs::is_directory(list_.folder / folder, reason)) return;
+    if (fs::is_symlink(list_.folder / folder, reason) && leads_out(list_.folder / folder)) {
+      return leave_out(folder, link_words);
+    }
+    add(folder, 0);
+  }
+
+ private:
+  static constexpr const char* link_words = "is a link that leads out of the folder (--follow-links takes it)";
+
+  void add(const fs::path& folder, int depth) {
+    for (const fs::directory_entry& entry : sorted_entries(list_.folder / folder)) {
+      add_entry(entry, folder / entry.path().filename(), depth);
+    }
+  }
+
+  void add_entry(const fs::directory_entry& entry, const fs::path& name, int depth) {
+    std::error_code reason;
+    if (is_hidden(name.filename())) return leave_out(name, "is hidden");
+    if (entry.is_symlink(reason) && leads_out(entry.path())) return leave_out(name, link_words);
+    if (entry.is_directory(reason)) {
+      return depth < most_depth ? add(name, depth + 1) : leave_out(name, "lies too deep");
+    }
+    if (!entry.is_regular_file(reason)) return leave_out(name, reason ? "leads nowhere" : "is no regular file");
+    const auto bytes = static_cast<std::int64_t>(entry.file_size(reason));
+    if (reason) return leave_out(name, "cannot be looked at: " + reason.message());
+    files_.push_back({name.string(), bytes, label_});
+  }
+
+  bool leads_out(const fs::path& link) const {
+    std::error_code reason;
+    const fs::path target = fs::canonical(link, reason);
+    if (reason || storage_.follows_links) return false;  // one that leads nowhere is told as such
+    return std::ranges::mismatch(root_, target).in1 != root_.end();
+  }
+
+  void leave_out(const fs::path& name, const std::string& why) { list_.left_out.push_back({name.string(), true, why}); }
+
+  fs::path root_;
+  const PictureStorage& storage_;
+  std::int32_t label_;
+  PictureList& list_;
+  std::vector<PictureFile>& files_;
+};
+
+}  // namespace
+
+std::vector<std::string> folders_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code reason;
+  for (const fs::directory_entry& entry : sorted_entries(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!is_hidden(name) && entry.is_directory(reason)) names.push_back(name);
+  }
+  return names;
+}
+
+void add_class_folders(const fs::path& part, const std::vector<std::string>& classes, const PictureStorage& storage,
+                       PictureList& list, std::vector<PictureFile>& files) {
+  for (std::size_t label = 0; label < classes.size(); ++label) {
+    ClassFolder(storage, static_cast<std::int32_t>(label), list, files).add_class(part / classes[label]);
+  }
+}
+
+}  // namespace lockstep

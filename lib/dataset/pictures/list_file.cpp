@@ -1,0 +1,117 @@
+#include "dataset/pictures/list_file.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/text/number.hpp"
+#include "base/text/printable.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t list_limit_bytes = std::size_t{1} << 30;
+constexpr std::int64_t most_label = 99'999;  // as many classes as a manifest holds
+constexpr std::string_view white = " \t\r";
+constexpr const char* names_file = "classes.txt";
+
+struct Line {
+  std::int64_t number;
+  std::string path;
+  std::string label;
+};
+
+void for_each_line(const fs::path& file, const std::function<void(std::int64_t, std::string_view)>& take) {
+  const std::string text = read_file(file, list_limit_bytes);
+  std::int64_t number = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = std::string_view(text).substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    line = line.substr(0, line.find_last_not_of(white) + 1);  // npos + 1 is 0
+    if (!line.empty()) take(number, line);
+  }
+}
+
+std::vector<Line> read_lines(const fs::path& file) {
+  std::vector<Line> lines;
+  for_each_line(file, [&](std::int64_t number, std::string_view line) {
+    const std::size_t gap = line.find_last_of(white);
+    const std::size_t path_end = gap == std::string_view::npos ? gap : line.substr(0, gap).find_last_not_of(white);
+    require(path_end != std::string_view::npos, Failure::bad_data,
+            "line {} of '{}' is no path and label: '{}'. Write 'folder/picture.jpg 3' or 'folder/picture.jpg cat'.",
+            number, file.string(), printable(line.substr(0, 200)));
+    lines.push_back({number, std::string(line.substr(0, path_end + 1)), std::string(line.substr(gap + 1))});
+  });
+  require(!lines.empty(), Failure::bad_data, "'{}' names no picture. Write a path and a label on each line.",
+          file.string());
+  return lines;
+}
+
+std::optional<std::int64_t> number_of(const std::string& label) {
+  return parse_number<std::int64_t>(label, {0, most_label});
+}
+
+// Names of the classes 0 to `largest`.
+std::vector<std::string> numbered_classes(const fs::path& folder, std::int64_t largest) {
+  std::vector<std::string> names;
+  if (!is_absent(folder / names_file)) {
+    for_each_line(folder / names_file, [&](std::int64_t, std::string_view line) { names.emplace_back(line); });
+    require(static_cast<std::int64_t>(names.size()) > largest, Failure::bad_data,
+            "'{}' names {} classes, but the lists have label {}. Are the labels counted from 0?",
+            (folder / names_file).string(), names.size(), largest);
+    return names;
+  }
+  for (std::int64_t label = 0; label <= largest; ++label) names.push_back(std::to_string(label));
+  return names;
+}
+
+// What each label's text stands for; fills list.classes.
+std::map<std::string, std::int32_t> meaning_of_labels(const std::vector<Line>& train, PictureList& list) {
+  std::map<std::string, std::int32_t> meaning;
+  for (const Line& line : train) meaning[line.label] = 0;
+  const bool are_numbers =
+      std::ranges::all_of(meaning, [](const auto& label) { return number_of(label.first).has_value(); });
+  std::int64_t largest = 0;
+  for (auto& [text, label] : meaning) {
+    label = static_cast<std::int32_t>(are_numbers ? *number_of(text) : static_cast<std::int64_t>(list.classes.size()));
+    largest = std::max<std::int64_t>(largest, label);
+    if (!are_numbers) list.classes.push_back(text);
+  }
+  if (are_numbers) list.classes = numbered_classes(list.folder, largest);
+  return meaning;
+}
+
+void add_lines(const fs::path& file, const std::vector<Line>& lines, const std::map<std::string, std::int32_t>& meaning,
+               const fs::path& folder, std::vector<PictureFile>& files) {
+  for (const Line& line : lines) {
+    std::error_code reason;
+    const auto bytes = fs::file_size(folder / line.path, reason);
+    require(!reason, Failure::bad_data, "line {} of '{}' names '{}', which cannot be looked at: {}. Mend the list?",
+            line.number, file.string(), printable(line.path), reason.message());
+    const auto label = meaning.find(line.label);
+    require(label != meaning.end(), Failure::bad_data,
+            "line {} of '{}' has label '{}', which no training picture has. Mend the list?", line.number, file.string(),
+            printable(line.label));
+    files.push_back({line.path, static_cast<std::int64_t>(bytes), label->second});
+  }
+}
+
+}  // namespace
+
+void add_list_files(const fs::path& train, const fs::path& test, PictureList& list) {
+  const std::vector<Line> lines = read_lines(list.folder / train);
+  const std::map<std::string, std::int32_t> meaning = meaning_of_labels(lines, list);
+  add_lines(list.folder / train, lines, meaning, list.folder, list.train);
+  if (!test.empty()) add_lines(list.folder / test, read_lines(list.folder / test), meaning, list.folder, list.test);
+}
+
+}  // namespace lockstep

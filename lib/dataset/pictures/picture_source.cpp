@@ -1,0 +1,138 @@
+#include "dataset/pictures/picture_source.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "base/text/printable.hpp"
+#include "dataset/pictures/picture_list.hpp"
+#include "picture/decode.hpp"
+#include "picture/jpeg.hpp"
+#include "picture/resize.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t file_limit_bytes = std::size_t{1} << 28;
+constexpr std::int64_t usual_side = 224;  // of ImageNet's networks
+
+std::string storage_words(const PictureStorage& storage) {
+  if (storage.store == SampleStore::pictures) return fmt::format("as pixels, the shorter side {}", storage.side);
+  if (storage.longest_side == 0) return "as JPEG files";
+  return fmt::format("as JPEG files of at most {} pixels a side, quality {}", storage.longest_side, storage.quality);
+}
+
+class PictureSource final : public SampleSource {
+ public:
+  PictureSource(PictureList list, const PictureStorage& storage) : list_(std::move(list)), storage_(storage) {
+    const std::int64_t side = storage.store == SampleStore::pictures ? storage.side : usual_side;
+    const fs::path whole = fs::weakly_canonical(list_.folder);
+    description_ = {
+        whole.filename().empty() ? "pictures" : whole.filename().string(),
+        fmt::format("pictures from {}, {}; test: {}", whole.string(), storage_words(storage), list_.test_words),
+        {side, side, 3},
+        SampleKind::picture,
+        list_.classes,
+        storage.store,
+        fingerprint(list_)};
+  }
+
+  const SourceDescription& description() const override { return description_; }
+  std::int64_t samples(SourceSplit split) const override {
+    return static_cast<std::int64_t>(list_.files(split).size());
+  }
+  std::int64_t expected_bytes(SourceSplit split, std::int64_t index) const override {
+    // Pixels: of a picture of 4 to 3.
+    if (storage_.store == SampleStore::pictures) return storage_.side * storage_.side * 4;
+    return list_.files(split)[static_cast<std::size_t>(index)].bytes;
+  }
+  std::vector<OddFile> left_out() const override { return list_.left_out; }
+
+  std::optional<std::int32_t> read(SourceSplit split, std::int64_t index, SourceSample& sample) const override {
+    assert(index >= 0 && index < samples(split));
+    const PictureFile& file = list_.files(split)[static_cast<std::size_t>(index)];
+    sample.file = file.name;
+    const std::string bytes = bytes_of(file);
+    try {
+      DecodedPicture decoded = decode_picture(std::as_bytes(std::span(bytes)));
+      require_whole(file, decoded.remark.find("damaged") == std::string::npos, decoded.remark);
+      sample.remark = decoded.remark;
+      store(std::as_bytes(std::span(bytes)), decoded, sample);
+    } catch (const PictureFault& fault) {
+      require_whole(file, false, fault.what());
+      sample.remark = fault.what();
+      return std::nullopt;
+    }
+    return file.label;
+  }
+
+ private:
+  std::string bytes_of(const PictureFile& file) const {
+    const fs::path path = list_.folder / file.name;
+    std::string bytes = read_file(path, file_limit_bytes);
+    require(static_cast<std::int64_t>(bytes.size()) == file.bytes, Failure::bad_data,
+            "'{}' had {} bytes and has {} now (its data set changes while it is read). Try again when nobody writes "
+            "there.",
+            path.string(), file.bytes, bytes.size());
+    return bytes;
+  }
+
+  void require_whole(const PictureFile& file, bool is_whole, const std::string& words) const {
+    require(is_whole || !storage_.is_strict, Failure::bad_data,
+            "'{}' {} (--strict). Mend or remove it; without --strict it is listed.",
+            printable((list_.folder / file.name).string()), words);
+  }
+
+  void store(std::span<const std::byte> file, DecodedPicture& decoded, SourceSample& sample) const {
+    const PictureSize whole = decoded.picture.size;
+    if (storage_.store == SampleStore::pictures) {
+      resize(decoded.picture, {0, 0, whole}, with_shorter_side(whole, storage_.side), sample.picture);
+      return;
+    }
+    const bool is_small_enough =
+        storage_.longest_side == 0 || std::max(whole.height, whole.width) <= storage_.longest_side;
+    if (is_small_enough) {
+      std::swap(sample.picture, decoded.picture);
+    } else {
+      resize(decoded.picture, {0, 0, whole}, with_longest_side(whole, storage_.longest_side), sample.picture);
+    }
+    if (is_small_enough && decoded.is_plain_jpeg) {
+      const auto* const first = reinterpret_cast<const std::uint8_t*>(file.data());
+      sample.jpeg.assign(first, first + file.size());
+    } else if (is_small_enough && decoded.is_progressive_jpeg) {
+      sample.jpeg = sequential_jpeg(file);
+    } else {
+      sample.jpeg = encode_jpeg(sample.picture, storage_.quality);
+    }
+  }
+
+  PictureList list_;
+  PictureStorage storage_;
+  SourceDescription description_;
+};
+
+// Rank 0's list, or its error, for all.
+PictureList list_together(const Communicator& world, const fs::path& folder, const PictureStorage& storage,
+                          std::uint64_t seed) {
+  if (world.rank() == 0) {
+    const PictureList list = list_pictures(folder, storage, seed);
+    log::info("{}: {} pictures of {} classes for training, {} for the test ({})", folder.string(), list.train.size(),
+              list.classes.size(), list.test.size(), list.test_words);
+    world.broadcast(to_text(list), 0);
+    return list;
+  }
+  return picture_list_from(world.broadcast(std::string(), 0));
+}
+
+}  // namespace
+
+std::unique_ptr<SampleSource> open_pictures(const Communicator& world, const fs::path& folder,
+                                            const PictureStorage& storage, std::uint64_t seed) {
+  return std::make_unique<PictureSource>(list_together(world, folder, storage, seed), storage);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,20 @@
+// Pictures of all sizes, from files of any kind, as samples for shards.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include "comm/communicator.hpp"
+#include "dataset/pictures/picture_storage.hpp"
+#include "dataset/sources/sample_source.hpp"
+
+namespace lockstep {
+
+// Collective: rank 0 lists the files (picture_list.hpp), the others are told. Reading a file that is no picture, or a
+// damaged one, leaves it out and says so; with storage.is_strict it throws Error(bad_data) naming the file. A file that
+// cannot be read at all, or changed its length since it was listed, ends the conversion either way.
+std::unique_ptr<SampleSource> open_pictures(const Communicator& world, const std::filesystem::path& folder,
+                                            const PictureStorage& storage, std::uint64_t seed);
+
+}  // namespace lockstep

@@ -1,0 +1,96 @@
+#include "dataset/shards/conversion_plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+
+namespace lockstep {
+namespace {
+
+std::vector<std::int64_t> all_samples(std::int64_t count) {
+  std::vector<std::int64_t> samples(static_cast<std::size_t>(count));
+  std::iota(samples.begin(), samples.end(), 0);
+  return samples;
+}
+
+std::vector<SplitPlan> splits_of(const SampleSource& source, const ConvertOptions& options) {
+  const std::int64_t count = source.samples(SourceSplit::train);
+  require(options.validation >= 0 && options.validation < count, Failure::usage,
+          "{} samples cannot be split off {} training samples (--validation). Give a smaller number.",
+          options.validation, count);
+  std::vector<std::int64_t> shuffled = all_samples(count);
+  const auto drawn = [&](std::int64_t sample) {
+    return philox(options.seed, static_cast<std::uint64_t>(Stream::split) << 32, static_cast<std::uint64_t>(sample));
+  };
+  const auto middle = shuffled.begin() + options.validation;
+  std::nth_element(shuffled.begin(), middle, shuffled.end(),
+                   [&](std::int64_t a, std::int64_t b) { return std::pair(drawn(a), a) < std::pair(drawn(b), b); });
+  std::sort(shuffled.begin(), middle);
+  std::sort(middle, shuffled.end());
+
+  std::vector<SplitPlan> plans;
+  plans.push_back({Split::train, SourceSplit::train, {middle, shuffled.end()}, {}});
+  if (options.validation > 0) plans.push_back({Split::validation, SourceSplit::train, {shuffled.begin(), middle}, {}});
+  plans.push_back({Split::test, SourceSplit::test, all_samples(source.samples(SourceSplit::test)), {}});
+  return plans;
+}
+
+// By number of samples where all are of one size, else by their bytes.
+std::vector<ShardRange> shards_of(const SplitPlan& plan, const SampleSource& source, const ConvertOptions& options) {
+  std::vector<ShardRange> ranges;
+  const bool by_number = source.description().store == SampleStore::images;
+  std::int64_t bytes = 0;
+  for (std::size_t at = 0; at < plan.samples.size(); ++at) {
+    const std::int64_t expected = by_number ? 0 : source.expected_bytes(plan.from, plan.samples[at]);
+    const bool is_full =
+        !ranges.empty() && (by_number ? std::cmp_equal(at - ranges.back().first, options.samples_per_shard)
+                                      : bytes + expected > options.bytes_per_shard);
+    if (ranges.empty() || is_full) {
+      ranges.push_back({at, at});
+      bytes = 0;
+    }
+    ranges.back().end = at + 1;
+    bytes += expected;
+  }
+  return ranges;
+}
+
+constexpr std::size_t most_shards = 100'000;  // five digits in their names
+
+void require_count(std::size_t shards, const std::string& words, const char* option) {
+  require(shards < most_shards, Failure::usage, "{} make more than {} shards ({}). Give a larger number.", words,
+          most_shards, option);
+}
+
+// A shard is made in memory.
+void require_shard_samples(const SampleShape& shape, std::size_t largest_split, const ConvertOptions& options) {
+  constexpr std::int64_t most_bytes = std::int64_t{1} << 31;
+  const std::int64_t most = most_bytes / (shape.height * shape.width * shape.channels);
+  require(options.samples_per_shard > 0 && options.samples_per_shard <= most, Failure::usage,
+          "{} samples cannot be in one shard (--samples-per-shard). Give a number from 1 to {}.",
+          options.samples_per_shard, most);
+  require_count(largest_split / static_cast<std::size_t>(options.samples_per_shard),
+                fmt::format("{} samples a shard", options.samples_per_shard), "--samples-per-shard");
+}
+
+}  // namespace
+
+std::vector<SplitPlan> plan_conversion(const SampleSource& source, const ConvertOptions& options) {
+  std::vector<SplitPlan> plans = splits_of(source, options);
+  const SourceDescription& description = source.description();
+  if (description.store == SampleStore::images) {
+    const std::size_t largest = std::max(plans.front().samples.size(), plans.back().samples.size());
+    require_shard_samples(description.shape, largest, options);
+  }
+  for (SplitPlan& plan : plans) {
+    plan.shards = shards_of(plan, source, options);
+    if (description.store == SampleStore::images) continue;
+    require_count(plan.shards.size(), fmt::format("{} bytes a shard", options.bytes_per_shard), "--shard-megabytes");
+  }
+  return plans;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,41 @@
+#include "dataset/shards/odd_files.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+
+namespace lockstep {
+namespace {
+
+// Names of files need not be UTF-8, and may hold anything.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char letter : text) quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
+  return quoted + '"';
+}
+
+std::string odd_files_text(const std::vector<OddFile>& odd_files) {
+  std::string text = "file,taken,remark\n";
+  for (const OddFile& odd : odd_files) {
+    text += fmt::format("{},{},{}\n", csv_field(odd.file), odd.is_skipped ? "no" : "yes", csv_field(odd.remark));
+  }
+  return text;
+}
+
+}  // namespace
+
+void write_odd_files(const std::filesystem::path& folder, std::vector<OddFile> odd_files) {
+  if (odd_files.empty()) return;
+  std::ranges::sort(odd_files, {}, &OddFile::file);
+  const auto skipped = std::ranges::count(odd_files, true, &OddFile::is_skipped);
+  const std::filesystem::path file = folder / "odd_files.csv";
+  write_file_atomically(file, odd_files_text(odd_files));
+  log::info("{} files were left out and {} set right: '{}' names each, and says why.", skipped,
+            std::ssize(odd_files) - skipped, file.string());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,232 @@
+#include "picture/jpeg.hpp"
+
+#include <fmt/format.h>
+#include <jpeglib.h>
+// After jpeglib.h, which it needs.
+#include <jerror.h>
+
+#include <algorithm>
+#include <array>
+#include <csetjmp>
+#include <cstdlib>
+#include <memory>
+
+#include "picture/decode.hpp"
+#include "picture/exif.hpp"
+
+namespace lockstep {
+namespace {
+
+// No encoder makes more scans of a progressive file; a small file with thousands keeps a decoder busy for minutes.
+constexpr int most_scans = 100;
+
+// libjpeg reports through these. Errors leave its calls by longjmp, as its manual has it: a C++ exception must not pass
+// through C.
+struct ErrorManager {
+  jpeg_error_mgr base;  // first: libjpeg knows no more
+  std::jmp_buf jump;
+  std::array<char, JMSG_LENGTH_MAX> words;
+  bool ends_early;
+  bool is_damaged;
+};
+
+ErrorManager& manager_of(j_common_ptr info) { return *reinterpret_cast<ErrorManager*>(info->err); }
+
+[[noreturn]] void leave(j_common_ptr info) {
+  ErrorManager& manager = manager_of(info);
+  info->err->format_message(info, manager.words.data());
+  std::longjmp(manager.jump, 1);
+}
+
+// Level -1 is a warning: damage that libjpeg goes on from. Its first words are kept.
+void note(j_common_ptr info, int level) {
+  if (level >= 0) return;
+  ErrorManager& manager = manager_of(info);
+  const int code = info->err->msg_code;
+  if (code == JWRN_JPEG_EOF) manager.ends_early = true;
+  // Bytes between segments that belong to none hurt nothing.
+  if (code == JWRN_EXTRANEOUS_DATA || manager.is_damaged) return;
+  manager.is_damaged = true;
+  info->err->format_message(info, manager.words.data());
+}
+
+void say_nothing(j_common_ptr) {}
+
+jpeg_error_mgr* set_up(ErrorManager& manager) {
+  jpeg_std_error(&manager.base);
+  manager.base.error_exit = leave;
+  manager.base.emit_message = note;
+  manager.base.output_message = say_nothing;
+  manager.words.front() = '\0';
+  manager.ends_early = false;
+  manager.is_damaged = false;
+  return &manager.base;
+}
+
+void bound_scans(j_common_ptr info) {
+  if (!info->is_decompressor) return;
+  const auto* const decoder = reinterpret_cast<j_decompress_ptr>(info);
+  if (decoder->input_scan_number > most_scans) ERREXIT(info, JERR_BAD_PROGRESSION);
+}
+
+// Calls libjpeg; what it finds wrong becomes an exception here. `calls` must own nothing: its frame is jumped over.
+template <typename Calls>
+void guarded(ErrorManager& manager, const Calls& calls) {
+  if (setjmp(manager.jump) != 0) {  // NOLINT(cert-err52-cpp): libjpeg's way out
+    throw PictureFault(fmt::format("is damaged ({})", manager.words.data()));
+  }
+  calls();
+}
+
+// A JPEG in memory whose header has been read.
+class Decoder {
+ public:
+  explicit Decoder(std::span<const std::byte> file) : Decoder() {
+    guarded(errors_, [&] {
+      jpeg_save_markers(&info_, JPEG_APP0 + 1, 0xFFFF);
+      jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(file.data()), file.size());
+      jpeg_read_header(&info_, TRUE);
+    });
+    if (std::int64_t{info_.image_height} * info_.image_width > most_pixels) {
+      throw PictureFault(
+          fmt::format("has {} x {} pixels, more than {} in all", info_.image_width, info_.image_height, most_pixels));
+    }
+  }
+  ~Decoder() { jpeg_destroy_decompress(&info_); }
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  jpeg_decompress_struct& info() { return info_; }
+  ErrorManager& errors() { return errors_; }
+
+  JpegHeader header() const {
+    JpegHeader header{{info_.image_height, info_.image_width},
+                      info_.progressive_mode != FALSE,
+                      info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK};
+    for (const jpeg_marker_struct* marker = info_.marker_list; marker != nullptr; marker = marker->next) {
+      header.orientation = exif_orientation({marker->data, marker->data_length});
+      if (header.orientation != 1) break;
+    }
+    return header;
+  }
+
+ private:
+  // Its destructor runs whatever the public one throws later on.
+  Decoder() {
+    info_.err = set_up(errors_);
+    guarded(errors_, [&] { jpeg_create_decompress(&info_); });
+    progress_.progress_monitor = bound_scans;
+    info_.progress = &progress_;
+  }
+
+  jpeg_decompress_struct info_{};
+  jpeg_progress_mgr progress_{};
+  ErrorManager errors_{};
+};
+
+// Bytes that libjpeg writes; its memory is malloc's.
+class Encoder {
+ public:
+  Encoder() {
+    info_.err = set_up(errors_);
+    guarded(errors_, [&] {
+      jpeg_create_compress(&info_);
+      jpeg_mem_dest(&info_, &bytes_, &count_);
+    });
+  }
+  ~Encoder() {
+    jpeg_destroy_compress(&info_);
+    std::free(bytes_);  // NOLINT(cppcoreguidelines-no-malloc): libjpeg's
+  }
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
+
+  jpeg_compress_struct& info() { return info_; }
+  ErrorManager& errors() { return errors_; }
+  std::vector<std::uint8_t> bytes() const { return {bytes_, bytes_ + count_}; }
+
+ private:
+  jpeg_compress_struct info_{};
+  ErrorManager errors_{};
+  unsigned char* bytes_ = nullptr;
+  unsigned long count_ = 0;  // NOLINT(google-runtime-int): libjpeg's type
+};
+
+// Adobe stores ink as its complement, and nobody else writes four colours.
+void rgb_of_inverted_cmyk(const std::uint8_t* cmyk, std::int64_t pixels, std::uint8_t* rgb) {
+  for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+    const int black = cmyk[pixel * 4 + 3];
+    for (int channel = 0; channel < 3; ++channel) {
+      rgb[pixel * 3 + channel] = static_cast<std::uint8_t>((cmyk[pixel * 4 + channel] * black + 127) / 255);
+    }
+  }
+}
+
+}  // namespace
+
+JpegHeader read_jpeg_header(std::span<const std::byte> file) { return Decoder(file).header(); }
+
+void decode_jpeg(std::span<const std::byte> file, OwnedPicture& picture, std::string& remark) {
+  Decoder decoder(file);
+  jpeg_decompress_struct& info = decoder.info();
+  const JpegHeader header = decoder.header();
+  picture.size = header.size;
+  picture.pixels.resize(static_cast<std::size_t>(header.size.height * header.size.width * 3));
+  std::vector<std::uint8_t> inks(header.is_four_coloured ? static_cast<std::size_t>(header.size.width * 4) : 0);
+  guarded(decoder.errors(), [&] {
+    info.out_color_space = header.is_four_coloured ? JCS_CMYK : JCS_RGB;
+    jpeg_start_decompress(&info);
+    while (info.output_scanline < info.output_height) {
+      std::uint8_t* const row = picture.pixels.data() + std::int64_t{info.output_scanline} * header.size.width * 3;
+      JSAMPROW target = header.is_four_coloured ? inks.data() : row;
+      jpeg_read_scanlines(&info, &target, 1);
+      if (header.is_four_coloured) rgb_of_inverted_cmyk(inks.data(), header.size.width, row);
+    }
+    jpeg_finish_decompress(&info);
+  });
+  if (decoder.errors().ends_early) throw PictureFault("ends too early");
+  remark = decoder.errors().is_damaged ? fmt::format("is damaged in its middle ({})", decoder.errors().words.data())
+                                       : std::string();
+}
+
+std::vector<std::uint8_t> encode_jpeg(const Picture& picture, int quality) {
+  Encoder encoder;
+  jpeg_compress_struct& info = encoder.info();
+  guarded(encoder.errors(), [&] {
+    info.image_height = static_cast<JDIMENSION>(picture.size.height);
+    info.image_width = static_cast<JDIMENSION>(picture.size.width);
+    info.input_components = 3;
+    info.in_color_space = JCS_RGB;
+    jpeg_set_defaults(&info);
+    jpeg_set_quality(&info, quality, TRUE);
+    jpeg_start_compress(&info, TRUE);
+    while (info.next_scanline < info.image_height) {
+      // libjpeg reads what it is given, but its type does not say so.
+      auto* const row =
+          const_cast<std::uint8_t*>(picture.pixels.data()) + std::int64_t{info.next_scanline} * picture.size.width * 3;
+      JSAMPROW source = row;
+      jpeg_write_scanlines(&info, &source, 1);
+    }
+    jpeg_finish_compress(&info);
+  });
+  return encoder.bytes();
+}
+
+std::vector<std::uint8_t> sequential_jpeg(std::span<const std::byte> file) {
+  Decoder decoder(file);
+  Encoder encoder;
+  jvirt_barray_ptr* coefficients = nullptr;
+  guarded(decoder.errors(), [&] { coefficients = jpeg_read_coefficients(&decoder.info()); });
+  guarded(encoder.errors(), [&] {
+    jpeg_copy_critical_parameters(&decoder.info(), &encoder.info());
+    encoder.info().scan_info = nullptr;
+    encoder.info().num_scans = 0;
+    // The tables of the standard have no code for some coefficients of progressive files.
+    encoder.info().optimize_coding = TRUE;
+    jpeg_write_coefficients(&encoder.info(), coefficients);
+    jpeg_finish_compress(&encoder.info());
+  });
+  return encoder.bytes();
+}
+
+}  // namespace lockstep

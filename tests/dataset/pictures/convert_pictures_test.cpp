@@ -1,0 +1,208 @@
+// On any number of ranks: pictures of all kinds become shards of the same bytes, and every odd file is named.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/io/file.hpp"
+#include "dataset/dataset.hpp"
+#include "dataset/pictures/picture_source.hpp"
+#include "dataset/shards/convert.hpp"
+#include "dataset/shards/shard_record.hpp"
+#include "dataset/sources/sample_source.hpp"
+#include "picture/decode.hpp"
+#include "picture/golden_pictures.hpp"
+#include "picture/resize.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::GoldenPictures;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class ConvertPicturesTest : public ::testing::Test {
+ protected:
+  ConvertPicturesTest() {
+    folder_ = world_.broadcast(own_.path().string(), 0);
+    if (world_.rank() == 0) write_pictures();
+    world_.barrier();
+    options_.output = folder_ / "out";
+    options_.bytes_per_shard = 8000;  // a few files each
+  }
+  ~ConvertPicturesTest() override { world_.barrier(); }
+
+  void run() const { convert(world_, *open_pictures(world_, folder_ / "set", storage_, 1), options_); }
+
+  template <typename Change>
+  void on_rank_0(Change change) const {
+    world_.barrier();
+    if (world_.rank() == 0) change();
+    world_.barrier();
+  }
+
+  fs::path picture(const std::string& name) const { return folder_ / "set" / "train" / name; }
+
+  void write_pictures() const {
+    const GoldenPictures golden;
+    for (const char* const split : {"train", "test"}) {
+      for (const char* const name : {"cat", "dog"}) fs::create_directories(folder_ / "set" / split / name);
+    }
+    for (const char* const name :
+         {"jpeg", "jpeg_444", "jpeg_gray", "jpeg_cmyk", "jpeg_progressive", "jpeg_exif_6", "png", "png_transparent"}) {
+      const std::string letter(1, name[0]);
+      const fs::path file = fs::path(letter == "j" ? "cat" : "dog") / (std::string(name) + ".jpg");
+      write_file_atomically(picture(file.string()), golden.file(name));
+    }
+    const std::vector<std::byte> whole = golden.file("jpeg");
+    write_file_atomically(picture("dog/cut.jpg"), std::span(whole).first(whole.size() - 300));
+    write_file_atomically(picture("dog/a \"page\",\n.jpg"), "<html>");
+    write_file_atomically(folder_ / "set" / "test" / "cat" / "a.jpg", golden.file("jpeg"));
+  }
+
+  // File name and content of everything below the output folder.
+  std::map<std::string, std::string> output() const {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(options_.output)) {
+      if (!entry.is_regular_file()) continue;
+      files[fs::relative(entry.path(), options_.output).string()] = read_file(entry.path(), 1 << 24);
+    }
+    return files;
+  }
+
+  Communicator world_{MPI_COMM_WORLD};
+  TemporaryFolder own_;
+  fs::path folder_;
+  PictureStorage storage_;
+  ConvertOptions options_;
+};
+
+TEST_F(ConvertPicturesTest, shards_do_not_depend_on_the_number_of_ranks) {
+  run();
+  std::map<std::string, std::string> all = output();
+  world_.barrier();
+  EXPECT_GE(all.size(), 6U);
+  options_.output = own_.path() / "alone";
+  const Communicator self(MPI_COMM_SELF);
+  convert(self, *open_pictures(self, folder_ / "set", storage_, 1), options_);
+  EXPECT_EQ(output(), all);
+}
+
+TEST_F(ConvertPicturesTest, plain_files_are_stored_as_they_are_and_others_written_anew) {
+  run();
+  const GoldenPictures golden;
+  const Dataset train(options_.output / "train");
+  EXPECT_EQ(train.samples(), 8);
+  EXPECT_EQ(train.manifest().store, SampleStore::jpeg);
+  EXPECT_EQ(train.manifest().shape, (SampleShape{224, 224, 3}));
+  int as_they_are = 0;
+  for (std::int64_t sample = 0; sample < train.samples(); ++sample) {
+    const DecodedPicture decoded = decode_picture(train.jpeg(sample));
+    EXPECT_TRUE(decoded.is_plain_jpeg);
+    EXPECT_EQ(decoded.picture.size, train.picture_size(sample));
+    for (const char* const name : {"jpeg", "jpeg_444", "jpeg_gray"}) {
+      if (std::ranges::equal(train.jpeg(sample), golden.file(name))) ++as_they_are;
+    }
+  }
+  EXPECT_EQ(as_they_are, 3);
+}
+
+TEST_F(ConvertPicturesTest, odd_files_are_named_with_their_reason) {
+  run();
+  const std::string text = read_file(options_.output / "odd_files.csv", 1 << 20);
+  EXPECT_EQ(text,
+            "file,taken,remark\n"
+            "train/cat/jpeg_cmyk.jpg,yes,is CMYK\n"
+            "train/cat/jpeg_exif_6.jpg,yes,is turned (EXIF 6)\n"
+            "\"train/dog/a \"\"page\"\",\n.jpg\",no,is neither JPEG nor PNG\n"
+            "train/dog/cut.jpg,no,ends too early\n"
+            "train/dog/png_transparent.jpg,yes,is transparent\n");
+}
+
+TEST_F(ConvertPicturesTest, pixels_are_stored_with_the_shorter_side_asked_for) {
+  storage_.store = SampleStore::pictures;
+  storage_.side = 20;
+  run();
+  const Dataset train(options_.output / "train");
+  EXPECT_EQ(train.manifest().shape, (SampleShape{20, 20, 3}));
+  const GoldenPictures golden;
+  OwnedPicture expected;
+  resize(golden.decoded("png"), {0, 0, {37, 53}}, {20, 28}, expected);
+  bool found = false;
+  for (std::int64_t sample = 0; sample < train.samples(); ++sample) {
+    const Picture picture = train.picture(sample);
+    EXPECT_EQ(std::min(picture.size.height, picture.size.width), 20);
+    found = found || std::ranges::equal(picture.pixels, expected.pixels);
+  }
+  EXPECT_TRUE(found) << "the PNG's pixels are not there";
+}
+
+TEST_F(ConvertPicturesTest, large_pictures_are_made_smaller_where_that_is_asked_for) {
+  storage_.longest_side = 40;
+  run();
+  const Dataset train(options_.output / "train");
+  for (std::int64_t sample = 0; sample < train.samples(); ++sample) {
+    const PictureSize size = train.picture_size(sample);
+    EXPECT_EQ(std::max(size.height, size.width), 40);
+    EXPECT_EQ(decode_picture(train.jpeg(sample)).picture.size, size);
+  }
+}
+
+TEST_F(ConvertPicturesTest, a_strict_conversion_ends_at_a_file_that_would_be_skipped) {
+  storage_.is_strict = true;
+  if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
+  const std::string words = words_of(Failure::bad_data, [&] { run(); });
+  EXPECT_THAT(words,
+              ::testing::AnyOf(HasSubstr("' ends too early (--strict). Mend or remove it; without --strict it is "
+                                         "listed."),
+                               HasSubstr("' is neither JPEG nor PNG (--strict).")));
+}
+
+// Killed before the manifest: shards and their records are there. What is kept is not read again, which shows where the
+// pictures have been replaced meanwhile by others as long.
+TEST_F(ConvertPicturesTest, a_run_goes_on_from_the_shards_that_are_there) {
+  run();
+  const std::map<std::string, std::string> whole = output();
+  const fs::path train = options_.output / "train";
+  on_rank_0([&] {
+    const Manifest manifest = read_manifest(train);
+    fs::remove(train / manifest_file);
+    for (const ShardEntry& entry : manifest.shards) {
+      ShardRecord record{entry, PixelSums(3), {}};
+      record.sums.add(std::vector<std::uint8_t>{10, 20, 30});
+      write_file_atomically(train / fs::path(entry.file).replace_extension(".json"), to_text(record));
+    }
+    fs::remove(train / manifest.shards.back().file);
+  });
+  run();
+  const Manifest made = read_manifest(train);
+  const std::map<std::string, std::string> now = output();
+  for (const ShardEntry& entry : made.shards) {
+    EXPECT_EQ(now.at("train/" + entry.file), whole.at("train/" + entry.file)) << entry.file;
+  }
+  EXPECT_EQ(now.size(), whole.size()) << "records are left";
+  // All but the shard that was made again count with the sums of their records: hardly any pixel.
+  EXPECT_NE(now.at("train/manifest.json"), whole.at("train/manifest.json"));
+}
+
+TEST_F(ConvertPicturesTest, other_pictures_in_the_folder_make_another_data_set) {
+  run();
+  on_rank_0([&] { write_file_atomically(picture("cat/more.jpg"), GoldenPictures().file("jpeg")); });
+  if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
+  EXPECT_THAT(words_of(Failure::usage, [&] { run(); }), HasSubstr("was begun with other options: files was "));
+}
+
+TEST_F(ConvertPicturesTest, a_split_without_one_picture_is_refused) {
+  if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
+  write_file_atomically(folder_ / "set" / "test" / "cat" / "a.jpg", "nothing");
+  EXPECT_EQ(words_of(Failure::bad_data, [&] { run(); }),
+            "none of 1 files for '" + (options_.output / "test").string() +
+                "' is a picture that can be read: the first one, 'test/cat/a.jpg', is neither JPEG nor PNG. Look at "
+                "them?");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,208 @@
+#include "dataset/pictures/picture_list.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/io/file.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+class PictureListTest : public ::testing::Test {
+ protected:
+  fs::path root() const { return folder_.path() / "set"; }
+
+  // Nobody looks into them here.
+  void write(const fs::path& name, const std::string& text = "x") const {
+    fs::create_directories((root() / name).parent_path());
+    write_file_atomically(root() / name, text);
+  }
+  void write_class(const fs::path& folder, int count) const {
+    for (int i = 0; i < count; ++i) write(folder / (std::to_string(i) + ".jpg"));
+  }
+  PictureList list(std::uint64_t seed = 1) const { return list_pictures(root(), storage_, seed); }
+  std::string usage_words() const {
+    return words_of(Failure::usage, [&] { list(); });
+  }
+  std::string data_words() const {
+    return words_of(Failure::bad_data, [&] { list(); });
+  }
+
+  static std::vector<std::string> names(const std::vector<PictureFile>& files) {
+    std::vector<std::string> names;
+    for (const PictureFile& file : files) names.push_back(file.name);
+    return names;
+  }
+
+  TemporaryFolder folder_;
+  PictureStorage storage_;
+};
+
+TEST_F(PictureListTest, class_folders_with_a_test_split) {
+  write("train/dog/a.jpg", "four");
+  write("train/cat/deep/b c.png");
+  write("val/dog/c.jpg");
+  const PictureList found = list();
+  EXPECT_THAT(found.classes, ElementsAre("cat", "dog"));
+  EXPECT_THAT(found.train,
+              UnorderedElementsAre(PictureFile{"train/dog/a.jpg", 4, 1}, PictureFile{"train/cat/deep/b c.png", 1, 0}));
+  EXPECT_THAT(found.test, ElementsAre(PictureFile{"val/dog/c.jpg", 1, 1}));
+  EXPECT_EQ(found.test_words, "val");
+  EXPECT_THAT(found.left_out, IsEmpty());
+}
+
+TEST_F(PictureListTest, without_a_test_split_a_tenth_of_each_class_is_held_out) {
+  write_class("many", 40);
+  write_class("few", 5);
+  write_class("one", 1);
+  const PictureList found = list();
+  EXPECT_THAT(found.classes, ElementsAre("few", "many", "one"));
+  std::map<std::int32_t, int> held;
+  for (const PictureFile& file : found.test) ++held[file.label];
+  EXPECT_EQ(held, (std::map<std::int32_t, int>{{0, 1}, {1, 4}}));
+  EXPECT_EQ(found.train.size() + found.test.size(), 46U);
+  std::set<std::string> all;
+  for (const auto& files : {names(found.train), names(found.test)}) all.insert(files.begin(), files.end());
+  EXPECT_EQ(all.size(), 46U);
+  EXPECT_EQ(found.test_words, "a tenth of each class, held out by --seed");
+}
+
+TEST_F(PictureListTest, the_order_is_the_seeds_and_mixes_classes) {
+  write_class("a", 50);
+  write_class("b", 50);
+  const PictureList one = list(1);
+  EXPECT_EQ(one.train, list(1).train);
+  EXPECT_NE(names(one.train), names(list(2).train));
+  EXPECT_NE(names(one.test), names(list(2).test));
+  const auto first_half = one.train.begin() + 45;
+  const auto of_class_a =
+      std::count_if(one.train.begin(), first_half, [](const auto& file) { return file.label == 0; });
+  EXPECT_GT(of_class_a, 10);
+  EXPECT_LT(of_class_a, 35);
+}
+
+TEST_F(PictureListTest, what_is_no_file_of_the_folder_is_left_out_and_named) {
+  write("cat/a.jpg");
+  write("cat/b.jpg");
+  write("cat/.DS_Store");
+  fs::create_symlink("a.jpg", root() / "cat/inside.jpg");
+  write_file_atomically(folder_.path() / "secret", "secret");
+  fs::create_symlink("../../secret", root() / "cat/outside.jpg");
+  fs::create_symlink("nowhere", root() / "cat/broken.jpg");
+  fs::create_symlink(folder_.path(), root() / "elsewhere");
+  ASSERT_EQ(::mkfifo((root() / "cat/pipe.jpg").c_str(), 0600), 0);
+  const std::string link_words = "is a link that leads out of the folder (--follow-links takes it)";
+  PictureList found = list();
+  EXPECT_THAT(found.left_out, UnorderedElementsAre(OddFile{"cat/.DS_Store", true, "is hidden"},
+                                                   OddFile{"cat/outside.jpg", true, link_words},
+                                                   OddFile{"cat/broken.jpg", true, "leads nowhere"},
+                                                   OddFile{"cat/pipe.jpg", true, "is no regular file"},
+                                                   OddFile{"elsewhere", true, link_words}));
+  EXPECT_EQ(found.train.size() + found.test.size(), 3U);
+
+  storage_.follows_links = true;
+  fs::remove(root() / "elsewhere");
+  found = list();
+  EXPECT_THAT(found.left_out, UnorderedElementsAre(OddFile{"cat/.DS_Store", true, "is hidden"},
+                                                   OddFile{"cat/broken.jpg", true, "leads nowhere"},
+                                                   OddFile{"cat/pipe.jpg", true, "is no regular file"}));
+}
+
+TEST_F(PictureListTest, links_in_a_circle_end) {
+  write("cat/a.jpg");
+  write("cat/b.jpg");
+  fs::create_symlink(".", root() / "cat/again");
+  const PictureList found = list();
+  EXPECT_EQ(found.left_out.size(), 1U);
+  EXPECT_EQ(found.left_out.front().remark, "lies too deep");
+}
+
+TEST_F(PictureListTest, names_may_hold_anything) {
+  const std::string name = "a 'quoted\" $(touch hurt);\n\xFF.jpg";
+  write("cat/" + name);
+  write("cat/b.jpg");
+  const PictureList found = list();
+  std::vector<std::string> all = names(found.train);
+  all.push_back(found.test.front().name);
+  EXPECT_THAT(all, UnorderedElementsAre("cat/" + name, "cat/b.jpg"));
+  const PictureList told = picture_list_from(to_text(found));
+  EXPECT_EQ(told.train, found.train);
+  EXPECT_EQ(told.test, found.test);
+  EXPECT_EQ(told.classes, found.classes);
+  EXPECT_EQ(told.folder, found.folder);
+  EXPECT_EQ(fingerprint(told), fingerprint(found));
+}
+
+TEST_F(PictureListTest, a_class_that_is_tested_must_be_learned) {
+  write("train/cat/a.jpg");
+  write("test/dog/b.jpg");
+  EXPECT_EQ(usage_words(), "'" + (root() / "test/dog").string() + "' is a class that '" + (root() / "train").string() +
+                               "' does not have (a class must be learned before it is tested). Move it?");
+}
+
+TEST_F(PictureListTest, a_folder_without_pictures_says_what_it_should_hold) {
+  EXPECT_THAT(usage_words(), HasSubstr("is not a directory (--source). Name a folder with a folder of pictures"));
+  write("a.jpg");
+  EXPECT_EQ(usage_words(), "'" + root().string() +
+                               "' holds no pictures (--source). It is to hold a folder of pictures for each class, or "
+                               "train/ and test/ with such folders, or train.list.");
+  write("cat/a.jpg");
+  EXPECT_THAT(usage_words(), HasSubstr("has one picture a class (nothing is left for a test)."));
+}
+
+TEST_F(PictureListTest, lists_with_names_of_classes) {
+  write("here/a b.jpg");
+  write("c.jpg");
+  write("train.list", "here/a b.jpg\tdog\r\n\n  \nc.jpg cat\n");
+  write("test.list", (root() / "c.jpg").string() + " dog");
+  const PictureList found = list();
+  EXPECT_THAT(found.classes, ElementsAre("cat", "dog"));
+  EXPECT_THAT(found.train, UnorderedElementsAre(PictureFile{"here/a b.jpg", 1, 1}, PictureFile{"c.jpg", 1, 0}));
+  EXPECT_THAT(found.test, ElementsAre(PictureFile{(root() / "c.jpg").string(), 1, 1}));
+}
+
+TEST_F(PictureListTest, lists_with_numbers_keep_them) {
+  write("a.jpg");
+  write("train.list", "a.jpg 2\na.jpg 0\n");
+  write("val.list", "a.jpg 2\n");
+  EXPECT_THAT(list().classes, ElementsAre("0", "1", "2"));
+  EXPECT_EQ(list().test.front().label, 2);
+  write("classes.txt", "ant\nbee\ncow\ndog\n");
+  EXPECT_THAT(list().classes, ElementsAre("ant", "bee", "cow", "dog"));
+  write("classes.txt", "ant\nbee\n");
+  EXPECT_THAT(data_words(), HasSubstr("names 2 classes, but the lists have label 2. Are the labels counted from 0?"));
+}
+
+TEST_F(PictureListTest, what_is_wrong_in_a_list_is_named_by_its_line) {
+  write("a.jpg");
+  const std::string list_name = "'" + (root() / "train.list").string() + "'";
+  write("train.list", "a.jpg 1\nalone\n");
+  EXPECT_EQ(data_words(),
+            "line 2 of " + list_name +
+                " is no path and label: 'alone'. Write 'folder/picture.jpg 3' or 'folder/picture.jpg cat'.");
+  write("train.list", "a.jpg 1\nb.jpg 1\n");
+  EXPECT_EQ(data_words(), "line 2 of " + list_name +
+                              " names 'b.jpg', which cannot be looked at: No such file or directory. Mend the list?");
+  write("train.list", "\n");
+  EXPECT_EQ(data_words(), list_name + " names no picture. Write a path and a label on each line.");
+  write("train.list", "a.jpg cat\n");
+  write("test.list", "a.jpg dog\n");
+  EXPECT_EQ(data_words(), "line 1 of '" + (root() / "test.list").string() +
+                              "' has label 'dog', which no training picture has. Mend the list?");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,139 @@
+#include "picture/decode.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "picture/exif.hpp"
+#include "picture/golden_pictures.hpp"
+#include "picture/jpeg.hpp"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Kind {
+  const char* name;
+  bool is_plain;
+  bool is_progressive;
+  const char* remark;
+};
+
+void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
+
+int largest_difference(const Picture& a, const Picture& b) {
+  int largest = 0;
+  for (std::size_t at = 0; at < a.pixels.size(); ++at) {
+    largest = std::max(largest, std::abs(int{a.pixels[at]} - int{b.pixels[at]}));
+  }
+  return largest;
+}
+
+std::string fault_of(std::span<const std::byte> file) {
+  try {
+    decode_picture(file);
+  } catch (const PictureFault& fault) {
+    return fault.what();
+  }
+  return "no fault";
+}
+
+class DecodeTest : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(DecodeTest, every_kind_of_file_is_what_pillow_sees) {
+  const GoldenPictures golden;
+  const DecodedPicture decoded = decode_picture(golden.file(GetParam().name));
+  const OwnedPicture expected = golden.decoded(GetParam().name);
+  ASSERT_EQ(decoded.picture.size, expected.size);
+  EXPECT_LE(largest_difference(decoded.picture, expected), 1);
+  EXPECT_EQ(decoded.is_plain_jpeg, GetParam().is_plain);
+  EXPECT_EQ(decoded.is_progressive_jpeg, GetParam().is_progressive);
+  EXPECT_EQ(decoded.remark, GetParam().remark);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, DecodeTest,
+    ::testing::Values(Kind{"jpeg", true, false, ""}, Kind{"jpeg_444", true, false, ""},
+                      Kind{"jpeg_gray", true, false, ""}, Kind{"jpeg_cmyk", false, false, "is CMYK"},
+                      Kind{"jpeg_progressive", false, true, ""}, Kind{"jpeg_exif_1", true, false, ""},
+                      Kind{"jpeg_exif_2", false, false, "is turned (EXIF 2)"},
+                      Kind{"jpeg_exif_3", false, false, "is turned (EXIF 3)"},
+                      Kind{"jpeg_exif_4", false, false, "is turned (EXIF 4)"},
+                      Kind{"jpeg_exif_5", false, false, "is turned (EXIF 5)"},
+                      Kind{"jpeg_exif_6", false, false, "is turned (EXIF 6)"},
+                      Kind{"jpeg_exif_7", false, false, "is turned (EXIF 7)"},
+                      Kind{"jpeg_exif_8", false, false, "is turned (EXIF 8)"}, Kind{"png", false, false, ""},
+                      Kind{"png_gray", false, false, ""}, Kind{"png_palette", false, false, ""},
+                      Kind{"png_transparent", false, false, "is transparent"}, Kind{"png_bits", false, false, ""}));
+
+TEST(DecodeFaults, a_file_that_ends_too_early_is_no_picture) {
+  std::vector<std::byte> file = GoldenPictures().file("jpeg");
+  file.resize(file.size() * 2 / 3);
+  EXPECT_EQ(fault_of(file), "ends too early");
+  file = GoldenPictures().file("png");
+  file.resize(file.size() / 2);
+  EXPECT_THAT(fault_of(file), StartsWith("is damaged ("));
+}
+
+TEST(DecodeFaults, what_is_no_picture_is_named) {
+  EXPECT_EQ(fault_of({}), "is empty");
+  const std::string_view text = "<html>not found</html>";
+  EXPECT_EQ(fault_of(std::as_bytes(std::span(text))), "is neither JPEG nor PNG");
+}
+
+TEST(DecodeFaults, damage_in_the_middle_is_a_remark) {
+  std::vector<std::byte> file = GoldenPictures().file("jpeg");
+  const std::size_t middle = file.size() * 3 / 4;
+  std::fill_n(file.begin() + static_cast<std::ptrdiff_t>(middle), 8, std::byte{0});
+  file[middle] = std::byte{0xFF};
+  file[middle + 1] = std::byte{0xD0};  // a restart marker where there are none
+  const DecodedPicture decoded = decode_picture(file);
+  EXPECT_THAT(decoded.remark, StartsWith("is damaged in its middle ("));
+  EXPECT_FALSE(decoded.is_plain_jpeg);
+}
+
+TEST(DecodeFaults, a_header_that_asks_for_more_than_a_picture_is_refused_before_memory_is_taken) {
+  std::vector<std::byte> file = GoldenPictures().file("jpeg");
+  // SOF0: marker, length, precision, then height and width of two bytes each.
+  for (std::size_t at = 0; at + 9 < file.size(); ++at) {
+    if (file[at] != std::byte{0xFF} || file[at + 1] != std::byte{0xC0}) continue;
+    std::fill_n(file.begin() + static_cast<std::ptrdiff_t>(at) + 5, 4, std::byte{0xF0});
+    break;
+  }
+  EXPECT_THAT(fault_of(file), HasSubstr("pixels, more than 178956970 in all"));
+}
+
+TEST(SequentialJpeg, the_same_pixels_without_progression) {
+  const GoldenPictures golden;
+  const std::vector<std::byte> progressive = golden.file("jpeg_progressive");
+  const std::vector<std::uint8_t> sequential = sequential_jpeg(progressive);
+  const DecodedPicture decoded = decode_picture(std::as_bytes(std::span(sequential)));
+  EXPECT_TRUE(decoded.is_plain_jpeg);
+  EXPECT_EQ(decoded.picture.pixels, decode_picture(progressive).picture.pixels);
+}
+
+TEST(EncodeJpeg, comes_back_nearly_as_it_was) {
+  const OwnedPicture picture = GoldenPictures().decoded("jpeg");
+  const std::vector<std::uint8_t> bytes = encode_jpeg(picture, 95);
+  const DecodedPicture decoded = decode_picture(std::as_bytes(std::span(bytes)));
+  EXPECT_TRUE(decoded.is_plain_jpeg);
+  ASSERT_EQ(decoded.picture.size, picture.size);
+  double sum = 0;
+  for (std::size_t at = 0; at < picture.pixels.size(); ++at) {
+    sum += std::abs(int{picture.pixels[at]} - int{decoded.picture.pixels[at]});
+  }
+  EXPECT_LT(sum / static_cast<double>(picture.pixels.size()), 3);
+  EXPECT_LT(encode_jpeg(picture, 30).size(), bytes.size());
+}
+
+TEST(ExifOrientation, what_is_no_exif_is_upright) {
+  EXPECT_EQ(exif_orientation({}), 1);
+  const std::vector<std::uint8_t> cut{'E', 'x', 'i', 'f', 0, 0, 'I', 'I', 42, 0, 8, 0, 0, 0, 255, 255};
+  EXPECT_EQ(exif_orientation(cut), 1);
+}
+
+}  // namespace
+}  // namespace lockstep::testing
