@@ -63,7 +63,11 @@ class ClassFolder {
     if (!entry.is_regular_file(reason)) return leave_out(name, reason ? "leads nowhere" : "is no regular file");
     const auto bytes = static_cast<std::int64_t>(entry.file_size(reason));
     if (reason) return leave_out(name, "cannot be looked at: " + reason.message());
-    files_.push_back({name.string(), bytes, label_});
+    PictureFile file;
+    file.name = name.string();
+    file.bytes = bytes;
+    file.label = label_;
+    files_.push_back(std::move(file));
   }
 
   bool leads_out(const fs::path& link) const {

@@ -101,7 +101,7 @@ void add_lines(const fs::path& file, const std::vector<Line>& lines, const std::
     require(label != meaning.end(), Failure::bad_data,
             "line {} of '{}' has label '{}', which no training picture has. Mend the list?", line.number, file.string(),
             printable(line.label));
-    files.push_back({line.path, static_cast<std::int64_t>(bytes), label->second});
+    files.push_back({line.path, static_cast<std::int64_t>(bytes), label->second, -1, 0});
   }
 }
 

@@ -9,6 +9,7 @@
 #include "base/io/file.hpp"
 #include "base/random.hpp"
 #include "dataset/pictures/class_folders.hpp"
+#include "dataset/pictures/imagenet.hpp"
 #include "dataset/pictures/list_file.hpp"
 #include "dataset/shards/hash.hpp"
 
@@ -36,6 +37,7 @@ void list_split_folders(const fs::path& test, const PictureStorage& storage, Pic
   list.classes = folders_in(list.folder / "train");
   add_class_folders("train", list.classes, storage, list, list.train);
   if (test.empty()) return;
+  if (folders_in(list.folder / test).empty()) return add_imagenet_validation(test, storage, list);
   for (const std::string& name : folders_in(list.folder / test)) {
     require(std::ranges::binary_search(list.classes, name), Failure::usage,
             "'{}' is a class that '{}' does not have (a class must be learned before it is tested). Move it?",
@@ -93,6 +95,9 @@ PictureList list_pictures(const fs::path& folder, const PictureStorage& storage,
     const fs::path test = first_of(folder, {"test.list", "val.list"}, is_file);
     add_list_files("train.list", test, list);
     list.test_words = test.string();
+  } else if (is_file(folder / imagenet_train_archive)) {
+    add_imagenet_archives(list);
+    list.test_words = imagenet_validation_archive;
   } else if (is_folder(folder / "train")) {
     const fs::path test = first_of(folder, {"test", "val", "validation"}, is_folder);
     list_split_folders(test, storage, list);
@@ -126,7 +131,8 @@ std::string fingerprint(const PictureList& list) {
 std::string to_text(const PictureList& list) {
   const auto files = [](const std::vector<PictureFile>& from) {
     Json lines = Json::array();
-    for (const PictureFile& file : from) lines.push_back({file.name, file.bytes, file.label});
+    for (const PictureFile& file : from)
+      lines.push_back({file.name, file.bytes, file.label, file.archive, file.offset});
     return lines;
   };
   Json left_out = Json::array();
@@ -135,6 +141,7 @@ std::string to_text(const PictureList& list) {
                                                             {"classes", list.classes},
                                                             {"train", files(list.train)},
                                                             {"test", files(list.test)},
+                                                            {"archives", list.archives},
                                                             {"left_out", left_out},
                                                             {"test_words", list.test_words}});
   return {bytes.begin(), bytes.end()};
@@ -145,11 +152,13 @@ PictureList picture_list_from(const std::string& text) {
   PictureList list;
   list.folder = json.at("folder").get<std::string>();
   list.classes = json.at("classes").get<std::vector<std::string>>();
+  list.archives = json.at("archives").get<std::vector<std::string>>();
   list.test_words = json.at("test_words").get<std::string>();
   for (const SourceSplit split : {SourceSplit::train, SourceSplit::test}) {
     for (const Json& file : json.at(split == SourceSplit::train ? "train" : "test")) {
-      list.files(split).push_back(
-          {file.at(0).get<std::string>(), file.at(1).get<std::int64_t>(), file.at(2).get<std::int32_t>()});
+      list.files(split).push_back({file.at(0).get<std::string>(), file.at(1).get<std::int64_t>(),
+                                   file.at(2).get<std::int32_t>(), file.at(3).get<std::int32_t>(),
+                                   file.at(4).get<std::int64_t>()});
     }
   }
   for (const Json& file : json.at("left_out")) {

@@ -11,9 +11,11 @@
 namespace lockstep {
 
 struct PictureFile {
-  std::string name;  // relative to the list's folder, or absolute
+  std::string name;  // relative to the list's folder, or absolute; of one in an archive the archive's name comes first
   std::int64_t bytes = 0;
   std::int32_t label = 0;
+  std::int32_t archive = -1;  // of PictureList::archives; -1: a file of its own
+  std::int64_t offset = 0;    // in the archive
   bool operator==(const PictureFile&) const = default;
 };
 
@@ -22,6 +24,7 @@ struct PictureList {
   std::vector<std::string> classes;
   std::vector<PictureFile> train;
   std::vector<PictureFile> test;
+  std::vector<std::string> archives;  // tar files, relative to the folder
   std::vector<OddFile> left_out;
   std::string test_words;  // where the test split comes from, for people
 

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cassert>
+#include <deque>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "dataset/pictures/picture_list.hpp"
+#include "dataset/pictures/tar_file.hpp"
 #include "picture/decode.hpp"
 #include "picture/jpeg.hpp"
 #include "picture/resize.hpp"
@@ -29,6 +31,7 @@ std::string storage_words(const PictureStorage& storage) {
 class PictureSource final : public SampleSource {
  public:
   PictureSource(PictureList list, const PictureStorage& storage) : list_(std::move(list)), storage_(storage) {
+    for (const std::string& archive : list_.archives) archives_.emplace_back(list_.folder / archive);
     const std::int64_t side = storage.store == SampleStore::pictures ? storage.side : usual_side;
     const fs::path whole = fs::weakly_canonical(list_.folder);
     description_ = {
@@ -72,6 +75,13 @@ class PictureSource final : public SampleSource {
 
  private:
   std::string bytes_of(const PictureFile& file) const {
+    if (file.archive >= 0) {
+      require(file.bytes <= static_cast<std::int64_t>(file_limit_bytes), Failure::bad_data,
+              "'{}' has {} bytes (no picture has). Is it one?", printable(file.name), file.bytes);
+      std::string bytes(static_cast<std::size_t>(file.bytes), '\0');
+      archives_[static_cast<std::size_t>(file.archive)].read(file.offset, bytes);
+      return bytes;
+    }
     const fs::path path = list_.folder / file.name;
     std::string bytes = read_file(path, file_limit_bytes);
     require(static_cast<std::int64_t>(bytes.size()) == file.bytes, Failure::bad_data,
@@ -112,6 +122,7 @@ class PictureSource final : public SampleSource {
 
   PictureList list_;
   PictureStorage storage_;
+  std::deque<TarFile> archives_;
   SourceDescription description_;
 };
 

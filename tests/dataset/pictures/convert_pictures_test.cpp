@@ -7,6 +7,7 @@
 #include "base/io/file.hpp"
 #include "dataset/dataset.hpp"
 #include "dataset/pictures/picture_source.hpp"
+#include "dataset/pictures/tar_archive.hpp"
 #include "dataset/shards/convert.hpp"
 #include "dataset/shards/shard_record.hpp"
 #include "dataset/sources/sample_source.hpp"
@@ -108,6 +109,29 @@ TEST_F(ConvertPicturesTest, plain_files_are_stored_as_they_are_and_others_writte
     }
   }
   EXPECT_EQ(as_they_are, 3);
+}
+
+TEST_F(ConvertPicturesTest, pictures_in_imagenets_archives_are_stored_as_they_are) {
+  const fs::path set = folder_ / "imagenet";
+  on_rank_0([&] {
+    const fs::path work = folder_ / "work";
+    for (const char* const name : {"class", "train", "val"}) fs::create_directories(work / name);
+    fs::create_directories(set);
+    write_file_atomically(work / "class" / "a.JPEG", GoldenPictures().file("jpeg"));
+    testing::make_tar(work / "train" / "n01440764.tar", work / "class");
+    write_file_atomically(work / "val" / "ILSVRC2012_val_00000001.JPEG", GoldenPictures().file("jpeg_444"));
+    testing::make_tar(set / "ILSVRC2012_img_train.tar", work / "train");
+    testing::make_tar(set / "ILSVRC2012_img_val.tar", work / "val");
+    write_file_atomically(set / "map_clsloc.txt", "n01440764 7 tench\n");
+    write_file_atomically(set / "ILSVRC2012_validation_ground_truth.txt", "7\n");
+  });
+  convert(world_, *open_pictures(world_, set, storage_, 1), options_);
+  const Dataset train(options_.output / "train");
+  const Dataset test(options_.output / "test");
+  EXPECT_TRUE(std::ranges::equal(train.jpeg(0), GoldenPictures().file("jpeg")));
+  EXPECT_TRUE(std::ranges::equal(test.jpeg(0), GoldenPictures().file("jpeg_444")));
+  EXPECT_EQ(train.manifest().classes, std::vector<std::string>{"n01440764"});
+  EXPECT_EQ(test.label(0), 0);
 }
 
 TEST_F(ConvertPicturesTest, odd_files_are_named_with_their_reason) {

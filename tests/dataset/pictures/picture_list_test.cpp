@@ -47,6 +47,10 @@ class PictureListTest : public ::testing::Test {
     return names;
   }
 
+  static PictureFile file(const std::string& name, std::int64_t bytes, std::int32_t label) {
+    return {name, bytes, label, -1, 0};
+  }
+
   TemporaryFolder folder_;
   PictureStorage storage_;
 };
@@ -57,9 +61,8 @@ TEST_F(PictureListTest, class_folders_with_a_test_split) {
   write("val/dog/c.jpg");
   const PictureList found = list();
   EXPECT_THAT(found.classes, ElementsAre("cat", "dog"));
-  EXPECT_THAT(found.train,
-              UnorderedElementsAre(PictureFile{"train/dog/a.jpg", 4, 1}, PictureFile{"train/cat/deep/b c.png", 1, 0}));
-  EXPECT_THAT(found.test, ElementsAre(PictureFile{"val/dog/c.jpg", 1, 1}));
+  EXPECT_THAT(found.train, UnorderedElementsAre(file("train/dog/a.jpg", 4, 1), file("train/cat/deep/b c.png", 1, 0)));
+  EXPECT_THAT(found.test, ElementsAre(file("val/dog/c.jpg", 1, 1)));
   EXPECT_EQ(found.test_words, "val");
   EXPECT_THAT(found.left_out, IsEmpty());
 }
@@ -170,8 +173,8 @@ TEST_F(PictureListTest, lists_with_names_of_classes) {
   write("test.list", (root() / "c.jpg").string() + " dog");
   const PictureList found = list();
   EXPECT_THAT(found.classes, ElementsAre("cat", "dog"));
-  EXPECT_THAT(found.train, UnorderedElementsAre(PictureFile{"here/a b.jpg", 1, 1}, PictureFile{"c.jpg", 1, 0}));
-  EXPECT_THAT(found.test, ElementsAre(PictureFile{(root() / "c.jpg").string(), 1, 1}));
+  EXPECT_THAT(found.train, UnorderedElementsAre(file("here/a b.jpg", 1, 1), file("c.jpg", 1, 0)));
+  EXPECT_THAT(found.test, ElementsAre(file((root() / "c.jpg").string(), 1, 1)));
 }
 
 TEST_F(PictureListTest, lists_with_numbers_keep_them) {

@@ -1,0 +1,166 @@
+#include "dataset/pictures/imagenet.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "base/text/number.hpp"
+#include "base/text/printable.hpp"
+#include "dataset/pictures/class_folders.hpp"
+#include "dataset/pictures/tar_file.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* ground_truth_file = "ILSVRC2012_validation_ground_truth.txt";
+constexpr std::string_view validation_prefix = "ILSVRC2012_val_";
+constexpr std::size_t text_limit_bytes = std::size_t{1} << 26;
+
+// A class is named by its place in WordNet: a noun, and eight digits.
+bool is_class_name(std::string_view name) {
+  return name.size() == 9 && name.front() == 'n' &&
+         name.substr(1).find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Empty where none of the kit's folders has the file.
+fs::path in_kit(const fs::path& folder, const char* file) {
+  for (const char* const part : {"", "data", "ILSVRC2012_devkit_t12/data", "ILSVRC2012_devkit_t12", "devkit/data"}) {
+    if (!is_absent(folder / part / file)) return folder / part / file;
+  }
+  return {};
+}
+
+std::map<std::int64_t, std::string> class_numbers(const fs::path& folder) {
+  const fs::path meta = in_kit(folder, "meta.mat");
+  if (!meta.empty()) return read_meta_mat(meta);
+  const fs::path map = in_kit(folder, "map_clsloc.txt");
+  require(!map.empty(), Failure::usage,
+          "'{}' has neither meta.mat nor map_clsloc.txt (the numbers of the validation pictures' classes are the "
+          "development kit's own, and would be taken for others). Put the kit's data/ there.",
+          folder.string());
+  return read_map_clsloc(map);
+}
+
+// "ILSVRC2012_val_00000017.JPEG" is 17.
+std::optional<std::int64_t> validation_number(std::string_view name) {
+  if (!name.starts_with(validation_prefix)) return std::nullopt;
+  name = name.substr(validation_prefix.size());
+  return parse_number<std::int64_t>(name.substr(0, name.find('.')), {1, 1'000'000'000});
+}
+
+// Gives validation pictures their labels.
+class ValidationLabels {
+ public:
+  ValidationLabels(const fs::path& folder, const std::vector<std::string>& classes)
+      : classes_of_pictures_(read_validation_classes(folder)), classes_(classes) {}
+
+  std::int32_t label_of(const fs::path& picture) const {
+    const std::optional<std::int64_t> number = validation_number(picture.filename().string());
+    require(number && *number <= std::ssize(classes_of_pictures_), Failure::bad_data,
+            "'{}' is no validation picture that the development kit has a class for ({} are known, as "
+            "ILSVRC2012_val_00000001.JPEG). Remove it?",
+            printable(picture.string()), classes_of_pictures_.size());
+    const std::string& name = classes_of_pictures_[static_cast<std::size_t>(*number - 1)];
+    const auto found = std::ranges::lower_bound(classes_, name);
+    require(found != classes_.end() && *found == name, Failure::bad_data,
+            "'{}' is of class {}, which no training picture has. Are all training pictures there?",
+            printable(picture.string()), name);
+    return static_cast<std::int32_t>(found - classes_.begin());
+  }
+
+ private:
+  std::vector<std::string> classes_of_pictures_;
+  const std::vector<std::string>& classes_;
+};
+
+void add_train_archive(PictureList& list) {
+  const TarFile tar(list.folder / imagenet_train_archive);
+  std::vector<TarEntry> of_classes = tar.entries(tar.whole());
+  std::ranges::sort(of_classes, {}, &TarEntry::name);
+  for (const TarEntry& entry : of_classes) {
+    const fs::path name = entry.name;
+    require(name.extension() == ".tar" && is_class_name(name.stem().string()), Failure::bad_data,
+            "'{}' holds '{}', which is no archive of a class, as n01440764.tar. Is it ImageNet's?",
+            (list.folder / imagenet_train_archive).string(), printable(entry.name));
+    const auto label = static_cast<std::int32_t>(list.classes.size());
+    list.classes.push_back(name.stem().string());
+    for (const TarEntry& picture : tar.entries(entry.content)) {
+      list.train.push_back({(imagenet_train_archive / name / picture.name).string(), picture.content.bytes, label, 0,
+                            picture.content.begin});
+    }
+  }
+}
+
+}  // namespace
+
+void add_imagenet_archives(PictureList& list) {
+  require(!is_absent(list.folder / imagenet_validation_archive), Failure::usage,
+          "'{}' has {} but no {} (there would be no test). Put it there too.", list.folder.string(),
+          imagenet_train_archive, imagenet_validation_archive);
+  // What is missing of the kit is better told before a million headers are read.
+  read_validation_classes(list.folder);
+  log::info("'{}': looking for the pictures in its archives, which takes minutes where they are ImageNet's",
+            list.folder.string());
+  list.archives = {imagenet_train_archive, imagenet_validation_archive};
+  add_train_archive(list);
+  const ValidationLabels labels(list.folder, list.classes);
+  const TarFile tar(list.folder / imagenet_validation_archive);
+  for (const TarEntry& picture : tar.entries(tar.whole())) {
+    const fs::path name = fs::path(imagenet_validation_archive) / picture.name;
+    list.test.push_back({name.string(), picture.content.bytes, labels.label_of(name), 1, picture.content.begin});
+  }
+}
+
+void add_imagenet_validation(const fs::path& part, const PictureStorage& storage, PictureList& list) {
+  const std::size_t first = list.test.size();
+  add_class_folders(part, {""}, storage, list, list.test);
+  const ValidationLabels labels(list.folder, list.classes);
+  for (std::size_t at = first; at < list.test.size(); ++at) list.test[at].label = labels.label_of(list.test[at].name);
+}
+
+std::vector<std::string> read_validation_classes(const fs::path& folder) {
+  const fs::path file = in_kit(folder, ground_truth_file);
+  require(
+      !file.empty(), Failure::usage,
+      "'{}' holds validation pictures without folders of classes, and no {} (nothing else says what they show). Put "
+      "the development kit's data/ there, or the pictures into folders.",
+      folder.string(), ground_truth_file);
+  const std::map<std::int64_t, std::string> classes = class_numbers(folder);
+  std::vector<std::string> of_pictures;
+  std::istringstream lines(read_file(file, text_limit_bytes));
+  for (std::string line; std::getline(lines, line);) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    const auto number = parse_number<std::int64_t>(line, {1, 1'000'000});
+    const auto found = number ? classes.find(*number) : classes.end();
+    require(found != classes.end(), Failure::bad_data, "line {} of '{}' is no class's number: '{}'. Fetch it again?",
+            of_pictures.size() + 1, file.string(), printable(line.substr(0, 100)));
+    of_pictures.push_back(found->second);
+  }
+  return of_pictures;
+}
+
+std::map<std::int64_t, std::string> read_map_clsloc(const fs::path& file) {
+  std::map<std::int64_t, std::string> classes;
+  std::istringstream lines(read_file(file, text_limit_bytes));
+  std::int64_t number_of_line = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number_of_line;
+    std::istringstream words(line);
+    std::string name;
+    std::string text;
+    words >> name >> text;
+    const auto number = parse_number<std::int64_t>(text, {1, 1'000'000});
+    require(is_class_name(name) && number && classes.emplace(*number, name).second, Failure::bad_data,
+            "line {} of '{}' is no class and its number, as 'n02119789 1 kit_fox': '{}'. Fetch it again?",
+            number_of_line, file.string(), printable(line.substr(0, 100)));
+  }
+  return classes;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,184 @@
+#include "dataset/pictures/imagenet.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <matio.h>
+
+#include <memory>
+
+#include "base/io/file.hpp"
+#include "dataset/pictures/tar_archive.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+constexpr const char* tench = "n01440764";
+constexpr const char* shark = "n01491361";
+constexpr const char* fox = "n02119789";
+
+// A small ImageNet. Its kit numbers fox 1, tench 2, shark 3: not in the order of their names.
+class ImagenetTest : public ::testing::Test {
+ protected:
+  fs::path root() const { return folder_.path() / "imagenet"; }
+  fs::path kit() const { return root() / "ILSVRC2012_devkit_t12" / "data"; }
+
+  void write(const fs::path& file, const std::string& text) const {
+    fs::create_directories(file.parent_path());
+    write_file_atomically(file, text);
+  }
+  void write_kit() const {
+    write(kit() / "ILSVRC2012_validation_ground_truth.txt", "3\n1\n1\n");
+    write(kit() / "map_clsloc.txt", "n02119789 1 kit_fox\nn01440764 2 tench\nn01491361 3 tiger_shark\n");
+  }
+  void write_archives() const {
+    const fs::path work = folder_.path() / "work";
+    for (const char* const name : {tench, shark, fox}) {
+      write(work / name / (std::string(name) + "_1.JPEG"), std::string("picture of ") + name);
+      write(work / name / (std::string(name) + "_2.JPEG"), "another");
+      fs::create_directories(work / "train");
+      testing::make_tar(work / "train" / (std::string(name) + ".tar"), work / name);
+    }
+    for (int i = 1; i <= 3; ++i) write(work / "val" / fmt::format("ILSVRC2012_val_{:08}.JPEG", i), "test");
+    fs::create_directories(root());
+    testing::make_tar(root() / imagenet_train_archive, work / "train");
+    testing::make_tar(root() / imagenet_validation_archive, work / "val");
+  }
+  PictureList list() const { return list_pictures(root(), {}, 1); }
+
+  TemporaryFolder folder_;
+};
+
+std::map<std::string, std::int32_t> labels(const std::vector<PictureFile>& files) {
+  std::map<std::string, std::int32_t> labels;
+  for (const PictureFile& file : files) labels[fs::path(file.name).filename().string()] = file.label;
+  return labels;
+}
+
+// As MATLAB has it: a list of structures, of which two fields count.
+void write_meta_mat(const fs::path& file, const std::vector<std::pair<double, std::string>>& synsets) {
+  const std::unique_ptr<mat_t, int (*)(mat_t*)> mat(Mat_CreateVer(file.c_str(), nullptr, MAT_FT_MAT5), Mat_Close);
+  std::array<std::size_t, 2> dims{synsets.size(), 1};
+  std::array<const char*, 3> fields{"ILSVRC2012_ID", "WNID", "words"};
+  const std::unique_ptr<matvar_t, void (*)(matvar_t*)> list(
+      Mat_VarCreateStruct("synsets", 2, dims.data(), fields.data(), fields.size()), Mat_VarFree);
+  for (std::size_t at = 0; at < synsets.size(); ++at) {
+    auto [number, name] = synsets[at];  // libmatio takes no constants
+    std::array<std::size_t, 2> one{1, 1};
+    std::array<std::size_t, 2> letters{1, name.size()};
+    Mat_VarSetStructFieldByName(list.get(), "ILSVRC2012_ID", at,
+                                Mat_VarCreate(nullptr, MAT_C_DOUBLE, MAT_T_DOUBLE, 2, one.data(), &number, 0));
+    Mat_VarSetStructFieldByName(list.get(), "WNID", at,
+                                Mat_VarCreate(nullptr, MAT_C_CHAR, MAT_T_UTF8, 2, letters.data(), name.data(), 0));
+    Mat_VarSetStructFieldByName(list.get(), "words", at,
+                                Mat_VarCreate(nullptr, MAT_C_CHAR, MAT_T_UTF8, 2, letters.data(), name.data(), 0));
+  }
+  ASSERT_EQ(Mat_VarWrite(mat.get(), list.get(), MAT_COMPRESSION_ZLIB), 0);
+}
+
+TEST_F(ImagenetTest, archives_are_read_where_they_lie) {
+  write_kit();
+  write_archives();
+  const PictureList found = list();
+  EXPECT_THAT(found.classes, ElementsAre(tench, shark, fox));
+  EXPECT_EQ(labels(found.train), (std::map<std::string, std::int32_t>{{"n01440764_1.JPEG", 0},
+                                                                      {"n01440764_2.JPEG", 0},
+                                                                      {"n01491361_1.JPEG", 1},
+                                                                      {"n01491361_2.JPEG", 1},
+                                                                      {"n02119789_1.JPEG", 2},
+                                                                      {"n02119789_2.JPEG", 2}}));
+  // The kit's 3, 1, 1 are shark, fox, fox.
+  EXPECT_EQ(labels(found.test), (std::map<std::string, std::int32_t>{{"ILSVRC2012_val_00000001.JPEG", 1},
+                                                                     {"ILSVRC2012_val_00000002.JPEG", 2},
+                                                                     {"ILSVRC2012_val_00000003.JPEG", 2}}));
+  for (const PictureFile& file : found.train) {
+    if (!file.name.ends_with("n02119789_1.JPEG")) continue;
+    EXPECT_EQ(file.name, "ILSVRC2012_img_train.tar/n02119789.tar/n02119789_1.JPEG");
+    const std::string whole = read_file(root() / found.archives[0], 1 << 20);
+    EXPECT_EQ(whole.substr(static_cast<std::size_t>(file.offset), static_cast<std::size_t>(file.bytes)),
+              "picture of n02119789");
+  }
+  EXPECT_EQ(picture_list_from(to_text(found)).train, found.train);
+}
+
+TEST_F(ImagenetTest, unpacked_pictures_without_folders_are_labelled_by_the_kit) {
+  write_kit();
+  for (const char* const name : {tench, shark, fox}) write(root() / "train" / name / "a.JPEG", "x");
+  for (int i = 1; i <= 3; ++i) write(root() / "val" / fmt::format("ILSVRC2012_val_{:08}.JPEG", i), "x");
+  EXPECT_EQ(labels(list().test), (std::map<std::string, std::int32_t>{{"ILSVRC2012_val_00000001.JPEG", 1},
+                                                                      {"ILSVRC2012_val_00000002.JPEG", 2},
+                                                                      {"ILSVRC2012_val_00000003.JPEG", 2}}));
+  write(root() / "val" / "ILSVRC2012_val_00000004.JPEG", "x");
+  EXPECT_THAT(words_of(Failure::bad_data, [&] { list(); }),
+              HasSubstr("is no validation picture that the development kit has a class for (3 are known, as "
+                        "ILSVRC2012_val_00000001.JPEG). Remove it?"));
+}
+
+TEST_F(ImagenetTest, without_the_kit_nothing_is_labelled) {
+  for (const char* const name : {tench, shark, fox}) write(root() / "train" / name / "a.JPEG", "x");
+  write(root() / "val" / "ILSVRC2012_val_00000001.JPEG", "x");
+  EXPECT_EQ(words_of(Failure::usage, [&] { list(); }),
+            "'" + root().string() +
+                "' holds validation pictures without folders of classes, and no "
+                "ILSVRC2012_validation_ground_truth.txt (nothing else says what they show). Put the development kit's "
+                "data/ there, or the pictures into folders.");
+  write_kit();
+  fs::remove(kit() / "map_clsloc.txt");
+  EXPECT_EQ(words_of(Failure::usage, [&] { list(); }),
+            "'" + root().string() +
+                "' has neither meta.mat nor map_clsloc.txt (the numbers of the validation pictures' classes are the "
+                "development kit's own, and would be taken for others). Put the kit's data/ there.");
+  write_archives();
+  fs::remove(root() / imagenet_validation_archive);
+  EXPECT_THAT(words_of(Failure::usage, [&] { list(); }), HasSubstr("but no ILSVRC2012_img_val.tar"));
+}
+
+TEST_F(ImagenetTest, a_class_that_is_not_trained_is_named) {
+  write_kit();
+  for (const char* const name : {tench, fox}) write(root() / "train" / name / "a.JPEG", "x");
+  write(root() / "val" / "ILSVRC2012_val_00000001.JPEG", "x");
+  EXPECT_THAT(words_of(Failure::bad_data, [&] { list(); }),
+              HasSubstr("is of class n01491361, which no training picture has."));
+}
+
+TEST_F(ImagenetTest, meta_mat_numbers_the_classes) {
+  fs::create_directories(root());
+  write_meta_mat(root() / "meta.mat", {{1, fox}, {2, tench}, {3, shark}});
+  EXPECT_THAT(read_meta_mat(root() / "meta.mat"), ElementsAre(Pair(1, fox), Pair(2, tench), Pair(3, shark)));
+  write(root() / "ILSVRC2012_validation_ground_truth.txt", "2\r\n3\r\n");
+  EXPECT_THAT(read_validation_classes(root()), ElementsAre(tench, shark));
+}
+
+TEST_F(ImagenetTest, a_meta_mat_that_is_wrong_is_refused) {
+  const fs::path file = root() / "meta.mat";
+  write(file, "nothing of the kind");
+  EXPECT_EQ(words_of(Failure::bad_data, [&] { read_meta_mat(file); }),
+            "'" + file.string() + "' is no file of MATLAB's. Is it the development kit's, whole?");
+  fs::remove(file);
+  write_meta_mat(file, {{1, fox}, {1, tench}});
+  EXPECT_THAT(words_of(Failure::bad_data, [&] { read_meta_mat(file); }),
+              HasSubstr("has a class without a number or a name of its own."));
+  fs::remove(file);
+  write_meta_mat(file, {{1.5, fox}});
+  EXPECT_THAT(words_of(Failure::bad_data, [&] { read_meta_mat(file); }), HasSubstr("has a class without a number"));
+}
+
+TEST_F(ImagenetTest, lines_of_the_kit_that_are_wrong_are_named) {
+  write_kit();
+  write(kit() / "ILSVRC2012_validation_ground_truth.txt", "1\n4\n");
+  EXPECT_THAT(words_of(Failure::bad_data, [&] { read_validation_classes(root()); }),
+              HasSubstr("line 2 of '" + (kit() / "ILSVRC2012_validation_ground_truth.txt").string() +
+                        "' is no class's number: '4'. Fetch it again?"));
+  write(kit() / "map_clsloc.txt", "n02119789 1 kit_fox\nfox 2\n");
+  EXPECT_THAT(words_of(Failure::bad_data, [&] { read_validation_classes(root()); }),
+              HasSubstr("is no class and its number, as 'n02119789 1 kit_fox': 'fox 2'. Fetch it again?"));
+}
+
+}  // namespace
+}  // namespace lockstep
