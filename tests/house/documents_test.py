@@ -3,7 +3,7 @@
 
 A link leads to a file or a folder, and to a heading of it. A path in code (`lib/nn/layer.hpp`, `tests/run.sh`) exists, as it
 stands, as a header or a source without its ending, or as a pattern; so does a source that is named by the end of its path
-(`nn/layer.hpp`). README.md stays a page.
+(`nn/layer.hpp`). README.md stays a page, and lines of prose stay short.
 """
 import pathlib
 import re
@@ -12,6 +12,7 @@ import sys
 from sources_test import tracked_files
 
 MOST_LINES_OF_README = 90
+MOST_LETTERS_OF_LINE = 120
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 # What data holds beside its own files is made by programs.
 PATH = re.compile(r"(?<![\w./-])(?:apps|bench|lib|slurm|tests)/[\w./*-]+")
@@ -55,6 +56,13 @@ def sources_of(names, text):
                 yield f"names '{name}', which is the end of no path"
 
 
+def long_lines_of(text):
+    """Tables and code may be as wide as they need."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > MOST_LETTERS_OF_LINE and not line.startswith(("|", "    ")):
+            yield f"line {number} has {len(line)} letters, more than {MOST_LETTERS_OF_LINE}"
+
+
 def main(root):
     root = pathlib.Path(root).resolve()
     tracked = tracked_files(root)
@@ -64,7 +72,7 @@ def main(root):
     for path in documents:
         text = path.read_text()
         faults += [f"{path.relative_to(root)} {fault}" for fault in
-                   [*links_of(path, text), *paths_of(root, text), *sources_of(names, text)]]
+                   [*links_of(path, text), *paths_of(root, text), *sources_of(names, text), *long_lines_of(text)]]
     lines = (root / "README.md").read_text().count("\n")
     if lines > MOST_LINES_OF_README:
         faults.append(f"README.md has {lines} lines, more than {MOST_LINES_OF_README}: what is depth has a page of its own")
