@@ -4,6 +4,7 @@
 //   job_attempt begin --attempts train-17.attempts.jsonl --log train-17.out --checkpoints runs/17/checkpoints
 //   job_attempt end   --attempts ... --code 137 --verdict train-17.0.json --job-state RUNNING
 #include <chrono>
+#include <cstdint>
 #include <random>
 
 #include "base/error.hpp"
@@ -23,8 +24,10 @@ namespace {
 
 constexpr std::int64_t most_attempts = 1'000'000;
 
+enum class Moment : std::uint8_t { begin, end };
+
 struct AttemptOptions {
-  CLI::App* end = nullptr;
+  Moment moment = Moment::begin;
   AttemptPlace place;
   RetryPolicy policy;
   std::filesystem::path rules;
@@ -38,9 +41,10 @@ struct AttemptOptions {
     app.description("Says how an attempt of a job begins, and what becomes of the job when it has ended.");
     app.require_subcommand(1);
     declare_both(*app.add_subcommand("begin", "Before the ranks start"));
-    end = app.add_subcommand("end", "When they have ended");
+    CLI::App* const end = app.add_subcommand("end", "When they have ended");
+    end->callback([this] { moment = Moment::end; });
     declare_both(*end);
-    declare_end();
+    declare_end(*end);
   }
 
  private:
@@ -55,16 +59,16 @@ struct AttemptOptions {
         "--stop-for-good", [this] { facts.stop_request = StopRequest::for_good; }, "Somebody asked for it (stop_job)");
     app.add_option("--rules", rules, "The user's (LOCKSTEP_RETRY_RULES)")->type_name("FILE");
   }
-  void declare_end() {
-    add_number(*end, "--code", facts.launcher_code, {0, 255}, "The launcher's");
-    end->add_option("--verdict", verdict, "The attempt's")->type_name("FILE");
-    end->add_option("--job-state", facts.job_state, "As squeue has it")->type_name("STATE");
-    end->add_option("--state-reason", facts.state_reason, "Likewise")->type_name("REASON");
-    add_number(*end, "--restarts", facts.restarts, {0, most_attempts}, "Likewise");
-    end->add_option("--accounting", facts.accounting, "Lines of sacct -nP -o jobid,state")->type_name("TEXT");
-    end->add_option("--required-nodes", required_nodes, "Of --nodelist")->type_name("LIST");
-    end->add_option("--excluded-nodes", excluded_nodes, "Of --exclude")->type_name("LIST");
-    end->add_option("--partition-nodes", partition_nodes, "All that there are")->type_name("LIST");
+  void declare_end(CLI::App& app) {
+    add_number(app, "--code", facts.launcher_code, {0, 255}, "The launcher's");
+    app.add_option("--verdict", verdict, "The attempt's")->type_name("FILE");
+    app.add_option("--job-state", facts.job_state, "As squeue has it")->type_name("STATE");
+    app.add_option("--state-reason", facts.state_reason, "Likewise")->type_name("REASON");
+    add_number(app, "--restarts", facts.restarts, {0, most_attempts}, "Likewise");
+    app.add_option("--accounting", facts.accounting, "Lines of sacct -nP -o jobid,state")->type_name("TEXT");
+    app.add_option("--required-nodes", required_nodes, "Of --nodelist")->type_name("LIST");
+    app.add_option("--excluded-nodes", excluded_nodes, "Of --exclude")->type_name("LIST");
+    app.add_option("--partition-nodes", partition_nodes, "All that there are")->type_name("LIST");
   }
 };
 
@@ -131,7 +135,7 @@ void finish(const AttemptOptions& options, const RetryRules& rules) {
 int main(int argc, char** argv) {
   return run_outside_ranks<AttemptOptions>(argc, argv, [](const AttemptOptions& options) {
     const RetryRules rules = options.rules.empty() ? RetryRules() : read_retry_rules(options.rules);
-    if (options.end->parsed()) {
+    if (options.moment == Moment::end) {
       finish(options, rules);
     } else {
       begin(options);
