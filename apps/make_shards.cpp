@@ -70,7 +70,7 @@ struct MakeShardsOptions {
              if (choice == nullptr) throw CLI::ValidationError("--store", unknown_choice_words(stores, name));
              pictures.store = choice->value;
            },
-           "jpeg: files as they are, for train_imagenet; raw: pixels, for train_cifar with --side 32")
+           "jpeg: files as they are; raw: pixels, which train_cifar takes, with --side 32 for one")
         ->type_name("NAME")
         ->default_str("jpeg");
     add_number(sub, "--side", pictures.side, {8, 4096}, "Of --store raw: what the shorter side becomes");

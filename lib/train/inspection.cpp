@@ -16,6 +16,7 @@
 #include "base/text/printable.hpp"
 #include "dataset/shards/manifest.hpp"
 #include "dataset/shards/shard.hpp"
+#include "dataset/shards/shard_format.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "train/run_inspection.hpp"
 
@@ -35,12 +36,26 @@ bool holds_images(const std::filesystem::path& path) {
   const Hid<H5Fclose> file = open_hdf5(open_to_read(path));
   require(file >= 0, Failure::bad_data, "'{}' is damaged: HDF5 cannot open it: {}. Make or copy it again?",
           path.string(), file >= 0 ? "" : hdf5_words());
-  return H5Lexists(file, "images", H5P_DEFAULT) > 0;
+  return H5Lexists(file, shard_format::images, H5P_DEFAULT) > 0 ||
+         H5Lexists(file, shard_format::samples, H5P_DEFAULT) > 0;
 }
 
 std::string shape_text(const SampleShape& shape) {
   return fmt::format("{} x {} pixels, {} channel{}", shape.height, shape.width, shape.channels,
                      shape.channels == 1 ? "" : "s");
+}
+
+std::string pictures_text(const Manifest& manifest) {
+  const std::string shape = shape_text(manifest.shape);
+  switch (manifest.store) {
+    case SampleStore::images:
+      break;
+    case SampleStore::pictures:
+      return "of sizes of their own, as pixels; a network is given " + shape;
+    case SampleStore::jpeg:
+      return "of sizes of their own, as JPEG files; a network is given " + shape;
+  }
+  return shape;
 }
 
 // On one line.
@@ -57,7 +72,7 @@ std::string describe_manifest(const std::filesystem::path& folder) {
       "{}: "
       "{}\n  mean       {:.4f}\n  deviation  {:.4f}\n  hash       {}\n",
       printable(manifest.name), manifest.format(), printable(manifest.source), manifest.samples(),
-      manifest.shards.size(), shape_text(manifest.shape), manifest.kind == SampleKind::digit ? "digits" : "pictures",
+      manifest.shards.size(), pictures_text(manifest), manifest.kind == SampleKind::digit ? "digits" : "pictures",
       manifest.classes.size(), shown(manifest.classes), fmt::join(manifest.mean, ", "),
       fmt::join(manifest.deviation, ", "), manifest.root_hash);
   for (const ShardEntry& shard : manifest.shards) {
@@ -93,7 +108,7 @@ std::string describe_shard(const std::filesystem::path& path) {
     ++counts[static_cast<std::size_t>(shard.label(sample))];
   std::string text =
       fmt::format("shard of data set '{}'\n  samples   {}\n  pictures  {}\n  bytes     {}\n  hash      {}\n",
-                  printable(manifest.name), shard.samples(), shape_text(manifest.shape), entry->bytes, entry->hash);
+                  printable(manifest.name), shard.samples(), pictures_text(manifest), entry->bytes, entry->hash);
   for (std::size_t label = 0; label < counts.size(); ++label) {
     text += fmt::format("\n  {:>5}  {:<20}  {} samples", label, printable(manifest.classes[label]), counts[label]);
   }

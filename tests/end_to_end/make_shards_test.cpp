@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/io/file.hpp"
+#include "picture/golden_pictures.hpp"
 #include "support/program.hpp"
 #include "support/samples/small_cifar.hpp"
 #include "support/temporary_folder.hpp"
@@ -15,8 +16,9 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::GoldenPictures;
 
-class MakeShardsTest : public testing::Test {
+class MakeShardsTest : public ::testing::Test {
  protected:
   MakeShardsTest() { write_small_cifar(cifar()); }
 
@@ -192,6 +194,55 @@ TEST_F(MakeShardsTest, the_real_cifar10_has_its_known_mean) {
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   const std::string manifest = read_file(output() / "train" / "manifest.json", 1 << 20);
   EXPECT_NE(manifest.find("0.49139"), std::string::npos);  // of red, as everybody reports it
+}
+
+// The way of one's own pictures, with a name that a shell would not leave as it is.
+TEST_F(MakeShardsTest, folders_of_pictures_become_a_data_set) {
+  const GoldenPictures golden;
+  const fs::path pictures = folder_.path() / "my 'own' $(touch hurt); pictures";
+  for (const char* const name : {"cat", "dog"}) {
+    fs::create_directories(pictures / name);
+    for (int i = 0; i < 20; ++i) {
+      write_file_atomically(pictures / name / fmt::format("{}.jpg", i), golden.file(i % 2 == 0 ? "jpeg" : "png"));
+    }
+  }
+  write_file_atomically(pictures / "dog" / "notes.txt", "not a picture");
+  const std::vector<std::string> words = {built_program("make_shards"),
+                                          "images",
+                                          "--source",
+                                          pictures,
+                                          "--output",
+                                          output(),
+                                          "--store",
+                                          "raw",
+                                          "--side",
+                                          "32"};
+  const ProgramResult first = run_program(under_mpirun(2, words));
+  ASSERT_EQ(first.exit_code, 0) << first.errors;
+  EXPECT_NE(
+      first.output.find("37 pictures of 2 classes for training, 4 for the test (a tenth of each class, held out by "
+                        "--seed)"),
+      std::string::npos)
+      << first.output;
+  EXPECT_NE(first.output.find("1 files were left out and 0 set right: '" + (output() / "odd_files.csv").string() + "'"),
+            std::string::npos)
+      << first.output;
+  const ProgramResult second = run_program(words);
+  EXPECT_NE(second.output.find("is complete already"), std::string::npos) << second.output;
+  const ProgramResult looked = run_program({built_program("inspect"), output() / "train"});
+  EXPECT_NE(looked.output.find("of sizes of their own, as pixels; a network is given 32 x 32 pixels, 3 channels"),
+            std::string::npos)
+      << looked.output;
+  const ProgramResult trained = run_program({built_program("train_cifar"), "--data", output(), "--model", "lenet",
+                                             "--epochs", "1", "--global-batch", "4", "--threads", "1"});
+  EXPECT_EQ(trained.exit_code, 0) << trained.errors;
+  EXPECT_FALSE(fs::exists("hurt"));
+}
+
+TEST_F(MakeShardsTest, a_store_that_is_none_is_refused) {
+  expect_failure(
+      {built_program("make_shards"), "images", "--source", folder_.path(), "--output", output(), "--store", "png"}, 2,
+      "--store: unknown value 'png'. Known: jpeg, raw. See --help.");
 }
 
 }  // namespace
