@@ -95,6 +95,9 @@ TEST_F(PictureShardTest, offsets_and_sizes_that_do_not_fit_are_named) {
   samples.sizes[2] = {1 << 30, 1 << 30};
   EXPECT_THAT(refusal(samples, SampleStore::jpeg), HasSubstr("sample 2 has 1073741824 x 1073741824 pixels"));
   samples = content();
+  samples.sizes[2] = {0, 2};
+  EXPECT_THAT(refusal(samples, SampleStore::jpeg), HasSubstr("sample 2 has 0 x 2 pixels"));
+  samples = content();
   samples.labels[0] = 2;
   EXPECT_THAT(refusal(samples), HasSubstr("sample 0 has label 2, but there are 2 classes"));
 }

@@ -99,16 +99,20 @@ TEST_F(ConvertPicturesTest, plain_files_are_stored_as_they_are_and_others_writte
   EXPECT_EQ(train.samples(), 8);
   EXPECT_EQ(train.manifest().store, SampleStore::jpeg);
   EXPECT_EQ(train.manifest().shape, (SampleShape{224, 224, 3}));
+  const OwnedPicture progressive = decode_picture(golden.file("jpeg_progressive")).picture;
   int as_they_are = 0;
+  int without_loss = 0;
   for (std::int64_t sample = 0; sample < train.samples(); ++sample) {
     const DecodedPicture decoded = decode_picture(train.jpeg(sample));
     EXPECT_TRUE(decoded.is_plain_jpeg);
     EXPECT_EQ(decoded.picture.size, train.picture_size(sample));
+    if (decoded.picture.pixels == progressive.pixels) ++without_loss;
     for (const char* const name : {"jpeg", "jpeg_444", "jpeg_gray"}) {
       if (std::ranges::equal(train.jpeg(sample), golden.file(name))) ++as_they_are;
     }
   }
   EXPECT_EQ(as_they_are, 3);
+  EXPECT_EQ(without_loss, 2) << "the progressive file, and the same picture that was none";
 }
 
 TEST_F(ConvertPicturesTest, pictures_in_imagenets_archives_are_stored_as_they_are) {
@@ -210,6 +214,26 @@ TEST_F(ConvertPicturesTest, a_run_goes_on_from_the_shards_that_are_there) {
   EXPECT_EQ(now.size(), whole.size()) << "records are left";
   // All but the shard that was made again count with the sums of their records: hardly any pixel.
   EXPECT_NE(now.at("train/manifest.json"), whole.at("train/manifest.json"));
+}
+
+// Of a shard without one picture there is a record and no file.
+TEST_F(ConvertPicturesTest, a_shard_of_files_that_are_no_pictures_is_not_made_again) {
+  options_.bytes_per_shard = 1;
+  run();
+  const fs::path train = options_.output / "train";
+  EXPECT_EQ(read_manifest(train).shards.size(), 8U);
+  on_rank_0([&] {
+    fs::remove(train / manifest_file);
+    for (int shard = 0; shard < 10; ++shard) {
+      ShardRecord record{{}, PixelSums(3), {{"seen before", true, "is odd"}}};
+      record.entry.file = fmt::format("train-{:05}.h5", shard);
+      if (fs::exists(train / record.entry.file)) continue;
+      write_file_atomically((train / record.entry.file).replace_extension(".json"), to_text(record));
+    }
+  });
+  run();
+  EXPECT_EQ(read_manifest(train).shards.size(), 8U);
+  EXPECT_THAT(read_file(options_.output / "odd_files.csv", 1 << 20), HasSubstr("seen before,no,is odd\n"));
 }
 
 TEST_F(ConvertPicturesTest, other_pictures_in_the_folder_make_another_data_set) {
