@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <csetjmp>
 #include <cstdlib>
 #include <memory>
@@ -187,6 +188,41 @@ void decode_jpeg(std::span<const std::byte> file, OwnedPicture& picture, std::st
   if (decoder.errors().ends_early) throw PictureFault("ends too early");
   remark = decoder.errors().is_damaged ? fmt::format("is damaged in its middle ({})", decoder.errors().words.data())
                                        : std::string();
+}
+
+void decode_jpeg_window(std::span<const std::byte> file, const PictureBox& box, OwnedPicture& window) {
+  Decoder decoder(file);
+  jpeg_decompress_struct& info = decoder.info();
+  assert(box.top + box.size.height <= std::int64_t{info.image_height});
+  assert(box.left + box.size.width <= std::int64_t{info.image_width});
+  window.size = box.size;
+  window.pixels.resize(static_cast<std::size_t>(box.size.height * box.size.width * 3));
+  // What libjpeg decodes begins with a whole block of all colours, and colours at its edges are spread without their
+  // neighbours outside: a block more on each side keeps that out of the box.
+  constexpr std::int64_t margin = 2 * DCTSIZE;
+  const std::int64_t right = std::min<std::int64_t>(box.left + box.size.width + margin, info.image_width);
+  JDIMENSION first = static_cast<JDIMENSION>(std::max<std::int64_t>(box.left - margin, 0));
+  JDIMENSION width = static_cast<JDIMENSION>(right) - first;
+  std::vector<std::uint8_t> row;
+  guarded(decoder.errors(), [&] {
+    info.out_color_space = JCS_RGB;
+    jpeg_start_decompress(&info);
+    jpeg_crop_scanline(&info, &first, &width);
+  });
+  row.resize(std::size_t{width} * 3);
+  const std::uint8_t* const inside = row.data() + (box.left - std::int64_t{first}) * 3;
+  guarded(decoder.errors(), [&] {
+    if (box.top > 0) jpeg_skip_scanlines(&info, static_cast<JDIMENSION>(box.top));
+    JSAMPROW target = row.data();
+    for (std::int64_t line = 0; line < box.size.height; ++line) {
+      jpeg_read_scanlines(&info, &target, 1);
+      std::copy_n(inside, box.size.width * 3, window.pixels.data() + line * box.size.width * 3);
+    }
+    jpeg_abort_decompress(&info);  // what lies below is not looked at
+  });
+  if (decoder.errors().ends_early || decoder.errors().is_damaged) {
+    throw PictureFault(fmt::format("is damaged ({})", decoder.errors().words.data()));
+  }
 }
 
 std::vector<std::uint8_t> encode_jpeg(const Picture& picture, int quality) {

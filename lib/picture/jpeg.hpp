@@ -9,6 +9,7 @@
 
 #include "picture/picture.hpp"
 #include "picture/picture_fault.hpp"
+#include "picture/resize.hpp"
 
 namespace lockstep {
 
@@ -24,6 +25,11 @@ JpegHeader read_jpeg_header(std::span<const std::byte> file);
 // The whole picture as RGB, not turned. CMYK is taken for Adobe's inverted one, as Pillow does. `remark` is what
 // libjpeg found damaged and went on from; empty where the file is whole. An end that comes too early is a fault.
 void decode_jpeg(std::span<const std::byte> file, OwnedPicture& picture, std::string& remark);
+
+// The part of the picture under `box`, as decode_jpeg() gives it, to the bit: of a file that can be decoded in one go
+// and lies upright, only the blocks that it touches are decoded. `box` lies inside the picture. For files of which
+// decode_jpeg() has nothing to remark; damage is a fault here.
+void decode_jpeg_window(std::span<const std::byte> file, const PictureBox& box, OwnedPicture& window);
 
 // Baseline, 4:2:0, without metadata: a pure function of its arguments. `quality` is libjpeg's, 1 to 100.
 std::vector<std::uint8_t> encode_jpeg(const Picture& picture, int quality);

@@ -106,6 +106,36 @@ TEST(DecodeFaults, a_header_that_asks_for_more_than_a_picture_is_refused_before_
   EXPECT_THAT(fault_of(file), HasSubstr("pixels, more than 178956970 in all"));
 }
 
+// Of every place at which a block may be cut.
+TEST(JpegWindow, is_the_same_part_of_the_whole_picture) {
+  const GoldenPictures golden;
+  for (const char* const name : {"jpeg", "jpeg_444", "jpeg_gray"}) {
+    const std::vector<std::byte> file = golden.file(name);
+    const OwnedPicture whole = decode_picture(file).picture;
+    OwnedPicture window;
+    OwnedPicture expected;
+    for (std::int64_t top = 0; top < whole.size.height; top += 3) {
+      for (std::int64_t left = 0; left < whole.size.width; left += 2) {
+        const PictureBox box{
+            top,
+            left,
+            {std::min<std::int64_t>(9, whole.size.height - top), std::min<std::int64_t>(11, whole.size.width - left)}};
+        decode_jpeg_window(file, box, window);
+        resize(whole, box, box.size, expected);
+        ASSERT_EQ(window.size, box.size);
+        ASSERT_EQ(window.pixels, expected.pixels) << name << " at " << top << ", " << left;
+      }
+    }
+  }
+}
+
+TEST(JpegWindow, of_a_file_that_ends_too_early_is_a_fault) {
+  std::vector<std::byte> file = GoldenPictures().file("jpeg");
+  file.resize(file.size() - 300);
+  OwnedPicture window;
+  EXPECT_THROW(decode_jpeg_window(file, {20, 10, {17, 20}}, window), PictureFault);
+}
+
 TEST(SequentialJpeg, the_same_pixels_without_progression) {
   const GoldenPictures golden;
   const std::vector<std::byte> progressive = golden.file("jpeg_progressive");
