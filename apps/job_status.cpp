@@ -87,8 +87,12 @@ std::function<Look()> look_for(const std::string& what) {
   std::error_code error;
   if (fs::is_directory(what, error)) return [what] { return look_at_folder(what); };
   const std::optional<JobNumber> number = parse_job_number(what);
-  require(number.has_value(), Failure::usage,
-          "'{}' is neither a job's number (17, or 6_1: a task of an array) nor a folder. Name one of them.", what);
+  if (!number) {
+    throw Error(
+        Failure::usage,
+        fmt::format("'{}' is neither a job's number (17, or 6_1: a task of an array) nor a folder. Name one of them.",
+                    what));
+  }
   require_known(look_at_job(*number), *number);
   return [number] { return look_at_job(*number); };
 }

@@ -32,6 +32,7 @@ struct InstanceOptions {
   ::unsetenv(arrival_variable);
   std::vector<std::string> words = role.command;
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   ::execvp(pointers[0], pointers.data());
@@ -42,8 +43,10 @@ struct InstanceOptions {
 int become_instance() {
   const JobEnvironment& job = this_job();
   const std::optional<ArrivalPoint> point = parse_arrival(job.task.arrival);
-  require(point && job.rank, Failure::usage,
-          "this is no task of run_roles (it starts start_instance, nobody else does). See slurm/roles.md.");
+  if (!point || !job.rank) {
+    throw Error(Failure::usage,
+                "this is no task of run_roles (it starts start_instance, nobody else does). See slurm/roles.md.");
+  }
   const std::int64_t step = job.slurm ? job.slurm->step.value_or(0) : 0;
   const Arrived arrived = arrive(*point, job.rank->rank, step, log::host(), job.interface);
   Environment environment = environment_of(arrived.cluster, arrived.place);

@@ -82,7 +82,8 @@ std::map<std::string, std::int32_t> meaning_of_labels(const std::vector<Line>& t
       std::ranges::all_of(meaning, [](const auto& label) { return number_of(label.first).has_value(); });
   std::int64_t largest = 0;
   for (auto& [text, label] : meaning) {
-    label = static_cast<std::int32_t>(are_numbers ? *number_of(text) : static_cast<std::int64_t>(list.classes.size()));
+    label = static_cast<std::int32_t>(number_of(text).value_or(0));
+    if (!are_numbers) label = static_cast<std::int32_t>(list.classes.size());
     largest = std::max<std::int64_t>(largest, label);
     if (!are_numbers) list.classes.push_back(text);
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <string_view>
 #include <system_error>
 
@@ -102,8 +103,8 @@ bool is_array(const JobNumber& number, const ScontrolAnswer& answer) {
 std::string array_text(const JobNumber& number, const ScontrolAnswer& answer) {
   std::string text = fmt::format("job         {} {}: an array, each task of which is a job of its own", number.job,
                                  printable(answer.jobs.front().name));
-  for (auto task = answer.jobs.rbegin(); task != answer.jobs.rend(); ++task) {
-    text += fmt::format("\ntask        {}_{}: {}", number.job, printable(task->task), printable(task->state));
+  for (const ScontrolJob& task : std::ranges::reverse_view(answer.jobs)) {
+    text += fmt::format("\ntask        {}_{}: {}", number.job, printable(task.task), printable(task.state));
   }
   return text + fmt::format("\nName one of them: job_status {}_TASK", number.job);
 }

@@ -63,7 +63,7 @@ std::string job_script(const JobFile& job, const ScriptPlace& place) {
   if (!job.output.empty()) text += " --output " + shell_word(job.output);
   text +=
       fmt::format("\nroles=$record.roles.json\nwrite_whole \"$roles\" {} || exit\n", shell_word(roles_text(job.roles)));
-  text += "run_here run_roles \"$roles\" --cluster \"$record.cluster.$attempt.json\"";
+  text += R"(run_here run_roles "$roles" --cluster "$record.cluster.$attempt.json")";
   if (!job.output.empty()) text += " --checkpoints \"$checkpoints\"";
   return text + "\nend_attempt $?\n";
 }

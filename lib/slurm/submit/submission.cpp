@@ -44,6 +44,7 @@ Descriptor input_file(std::string_view text) {
 int run_with_input(const std::vector<std::string>& words, std::string_view input) {
   const Descriptor file = input_file(input);
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   std::array<int, 2> ends{};
