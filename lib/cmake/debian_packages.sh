@@ -7,7 +7,7 @@ build_packages=(
 )
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev python3 binutils clang-format
-  slurm-wlm slurm-client slurmctld slurmd munge slurm-wlm-basic-plugins iproute2 procps
+  slurm-wlm slurm-client slurmctld slurmd munge slurm-wlm-basic-plugins iproute2 procps xz-utils
 )
 long_test_packages=(
   clang-tidy-16 libomp-16-dev debootstrap qemu-user python3-torch python3-h5py python3-numpy

@@ -99,8 +99,6 @@ void introduce(const Communicator& world) {
   failure_report::set_rank(world.rank(), host);
   install_crash_handlers();
   silence_hdf5();
-  // A write beyond `ulimit -f` then fails with words of its own.
-  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 // Collective. Rank 0's environment counts: launchers may keep it from the others.
@@ -194,6 +192,8 @@ Ending ending_of(const TrainingOutcome& outcome) {
 }
 
 int run_program(int argc, char** argv, const Program& program) {
+  // A write beyond `ulimit -f` then fails with words of its own; MPI's start writes, too.
+  std::signal(SIGXFSZ, SIG_IGN);
   ProcessSignals signals(program.stopping);
   if (const std::optional<int> code = refuse_without_pmi()) return *code;
   std::optional<StartLimit> limit(std::in_place, this_job().start_timeout_seconds, this_job().verdict_file);

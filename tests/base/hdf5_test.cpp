@@ -21,7 +21,9 @@ TEST(Hdf5Test, a_thread_that_works_on_a_file_in_memory_prints_no_stack) {
     words = hdf5_words();
   }).join();
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-  EXPECT_EQ(words, "unable to open file: open failed: unable to open file");
+  // HDF5 1.14 has more words around these.
+  EXPECT_NE(words.find("open failed: unable to open file"), std::string::npos) << words;
+  EXPECT_EQ(words.find(".c"), std::string::npos) << words;
 }
 
 TEST(Hdf5Test, what_hdf5_refuses_is_told_without_a_place_in_our_sources) {

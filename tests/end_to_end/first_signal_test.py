@@ -12,13 +12,16 @@ import tempfile
 import time
 
 SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
+# A part that MPI_Init loads: of Open MPI 4 one of its own, of Open MPI 5, which has them within, one of PMIx.
+PARTS_OF_4 = any(pathlib.Path("/usr/lib").glob("*/openmpi/lib/openmpi*/mca_btl_*.so"))
+PART = "mca_btl" if PARTS_OF_4 else "pmix_mca"
 
 
 def stop_at_work(program):
     """Stops it while it starts MPI: far beyond the first line of main."""
     deadline = time.monotonic() + 60
     maps = pathlib.Path(f"/proc/{program.pid}/maps")
-    while "mca_btl" not in maps.read_text() and time.monotonic() < deadline:
+    while PART not in maps.read_text() and time.monotonic() < deadline:
         time.sleep(0.001)
     program.send_signal(signal.SIGSTOP)
 

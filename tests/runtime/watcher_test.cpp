@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "base/io/file.hpp"
@@ -39,6 +40,17 @@ class WatcherTest : public testing::Test {
   }
 
   void remove_report() const { std::filesystem::remove(folder_.path() / "failure.json"); }
+  // What a program prints to stderr, but for what Open MPI 5 has to say on interfaces that do not reach each other.
+  static std::string own_words(const std::string& errors) {
+    std::istringstream lines(errors);
+    std::string own;
+    for (std::string line; std::getline(lines, line);) {
+      const bool is_mpis = line.find("btl_tcp_proc.c") != std::string::npos ||
+                           line == "Unable to find reachable pairing between local and remote interfaces";
+      if (!is_mpis) own += line + '\n';
+    }
+    return own;
+  }
   bool has_report() const { return std::filesystem::exists(folder_.path() / "failure.json"); }
   nlohmann::json report() const { return report_in(folder_); }
   static nlohmann::json report_in(const TemporaryFolder& folder) {
@@ -54,7 +66,7 @@ TEST_F(WatcherTest, nobody_is_missed_who_ends_as_he_should) {
   for (const int ranks_per_node : {1, 2}) {
     const ProgramResult result = run(4, ranks_per_node, -1, "finish");
     EXPECT_EQ(result.exit_code, 0) << result.errors;
-    EXPECT_EQ(result.errors, "");
+    EXPECT_EQ(own_words(result.errors), "");
     EXPECT_FALSE(has_report());
   }
 }
