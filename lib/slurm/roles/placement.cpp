@@ -75,7 +75,6 @@ void add_tasks(const ComponentTasks& part, const Role& role, const std::vector<I
   }
   std::int64_t most = 0;
   for (const auto& [node, tasks] : tasks_of) most = std::max(most, tasks);
-  words.push_back(fmt::format("--nodes={}", tasks_of.size()));
   words.push_back(fmt::format("--ntasks={}", part.places.size()));
   words.push_back("--nodelist=" + nodes);
   add_resources(role, most, words);

@@ -71,11 +71,11 @@ TEST(PlacementTest, srun_is_told_the_node_of_each_task_and_nothing_of_a_command)
   const std::vector<RoleStep> steps = steps_of(roles);
   EXPECT_EQ(srun_words(steps[0], roles, slots, "pmix", "/a b/start"),
             (Words{"srun", "--mpi=pmix", "--export=ALL", "--kill-on-bad-exit=1", "--job-name=ps-0", "--exact",
-                   "--distribution=arbitrary", "--nodes=1", "--ntasks=1", "--nodelist=n1", "--mem=0", "/a b/start"}));
+                   "--distribution=arbitrary", "--ntasks=1", "--nodelist=n1", "--mem=0", "/a b/start"}));
   EXPECT_EQ(srun_words(steps[1], roles, slots, "pmix", "start"),
             (Words{"srun", "--mpi=pmix", "--export=ALL", "--kill-on-bad-exit=1", "--job-name=training", "--exact",
-                   "--distribution=arbitrary", "--nodes=2", "--ntasks=3", "--nodelist=n1,n2,n2", "--cpus-per-task=4",
-                   "--mem=200", "--gpus-per-task=2", "start"}));
+                   "--distribution=arbitrary", "--ntasks=3", "--nodelist=n1,n2,n2", "--cpus-per-task=4", "--mem=200",
+                   "--gpus-per-task=2", "start"}));
 }
 
 TEST(PlacementTest, a_world_over_components_is_one_step_of_both) {
@@ -89,7 +89,6 @@ TEST(PlacementTest, a_world_over_components_is_one_step_of_both) {
                                                                                      "--het-group=0",
                                                                                      "--exact",
                                                                                      "--distribution=arbitrary",
-                                                                                     "--nodes=1",
                                                                                      "--ntasks=1",
                                                                                      "--nodelist=n1",
                                                                                      "--mem=0",
@@ -98,7 +97,6 @@ TEST(PlacementTest, a_world_over_components_is_one_step_of_both) {
                                                                                      "--het-group=1",
                                                                                      "--exact",
                                                                                      "--distribution=arbitrary",
-                                                                                     "--nodes=2",
                                                                                      "--ntasks=2",
                                                                                      "--nodelist=n2,n3",
                                                                                      "--mem=0",
