@@ -166,7 +166,7 @@ preempted_five_times() {
 time_limit() {
   local start=$SECONDS epochs
   undisturbed 60 >/dev/null
-  epochs=$((60 * 100 / (SECONDS - start + 1)))
+  epochs=$((60 * 70 / (SECONDS - start + 1)))
   ((epochs >= 120)) || epochs=120
   train time_limit "$epochs" --time=1
   finished "$epochs"
