@@ -10,6 +10,7 @@
 #include "dataset/shards/convert.hpp"
 #include "dataset/shards/shard.hpp"
 #include "dataset/shards/verify.hpp"
+#include "dataset/sources/source_table.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "dataset/sources/sample_source.hpp"
+#include "dataset/sources/source_table.hpp"
 #include "support/mutation.hpp"
 #include "support/samples/small_cifar.hpp"
 #include "support/temporary_folder.hpp"

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int most_depth = 16;  // links may lead in circles
+constexpr int most_depth = 16;
 
 bool is_hidden(const fs::path& name) { return name.string().starts_with('.'); }
 
@@ -57,6 +57,7 @@ class ClassFolder {
     std::error_code reason;
     if (is_hidden(name.filename())) return leave_out(name, "is hidden");
     if (entry.is_symlink(reason) && leads_out(entry.path())) return leave_out(name, link_words);
+    if (entry.is_symlink(reason) && leads_up(entry.path())) return leave_out(name, "is a link to a folder around it");
     if (entry.is_directory(reason)) {
       return depth < most_depth ? add(name, depth + 1) : leave_out(name, "lies too deep");
     }
@@ -75,6 +76,15 @@ class ClassFolder {
     const fs::path target = fs::canonical(link, reason);
     if (reason || storage_.follows_links) return false;  // one that leads nowhere is told as such
     return std::ranges::mismatch(root_, target).in1 != root_.end();
+  }
+
+  // Its pictures would be taken again and again.
+  static bool leads_up(const fs::path& link) {
+    std::error_code reason;
+    const fs::path target = fs::canonical(link, reason);
+    if (reason) return false;
+    const fs::path here = fs::weakly_canonical(link.parent_path());
+    return std::ranges::mismatch(target, here).in1 == target.end();
   }
 
   void leave_out(const fs::path& name, const std::string& why) { list_.left_out.push_back({name.string(), true, why}); }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "dataset/pictures/picture_storage.hpp"
 #include "dataset/sources/sample_source.hpp"
 
 namespace lockstep {

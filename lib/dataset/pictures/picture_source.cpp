@@ -24,8 +24,9 @@ constexpr std::int64_t usual_side = 224;  // of ImageNet's networks
 
 std::string storage_words(const PictureStorage& storage) {
   if (storage.store == SampleStore::pictures) return fmt::format("as pixels, the shorter side {}", storage.side);
-  if (storage.longest_side == 0) return "as JPEG files";
-  return fmt::format("as JPEG files of at most {} pixels a side, quality {}", storage.longest_side, storage.quality);
+  const std::string most =
+      storage.longest_side == 0 ? "" : fmt::format(" of at most {} pixels a side", storage.longest_side);
+  return fmt::format("as JPEG files{}, quality {} where they are written anew", most, storage.quality);
 }
 
 class PictureSource final : public SampleSource {

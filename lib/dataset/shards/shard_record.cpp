@@ -8,11 +8,8 @@
 #include "base/text/json_text.hpp"
 
 namespace lockstep {
-namespace {
 
 using Json = nlohmann::json;
-
-}  // namespace
 
 void PixelSums::add(std::span<const std::uint8_t> pixels_of_picture) {
   const std::size_t channels = values.size();

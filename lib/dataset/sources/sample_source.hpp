@@ -10,8 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/communicator.hpp"
-#include "dataset/pictures/picture_storage.hpp"
 #include "dataset/shards/manifest.hpp"
 #include "nn/sample_shape.hpp"
 #include "picture/picture.hpp"
@@ -77,23 +75,5 @@ std::unique_ptr<SampleSource> open_fashion_mnist(const std::filesystem::path& di
 
 // A stand-in for real pictures, drawn from a formula: `samples` for training and a fifth of that for the test.
 std::unique_ptr<SampleSource> make_synthetic_source(std::int64_t samples, std::uint64_t seed);
-
-// The sources by name: what make_shards offers. A new one is an entry in the table of source_table.cpp.
-struct SourceRequest {
-  std::filesystem::path folder;  // with the published files
-  std::int64_t samples = 0;      // for training
-  std::uint64_t seed = 0;
-  PictureStorage pictures = {};
-  const Communicator* world = nullptr;  // whose ranks make the source together
-};
-// What it cannot do without: a folder, a number of samples, or a folder and a word on how to store pictures.
-enum class SourceNeeds : std::uint8_t { folder, sample_count, pictures };
-struct SourceEntry {
-  std::string_view name;
-  std::string_view help;  // what it is and reads, for people
-  SourceNeeds needs;
-  std::unique_ptr<SampleSource> (*make)(const SourceRequest& request);
-};
-std::span<const SourceEntry> known_sources();
 
 }  // namespace lockstep

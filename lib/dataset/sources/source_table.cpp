@@ -1,7 +1,8 @@
+#include "dataset/sources/source_table.hpp"
+
 #include <array>
 
 #include "dataset/pictures/picture_source.hpp"
-#include "dataset/sources/sample_source.hpp"
 
 namespace lockstep {
 namespace {

@@ -243,6 +243,14 @@ TEST_F(ConvertPicturesTest, other_pictures_in_the_folder_make_another_data_set) 
   EXPECT_THAT(words_of(Failure::usage, [&] { run(); }), HasSubstr("was begun with other options: files was "));
 }
 
+// What decides bytes decides whether a run may go on.
+TEST_F(ConvertPicturesTest, another_quality_makes_another_data_set) {
+  if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
+  run();
+  storage_.quality = 50;
+  EXPECT_THAT(words_of(Failure::usage, [&] { run(); }), HasSubstr("was begun with other options: source was "));
+}
+
 TEST_F(ConvertPicturesTest, a_split_without_one_picture_is_refused) {
   if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
   write_file_atomically(folder_ / "set" / "test" / "cat" / "a.jpg", "nothing");

@@ -1,0 +1,33 @@
+// The sources by name: what make_shards offers.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "comm/communicator.hpp"
+#include "dataset/pictures/picture_storage.hpp"
+#include "dataset/sources/sample_source.hpp"
+
+namespace lockstep {
+
+struct SourceRequest {
+  std::filesystem::path folder;  // with the published files
+  std::int64_t samples = 0;      // for training
+  std::uint64_t seed = 0;
+  PictureStorage pictures = {};
+  const Communicator* world = nullptr;  // whose ranks make the source together
+};
+// What it cannot do without: a folder, a number of samples, or a folder and a word on how to store pictures.
+enum class SourceNeeds : std::uint8_t { folder, sample_count, pictures };
+struct SourceEntry {
+  std::string_view name;
+  std::string_view help;  // what it is and reads, for people
+  SourceNeeds needs;
+  std::unique_ptr<SampleSource> (*make)(const SourceRequest& request);
+};
+std::span<const SourceEntry> known_sources();
+
+}  // namespace lockstep
