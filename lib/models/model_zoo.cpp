@@ -20,9 +20,10 @@ struct Model {
   std::unique_ptr<Layer> (*make)(const ModelOptions& options, const LayerContext& context);
 };
 
-constexpr std::array models = {Model{"convnet", 4, make_convnet}, Model{"lenet", 16, make_lenet},
-                               Model{"resnet18", 1, make_resnet18}, Model{"resnet20", 1, make_resnet20},
-                               Model{"resnet50", 1, make_resnet50}};
+constexpr std::array models = {Model{"convnet", 4, make_convnet},    Model{"lenet", 16, make_lenet},
+                               Model{"resnet18", 1, make_resnet18},  Model{"resnet20", 1, make_resnet20},
+                               Model{"resnet34", 1, make_resnet34},  Model{"resnet50", 1, make_resnet50},
+                               Model{"resnet101", 1, make_resnet101}};
 
 const Model& find_model(const std::string& name) {
   const auto* const found = std::ranges::find(models, name, &Model::name);

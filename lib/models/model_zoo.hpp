@@ -3,7 +3,8 @@
 //   lenet     the LeNet-5 variant of PyTorch's CIFAR tutorial: two convolutions, three linear layers
 //   convnet   the MNIST net of PyTorch's distributed tutorial: two convolutions with batch norm, one linear layer
 //   resnet20  He et al. 2015, section 4.2: for small pictures, parameter-free shortcuts (option A)
-//   resnet18, resnet50   torchvision's; up to 64 pixels with a stem for small pictures (3 x 3, no pooling)
+//   resnet18, resnet34, resnet50, resnet101
+//             torchvision's; up to 64 pixels with a stem for small pictures (3 x 3, no pooling)
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 #include "models/resnet.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -119,6 +120,11 @@ class Builder {
   std::int64_t channels_ = 0;  // of the layer added last
 };
 
+// Of torchvision's networks, which differ in their blocks.
+std::vector<Stage> stages_of(const std::array<int, 4>& blocks) {
+  return {{64, blocks[0]}, {128, blocks[1]}, {256, blocks[2]}, {512, blocks[3]}};
+}
+
 }  // namespace
 
 std::unique_ptr<Layer> make_resnet20(const ModelOptions& options, const LayerContext& context) {
@@ -126,13 +132,19 @@ std::unique_ptr<Layer> make_resnet20(const ModelOptions& options, const LayerCon
 }
 
 std::unique_ptr<Layer> make_resnet18(const ModelOptions& options, const LayerContext& context) {
-  return Builder(options, context, {basic_block(), Shortcut::projection, {{64, 2}, {128, 2}, {256, 2}, {512, 2}}})
-      .build();
+  return Builder(options, context, {basic_block(), Shortcut::projection, stages_of({2, 2, 2, 2})}).build();
+}
+
+std::unique_ptr<Layer> make_resnet34(const ModelOptions& options, const LayerContext& context) {
+  return Builder(options, context, {basic_block(), Shortcut::projection, stages_of({3, 4, 6, 3})}).build();
 }
 
 std::unique_ptr<Layer> make_resnet50(const ModelOptions& options, const LayerContext& context) {
-  const std::vector<Stage> stages = {{64, 3}, {128, 4}, {256, 6}, {512, 3}};
-  return Builder(options, context, {bottleneck_block(), Shortcut::projection, stages}).build();
+  return Builder(options, context, {bottleneck_block(), Shortcut::projection, stages_of({3, 4, 6, 3})}).build();
+}
+
+std::unique_ptr<Layer> make_resnet101(const ModelOptions& options, const LayerContext& context) {
+  return Builder(options, context, {bottleneck_block(), Shortcut::projection, stages_of({3, 4, 23, 3})}).build();
 }
 
 }  // namespace lockstep

@@ -9,6 +9,8 @@ namespace lockstep {
 
 std::unique_ptr<Layer> make_resnet20(const ModelOptions& options, const LayerContext& context);
 std::unique_ptr<Layer> make_resnet18(const ModelOptions& options, const LayerContext& context);
+std::unique_ptr<Layer> make_resnet34(const ModelOptions& options, const LayerContext& context);
 std::unique_ptr<Layer> make_resnet50(const ModelOptions& options, const LayerContext& context);
+std::unique_ptr<Layer> make_resnet101(const ModelOptions& options, const LayerContext& context);
 
 }  // namespace lockstep

@@ -15,7 +15,10 @@ tensor, in the order of names, a row of 17 values is kept: its L2 norm and 16 of
     /labels, /logits  as above
     /gradients        float64  [parameters, 17]
     /updated          float64  [parameters and statistics, 17]
-Root attributes: loss, steps, learning_rate, momentum, weight_decay (of every parameter), torch.
+torchvision.h5, a group for each of torchvision's networks for 224 pixels and 1000 classes; values follow counter_uniform()
+    /NAME/entries     uint8    "layer1.0.conv1.weight 64 64 3 3\\n": parameters and statistics, names in order
+    /NAME/logits      float32  [1, classes], of one picture, in evaluation
+Root attributes, but of torchvision.h5: loss, steps, learning_rate, momentum, weight_decay (of every parameter), torch.
 """
 
 import argparse
@@ -24,6 +27,7 @@ import pathlib
 import h5py
 import numpy
 import torch
+import torchvision
 from torch.nn import functional
 
 import golden_nets
@@ -33,6 +37,8 @@ LEARNING_RATE = 0.01
 MOMENTUM = 0.9
 WEIGHT_DECAY = 5e-4
 IMAGE_STREAM = 1000  # of counter_uniform: beyond the number of any parameter
+STATISTICS_STREAM = 2000
+TORCHVISION_NETS = {"resnet18": "bn2.weight", "resnet34": "bn2.weight", "resnet50": "bn3.weight", "resnet101": "bn3.weight"}
 
 
 def counter_uniform(stream, count):
@@ -63,6 +69,13 @@ def set_counter_weights(net):
         if name.endswith(net.last_norm_of_branch):
             values = values * numpy.float32(0.1)
         parameter.data = torch.from_numpy(values.astype(numpy.float64)).reshape(parameter.shape)
+
+
+def set_counter_statistics(net):
+    for stream, (name, buffer) in enumerate(statistics(net)):
+        values = counter_uniform(STATISTICS_STREAM + stream, buffer.numel()) * numpy.float32(0.25)
+        values = values + numpy.float32(1.0 if name.endswith("running_var") else 0.0)
+        buffer.copy_(torch.from_numpy(values.astype(numpy.float64)))
 
 
 def set_random_weights(net, random):
@@ -175,6 +188,23 @@ def write_probes(path, net, image_size, batch, classes):
             write_array(file, group, rows, numpy.float64)
 
 
+def write_torchvision(path, image_size):
+    images = counter_uniform(IMAGE_STREAM, image_size * image_size * 3).reshape(1, image_size, image_size, 3)
+    x = torch.from_numpy(images.astype(numpy.float64)).permute(0, 3, 1, 2).contiguous()
+    with h5py.File(path, "w", libver=("v108", "v110")) as file:
+        file.attrs["torchvision"] = str(torchvision.__version__)
+        for name, last_norm_of_branch in TORCHVISION_NETS.items():
+            net = getattr(torchvision.models, name)().double().eval()
+            net.last_norm_of_branch = last_norm_of_branch
+            set_counter_weights(net)
+            set_counter_statistics(net)
+            entries = sorted(sorted_parameters(net) + statistics(net))
+            text = "".join(f"{entry} {' '.join(map(str, values.shape))}\n" for entry, values in entries)
+            write_array(file, f"{name}/entries", numpy.frombuffer(text.encode(), numpy.uint8), numpy.uint8)
+            with torch.no_grad():
+                write_array(file, f"{name}/logits", net(x).numpy(), numpy.float32)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path(__file__).parent)
@@ -183,6 +213,7 @@ def main():
     write_full(output / "resnet20.h5", golden_nets.ResNet20(10), image_size=32, batch=8, seed=2)
     write_full(output / "resnet50_narrow.h5", golden_nets.ResNet50(10, width_divisor=8), image_size=72, batch=8, seed=3)
     write_probes(output / "resnet50.h5", golden_nets.ResNet50(1000), image_size=72, batch=4, classes=1000)
+    write_torchvision(output / "torchvision.h5", image_size=224)
 
 
 if __name__ == "__main__":

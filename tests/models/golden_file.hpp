@@ -2,12 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "base/io/hdf5.hpp"
 
 namespace lockstep::testing {
+
+// The environment names the folder where the sources lie elsewhere than where this was built (tests/gpu.sh).
+inline std::string golden_path(const std::string& name) {
+  const char* const folder = std::getenv("LOCKSTEP_GOLDEN_DIR");
+  return std::string(folder != nullptr ? folder : LOCKSTEP_GOLDEN_DIR) + "/" + name + ".h5";
+}
 
 class GoldenFile {
  public:

@@ -2,12 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "models/counter_values.hpp"
+#include "models/counter_weights.hpp"
 #include "models/golden_file.hpp"
 #include "models/net_values.hpp"
 #include "models/test_net.hpp"
@@ -18,12 +18,6 @@ namespace lockstep::testing {
 namespace {
 
 constexpr std::uint64_t image_stream = 1000;  // of counter_uniform, as in make_golden.py
-
-// The environment names the folder where the sources lie elsewhere than where this was built (tests/gpu.sh).
-std::string golden_path(const std::string& name) {
-  const char* const folder = std::getenv("LOCKSTEP_GOLDEN_DIR");
-  return std::string(folder != nullptr ? folder : LOCKSTEP_GOLDEN_DIR) + "/" + name + ".h5";
-}
 
 std::vector<float> floats(const Values& values) { return {values.begin(), values.end()}; }
 
@@ -97,34 +91,11 @@ Trained train(TestNet& net, const GoldenFile& golden, const Shape& shape, std::s
 Trained train_full(TestNet& net, const GoldenFile& golden) {
   std::vector<ParameterStore::Entry> entries = net.store.entries();
   for (ParameterStore::Entry& entry : entries) {
-    const bool is_statistic = entry.name.find(".running_") != std::string::npos;
-    if (!is_statistic) entry.values = floats(golden.values("weights/" + entry.name));
+    if (!is_statistic(entry)) entry.values = floats(golden.values("weights/" + entry.name));
   }
   net.store.assign(entries);
   const std::vector<std::int64_t> dims = golden.dims("images");
   return train(net, golden, {dims[0], dims[1], dims[2], dims[3]}, floats(golden.values("images")));
-}
-
-void set_counter_weights(ParameterStore& store) {
-  std::vector<ParameterStore::Entry> entries = store.entries();
-  std::uint64_t stream = 0;
-  for (ParameterStore::Entry& entry : entries) {
-    if (entry.name.find(".running_") != std::string::npos) continue;
-    const std::vector<std::int64_t>& dims = entry.dims;
-    entry.values = counter_uniform(stream++, static_cast<std::int64_t>(entry.values.size()));
-    const bool is_scale = entry.name.ends_with("weight");
-    const bool ends_branch = entry.name.ends_with("bn3.weight");
-    for (float& value : entry.values) {
-      if (dims.size() == 4) {
-        value *= static_cast<float>(std::sqrt(6.0 / static_cast<double>(dims[0] * dims[2] * dims[3])));
-      } else if (entry.name.starts_with("fc.")) {
-        value *= 0x1p-6F;
-      } else {
-        value = (value * 0.25F + (is_scale ? 1.0F : 0.0F)) * (ends_branch ? 0.1F : 1.0F);
-      }
-    }
-  }
-  store.assign(entries);
 }
 
 // The norm of each tensor and 16 of its elements, row by row, as make_golden.py keeps them.
@@ -226,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(, GoldenTest, ::testing::ValuesIn(full_cases()),
 TEST(GoldenProbesTest, the_real_resnet50_agrees_with_pytorch_over_three_steps) {
   const GoldenFile golden(golden_path("resnet50"));
   TestNet net({.name = "resnet50", .sample = {72, 72, 3}, .classes = 1000});
-  set_counter_weights(net.store);
+  set_counter_weights(net.store, "bn3.weight");
 
   const Shape shape{4, 72, 72, 3};
   const Trained trained = train(net, golden, shape, counter_uniform(image_stream, shape.count()));

@@ -48,7 +48,9 @@ TEST(ModelZooTest, parameter_counts_are_those_of_the_originals) {
   EXPECT_EQ(parameter_count({"resnet20", {32, 32, 3}, 10}), 269722);
   EXPECT_EQ(parameter_count({"resnet18", {32, 32, 3}, 10}), 11173962);
   EXPECT_EQ(parameter_count({"resnet18", {224, 224, 3}, 1000}), 11689512);
+  EXPECT_EQ(parameter_count({"resnet34", {224, 224, 3}, 1000}), 21797672);
   EXPECT_EQ(parameter_count({"resnet50", {224, 224, 3}, 1000}), 25557032);
+  EXPECT_EQ(parameter_count({"resnet101", {224, 224, 3}, 1000}), 44549160);
 }
 
 TEST(ModelZooTest, the_stem_follows_the_sample_size) {
@@ -76,25 +78,17 @@ TEST(ModelZooTest, convnet_has_the_names_of_the_tutorial) {
   EXPECT_EQ(names({"convnet", {28, 28, 1}, 10}), expected);
 }
 
-TEST(ModelZooTest, resnets_have_the_names_of_torchvision) {
-  const std::vector<std::string> all = names({"resnet50", {224, 224, 3}, 1000});
-  EXPECT_EQ(all.size(), 161U + 2U * 53U);
-  for (const char* name : {"conv1.weight", "bn1.running_var", "layer1.0.conv3.weight", "layer1.0.downsample.0.weight",
-                           "layer1.0.downsample.1.running_mean", "layer4.2.bn3.bias", "fc.weight", "fc.bias"}) {
-    EXPECT_TRUE(std::ranges::binary_search(all, name)) << name;
-  }
-}
-
 TEST(ModelZooTest, logits_are_one_row_a_sample) {
-  for (const char* name : {"convnet", "lenet", "resnet18", "resnet20", "resnet50"}) {
+  for (const char* name : {"convnet", "lenet", "resnet18", "resnet20", "resnet34", "resnet50", "resnet101"}) {
     const Registered net({name, {32, 40, 3}, 7});
     EXPECT_EQ(net.model->output_shape({5, 32, 40, 3}), (Shape{5, 7})) << name;
   }
 }
 
 TEST(ModelZooTest, an_unknown_name_is_answered_with_the_known_ones) {
-  EXPECT_EQ(refusal({"resnet81", {32, 32, 3}, 10}),
-            "unknown model 'resnet81' (--model). Known: convnet, lenet, resnet18, resnet20, resnet50.");
+  EXPECT_EQ(
+      refusal({"resnet81", {32, 32, 3}, 10}),
+      "unknown model 'resnet81' (--model). Known: convnet, lenet, resnet18, resnet20, resnet34, resnet50, resnet101.");
 }
 
 TEST(ModelZooTest, samples_that_are_too_small_are_refused) {
