@@ -195,6 +195,24 @@ rm "$work/tools/sleep"
 pretend squeue "$job_runs"
 echo "  a controller that stays away"
 
+# Slurm's SIGTERM after a requeue ended scontrol, the script took the job for ended by somebody, and the delay was lost. Where
+# it ends squeue instead, the script knows that the job does not run, but not that it was put back.
+srun_ends 'echo "bind: Address already in use"; exit 1'
+pretend squeue 'if [ ! -e "'"$work"'/is_back" ]; then '"$job_runs"'; exit; fi
+case $* in *RestartCnt*) rm "'"$work"'/is_silent" 2>/dev/null || echo 1 ;; *) echo "COMPLETING|None|||all" ;; esac'
+for harm in 'kill -TERM "$(ps -o ppid= $PPID)"' 'touch "'"$work"'/is_silent"'; do
+  rm -f "$work/is_back"
+  pretend scontrol 'if [ "$1" = requeue ]; then touch "'"$work"'/is_back"; '"$harm"'; kill -TERM $$; fi'
+  JOB_RETRY_COUNT=3 job 35
+  ended_with 1
+  called "scontrol requeue 35" 1
+  [ "$(grep -cE '^scontrol update JobId=35 StartTime=now\+[0-9]+$' "$work/calls")" = 1 ] ||
+    fail "the delay of a conflict is lost: $(cat "$work/calls")"
+done
+pretend scontrol ''
+pretend squeue "$job_runs"
+echo "  a signal while the job is put back"
+
 # A verdict that an earlier attempt left is not this one's.
 srun_ends 'exit 79'
 echo '{"code": 71, "signal": null, "rank": 0, "host": "n1", "step": 1, "sentence": "an old one."}' >"$work/a verdict"
