@@ -10,7 +10,7 @@ test_packages=(
   slurm-wlm slurm-client slurmctld slurmd munge slurm-wlm-basic-plugins iproute2 procps xz-utils
 )
 long_test_packages=(
-  clang-tidy-16 libomp-16-dev debootstrap qemu-user python3-torch python3-torchvision python3-h5py python3-numpy
+  clang-tidy-16 libomp-16-dev debootstrap qemu-user python3-torch python3-torchvision python3-h5py python3-numpy python3-pil
   bochs bochs-term bochsbios vgabios isolinux syslinux-common genisoimage busybox cpio
 )
 
