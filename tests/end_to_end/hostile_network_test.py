@@ -83,8 +83,8 @@ def main():
         os.environ.update(two_nodes.settings(folder))
         # The library of the slow node comes before a sanitizer's.
         os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-        probe = subprocess.run([*two_nodes.under_mpirun(), "true"], capture_output=True, text=True, check=False)
-        if probe.returncode != 0:
+        probe = subprocess.run([*two_nodes.under_mpirun(), "hostname"], capture_output=True, text=True, check=False)
+        if probe.returncode != 0 or sorted(probe.stdout.split()) != ["n1", "n2"]:
             print(f"skipped: this mpirun makes no two nodes of one machine\n{probe.stderr}")
             sys.exit(77)
         made = subprocess.run([arguments.programs / "make_shards", "synthetic", "--samples", "600", "--output",

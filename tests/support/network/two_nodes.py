@@ -1,12 +1,16 @@
-"""Two nodes on this machine, as mpirun sees them: the second one's daemon is started by a shell instead of ssh."""
+"""Two nodes on this machine, as mpirun sees them: daemons are started by a shell instead of ssh,
+in name spaces of their own."""
 import pathlib
 
 AGENT = """#!/bin/sh
-# NODE COMMAND...: files of daemons that meet on a real machine never lie in one folder.
-export TMPDIR="{folder}/$1"
+# NODE COMMAND...: files of daemons that meet on a real machine never lie in one folder, and no two have one host name:
+# where they do, Open MPI 5's ranks disagree on who shares a node with whom, and MPI_Comm_split_type fails or hangs.
+node=$1
+export TMPDIR="{folder}/$node"
 mkdir -p "$TMPDIR"
 shift
-exec /bin/sh -c "$*"
+[ "$(id -u)" = 0 ] && name_space=--uts || name_space="--user --map-current-user --keep-caps --uts"
+exec unshare $name_space /bin/sh -c "hostname $node && $*"
 """
 
 
