@@ -22,9 +22,9 @@ Settings cifar_settings() {
   recipe.learning_rate.rate = 0.2;
   recipe.learning_rate.base_batch = 128;
   recipe.learning_rate.schedule = Schedule::one_cycle;
-  recipe.sgd.momentum = 0.9F;
-  recipe.sgd.kind = Momentum::classic;
-  recipe.sgd.weight_decay = 5e-4F;
+  recipe.optimizer.momentum = 0.9F;
+  recipe.optimizer.momentum_kind = Momentum::classic;
+  recipe.optimizer.weight_decay = 5e-4F;
   recipe.label_smoothing = 0;
   return settings;
 }

@@ -45,6 +45,25 @@ void declare(CLI::App& app, const Field& field, Settings& settings) {
   if (!field.needs.empty()) option->needs(app.get_option("--" + field.needs));
 }
 
+bool is_stated(const CLI::App& app, const std::string& name) { return app.count("--" + name) > 0; }
+
+// What a user states is read, or refused: nobody is left to believe in an option that does nothing.
+void refuse_unread(const CLI::App& app, const Settings& settings) {
+  for (const Field& field : training_fields()) {
+    if (!is_stated(app, field.name)) continue;
+    const std::string words = unread_words(field, settings);
+    if (!words.empty()) throw CLI::ValidationError("--" + field.name, words);
+  }
+}
+
+// A rate that is right for one optimizer is far off for another one.
+void require_own_rate(const CLI::App& app, OptimizerKind usual, const Settings& settings) {
+  const OptimizerKind chosen = settings.recipe.optimizer.kind;
+  if (chosen == usual || is_stated(app, "lr")) return;
+  throw CLI::ValidationError("--optimizer", fmt::format("it wants a learning rate of its own. State --lr (often {})",
+                                                        chosen == OptimizerKind::adamw ? "0.001" : "from 1 to 10"));
+}
+
 }  // namespace
 
 void declare_fields(CLI::App& app, Settings& settings, std::initializer_list<FieldGroup> groups) {
@@ -57,6 +76,10 @@ void declare_fields(CLI::App& app, Settings& settings, std::initializer_list<Fie
 void declare_training(CLI::App& app, Settings& settings) {
   using enum FieldGroup;
   declare_fields(app, settings, {data, model, batch, optimizer, schedule, device, sums, output, watch, checkpoints});
+  app.final_callback([&app, &settings, usual = settings.recipe.optimizer.kind] {
+    refuse_unread(app, settings);
+    require_own_rate(app, usual, settings);
+  });
 }
 
 }  // namespace lockstep

@@ -3,9 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <set>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
+#include "device/flat/flat_passes.hpp"
+#include "optim/update_plan.hpp"
 
 namespace lockstep {
 namespace {
@@ -15,10 +18,30 @@ std::string words_for(const std::set<std::string>& names) {
   return fmt::format("'{}'", fmt::join(names, "', '"));
 }
 
+// One pass over the flat arrays, by the rule of its plan.
+class FlatOptimizer final : public Optimizer {
+ public:
+  FlatOptimizer(ParameterStore& store, UpdatePlan plan) {
+    std::vector<Tensor> arrays;
+    for (std::string& name : plan.states) {
+      arrays.push_back(store.device().make_lasting(store.gradient_count(), DType::f32));
+      state_.push_back({std::move(name), arrays.back()});
+    }
+    update_ = store.device().flat().make_update(plan.rule, plan.runs, {store.gradients(), store.values(), arrays});
+  }
+
+  void step(const StepRecord& record) override { update_->run(record); }
+  std::vector<StateArray> state() const override { return state_; }
+
+ private:
+  std::vector<StateArray> state_;
+  std::unique_ptr<FlatUpdate> update_;
+};
+
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const OptimizerOptions& options) {
-  return std::visit([&](const SgdOptions& sgd) { return make_sgd(store, sgd); }, options);
+  return std::make_unique<FlatOptimizer>(store, update_plan(store, options));
 }
 
 OptimizerState state_of(const ParameterStore& store, const Optimizer& optimizer) {

@@ -4,12 +4,11 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "device/flat/step_record.hpp"
 #include "nn/parameter_store.hpp"
-#include "optim/sgd.hpp"
+#include "optim/optimizer_options.hpp"
 
 namespace lockstep {
 
@@ -29,8 +28,6 @@ class Optimizer {
   // All that is remembered: a training goes on from it and the weights.
   virtual std::vector<StateArray> state() const = 0;
 };
-
-using OptimizerOptions = std::variant<SgdOptions>;
 
 // `store` is allocated and outlives the optimizer.
 std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const OptimizerOptions& options);

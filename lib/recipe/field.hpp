@@ -42,11 +42,13 @@ struct Field {
   JsonType json_type = JsonType::text;
   std::string type_name;  // what --help calls the value: "SAMPLES"; empty for a flag
   std::string help;
-  std::string values;        // what it may be, in words: "from 1 to 256"; empty: any text
-  std::string also;          // a second name of the option
-  std::string excludes;      // the option that says the same in another way
-  std::string needs;         // the option without which this one says nothing
-  bool is_required = false;  // to be stated by whoever starts a training
+  std::string values;                // what it may be, in words: "from 1 to 256"; empty: any text
+  std::string also;                  // a second name of the option
+  std::string excludes;              // the option that says the same in another way
+  std::string needs;                 // the option without which this one says nothing
+  std::string chooser;               // the option whose value decides whether this one is read; empty: it always is
+  std::vector<std::string> readers;  // those of its values that read it
+  bool is_required = false;          // to be stated by whoever starts a training
   bool may_be_unset = false;
 
   // What is wrong with a text; empty: nothing.

@@ -1,21 +1,21 @@
 #include "recipe/fields.hpp"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
 
 #include "device/cpu/instruction_sets/instruction_set.hpp"
 #include "models/model_zoo.hpp"
-#include "recipe/field_forms.hpp"
+#include "recipe/field_makers.hpp"
+#include "recipe/learning_fields.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr std::array<Choice<DType>, 3> precisions{{{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}}};
-constexpr std::array<Choice<Schedule>, 4> schedules{{{"constant", Schedule::constant},
-                                                     {"step", Schedule::step},
-                                                     {"cosine", Schedule::cosine},
-                                                     {"one-cycle", Schedule::one_cycle}}};
 constexpr std::array<Choice<std::optional<Augmentation>>, 4> augmentations{
     {{"auto", std::nullopt},
      {"none", Augmentation::none},
@@ -38,52 +38,6 @@ constexpr auto instruction_sets = [] {
 }();
 constexpr std::array<Choice<bool>, 2> convolutions{{{"auto", false}, {"direct", true}}};
 constexpr std::array<Choice<const char*>, 3> devices{{{"auto", "auto"}, {"cpu", "cpu"}, {"cuda", "cuda"}}};
-
-// Of real numbers: a quantity of people's, with room, and far from what overflows when it is multiplied.
-constexpr double largest = 1e9;
-constexpr NumberForm<double> above_zero{{0, largest, LeastIs::excluded}};
-constexpr NumberForm<double> from_zero{{0, largest}};
-constexpr std::int64_t most_samples = std::int64_t{1} << 31;
-constexpr NumberForm<std::int64_t> any_count{{1, most_samples}};
-constexpr NumberForm<std::int64_t> any_count_or_none{{0, most_samples}};
-template <typename Number>
-constexpr NumberForm<Number> from_to(Number least, Number most) {
-  return {{least, most}};
-}
-template <typename Choices>
-ChoiceForm<Choices> one_of(const Choices& choices) {
-  return {choices};
-}
-
-Field may_change(Field field) {
-  field.on_resume = Field::OnResume::may_change;
-  return field;
-}
-
-Field required(Field field) {
-  field.is_required = true;
-  return field;
-}
-
-Field also_called(Field field, const char* name) {
-  field.also = name;
-  return field;
-}
-
-Field needs(Field field, const char* other) {
-  field.needs = other;
-  return field;
-}
-
-// Takes the place of the other way to say it, where that is a program's default.
-Field instead_of(Field field, const char* other, const std::function<void(Settings&)>& unset) {
-  field.excludes = other;
-  field.set = [set = std::move(field.set), unset](Settings& settings, const std::vector<std::string>& texts) {
-    if (!texts.empty()) unset(settings);
-    set(settings, texts);
-  };
-  return field;
-}
 
 std::vector<Field> data_fields() {
   constexpr FieldGroup group = FieldGroup::data;
@@ -129,41 +83,6 @@ std::vector<Field> batch_fields() {
                  "Cut the global batch into so many parts and sum them exactly: the same weights, bit for bit, on any "
                  "number of ranks up to it"},
                 of(&Recipe::batch, &BatchPlan::virtual_ranks), from_to(1, 65536)),
-  };
-}
-
-std::vector<Field> optimizer_fields() {
-  constexpr FieldGroup group = FieldGroup::optimizer;
-  return {
-      one_value({"momentum", group, "SHARE", "Of stochastic gradient descent"}, of(&Recipe::sgd, &SgdOptions::momentum),
-                from_to(0.0F, 0.9999F)),
-      flag({"nesterov", group, "", "Nesterov's form of momentum"}, of(&Recipe::sgd, &SgdOptions::kind),
-           Momentum::nesterov, Momentum::classic),
-      one_value({"weight-decay", group, "FACTOR", "Pull of each weight towards zero"},
-                of(&Recipe::sgd, &SgdOptions::weight_decay), from_to(0.0F, static_cast<float>(largest))),
-      flag({"no-decay-norm", group, "", "No weight decay on norms and biases"},
-           of(&Recipe::sgd, &SgdOptions::decay_scope), DecayScope::weights_only, DecayScope::all),
-  };
-}
-
-std::vector<Field> schedule_fields() {
-  constexpr FieldGroup group = FieldGroup::schedule;
-  return {
-      also_called(one_value({"lr", group, "RATE", "Peak learning rate for a global batch of --lr-batch"},
-                            of(&Recipe::learning_rate, &LearningRate::rate), above_zero),
-                  "learning-rate"),
-      one_value({"lr-batch", group, "SAMPLES",
-                 "The rate grows in proportion to the global batch from here; 0: --lr is taken as it is"},
-                of(&Recipe::learning_rate, &LearningRate::base_batch), any_count_or_none),
-      one_value({"schedule", group, "NAME", "Course of the rate"}, of(&Recipe::learning_rate, &LearningRate::schedule),
-                one_of(schedules)),
-      one_value({"warmup", group, "EPOCHS", "Epochs (or parts of one) of rising rate; unset: a fifth of all"},
-                of(&Recipe::learning_rate, &LearningRate::warmup_epochs), from_zero),
-      list_of_values({"milestones", group, "EPOCHS", "With --schedule step: epochs after which the rate falls"},
-                     of(&Recipe::learning_rate, &LearningRate::milestones), from_zero),
-      one_value(
-          {"lr-factor", group, "FACTOR", "With --schedule step: the rate is multiplied by this at each milestone"},
-          of(&Recipe::learning_rate, &LearningRate::factor), above_zero),
   };
 }
 
@@ -278,6 +197,15 @@ std::vector<Field> all_fields() {
 const std::vector<Field>& training_fields() {
   static const std::vector<Field> fields = all_fields();
   return fields;
+}
+
+std::string unread_words(const Field& field, const Settings& settings) {
+  if (field.chooser.empty()) return "";
+  const auto chooser = std::ranges::find(training_fields(), field.chooser, &Field::name);
+  const std::string chosen = chooser->texts(settings).front();
+  if (std::ranges::find(field.readers, chosen) != field.readers.end()) return "";
+  return fmt::format("--{} {} does not read it ({} {}). Leave it out", field.chooser, chosen,
+                     fmt::join(field.readers, " and "), field.readers.size() == 1 ? "does" : "do");
 }
 
 nlohmann::json json_of(const Settings& settings, Field::Part part) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "recipe/field.hpp"
@@ -14,6 +15,10 @@ namespace lockstep {
 
 // In the order of --help.
 const std::vector<Field>& training_fields();
+
+// Why nothing in these settings reads a field, which may then be no user's option: "--optimizer adamw does not read it
+// (sgd and lars do). Leave it out". Empty: it is read.
+std::string unread_words(const Field& field, const Settings& settings);
 
 // All fields of a part by name, as json_of() gives them.
 nlohmann::json json_of(const Settings& settings, Field::Part part);

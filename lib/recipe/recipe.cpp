@@ -75,6 +75,18 @@ LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, st
   return LrSchedule(options);
 }
 
+OptimizerOptions optimizer_options(const OptimizerPlan& plan) {
+  switch (plan.kind) {
+    case OptimizerKind::lars:
+      return LarsOptions{plan.momentum, plan.momentum_kind, plan.weight_decay, plan.trust};
+    case OptimizerKind::adamw:
+      return AdamWOptions{plan.beta1, plan.beta2, plan.epsilon, plan.weight_decay, plan.decay_scope};
+    case OptimizerKind::sgd:
+      break;
+  }
+  return SgdOptions{plan.momentum, plan.momentum_kind, plan.weight_decay, plan.decay_scope};
+}
+
 Augmentation default_augmentation(SampleKind kind) {
   return kind == SampleKind::digit ? Augmentation::crop : Augmentation::crop_and_flip;
 }

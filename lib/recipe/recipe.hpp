@@ -15,7 +15,7 @@
 #include "dataset/shards/manifest.hpp"
 #include "device/device.hpp"
 #include "optim/lr_schedule.hpp"
-#include "optim/sgd.hpp"
+#include "optim/optimizer_options.hpp"
 
 namespace lockstep {
 
@@ -50,6 +50,21 @@ struct LearningRate {
   double factor = 0.1;                  // at each milestone
 };
 
+enum class OptimizerKind : std::uint8_t { sgd, lars, adamw };
+
+// Each optimizer reads its own: which of them does stands with the fields.
+struct OptimizerPlan {
+  OptimizerKind kind = OptimizerKind::sgd;
+  float momentum = 0.9F;
+  Momentum momentum_kind = Momentum::classic;
+  float weight_decay = 5e-4F;
+  DecayScope decay_scope = DecayScope::all;
+  float trust = 0.001F;
+  float beta1 = 0.9F;
+  float beta2 = 0.999F;
+  float epsilon = 1e-8F;
+};
+
 // How a device is to round.
 struct Arithmetic {
   DType precision = DType::f32;  // of activations
@@ -71,7 +86,7 @@ struct Recipe {
   std::uint64_t seed = 0;
   BatchPlan batch;
   LearningRate learning_rate;
-  SgdOptions sgd;
+  OptimizerPlan optimizer;
   float label_smoothing = 0;
   std::optional<Augmentation> augmentation;  // none stated: by the kind of the samples
   Arithmetic arithmetic;
@@ -88,6 +103,9 @@ LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks);
 // The schedule of a whole training. Throws Error(usage) on a warm-up longer than the training.
 LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t epochs,
                          std::int64_t steps_per_epoch);
+// The options of the optimizer that the plan names.
+OptimizerOptions optimizer_options(const OptimizerPlan& plan);
+
 // The peak rate for `global_batch`.
 double scaled_rate(const LearningRate& rate, std::int64_t global_batch);
 

@@ -68,6 +68,8 @@ class TrainingStep {
   // Scales the loss from the next step on; every rank alike. In half precision that is so from the start; elsewhere
   // call it before the first step.
   void scale_loss(const LossScale& state);
+  // Where a training goes on: so many steps were applied before the first one here, skipped ones left out.
+  void set_applied_steps(std::int64_t steps) { record_.set_applied_steps(steps); }
   // As it stands; none without loss scaling. Waits for the device.
   std::optional<LossScale> loss_scale() const;
   const PlanUse& plan_use() const { return plan_use_; }  // of rank 0's kernels; zero elsewhere

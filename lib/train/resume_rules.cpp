@@ -50,8 +50,11 @@ Json fixed_recipe(const Recipe& recipe, const Manifest& data) {
 }
 
 void require_same_recipe(const Json& earlier, const Json& now) {
+  const Json defaults = json_of(Settings(), Field::Part::recipe);
   require_same(data_field, earlier.value(data_field, Json()), now.value(data_field, Json()));
-  for (const auto& [name, value] : now.items()) require_same(name, earlier.value(name, Json()), value);
+  for (const auto& [name, value] : now.items()) {
+    require_same(name, earlier.value(name, defaults.value(name, Json())), value);
+  }
 }
 
 BatchPlan batch_of_resumed(const BatchPlan& plan, const Json& earlier) {

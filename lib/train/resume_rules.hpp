@@ -25,7 +25,8 @@ Recipe completed(Recipe recipe, std::int64_t global_batch, const Manifest& data,
 // What a checkpoint keeps of a completed recipe: its fixed fields by name, and what it was trained on.
 nlohmann::json fixed_recipe(const Recipe& recipe, const Manifest& data);
 
-// Throws Error(usage) naming the first field that differs: the data first, for others follow from them.
+// Throws Error(usage) naming the first field that differs: the data first, for others follow from them. A field that
+// the earlier version did not have stands at its default, by which a training is what it was before.
 void require_same_recipe(const nlohmann::json& earlier, const nlohmann::json& now);
 
 // Where the batch is stated for each rank, a checkpoint's global batch stays, whatever the number of ranks now.

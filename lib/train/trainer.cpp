@@ -1,5 +1,6 @@
 #include "train/trainer.hpp"
 
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <system_error>
@@ -102,7 +103,7 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       stragglers_(session.world),
       model_(session.device(), model_options(recipe_, train_.manifest())),
       exchange_(make_all_reduce(session, model_.store, reduce_plan(recipe_, run_), share_.total_parts)),
-      optimizer_(make_optimizer(model_.store, recipe_.sgd)),
+      optimizer_(make_optimizer(model_.store, optimizer_options(recipe_.optimizer))),
       step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing),
       evaluator_(session.world, *session.backend, model_, test_, run_.loader_threads, run_.data_place) {
   require_follows(session.device(), recipe_);
@@ -157,6 +158,8 @@ void Trainer::load_weights() {
   assign_state(store, *optimizer_, found->optimizer);
   if (found->state.loss_scale) step_.scale_loss(*found->state.loss_scale);
   progress_ = found->state.progress;
+  const float skipped = found->state.loss_scale.value_or(LossScale{}).skipped_steps;
+  step_.set_applied_steps(progress_.step - std::llround(skipped));
   const Origin now = this_origin(session_, gradients_text());
   const std::string difference = origin_difference(found->state.origin, now, sums_of(recipe_));
   if (!difference.empty() && session_.world.rank() == 0) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kills a training at random steps, starts it again, and wants the bits of one that nobody disturbed.
 
-kill_and_resume_test.py PROGRAMS --ranks R --precision P --kills K [--seed S]
+kill_and_resume_test.py PROGRAMS --ranks R --precision P --kills K [--seed S] [--with=OPTIONS]
 """
 import argparse
 import pathlib
@@ -22,7 +22,7 @@ STEPS = 60
 def training(options, data, folder, output):
     program = [f"{options.programs}/train_cifar", "--data", data, "--model", "convnet", "--epochs", "5", "--threads", "1",
                "--global-batch", "24", "--precision", options.precision, "--report-every", "1", "--plan-folder",
-               f"{folder}/plans", "--checkpoint-every", "4", "--device", "cpu", "--output", output]
+               f"{folder}/plans", "--checkpoint-every", "4", "--device", "cpu", "--output", output, *options.more.split()]
     return Training(program if options.ranks == 1 else under_mpirun(options.ranks) + program, output)
 
 
@@ -46,6 +46,7 @@ def main():
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--with", dest="more", default="", help="further options of the training")
     options = parser.parse_args()
     random.seed(options.seed)
     print(f"{options.ranks} ranks, {options.precision}, {options.kills} kills, --seed {options.seed}")

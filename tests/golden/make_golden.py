@@ -19,6 +19,13 @@ torchvision.h5, a group for each of torchvision's networks for 224 pixels and 10
     /NAME/entries     uint8    "layer1.0.conv1.weight 64 64 3 3\\n": parameters and statistics, names in order
     /NAME/logits      float32  [1, classes], of one picture, in evaluation
 Root attributes, but of torchvision.h5: loss, steps, learning_rate, momentum, weight_decay (of every parameter), torch.
+
+optimizers.h5: the parameters OPTIMIZED after OPTIMIZER_STEPS steps on gradients from counter_uniform(), as are the first
+values; the rate of step s, from 1, is s / steps of learning_rate
+    /adamw/NAME       float64  by torch.optim.AdamW
+    /lars/NAME        float64  by the formula of You et al. 2017, algorithm 1; norms and biases neither adapt nor decay
+    /clipped/NAME     float64  by torch.optim.SGD on gradients that clip_grad_norm_ bounded by clip_norm
+Root attributes: steps, learning_rate, momentum, weight_decay, beta1, beta2, epsilon, trust, clip_norm, torch.
 """
 
 import argparse
@@ -39,6 +46,11 @@ WEIGHT_DECAY = 5e-4
 IMAGE_STREAM = 1000  # of counter_uniform: beyond the number of any parameter
 STATISTICS_STREAM = 2000
 TORCHVISION_NETS = {"resnet18": "bn2.weight", "resnet34": "bn2.weight", "resnet50": "bn3.weight", "resnet101": "bn3.weight"}
+OPTIMIZER_STEPS = 10
+OPTIMIZED = {"bn.bias": (6,), "bn.weight": (6,), "conv.weight": (6, 5, 3, 3), "fc.bias": (7,), "fc.weight": (7, 6)}
+OPTIMIZER = {"learning_rate": 0.05, "momentum": 0.9, "weight_decay": 0.02, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8,
+             "trust": 0.01, "clip_norm": 5.0}
+GRADIENT_STREAM = 2000  # and a hundred more for each step
 
 
 def counter_uniform(stream, count):
@@ -203,6 +215,72 @@ def write_torchvision(path, image_size):
             write_array(file, f"{name}/entries", numpy.frombuffer(text.encode(), numpy.uint8), numpy.uint8)
             with torch.no_grad():
                 write_array(file, f"{name}/logits", net(x).numpy(), numpy.float32)
+def optimizer_start():
+    return {name: counter_uniform(stream, int(numpy.prod(shape))).astype(numpy.float64).reshape(shape)
+            for stream, (name, shape) in enumerate(sorted(OPTIMIZED.items()))}
+
+
+def optimizer_gradients(step):
+    """They grow, so that the first one is not clipped."""
+    growth = numpy.float32(0.25 * (step + 1))
+    gradients = {}
+    for stream, (name, shape) in enumerate(sorted(OPTIMIZED.items())):
+        values = growth * counter_uniform(GRADIENT_STREAM + 100 * step + stream, int(numpy.prod(shape)))
+        gradients[name] = values.astype(numpy.float64).reshape(shape)
+    return gradients
+
+
+def optimizer_rate(step):
+    return OPTIMIZER["learning_rate"] * (step + 1) / OPTIMIZER_STEPS
+
+
+def updated_by(make_optimizer, clip_norm=None):
+    parameters = {name: torch.nn.Parameter(torch.from_numpy(values)) for name, values in optimizer_start().items()}
+    optimizer = make_optimizer(parameters)
+    for step in range(OPTIMIZER_STEPS):
+        for name, gradient in optimizer_gradients(step).items():
+            parameters[name].grad = torch.from_numpy(gradient)
+        if clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_(parameters.values(), clip_norm)
+        for group in optimizer.param_groups:
+            group["lr"] = optimizer_rate(step)
+        optimizer.step()
+    return {name: parameter.detach().numpy() for name, parameter in parameters.items()}
+
+
+def updated_by_lars():
+    values = optimizer_start()
+    velocity = {name: numpy.zeros(shape) for name, shape in OPTIMIZED.items()}
+    for step in range(OPTIMIZER_STEPS):
+        for name, gradient in optimizer_gradients(step).items():
+            adapts = values[name].ndim > 1
+            decay = OPTIMIZER["weight_decay"] if adapts else 0.0
+            norm = numpy.linalg.norm(values[name])
+            local = OPTIMIZER["trust"] * norm / (numpy.linalg.norm(gradient) + decay * norm) if adapts else 1.0
+            move = optimizer_rate(step) * local * (gradient + decay * values[name])
+            velocity[name] = OPTIMIZER["momentum"] * velocity[name] + move
+            values[name] = values[name] - velocity[name]
+    return values
+
+
+def write_optimizers(path):
+    def adamw(parameters):
+        return torch.optim.AdamW(parameters.values(), betas=(OPTIMIZER["beta1"], OPTIMIZER["beta2"]),
+                                 eps=OPTIMIZER["epsilon"], weight_decay=OPTIMIZER["weight_decay"])
+
+    def sgd(parameters):
+        return torch.optim.SGD(parameters.values(), lr=1, momentum=OPTIMIZER["momentum"],
+                               weight_decay=OPTIMIZER["weight_decay"])
+
+    updated = {"adamw": updated_by(adamw), "lars": updated_by_lars(), "clipped": updated_by(sgd, OPTIMIZER["clip_norm"])}
+    with h5py.File(path, "w", libver=("v108", "v110")) as file:
+        file.attrs["steps"] = numpy.int32(OPTIMIZER_STEPS)
+        file.attrs["torch"] = str(torch.__version__)
+        for name, value in OPTIMIZER.items():
+            file.attrs[name] = value
+        for group, parameters in updated.items():
+            for name, values in parameters.items():
+                write_array(file, f"{group}/{name}", values, numpy.float64)
 
 
 def main():
@@ -212,6 +290,7 @@ def main():
     write_full(output / "lenet.h5", golden_nets.LeNet(10), image_size=32, batch=16, seed=1)
     write_full(output / "resnet20.h5", golden_nets.ResNet20(10), image_size=32, batch=8, seed=2)
     write_full(output / "resnet50_narrow.h5", golden_nets.ResNet50(10, width_divisor=8), image_size=72, batch=8, seed=3)
+    write_optimizers(output / "optimizers.h5")
     write_probes(output / "resnet50.h5", golden_nets.ResNet50(1000), image_size=72, batch=4, classes=1000)
     write_torchvision(output / "torchvision.h5", image_size=224)
 

@@ -59,6 +59,8 @@ TEST_F(OptionsTest, every_field_has_an_option_that_reaches_it) {
     EXPECT_NE(app.get_option_no_throw(name), nullptr) << name;
     std::string words = field.name == "data" ? "" : "--data d ";
     if (!field.needs.empty()) words += "--" + field.needs + " f ";
+    if (!field.chooser.empty()) words += "--" + field.chooser + " " + field.readers.back() + " ";
+    if (field.name != "lr") words += "--lr 0.3 ";
     app.parse(words + name + (field.form == Field::Form::flag ? "" : " " + text));
     EXPECT_EQ(field.texts(settings), std::vector<std::string>{text}) << name;
   }
@@ -86,7 +88,7 @@ TEST_F(OptionsTest, no_option_is_outside_the_table) {
 }
 
 TEST_F(OptionsTest, a_list_takes_the_place_of_the_default) {
-  EXPECT_EQ(parse("--milestones 1 2.5"), "");
+  EXPECT_EQ(parse("--schedule step --milestones 1 2.5"), "");
   EXPECT_EQ(recipe_.learning_rate.milestones, (std::vector<double>{1, 2.5}));
 }
 
@@ -99,6 +101,47 @@ TEST_F(OptionsTest, a_batch_per_rank_takes_the_place_of_the_global_batch) {
   EXPECT_EQ(parse("--batch-per-rank 32"), "");
   EXPECT_EQ(recipe_.batch.global_batch, std::nullopt);
   EXPECT_EQ(recipe_.batch.batch_per_rank, 32);
+}
+
+// Somebody who states what nothing reads believes in a training that there is not.
+TEST_F(OptionsTest, what_the_chosen_optimizer_or_schedule_does_not_read_is_refused_by_name) {
+  EXPECT_EQ(parse("--optimizer adamw --lr 0.001 --momentum 0.8"),
+            "--momentum: --optimizer adamw does not read it (sgd and lars do). Leave it out");
+  recipe_.optimizer = {};
+  EXPECT_EQ(parse("--beta2 0.9"), "--beta2: --optimizer sgd does not read it (adamw does). Leave it out");
+  EXPECT_EQ(parse("--optimizer lars --lr 5 --no-decay-norm"),
+            "--no-decay-norm: --optimizer lars does not read it (sgd and adamw do). Leave it out");
+  recipe_.optimizer = {};
+  EXPECT_EQ(parse("--milestones 3"), "--milestones: --schedule one-cycle does not read it (step does). Leave it out");
+}
+
+TEST_F(OptionsTest, options_of_an_optimizer_reach_it) {
+  EXPECT_EQ(parse("--optimizer adamw --lr 0.001 --beta1 0.8 --beta2 0.95 --epsilon 1e-6 --weight-decay 0.01 "
+                  "--no-decay-norm"),
+            "");
+  const auto adamw = std::get<AdamWOptions>(optimizer_options(recipe_.optimizer));
+  EXPECT_EQ(adamw.beta1, 0.8F);
+  EXPECT_EQ(adamw.beta2, 0.95F);
+  EXPECT_EQ(adamw.epsilon, 1e-6F);
+  EXPECT_EQ(adamw.weight_decay, 0.01F);
+  EXPECT_EQ(adamw.decay_scope, DecayScope::weights_only);
+}
+
+TEST_F(OptionsTest, options_of_lars_reach_it) {
+  EXPECT_EQ(parse("--optimizer lars --lr 5 --momentum 0.8 --nesterov --trust 0.02 --weight-decay 0.01"), "");
+  const auto lars = std::get<LarsOptions>(optimizer_options(recipe_.optimizer));
+  EXPECT_EQ(lars.momentum, 0.8F);
+  EXPECT_EQ(lars.kind, Momentum::nesterov);
+  EXPECT_EQ(lars.trust, 0.02F);
+  EXPECT_EQ(lars.weight_decay, 0.01F);
+}
+
+// With the default, which is SGD's, AdamW would learn nothing.
+TEST_F(OptionsTest, another_optimizer_wants_a_rate_of_its_own) {
+  EXPECT_EQ(parse("--optimizer adamw"), "--optimizer: it wants a learning rate of its own. State --lr (often 0.001)");
+  EXPECT_EQ(parse("--optimizer lars"),
+            "--optimizer: it wants a learning rate of its own. State --lr (often from 1 to 10)");
+  EXPECT_EQ(parse("--optimizer sgd"), "");
 }
 
 TEST_F(OptionsTest, the_batch_is_stated_in_one_way_only) {
@@ -159,6 +202,7 @@ TEST_F(OptionsTest, a_range_is_said_in_words) {
 
 TEST_F(OptionsTest, an_unknown_value_names_the_known_ones) {
   EXPECT_EQ(parse("--schedule linear"), "--schedule: unknown value 'linear'. Known: constant, step, cosine, one-cycle");
+  EXPECT_EQ(parse("--optimizer adam"), "--optimizer: unknown value 'adam'. Known: sgd, lars, adamw");
   EXPECT_EQ(parse("--precision fp8"), "--precision: unknown value 'fp8'. Known: fp32, bf16, fp16");
   EXPECT_EQ(parse("--reduce ring"), "--reduce: unknown value 'ring'. Known: auto, nccl, mpi, shared");
   EXPECT_EQ(parse("--instruction-set avx"),

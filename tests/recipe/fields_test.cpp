@@ -61,7 +61,7 @@ const Field& field_named(std::string_view name) { return *std::ranges::find(trai
 TEST(FieldsTest, every_member_of_recipe_and_run_plan_has_an_entry) {
   static_assert(members_of<BatchPlan>() == 4 && members_of<CheckpointInterval>() == 3);
   EXPECT_EQ(entries(Field::Part::recipe),
-            (leaves_of<Recipe, BatchPlan, LearningRate, SgdOptions, Arithmetic, InitialWeights>()));
+            (leaves_of<Recipe, BatchPlan, LearningRate, OptimizerPlan, Arithmetic, InitialWeights>()));
   // A checkpoint's interval is one value.
   constexpr std::size_t checkpoints = leaves_of<CheckpointPlan, KeepRule>();
   EXPECT_EQ(entries(Field::Part::run), (leaves_of<RunPlan, DevicePlan, SumPlan>()) - 1 + checkpoints);
@@ -111,8 +111,8 @@ TEST(FieldsTest, json_says_what_the_text_says) {
 // 0.9 was told as 0.8999999761581421.
 TEST(FieldsTest, numbers_are_plain_decimals_in_json) {
   Settings settings;
-  settings.recipe.sgd.momentum = 0.9F;
-  settings.recipe.sgd.weight_decay = 5e-4F;
+  settings.recipe.optimizer.momentum = 0.9F;
+  settings.recipe.optimizer.weight_decay = 5e-4F;
   settings.recipe.learning_rate.rate = 0.1;
   settings.recipe.learning_rate.milestones = {1, 2.5};
   const nlohmann::json recipe = json_of(settings, Field::Part::recipe);
@@ -154,9 +154,9 @@ TEST(FieldsTest, zero_is_taken_only_where_it_means_something) {
         field.json_type == Field::JsonType::number || field.json_type == Field::JsonType::whole_number;
     if (is_number && field.objection("0").empty()) taken.insert(field.name);
   }
-  EXPECT_EQ(taken,
-            (std::set<std::string>{"seed", "label-smoothing", "momentum", "weight-decay", "lr-batch", "warmup",
-                                   "milestones", "threads", "bucket-mib", "hang-timeout", "audit-every", "keep-best"}));
+  EXPECT_EQ(taken, (std::set<std::string>{"seed", "label-smoothing", "momentum", "weight-decay", "beta1", "beta2",
+                                          "lr-batch", "warmup", "milestones", "threads", "bucket-mib", "hang-timeout",
+                                          "audit-every", "keep-best"}));
 }
 
 TEST(FieldsTest, null_unsets_what_may_be_unset) {

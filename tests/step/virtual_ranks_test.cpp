@@ -23,7 +23,15 @@ struct Case {
   const char* reducer;
   int bucket_kib;
   DType precision;
+  const char* optimizer = "sgd";
 };
+
+OptimizerOptions options_of(const Case& choice) {
+  const std::string name = choice.optimizer;
+  if (name == "lars") return LarsOptions{};
+  if (name == "adamw") return AdamWOptions{};
+  return SgdOptions{};
+}
 
 // Hash and losses after a few steps.
 std::string learn(const Communicator& world, const Case& choice, int threads) {
@@ -31,7 +39,7 @@ std::string learn(const Communicator& world, const Case& choice, int threads) {
   BatchPlan batch{virtual_ranks * part_size, std::nullopt, 1, virtual_ranks};
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
   const ReducePlan reduce{.reducer = choice.reducer, .bucket_bytes = choice.bucket_kib << 10, .sums = Sums::exact};
-  WholeStep step(session, {choice.model, shape, 10}, share, reduce, SgdOptions{}, 0.1F, 3);
+  WholeStep step(session, {choice.model, shape, 10}, share, reduce, options_of(choice), 0.1F, 3);
   PartLoader loader(session.device(), shape, share);
   std::string outcome;
   for (int index = 0; index < 4; ++index) {
@@ -46,18 +54,20 @@ class VirtualRanksTest : public testing::TestWithParam<Case> {};
 TEST_P(VirtualRanksTest, ranks_together_learn_what_one_rank_learns_alone) {
   const Communicator world(MPI_COMM_WORLD);
   const std::string together = learn(world, GetParam(), 1);
-  const Case alone{GetParam().model, "mpi", 64,
-                   GetParam().precision};  // other reductions, other buckets, other threads
+  // Other reductions, other buckets, other threads.
+  const Case alone{GetParam().model, "mpi", 64, GetParam().precision, GetParam().optimizer};
   EXPECT_EQ(together, learn(Communicator(MPI_COMM_SELF), alone, 3));
 }
 
 INSTANTIATE_TEST_SUITE_P(, VirtualRanksTest,
                          testing::Values(Case{"lenet", "shared", 16, DType::f32}, Case{"lenet", "mpi", 16, DType::f32},
                                          Case{"resnet20", "auto", 128, DType::f32},
-                                         Case{"resnet20", "auto", 128, DType::bf16}),
+                                         Case{"resnet20", "auto", 128, DType::bf16},
+                                         Case{"resnet20", "auto", 128, DType::f32, "lars"},
+                                         Case{"resnet20", "auto", 128, DType::f32, "adamw"}),
                          [](const auto& test) {
                            return std::string(test.param.model) + "_" + test.param.reducer + "_" +
-                                  precision_name(test.param.precision);
+                                  precision_name(test.param.precision) + "_" + test.param.optimizer;
                          });
 
 TEST(ExactSumsTest, leave_room_for_all_parts_of_a_step) {

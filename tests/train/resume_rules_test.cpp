@@ -120,12 +120,18 @@ TEST(ResumeRulesTest, another_instruction_set_is_told_and_other_convolutions_are
             "cpu: AVX2, f32 instead of cpu: SSE2, f32");
 }
 
-// Of an earlier version, or damaged.
-TEST(ResumeRulesTest, a_field_that_a_checkpoint_lacks_is_another_value) {
+// Of an earlier version, which knew no other way than what is now the default.
+TEST(ResumeRulesTest, a_field_that_a_checkpoint_lacks_stands_at_its_default) {
   nlohmann::json earlier = fixed(recipe());
-  earlier.erase("momentum");
+  earlier.erase("optimizer");
+  EXPECT_NO_THROW(require_same_recipe(earlier, fixed(recipe())));
+  Recipe changed = recipe();
+  changed.optimizer.kind = OptimizerKind::lars;
+  EXPECT_EQ(words_of(Failure::usage, [&] { require_same_recipe(earlier, fixed(changed)); }),
+            refusal("optimizer", "\"sgd\"", "\"lars\""));
+  earlier.erase("model");
   EXPECT_EQ(words_of(Failure::usage, [&] { require_same_recipe(earlier, fixed(recipe())); }),
-            refusal("momentum", "null", "0.9"));
+            refusal("model", "null", "\"resnet20\""));
 }
 
 TEST(ResumeRulesTest, a_completed_recipe_names_the_global_batch_that_came_out) {

@@ -42,8 +42,9 @@ class FlatPasses {
   virtual ~FlatPasses() = default;
 
   // An update of `arrays` by `rule`, element by element. `runs` lie one after another, the first at element 0, and
-  // begin at multiples of 16. The device outlives the update.
-  virtual std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const DecayRun> runs,
+  // begin at multiples of 16. The norms that a rule adapts its rates by are the same whatever the number of threads.
+  // The device outlives the update.
+  virtual std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                                   const UpdateArrays& arrays) = 0;
 
   // slot[0] = value.

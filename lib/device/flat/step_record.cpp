@@ -18,6 +18,10 @@ void StepRecord::scale_loss(const LossScale& state) {
   device_.write(std::vector<float>{state.skipped_steps}, at(step_skipped_steps));
 }
 
+void StepRecord::set_applied_steps(std::int64_t steps) {
+  device_.write(std::vector<float>{static_cast<float>(steps)}, at(step_applied_steps));
+}
+
 LossScale StepRecord::loss_scale() const {
   std::vector<float> values(static_cast<std::size_t>(count()));
   device_.read(all(), values);

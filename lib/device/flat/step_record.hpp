@@ -26,6 +26,7 @@ enum StepField : std::int64_t {
   step_clean_steps,     // see LossScale
   step_skipped_steps,
   step_verdict,
+  step_applied_steps,  // so far, in all attempts: whole up to 2^24, which then stays
   step_tail = 8,
 };
 
@@ -37,6 +38,7 @@ LOCKSTEP_HOST_DEVICE inline StepVerdict judge_step(float* record, float loss, fl
   if (loss - loss != 0) return StepVerdict::not_finite;
   LossScale scale{record[step_loss_scale], record[step_clean_steps], record[step_skipped_steps]};
   if (overflow != 0 && !can_shrink(scale)) return StepVerdict::overflowed_unscaled;
+  if (overflow == 0) record[step_applied_steps] += 1;
   if (record[step_scales_loss] == 0) return StepVerdict::applied;
   if (overflow != 0) {
     note_overflow(scale);
@@ -59,6 +61,9 @@ class StepRecord {
   void scale_loss(const LossScale& state);
 
   LossScale loss_scale() const;  // as it stands. Blocking
+
+  // So many steps were applied before the next one. Blocking.
+  void set_applied_steps(std::int64_t steps);
 
   const Tensor& all() const { return values_; }
   Tensor at(StepField field) const { return values_.slice(field, 1); }

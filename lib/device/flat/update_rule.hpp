@@ -1,9 +1,11 @@
 // What an optimizer does to one element of a model's flat arrays, on the host and on a GPU alike.
 //
-// A rule is its constants, the number of state arrays it keeps, and the arithmetic of one element. Every device makes
-// one pass over the arrays of it: a new rule is a struct here and its name in UpdateRule.
+// A rule is its constants, the number of state arrays it keeps, the rates of a run of elements in a step, and the
+// arithmetic of one element by them. Every device makes one pass over the arrays of it: a new rule is a struct here and
+// its name in UpdateRule.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <variant>
 
@@ -11,17 +13,41 @@
 
 namespace lockstep {
 
-// Elements [first, first + count) that share a weight decay.
-struct DecayRun {
+// Whether the rate of a run of elements follows the norms of its weights and gradients; only LARS asks.
+enum class Adaption : std::uint8_t { none, by_norms };
+
+// Elements [first, first + count) that are updated alike; a whole parameter where the rate adapts.
+struct UpdateRun {
   std::int64_t first;
   std::int64_t count;
   float weight_decay;
+  Adaption adaption = Adaption::none;
+};
+
+// What holds for all elements in a step.
+struct StepRates {
+  float learning_rate;
+  float gradient_scale;  // 1 / loss scale, or less where gradients are clipped
+  float applied_steps;   // this one included
+};
+
+// Sums of squares over a run; gradients as they lie there, unscaled.
+struct RunSquares {
+  double values = 0;
+  double gradients = 0;
+};
+
+// How a device comes by the rates of a run.
+enum class RatesAre : std::uint8_t {
+  copied,      // from the step's and the run's: every thread of a GPU does so for itself
+  calculated,  // once a step and run, ahead of the pass
+  adapted,     // likewise, from the run's sums of squares
 };
 
 // What steers the update of an element.
 struct ElementRates {
   float learning_rate;
-  float gradient_scale;  // 1 / loss scale
+  float gradient_scale;
   float weight_decay;
 };
 
@@ -35,12 +61,18 @@ enum class Momentum : std::uint8_t { classic, nesterov };
 //   value   -= learning_rate * (d + momentum * velocity)   nesterov
 struct SgdRule {
   static constexpr int states = 1;  // the velocity
+  static constexpr RatesAre rates_are = RatesAre::copied;
+  using Rates = ElementRates;
 
   float momentum;
   Momentum kind;
 
+  LOCKSTEP_HOST_DEVICE Rates rates(const StepRates& step, const UpdateRun& run, const RunSquares& /*squares*/) const {
+    return {step.learning_rate, step.gradient_scale, run.weight_decay};
+  }
+
   // One line without a branch serves both kinds.
-  LOCKSTEP_HOST_DEVICE void operator()(const ElementRates& rates, float gradient, float* state, float& value) const {
+  LOCKSTEP_HOST_DEVICE void operator()(const Rates& rates, float gradient, float* state, float& value) const {
     const float own = kind == Momentum::nesterov ? 1.0F : 0.0F;
     const float look_ahead = kind == Momentum::nesterov ? momentum : 1.0F;
     const float d = rates.gradient_scale * gradient + rates.weight_decay * value;
@@ -49,7 +81,92 @@ struct SgdRule {
   }
 };
 
-using UpdateRule = std::variant<SgdRule>;
+// Layer-wise adaptive rates, as You et al. 2017 ("Large batch training of convolutional networks", algorithm 1) and
+// MLPerf's reference state them: the rate is part of the velocity.
+//
+//   local    = trust * |values| / (|gradients| + weight_decay * |values|)   of a run that adapts, if both norms are
+//                                                                           above zero; else 1
+//   d        = gradient_scale * gradient + weight_decay * value
+//   velocity = momentum * velocity + learning_rate * local * d
+//   value   -= velocity                                                  classic
+//   value   -= momentum * velocity + learning_rate * local * d           nesterov
+struct LarsRule {
+  static constexpr int states = 1;  // the velocity
+  static constexpr RatesAre rates_are = RatesAre::adapted;
+  using Rates = ElementRates;
+
+  float momentum;
+  Momentum kind;
+  float trust;
+
+  LOCKSTEP_HOST_DEVICE Rates rates(const StepRates& step, const UpdateRun& run, const RunSquares& squares) const {
+    double local = 1;
+    if (run.adaption == Adaption::by_norms && squares.values > 0 && squares.gradients > 0) {
+      const double values = sqrt(squares.values);
+      const double gradients = static_cast<double>(step.gradient_scale) * sqrt(squares.gradients);
+      local = static_cast<double>(trust) * values / (gradients + static_cast<double>(run.weight_decay) * values);
+    }
+    return {static_cast<float>(static_cast<double>(step.learning_rate) * local), step.gradient_scale, run.weight_decay};
+  }
+
+  LOCKSTEP_HOST_DEVICE void operator()(const Rates& rates, float gradient, float* state, float& value) const {
+    const float own = kind == Momentum::nesterov ? 1.0F : 0.0F;
+    const float look_ahead = kind == Momentum::nesterov ? momentum : 1.0F;
+    const float move = rates.learning_rate * (rates.gradient_scale * gradient + rates.weight_decay * value);
+    state[0] = momentum * state[0] + move;
+    value -= own * move + look_ahead * state[0];
+  }
+};
+
+// base^exponent for a whole exponent, by products alone: no library's rounding is in it.
+LOCKSTEP_HOST_DEVICE inline double whole_power(double base, std::int64_t exponent) {
+  double power = 1;
+  for (; exponent > 0; exponent >>= 1) {
+    if ((exponent & 1) != 0) power *= base;
+    base *= base;
+  }
+  return power;
+}
+
+// Adam with decoupled weight decay (Loshchilov and Hutter 2019), as torch.optim.AdamW computes it; t counts applied
+// steps from 1:
+//
+//   g      = gradient_scale * gradient
+//   first  = beta1 * first + (1 - beta1) * g
+//   second = beta2 * second + (1 - beta2) * g^2
+//   value  = (1 - learning_rate * weight_decay) * value
+//            - learning_rate / (1 - beta1^t) * first / (sqrt(second / (1 - beta2^t)) + epsilon)
+struct AdamWRule {
+  static constexpr int states = 2;  // the first and the second moment
+  static constexpr RatesAre rates_are = RatesAre::calculated;
+  struct Rates {
+    float gradient_scale;
+    float kept;          // of the value
+    float step;          // learning rate / (1 - beta1^t)
+    float second_scale;  // 1 / sqrt(1 - beta2^t)
+  };
+
+  float beta1;
+  float beta2;
+  float epsilon;  // above zero, or padding would become NaN
+
+  LOCKSTEP_HOST_DEVICE Rates rates(const StepRates& step, const UpdateRun& run, const RunSquares& /*squares*/) const {
+    const auto t = static_cast<std::int64_t>(step.applied_steps);
+    const double rate = static_cast<double>(step.learning_rate);
+    return {step.gradient_scale, static_cast<float>(1 - rate * static_cast<double>(run.weight_decay)),
+            static_cast<float>(rate / (1 - whole_power(static_cast<double>(beta1), t))),
+            static_cast<float>(1 / sqrt(1 - whole_power(static_cast<double>(beta2), t)))};
+  }
+
+  LOCKSTEP_HOST_DEVICE void operator()(const Rates& rates, float gradient, float* state, float& value) const {
+    const float g = rates.gradient_scale * gradient;
+    state[0] = beta1 * state[0] + (1.0F - beta1) * g;
+    state[1] = beta2 * state[1] + (1.0F - beta2) * g * g;
+    value = rates.kept * value - rates.step * state[0] / (sqrtf(state[1]) * rates.second_scale + epsilon);
+  }
+};
+
+using UpdateRule = std::variant<SgdRule, LarsRule, AdamWRule>;
 
 // running = (1 - momentum) * running + momentum * batch: the convention of PyTorch's batch norm.
 LOCKSTEP_HOST_DEVICE inline float averaged(float running, float momentum, float batch) {

@@ -1,6 +1,7 @@
 // The GPU's update of flat arrays against the CPU's, whatever the rule.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -16,20 +17,6 @@ namespace {
 
 constexpr std::int64_t count = 16 * 5 + 3;  // the end is no whole thread's share
 
-// Another shape than SGD's: two arrays, and a step that is no sum of products.
-struct MomentsRule {
-  static constexpr int states = 2;
-
-  float keep;
-
-  LOCKSTEP_HOST_DEVICE void operator()(const ElementRates& rates, float gradient, float* state, float& value) const {
-    const float d = rates.gradient_scale * gradient;
-    state[0] = keep * state[0] + (1.0F - keep) * d;
-    state[1] = keep * state[1] + (1.0F - keep) * d * d;
-    value -= rates.learning_rate * (state[0] / (std::sqrt(std::fabs(state[1])) + 0.5F) + rates.weight_decay * value);
-  }
-};
-
 // The half-precision copy of one array.
 class OneCopy final : public NarrowCopies {
  public:
@@ -39,13 +26,22 @@ class OneCopy final : public NarrowCopies {
 
 class CudaFlatKernelsTest : public testing::TestWithParam<DType> {
  protected:
-  CudaFlatKernelsTest() { device_->write(std::vector<float>{0.1F}, record_.at(step_learning_rate)); }
+  CudaFlatKernelsTest() {
+    device_->write(std::vector<float>{0.1F}, record_.at(step_learning_rate));
+    record_.set_applied_steps(3);
+  }
 
   // Values, and every state behind them, after an update.
   template <typename Update>
   std::vector<std::vector<float>> after(int states, const Update& update) {
     UpdateArrays arrays{array(1), array(2), {}};
-    for (int state = 0; state < states; ++state) arrays.states.push_back(array(3 + static_cast<std::uint64_t>(state)));
+    // The last state of several may be a mean of squares.
+    for (int state = 0; state < states; ++state) {
+      std::vector<float> values = contents(array(3 + static_cast<std::uint64_t>(state)));
+      if (state > 0) std::ranges::transform(values, values.begin(), [](float value) { return std::fabs(value); });
+      arrays.states.push_back(device_->make_lasting(count, DType::f32));
+      device_->write(values, arrays.states.back());
+    }
     update(arrays);
     std::vector<std::vector<float>> results{contents(arrays.values)};
     for (const Tensor& state : arrays.states) results.push_back(contents(state));
@@ -81,7 +77,7 @@ class CudaFlatKernelsTest : public testing::TestWithParam<DType> {
     return values;
   }
 
-  const std::vector<DecayRun> runs{{0, 16, 0.5F}, {16, 32, 0.0F}, {48, count - 48, 0.25F}};
+  const std::vector<UpdateRun> runs{{0, 16, 0.5F}, {16, 32, 0.0F}, {48, count - 48, 0.25F, Adaption::by_norms}};
   cpu::CpuFixture cpu_{DType::f32, 2};
   std::unique_ptr<Device> device_ = cpu::open_cpu_device({.threads = 2});
   StepRecord record_{*device_, 1};
@@ -91,7 +87,9 @@ TEST_P(CudaFlatKernelsTest, a_step_is_the_cpus_and_leaves_a_narrow_copy) {
   device_->write(std::vector<float>{0.25F}, record_.at(step_gradient_scale));
   expect_same(SgdRule{0.9F, Momentum::classic});
   expect_same(SgdRule{0.9F, Momentum::nesterov});
-  expect_same(MomentsRule{0.75F});
+  expect_same(LarsRule{0.9F, Momentum::classic, 0.02F});
+  expect_same(LarsRule{0.9F, Momentum::nesterov, 0.02F});
+  expect_same(AdamWRule{0.9F, 0.99F, 1e-6F});
 }
 
 TEST_P(CudaFlatKernelsTest, a_step_to_be_skipped_leaves_the_narrow_copy_as_it_was) {

@@ -9,7 +9,7 @@ namespace {
 
 class FlatPassesTest : public FlatTest {
  protected:
-  void update(const SgdRule& rule, const std::vector<DecayRun>& runs, const UpdateArrays& arrays,
+  void update(const SgdRule& rule, const std::vector<UpdateRun>& runs, const UpdateArrays& arrays,
               const StepRecord& record) {
     flat_.make_update(rule, runs, arrays)->run(record);
     device_->synchronize();

@@ -33,7 +33,7 @@ TEST_P(SgdRuleTest, gives_what_pytorch_gives) {
     return tensor;
   };
   const UpdateArrays arrays{make({0, 0, 0, 0}), make({1.0F, -2.0F, 0.5F, 3.0F}), {make({0, 0, 0, 0})}};
-  const std::vector<DecayRun> runs{{0, 4, given.weight_decay}};
+  const std::vector<UpdateRun> runs{{0, 4, given.weight_decay}};
   const auto update = device->flat().make_update(given.rule, runs, arrays);
   const StepRecord record(*device, 1);
   device->write(std::vector<float>{0.1F}, record.at(step_learning_rate));
@@ -78,7 +78,7 @@ TEST(SgdRule, bits_do_not_depend_on_the_number_of_threads) {
       return tensor;
     };
     const UpdateArrays arrays{waves(std::sin, 3), waves(std::sin, 1), {waves(std::cos, 1)}};
-    const std::vector<DecayRun> runs{{0, 32, 5e-4F}, {32, 5008, 0.0F}, {5040, 4967, 5e-4F}};
+    const std::vector<UpdateRun> runs{{0, 32, 5e-4F}, {32, 5008, 0.0F}, {5040, 4967, 5e-4F}};
     const StepRecord record(*device, 1);
     device->write(std::vector<float>{0.1F}, record.at(step_learning_rate));
     device->flat().make_update(SgdRule{0.9F, Momentum::nesterov}, runs, arrays)->run(record);

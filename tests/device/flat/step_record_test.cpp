@@ -51,6 +51,19 @@ TEST_P(StepRecordTest, an_overflow_skips_the_step_and_halves_the_scale_of_the_ne
   EXPECT_EQ(record_.loss_scale(), (LossScale{512, 1, 3}));
 }
 
+// Bias corrections count them: of a training that went on with the count of all steps, rates were another's.
+TEST_P(StepRecordTest, counts_the_steps_that_were_applied) {
+  record_.set_applied_steps(40);
+  record_.scale_loss({1024, 0, 0});
+  judge(1, 0);
+  judge(1, 3);
+  judge(1, 0);
+  EXPECT_EQ(values()[step_applied_steps], 42);
+  judge(infinity, 0);
+  judge(1, 0);
+  EXPECT_EQ(values()[step_applied_steps], 42);
+}
+
 TEST_P(StepRecordTest, once_a_loss_is_not_finite_no_later_step_is_applied) {
   for (const float loss : {infinity, -infinity, std::nanf("")}) {
     const StepRecord record(*device_, tail_count);

@@ -222,7 +222,7 @@ class RepeatingFlatPasses final : public FlatPasses {
  public:
   RepeatingFlatPasses(FlatPasses& inner, Calls& calls) : inner_(inner), calls_(calls) {}
 
-  std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const DecayRun> runs,
+  std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                           const UpdateArrays& arrays) override {
     return std::make_unique<RepeatingUpdate>(inner_.make_update(rule, runs, arrays), calls_);
   }

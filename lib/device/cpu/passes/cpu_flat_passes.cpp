@@ -9,7 +9,7 @@
 
 namespace lockstep::cpu {
 
-std::unique_ptr<FlatUpdate> CpuFlatPasses::make_update(const UpdateRule& rule, std::span<const DecayRun> runs,
+std::unique_ptr<FlatUpdate> CpuFlatPasses::make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                                        const UpdateArrays& arrays) {
   return std::visit(
       [&]<typename Rule>(const Rule& one) -> std::unique_ptr<FlatUpdate> {

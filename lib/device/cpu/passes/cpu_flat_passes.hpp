@@ -11,7 +11,7 @@ class CpuFlatPasses final : public FlatPasses {
   // `context` outlives this, and the updates.
   explicit CpuFlatPasses(const CpuContext& context) : context_(context) {}
 
-  std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const DecayRun> runs,
+  std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                           const UpdateArrays& arrays) override;
   void set(const Tensor& slot, float value) override;
   void judge(const Tensor& tail, const TailPlaces& places, const StepRecord& record) override;

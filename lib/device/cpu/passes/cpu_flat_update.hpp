@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/cpu/cpu_context.hpp"
+#include "device/cpu/passes/square_sums.hpp"
 #include "device/cpu/threads/parallel.hpp"
 #include "device/flat/flat_passes.hpp"
 
@@ -20,30 +21,48 @@ inline bool is_applied(const StepRecord& record) {
 template <typename Rule>
 class CpuFlatUpdate final : public FlatUpdate {
  public:
-  CpuFlatUpdate(const CpuContext& context, const Rule& rule, std::span<const DecayRun> runs, const UpdateArrays& arrays)
-      : context_(context), rule_(rule), runs_(runs.begin(), runs.end()), arrays_(arrays) {
+  CpuFlatUpdate(const CpuContext& context, const Rule& rule, std::span<const UpdateRun> runs,
+                const UpdateArrays& arrays)
+      : context_(context),
+        rule_(rule),
+        runs_(runs.begin(), runs.end()),
+        arrays_(arrays),
+        rates_(runs.size()),
+        norms_(context, Rule::rates_are == RatesAre::adapted ? runs_ : std::vector<UpdateRun>()) {
     assert(arrays.states.size() == Rule::states && !runs.empty());
     assert(arrays.values.shape().count() >= arrays.gradients.shape().count());
   }
 
   void run(const StepRecord& record) override {
     if (!is_applied(record)) return;
-    const float learning_rate = *record.at(step_learning_rate).as<float>();
-    const float gradient_scale = *record.at(step_gradient_scale).as<float>();
+    find_rates({*record.at(step_learning_rate).as<float>(), *record.at(step_gradient_scale).as<float>(),
+                *record.at(step_applied_steps).as<float>()});
     // One part of all runs a thread: a network has a run for each norm, most of them tiny.
     parallel_parts(context_.threads, arrays_.gradients.shape().count(), [&](std::int64_t first, std::int64_t last) {
-      for (const DecayRun& run : runs_) {
-        update(std::max(run.first, first), std::min(run.first + run.count, last),
-               {learning_rate, gradient_scale, run.weight_decay});
+      for (std::size_t index = 0; index < runs_.size(); ++index) {
+        const UpdateRun& run = runs_[index];
+        update(std::max(run.first, first), std::min(run.first + run.count, last), rates_[index]);
       }
     });
   }
 
  private:
-  void update(std::int64_t first, std::int64_t last, const ElementRates& given) const {
+  using Rates = typename Rule::Rates;
+
+  void find_rates(const StepRates& step) {
+    if constexpr (Rule::rates_are == RatesAre::adapted) {
+      norms_.sum(arrays_.values.template as<float>(), values_);
+      norms_.sum(arrays_.gradients.template as<float>(), gradients_);
+    }
+    for (std::size_t index = 0; index < runs_.size(); ++index) {
+      rates_[index] = rule_.rates(step, runs_[index], {values_[index], gradients_[index]});
+    }
+  }
+
+  void update(std::int64_t first, std::int64_t last, const Rates& given) const {
     // Copies, or the compiler would have to expect that a store changes a factor.
     const Rule rule = rule_;
-    const ElementRates rates = given;
+    const Rates rates = given;
     const float* const gradients = arrays_.gradients.template as<float>();
     float* const values = arrays_.values.template as<float>();
     std::array<float*, Rule::states> states{};
@@ -60,8 +79,12 @@ class CpuFlatUpdate final : public FlatUpdate {
 
   const CpuContext& context_;
   Rule rule_;
-  std::vector<DecayRun> runs_;
+  std::vector<UpdateRun> runs_;
   UpdateArrays arrays_;
+  std::vector<Rates> rates_;  // of each run, in this step
+  SquareSums norms_;
+  std::vector<double> values_ = std::vector<double>(runs_.size());  // their sums of squares, where the rule asks
+  std::vector<double> gradients_ = std::vector<double>(runs_.size());
 };
 
 }  // namespace lockstep::cpu

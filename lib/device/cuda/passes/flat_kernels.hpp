@@ -67,10 +67,106 @@ LOCKSTEP_HOST_DEVICE inline void store_narrow(const Four& values, DType dtype, s
   }
 }
 
-// Elements from `first` on, up to the next run, share a weight decay. Runs begin at multiples of four, the first at 0.
-struct DecayFrom {
-  std::int64_t first;
-  float weight_decay;
+// A run as a GPU looks it up; runs lie one after another, begin at multiples of four, the first at 0.
+struct PlacedRun {
+  UpdateRun run;
+  std::int64_t first_piece;  // where its sums are taken: pieces of all runs are numbered through
+};
+
+constexpr std::int64_t sum_lanes = 256;  // threads that sum a piece, each every sum_lanes-th four elements
+constexpr std::int64_t sum_quads = 32;   // of each of them at most
+constexpr std::int64_t piece_quads = sum_lanes * sum_quads;
+
+LOCKSTEP_HOST_DEVICE constexpr std::int64_t pieces_of(std::int64_t count) {
+  return (quads(count) + piece_quads - 1) / piece_quads;
+}
+
+// The last entry of `count` for which begin(entry) is not above `place`; begin(0) is not.
+template <typename Begin>
+LOCKSTEP_HOST_DEVICE std::int64_t entry_at(std::int64_t place, std::int64_t count, const Begin& begin) {
+  std::int64_t low = 0;  // the entry is in [low, high)
+  std::int64_t high = count;
+  while (high - low > 1) {
+    const std::int64_t middle = (low + high) / 2;
+    if (begin(middle) <= place) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+// What a step says, in device memory.
+struct StepPlaces {
+  const float* learning_rate;
+  const float* gradient_scale;
+  const float* applied_steps;
+  const float* skip;  // nothing changes unless this is 0
+
+  LOCKSTEP_HOST_DEVICE StepRates rates() const { return {*learning_rate, *gradient_scale, *applied_steps}; }
+};
+
+// Squares of the elements that a lane of a piece has; one thread a lane, sum_lanes to a piece.
+struct SumSquares {
+  const float* array;
+  const PlacedRun* runs;
+  std::int64_t run_count;
+  double* sums;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const auto [piece, lane] = divide(index, sum_lanes);
+    const PlacedRun& placed =
+        runs[entry_at(piece, run_count, [this](std::int64_t entry) { return runs[entry].first_piece; })];
+    const float* const from = array + placed.run.first;
+    const std::int64_t first = (piece - placed.first_piece) * piece_quads + lane;
+    double sum = 0;
+    for (std::int64_t i = 0; i < sum_quads; ++i) {
+      const Four four = load_four(from, first + i * sum_lanes, placed.run.count);
+      for (const float value : four.at) sum += static_cast<double>(value) * static_cast<double>(value);
+    }
+    sums[index] = sum;
+  }
+};
+
+// to[i] = the sum of from[i * group] and what follows, up to the next; one thread a sum.
+struct AddGroups {
+  const double* from;
+  std::int64_t count;
+  std::int64_t group;
+  double* to;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const std::int64_t end = (index + 1) * group < count ? (index + 1) * group : count;
+    double sum = 0;
+    for (std::int64_t i = index * group; i < end; ++i) sum += from[i];
+    to[index] = sum;
+  }
+};
+
+// The rates of a run, ahead of the update; one thread a run. Sums of pieces are null where the rule asks for none.
+template <typename Rule>
+struct FindRates {
+  Rule rule;
+  StepPlaces step;
+  const PlacedRun* runs;
+  std::int64_t run_count;
+  std::int64_t piece_count;
+  const double* values;
+  const double* gradients;
+  typename Rule::Rates* rates;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    RunSquares squares;
+    if (values != nullptr) {
+      const std::int64_t end = index + 1 < run_count ? runs[index + 1].first_piece : piece_count;
+      for (std::int64_t piece = runs[index].first_piece; piece < end; ++piece) {
+        squares.values += values[piece];
+        squares.gradients += gradients[piece];
+      }
+    }
+    rates[index] = rule.rates(step.rates(), runs[index].run, squares);
+  }
 };
 
 // An optimizer's update; one thread four elements.
@@ -83,16 +179,14 @@ struct Update {
   std::uint16_t* narrow;  // the values in half precision, or null
   DType narrow_dtype;
   std::int64_t count;
-  const DecayFrom* runs;  // by rising `first`
+  const PlacedRun* runs;
   std::int64_t run_count;
-  // What changes from step to step lies in device memory.
-  const float* learning_rate;
-  const float* gradient_scale;  // 1 / loss scale
-  const float* skip;            // nothing changes unless this is 0
+  const typename Rule::Rates* rates;  // of each run, unless they are copied
+  StepPlaces step;
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    if (*skip != 0) return;
-    const ElementRates rates{*learning_rate, *gradient_scale, decay_at(index * quad)};
+    if (*step.skip != 0) return;
+    const typename Rule::Rates its_rates = rates_at(index * quad);
     const Four g = load_four(gradients, index, count);
     Four w = load_four(values, index, count);
     Four s[Rule::states];
@@ -100,7 +194,7 @@ struct Update {
     for (int i = 0; i < quad; ++i) {
       float state[Rule::states];
       for (int k = 0; k < Rule::states; ++k) state[k] = s[k].at[i];
-      rule(rates, g.at[i], state, w.at[i]);
+      rule(its_rates, g.at[i], state, w.at[i]);
       for (int k = 0; k < Rule::states; ++k) s[k].at[i] = state[k];
     }
     for (int k = 0; k < Rule::states; ++k) store_four(s[k], states[k], index, count);
@@ -108,18 +202,13 @@ struct Update {
     store_narrow(w, narrow_dtype, narrow, index, count);
   }
 
-  LOCKSTEP_HOST_DEVICE float decay_at(std::int64_t element) const {
-    std::int64_t low = 0;  // the run that holds the element is in [low, high)
-    std::int64_t high = run_count;
-    while (high - low > 1) {
-      const std::int64_t middle = (low + high) / 2;
-      if (runs[middle].first <= element) {
-        low = middle;
-      } else {
-        high = middle;
-      }
+  LOCKSTEP_HOST_DEVICE typename Rule::Rates rates_at(std::int64_t element) const {
+    const std::int64_t run = entry_at(element, run_count, [this](std::int64_t entry) { return runs[entry].run.first; });
+    if constexpr (Rule::rates_are == RatesAre::copied) {
+      return rule.rates(step.rates(), runs[run].run, {});
+    } else {
+      return rates[run];
     }
-    return runs[low].weight_decay;
   }
 };
 

@@ -12,21 +12,70 @@
 
 namespace lockstep::cuda {
 
+// Memory for so many of a type that is no tensor's.
+template <typename Entry>
+Tensor table(Arena& arena, std::int64_t entries) {
+  return {arena.allocate(static_cast<std::int64_t>(sizeof(Entry)) * entries), Shape{entries}, DType::u8, Layout::plain};
+}
+
+template <typename Entry>
+Entry* entries_of(const Tensor& table) {
+  return reinterpret_cast<Entry*>(table.data());
+}
+
+// Runs in a GPU's memory, and sums of squares over them.
+template <typename Launch>
+class PlacedRuns {
+ public:
+  PlacedRuns(const CudaContext& context, const Launch& launch, std::span<const UpdateRun> runs)
+      : context_(context), launch_(launch), table_(table<PlacedRun>(context.arena, std::ssize(runs))) {
+    PlacedRun* slot = entries_of<PlacedRun>(table_);
+    for (const UpdateRun& run : runs) {
+      launch(1, Put<PlacedRun>{{run, pieces_}, slot++});
+      pieces_ += pieces_of(run.count);
+    }
+  }
+
+  const PlacedRun* data() const { return entries_of<const PlacedRun>(table_); }
+  std::int64_t count() const { return table_.shape().count(); }
+  std::int64_t pieces() const { return pieces_; }
+
+  // [pieces()], of an array that the runs lie in.
+  Tensor sums_of_pieces(const Tensor& array) const {
+    const Tensor sums = table<double>(context_.arena, pieces_);
+    const Tensor lanes = table<double>(context_.arena, pieces_ * sum_lanes);
+    auto* const of_lanes = entries_of<double>(lanes);
+    launch_(pieces_ * sum_lanes, SumSquares{array.as<float>(), data(), count(), of_lanes});
+    launch_(pieces_, AddGroups{of_lanes, pieces_ * sum_lanes, sum_lanes, entries_of<double>(sums)});
+    return sums;
+  }
+
+ private:
+  const CudaContext& context_;
+  Launch launch_;
+  Tensor table_;
+  std::int64_t pieces_ = 0;
+};
+
+inline StepPlaces places_in(const StepRecord& record) {
+  return {record.at(step_learning_rate).as<float>(), record.at(step_gradient_scale).as<float>(),
+          record.at(step_applied_steps).as<float>(), record.at(step_verdict).as<float>()};
+}
+
 // `Launch` runs the loops: see launch.hpp.
 template <typename Launch, typename Rule>
 class KernelFlatUpdate final : public FlatUpdate {
  public:
   KernelFlatUpdate(const CudaContext& context, const NarrowCopies& copies, const Launch& launch, const Rule& rule,
-                   std::span<const DecayRun> runs, const UpdateArrays& arrays)
+                   std::span<const UpdateRun> runs, const UpdateArrays& arrays)
       : context_(context),
         copies_(copies),
         launch_(launch),
         rule_(rule),
         arrays_(arrays),
-        runs_(table(context.arena, std::ssize(runs))) {
+        runs_(context, launch, runs),
+        rates_(table<Rates>(context.arena, std::ssize(runs))) {
     assert(arrays.states.size() == Rule::states && !runs.empty());
-    auto* slot = reinterpret_cast<DecayFrom*>(runs_.data());
-    for (const DecayRun& run : runs) launch(1, Put<DecayFrom>{{run.first, run.weight_decay}, slot++});
   }
 
   void run(const StepRecord& record) override {
@@ -37,20 +86,29 @@ class KernelFlatUpdate final : public FlatUpdate {
                         .narrow = reinterpret_cast<std::uint16_t*>(copies_.narrow_copy(arrays_.values)),
                         .narrow_dtype = context_.precision,
                         .count = arrays_.gradients.shape().count(),
-                        .runs = reinterpret_cast<const DecayFrom*>(runs_.data()),
-                        .run_count = runs_.shape().count(),
-                        .learning_rate = record.at(step_learning_rate).template as<float>(),
-                        .gradient_scale = record.at(step_gradient_scale).template as<float>(),
-                        .skip = record.at(step_verdict).template as<float>()};
+                        .runs = runs_.data(),
+                        .run_count = runs_.count(),
+                        .rates = entries_of<const Rates>(rates_),
+                        .step = places_in(record)};
     for (std::size_t k = 0; k < arrays_.states.size(); ++k) update.states[k] = arrays_.states[k].template as<float>();
+    if constexpr (Rule::rates_are != RatesAre::copied) find_rates(update.step);
     launch_(quads(update.count), update);
   }
 
  private:
-  // As many elements as there are runs, each of several bytes.
-  static Tensor table(Arena& arena, std::int64_t runs) {
-    const auto bytes = static_cast<std::int64_t>(sizeof(DecayFrom)) * runs;
-    return {arena.allocate(bytes), Shape{runs}, DType::u8, Layout::plain};
+  using Rates = typename Rule::Rates;
+
+  void find_rates(const StepPlaces& step) {
+    Tensor values;
+    Tensor gradients;
+    if constexpr (Rule::rates_are == RatesAre::adapted) {
+      values = runs_.sums_of_pieces(arrays_.values);
+      gradients = runs_.sums_of_pieces(arrays_.gradients);
+    }
+    launch_(runs_.count(),
+            FindRates<Rule>{rule_, step, runs_.data(), runs_.count(), runs_.pieces(),
+                            values ? entries_of<const double>(values) : nullptr,
+                            gradients ? entries_of<const double>(gradients) : nullptr, entries_of<Rates>(rates_)});
   }
 
   const CudaContext& context_;
@@ -58,7 +116,8 @@ class KernelFlatUpdate final : public FlatUpdate {
   Launch launch_;
   Rule rule_;
   UpdateArrays arrays_;
-  Tensor runs_;
+  PlacedRuns<Launch> runs_;
+  Tensor rates_;
 };
 
 template <typename Launch>
@@ -68,7 +127,7 @@ class KernelFlatPasses final : public FlatPasses {
   KernelFlatPasses(const CudaContext& context, const NarrowCopies& copies, const Launch& launch)
       : context_(context), copies_(copies), launch_(launch) {}
 
-  std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const DecayRun> runs,
+  std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                           const UpdateArrays& arrays) override {
     return std::visit(
         [&]<typename Rule>(const Rule& one) -> std::unique_ptr<FlatUpdate> {

@@ -1,3 +1,5 @@
+#include "optim/optimizer.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,15 +10,14 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.hpp"
-#include "optim/optimizer.hpp"
 
 namespace lockstep {
 namespace {
 
 // A net of one of each role, small enough that a device pads most of it. All values 2, all gradients 1.
-class SgdTest : public testing::Test {
+class OptimizerTest : public testing::Test {
  protected:
-  SgdTest()
+  OptimizerTest()
       : device_(cpu::open_cpu_device({.threads = 1})),
         store_(*device_),
         quarter_(*device_, ParameterStore::tail_count) {
@@ -51,7 +52,7 @@ class SgdTest : public testing::Test {
   StepRecord quarter_;  // a learning rate of 1/4
 };
 
-TEST_F(SgdTest, decays_every_parameter_by_default) {
+TEST_F(OptimizerTest, sgd_decays_every_parameter_by_default) {
   make_optimizer(store_, SgdOptions{0.9F, Momentum::classic, 0.5F, DecayScope::all})->step(quarter_);
   // 2 - 0.25 * (1 + 0.5 * 2)
   auto after = values();
@@ -62,7 +63,7 @@ TEST_F(SgdTest, decays_every_parameter_by_default) {
   EXPECT_EQ(after["fc.bias"], std::vector<float>(4, 1.5F));
 }
 
-TEST_F(SgdTest, leaves_norms_and_biases_undecayed_by_option) {
+TEST_F(OptimizerTest, sgd_leaves_norms_and_biases_undecayed_by_option) {
   make_optimizer(store_, SgdOptions{0.9F, Momentum::classic, 0.5F, DecayScope::weights_only})->step(quarter_);
   auto after = values();
   EXPECT_EQ(after["conv.weight"], std::vector<float>(135, 1.5F));
@@ -72,7 +73,7 @@ TEST_F(SgdTest, leaves_norms_and_biases_undecayed_by_option) {
   EXPECT_EQ(after["fc.bias"], std::vector<float>(4, 1.75F));
 }
 
-TEST_F(SgdTest, keeps_momentum_from_step_to_step) {
+TEST_F(OptimizerTest, keeps_momentum_from_step_to_step) {
   const std::unique_ptr<Optimizer> sgd =
       make_optimizer(store_, SgdOptions{0.5F, Momentum::classic, 0.0F, DecayScope::all});
   sgd->step(quarter_);
@@ -81,20 +82,44 @@ TEST_F(SgdTest, keeps_momentum_from_step_to_step) {
   EXPECT_EQ(values()["fc.weight"], std::vector<float>(12, 2.0F - 0.25F - 0.375F));
 }
 
-TEST_F(SgdTest, looks_ahead_in_nesterovs_form) {
+TEST_F(OptimizerTest, looks_ahead_in_nesterovs_form) {
   make_optimizer(store_, SgdOptions{0.5F, Momentum::nesterov, 0.0F, DecayScope::all})->step(quarter_);
   // The gradient itself, and half of the velocity that it made.
   EXPECT_EQ(values()["fc.weight"], std::vector<float>(12, 2.0F - 0.25F - 0.125F));
 }
 
-TEST_F(SgdTest, leaves_padding_zero) {
+// With trust 1/4 the rate of weights is |2| / 4 / (|1| + 0.5 * |2|) = 1/4 of the rate; elsewhere it is the rate.
+TEST_F(OptimizerTest, lars_neither_adapts_nor_decays_norms_and_biases) {
+  make_optimizer(store_, LarsOptions{0.9F, Momentum::classic, 0.5F, 0.25F})->step(quarter_);
+  auto after = values();
+  // 2 - 0.25 * 0.25 * (1 + 0.5 * 2)
+  EXPECT_EQ(after["conv.weight"], std::vector<float>(135, 1.875F));
+  EXPECT_EQ(after["fc.weight"], std::vector<float>(12, 1.875F));
+  for (const char* name : {"bn.weight", "bn.bias", "fc.bias"}) {
+    for (const float value : after[name]) EXPECT_EQ(value, 1.75F) << name;
+  }
+}
+
+TEST_F(OptimizerTest, adamw_leaves_norms_and_biases_undecayed_by_option) {
+  quarter_.set_applied_steps(1);
+  make_optimizer(store_, AdamWOptions{0.9F, 0.999F, 1e-8F, 0.5F, DecayScope::weights_only})->step(quarter_);
+  auto after = values();
+  EXPECT_NEAR(after["conv.weight"][0], 0.875F * 2 - 0.25F, 1e-6F);
+  EXPECT_NEAR(after["bn.weight"][0], 2 - 0.25F, 1e-6F);
+  EXPECT_NEAR(after["fc.bias"][0], 2 - 0.25F, 1e-6F);
+}
+
+TEST_F(OptimizerTest, leaves_padding_zero) {
+  quarter_.set_applied_steps(1);
   make_optimizer(store_, SgdOptions{0.9F, Momentum::nesterov, 0.5F, DecayScope::all})->step(quarter_);
+  make_optimizer(store_, LarsOptions{0.9F, Momentum::nesterov, 0.5F, 0.1F})->step(quarter_);
+  make_optimizer(store_, AdamWOptions{})->step(quarter_);
   const float* const first = store_.values().as<float>();
   const std::int64_t others = std::count_if(first, first + store_.gradient_count(), [](float v) { return v != 0.0F; });
   EXPECT_EQ(others, store_.parameter_count());
 }
 
-TEST_F(SgdTest, a_step_that_was_not_applied_changes_nothing) {
+TEST_F(OptimizerTest, a_step_that_was_not_applied_changes_nothing) {
   const std::unique_ptr<Optimizer> sgd = make_optimizer(store_, SgdOptions{});
   sgd->step(quarter_);
   const auto before = values();

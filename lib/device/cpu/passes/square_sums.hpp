@@ -1,0 +1,34 @@
+// Sums of squares over runs of a flat array in host memory: the same bits whatever the number of threads. Runs are cut
+// into pieces of one size, a piece is summed by a fixed number of interleaved sums, and all are added in their order.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "device/cpu/cpu_context.hpp"
+#include "device/flat/update_rule.hpp"
+
+namespace lockstep::cpu {
+
+class SquareSums {
+ public:
+  // Over each of `runs`. `context` outlives this.
+  SquareSums(const CpuContext& context, const std::vector<UpdateRun>& runs);
+
+  // sums[run], of the array that begins at `values`. Products and sums are of doubles.
+  void sum(const float* values, std::vector<double>& sums);
+
+ private:
+  struct Piece {
+    std::size_t run;
+    std::int64_t first;
+    std::int64_t count;
+  };
+
+  const CpuContext& context_;
+  std::size_t runs_;
+  std::vector<Piece> pieces_;
+  std::vector<double> piece_sums_;
+};
+
+}  // namespace lockstep::cpu

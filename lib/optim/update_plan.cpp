@@ -1,0 +1,56 @@
+#include "optim/update_plan.hpp"
+
+#include <algorithm>
+
+namespace lockstep {
+namespace {
+
+bool decays(const Parameter& parameter, DecayScope scope) {
+  return scope == DecayScope::all || parameter.role == ParameterRole::weight;
+}
+
+// Neighbours that are treated alike become one run; a parameter whose rate adapts is one by itself.
+std::vector<UpdateRun> update_runs(const ParameterStore& store, float weight_decay, DecayScope scope,
+                                   Adaption of_weights) {
+  std::vector<const Parameter*> parameters;
+  for (const Parameter& parameter : store.parameters()) parameters.push_back(&parameter);
+  std::ranges::sort(parameters, {}, &Parameter::offset);
+
+  std::vector<UpdateRun> runs;
+  for (const Parameter* parameter : parameters) {
+    const float decay = decays(*parameter, scope) ? weight_decay : 0.0F;
+    const Adaption adaption = parameter->role == ParameterRole::weight ? of_weights : Adaption::none;
+    const std::int64_t end = parameter->offset + parameter->stored;
+    const bool joins = !runs.empty() && runs.back().weight_decay == decay && runs.back().adaption == Adaption::none &&
+                       adaption == Adaption::none;
+    if (!joins) runs.push_back({parameter->offset, 0, decay, adaption});
+    runs.back().count = end - runs.back().first;
+  }
+  return runs;
+}
+
+UpdatePlan plan_of(const ParameterStore& store, const SgdOptions& options) {
+  return {SgdRule{options.momentum, options.kind},
+          update_runs(store, options.weight_decay, options.decay_scope, Adaption::none),
+          {"velocity"}};
+}
+
+UpdatePlan plan_of(const ParameterStore& store, const LarsOptions& options) {
+  return {LarsRule{options.momentum, options.kind, options.trust},
+          update_runs(store, options.weight_decay, DecayScope::weights_only, Adaption::by_norms),
+          {"scaled_velocity"}};
+}
+
+UpdatePlan plan_of(const ParameterStore& store, const AdamWOptions& options) {
+  return {AdamWRule{options.beta1, options.beta2, options.epsilon},
+          update_runs(store, options.weight_decay, options.decay_scope, Adaption::none),
+          {"first_moment", "second_moment"}};
+}
+
+}  // namespace
+
+UpdatePlan update_plan(const ParameterStore& store, const OptimizerOptions& options) {
+  return std::visit([&](const auto& chosen) { return plan_of(store, chosen); }, options);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,69 @@
+// What entries of the table of fields are put together from, beside their forms: ranges in common, and what else an
+// entry may say. For the files of the table.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "recipe/field_forms.hpp"
+
+namespace lockstep {
+
+// Of real numbers: a quantity of people's, with room, and far from what overflows when it is multiplied.
+constexpr double largest = 1e9;
+constexpr NumberForm<double> above_zero{{0, largest, LeastIs::excluded}};
+constexpr NumberForm<double> from_zero{{0, largest}};
+constexpr std::int64_t most_samples = std::int64_t{1} << 31;
+constexpr NumberForm<std::int64_t> any_count{{1, most_samples}};
+constexpr NumberForm<std::int64_t> any_count_or_none{{0, most_samples}};
+template <typename Number>
+constexpr NumberForm<Number> from_to(Number least, Number most) {
+  return {{least, most}};
+}
+template <typename Choices>
+ChoiceForm<Choices> one_of(const Choices& choices) {
+  return {choices};
+}
+
+inline Field may_change(Field field) {
+  field.on_resume = Field::OnResume::may_change;
+  return field;
+}
+
+inline Field required(Field field) {
+  field.is_required = true;
+  return field;
+}
+
+inline Field also_called(Field field, const char* name) {
+  field.also = name;
+  return field;
+}
+
+inline Field needs(Field field, const char* other) {
+  field.needs = other;
+  return field;
+}
+
+// Only where the field `chooser` has one of these values.
+inline Field read_by(Field field, const char* chooser, std::vector<std::string> values) {
+  field.chooser = chooser;
+  field.readers = std::move(values);
+  return field;
+}
+
+// Takes the place of the other way to say it, where that is a program's default.
+inline Field instead_of(Field field, const char* other, const std::function<void(Settings&)>& unset) {
+  field.excludes = other;
+  field.set = [set = std::move(field.set), unset](Settings& settings, const std::vector<std::string>& texts) {
+    if (!texts.empty()) unset(settings);
+    set(settings, texts);
+  };
+  return field;
+}
+
+}  // namespace lockstep
