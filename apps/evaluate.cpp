@@ -8,15 +8,16 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "dataset/split.hpp"
-#include "files/checkpoint/checkpoint.hpp"
 #include "files/predictions_table.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/field_options.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
+#include "models/model_zoo.hpp"
 #include "train/evaluation.hpp"
 #include "train/evaluation_text.hpp"
 #include "train/following/follow_training.hpp"
+#include "train/given/given_model.hpp"
 
 using namespace lockstep;
 
@@ -24,6 +25,7 @@ namespace {
 
 struct EvaluateOptions {
   std::filesystem::path model_file;
+  std::string model;
   std::filesystem::path followed;
   std::filesystem::path data;
   Split split = Split::test;
@@ -34,7 +36,10 @@ struct EvaluateOptions {
   void declare(CLI::App& app) {
     app.description("Tests a trained model on a data set.");
     CLI::Option* const file =
-        app.add_option("--model-file", model_file, "Written by train_cifar: a model file or a checkpoint")
+        app.add_option(
+               "--model-file", model_file,
+               "A model file or a checkpoint of train_cifar, or weights that another program wrote (safetensors, or "
+               "HDF5 with a data set for each tensor)")
             ->type_name("FILE");
     CLI::Option* const follow =
         app.add_option(
@@ -43,6 +48,9 @@ struct EvaluateOptions {
                "has ended, and keep the list in FOLDER.evaluations.SPLIT.jsonl")
             ->type_name("FOLDER")
             ->excludes(file);
+    app.add_option("--model", model, "The model that another program's weights are of: " + known_models())
+        ->type_name("NAME")
+        ->excludes(follow);
     app.add_option("--data", data, "Folder made by make_shards")->required()->type_name("FOLDER");
     add_choice(app, "--split", splits, split, "Part of the data set");
     app.add_option(
@@ -68,9 +76,8 @@ int main(int argc, char** argv) {
     require(!options.model_file.empty(), Failure::usage,
             "nothing to test: neither --model-file nor --follow is stated. See --help.");
     if (!options.predictions.empty() && session.world.rank() == 0) require_place_for_table(options.predictions);
-    const ModelFile file = read_weights(options.model_file);
     const Dataset dataset(split_folder(options.data, options.split));
-    require_fits(file, dataset.manifest());
+    const ModelFile file = read_given_model(options.model_file, options.model, dataset.manifest());
 
     Model model(session.device(), {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
     model.store.allocate(session.device().make_lasting(model.store.reduced_count(), DType::f32));

@@ -21,6 +21,8 @@ inline constexpr const char* root_group = "/";
 // The last line of a file, after HDF5's own bytes: says what hash all bytes before it have, so that nothing damaged
 // need reach HDF5. Readers that do not know it are not disturbed by it.
 std::string hash_line(std::span<const std::byte> bytes_before);
+// Whether the file ends in a line that hash_line() may have made.
+bool has_hash_line(std::string_view image);
 
 // What a reader takes, and so the most that a writer writes.
 namespace tensor_file_limits {

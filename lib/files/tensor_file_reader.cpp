@@ -21,16 +21,15 @@ namespace limits = tensor_file_limits;
 constexpr std::string_view hash_words = "\nlockstep xxh3-128 ";
 constexpr std::size_t hash_line_bytes = hash_words.size() + 32 + 1;
 
-// Whether the file ends in a line that hash_line() may have made.
-bool has_hash_line(std::string_view image) {
-  return image.size() >= hash_line_bytes && image.ends_with('\n') &&
-         image.substr(image.size() - hash_line_bytes).starts_with(hash_words);
-}
-
 }  // namespace
 
 std::string hash_line(std::span<const std::byte> bytes_before) {
   return fmt::format("{}{}\n", hash_words, xxh3_128_hex(bytes_before));
+}
+
+bool has_hash_line(std::string_view image) {
+  return image.size() >= hash_line_bytes && image.ends_with('\n') &&
+         image.substr(image.size() - hash_line_bytes).starts_with(hash_words);
 }
 
 TensorFileReader::TensorFileReader(FileKind kind, std::string path, std::string& image)

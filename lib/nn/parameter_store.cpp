@@ -65,15 +65,54 @@ std::vector<Slot> slots_in(const Tensor& array, const std::deque<Parameter>& par
 
 std::string dims_text(std::span<const std::int64_t> dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
 
-// Throws Error(bad_data) unless `entry` fits `slot`.
-void check_entry(const Slot& slot, const ParameterStore::Entry& entry) {
-  require(entry.dims == slot.dims, Failure::bad_data,
-          "the weights do not fit this model: '{}' is {} there and {} here. Were they written with another --model or "
-          "number of classes?",
-          slot.name, dims_text(entry.dims), dims_text(slot.dims));
-  require(static_cast<std::int64_t>(entry.values.size()) == count_of(slot.dims), Failure::bad_data,
-          "the weights are damaged: '{}' has {} values where its shape {} needs {}. Is there another copy of the file?",
-          slot.name, entry.values.size(), dims_text(slot.dims), count_of(slot.dims));
+// "'a', 'b', 'c' and 4 more"
+std::string first_few(const std::vector<std::string>& items) {
+  constexpr std::size_t shown = 3;
+  const std::size_t count = std::min(shown, items.size());
+  std::string text =
+      fmt::format("{}", fmt::join(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(count), ", "));
+  if (items.size() > count) text += fmt::format(" and {} more", items.size() - count);
+  return text;
+}
+
+// What keeps given entries from being a model's.
+struct Misfit {
+  std::vector<std::string> missing;
+  std::vector<std::string> unknown;
+  std::vector<std::string> other_shapes;
+
+  bool is_none() const { return missing.empty() && unknown.empty() && other_shapes.empty(); }
+  std::string text() const {
+    std::vector<std::string> parts;
+    if (!missing.empty()) parts.push_back("missing " + first_few(missing));
+    if (!unknown.empty()) parts.push_back("no place for " + first_few(unknown));
+    if (!other_shapes.empty()) parts.push_back("of another shape " + first_few(other_shapes));
+    return fmt::format("{}", fmt::join(parts, "; "));
+  }
+};
+
+// Both in name order.
+Misfit compare(const std::vector<Slot>& slots, const std::vector<const ParameterStore::Entry*>& given) {
+  Misfit misfit;
+  auto slot = slots.begin();
+  auto entry = given.begin();
+  while (slot != slots.end() || entry != given.end()) {
+    if (entry == given.end() || (slot != slots.end() && slot->name < (*entry)->name)) {
+      misfit.missing.push_back(fmt::format("'{}'", slot->name));
+      ++slot;
+    } else if (slot == slots.end() || (*entry)->name < slot->name) {
+      misfit.unknown.push_back(fmt::format("'{}'", (*entry)->name));
+      ++entry;
+    } else {
+      if (slot->dims != (*entry)->dims) {
+        misfit.other_shapes.push_back(
+            fmt::format("'{}' ({} there and {} here)", slot->name, dims_text((*entry)->dims), dims_text(slot->dims)));
+      }
+      ++slot;
+      ++entry;
+    }
+  }
+  return misfit;
 }
 
 // Throws Error(bad_data) unless `given`, in name order, are the entries of `slots`.
@@ -82,15 +121,15 @@ void check_entries(const std::vector<Slot>& slots, const std::vector<const Param
   require(twice == given.end(), Failure::bad_data,
           "the weights are damaged: '{}' appears twice. Is there another copy of the file?",
           twice == given.end() ? "" : (*twice)->name);
-  for (std::size_t i = 0; i < std::max(slots.size(), given.size()); ++i) {
-    const bool missing = i == given.size() || (i < slots.size() && slots[i].name < given[i]->name);
-    require(!missing, Failure::bad_data,
-            "the weights do not fit this model: '{}' is missing. Were they written with another --model?",
-            i < slots.size() ? slots[i].name : "");
-    require(i < slots.size() && slots[i].name == given[i]->name, Failure::bad_data,
-            "the weights do not fit this model: it has no place for '{}'. Were they written with another --model?",
-            given[i]->name);
-    check_entry(slots[i], *given[i]);
+  const Misfit misfit = compare(slots, given);
+  require(misfit.is_none(), Failure::bad_data,
+          "the weights do not fit this model: {}. Were they written with another --model or number of classes?",
+          misfit.text());
+  for (const ParameterStore::Entry* const entry : given) {
+    require(
+        static_cast<std::int64_t>(entry->values.size()) == count_of(entry->dims), Failure::bad_data,
+        "the weights are damaged: '{}' has {} values where its shape {} needs {}. Is there another copy of the file?",
+        entry->name, entry->values.size(), dims_text(entry->dims), count_of(entry->dims));
   }
 }
 

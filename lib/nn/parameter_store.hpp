@@ -109,7 +109,8 @@ class ParameterStore {
 
   using Entry = NamedValues;
   std::vector<Entry> entries() const;  // in name order
-  // Throws Error(bad_data) naming the entry that is missing, unknown, or of another size.
+  // Throws Error(bad_data) naming the first few entries that are missing, unknown, or of another shape, and how many
+  // more there are.
   void assign(std::span<const Entry> entries);
   // The same of an optimizer's array [gradient_count], which has a value for each of every parameter.
   std::vector<Entry> entries_of(const Tensor& array) const;

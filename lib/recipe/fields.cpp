@@ -170,7 +170,8 @@ std::vector<Field> checkpoint_fields() {
                  "auto: go on from the newest checkpoint, if there is one; never: begin anew; or a checkpoint's file"},
                 of(&RunPlan::checkpoints, &CheckpointPlan::resume), TextForm()),
       // What a training that goes on has long left behind.
-      may_change(one_value({"init-from", group, "FILE", "Begin with the weights in this model file or checkpoint"},
+      may_change(one_value({"init-from", group, "FILE",
+                            "Begin with the weights in this file: of ours, or of another program (safetensors, HDF5)"},
                            of(&Recipe::init, &InitialWeights::file), TextForm())),
       may_change(needs(flag({"new-head", group, "", "With --init-from: not those of the last layer, for other classes"},
                             of(&Recipe::init, &InitialWeights::head), Head::fresh, Head::as_written),

@@ -18,6 +18,7 @@
 #include "dataset/shards/shard.hpp"
 #include "dataset/shards/shard_format.hpp"
 #include "files/checkpoint/checkpoint.hpp"
+#include "files/foreign/given_weights.hpp"
 #include "train/run_inspection.hpp"
 
 namespace lockstep {
@@ -25,7 +26,7 @@ namespace lockstep {
 namespace {
 
 std::string first_bytes(const std::filesystem::path& path) {
-  std::string bytes(8, '\0');
+  std::string bytes(9, '\0');
   const ssize_t got = ::pread(open_to_read(path).descriptor(), bytes.data(), bytes.size(), 0);
   bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   return bytes;
@@ -115,20 +116,23 @@ std::string describe_shard(const std::filesystem::path& path) {
   return text;
 }
 
-// After the first line.
-std::string describe_model(const ModelFile& model) {
+std::string describe_tensors(const std::vector<ParameterStore::Entry>& entries) {
   std::size_t values = 0;
-  for (const ParameterStore::Entry& entry : model.entries) values += entry.values.size();
-  std::string text = fmt::format(
-      "\n  takes      {}\n  classes    {}: {}\n  mean       {:.4f}\n  deviation  {:.4f}\n  "
-      "values     "
-      "{} in {} tensors, running statistics included\n  weights    {}\n",
-      shape_text(model.shape), model.classes.size(), shown(model.classes), fmt::join(model.mean, ", "),
-      fmt::join(model.deviation, ", "), values, model.entries.size(), weights_hash(model.entries));
-  for (const ParameterStore::Entry& entry : model.entries) {
+  for (const ParameterStore::Entry& entry : entries) values += entry.values.size();
+  std::string text = fmt::format("\n  values     {} in {} tensors, running statistics included\n  weights    {}\n",
+                                 values, entries.size(), weights_hash(entries));
+  for (const ParameterStore::Entry& entry : entries) {
     text += fmt::format("\n  {:<40}  [{}]", printable(entry.name), fmt::join(entry.dims, ", "));
   }
   return text;
+}
+
+// After the first line.
+std::string describe_model(const ModelFile& model) {
+  return fmt::format("\n  takes      {}\n  classes    {}: {}\n  mean       {:.4f}\n  deviation  {:.4f}",
+                     shape_text(model.shape), model.classes.size(), shown(model.classes), fmt::join(model.mean, ", "),
+                     fmt::join(model.deviation, ", ")) +
+         describe_tensors(model.entries);
 }
 
 std::string describe_checkpoint(const Checkpoint& checkpoint) {
@@ -140,14 +144,25 @@ std::string describe_checkpoint(const Checkpoint& checkpoint) {
       state.progress.samples, printable(state.origin.device), state.origin.ranks, printable(json_text(state.recipe)));
 }
 
-std::string describe_trained(const std::filesystem::path& path) {
+std::string describe_weights(const std::filesystem::path& path) {
   std::string image = read_file(path, tensor_file_limits::file_bytes);
-  if (is_checkpoint(path, image)) {
-    const Checkpoint checkpoint = parse_checkpoint(path, image);
-    return describe_checkpoint(checkpoint) + describe_model(checkpoint.model);
+  const WeightsKind kind = kind_of_weights(path, image);
+  switch (kind) {
+    case WeightsKind::checkpoint: {
+      const Checkpoint checkpoint = parse_checkpoint(path, image);
+      return describe_checkpoint(checkpoint) + describe_model(checkpoint.model);
+    }
+    case WeightsKind::model_file: {
+      const ModelFile model = parse_model_file(path, image);
+      return fmt::format("model '{}' (format {})", printable(model.model), model_file_format) + describe_model(model);
+    }
+    case WeightsKind::safetensors:
+    case WeightsKind::state_dict:
+      break;
   }
-  const ModelFile model = parse_model_file(path, image);
-  return fmt::format("model '{}' (format {})", printable(model.model), model_file_format) + describe_model(model);
+  return fmt::format("weights that another program wrote ({})",
+                     kind == WeightsKind::safetensors ? "safetensors" : "HDF5") +
+         describe_tensors(parse_foreign_weights(path, kind, image));
 }
 
 }  // namespace
@@ -157,11 +172,14 @@ std::string describe_file(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, error)) return holds_run(path) ? describe_run(path) : describe_manifest(path);
   const std::string start = first_bytes(path);
   if (path.filename() == manifest_file) return describe_manifest(folder_of(path));
-  require(looks_like_hdf5(std::as_bytes(std::span(start))), Failure::usage,
-          "'{}' is neither a shard, a manifest, a model file nor a checkpoint. Name one that make_shards or "
-          "train_cifar wrote.",
+  const bool is_hdf5 = looks_like_hdf5(std::as_bytes(std::span(start)));
+  // What follows the length of a safetensors header.
+  require(is_hdf5 || start.ends_with('{'), Failure::usage,
+          "'{}' is neither a shard, a manifest, a model file nor a checkpoint, nor weights of another program "
+          "(safetensors, HDF5). Name one that make_shards or train_cifar wrote.",
           path.string());
-  return is_listed(path) || holds_images(path) ? describe_shard(path) : describe_trained(path);
+  const bool is_shard = is_hdf5 && (is_listed(path) || holds_images(path));
+  return is_shard ? describe_shard(path) : describe_weights(path);
 }
 
 }  // namespace lockstep

@@ -13,7 +13,7 @@
 #include "runtime/watch/rank_status.hpp"
 #include "step/all_reduce.hpp"
 #include "train/audit.hpp"
-#include "train/initial_weights.hpp"
+#include "train/given/initial_weights.hpp"
 #include "train/resume_rules.hpp"
 
 namespace lockstep {

@@ -156,8 +156,8 @@ TEST_F(TrainCifarTest, inspect_says_what_each_file_is) {
   std::ofstream(other) << "something else";
   expect_failure({built_program("inspect"), other}, 2,
                  "'" + other.string() +
-                     "' is neither a shard, a manifest, a model file nor a checkpoint. Name one that make_shards or "
-                     "train_cifar wrote.");
+                     "' is neither a shard, a manifest, a model file nor a checkpoint, nor weights of another program "
+                     "(safetensors, HDF5). Name one that make_shards or train_cifar wrote.");
 }
 
 TEST_F(TrainCifarTest, wrong_options_are_told_in_one_sentence) {
@@ -222,8 +222,7 @@ TEST_F(TrainCifarTest, a_damaged_model_file_is_refused) {
   write_file_atomically(damaged, bytes.substr(0, bytes.size() / 2));
   const ProgramResult result = run_program({built_program("evaluate"), "--model-file", damaged, "--data", pictures()});
   EXPECT_EQ(result.exit_code, 65);
-  EXPECT_NE(result.errors.find("model file '" + damaged.string() + "' is damaged or not a model file: "),
-            std::string::npos)
+  EXPECT_NE(result.errors.find("weights '" + damaged.string() + "' cannot be read: it has "), std::string::npos)
       << result.errors;
 }
 

@@ -96,24 +96,38 @@ TEST_F(ParameterStoreTest, assigned_values_come_back_in_name_order) {
 TEST_F(ParameterStoreTest, a_missing_entry_is_named) {
   std::vector<Entry> without = entries();
   without.erase(without.begin() + 1);
-  EXPECT_EQ(refusal(without),
-            "the weights do not fit this model: 'conv.weight' is missing. Were they written with another --model?");
-  without = entries();
-  without.pop_back();
   EXPECT_EQ(
       refusal(without),
-      "the weights do not fit this model: 'norm.running_mean' is missing. Were they written with another --model?");
+      "the weights do not fit this model: missing 'conv.weight'. Were they written with another --model or number "
+      "of classes?");
+  without = entries();
+  without.pop_back();
+  EXPECT_EQ(refusal(without),
+            "the weights do not fit this model: missing 'norm.running_mean'. Were they written with another --model or "
+            "number of classes?");
 }
 
 TEST_F(ParameterStoreTest, an_unknown_entry_is_named) {
   for (const char* name : {"aaa", "conv.zzz", "zzz"}) {
     std::vector<Entry> more = entries();
     more.push_back({name, {1}, {0}});
-    EXPECT_EQ(refusal(more),
-              fmt::format("the weights do not fit this model: it has no place for '{}'. Were they written "
-                          "with another --model?",
-                          name));
+    EXPECT_EQ(
+        refusal(more),
+        fmt::format("the weights do not fit this model: no place for '{}'. Were they written with another --model "
+                    "or number of classes?",
+                    name));
   }
+}
+
+TEST_F(ParameterStoreTest, all_that_does_not_fit_is_told_at_once_by_the_first_few_and_how_many_more) {
+  std::vector<Entry> other = entries();
+  other[0].name = "conv.bise";
+  other[2].dims = {4};
+  for (const char* name : {"x1", "x2", "x3", "x4"}) other.push_back({name, {1}, {0}});
+  EXPECT_EQ(refusal(other),
+            "the weights do not fit this model: missing 'conv.bias'; no place for 'conv.bise', 'x1', 'x2' and 2 more; "
+            "of another shape 'norm.running_mean' ([4] there and [3] here). Were they written with another --model or "
+            "number of classes?");
 }
 
 TEST_F(ParameterStoreTest, an_entry_given_twice_is_named) {
@@ -126,9 +140,10 @@ TEST_F(ParameterStoreTest, an_entry_of_another_shape_is_named_and_nothing_is_cha
   std::vector<Entry> other = entries();
   other[2].dims = {4};
   const std::string before = store_.weights_hash();
-  EXPECT_EQ(refusal(other),
-            "the weights do not fit this model: 'norm.running_mean' is [4] there and [3] here. Were they written with "
-            "another --model or number of classes?");
+  EXPECT_EQ(
+      refusal(other),
+      "the weights do not fit this model: of another shape 'norm.running_mean' ([4] there and [3] here). Were they "
+      "written with another --model or number of classes?");
   EXPECT_EQ(store_.weights_hash(), before);
 }
 

@@ -1,4 +1,4 @@
-#include "train/initial_weights.hpp"
+#include "train/given/initial_weights.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "train/initial_weights.hpp"
+#include "train/given/initial_weights.hpp"
 
 #include <algorithm>
 #include <string>
 
-#include "files/checkpoint/checkpoint.hpp"
+#include "files/foreign/given_weights.hpp"
 
 namespace lockstep {
 
@@ -18,7 +18,7 @@ std::string head_of(const ParameterStore& store) {
 }  // namespace
 
 void load_initial_weights(const std::filesystem::path& path, Head head, Model& model) {
-  std::vector<ParameterStore::Entry> entries = read_weights(path).entries;
+  std::vector<ParameterStore::Entry> entries = read_given_weights(path).entries;
   if (head == Head::fresh) {
     const std::string name = head_of(model.store);
     const auto is_head = [&name](const ParameterStore::Entry& entry) { return entry.name.starts_with(name); };

@@ -1,0 +1,30 @@
+// Weights as people give them: files of ours, and those that other programs wrote.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "files/model_file.hpp"
+
+namespace lockstep {
+
+// What the bytes of a file are, as far as they tell: safetensors and state_dict (HDF5, a data set for each tensor) are
+// of other programs.
+enum class WeightsKind : std::uint8_t { model_file, checkpoint, safetensors, state_dict };
+
+// Changes nothing of `image`; `path` is for messages. An HDF5 file without a hash is ours if its root says so. Throws
+// Error(usage) if it is none of these, with the way to convert a pickle: it can run code, so nothing here opens one.
+// Error(bad_data) where an HDF5 file is too damaged to tell.
+WeightsKind kind_of_weights(const std::filesystem::path& path, std::string& image);
+
+// The tensors of another program's file, in name order. Throws Error(bad_data) naming what is wrong with them.
+std::vector<ParameterStore::Entry> parse_foreign_weights(const std::filesystem::path& path, WeightsKind kind,
+                                                         const std::string& image);
+
+// From any of these files. Of one that another program wrote only the tensors are known: every other field is empty,
+// `model` too, and whether names and sizes are right shows when they are assigned. Throws Error(usage) if the file
+// cannot be opened, and as the above.
+ModelFile read_given_weights(const std::filesystem::path& path);
+
+}  // namespace lockstep

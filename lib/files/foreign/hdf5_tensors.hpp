@@ -1,0 +1,23 @@
+// Tensors in an HDF5 file that another program wrote, a data set of the root for each: what h5py's
+// file[name] = values makes.
+//
+// Such a file has no hash that tells damage, and HDF5's library crashes in some damaged structures. So these bytes are
+// read here, by the part of the format's specification (version 3.0, superblock 0 or 1) that h5py writes unless it is
+// told otherwise: groups as symbol tables, values in one piece. The rest is refused by name. Attributes are passed
+// over.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "files/foreign/weight_bytes.hpp"
+
+namespace lockstep {
+
+// In name order; counts of batches are left out. Trusts nothing. Throws as WeightBytes::refuse().
+std::vector<ParameterStore::Entry> read_hdf5_tensors(const WeightBytes& file);
+
+// Whether the root has such an attribute. Throws likewise.
+bool has_root_attribute(const WeightBytes& file, std::string_view name);
+
+}  // namespace lockstep

@@ -1,0 +1,123 @@
+// Weights that come from other programs, and go to them.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/io/file.hpp"
+#include "files/checkpoint/checkpoint.hpp"
+#include "files/foreign/safetensors.hpp"
+#include "support/program.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class InteropTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    const ProgramResult made =
+        run_program({built_program("make_shards"), "synthetic", "--samples", "400", "--output", data()});
+    ASSERT_EQ(made.exit_code, 0) << made.errors;
+    const ProgramResult trained = train(folder_->path() / "run");
+    ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+    write_file_atomically(foreign(), safetensors_image(read_weights(model()).entries, {}));
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  static fs::path data() { return folder_->path() / "data"; }
+  static fs::path model() { return folder_->path() / "run" / "model.h5"; }
+  static fs::path foreign() { return folder_->path() / "weights.safetensors"; }  // the same weights
+
+  static ProgramResult train(const fs::path& output, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {built_program("train_cifar"),
+                                      "--data",
+                                      data(),
+                                      "--output",
+                                      output,
+                                      "--model",
+                                      "lenet",
+                                      "--epochs",
+                                      "1",
+                                      "--threads",
+                                      "1",
+                                      "--checkpoints",
+                                      output / "checkpoints"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(words);
+  }
+  static ProgramResult evaluate(const fs::path& file, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {
+        built_program("evaluate"), "--model-file", file, "--data", data(), "--threads", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(words);
+  }
+  // Its one sentence.
+  static std::string refusal(const ProgramResult& result, int code) {
+    EXPECT_EQ(result.exit_code, code) << result.errors;
+    return result.errors;
+  }
+
+  static TemporaryFolder* folder_;
+};
+
+TemporaryFolder* InteropTest::folder_ = nullptr;
+
+TEST_F(InteropTest, another_programs_weights_are_evaluated_as_the_model_that_they_are_said_to_be_of) {
+  const ProgramResult result = evaluate(foreign(), {"--model", "lenet"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("top-1"));
+  EXPECT_EQ(result.output, evaluate(model()).output);
+}
+
+TEST_F(InteropTest, another_programs_weights_need_the_name_of_a_model_that_they_fit) {
+  EXPECT_THAT(refusal(evaluate(foreign()), 2),
+              HasSubstr(fmt::format("'{}' was written by another program and does not say which model its weights are "
+                                    "of. State it: --model.",
+                                    foreign().string())));
+  EXPECT_THAT(
+      refusal(evaluate(foreign(), {"--model", "convnet"}), 65),
+      HasSubstr("the weights do not fit this model: missing 'fc.bias', 'fc.weight', 'layer1.0.bias' and 11 more; "
+                "no place for 'conv1.bias', 'conv1.weight', 'conv2.bias' and 7 more. "));
+  EXPECT_THAT(refusal(evaluate(model(), {"--model", "resnet20"}), 2),
+              HasSubstr(fmt::format("'{}' is a 'lenet' by its own word, not a 'resnet20'. Leave out --model.",
+                                    model().string())));
+}
+
+TEST_F(InteropTest, a_training_begins_with_another_programs_weights) {
+  const fs::path output = folder_->path() / "transfer";
+  const ProgramResult result = train(output, {"--init-from", foreign(), "--new-head"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr(fmt::format("weights from '{}'", foreign().string())));
+}
+
+TEST_F(InteropTest, a_pickle_is_never_opened) {
+  const fs::path pickle = folder_->path() / "weights.pth";
+  std::ofstream(pickle) << "PK\3\4";
+  const std::string words = fmt::format(
+      "'{}' is a pickle of PyTorch (opening one can run code, so Lockstep never does). "
+      "Convert it in Python: import h5py, torch;",
+      pickle.string());
+  EXPECT_THAT(refusal(evaluate(pickle, {"--model", "lenet"}), 2), HasSubstr(words));
+  EXPECT_THAT(refusal(train(folder_->path() / "never", {"--init-from", pickle}), 2), HasSubstr(words));
+}
+
+TEST_F(InteropTest, inspect_lists_another_programs_weights) {
+  const ProgramResult result = run_program({built_program("inspect"), foreign()});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, StartsWith("weights that another program wrote (safetensors)\n"
+                                        "  values     62006 in 10 tensors, running statistics included\n"
+                                        "  weights    "));
+  EXPECT_THAT(result.output, HasSubstr("conv1.weight                              [6, 3, 5, 5]\n"));
+}
+
+}  // namespace
+}  // namespace lockstep
