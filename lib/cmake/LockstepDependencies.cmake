@@ -15,9 +15,12 @@ find_package(nlohmann_json REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(exif REQUIRED IMPORTED_TARGET libexif)
 pkg_check_modules(matio REQUIRED IMPORTED_TARGET matio)
+pkg_check_modules(protobuf REQUIRED IMPORTED_TARGET protobuf)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(yaml_cpp REQUIRED IMPORTED_TARGET yaml-cpp)
+
+find_library(LOCKSTEP_ONNX_PROTO onnx_proto REQUIRED)  # of Debian's libonnx-dev, whose own file for CMake wants more
 
 if(LOCKSTEP_TESTS)
   find_package(GTest REQUIRED)

@@ -3,7 +3,7 @@
 build_packages=(
   g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libhdf5-dev
   libfmt-dev libcli11-dev nlohmann-json3-dev libsodium-dev libxxhash-dev libyaml-cpp-dev zlib1g-dev
-  libjpeg62-turbo-dev libpng-dev libexif-dev libmatio-dev
+  libjpeg62-turbo-dev libpng-dev libexif-dev libmatio-dev libonnx-dev libprotobuf-dev
 )
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev python3 binutils clang-format

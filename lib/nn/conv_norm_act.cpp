@@ -109,4 +109,9 @@ Tensor ConvNormAct::backward(const Tensor& dy, const Tensor& d_residual, const T
   return conv_.backward(d_conv, front == nullptr ? NormInFront{} : front->in_front(sink.accumulate()), sum, sink);
 }
 
+GraphValue ConvNormAct::write(GraphWriter& graph, const GraphValue& x, const GraphValue* residual) const {
+  const GraphValue normed = graph.norm(conv_.write(graph, x), scale_, shift_, mean_, variance_);
+  return graph.activation(residual == nullptr ? normed : graph.add(normed, *residual), activation_);
+}
+
 }  // namespace lockstep

@@ -26,12 +26,16 @@ class ConvNormAct final : public Layer {
   Shape output_shape(const Shape& x) const override;
   Tensor forward(const Tensor& x, Mode mode) override { return forward({{x}}, Tensor(), mode); }
   Tensor backward(const Tensor& dy, GradientSink& sink) override;
+  GraphValue write(GraphWriter& graph, const GraphValue& x) const override { return write(graph, x, nullptr); }
 
   // With something to add after the norm. `residual` may be empty.
   Tensor forward(const PassedOn& x, const Tensor& residual, Mode mode);
   // For a forward with residual: `dy` is overwritten with the residual's gradient. Returns what pass_back() of the
   // layer before takes.
   Tensor backward_with_residual(const Tensor& dy, GradientSink& sink);
+
+  // With something to add after the norm, unless `residual` is null.
+  GraphValue write(GraphWriter& graph, const GraphValue& x, const GraphValue* residual) const;
 
   Reads reads() const override { return Reads::pending_norms; }
   PassedOn pass_on(const PassedOn& x, Reads next, Mode mode) override;

@@ -86,4 +86,8 @@ Tensor Convolution::backward(const Tensor& dy, const NormInFront& front, const T
   return dx;
 }
 
+GraphValue Convolution::write(GraphWriter& graph, const GraphValue& x) const {
+  return graph.activation(graph.convolution(x, conv_, weight_, bias_), activation_);
+}
+
 }  // namespace lockstep

@@ -32,6 +32,7 @@ class Convolution final : public Layer {
   Shape output_shape(const Shape& x) const override;
   Tensor forward(const Tensor& x, Mode mode) override { return forward({x}, Tensor(), mode); }
   Tensor backward(const Tensor& dy, GradientSink& sink) override { return backward(dy, {}, Tensor(), sink); }
+  GraphValue write(GraphWriter& graph, const GraphValue& x) const override;
 
   // Between norms. `sums`: see Ops::conv_forward; empty for a convolution with a bias.
   Tensor forward(const NormedMap& x, const Tensor& sums, Mode mode);

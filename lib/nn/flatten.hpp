@@ -15,6 +15,7 @@ class Flatten final : public Layer {
   Shape output_shape(const Shape& x) const override { return {x[0], x[1] * x[2] * x[3]}; }
   Tensor forward(const Tensor& x, Mode mode) override;
   Tensor backward(const Tensor& dy, GradientSink& sink) override;
+  GraphValue write(GraphWriter& graph, const GraphValue& x) const override { return graph.flatten(x); }
 
  private:
   Device& device_;

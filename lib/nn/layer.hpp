@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "device/ops.hpp"
+#include "nn/graph_writer.hpp"
 #include "nn/parameter_store.hpp"
 
 namespace lockstep {
@@ -48,6 +49,8 @@ class Layer {
   // Gradient with respect to x, empty if x is `images`. Gives back what forward kept. `dy` may be overwritten: callers
   // hand it over and do not read it again.
   virtual Tensor backward(const Tensor& dy, GradientSink& sink) = 0;
+  // Tells `graph` what forward() under Mode::evaluate does with x, and returns its result.
+  virtual GraphValue write(GraphWriter& graph, const GraphValue& x) const = 0;
 
   virtual Reads reads() const { return Reads::maps; }
   // forward() before a layer that reads `next`. The norm of x may be pending if this layer reads such maps.

@@ -47,4 +47,8 @@ Tensor Linear::backward(const Tensor& dy, GradientSink& sink) {
   return dx;
 }
 
+GraphValue Linear::write(GraphWriter& graph, const GraphValue& x) const {
+  return graph.activation(graph.linear(x, weight_, bias_), activation_);
+}
+
 }  // namespace lockstep

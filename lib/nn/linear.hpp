@@ -22,6 +22,7 @@ class Linear final : public Layer {
   Shape output_shape(const Shape& x) const override;
   Tensor forward(const Tensor& x, Mode mode) override;
   Tensor backward(const Tensor& dy, GradientSink& sink) override;
+  GraphValue write(GraphWriter& graph, const GraphValue& x) const override;
 
  private:
   Device& device_;

@@ -14,6 +14,7 @@ class MaxPool final : public Layer {
   Shape output_shape(const Shape& x) const override;
   Tensor forward(const Tensor& x, Mode mode) override;
   Tensor backward(const Tensor& dy, GradientSink& sink) override;
+  GraphValue write(GraphWriter& graph, const GraphValue& x) const override { return graph.max_pool(x, pool_); }
 
  private:
   Shape y_shape(const Shape& x) const;
@@ -33,6 +34,7 @@ class GlobalMeanPool final : public Layer {
   Shape output_shape(const Shape& x) const override { return {x[0], x[3]}; }
   Tensor forward(const Tensor& x, Mode mode) override;
   Tensor backward(const Tensor& dy, GradientSink& sink) override;
+  GraphValue write(GraphWriter& graph, const GraphValue& x) const override { return graph.mean_pool(x); }
 
  private:
   Device& device_;

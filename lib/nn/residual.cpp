@@ -44,4 +44,9 @@ Tensor Residual::backward(const Tensor& dy, GradientSink& sink) {
   return dy;
 }
 
+GraphValue Residual::write(GraphWriter& graph, const GraphValue& x) const {
+  const GraphValue shortcut = shortcut_ ? shortcut_->write(graph, x) : x;
+  return last_->write(graph, main_->write(graph, x), &shortcut);
+}
+
 }  // namespace lockstep

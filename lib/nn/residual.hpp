@@ -25,6 +25,9 @@ class Subsample final : public Layer {
   Shape output_shape(const Shape& x) const override;
   Tensor forward(const Tensor& x, Mode mode) override;
   Tensor backward(const Tensor& dy, GradientSink& sink) override;
+  GraphValue write(GraphWriter& graph, const GraphValue& x) const override {
+    return graph.subsample(x, stride_, out_channels_);
+  }
 
  private:
   Device& device_;
@@ -42,6 +45,7 @@ class Residual final : public Layer {
   Shape output_shape(const Shape& x) const override;
   Tensor forward(const Tensor& x, Mode mode) override;
   Tensor backward(const Tensor& dy, GradientSink& sink) override;
+  GraphValue write(GraphWriter& graph, const GraphValue& x) const override;
 
  private:
   Device& device_;

@@ -25,4 +25,10 @@ Tensor Sequential::pass_back(Tensor gradient, const Tensor& sum, GradientSink& s
   return d;
 }
 
+GraphValue Sequential::write(GraphWriter& graph, const GraphValue& x) const {
+  GraphValue value = x;
+  for (const auto& layer : layers_) value = layer->write(graph, value);
+  return value;
+}
+
 }  // namespace lockstep

@@ -17,6 +17,7 @@ class Sequential final : public Layer {
   Shape output_shape(const Shape& x) const override;
   Tensor forward(const Tensor& x, Mode mode) override { return pass_on({{x}}, Reads::maps, mode).map.x; }
   Tensor backward(const Tensor& dy, GradientSink& sink) override { return pass_back(dy, Tensor(), sink); }
+  GraphValue write(GraphWriter& graph, const GraphValue& x) const override;
 
   Reads reads() const override { return layers_.front()->reads(); }
   PassedOn pass_on(const PassedOn& x, Reads next, Mode mode) override;

@@ -1,5 +1,5 @@
 // Weights that come from other programs, and go to them.
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -117,6 +117,71 @@ TEST_F(InteropTest, inspect_lists_another_programs_weights) {
                                         "  values     62006 in 10 tensors, running statistics included\n"
                                         "  weights    "));
   EXPECT_THAT(result.output, HasSubstr("conv1.weight                              [6, 3, 5, 5]\n"));
+}
+
+TEST_F(InteropTest, an_exported_model_comes_back_as_it_went) {
+  const fs::path exported = folder_->path() / "exported.safetensors";
+  const ProgramResult result = run_program({built_program("export_model"), model(), "--safetensors", exported});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr(fmt::format("'{}' written (", exported.string())));
+  EXPECT_EQ(evaluate(exported, {"--model", "lenet"}).output, evaluate(model()).output);
+}
+
+// Python's own JSON reader sees where each tensor lies.
+TEST_F(InteropTest, safetensors_are_those_of_the_models_file_to_another_reader) {
+  const fs::path exported = folder_->path() / "read.safetensors";
+  ASSERT_EQ(run_program({built_program("export_model"), model(), "--safetensors", exported}).exit_code, 0);
+  const fs::path script = folder_->path() / "read.py";
+  std::ofstream(script) << "import json, struct, sys\n"
+                           "data = open(sys.argv[1], 'rb').read()\n"
+                           "size = struct.unpack('<Q', data[:8])[0]\n"
+                           "header, values = json.loads(data[8:8 + size]), data[8 + size:]\n"
+                           "assert size % 8 == 0 and header.pop('__metadata__')['model'] == 'lenet'\n"
+                           "for name, tensor in sorted(header.items()):\n"
+                           "    begin, end = tensor['data_offsets']\n"
+                           "    count = (end - begin) // 4\n"
+                           "    first = struct.unpack('<f', values[begin:begin + 4])[0]\n"
+                           "    print(name, tensor['dtype'], *tensor['shape'], count, '%.9g' % first)\n";
+  const ProgramResult read = run_program({"python3", script, exported});
+  EXPECT_EQ(read.exit_code, 0) << read.errors;
+  std::string expected;
+  for (const ParameterStore::Entry& entry : read_weights(model()).entries) {
+    expected += fmt::format("{} F32 {} {} {:.9g}\n", entry.name, fmt::join(entry.dims, " "), entry.values.size(),
+                            entry.values[0]);
+  }
+  EXPECT_EQ(read.output, expected);
+}
+
+TEST_F(InteropTest, a_checkpoint_is_exported_as_its_model) {
+  const fs::path of_model = folder_->path() / "model.onnx";
+  const fs::path of_checkpoint = folder_->path() / "checkpoint.onnx";
+  fs::path checkpoint;
+  for (const auto& entry : fs::directory_iterator(folder_->path() / "run" / "checkpoints")) {
+    if (entry.path().extension() == ".h5") checkpoint = std::max(checkpoint, entry.path());
+  }
+  EXPECT_EQ(run_program({built_program("export_model"), model(), "--onnx", of_model}).exit_code, 0);
+  EXPECT_EQ(run_program({built_program("export_model"), checkpoint, "--onnx", of_checkpoint}).exit_code, 0);
+  EXPECT_EQ(read_file(of_model, 1 << 20), read_file(of_checkpoint, 1 << 20));
+}
+
+TEST_F(InteropTest, what_cannot_be_exported_is_told_and_nothing_is_written) {
+  const auto exported = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {built_program("export_model"), model()};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(words);
+  };
+  EXPECT_THAT(refusal(exported({}), 2),
+              HasSubstr("nothing to write: neither --onnx nor --safetensors is stated. See --help."));
+  EXPECT_THAT(refusal(exported({"--onnx", model()}), 2),
+              HasSubstr(fmt::format("'{}' is the model itself (it would be lost). Choose another name to write to.",
+                                    model().string())));
+  EXPECT_EQ(evaluate(model()).exit_code, 0);
+  const fs::path nowhere = folder_->path() / "nowhere" / "model.onnx";
+  EXPECT_THAT(refusal(exported({"--onnx", nowhere}), 2), HasSubstr("No such file or directory"));
+  const fs::path onnx = folder_->path() / "of_foreign.onnx";
+  EXPECT_THAT(refusal(run_program({built_program("export_model"), foreign(), "--onnx", onnx}), 65),
+              HasSubstr("it does not begin as an HDF5 file does"));
+  EXPECT_FALSE(fs::exists(onnx));
 }
 
 }  // namespace

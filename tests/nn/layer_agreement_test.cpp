@@ -125,6 +125,7 @@ class BehindResidual final : public Layer {
     device_.ops().add(dy, dx);
     return dx;
   }
+  GraphValue write(GraphWriter& graph, const GraphValue& x) const override { return unit_->write(graph, x, &x); }
 
  private:
   Device& device_;

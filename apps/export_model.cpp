@@ -1,0 +1,79 @@
+// Writes a trained model for other programs.
+//
+//   export_model runs/cifar10/model.h5 --onnx model.onnx
+//   export_model runs/cifar10/model.h5 --safetensors model.safetensors
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "base/text/json_text.hpp"
+#include "device/cpu/cpu_device.hpp"
+#include "export/onnx_model.hpp"
+#include "files/checkpoint/checkpoint.hpp"
+#include "files/foreign/safetensors.hpp"
+#include "launch/run.hpp"
+#include "step/model.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+struct ExportOptions {
+  std::filesystem::path model;
+  std::filesystem::path onnx;
+  std::filesystem::path safetensors;
+
+  void declare(CLI::App& app) {
+    app.description("Writes a trained model for other programs.");
+    app.add_option("MODEL", model, "Written by train_cifar: a model file or a checkpoint")->required();
+    app.add_option("--onnx", onnx,
+                   "Where to write the network with its weights: from pixels / 255 to logits, batches of any size")
+        ->type_name("FILE");
+    app.add_option("--safetensors", safetensors, "Where to write the weights alone, under torchvision's names")
+        ->type_name("FILE");
+  }
+};
+
+void require_other(const std::filesystem::path& model, const std::filesystem::path& path) {
+  std::error_code absent;
+  require(!std::filesystem::equivalent(model, path, absent), Failure::usage,
+          "'{}' is the model itself (it would be lost). Choose another name to write to.", path.string());
+}
+
+std::string onnx_image(const ModelFile& file) {
+  const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
+  Model model(*device, {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
+  // Tells whether these are the model's weights.
+  model.store.allocate(device->make_lasting(model.store.reduced_count(), DType::f32));
+  model.store.assign(file.entries);
+  return onnx_model(*model.network, file);
+}
+
+std::string safetensors_image(const ModelFile& file) {
+  return lockstep::safetensors_image(
+      file.entries, {{"format", "pt"},
+                     {"model", file.model},
+                     {"classes", json_text(file.classes)},
+                     {"sample_shape", json_text({file.shape.height, file.shape.width, file.shape.channels})},
+                     {"mean", json_text(file.mean)},
+                     {"deviation", json_text(file.deviation)}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run<ExportOptions>(argc, argv, [](Session& session, const ExportOptions& options) {
+    require(!options.onnx.empty() || !options.safetensors.empty(), Failure::usage,
+            "nothing to write: neither --onnx nor --safetensors is stated. See --help.");
+    if (session.world.rank() != 0) return;
+    for (const std::filesystem::path& path : {options.onnx, options.safetensors}) require_other(options.model, path);
+    const ModelFile file = read_weights(options.model);
+    const auto write = [](const std::filesystem::path& path, const std::string& image) {
+      write_file_atomically(path, image);
+      log::plain(fmt::format("'{}' written ({} bytes)\n", path.string(), image.size()));
+    };
+    if (!options.onnx.empty()) write(options.onnx, onnx_image(file));
+    if (!options.safetensors.empty()) write(options.safetensors, safetensors_image(file));
+  });
+}
