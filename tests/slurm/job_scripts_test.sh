@@ -195,19 +195,21 @@ rm "$work/tools/sleep"
 pretend squeue "$job_runs"
 echo "  a controller that stays away"
 
-# Slurm's SIGTERM after a requeue ended scontrol, the script took the job for ended by somebody, and the delay was lost. Where
-# it ends squeue instead, the script knows that the job does not run, but not that it was put back.
+# Slurm's SIGTERM after a requeue ended scontrol, or the script asked Slurm at length what that was about: SIGKILL came before
+# the delay was said. Where scontrol fails after all, and squeue knows that the job does not run, but not yet that it is back:
 srun_ends 'echo "bind: Address already in use"; exit 1'
 pretend squeue 'if [ ! -e "'"$work"'/is_back" ]; then '"$job_runs"'; exit; fi
 case $* in *RestartCnt*) rm "'"$work"'/is_silent" 2>/dev/null || echo 1 ;; *) echo "COMPLETING|None|||all" ;; esac'
-for harm in 'kill -TERM "$(ps -o ppid= $PPID)"' 'touch "'"$work"'/is_silent"'; do
+for harm in 'kill -TERM "$(ps -o ppid= $PPID)" "$PPID" $$' 'touch "'"$work"'/is_silent"; exit 1'; do
   rm -f "$work/is_back"
-  pretend scontrol 'if [ "$1" = requeue ]; then touch "'"$work"'/is_back"; '"$harm"'; kill -TERM $$; fi'
+  pretend scontrol 'if [ "$1" = requeue ]; then touch "'"$work"'/is_back"; '"$harm"'; fi'
   JOB_RETRY_COUNT=3 job 35
   ended_with 1
   called "scontrol requeue 35" 1
   [ "$(grep -cE '^scontrol update JobId=35 StartTime=now\+[0-9]+$' "$work/calls")" = 1 ] ||
     fail "the delay of a conflict is lost: $(cat "$work/calls")"
+  [[ $harm != kill* || $(grep -A 1 "scontrol requeue" "$work/calls" | tail -1) == "scontrol update"* ]] ||
+    fail "something else comes before the delay: $(cat "$work/calls")"
 done
 pretend scontrol ''
 pretend squeue "$job_runs"
