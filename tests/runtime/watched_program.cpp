@@ -29,8 +29,8 @@ SumMarks gpu{1648, 2, 5'000'000, 1647, 1'800'000};
 constexpr int every_rank = -2;
 constexpr const char* late = "kill_while_rank_0_is_late";
 
-// This rank's watcher, asked where the rank is, has nowhere to say it: as if it got no processor. It gets on half a
-// second after a launcher has told this rank to end.
+// This rank's watcher, asked where the rank is, has nowhere to say it: as if it got no processor. It gets on a while
+// after a launcher has told this rank to end, from where Open MPI 5 leaves a quarter of a second.
 class LateWatcher {
  public:
   LateWatcher() {
@@ -43,7 +43,7 @@ class LateWatcher {
   }
   void wait_for_terminate() const {
     ::sleep(60);  // or until a signal has been handled
-    ::usleep(500'000);
+    ::usleep(100'000);
     for (char byte = 0; ::read(pipe_[0], &byte, 1) > 0;) continue;
   }
 

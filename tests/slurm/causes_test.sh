@@ -56,7 +56,7 @@ came_to() {
   local name=$1 expected=$2 attempt=${3:-0} seen
   id=${job_of[$name]}
   decided() { grep -q "^action [rsh]" "$work/$name.out"; }
-  wait_for 60 decided 2>/dev/null || fail "no decision on $name"
+  wait_for 120 decided 2>/dev/null || fail "no decision on $name"
   seen=$(line_of "$name" "$attempt")
   # shellcheck disable=SC2053  # a pattern
   [[ $seen == $expected ]] || fail "$name: '$seen', not '$expected'"
@@ -118,7 +118,7 @@ expect_start_later() {
   grep -q 'JobState=PENDING' <<<"$job" &&
     (($(date -d "$(sed -n 's/.*StartTime=\([^ ]*\).*/\1/p' <<<"$job")" +%s) > $(date +%s) + 30))
 }
-wait_for 60 expect_start_later || fail "the conflict does not wait: $job"
+wait_for 120 expect_start_later || fail "the conflict does not wait: $job"
 is_held() { id=${job_of[held]}; ended; grep -qE 'Reason=(JobHeld|job_requeued_in_held_state)' <<<"$job"; }
 wait_for 60 is_held || fail "the job that no node is left for is not held: $job"
 expect_log held 'held: without n2 the job cannot run (--nodelist asks for n2). Release it when the node is repaired'

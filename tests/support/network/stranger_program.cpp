@@ -2,7 +2,8 @@
 // and again, and does harm there. As the user nobody, if root starts it.
 //
 //   stranger_program PORT SECONDS WAY...
-//   stranger_program pid:PROCESS SECONDS WAY...    waits for the port on which that process listens for other nodes
+//   stranger_program pid:PROCESS:PATIENCE SECONDS WAY...    waits for the port on which that process listens for other
+//                                                           nodes, for so many seconds
 //
 // One process for each WAY of those below. Prints how many times somebody was there who spoke first.
 #include <arpa/inet.h>
@@ -210,6 +211,13 @@ int wait_for_port(const fs::path& process, double seconds) {
   return 0;
 }
 
+// `where` as in the usage above.
+int port_at(const std::string& where) {
+  if (!where.starts_with("pid:")) return std::stoi(where);
+  const std::size_t patience = where.rfind(':') + 1;
+  return wait_for_port("/proc/" + where.substr(4, patience - 5), std::stod(where.substr(patience)));
+}
+
 void become_nobody() {
   constexpr uid_t nobody = 65534;
   if (::geteuid() == 0 && (::setgid(nobody) != 0 || ::setuid(nobody) != 0)) ::_exit(1);
@@ -229,7 +237,7 @@ int run(const std::string& where, double seconds, const std::vector<std::string>
     if (shared.port != 0) ways.at(way)(Stranger(shared, seconds));
     ::_exit(0);
   }
-  shared.port = where.starts_with("pid:") ? wait_for_port("/proc/" + where.substr(4), seconds) : std::stoi(where);
+  shared.port = port_at(where);
   ::close(gate[1]);
   while (::wait(nullptr) > 0) {
   }
