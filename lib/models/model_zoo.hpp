@@ -16,11 +16,16 @@
 
 namespace lockstep {
 
+// What a residual block does at first: its whole arithmetic, or nothing, its last norm having a scale of 0 (Goyal et
+// al. 2017, section 5.1).
+enum class BlockStart : std::uint8_t { whole, identity };
+
 struct ModelOptions {
   std::string name;
   SampleShape sample;
   std::int64_t classes = 0;
   std::int64_t width_divisor = 1;  // of the residual networks' channels: small copies for tests
+  BlockStart block_start = BlockStart::whole;
 };
 
 // Registers the model's parameters with `context.store`. The layer maps images [n, height, width, channels] to logits

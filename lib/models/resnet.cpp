@@ -66,8 +66,9 @@ class Builder {
   std::int64_t scaled(std::int64_t width) const { return std::max<std::int64_t>(1, width / options_.width_divisor); }
 
   std::unique_ptr<ConvNormAct> unit(const std::string& conv_name, const std::string& norm_name, const Conv2d& conv,
-                                    Activation activation) const {
-    return std::make_unique<ConvNormAct>(context_, conv_name, norm_name, conv, ConvolutionOptions{}, activation);
+                                    Activation activation, float first_scale = 1.0F) const {
+    return std::make_unique<ConvNormAct>(context_, conv_name, norm_name, conv, ConvolutionOptions{}, activation,
+                                         first_scale);
   }
 
   void add_stem(std::int64_t width) {
@@ -101,7 +102,9 @@ class Builder {
                         .stride = part.step == Unit::strided ? stride : 1,
                         .padding = part.kernel / 2};
       if (last) main->add(std::move(last));
-      last = unit(fmt::format("{}.conv{}", name, i + 1), fmt::format("{}.bn{}", name, i + 1), conv, Activation::relu);
+      const bool is_nothing_yet = options_.block_start == BlockStart::identity && i + 1 == plan_.block.size();
+      last = unit(fmt::format("{}.conv{}", name, i + 1), fmt::format("{}.bn{}", name, i + 1), conv, Activation::relu,
+                  is_nothing_yet ? 0.0F : 1.0F);
       channels_ = conv.out_channels;
     }
     net_->add(std::make_unique<Residual>(context_, std::move(shortcut), std::move(main), std::move(last)));

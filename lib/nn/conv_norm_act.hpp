@@ -1,7 +1,7 @@
 // The unit of work of residual networks: convolution -> batch norm (+ residual) -> activation.
 //
 //   x         [n, h, w, in]
-//   scale     [out]           "weight" of the norm, initially 1
+//   scale     [out]           "weight" of the norm, initially 1 unless told otherwise
 //   shift     [out]           "bias" of the norm, initially 0
 //   residual  [n, h', w', out]  optional, added after the norm
 //   y         [n, h', w', out]
@@ -20,8 +20,9 @@ namespace lockstep {
 class ConvNormAct final : public Layer {
  public:
   // Registers the convolution's parameters under `conv_name`, scale, shift and running statistics under `norm_name`.
+  // The scale begins as `first_scale`.
   ConvNormAct(const LayerContext& context, const std::string& conv_name, const std::string& norm_name,
-              const Conv2d& conv, const ConvolutionOptions& options, Activation activation);
+              const Conv2d& conv, const ConvolutionOptions& options, Activation activation, float first_scale = 1.0F);
 
   Shape output_shape(const Shape& x) const override;
   Tensor forward(const Tensor& x, Mode mode) override { return forward({{x}}, Tensor(), mode); }

@@ -38,15 +38,24 @@ double LrSchedule::at(std::int64_t step) const {
   assert(step >= 0);
   const ScheduleOptions& o = options_;
   if (o.schedule == Schedule::one_cycle) return one_cycle(step);
-  if (step < o.warmup_steps) return o.rate * static_cast<double>(step + 1) / static_cast<double>(o.warmup_steps);
+  if (step < o.warmup_steps) return warm_up(step);
   if (o.schedule == Schedule::step) {
     const auto passed = std::ranges::upper_bound(o.milestones, step) - o.milestones.begin();
     return o.rate * std::pow(o.factor, static_cast<double>(passed));
   }
   if (o.schedule == Schedule::constant) return o.rate;
-  const auto progress =
-      static_cast<double>(step - o.warmup_steps) / static_cast<double>(o.total_steps - o.warmup_steps);
-  return half_cosine(o.rate, 0.0, std::min(progress, 1.0));
+  const auto done = static_cast<double>(step - o.warmup_steps) / static_cast<double>(o.total_steps - o.warmup_steps);
+  const double progress = std::min(done, 1.0);
+  if (o.schedule == Schedule::poly) return o.end + (o.rate - o.end) * std::pow(1.0 - progress, o.power);
+  return half_cosine(o.rate, o.end, progress);
+}
+
+double LrSchedule::warm_up(std::int64_t step) const {
+  const double rate = options_.rate;
+  const auto steps = static_cast<double>(options_.warmup_steps);
+  if (!options_.warmup_from) return rate * static_cast<double>(step + 1) / steps;
+  const double from = *options_.warmup_from;
+  return rate * (from + (1.0 - from) * static_cast<double>(step) / steps);
 }
 
 double LrSchedule::one_cycle(std::int64_t step) const {

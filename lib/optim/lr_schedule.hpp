@@ -2,23 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace lockstep {
 
 // With rate the peak, s the step from 0, T the steps of the whole training and W the warm-up steps:
 //
-// warm-up: rate * (s + 1) / W while s < W, for all but one_cycle (Goyal et al. 2017, "Accurate, large minibatch SGD").
+// warm-up, for all but one_cycle, while s < W: rate * (s + 1) / W (Goyal et al. 2017, "Accurate, large minibatch SGD"),
+// or, from a stated share f of the rate, rate * (f + (1 - f) * s / W).
 //
 // constant: rate.
 //
 // step: rate * factor^(number of milestones <= s).
 //
-// cosine: rate * (1 + cos(pi * (s - W) / (T - W))) / 2 (Loshchilov and Hutter 2017, SGDR, one period).
+// cosine: end + (rate - end) * (1 + cos(pi * (s - W) / (T - W))) / 2 (Loshchilov and Hutter 2017, SGDR, one period).
+//
+// poly: end + (rate - end) * (1 - (s - W) / (T - W))^power: a straight line to `end` with power 1.
 //
 // one_cycle: along a cosine from rate / 25 at s = 0 up to rate at s = W - 1, and down to rate / 250 000 at s = T - 1
 // (Smith and Topin 2018; torch.optim.lr_scheduler.OneCycleLR with pct_start = W / T).
-enum class Schedule { constant, step, cosine, one_cycle };
+enum class Schedule { constant, step, cosine, poly, one_cycle };
 
 struct ScheduleOptions {
   Schedule schedule = Schedule::cosine;
@@ -27,6 +31,9 @@ struct ScheduleOptions {
   std::int64_t warmup_steps = 0;
   std::vector<std::int64_t> milestones;  // steps, rising; schedule `step` only
   double factor = 0.1;                   // at each milestone
+  double power = 2;                      // of poly
+  double end = 0;                        // the last rate of cosine and poly
+  std::optional<double> warmup_from;     // share of the rate
 };
 
 class LrSchedule {
@@ -37,6 +44,7 @@ class LrSchedule {
   double at(std::int64_t step) const;
 
  private:
+  double warm_up(std::int64_t step) const;
   double one_cycle(std::int64_t step) const;
   ScheduleOptions options_;
 };

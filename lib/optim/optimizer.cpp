@@ -21,7 +21,8 @@ std::string words_for(const std::set<std::string>& names) {
 // One pass over the flat arrays, by the rule of its plan.
 class FlatOptimizer final : public Optimizer {
  public:
-  FlatOptimizer(ParameterStore& store, UpdatePlan plan) {
+  FlatOptimizer(ParameterStore& store, UpdatePlan plan, std::optional<float> clip_norm) {
+    if (clip_norm) clip_ = store.device().flat().make_clip(store.gradients(), *clip_norm);
     std::vector<Tensor> arrays;
     for (std::string& name : plan.states) {
       arrays.push_back(store.device().make_lasting(store.gradient_count(), DType::f32));
@@ -30,18 +31,23 @@ class FlatOptimizer final : public Optimizer {
     update_ = store.device().flat().make_update(plan.rule, plan.runs, {store.gradients(), store.values(), arrays});
   }
 
-  void step(const StepRecord& record) override { update_->run(record); }
+  void step(const StepRecord& record) override {
+    if (clip_) clip_->run(record);
+    update_->run(record);
+  }
   std::vector<StateArray> state() const override { return state_; }
 
  private:
   std::vector<StateArray> state_;
+  std::unique_ptr<FlatUpdate> clip_;  // null: gradients are taken as they are
   std::unique_ptr<FlatUpdate> update_;
 };
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const OptimizerOptions& options) {
-  return std::make_unique<FlatOptimizer>(store, update_plan(store, options));
+std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const OptimizerOptions& options,
+                                          std::optional<float> clip_norm) {
+  return std::make_unique<FlatOptimizer>(store, update_plan(store, options), clip_norm);
 }
 
 OptimizerState state_of(const ParameterStore& store, const Optimizer& optimizer) {

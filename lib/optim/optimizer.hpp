@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,9 @@ class Optimizer {
   virtual std::vector<StateArray> state() const = 0;
 };
 
-// `store` is allocated and outlives the optimizer.
-std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const OptimizerOptions& options);
+// `store` is allocated and outlives the optimizer. With `clip_norm` the norm of all gradients is bounded by it first.
+std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const OptimizerOptions& options,
+                                          std::optional<float> clip_norm = {});
 
 // An optimizer's state as a file holds it: the name of each array, and in it every parameter, in name order.
 using OptimizerState = std::map<std::string, std::vector<ParameterStore::Entry>>;

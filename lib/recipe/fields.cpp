@@ -63,6 +63,10 @@ std::vector<Field> model_fields() {
                            from_to<std::int64_t>(1, 1000000))),
       one_value({"seed", group, "NUMBER", "Of weights, sample order and augmentation"}, of(&Recipe::seed),
                 from_to<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max())),
+      flag({"zero-init-gamma", group, "",
+            "Of residual networks: begin with a scale of 0 in the last norm of each block, so that blocks pass on what "
+            "they get"},
+           of(&Recipe::block_start), BlockStart::identity, BlockStart::whole),
       one_value({"label-smoothing", group, "SHARE", "Share of the target spread over all classes"},
                 of(&Recipe::label_smoothing), from_to(0.0F, 0.999F)),
   };

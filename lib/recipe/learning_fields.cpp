@@ -9,9 +9,10 @@ namespace {
 
 constexpr std::array<Choice<OptimizerKind>, 3> optimizers{
     {{"sgd", OptimizerKind::sgd}, {"lars", OptimizerKind::lars}, {"adamw", OptimizerKind::adamw}}};
-constexpr std::array<Choice<Schedule>, 4> schedules{{{"constant", Schedule::constant},
+constexpr std::array<Choice<Schedule>, 5> schedules{{{"constant", Schedule::constant},
                                                      {"step", Schedule::step},
                                                      {"cosine", Schedule::cosine},
+                                                     {"poly", Schedule::poly},
                                                      {"one-cycle", Schedule::one_cycle}}};
 
 }  // namespace
@@ -48,6 +49,16 @@ std::vector<Field> optimizer_fields() {
       read_by(one_value({"epsilon", group, "SIZE", "Of adamw: added to the root of the mean square"},
                         of(&Recipe::optimizer, &OptimizerPlan::epsilon), NumberForm<float>{{0, 1, LeastIs::excluded}}),
               "optimizer", {"adamw"}),
+      one_value({"clip-norm", group, "NORM", "Most that the norm of all gradients of a step may be; unset: any"},
+                of(&Recipe::optimizer, &OptimizerPlan::clip_norm),
+                NumberForm<float>{{0, static_cast<float>(largest), LeastIs::excluded}}),
+      one_value({"ema", group, "DECAY",
+                 "Keep a mean of the weights over steps, after the warm-up, of which so much stays at a time; it is "
+                 "tested beside them and is what model.h5 holds"},
+                of(&Recipe::mean, &MeanPlan::decay), from_to(0.0, 0.9999999)),
+      needs(one_value({"ema-every", group, "STEPS", "With --ema: steps from one time to the next"},
+                      of(&Recipe::mean, &MeanPlan::every), any_count),
+            "ema"),
   };
 }
 
@@ -64,6 +75,18 @@ std::vector<Field> schedule_fields() {
                 one_of(schedules)),
       one_value({"warmup", group, "EPOCHS", "Epochs (or parts of one) of rising rate; unset: a fifth of all"},
                 of(&Recipe::learning_rate, &LearningRate::warmup_epochs), from_zero),
+      read_by(one_value({"warmup-from", group, "SHARE",
+                         "Share of the rate that the warm-up begins with; unset: one step's part of it"},
+                        of(&Recipe::learning_rate, &LearningRate::warmup_from), from_to(0.0, 1.0)),
+              "schedule", {"constant", "step", "cosine", "poly"}),
+      read_by(
+          one_value({"poly-power", group, "POWER",
+                     "With --schedule poly: the rate falls as this power of what is left; 1: in a straight line"},
+                    of(&Recipe::learning_rate, &LearningRate::power), NumberForm<double>{{0, 100, LeastIs::excluded}}),
+          "schedule", {"poly"}),
+      read_by(one_value({"lr-end", group, "RATE", "With --schedule cosine or poly: the last rate, whatever the batch"},
+                        of(&Recipe::learning_rate, &LearningRate::end), from_zero),
+              "schedule", {"cosine", "poly"}),
       read_by(list_of_values({"milestones", group, "EPOCHS", "With --schedule step: epochs after which the rate falls"},
                              of(&Recipe::learning_rate, &LearningRate::milestones), from_zero),
               "schedule", {"step"}),

@@ -1,5 +1,6 @@
 #include "recipe/recipe.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.hpp"
@@ -43,6 +44,14 @@ LoaderShare share_of_virtual_ranks(const BatchPlan& plan, int rank, int ranks) {
   return {*plan.global_batch, parts, first_of(rank), first_of(rank + 1) - first_of(rank)};
 }
 
+std::int64_t steps_of(double epochs, std::int64_t steps_per_epoch) {
+  return static_cast<std::int64_t>(std::llround(epochs * static_cast<double>(steps_per_epoch)));
+}
+
+std::int64_t warmup_steps(const LearningRate& rate, std::int64_t epochs, std::int64_t steps_per_epoch) {
+  return steps_of(rate.warmup_epochs.value_or(0.2 * static_cast<double>(epochs)), steps_per_epoch);
+}
+
 }  // namespace
 
 LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks) {
@@ -62,17 +71,23 @@ double scaled_rate(const LearningRate& rate, std::int64_t global_batch) {
 
 LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t epochs,
                          std::int64_t steps_per_epoch) {
-  const auto steps = [&](double in_epochs) {
-    return static_cast<std::int64_t>(std::llround(in_epochs * static_cast<double>(steps_per_epoch)));
-  };
   ScheduleOptions options{rate.schedule,
                           scaled_rate(rate, global_batch),
                           epochs * steps_per_epoch,
-                          steps(rate.warmup_epochs.value_or(0.2 * static_cast<double>(epochs))),
+                          warmup_steps(rate, epochs, steps_per_epoch),
                           {},
-                          rate.factor};
-  for (const double milestone : rate.milestones) options.milestones.push_back(steps(milestone));
+                          rate.factor,
+                          rate.power,
+                          rate.end,
+                          rate.warmup_from};
+  for (const double milestone : rate.milestones) options.milestones.push_back(steps_of(milestone, steps_per_epoch));
   return LrSchedule(options);
+}
+
+std::optional<MeanRule> mean_rule(const Recipe& recipe, std::int64_t steps_per_epoch) {
+  if (!recipe.mean.decay) return std::nullopt;
+  const std::int64_t warmup = warmup_steps(recipe.learning_rate, recipe.epochs, steps_per_epoch);
+  return MeanRule{static_cast<float>(1 - *recipe.mean.decay), recipe.mean.every, std::max(warmup, recipe.mean.every)};
 }
 
 OptimizerOptions optimizer_options(const OptimizerPlan& plan) {

@@ -14,6 +14,7 @@
 #include "dataset/loading/loader.hpp"
 #include "dataset/shards/manifest.hpp"
 #include "device/device.hpp"
+#include "models/model_zoo.hpp"
 #include "optim/lr_schedule.hpp"
 #include "optim/optimizer_options.hpp"
 
@@ -48,6 +49,9 @@ struct LearningRate {
   std::optional<double> warmup_epochs;  // none stated: a fifth of the training
   std::vector<double> milestones;       // epochs, for Schedule::step
   double factor = 0.1;                  // at each milestone
+  double power = 2;                     // of Schedule::poly
+  double end = 0;                       // of Schedule::cosine and poly, whatever the batch
+  std::optional<double> warmup_from;    // share of the rate; none stated: a step's part of it
 };
 
 enum class OptimizerKind : std::uint8_t { sgd, lars, adamw };
@@ -63,6 +67,13 @@ struct OptimizerPlan {
   float beta1 = 0.9F;
   float beta2 = 0.999F;
   float epsilon = 1e-8F;
+  std::optional<float> clip_norm;  // of all gradients; none stated: they are taken as they are
+};
+
+// The mean of weights over steps.
+struct MeanPlan {
+  std::optional<double> decay;  // none stated: no mean is kept
+  std::int64_t every = 1;       // applied steps
 };
 
 // How a device is to round.
@@ -87,6 +98,8 @@ struct Recipe {
   BatchPlan batch;
   LearningRate learning_rate;
   OptimizerPlan optimizer;
+  MeanPlan mean;
+  BlockStart block_start = BlockStart::whole;
   float label_smoothing = 0;
   std::optional<Augmentation> augmentation;  // none stated: by the kind of the samples
   Arithmetic arithmetic;
@@ -105,6 +118,9 @@ LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, st
                          std::int64_t steps_per_epoch);
 // The options of the optimizer that the plan names.
 OptimizerOptions optimizer_options(const OptimizerPlan& plan);
+
+// How the mean follows, from the end of the warm-up on; nothing where none is kept.
+std::optional<MeanRule> mean_rule(const Recipe& recipe, std::int64_t steps_per_epoch);
 
 // The peak rate for `global_batch`.
 double scaled_rate(const LearningRate& rate, std::int64_t global_batch);

@@ -26,12 +26,13 @@ class NoExchange final : public GradientSink {
 }  // namespace
 
 TrainingStep::TrainingStep(const Session& session, Model& model, Exchange& exchange, Optimizer& optimizer,
-                           const LoaderShare& share, float label_smoothing)
+                           const LoaderShare& share, float label_smoothing, WeightsMean* mean)
     : session_(session),
       device_(session.device()),
       model_(model),
       exchange_(exchange),
       optimizer_(optimizer),
+      mean_(mean),
       share_(share),
       label_smoothing_(label_smoothing),
       record_(device_, ParameterStore::tail_count) {
@@ -126,6 +127,7 @@ void TrainingStep::update() {
   device_.flat().judge(model_.store.tail(), {ParameterStore::tail_loss, ParameterStore::tail_overflow}, record_);
   optimizer_.step(record_);
   model_.store.move_statistics(record_);
+  if (mean_ != nullptr) mean_->follow(record_);
 }
 
 std::unique_ptr<Readback> TrainingStep::spare_readback() {
@@ -153,6 +155,7 @@ StepResult TrainingStep::finish() {
                     metrics,
                     verdict == StepVerdict::overflowed,
                     static_cast<double>(values[step_loss_scale]),
+                    static_cast<double>(values[step_gradient_norm]),
                     tail[ParameterStore::tail_stop] != 0,
                     {}};
   if (verdict == StepVerdict::not_finite) {

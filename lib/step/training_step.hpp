@@ -23,6 +23,7 @@
 #include "dataset/loading/loader.hpp"
 #include "device/flat/step_record.hpp"
 #include "optim/optimizer.hpp"
+#include "optim/weights_mean.hpp"
 #include "runtime/plan_file.hpp"
 #include "step/exchange.hpp"
 #include "step/metrics.hpp"
@@ -37,15 +38,16 @@ struct StepResult {
   Metrics metrics;
   bool skipped = false;        // a gradient of some rank overflowed, and no weight changed
   double loss_scale = 1;       // of the next step
+  double gradient_norm = 0;    // before clipping; 0 where gradients are not clipped
   bool asked_to_stop = false;  // of some rank, by request_stop() before the step
   std::string divergence;      // why the training is over, in a sentence; empty: it goes on
 };
 
 class TrainingStep {
  public:
-  // All outlive this. The exchange has laid out the model's store, which the optimizer updates.
+  // All outlive this. The exchange has laid out the model's store, which the optimizer updates and the mean follows.
   TrainingStep(const Session& session, Model& model, Exchange& exchange, Optimizer& optimizer, const LoaderShare& share,
-               float label_smoothing);
+               float label_smoothing, WeightsMean* mean = nullptr);
 
   // Collective. Where kernels are chosen by measuring, rank 0 runs one part, and one forward pass on `evaluation_batch`
   // samples, on noise, which makes the device measure its kernels, those that an earlier run measured excepted; the
@@ -97,6 +99,7 @@ class TrainingStep {
   Model& model_;
   Exchange& exchange_;
   Optimizer& optimizer_;
+  WeightsMean* mean_;  // null: none is kept
   LoaderShare share_;
   float label_smoothing_;
   StepRecord record_;

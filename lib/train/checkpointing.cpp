@@ -63,6 +63,7 @@ void Checkpointing::forget_tensors() {
   if (!found_) return;
   found_->model.entries = {};
   found_->optimizer = {};
+  found_->mean = {};
 }
 
 Past Checkpointing::begin(std::int64_t steps_per_epoch) {

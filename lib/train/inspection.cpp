@@ -139,9 +139,10 @@ std::string describe_checkpoint(const Checkpoint& checkpoint) {
   const TrainingState& state = checkpoint.state;
   return fmt::format(
       "checkpoint of '{}' (format {})\n  step       {} ({} whole epochs, {} samples)\n  made by    {}\n"
-      "  ranks      {}\n  recipe     {}",
+      "  ranks      {}\n  recipe     {}{}",
       printable(checkpoint.model.model), checkpoint_format, state.progress.step, state.progress.epoch,
-      state.progress.samples, printable(state.origin.device), state.origin.ranks, printable(json_text(state.recipe)));
+      state.progress.samples, printable(state.origin.device), state.origin.ranks, printable(json_text(state.recipe)),
+      checkpoint.mean.empty() ? "" : fmt::format("\n  mean       weights {} (--ema)", weights_hash(checkpoint.mean)));
 }
 
 std::string describe_weights(const std::filesystem::path& path) {

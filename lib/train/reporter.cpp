@@ -58,7 +58,7 @@ BestTest best_test_in(const std::filesystem::path& metrics) {
       split = Split::validation;
       best = {};
     }
-    const nlohmann::json accuracy = object.value("accuracy", nlohmann::json());
+    const nlohmann::json accuracy = object.value("ema_accuracy", object.value("accuracy", nlohmann::json()));
     const nlohmann::json step = object.value("step", nlohmann::json());
     if (kind != split_name(split) || !accuracy.is_number() || !step.is_number_integer()) continue;
     if (accuracy.get<double>() > best.accuracy) best = {accuracy.get<double>(), step.get<std::int64_t>()};
@@ -80,6 +80,7 @@ Reporter::Reporter(int rank, FolderLock* output, const TrainingLength& length, s
   test_loss_ = earlier_.test_loss;
   test_accuracy_ = earlier_.test_accuracy;
   score_ = earlier_.score;
+  mean_test_ = earlier_.mean_test;
   steps_done_ = earlier->progress.step;
   scored_step_ = earlier->progress.tested_step;
 }
@@ -117,8 +118,8 @@ void Reporter::begin_files(Past past) {
 }
 
 ReportState Reporter::state() const {
-  return {stretch_,           stretch_start_, trained_samples_, seconds(),
-          training_seconds(), test_loss_,     test_accuracy_,   score_};
+  return {stretch_,   stretch_start_, trained_samples_, seconds(), training_seconds(),
+          test_loss_, test_accuracy_, score_,           mean_test_};
 }
 
 double Reporter::samples_per_second() const {
@@ -135,7 +136,8 @@ std::string Reporter::line(const Position& position, const Metrics& metrics, dou
       learning_rate, rate, duration_words(seconds_left));
 }
 
-void Reporter::step(const Position& position, const Metrics& metrics, double learning_rate, double loader_waited_ms) {
+void Reporter::step(const Position& position, const Metrics& metrics, double learning_rate, double loader_waited_ms,
+                    std::optional<double> gradient_norm) {
   trained_samples_ += metrics.samples;
   stretch_.add(metrics);
   steps_done_ = position.step + 1;
@@ -146,18 +148,20 @@ void Reporter::step(const Position& position, const Metrics& metrics, double lea
   const std::int64_t done = position.step + 1;
   if (done % report_every_ != 0 && done % length_.steps_per_epoch != 0) return;
   if (!log::is_terminal()) log::info(line(position, stretch_, learning_rate, rate));
-  append({{"kind", "training"},
-          {"epoch", position.epoch + 1},
-          {"step", done},
-          {"loss", stretch_.loss()},
-          {"accuracy", stretch_.accuracy()},
-          {"learning_rate", learning_rate},
-          {"samples_per_second", rate},
-          {"steps", length_.steps()},
-          {"epochs", length_.epochs},
-          {"samples", trained_samples_},
-          {"loader_waited_ms", loader_waited_ms - waited_before_ms_},
-          {"seconds", this->seconds()}});
+  nlohmann::json report = {{"kind", "training"},
+                           {"epoch", position.epoch + 1},
+                           {"step", done},
+                           {"loss", stretch_.loss()},
+                           {"accuracy", stretch_.accuracy()},
+                           {"learning_rate", learning_rate},
+                           {"samples_per_second", rate},
+                           {"steps", length_.steps()},
+                           {"epochs", length_.epochs},
+                           {"samples", trained_samples_},
+                           {"loader_waited_ms", loader_waited_ms - waited_before_ms_},
+                           {"seconds", this->seconds()}};
+  if (gradient_norm) report["gradient_norm"] = *gradient_norm;
+  append(report);
   stretch_ = {};
   stretch_start_ = now;
   waited_before_ms_ = loader_waited_ms;
@@ -174,33 +178,47 @@ void Reporter::skipped(const Position& position, double loss_scale) {
           {"seconds", this->seconds()}});
 }
 
-void Reporter::test(const Position& position, const Evaluation& evaluation, double seconds) {
+void Reporter::test(const Position& position, const Evaluation& evaluation, double seconds,
+                    const std::optional<Evaluation>& of_mean) {
   test_loss_ = evaluation.loss();
   test_accuracy_ = evaluation.accuracy();
-  score_ = test_accuracy_;
+  score_ = of_mean ? of_mean->accuracy() : test_accuracy_;
+  if (of_mean) mean_test_ = TestFigures{of_mean->loss(), of_mean->accuracy()};
   scored_step_ = position.step + 1;
-  tell(Split::test, position, evaluation, seconds);
+  tell(Split::test, position, evaluation, seconds, of_mean);
 }
 
-void Reporter::validation(const Position& position, const Evaluation& evaluation, double seconds) {
-  score_ = evaluation.accuracy();
-  tell(Split::validation, position, evaluation, seconds);
+void Reporter::validation(const Position& position, const Evaluation& evaluation, double seconds,
+                          const std::optional<Evaluation>& of_mean) {
+  score_ = of_mean ? of_mean->accuracy() : evaluation.accuracy();
+  tell(Split::validation, position, evaluation, seconds, of_mean);
 }
 
-void Reporter::tell(Split split, const Position& position, const Evaluation& evaluation, double seconds) {
+void Reporter::tell(Split split, const Position& position, const Evaluation& evaluation, double seconds,
+                    const std::optional<Evaluation>& of_mean) {
   test_seconds_ += seconds;
   if (!writes_) return;
   const char* const name = split_name(split);
-  log::info("epoch {}/{}  {} loss {:.4f}  {} accuracy {:.2f} %  ({} samples, {:.1f} s)", position.epoch + 1,
-            length_.epochs, name, evaluation.loss(), name, 100 * evaluation.accuracy(), evaluation.samples, seconds);
-  append({{"kind", name},
-          {"epoch", position.epoch + 1},
-          {"step", position.step + 1},
-          {"loss", evaluation.loss()},
-          {"accuracy", evaluation.accuracy()},
-          {"top5", evaluation.top5()},
-          {"samples", evaluation.samples},
-          {"seconds", this->seconds()}});
+  const std::string mean_words = of_mean ? fmt::format("  of the mean weights: loss {:.4f}, accuracy {:.2f} %",
+                                                       of_mean->loss(), 100 * of_mean->accuracy())
+                                         : "";
+  log::info("epoch {}/{}  {} loss {:.4f}  {} accuracy {:.2f} %{}  ({} samples, {:.1f} s)", position.epoch + 1,
+            length_.epochs, name, evaluation.loss(), name, 100 * evaluation.accuracy(), mean_words, evaluation.samples,
+            seconds);
+  nlohmann::json report = {{"kind", name},
+                           {"epoch", position.epoch + 1},
+                           {"step", position.step + 1},
+                           {"loss", evaluation.loss()},
+                           {"accuracy", evaluation.accuracy()},
+                           {"top5", evaluation.top5()},
+                           {"samples", evaluation.samples},
+                           {"seconds", this->seconds()}};
+  if (of_mean) {
+    report["ema_loss"] = of_mean->loss();
+    report["ema_accuracy"] = of_mean->accuracy();
+    report["ema_top5"] = of_mean->top5();
+  }
+  append(report);
 }
 
 void Reporter::slowest(const Position& position, const Straggler& rank) {
@@ -231,6 +249,8 @@ void Reporter::summarise(RunState state, nlohmann::json fields) {
   fields["step"] = steps_done_;
   fields["test_accuracy"] = is_tested() ? nlohmann::json(test_accuracy_) : nullptr;
   fields["test_loss"] = is_tested() ? nlohmann::json(test_loss_) : nullptr;
+  fields["ema_test_accuracy"] = mean_test_ ? nlohmann::json(mean_test_->accuracy) : nullptr;
+  fields["ema_test_loss"] = mean_test_ ? nlohmann::json(mean_test_->loss) : nullptr;
   fields["best_accuracy"] = is_tested() ? nlohmann::json(best_accuracy_) : nullptr;
   fields["best_step"] = is_tested() ? nlohmann::json(best_step_) : nullptr;
   fields["samples_per_second"] = samples_per_second();

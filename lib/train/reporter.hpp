@@ -45,14 +45,19 @@ class Reporter {
 
   // After each step: redraws the live line; every report_every steps, and at an epoch's end, a line in a log file and
   // an object in metrics.jsonl, with means and waits since the last one. `loader_waited_ms`: so far.
-  void step(const Position& position, const Metrics& metrics, double learning_rate, double loader_waited_ms);
+  // `gradient_norm`: of this step, where it is known.
+  void step(const Position& position, const Metrics& metrics, double learning_rate, double loader_waited_ms,
+            std::optional<double> gradient_norm = {});
   // After step(), where gradients overflowed and the step changed no weight: a line, and an object in metrics.jsonl.
   void skipped(const Position& position, double loss_scale);
-  // After the test at the end of an epoch. Its seconds do not count as training.
-  void test(const Position& position, const Evaluation& evaluation, double seconds);
+  // After the test at the end of an epoch. Its seconds do not count as training. `of_mean`: where a mean of weights is
+  // kept, which is then what the training is judged by.
+  void test(const Position& position, const Evaluation& evaluation, double seconds,
+            const std::optional<Evaluation>& of_mean = {});
   // After test(), where the data have a validation split: a line and an object of kind `validation`. What is learned is
   // judged by it from then on.
-  void validation(const Position& position, const Evaluation& evaluation, double seconds);
+  void validation(const Position& position, const Evaluation& evaluation, double seconds,
+                  const std::optional<Evaluation>& of_mean = {});
   // At a report, of several ranks: an object of kind `slowest rank`. A line says more, where it costs much.
   void slowest(const Position& position, const Straggler& rank);
   // After start(), after each test and at the end: writes summary.json, `fields` and what is counted here. Where it
@@ -73,7 +78,8 @@ class Reporter {
 
  private:
   std::string line(const Position& position, const Metrics& metrics, double learning_rate, double rate) const;
-  void tell(Split split, const Position& position, const Evaluation& evaluation, double seconds);
+  void tell(Split split, const Position& position, const Evaluation& evaluation, double seconds,
+            const std::optional<Evaluation>& of_mean);
   void append(const nlohmann::json& object);
   void begin_files(Past past);
 
@@ -90,6 +96,7 @@ class Reporter {
   double test_loss_ = 0;
   double test_accuracy_ = 0;
   double score_ = 0;
+  std::optional<TestFigures> mean_test_;
   std::int64_t trained_samples_ = 0;
   std::int64_t steps_done_ = 0;
   std::int64_t scored_step_ = 0;  // after which score_ was measured; 0: never

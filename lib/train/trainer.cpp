@@ -29,7 +29,13 @@ TrainingLength training_length(const Recipe& recipe, const Dataset& train, std::
 }
 
 ModelOptions model_options(const Recipe& recipe, const Manifest& manifest) {
-  return {recipe.model, manifest.shape, static_cast<std::int64_t>(manifest.classes.size())};
+  ModelOptions options{recipe.model, manifest.shape, static_cast<std::int64_t>(manifest.classes.size())};
+  options.block_start = recipe.block_start;
+  return options;
+}
+
+std::unique_ptr<WeightsMean> make_mean(ParameterStore& store, const std::optional<MeanRule>& rule) {
+  return rule ? std::make_unique<WeightsMean>(store, *rule) : nullptr;
 }
 
 // What is learned on one split must mean the same on the other.
@@ -103,8 +109,9 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       stragglers_(session.world),
       model_(session.device(), model_options(recipe_, train_.manifest())),
       exchange_(make_all_reduce(session, model_.store, reduce_plan(recipe_, run_), share_.total_parts)),
-      optimizer_(make_optimizer(model_.store, optimizer_options(recipe_.optimizer))),
-      step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing),
+      optimizer_(make_optimizer(model_.store, optimizer_options(recipe_.optimizer), recipe_.optimizer.clip_norm)),
+      mean_(make_mean(model_.store, mean_rule(recipe_, length_.steps_per_epoch))),
+      step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing, mean_.get()),
       evaluator_(session.world, *session.backend, model_, test_, run_.loader_threads, run_.data_place) {
   require_follows(session.device(), recipe_);
   hosts_ = ranks_by_host(session.world);
@@ -148,14 +155,17 @@ void Trainer::load_weights() {
   const Checkpoint* const found = checkpoints_.found();
   if (found == nullptr) {
     initialise(model_.store, recipe_.seed);
-    if (recipe_.init.file.empty()) return;
-    load_initial_weights(recipe_.init.file, recipe_.init.head, model_);
-    log::info("weights from '{}'", recipe_.init.file.string());
+    if (!recipe_.init.file.empty()) {
+      load_initial_weights(recipe_.init.file, recipe_.init.head, model_);
+      log::info("weights from '{}'", recipe_.init.file.string());
+    }
+    if (mean_) mean_->begin();
     return;
   }
   ParameterStore& store = model_.store;
   store.assign(found->model.entries);
   assign_state(store, *optimizer_, found->optimizer);
+  if (mean_) mean_->assign(found->mean);
   if (found->state.loss_scale) step_.scale_loss(*found->state.loss_scale);
   progress_ = found->state.progress;
   const float skipped = found->state.loss_scale.value_or(LossScale{}).skipped_steps;
@@ -225,7 +235,8 @@ void Trainer::report(const Loader& loader, int steps_left_under_way) {
       continue;
     }
     const Position position{result.step / length_.steps_per_epoch, result.step};
-    reporter_.step(position, result.metrics, result.learning_rate, loader.waited_ms());
+    const std::optional<double> norm = recipe_.optimizer.clip_norm ? std::optional(result.gradient_norm) : std::nullopt;
+    reporter_.step(position, result.metrics, result.learning_rate, loader.waited_ms(), norm);
     if (result.skipped) reporter_.skipped(position, result.loss_scale);
     if (result.asked_to_stop) stops_.agree(result.step, session_.device().steps_ahead());
   }
@@ -247,15 +258,31 @@ void Trainer::test(std::int64_t epoch) {
   const Position position{epoch, (epoch + 1) * length_.steps_per_epoch - 1};
   const Stopwatch watch;
   const Evaluation evaluation = evaluator_.evaluate();
-  reporter_.test(position, evaluation, watch.seconds());
+  const std::optional<Evaluation> of_mean = evaluate_mean(evaluator_);
+  reporter_.test(position, evaluation, watch.seconds(), of_mean);
   if (validator_) {
     const Stopwatch validation_watch;
     const Evaluation validated = validator_->evaluate();
-    reporter_.validation(position, validated, validation_watch.seconds());
+    const std::optional<Evaluation> mean_validated = evaluate_mean(*validator_);
+    reporter_.validation(position, validated, validation_watch.seconds(), mean_validated);
   }
   stops_.note_test(watch.seconds());
   progress_.tested_step = progress_.step;
   summarise(RunState::running, "");
+}
+
+// Collective.
+std::optional<Evaluation> Trainer::evaluate_mean(Evaluator& evaluator) {
+  if (!mean_) return std::nullopt;
+  mean_->exchange();
+  const Evaluation evaluation = evaluator.evaluate();
+  mean_->exchange();
+  return evaluation;
+}
+
+// What the model file holds.
+std::vector<ParameterStore::Entry> Trainer::weights_to_use() const {
+  return mean_ ? mean_->entries() : model_.store.entries();
 }
 
 // Nothing is under way. What every rank holds is the same.
@@ -272,6 +299,7 @@ Checkpoint Trainer::checkpoint() const {
                       this_origin(session_, gradients_text()),
                       session_.device().ops().export_plan(),
                       {}};
+  if (mean_) checkpoint.mean = mean_->entries();
   checkpoint.state.progress.epoch = progress_.step / length_.steps_per_epoch;
   checkpoint.state.progress.samples = progress_.step * share_.global_batch;
   return checkpoint;

@@ -46,6 +46,8 @@ class Trainer {
   void report(const Loader& loader, int steps_left_under_way);
   void watch_ranks(const Loader& loader, std::int64_t step);
   void test(std::int64_t epoch);
+  std::optional<Evaluation> evaluate_mean(Evaluator& evaluator);
+  std::vector<ParameterStore::Entry> weights_to_use() const;
   Checkpoint checkpoint() const;
   void write_checkpoint_if_due();
   TrainingOutcome train_epochs();
@@ -76,6 +78,7 @@ class Trainer {
   Model model_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<WeightsMean> mean_;  // where one is kept
   TrainingStep step_;
   Evaluator evaluator_;
   std::unique_ptr<Dataset> validation_;  // with a validation split

@@ -120,9 +120,11 @@ TrainingOutcome Trainer::save() {
   if (output_ != nullptr) {
     output_->require_held();
     write_model_file(run_.output / "model.h5",
-                     {recipe_.model, data.classes, data.shape, data.mean, data.deviation, model_.store.entries()});
+                     {recipe_.model, data.classes, data.shape, data.mean, data.deviation, weights_to_use()});
   }
-  log::info("test accuracy {:.2f} %  ({:.0f} samples/s, {} in all, weights {})", 100 * done.test_accuracy,
+  const std::optional<TestFigures> of_mean = reporter_.state().mean_test;
+  log::info("test accuracy {:.2f} %{}  ({:.0f} samples/s, {} in all, weights {})", 100 * done.test_accuracy,
+            of_mean ? fmt::format(", {:.2f} % of the mean weights in model.h5", 100 * of_mean->accuracy) : "",
             reporter_.samples_per_second(), duration_words(watch_.seconds()), done.weights_hash);
   if (checkpoints_.failures() > 0) log::warning("{} checkpoints were not written.", checkpoints_.failures());
   return done;
@@ -136,7 +138,7 @@ TrainingOutcome Trainer::outcome(End end) const {
   outcome.epochs = progress_.step / length_.steps_per_epoch;
   outcome.test_loss = reporter_.state().test_loss;
   outcome.test_accuracy = reporter_.state().test_accuracy;
-  std::string hash = session_.world.rank() == 0 ? model_.store.weights_hash() : "";
+  std::string hash = session_.world.rank() == 0 ? weights_hash(weights_to_use()) : "";
   outcome.weights_hash = session_.world.broadcast(std::move(hash), 0);
   return outcome;
 }

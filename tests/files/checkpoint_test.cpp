@@ -48,6 +48,37 @@ class CheckpointTest : public testing::Test {
   const std::filesystem::path path_ = folder_.path() / "step.h5";
 };
 
+TEST_F(CheckpointTest, a_mean_of_weights_is_kept_beside_them_and_is_what_others_use) {
+  Checkpoint written = small_checkpoint();
+  written.mean = written.model.entries;
+  for (float& value : written.mean[0].values) value += 0.25F;
+  written.state.report.mean_test = TestFigures{0.5, 0.625};
+  write(written);
+  const Checkpoint read = read_checkpoint(path_);
+  expect_same(read.model.entries, written.model.entries);
+  expect_same(read.mean, written.mean);
+  ASSERT_EQ(read.optimizer.size(), 1U);
+  EXPECT_EQ(read.state.report.mean_test->accuracy, 0.625);
+  EXPECT_EQ(read.state.report.mean_test->loss, 0.5);
+  expect_same(read_weights(path_).entries, written.mean);
+  written.mean.clear();
+  write(written);
+  expect_same(read_weights(path_).entries, written.model.entries);
+}
+
+TEST_F(CheckpointTest, a_changed_mean_is_found) {
+  Checkpoint written = small_checkpoint();
+  written.mean = written.model.entries;
+  write(written);
+  {
+    const Hid<H5Fclose> file = open();
+    const Hid<H5Dclose> data(check_h5(H5Dopen2(file, "/mean_weights/fc.bias", H5P_DEFAULT), "open"));
+    const std::vector<float> other(3, 9.0F);
+    check_h5(H5Dwrite(data, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, other.data()), "write");
+  }
+  EXPECT_NE(damage(), "no error");
+}
+
 TEST_F(CheckpointTest, gives_back_what_was_written) {
   const Checkpoint written = small_checkpoint();
   write(written);

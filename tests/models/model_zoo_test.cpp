@@ -53,6 +53,28 @@ TEST(ModelZooTest, parameter_counts_are_those_of_the_originals) {
   EXPECT_EQ(parameter_count({"resnet101", {224, 224, 3}, 1000}), 44549160);
 }
 
+TEST(ModelZooTest, blocks_may_begin_as_identities) {
+  const auto zeros = [](const char* model, BlockStart start) {
+    ModelOptions options{model, {32, 32, 3}, 10};
+    options.block_start = start;
+    const Registered net(options);
+    std::vector<std::string> names;
+    for (const Parameter& parameter : net.store.parameters()) {
+      const bool is_zero = parameter.initial.kind == Initial::Kind::constant && parameter.initial.size == 0;
+      if (parameter.role == ParameterRole::norm_scale && is_zero) names.push_back(parameter.name);
+    }
+    return names;
+  };
+  EXPECT_TRUE(zeros("resnet18", BlockStart::whole).empty());
+  EXPECT_EQ(zeros("resnet18", BlockStart::identity),
+            (std::vector<std::string>{"layer1.0.bn2.weight", "layer1.1.bn2.weight", "layer2.0.bn2.weight",
+                                      "layer2.1.bn2.weight", "layer3.0.bn2.weight", "layer3.1.bn2.weight",
+                                      "layer4.0.bn2.weight", "layer4.1.bn2.weight"}));
+  EXPECT_EQ(zeros("resnet50", BlockStart::identity).size(), 16U);
+  EXPECT_EQ(zeros("resnet50", BlockStart::identity).front(), "layer1.0.bn3.weight");
+  EXPECT_EQ(zeros("resnet20", BlockStart::identity).size(), 9U);
+}
+
 TEST(ModelZooTest, the_stem_follows_the_sample_size) {
   // 7x7 against 3x3 on three channels, 64 of them.
   constexpr std::int64_t larger_stem = 64 * 3 * (49 - 9);

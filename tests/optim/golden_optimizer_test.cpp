@@ -86,6 +86,11 @@ TEST_P(GoldenOptimizerTest, lars_is_its_formula) {
   expect_golden("lars", *make_optimizer(store_, options));
 }
 
+TEST_P(GoldenOptimizerTest, clipped_gradients_are_pytorchs) {
+  const SgdOptions options{number("momentum"), Momentum::classic, number("weight_decay"), DecayScope::all};
+  expect_golden("clipped", *make_optimizer(store_, options, number("clip_norm")));
+}
+
 INSTANTIATE_TEST_SUITE_P(, GoldenOptimizerTest, ::testing::ValuesIn(test_devices()),
                          [](const auto& test) { return test.param.name; });
 

@@ -68,6 +68,40 @@ TEST(LrSchedule, cosine_falls_from_the_rate_towards_zero_behind_the_warm_up) {
   EXPECT_NEAR(schedule.at(15), 0.0, 1e-15);  // a training that goes on does not climb again
 }
 
+TEST(LrSchedule, poly_falls_as_a_power_of_what_is_left) {
+  ScheduleOptions poly = options(Schedule::poly);
+  poly.warmup_steps = 2;
+  EXPECT_DOUBLE_EQ(LrSchedule(poly).at(1), 0.4);
+  EXPECT_DOUBLE_EQ(LrSchedule(poly).at(6), 0.1);  // half way, squared
+  EXPECT_DOUBLE_EQ(LrSchedule(poly).at(10), 0);
+  EXPECT_DOUBLE_EQ(LrSchedule(poly).at(15), 0);
+  poly.power = 1;
+  EXPECT_DOUBLE_EQ(LrSchedule(poly).at(6), 0.2);
+  poly.end = 0.1;
+  EXPECT_DOUBLE_EQ(LrSchedule(poly).at(6), 0.25);
+  EXPECT_DOUBLE_EQ(LrSchedule(poly).at(10), 0.1);
+}
+
+TEST(LrSchedule, cosine_may_end_above_zero) {
+  ScheduleOptions cosine = options(Schedule::cosine);
+  cosine.end = 0.1;
+  EXPECT_DOUBLE_EQ(LrSchedule(cosine).at(0), 0.4);
+  EXPECT_DOUBLE_EQ(LrSchedule(cosine).at(5), 0.25);
+  EXPECT_DOUBLE_EQ(LrSchedule(cosine).at(10), 0.1);
+}
+
+// torch.optim.lr_scheduler.LinearLR with start_factor = 0.2 and total_iters = 4.
+TEST(LrSchedule, a_warm_up_may_begin_with_a_share_of_the_rate) {
+  ScheduleOptions constant = options(Schedule::constant);
+  constant.warmup_steps = 4;
+  constant.warmup_from = 0.2;
+  const LrSchedule schedule(constant);
+  EXPECT_DOUBLE_EQ(schedule.at(0), 0.08);
+  EXPECT_DOUBLE_EQ(schedule.at(1), 0.4 * 0.4);
+  EXPECT_DOUBLE_EQ(schedule.at(3), 0.4 * 0.8);
+  EXPECT_DOUBLE_EQ(schedule.at(4), 0.4);
+}
+
 // What PyTorch 1.13 gives for ten steps of
 //   torch.optim.lr_scheduler.OneCycleLR(torch.optim.SGD([torch.zeros(1)], lr=.4), max_lr=.4, total_steps=10,
 //   pct_start=.3)

@@ -61,7 +61,7 @@ const Field& field_named(std::string_view name) { return *std::ranges::find(trai
 TEST(FieldsTest, every_member_of_recipe_and_run_plan_has_an_entry) {
   static_assert(members_of<BatchPlan>() == 4 && members_of<CheckpointInterval>() == 3);
   EXPECT_EQ(entries(Field::Part::recipe),
-            (leaves_of<Recipe, BatchPlan, LearningRate, OptimizerPlan, Arithmetic, InitialWeights>()));
+            (leaves_of<Recipe, BatchPlan, LearningRate, OptimizerPlan, MeanPlan, Arithmetic, InitialWeights>()));
   // A checkpoint's interval is one value.
   constexpr std::size_t checkpoints = leaves_of<CheckpointPlan, KeepRule>();
   EXPECT_EQ(entries(Field::Part::run), (leaves_of<RunPlan, DevicePlan, SumPlan>()) - 1 + checkpoints);
@@ -139,7 +139,7 @@ TEST(FieldsTest, what_is_no_value_of_a_field_is_refused_in_json) {
   EXPECT_EQ(answer("epochs", nullptr), "it is not stated");
   EXPECT_EQ(answer("epochs", {1, 2}), "[1,2] is no value of it");
   EXPECT_EQ(answer("nesterov", 1), "1 is no value of it");
-  EXPECT_EQ(answer("schedule", "linear"), "unknown value 'linear'. Known: constant, step, cosine, one-cycle");
+  EXPECT_EQ(answer("schedule", "linear"), "unknown value 'linear'. Known: constant, step, cosine, poly, one-cycle");
   EXPECT_EQ(answer("milestones", {1, "two"}), "\"two\" is no value of it");
   EXPECT_EQ(answer("milestones", nlohmann::json::object()), "{} is no value of it");
   EXPECT_EQ(answer("time-limit", "90"), "'90' is no time. Write 90s, 10min or 1.5h");
@@ -154,9 +154,9 @@ TEST(FieldsTest, zero_is_taken_only_where_it_means_something) {
         field.json_type == Field::JsonType::number || field.json_type == Field::JsonType::whole_number;
     if (is_number && field.objection("0").empty()) taken.insert(field.name);
   }
-  EXPECT_EQ(taken, (std::set<std::string>{"seed", "label-smoothing", "momentum", "weight-decay", "beta1", "beta2",
-                                          "lr-batch", "warmup", "milestones", "threads", "bucket-mib", "hang-timeout",
-                                          "audit-every", "keep-best"}));
+  EXPECT_EQ(taken, (std::set<std::string>{"seed", "label-smoothing", "momentum", "weight-decay", "beta1", "ema",
+                                          "warmup-from", "lr-end", "beta2", "lr-batch", "warmup", "milestones",
+                                          "threads", "bucket-mib", "hang-timeout", "audit-every", "keep-best"}));
 }
 
 TEST(FieldsTest, null_unsets_what_may_be_unset) {

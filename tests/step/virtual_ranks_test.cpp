@@ -39,7 +39,7 @@ std::string learn(const Communicator& world, const Case& choice, int threads) {
   BatchPlan batch{virtual_ranks * part_size, std::nullopt, 1, virtual_ranks};
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
   const ReducePlan reduce{.reducer = choice.reducer, .bucket_bytes = choice.bucket_kib << 10, .sums = Sums::exact};
-  WholeStep step(session, {choice.model, shape, 10}, share, reduce, options_of(choice), 0.1F, 3);
+  WholeStep step(session, {choice.model, shape, 10}, share, reduce, options_of(choice), 0.1F, 3, 0.5F);
   PartLoader loader(session.device(), shape, share);
   std::string outcome;
   for (int index = 0; index < 4; ++index) {

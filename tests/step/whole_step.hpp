@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "nn/initialise.hpp"
 #include "step/all_reduce.hpp"
@@ -12,10 +13,10 @@ namespace lockstep {
 
 struct StepMembers {
   StepMembers(const Session& session, const ModelOptions& model, const LoaderShare& share, const ReducePlan& reduce,
-              const OptimizerOptions& options, std::uint64_t seed)
+              const OptimizerOptions& options, std::uint64_t seed, std::optional<float> clip_norm)
       : own_model(session.device(), model),
         own_exchange(make_all_reduce(session, own_model.store, reduce, share.total_parts)),
-        own_optimizer(make_optimizer(own_model.store, options)) {
+        own_optimizer(make_optimizer(own_model.store, options, clip_norm)) {
     initialise(own_model.store, seed);
   }
 
@@ -28,8 +29,9 @@ class WholeStep : private StepMembers, public TrainingStep {
  public:
   // Collective. Weights start as a pure function of `seed`.
   WholeStep(const Session& session, const ModelOptions& model, const LoaderShare& share, const ReducePlan& reduce,
-            const OptimizerOptions& options, float label_smoothing, std::uint64_t seed)
-      : StepMembers(session, model, share, reduce, options, seed),
+            const OptimizerOptions& options, float label_smoothing, std::uint64_t seed,
+            std::optional<float> clip_norm = {})
+      : StepMembers(session, model, share, reduce, options, seed, clip_norm),
         TrainingStep(session, own_model, *own_exchange, *own_optimizer, share, label_smoothing) {}
 };
 

@@ -132,6 +132,36 @@ TEST_F(ReporterTest, the_time_of_tests_does_not_count_as_training) {
   EXPECT_DOUBLE_EQ(metrics()[0]["accuracy"], 0.75);
 }
 
+TEST_F(ReporterTest, the_mean_of_weights_stands_beside_them_and_is_what_counts) {
+  Reporter reporter(0, lock(), length_, 2);
+  reporter.start();
+  Evaluation worse = six_of_eight();
+  std::swap(worse.confusion[0], worse.confusion[1]);
+  testing::internal::CaptureStdout();
+  reporter.test({0, 4}, worse, 1, six_of_eight());
+  const std::string words = testing::internal::GetCapturedStdout();
+  EXPECT_NE(words.find(fmt::format("test accuracy {:.2f} %  of the mean weights: loss", 100 * worse.accuracy())),
+            std::string::npos)
+      << words;
+  ASSERT_EQ(metrics().size(), 1U);
+  EXPECT_DOUBLE_EQ(metrics()[0]["accuracy"], worse.accuracy());
+  EXPECT_DOUBLE_EQ(metrics()[0]["ema_accuracy"], 0.75);
+  EXPECT_DOUBLE_EQ(metrics()[0]["ema_loss"], six_of_eight().loss());
+  EXPECT_LT(worse.accuracy(), 0.75);
+  EXPECT_DOUBLE_EQ(reporter.state().score, 0.75);
+  EXPECT_DOUBLE_EQ(reporter.state().test_accuracy, worse.accuracy());
+  EXPECT_DOUBLE_EQ(reporter.state().mean_test->accuracy, 0.75);
+}
+
+TEST_F(ReporterTest, the_norm_of_gradients_is_told_where_it_is_known) {
+  Reporter reporter(0, lock(), length_, 1);
+  reporter.start();
+  reporter.step({0, 0}, {1, 1, 4}, 0.1, 0, 2.5);
+  reporter.step({0, 1}, {1, 1, 4}, 0.1, 0);
+  EXPECT_DOUBLE_EQ(metrics()[0]["gradient_norm"], 2.5);
+  EXPECT_FALSE(metrics()[1].contains("gradient_norm"));
+}
+
 TEST_F(ReporterTest, lines_that_found_no_room_until_the_end_are_told) {
   Reporter reporter(0, lock(), length_, 2);
   reporter.start();

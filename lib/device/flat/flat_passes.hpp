@@ -27,12 +27,11 @@ struct TailPlaces {
   std::int64_t overflow;
 };
 
-// One optimizer's pass over its arrays.
+// One of an optimizer's passes over its arrays.
 class FlatUpdate {
  public:
   virtual ~FlatUpdate() = default;
-  // By the rate and the gradient scale in the record; changes nothing unless the verdict there is `applied`.
-  // Stream-ordered.
+  // By what stands in the record; changes no weight unless the verdict there is `applied`. Stream-ordered.
   virtual void run(const StepRecord& record) = 0;
 };
 
@@ -47,12 +46,20 @@ class FlatPasses {
   virtual std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                                   const UpdateArrays& arrays) = 0;
 
+  // A look at `gradients` that puts their norm into the record, and a scale that bounds it by `limit`: see clip_step().
+  // The norm is the same whatever the number of threads. The device outlives it.
+  virtual std::unique_ptr<FlatUpdate> make_clip(const Tensor& gradients, float limit) = 0;
+
   // slot[0] = value.
   virtual void set(const Tensor& slot, float value) = 0;
   // Puts the verdict on a step into its record, and a copy of `tail`.
   virtual void judge(const Tensor& tail, const TailPlaces& places, const StepRecord& record) = 0;
   // running = averaged(running, momentum, batch), unless the verdict in the record is another than `applied`.
   virtual void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) = 0;
+  // mean = averaged(mean, share, values), with the share that the rule gives after this step.
+  virtual void follow(const Tensor& values, const MeanRule& rule, const Tensor& mean, const StepRecord& record) = 0;
+  // The elements of both change places, `values` being a parameter array or one that no layer reads.
+  virtual void exchange(const Tensor& values, const Tensor& other) = 0;
   // Overwrites count[0] with how many of `values` are not smaller in size than `limit` (NaNs are not), or adds it.
   virtual void count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) = 0;
 

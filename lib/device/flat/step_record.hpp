@@ -2,6 +2,7 @@
 // nothing, and whether the gradients are applied is decided where they lie. So a recorded step can be repeated.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "device/device.hpp"
@@ -27,7 +28,8 @@ enum StepField : std::int64_t {
   step_skipped_steps,
   step_verdict,
   step_applied_steps,  // so far, in all attempts: whole up to 2^24, which then stays
-  step_tail = 8,
+  step_gradient_norm,  // of the true gradients, before they are clipped; 0 where nobody asks
+  step_tail = 16,
 };
 
 // The whole decision, on the host and on a GPU. `record` is laid out by StepField; `loss` and `overflow` are reduced.
@@ -49,6 +51,30 @@ LOCKSTEP_HOST_DEVICE inline StepVerdict judge_step(float* record, float loss, fl
   record[step_clean_steps] = scale.clean_steps;
   record[step_skipped_steps] = scale.skipped_steps;
   return overflow != 0 ? StepVerdict::overflowed : StepVerdict::applied;
+}
+
+// Bounds the norm of a step's gradients by their scale, as torch.nn.utils.clip_grad_norm_ does. `squares`: the sum of
+// squares of the gradients as they lie there.
+LOCKSTEP_HOST_DEVICE inline void clip_step(float* record, double squares, float limit) {
+  const double norm = static_cast<double>(record[step_gradient_scale]) * sqrt(squares);
+  record[step_gradient_norm] = static_cast<float>(norm);
+  const double kept = static_cast<double>(limit) / (norm + 1e-6);
+  if (kept < 1) record[step_gradient_scale] = static_cast<float>(record[step_gradient_scale] * kept);
+}
+
+// How the mean of weights over steps follows them.
+struct MeanRule {
+  float share;                // of the weights, that goes into the mean at a time: 1 - decay
+  std::int64_t every;         // applied steps from one time to the next
+  std::int64_t copies_until;  // up to that applied step the mean is the weights themselves
+  bool operator==(const MeanRule&) const = default;
+};
+
+// The share of the weights that goes into the mean after a step; 0: it stays as it is.
+LOCKSTEP_HOST_DEVICE inline float share_of_weights(const MeanRule& rule, const float* record) {
+  const auto step = static_cast<std::int64_t>(record[step_applied_steps]);
+  if (record[step_verdict] != static_cast<float>(StepVerdict::applied) || step % rule.every != 0) return 0.0F;
+  return step <= rule.copies_until ? 1.0F : rule.share;
 }
 
 // The tensor, plain fp32, on the device.

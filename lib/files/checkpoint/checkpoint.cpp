@@ -19,14 +19,15 @@ constexpr FileKind either_kind{"model file", "Train or copy it again?"};
 constexpr const char* format_attribute = "checkpoint_format";
 
 // Groups of the optimizer's share the root, and the fields of the hash, with these.
-constexpr std::array<std::string_view, 4> other_names{"weights", "state", "model", "format"};
+constexpr std::array<std::string_view, 5> other_names{"weights", "mean_weights", "state", "model", "format"};
 
 bool is_taken(const std::string& name) { return std::ranges::find(other_names, name) != other_names.end(); }
 
-std::string hash_of(const ModelFile& model, const OptimizerState& optimizer, const std::string& state) {
+std::string hash_of(const Checkpoint& checkpoint, const std::string& state) {
   ContentHash hash;
-  for (const auto& [name, entries] : optimizer) hash.add_tensors(name.c_str(), entries);
-  return hash.digest({{"format", checkpoint_format}, {"model", model_hash(model)}, {"state", state}});
+  for (const auto& [name, entries] : checkpoint.optimizer) hash.add_tensors(name.c_str(), entries);
+  if (!checkpoint.mean.empty()) hash.add_tensors("mean_weights", checkpoint.mean);
+  return hash.digest({{"format", checkpoint_format}, {"model", model_hash(checkpoint.model)}, {"state", state}});
 }
 
 TrainingState parse_state(const TensorFileReader& file, const std::string& text) {
@@ -45,12 +46,13 @@ std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint) {
   file.write_number(format_attribute, checkpoint_format);
   write_model_fields(file, checkpoint.model);
   file.write_tensors("weights", checkpoint.model.entries);
+  if (!checkpoint.mean.empty()) file.write_tensors("mean_weights", checkpoint.mean);
   for (const auto& [name, entries] : checkpoint.optimizer) {
     assert(!is_taken(name));
     file.write_tensors(name.c_str(), entries);
   }
   file.write_long_text("state", state);
-  file.write_text("hash", hash_of(checkpoint.model, checkpoint.optimizer, state));
+  file.write_text("hash", hash_of(checkpoint, state));
   return file.image();
 }
 
@@ -61,11 +63,15 @@ Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& imag
   checkpoint.model.entries = file.tensors("weights");
   for (const std::string& name : file.groups()) {
     if (name == "weights") continue;
+    if (name == "mean_weights") {
+      checkpoint.mean = file.tensors("mean_weights");
+      continue;
+    }
     if (is_taken(name)) file.damaged(fmt::format("'{}' is a group", name));
     checkpoint.optimizer.emplace(name, file.tensors(name.c_str()));
   }
   const std::string state = file.long_text("state");
-  if (file.texts("hash")[0] != hash_of(checkpoint.model, checkpoint.optimizer, state)) {
+  if (file.texts("hash")[0] != hash_of(checkpoint, state)) {
     file.damaged("its hash does not match its content");
   }
   checkpoint.state = parse_state(file, state);
@@ -83,7 +89,12 @@ bool is_checkpoint(const std::filesystem::path& path, std::string& image) {
 
 ModelFile read_weights(const std::filesystem::path& path) {
   std::string image = read_file(path, tensor_file_limits::file_bytes);
-  return is_checkpoint(path, image) ? parse_checkpoint(path, image).model : parse_model_file(path, image);
+  return is_checkpoint(path, image) ? model_to_use(parse_checkpoint(path, image)) : parse_model_file(path, image);
+}
+
+ModelFile model_to_use(Checkpoint checkpoint) {
+  if (!checkpoint.mean.empty()) checkpoint.model.entries = std::move(checkpoint.mean);
+  return std::move(checkpoint.model);
 }
 
 }  // namespace lockstep

@@ -1,9 +1,11 @@
 // One file from which a training continues bit for bit.
 //
 //   /weights/<name>     fp32 dataset each: parameters and running statistics, as in a model file
+//   /mean_weights/<name>  likewise, the mean of weights over steps; only of a training that keeps one
 //   /<state>/<name>     fp32 dataset each: what the optimizer remembers of each parameter, in the parameter's layout; a
 //                       group for each of its state arrays ("velocity" of SGD), named as optim/optimizer.hpp says
-//   @checkpoint_format  int32, 2: another number whenever a field is added, changed or left out, in /state too
+//   @checkpoint_format  int32, 2: another number whenever a field is added, changed or left out, in /state too; but not
+//                       for what stands only where a new option is used, and what earlier readers then refuse
 //   @model, @classes, @sample_shape, @mean, @deviation   as in a model file
 //   /state              uint8 [bytes], JSON: everything else; see training_state.hpp
 //   @hash               text [1], xxh3-128 over all of the above, 32 hex digits
@@ -27,7 +29,11 @@ struct Checkpoint {
   ModelFile model;
   OptimizerState optimizer;
   TrainingState state;
+  std::vector<ParameterStore::Entry> mean = {};  // as model.entries; empty: none is kept
 };
+
+// What a training would write as its model: the weights, or their mean where one is kept.
+ModelFile model_to_use(Checkpoint checkpoint);
 
 // The bytes of the file.
 std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint);
@@ -38,7 +44,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& path);
 // Of a file's bytes, which it may change; `path` is for messages.
 Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& image);
 
-// The model in a model file or in a checkpoint. Fails as read_checkpoint().
+// The model in a model file, or model_to_use() of a checkpoint. Fails as read_checkpoint().
 ModelFile read_weights(const std::filesystem::path& path);
 bool is_checkpoint(const std::filesystem::path& path, std::string& image);
 

@@ -48,11 +48,21 @@ std::string text_of(const Json& object, const char* field) {
 }
 
 Json json_of(const ReportState& report) {
-  return {{"stretch_loss_sum", report.stretch.loss_sum}, {"stretch_correct", report.stretch.correct},
-          {"stretch_samples", report.stretch.samples},   {"stretch_start", report.stretch_start},
-          {"trained_samples", report.trained_samples},   {"seconds", report.seconds},
-          {"training_seconds", report.training_seconds}, {"test_loss", report.test_loss},
-          {"test_accuracy", report.test_accuracy},       {"score", report.score}};
+  Json json = {{"stretch_loss_sum", report.stretch.loss_sum}, {"stretch_correct", report.stretch.correct},
+               {"stretch_samples", report.stretch.samples},   {"stretch_start", report.stretch_start},
+               {"trained_samples", report.trained_samples},   {"seconds", report.seconds},
+               {"training_seconds", report.training_seconds}, {"test_loss", report.test_loss},
+               {"test_accuracy", report.test_accuracy},       {"score", report.score}};
+  if (report.mean_test) {
+    json["mean_test_loss"] = report.mean_test->loss;
+    json["mean_test_accuracy"] = report.mean_test->accuracy;
+  }
+  return json;
+}
+
+std::optional<TestFigures> mean_test_of(const Json& json) {
+  if (!json.contains("mean_test_accuracy")) return std::nullopt;
+  return TestFigures{loss_of(json, "mean_test_loss"), number_of(json, "mean_test_accuracy")};
 }
 
 ReportState report_of(const Json& json) {
@@ -63,7 +73,8 @@ ReportState report_of(const Json& json) {
           number_of(json, "training_seconds"),
           loss_of(json, "test_loss"),
           number_of(json, "test_accuracy"),
-          number_of(json, "score")};
+          number_of(json, "score"),
+          mean_test_of(json)};
 }
 
 Json json_of(const TrainingProgress& progress) {

@@ -21,6 +21,12 @@ struct TrainingProgress {
   std::int64_t tested_step = 0;  // after which the last test was made; 0: none yet
 };
 
+// Of a test.
+struct TestFigures {
+  double loss = 0;
+  double accuracy = 0;
+};
+
 // What reports count from one line to the next.
 struct ReportState {
   Metrics stretch;           // since the last report
@@ -30,7 +36,9 @@ struct ReportState {
   double training_seconds = 0;  // of those, without tests
   double test_loss = 0;         // of the last test
   double test_accuracy = 0;
-  double score = 0;  // accuracy that the best checkpoint is chosen by: of the validation split, if there is one
+  double score = 0;  // accuracy of what is to be used that the best checkpoint is chosen by: of the validation split,
+                     // if there is one
+  std::optional<TestFigures> mean_test = {};  // of the last test of the mean of weights, where one is kept
 };
 
 // What the bits depend on and a recipe does not say.

@@ -103,16 +103,17 @@ class Follower {
       if (speaks()) log::warning("{} It is passed over.", error.what());
       return;
     }
-    const TrainingProgress& progress = checkpoint->state.progress;
-    const std::string hash = weights_hash(checkpoint->model.entries);
+    const TrainingProgress progress = checkpoint->state.progress;
+    const ModelFile model = model_to_use(std::move(*checkpoint));
+    const std::string hash = weights_hash(model.entries);
     const bool is_known = session_.world.broadcast(speaks() && list_->has(progress.step, hash) ? "known" : "", 0) != "";
     if (is_known) return;
-    require_fits(checkpoint->model, dataset_.manifest());
-    if (!scorer_ || model_ != checkpoint->model.model) {
-      model_ = checkpoint->model.model;
-      scorer_ = std::make_unique<Scorer>(session_, options_, dataset_, checkpoint->model);
+    require_fits(model, dataset_.manifest());
+    if (!scorer_ || model_ != model.model) {
+      model_ = model.model;
+      scorer_ = std::make_unique<Scorer>(session_, options_, dataset_, model);
     }
-    const Evaluation evaluation = scorer_->score(checkpoint->model);
+    const Evaluation evaluation = scorer_->score(model);
     if (!speaks()) return;
     list_->add(progress.step, progress.epoch, hash, evaluation);
     log::info("step {}  {} loss {:.4f}  {} accuracy {:.2f} %  ({} samples)", progress.step, split_name(),

@@ -92,6 +92,21 @@ TEST_P(CudaFlatKernelsTest, a_step_is_the_cpus_and_leaves_a_narrow_copy) {
   expect_same(AdamWRule{0.9F, 0.99F, 1e-6F});
 }
 
+// A test of the mean of weights would have been one of the weights in half precision.
+TEST_P(CudaFlatKernelsTest, arrays_that_change_places_leave_a_narrow_copy) {
+  const CudaContext context{cpu_.arena, GetParam()};
+  const OneCopy copy;
+  const Tensor values = array(1);
+  const Tensor other = array(2);
+  KernelFlatPasses<HostLaunch>(context, copy, HostLaunch()).exchange(values, other);
+  EXPECT_EQ(contents(values), contents(array(2)));
+  EXPECT_EQ(contents(other), contents(array(1)));
+  const std::vector<float> now = contents(values);
+  for (std::size_t i = 0; i < count; ++i) {
+    ASSERT_EQ(copy.values[i], GetParam() == DType::f16 ? to_f16(now[i]) : to_bf16(now[i])) << i;
+  }
+}
+
 TEST_P(CudaFlatKernelsTest, a_step_to_be_skipped_leaves_the_narrow_copy_as_it_was) {
   const CudaContext context{cpu_.arena, GetParam()};
   const OneCopy copy;

@@ -1,5 +1,6 @@
 #include "device/flat/flat_passes.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include "support/device/flat_fixture.hpp"
@@ -59,6 +60,45 @@ TEST_P(FlatPassesTest, a_step_that_is_not_applied_leaves_everything_as_it_was) {
     EXPECT_EQ(read(arrays.values)[0], 2);
     EXPECT_EQ(read(arrays.states[0])[0], 3);
     EXPECT_EQ(read(running)[0], 4);
+  }
+}
+
+// The norm is told in any case, of the true gradients.
+TEST_P(FlatPassesTest, clips_the_norm_of_all_gradients_by_their_scale) {
+  const Tensor gradients = make({12, 0, -16});
+  const StepRecord small = record(1, 0.5F);
+  flat_.make_clip(gradients, 10.5F)->run(small);
+  EXPECT_EQ(read(small.at(step_gradient_norm))[0], 10);
+  EXPECT_EQ(read(small.at(step_gradient_scale))[0], 0.5F);
+  const StepRecord large = record(1, 0.5F);
+  flat_.make_clip(gradients, 2.5F)->run(large);
+  EXPECT_EQ(read(large.at(step_gradient_norm))[0], 10);
+  EXPECT_NEAR(read(large.at(step_gradient_scale))[0], 0.5F / 4, 1e-7F);
+}
+
+TEST_P(FlatPassesTest, finds_the_norm_of_arrays_of_any_length) {
+  for (const std::int64_t elements : {1, 3, 5, 102, 8193, 300'007, 4'000'003}) {
+    const StepRecord one = record(1);
+    flat_.make_clip(make(std::vector<float>(static_cast<std::size_t>(elements), 0.5F)), 1e9F)->run(one);
+    EXPECT_FLOAT_EQ(read(one.at(step_gradient_norm))[0], 0.5F * std::sqrt(static_cast<float>(elements))) << elements;
+  }
+}
+
+// Squares of what fp32 holds need not fit into it.
+TEST_P(FlatPassesTest, finds_norms_whose_squares_are_too_large_for_fp32) {
+  const StepRecord one = record(1);
+  flat_.make_clip(make({3e30F, 4e30F}), 1)->run(one);
+  EXPECT_FLOAT_EQ(read(one.at(step_gradient_norm))[0], 5e30F);
+  EXPECT_FLOAT_EQ(read(one.at(step_gradient_scale))[0], 2e-31F);
+}
+
+TEST_P(FlatPassesTest, exchanges_arrays_of_any_length) {
+  for (const std::int64_t elements : {1, 3, 5, 102, 8193}) {
+    const Tensor one = make(std::vector<float>(static_cast<std::size_t>(elements), 1));
+    const Tensor two = make(std::vector<float>(static_cast<std::size_t>(elements), 2));
+    flat_.exchange(one, two);
+    EXPECT_EQ(read(one), std::vector<float>(static_cast<std::size_t>(elements), 2)) << elements;
+    EXPECT_EQ(read(two), std::vector<float>(static_cast<std::size_t>(elements), 1)) << elements;
   }
 }
 

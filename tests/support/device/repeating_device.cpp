@@ -226,6 +226,17 @@ class RepeatingFlatPasses final : public FlatPasses {
                                           const UpdateArrays& arrays) override {
     return std::make_unique<RepeatingUpdate>(inner_.make_update(rule, runs, arrays), calls_);
   }
+  std::unique_ptr<FlatUpdate> make_clip(const Tensor& gradients, float limit) override {
+    return std::make_unique<RepeatingUpdate>(inner_.make_clip(gradients, limit), calls_);
+  }
+  void follow(const Tensor& values, const MeanRule& rule, const Tensor& mean, const StepRecord& record) override {
+    calls_.keep([this, values = unowned(values), rule, mean = unowned(mean), &record] {
+      inner_.follow(values, rule, mean, record);
+    });
+  }
+  void exchange(const Tensor& values, const Tensor& other) override {
+    calls_.keep([this, values = unowned(values), other = unowned(other)] { inner_.exchange(values, other); });
+  }
   void set(const Tensor& slot, float value) override {
     calls_.keep([this, slot = unowned(slot), value] { inner_.set(slot, value); });
   }

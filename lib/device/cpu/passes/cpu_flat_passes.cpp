@@ -18,6 +18,31 @@ std::unique_ptr<FlatUpdate> CpuFlatPasses::make_update(const UpdateRule& rule, s
       rule);
 }
 
+namespace {
+
+class CpuClip final : public FlatUpdate {
+ public:
+  CpuClip(const CpuContext& context, const Tensor& gradients, float limit)
+      : gradients_(gradients), limit_(limit), sum_(context, {{0, gradients.shape().count(), 0}}) {}
+
+  void run(const StepRecord& record) override {
+    sum_.sum(gradients_.as<float>(), squares_);
+    clip_step(record.all().as<float>(), squares_[0], limit_);
+  }
+
+ private:
+  Tensor gradients_;
+  float limit_;
+  SquareSums sum_;
+  std::vector<double> squares_ = {0};
+};
+
+}  // namespace
+
+std::unique_ptr<FlatUpdate> CpuFlatPasses::make_clip(const Tensor& gradients, float limit) {
+  return std::make_unique<CpuClip>(context_, gradients, limit);
+}
+
 void CpuFlatPasses::set(const Tensor& slot, float value) { *slot.as<float>() = value; }
 
 void CpuFlatPasses::judge(const Tensor& tail, const TailPlaces& places, const StepRecord& record) {
@@ -33,6 +58,22 @@ void CpuFlatPasses::average(const Tensor& batch, float momentum, const Tensor& r
   const float* const from = batch.as<float>();
   float* const into = running.as<float>();
   for (std::int64_t i = 0; i < running.shape().count(); ++i) into[i] = averaged(into[i], momentum, from[i]);
+}
+
+void CpuFlatPasses::follow(const Tensor& values, const MeanRule& rule, const Tensor& mean, const StepRecord& record) {
+  assert(values.shape().count() == mean.shape().count());
+  const float share = share_of_weights(rule, record.all().as<float>());
+  if (share == 0) return;
+  const float* const from = values.as<float>();
+  float* const into = mean.as<float>();
+  parallel_parts(context_.threads, mean.shape().count(), [=](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) into[i] = averaged(into[i], share, from[i]);
+  });
+}
+
+void CpuFlatPasses::exchange(const Tensor& values, const Tensor& other) {
+  assert(values.shape().count() == other.shape().count());
+  std::swap_ranges(values.as<float>(), values.as<float>() + values.shape().count(), other.as<float>());
 }
 
 void CpuFlatPasses::count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) {

@@ -13,9 +13,12 @@ class CpuFlatPasses final : public FlatPasses {
 
   std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                           const UpdateArrays& arrays) override;
+  std::unique_ptr<FlatUpdate> make_clip(const Tensor& gradients, float limit) override;
   void set(const Tensor& slot, float value) override;
   void judge(const Tensor& tail, const TailPlaces& places, const StepRecord& record) override;
   void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) override;
+  void follow(const Tensor& values, const MeanRule& rule, const Tensor& mean, const StepRecord& record) override;
+  void exchange(const Tensor& values, const Tensor& other) override;
   void count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) override;
   void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) override;
   void values_of_fixed(const Tensor& sums, const Tensor& values) override;

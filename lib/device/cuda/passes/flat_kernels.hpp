@@ -235,6 +235,55 @@ struct JudgeStep {
   }
 };
 
+// The scale that bounds the gradients' norm, from sums of their squares. Run for one index.
+struct ClipStep {
+  const double* squares;
+  std::int64_t count;
+  float limit;
+  float* record;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t /*index*/) const {
+    double sum = 0;
+    for (std::int64_t i = 0; i < count; ++i) sum += squares[i];
+    clip_step(record, sum, limit);
+  }
+};
+
+// The mean of weights over steps; one thread four elements.
+struct FollowWeights {
+  const float* values;
+  MeanRule rule;
+  float* mean;
+  std::int64_t count;
+  const float* record;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const float share = share_of_weights(rule, record);
+    if (share == 0) return;
+    const Four from = load_four(values, index, count);
+    Four into = load_four(mean, index, count);
+    for (int i = 0; i < quad; ++i) into.at[i] = averaged(into.at[i], share, from.at[i]);
+    store_four(into, mean, index, count);
+  }
+};
+
+// Both arrays' elements change places; one thread four.
+struct ExchangeFours {
+  float* values;
+  float* other;
+  std::uint16_t* narrow;  // the values in half precision, or null
+  DType narrow_dtype;
+  std::int64_t count;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const Four before = load_four(values, index, count);
+    const Four after = load_four(other, index, count);
+    store_four(after, values, index, count);
+    store_four(before, other, index, count);
+    store_narrow(after, narrow_dtype, narrow, index, count);
+  }
+};
+
 // One thread an element.
 struct AverageInto {
   const float* batch;

@@ -121,6 +121,36 @@ class KernelFlatUpdate final : public FlatUpdate {
 };
 
 template <typename Launch>
+class KernelClip final : public FlatUpdate {
+ public:
+  KernelClip(const CudaContext& context, const Launch& launch, const Tensor& gradients, float limit)
+      : context_(context),
+        launch_(launch),
+        gradients_(gradients),
+        limit_(limit),
+        all_(context, launch, std::vector<UpdateRun>{{0, gradients.shape().count(), 0}}) {}
+
+  void run(const StepRecord& record) override {
+    constexpr std::int64_t most = 64;  // that one thread adds
+    Tensor sums = all_.sums_of_pieces(gradients_);
+    while (sums.shape().count() > most) {
+      const std::int64_t count = sums.shape().count();
+      const Tensor fewer = table<double>(context_.arena, (count + most - 1) / most);
+      launch_(fewer.shape().count(), AddGroups{entries_of<double>(sums), count, most, entries_of<double>(fewer)});
+      sums = fewer;
+    }
+    launch_(1, ClipStep{entries_of<double>(sums), sums.shape().count(), limit_, record.all().template as<float>()});
+  }
+
+ private:
+  const CudaContext& context_;
+  Launch launch_;
+  Tensor gradients_;
+  float limit_;
+  PlacedRuns<Launch> all_;
+};
+
+template <typename Launch>
 class KernelFlatPasses final : public FlatPasses {
  public:
   // `context` and `copies` outlive this, and the updates.
@@ -134,6 +164,22 @@ class KernelFlatPasses final : public FlatPasses {
           return std::make_unique<KernelFlatUpdate<Launch, Rule>>(context_, copies_, launch_, one, runs, arrays);
         },
         rule);
+  }
+
+  std::unique_ptr<FlatUpdate> make_clip(const Tensor& gradients, float limit) override {
+    return std::make_unique<KernelClip<Launch>>(context_, launch_, gradients, limit);
+  }
+
+  void follow(const Tensor& values, const MeanRule& rule, const Tensor& mean, const StepRecord& record) override {
+    const std::int64_t count = mean.shape().count();
+    launch_(quads(count), FollowWeights{values.as<float>(), rule, mean.as<float>(), count, record.all().as<float>()});
+  }
+
+  void exchange(const Tensor& values, const Tensor& other) override {
+    const std::int64_t count = values.shape().count();
+    launch_(quads(count),
+            ExchangeFours{values.as<float>(), other.as<float>(),
+                          reinterpret_cast<std::uint16_t*>(copies_.narrow_copy(values)), context_.precision, count});
   }
 
   void set(const Tensor& slot, float value) override { launch_(1, Put<float>{value, slot.as<float>()}); }

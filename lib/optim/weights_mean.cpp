@@ -1,0 +1,48 @@
+#include "optim/weights_mean.hpp"
+
+#include <utility>
+
+#include "device/flat/flat_passes.hpp"
+
+namespace lockstep {
+
+WeightsMean::WeightsMean(ParameterStore& store, const MeanRule& rule)
+    : store_(store),
+      rule_(rule),
+      values_(store.device().make_lasting(store.gradient_count(), DType::f32)),
+      running_(store.device().make_lasting(store.statistics_count(), DType::f32)) {}
+
+void WeightsMean::begin() {
+  for (const auto& [from, into] : {std::pair(store_.values(), values_), std::pair(store_.running(), running_)}) {
+    std::vector<float> values(static_cast<std::size_t>(from.shape().count()));
+    store_.device().read(from, values);
+    store_.device().write(values, into);
+  }
+}
+
+void WeightsMean::follow(const StepRecord& record) {
+  FlatPasses& flat = store_.device().flat();
+  flat.follow(store_.values(), rule_, values_, record);
+  flat.follow(store_.running(), rule_, running_, record);
+}
+
+void WeightsMean::exchange() {
+  FlatPasses& flat = store_.device().flat();
+  flat.exchange(store_.values(), values_);
+  flat.exchange(store_.running(), running_);
+}
+
+std::vector<ParameterStore::Entry> WeightsMean::entries() {
+  exchange();
+  std::vector<ParameterStore::Entry> entries = store_.entries();
+  exchange();
+  return entries;
+}
+
+void WeightsMean::assign(std::span<const ParameterStore::Entry> entries) {
+  exchange();
+  store_.assign(entries);
+  exchange();
+}
+
+}  // namespace lockstep

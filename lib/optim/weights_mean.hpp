@@ -1,0 +1,36 @@
+// The exponential mean of weights and running statistics over steps (EMA), which often generalises better than the last
+// weights. It lies beside them, and they change places where it is to be tested or written.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "device/flat/step_record.hpp"
+#include "nn/parameter_store.hpp"
+
+namespace lockstep {
+
+class WeightsMean {
+ public:
+  // `store` is allocated and outlives this.
+  WeightsMean(ParameterStore& store, const MeanRule& rule);
+
+  // It becomes the weights as they are. Blocking.
+  void begin();
+  // After the weights and statistics of a step have moved. Stream-ordered.
+  void follow(const StepRecord& record);
+  // Weights and mean change places, statistics too: until the next call the model is the mean. Stream-ordered.
+  void exchange();
+
+  // As those of the store: see there.
+  std::vector<ParameterStore::Entry> entries();
+  void assign(std::span<const ParameterStore::Entry> entries);
+
+ private:
+  ParameterStore& store_;
+  MeanRule rule_;
+  Tensor values_;
+  Tensor running_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,86 @@
+#include "optim/weights_mean.hpp"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/device/flat_fixture.hpp"
+
+namespace lockstep {
+namespace {
+
+class WeightsMeanTest : public FlatTest {
+ protected:
+  WeightsMeanTest() {
+    store_.add("fc.weight", {3, 2}, ParameterKind::linear_weight, ParameterRole::weight, {Initial::Kind::constant, 0});
+    store_.add_statistic("bn.running_mean", 3, 0.0F);
+    store_.allocate(device_->make_lasting(store_.reduced_count(), DType::f32));
+    set(8, 4);
+  }
+
+  void set(float weight, float statistic) {
+    store_.assign(std::vector<ParameterStore::Entry>{{"bn.running_mean", {3}, std::vector<float>(3, statistic)},
+                                                     {"fc.weight", {3, 2}, std::vector<float>(6, weight)}});
+  }
+  // After so many applied steps.
+  void follow(WeightsMean& mean, std::int64_t steps, StepVerdict verdict = StepVerdict::applied) {
+    StepRecord record(*device_, 1);
+    record.set_applied_steps(steps);
+    device_->write(std::vector<float>{static_cast<float>(verdict)}, record.at(step_verdict));
+    mean.follow(record);
+    device_->synchronize();
+  }
+  // Weight and statistic.
+  static std::vector<float> both(const std::vector<ParameterStore::Entry>& entries) {
+    return {entries[1].values.at(5), entries[0].values.at(2)};
+  }
+
+  ParameterStore store_{*device_};
+};
+
+TEST_P(WeightsMeanTest, begins_as_the_weights_and_follows_them_by_its_share) {
+  WeightsMean mean(store_, {0.25F, 1, 1});
+  mean.begin();
+  EXPECT_EQ(both(mean.entries()), (std::vector<float>{8, 4}));
+  set(16, 8);
+  follow(mean, 2);
+  EXPECT_EQ(both(mean.entries()), (std::vector<float>{10, 5}));
+  EXPECT_EQ(both(store_.entries()), (std::vector<float>{16, 8}));
+}
+
+TEST_P(WeightsMeanTest, is_the_weights_themselves_until_its_first_step_is_over) {
+  WeightsMean mean(store_, {0.25F, 2, 6});
+  mean.begin();
+  set(16, 8);
+  follow(mean, 6);
+  EXPECT_EQ(both(mean.entries()), (std::vector<float>{16, 8}));
+}
+
+TEST_P(WeightsMeanTest, waits_for_its_steps_and_passes_over_those_that_were_not_applied) {
+  WeightsMean mean(store_, {0.25F, 4, 4});
+  mean.begin();
+  set(16, 8);
+  for (const std::int64_t step : {1, 2, 3, 5, 6, 7, 9}) follow(mean, step);
+  follow(mean, 8, StepVerdict::overflowed);
+  EXPECT_EQ(both(mean.entries()), (std::vector<float>{8, 4}));
+  follow(mean, 8);
+  EXPECT_EQ(both(mean.entries()), (std::vector<float>{10, 5}));
+}
+
+TEST_P(WeightsMeanTest, changes_places_with_the_weights_and_back) {
+  WeightsMean mean(store_, {0.25F, 1, 1});
+  mean.assign(std::vector<ParameterStore::Entry>{{"bn.running_mean", {3}, {1, 2, 3}},
+                                                 {"fc.weight", {3, 2}, {1, 2, 3, 4, 5, 6}}});
+  EXPECT_EQ(both(store_.entries()), (std::vector<float>{8, 4}));
+  mean.exchange();
+  EXPECT_EQ(both(store_.entries()), (std::vector<float>{6, 3}));
+  EXPECT_EQ(both(mean.entries()), (std::vector<float>{8, 4}));
+  mean.exchange();
+  EXPECT_EQ(both(store_.entries()), (std::vector<float>{8, 4}));
+}
+
+INSTANTIATE_TEST_SUITE_P(, WeightsMeanTest, testing::ValuesIn(flat_devices()), flat_test_name);
+
+}  // namespace
+}  // namespace lockstep
