@@ -1,11 +1,16 @@
 #include "launch/field_options.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/text/json_text.hpp"
 #include "job/job_environment.hpp"
 #include "recipe/fields.hpp"
+#include "recipe/recipes.hpp"
 #include "runtime/plan_file.hpp"
 
 namespace lockstep {
@@ -56,10 +61,30 @@ void refuse_unread(const CLI::App& app, const Settings& settings) {
   }
 }
 
+// What every user sees who asks for it: all that decides the weights, as a checkpoint keeps it.
+class CallForRecipe final : public CLI::Success {
+ public:
+  explicit CallForRecipe(const std::string& text) : CLI::Success("CallForRecipe", text, CLI::ExitCodes::Success) {}
+};
+
+// Declared before the fields, whose options are then stated over what the recipe sets.
+void declare_recipe(CLI::App& app, Settings& settings) {
+  const auto objection = [](const std::string& name) {
+    return find_recipe(name) != nullptr ? "" : fmt::format("unknown recipe '{}'. Known: {}", name, known_recipes());
+  };
+  app.add_option_function<std::string>(
+         "--recipe", [&settings](const std::string& name) { set_recipe(settings, *find_recipe(name)); },
+         "Published recipe to begin with, in place of the defaults below; options that are stated win: " +
+             known_recipes())
+      ->check(CLI::Validator(objection, "", "recipe"))
+      ->default_str("")
+      ->type_name("NAME");
+}
+
 // A rate that is right for one optimizer is far off for another one.
 void require_own_rate(const CLI::App& app, OptimizerKind usual, const Settings& settings) {
   const OptimizerKind chosen = settings.recipe.optimizer.kind;
-  if (chosen == usual || is_stated(app, "lr")) return;
+  if (chosen == usual || is_stated(app, "lr") || is_stated(app, "recipe")) return;
   throw CLI::ValidationError("--optimizer", fmt::format("it wants a learning rate of its own. State --lr (often {})",
                                                         chosen == OptimizerKind::adamw ? "0.001" : "from 1 to 10"));
 }
@@ -75,11 +100,21 @@ void declare_fields(CLI::App& app, Settings& settings, std::initializer_list<Fie
 
 void declare_training(CLI::App& app, Settings& settings) {
   using enum FieldGroup;
+  declare_recipe(app, settings);
   declare_fields(app, settings, {data, model, batch, optimizer, schedule, device, sums, output, watch, checkpoints});
-  app.final_callback([&app, &settings, usual = settings.recipe.optimizer.kind] {
+  const auto check = [&app, &settings, usual = settings.recipe.optimizer.kind] {
     refuse_unread(app, settings);
     require_own_rate(app, usual, settings);
-  });
+  };
+  app.final_callback(check);
+  // Declared after the fields, and so called when all of them are set.
+  app.add_flag_callback(
+      "--print-recipe",
+      [&settings, check] {
+        check();
+        throw CallForRecipe(json_lines(json_of(settings, Field::Part::recipe)));
+      },
+      "Print the recipe that --recipe and the other options come to, as JSON, and end");
 }
 
 }  // namespace lockstep

@@ -13,7 +13,7 @@ namespace lockstep {
 // Gives settings.run.device.plan_folder its usual place. `settings` outlives the parsing.
 void declare_fields(CLI::App& app, Settings& settings, std::initializer_list<FieldGroup> groups);
 
-// All of them. An option that nothing reads with the others' values is refused.
+// All of them, and --recipe and --print-recipe. An option that nothing reads with the others' values is refused.
 void declare_training(CLI::App& app, Settings& settings);
 
 }  // namespace lockstep

@@ -107,8 +107,8 @@ std::optional<int> parse_options(int argc, char** argv, const std::function<void
   } catch (const CLI::CallForHelp&) {
     log::plain(app.help());
     return 0;
-  } catch (const CLI::CallForVersion& version) {
-    log::plain(version.what());
+  } catch (const CLI::Success& asked) {
+    log::plain(asked.what());
     return 0;
   } catch (const CLI::ParseError& error) {
     constexpr int code = static_cast<int>(Failure::usage);

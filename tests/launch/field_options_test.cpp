@@ -58,7 +58,7 @@ TEST_F(OptionsTest, every_field_has_an_option_that_reaches_it) {
     declare_training(app, settings);
     EXPECT_NE(app.get_option_no_throw(name), nullptr) << name;
     std::string words = field.name == "data" ? "" : "--data d ";
-    if (!field.needs.empty()) words += "--" + field.needs + " f ";
+    if (!field.needs.empty()) words += "--" + field.needs + (field.needs == "ema" ? " 0.9 " : " f ");
     if (!field.chooser.empty()) words += "--" + field.chooser + " " + field.readers.back() + " ";
     if (field.name != "lr") words += "--lr 0.3 ";
     app.parse(words + name + (field.form == Field::Form::flag ? "" : " " + text));
@@ -83,7 +83,7 @@ TEST_F(OptionsTest, no_option_is_outside_the_table) {
   for (const CLI::Option* option : app_.get_options()) {
     const std::string name = option->get_lnames().front();
     const bool is_field = std::ranges::count(training_fields(), name, &Field::name) == 1;
-    EXPECT_TRUE(is_field || name == "help") << name;
+    EXPECT_TRUE(is_field || name == "help" || name == "recipe" || name == "print-recipe") << name;
   }
 }
 
@@ -134,6 +134,46 @@ TEST_F(OptionsTest, options_of_lars_reach_it) {
   EXPECT_EQ(lars.kind, Momentum::nesterov);
   EXPECT_EQ(lars.trust, 0.02F);
   EXPECT_EQ(lars.weight_decay, 0.01F);
+}
+
+TEST_F(OptionsTest, stated_options_win_over_a_recipe_wherever_they_stand) {
+  EXPECT_EQ(parse("--epochs 3 --recipe rn50-mlperf --momentum 0.8"), "");
+  EXPECT_EQ(recipe_.model, "resnet50");
+  EXPECT_EQ(recipe_.optimizer.kind, OptimizerKind::lars);
+  EXPECT_EQ(recipe_.epochs, 3);
+  EXPECT_EQ(recipe_.optimizer.momentum, 0.8F);
+  EXPECT_EQ(recipe_.batch.global_batch, 3200);
+}
+
+TEST_F(OptionsTest, a_batch_per_rank_takes_the_place_of_a_recipes_batch) {
+  EXPECT_EQ(parse("--recipe rn50-mlperf --batch-per-rank 32"), "");
+  EXPECT_EQ(recipe_.batch.global_batch, std::nullopt);
+  EXPECT_EQ(recipe_.batch.batch_per_rank, 32);
+}
+
+TEST_F(OptionsTest, what_a_recipes_optimizer_does_not_read_is_refused_too) {
+  EXPECT_EQ(parse("--recipe rn50-mlperf --beta1 0.8"),
+            "--beta1: --optimizer lars does not read it (adamw does). Leave it out");
+  const std::string words = parse("--recipe rn50-mlpref");
+  EXPECT_TRUE(words.starts_with("--recipe: unknown recipe 'rn50-mlpref'. Known: rn50-ffcv-16, ")) << words;
+}
+
+// No data are named, and none are asked for.
+TEST_F(OptionsTest, the_recipe_is_printed_as_a_checkpoint_keeps_it) {
+  try {
+    app_.parse("--recipe torchvision --print-recipe --epochs 3 --seed 5");
+    ADD_FAILURE() << "it goes on";
+  } catch (const CLI::Success& printed) {
+    EXPECT_EQ(printed.get_exit_code(), 0);
+    const nlohmann::json recipe = nlohmann::json::parse(printed.what());
+    EXPECT_EQ(recipe, json_of(settings_, Field::Part::recipe));
+    EXPECT_EQ(recipe["epochs"], 3);
+    EXPECT_EQ(recipe["seed"], 5);
+    EXPECT_EQ(recipe["optimizer"], "sgd");
+    EXPECT_EQ(recipe["milestones"], (std::vector<double>{30, 60}));
+  }
+  EXPECT_EQ(parse("--print-recipe --beta1 0.8"),
+            "--beta1: --optimizer sgd does not read it (adamw does). Leave it out");
 }
 
 // With the default, which is SGD's, AdamW would learn nothing.
@@ -201,7 +241,8 @@ TEST_F(OptionsTest, a_range_is_said_in_words) {
 }
 
 TEST_F(OptionsTest, an_unknown_value_names_the_known_ones) {
-  EXPECT_EQ(parse("--schedule linear"), "--schedule: unknown value 'linear'. Known: constant, step, cosine, one-cycle");
+  EXPECT_EQ(parse("--schedule linear"),
+            "--schedule: unknown value 'linear'. Known: constant, step, cosine, poly, one-cycle");
   EXPECT_EQ(parse("--optimizer adam"), "--optimizer: unknown value 'adam'. Known: sgd, lars, adamw");
   EXPECT_EQ(parse("--precision fp8"), "--precision: unknown value 'fp8'. Known: fp32, bf16, fp16");
   EXPECT_EQ(parse("--reduce ring"), "--reduce: unknown value 'ring'. Known: auto, nccl, mpi, shared");

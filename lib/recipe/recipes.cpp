@@ -1,0 +1,219 @@
+#include "recipe/recipes.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cassert>
+#include <initializer_list>
+#include <ranges>
+
+#include "recipe/fields.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* ffcv = "github.com/libffcv/ffcv-imagenet, rn50_configs and rn18_configs, train_imagenet.py";
+constexpr const char* mlperf = "MLPerf Training v3.0, NVIDIA's submissions of ResNet-50 (MXNet)";
+constexpr const char* torchvision = "github.com/pytorch/vision, references/classification/train.py, its defaults";
+constexpr const char* torchvision_v2 =
+    "pytorch.org/blog/how-to-train-state-of-the-art-models-using-torchvision-latest-primitives";
+constexpr const char* openpai = "github.com/microsoft/pai, examples/Distributed-example";
+
+// Batches of 512 on each of 8 GPUs, or of 1,024 on one; the rate rises from a ten-thousandth to its peak at epoch 2 and
+// falls to zero in straight lines. FFCV leaves weight decay off parameters with "bn" in their names; here norms of
+// shortcuts and biases have none either.
+std::vector<StatedField> ffcv_fields(std::string_view model, std::string_view epochs) {
+  const bool is_rn50 = model == "resnet50";
+  return {{"model", model},
+          {"epochs", epochs},
+          {"global-batch", is_rn50 ? "4096" : "1024"},
+          {"optimizer", "sgd"},
+          {"momentum", "0.9"},
+          {"weight-decay", is_rn50 ? "1e-4" : "5e-5"},
+          {"no-decay-norm", "true"},
+          {"label-smoothing", "0.1"},
+          {"lr", is_rn50 ? "1.7" : "0.5"},
+          {"lr-batch", is_rn50 ? "4096" : "1024"},
+          {"schedule", "poly"},
+          {"poly-power", "1"},
+          {"warmup", "2"},
+          {"warmup-from", "1e-4"}};
+}
+
+std::vector<PublishedRecipe> make_recipes() {
+  std::vector<PublishedRecipe> recipes;
+  for (const auto& [prefix, model] : {std::pair("rn50", "resnet50"), std::pair("rn18", "resnet18")}) {
+    for (const char* epochs : {"16", "24", "32", "40", "56", "88"}) {
+      recipes.push_back({fmt::format("{}-ffcv-{}", prefix, epochs), ffcv, ffcv_fields(model, epochs)});
+    }
+  }
+  // 8 GPUs of one node.
+  recipes.push_back({"rn50-mlperf",
+                     mlperf,
+                     {{"model", "resnet50"},
+                      {"epochs", "37"},
+                      {"global-batch", "3200"},
+                      {"optimizer", "lars"},
+                      {"momentum", "0.9"},
+                      {"weight-decay", "5e-5"},
+                      {"trust", "0.001"},
+                      {"label-smoothing", "0.1"},
+                      {"lr", "11"},
+                      {"lr-batch", "0"},
+                      {"schedule", "poly"},
+                      {"poly-power", "2"},
+                      {"lr-end", "1e-4"},
+                      {"warmup", "2"}}});
+  // 3,584 GPUs of 448 nodes; norms over groups of two ranks there.
+  recipes.push_back({"rn50-mlperf-57k",
+                     mlperf,
+                     {{"model", "resnet50"},
+                      {"epochs", "77"},
+                      {"global-batch", "57344"},
+                      {"optimizer", "lars"},
+                      {"momentum", "0.95"},
+                      {"weight-decay", "2.5e-5"},
+                      {"trust", "0.001"},
+                      {"label-smoothing", "0.1"},
+                      {"lr", "23"},
+                      {"lr-batch", "0"},
+                      {"schedule", "poly"},
+                      {"poly-power", "2"},
+                      {"lr-end", "1e-4"},
+                      {"warmup", "32"}}});
+  // 32 on each of 8 GPUs.
+  recipes.push_back({"torchvision",
+                     torchvision,
+                     {{"model", "resnet50"},
+                      {"epochs", "90"},
+                      {"global-batch", "256"},
+                      {"optimizer", "sgd"},
+                      {"momentum", "0.9"},
+                      {"weight-decay", "1e-4"},
+                      {"label-smoothing", "0"},
+                      {"lr", "0.1"},
+                      {"lr-batch", "256"},
+                      {"schedule", "step"},
+                      {"milestones", "30 60"},
+                      {"lr-factor", "0.1"},
+                      {"warmup", "0"}}});
+  // 128 on each of 8 GPUs. Its decay of 0.99998 every 32 steps is adjusted by batch * 32 / epochs = 54.6.
+  recipes.push_back({"torchvision-v2",
+                     torchvision_v2,
+                     {{"model", "resnet50"},
+                      {"epochs", "600"},
+                      {"global-batch", "1024"},
+                      {"optimizer", "sgd"},
+                      {"momentum", "0.9"},
+                      {"weight-decay", "2e-5"},
+                      {"no-decay-norm", "true"},
+                      {"label-smoothing", "0.1"},
+                      {"lr", "0.5"},
+                      {"lr-batch", "1024"},
+                      {"schedule", "cosine"},
+                      {"warmup", "5"},
+                      {"warmup-from", "0.01"},
+                      {"ema", "0.998908"},
+                      {"ema-every", "32"}}});
+  // cifar10-single-node-gpus-cpu-DP.py
+  recipes.push_back({"pai-cifar",
+                     openpai,
+                     {{"model", "lenet"},
+                      {"epochs", "200"},
+                      {"global-batch", "128"},
+                      {"optimizer", "sgd"},
+                      {"momentum", "0.9"},
+                      {"weight-decay", "5e-4"},
+                      {"label-smoothing", "0"},
+                      {"lr", "0.1"},
+                      {"lr-batch", "0"},
+                      {"schedule", "step"},
+                      {"milestones", "100 150"},
+                      {"lr-factor", "0.1"},
+                      {"warmup", "0"}}});
+  // cifar10-single-mul-DDP-nccl-gloo.py: 100 on each of 4 GPUs.
+  recipes.push_back({"pai-ddp",
+                     openpai,
+                     {{"model", "lenet"},
+                      {"epochs", "2"},
+                      {"global-batch", "400"},
+                      {"optimizer", "sgd"},
+                      {"momentum", "0"},
+                      {"weight-decay", "0"},
+                      {"label-smoothing", "0"},
+                      {"lr", "1e-4"},
+                      {"lr-batch", "0"},
+                      {"schedule", "constant"},
+                      {"warmup", "0"}}});
+  // Lite-imagenet-single-mul-DDP-nccl-gloo.py: 256 on each of 8 GPUs.
+  recipes.push_back({"pai-lite",
+                     openpai,
+                     {{"model", "resnet18"},
+                      {"epochs", "2"},
+                      {"global-batch", "2048"},
+                      {"optimizer", "sgd"},
+                      {"momentum", "0"},
+                      {"weight-decay", "0"},
+                      {"label-smoothing", "0"},
+                      {"lr", "1e-4"},
+                      {"lr-batch", "0"},
+                      {"schedule", "constant"},
+                      {"warmup", "0"}}});
+  // PytorchExample-imagenet-single-mul-DDP-nccl-gloo.py: 256 on each of 2 nodes, and the rate as it is.
+  recipes.push_back({"pai-imagenet",
+                     openpai,
+                     {{"model", "resnet18"},
+                      {"epochs", "90"},
+                      {"global-batch", "512"},
+                      {"optimizer", "sgd"},
+                      {"momentum", "0.9"},
+                      {"weight-decay", "1e-4"},
+                      {"label-smoothing", "0"},
+                      {"lr", "0.1"},
+                      {"lr-batch", "0"},
+                      {"schedule", "step"},
+                      {"milestones", "30 60"},
+                      {"lr-factor", "0.1"},
+                      {"warmup", "0"}}});
+  return recipes;
+}
+
+std::vector<std::string> words_in(std::string_view text) {
+  std::vector<std::string> words;
+  for (const auto& word : text | std::views::split(' ')) words.emplace_back(word.begin(), word.end());
+  return words;
+}
+
+}  // namespace
+
+std::span<const PublishedRecipe> published_recipes() {
+  static const std::vector<PublishedRecipe> recipes = make_recipes();
+  return recipes;
+}
+
+const PublishedRecipe* find_recipe(std::string_view name) {
+  const auto found = std::ranges::find(published_recipes(), name, &PublishedRecipe::name);
+  return found == published_recipes().end() ? nullptr : &*found;
+}
+
+std::string known_recipes() {
+  return fmt::format("{}", fmt::join(published_recipes() | std::views::transform(&PublishedRecipe::name), ", "));
+}
+
+void set_recipe(Settings& settings, const PublishedRecipe& recipe) {
+  Recipe plain;
+  plain.seed = settings.recipe.seed;
+  plain.augmentation = settings.recipe.augmentation;
+  plain.arithmetic = settings.recipe.arithmetic;
+  plain.wire = settings.recipe.wire;
+  plain.init = settings.recipe.init;
+  settings.recipe = plain;
+  for (const StatedField& stated : recipe.fields) {
+    const auto field = std::ranges::find(training_fields(), stated.name, &Field::name);
+    assert(field != training_fields().end());
+    field->set(settings, words_in(stated.value));
+  }
+}
+
+}  // namespace lockstep

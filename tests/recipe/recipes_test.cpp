@@ -1,0 +1,104 @@
+#include "recipe/recipes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "recipe/fields.hpp"
+
+namespace lockstep {
+namespace {
+
+Settings settings_of(const char* name) {
+  Settings settings;
+  set_recipe(settings, *find_recipe(name));
+  return settings;
+}
+
+const Field& field_named(std::string_view name) { return *std::ranges::find(training_fields(), name, &Field::name); }
+
+TEST(RecipesTest, every_recipe_states_what_options_take_and_what_is_read) {
+  for (const PublishedRecipe& recipe : published_recipes()) {
+    EXPECT_FALSE(recipe.source.empty()) << recipe.name;
+    const Settings settings = settings_of(recipe.name.c_str());
+    for (const StatedField& stated : recipe.fields) {
+      ASSERT_TRUE(std::ranges::count(training_fields(), stated.name, &Field::name) == 1) << recipe.name << stated.name;
+      const Field& field = field_named(stated.name);
+      EXPECT_EQ(field.part, Field::Part::recipe);
+      EXPECT_EQ(unread_words(field, settings), "") << recipe.name << " " << stated.name;
+      if (field.form == Field::Form::list) continue;
+      EXPECT_EQ(field.objection(std::string(stated.value)), "") << recipe.name << " " << stated.name;
+    }
+    for (const char* decided : {"model", "epochs", "global-batch", "optimizer", "momentum", "weight-decay",
+                                "label-smoothing", "lr", "lr-batch", "schedule", "warmup"}) {
+      EXPECT_EQ(std::ranges::count(recipe.fields, decided, &StatedField::name), 1) << recipe.name << " " << decided;
+    }
+    const Recipe& r = settings.recipe;
+    EXPECT_GT(make_schedule(r.learning_rate, r.batch.global_batch.value(), r.epochs, 100).at(0), 0) << recipe.name;
+  }
+}
+
+TEST(RecipesTest, names_are_told_in_order) {
+  const std::string known = known_recipes();
+  EXPECT_TRUE(known.starts_with("rn50-ffcv-16, rn50-ffcv-24, ")) << known;
+  EXPECT_TRUE(known.ends_with("pai-cifar, pai-ddp, pai-lite, pai-imagenet")) << known;
+  EXPECT_EQ(find_recipe("rn50"), nullptr);
+}
+
+TEST(RecipesTest, ffcvs_rate_is_a_triangle_with_its_peak_at_epoch_two) {
+  const Recipe recipe = settings_of("rn50-ffcv-16").recipe;
+  EXPECT_EQ(recipe.model, "resnet50");
+  EXPECT_EQ(recipe.optimizer.decay_scope, DecayScope::weights_only);
+  EXPECT_EQ(recipe.optimizer.weight_decay, 1e-4F);
+  const LrSchedule schedule = make_schedule(recipe.learning_rate, 4096, recipe.epochs, 312);
+  EXPECT_DOUBLE_EQ(schedule.at(0), 1.7e-4);
+  EXPECT_NEAR(schedule.at(312), 1.7 * (1e-4 + 1) / 2, 1e-12);
+  EXPECT_DOUBLE_EQ(schedule.at(2 * 312), 1.7);
+  EXPECT_NEAR(schedule.at(9 * 312), 1.7 / 2, 1e-12);
+  EXPECT_NEAR(schedule.at(16 * 312), 0, 1e-12);
+  EXPECT_EQ(settings_of("rn18-ffcv-88").recipe.learning_rate.rate, 0.5);
+}
+
+TEST(RecipesTest, mlperfs_is_lars_with_a_square_course) {
+  const Recipe recipe = settings_of("rn50-mlperf").recipe;
+  const auto lars = std::get<LarsOptions>(optimizer_options(recipe.optimizer));
+  EXPECT_EQ(lars.trust, 0.001F);
+  EXPECT_EQ(lars.weight_decay, 5e-5F);
+  const LrSchedule schedule = make_schedule(recipe.learning_rate, 3200, recipe.epochs, 400);
+  EXPECT_DOUBLE_EQ(schedule.at(2 * 400), 11);
+  const double left = 1 - 10.0 / 35;
+  EXPECT_NEAR(schedule.at(12 * 400), 1e-4 + (11 - 1e-4) * left * left, 1e-12);
+}
+
+TEST(RecipesTest, torchvisions_newer_one_keeps_a_mean_from_the_end_of_the_warm_up) {
+  const Recipe recipe = settings_of("torchvision-v2").recipe;
+  const MeanRule rule = mean_rule(recipe, 1251).value();
+  EXPECT_EQ(rule.every, 32);
+  EXPECT_EQ(rule.copies_until, 5 * 1251);
+  EXPECT_NEAR(rule.share, 2e-5 * 1024 * 32 / 600, 1e-6);
+  EXPECT_EQ(mean_rule(settings_of("torchvision").recipe, 5004), std::nullopt);
+}
+
+// A program's own defaults are not part of a published recipe.
+TEST(RecipesTest, nothing_is_left_of_what_was_there_but_the_seed_and_the_arithmetic) {
+  Settings before;
+  before.recipe.seed = 7;
+  before.recipe.arithmetic.precision = DType::bf16;
+  before.recipe.batch.batch_per_rank = 3;
+  before.recipe.label_smoothing = 0.3F;
+  before.recipe.optimizer.momentum_kind = Momentum::nesterov;
+  before.recipe.optimizer.clip_norm = 1;
+  before.run.output = "out";
+  set_recipe(before, *find_recipe("pai-lite"));
+  Settings expected = settings_of("pai-lite");
+  expected.recipe.seed = 7;
+  expected.recipe.arithmetic.precision = DType::bf16;
+  EXPECT_EQ(json_of(before, Field::Part::recipe), json_of(expected, Field::Part::recipe));
+  EXPECT_EQ(before.run.output, "out");
+  EXPECT_EQ(expected.recipe.optimizer.momentum, 0);
+}
+
+}  // namespace
+}  // namespace lockstep
