@@ -164,7 +164,7 @@ TEST_F(TrainCifarTest, wrong_options_are_told_in_one_sentence) {
   const fs::path output = folder_->path() / "never";
   expect_failure(training(output, {"--epoch", "3"}), 2, "unknown option '--epoch'. Did you mean --epochs? See --help.");
   expect_failure(training(output, {"--schedule", "linear"}), 2,
-                 "--schedule: unknown value 'linear'. Known: constant, step, cosine, one-cycle. See --help.");
+                 "--schedule: unknown value 'linear'. Known: constant, step, cosine, poly, one-cycle. See --help.");
   expect_failure({built_program("train_cifar"), "--model", "lenet"}, 2, "--data is required. See --help.");
   expect_failure(training(output, {"--batch-per-rank", "8"}), 2,
                  "--global-batch excludes --batch-per-rank. See --help.");

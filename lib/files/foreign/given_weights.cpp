@@ -56,7 +56,7 @@ ModelFile read_given_weights(const std::filesystem::path& path) {
     case WeightsKind::model_file:
       return parse_model_file(path, image);
     case WeightsKind::checkpoint:
-      return parse_checkpoint(path, image).model;
+      return model_to_use(parse_checkpoint(path, image));
     case WeightsKind::safetensors:
     case WeightsKind::state_dict:
       break;
