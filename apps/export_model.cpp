@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
     const ModelFile file = read_weights(options.model);
     const auto write = [](const std::filesystem::path& path, const std::string& image) {
       write_file_atomically(path, image);
-      log::plain(fmt::format("'{}' written ({} bytes)\n", path.string(), image.size()));
+      log::plain(fmt::format("'{}' written ({} bytes)", path.string(), image.size()));
     };
     if (!options.onnx.empty()) write(options.onnx, onnx_image(file));
     if (!options.safetensors.empty()) write(options.safetensors, safetensors_image(file));

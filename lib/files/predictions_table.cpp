@@ -31,12 +31,25 @@ std::string headings(TableFormat format) {
                      format == TableFormat::csv ? ',' : '\t');
 }
 
+std::string picture_headings(TableFormat format) {
+  return fmt::format("file{0}place{0}prediction{0}prediction_name{0}probability\n",
+                     format == TableFormat::csv ? ',' : '\t');
+}
+
+// As it stands in a line.
+std::string field(const std::string& text, TableFormat format) {
+  return format == TableFormat::csv ? csv_field(text) : printable(text);
+}
+
 bool is_table(const std::filesystem::path& file) {
   const RegularFile opened = open_to_read(file);
   std::array<char, 128> start{};
   const ssize_t length = ::pread(opened.descriptor(), start.data(), start.size(), 0);
   const std::string_view text(start.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
-  return text.empty() || text.starts_with(headings(TableFormat::csv)) || text.starts_with(headings(TableFormat::tsv));
+  const auto begins_as = [&](TableFormat format) {
+    return text.starts_with(headings(format)) || text.starts_with(picture_headings(format));
+  };
+  return text.empty() || begins_as(TableFormat::csv) || begins_as(TableFormat::tsv);
 }
 
 }  // namespace
@@ -63,14 +76,29 @@ std::string predictions_table(std::span<const std::int32_t> labels, std::span<co
   assert(labels.size() == predictions.size());
   const char separator = format == TableFormat::csv ? ',' : '\t';
   std::vector<std::string> names;
-  for (const std::string& name : classes) {
-    names.push_back(format == TableFormat::csv ? csv_field(name) : printable(name));
-  }
+  for (const std::string& name : classes) names.push_back(field(name, format));
   std::string text = headings(format);
   for (std::size_t sample = 0; sample < labels.size(); ++sample) {
     fmt::format_to(std::back_inserter(text), "{1}{0}{2}{0}{3}{0}{4}{0}{5}\n", separator, sample, labels[sample],
                    predictions[sample], names.at(static_cast<std::size_t>(labels[sample])),
                    names.at(static_cast<std::size_t>(predictions[sample])));
+  }
+  return text;
+}
+
+std::string pictures_table(std::span<const PicturePrediction> predictions, std::span<const std::string> classes,
+                           TableFormat format) {
+  std::vector<std::string> names;
+  for (const std::string& name : classes) names.push_back(field(name, format));
+  std::string text = picture_headings(format);
+  for (const PicturePrediction& prediction : predictions) {
+    const std::string file = field(prediction.file, format);
+    int place = 0;
+    for (const ClassProbability& one : prediction.likeliest) {
+      fmt::format_to(std::back_inserter(text), "{1}{0}{2}{0}{3}{0}{4}{0}{5:.6f}\n",
+                     format == TableFormat::csv ? ',' : '\t', file, ++place, one.label,
+                     names.at(static_cast<std::size_t>(one.label)), one.probability);
+    }
   }
   return text;
 }

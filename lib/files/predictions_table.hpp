@@ -1,10 +1,11 @@
-// One line for each sample of an evaluation, for other programs to read.
+// One line for each sample of an evaluation, or for each picture, for other programs to read.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace lockstep {
 
@@ -25,5 +26,22 @@ void require_place_for_table(const std::filesystem::path& file);
 //   labels, predictions  [samples], each below the number of classes
 std::string predictions_table(std::span<const std::int32_t> labels, std::span<const std::int32_t> predictions,
                               std::span<const std::string> classes, TableFormat format);
+
+struct ClassProbability {
+  std::int32_t label;
+  float probability;
+};
+
+// Of a picture without a label.
+struct PicturePrediction {
+  std::string file;
+  std::vector<ClassProbability> likeliest;  // the likeliest first
+  std::string fault;                        // why there are none: a sentence that names the file
+};
+
+// A line of headings, then for each class of each picture the file, the class's place (from 1), number, name and
+// probability.
+std::string pictures_table(std::span<const PicturePrediction> predictions, std::span<const std::string> classes,
+                           TableFormat format);
 
 }  // namespace lockstep

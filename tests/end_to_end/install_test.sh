@@ -9,7 +9,7 @@ prefix="$work/a prefix"
 cd "$work"
 cmake --install "$1" --prefix "a prefix" >"$work/words" || fail "$(<"$work/words")"
 
-for program in make_shards train_cifar evaluate inspect job_attempt; do
+for program in make_shards train_cifar evaluate export_model inspect predict job_attempt; do
   "$prefix/bin/$program" --version | grep -q HDF5 || fail "the installed $program does not tell its libraries"
 done
 

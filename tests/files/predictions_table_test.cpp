@@ -88,6 +88,24 @@ TEST(PredictionsTableTest, replaces_nothing_but_an_earlier_table) {
             "you may write to.");
 }
 
+TEST(PredictionsTableTest, names_of_pictures_come_back_whatever_they_hold) {
+  const std::vector<PicturePrediction> pictures = {{"holiday, \"2\"\n.jpg", {{3, 0.75F}, {0, 0.125F}}, ""},
+                                                   {"notes.txt", {}, "'notes.txt' is no picture"},
+                                                   {"a.png", {{2, 1}}, ""}};
+  const auto rows = rows_of(pictures_table(pictures, classes, TableFormat::csv), "strict=True");
+  using Rows = std::vector<std::vector<std::string>>;
+  EXPECT_EQ(rows, (Rows{{"file", "place", "prediction", "prediction_name", "probability"},
+                        {pictures[0].file, "1", "3", classes[3], "0.750000"},
+                        {pictures[0].file, "2", "0", classes[0], "0.125000"},
+                        {"a.png", "1", "2", classes[2], "1.000000"}}));
+  EXPECT_EQ(pictures_table(std::span(pictures).last(1), classes, TableFormat::tsv),
+            "file\tplace\tprediction\tprediction_name\tprobability\na.png\t1\t2\tthe \"blue\" bird\t1.000000\n");
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "table.csv";
+  write_file_atomically(file, pictures_table(pictures, classes, TableFormat::csv));
+  require_place_for_table(file);
+}
+
 TEST(PredictionsTableTest, the_files_name_decides) {
   EXPECT_EQ(table_format_of("a/predictions.tsv"), TableFormat::tsv);
   EXPECT_EQ(table_format_of("a/predictions.csv"), TableFormat::csv);

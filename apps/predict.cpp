@@ -1,0 +1,123 @@
+// Says what a trained model takes pictures for: JPEG and PNG files of any size, without labels.
+//
+//   predict runs/cifar10/model.h5 holiday/ cat.jpg --top 3
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "base/text/printable.hpp"
+#include "dataset/split.hpp"
+#include "files/foreign/given_weights.hpp"
+#include "launch/field_options.hpp"
+#include "launch/number_option.hpp"
+#include "launch/run.hpp"
+#include "models/model_zoo.hpp"
+#include "train/given/given_model.hpp"
+#include "train/prediction/picture_files.hpp"
+#include "train/prediction/predictor.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+struct PredictOptions {
+  std::filesystem::path model_file;
+  std::vector<std::filesystem::path> pictures;
+  std::filesystem::path list;
+  std::filesystem::path table;
+  std::string model;
+  std::filesystem::path data;
+  std::int64_t top = 1;
+  std::int64_t resize = 0;
+  Settings settings;  // of the device
+
+  void declare(CLI::App& app) {
+    app.description("Says what a trained model takes pictures for.");
+    app.add_option("MODEL", model_file, "A model file, a checkpoint, or weights that another program wrote")
+        ->required();
+    app.add_option("PICTURES", pictures, "JPEG and PNG files, and folders of them");
+    app.add_option("--list", list, "A file with one more of them on each line")->type_name("FILE");
+    add_number(app, "--top", top, {1, 1 << 20}, "How many classes to tell of each picture, the likeliest first");
+    add_number(app, "--resize", resize, {0, 1 << 16},
+               "The shorter side, before the model's samples are cut out of the middle; 0: as large as they are, as "
+               "make_shards images --store raw does. torchvision evaluates 224 pixels cut out of 256")
+        ->type_name("PIXELS");
+    app.add_option(
+           "--predictions", table,
+           "Where to write the table, in place of standard output: CSV, or tab-separated where FILE ends in .tsv")
+        ->type_name("FILE");
+    CLI::Option* const name =
+        app.add_option("--model", model, "The model that another program's weights are of: " + known_models())
+            ->type_name("NAME");
+    app.add_option("--data", data, "For such weights: the data set whose classes, size and normalisation they have")
+        ->type_name("FOLDER")
+        ->needs(name);
+    declare_fields(app, settings, {FieldGroup::device});
+  }
+  DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
+};
+
+ModelFile model_of(const PredictOptions& options) {
+  if (!options.data.empty()) {
+    return read_given_model(options.model_file, options.model, read_manifest(split_folder(options.data, Split::test)));
+  }
+  ModelFile file = read_given_weights(options.model_file);
+  require(!file.model.empty(), Failure::usage,
+          "'{}' was written by another program and says neither its model nor its classes. State --model and --data.",
+          options.model_file.string());
+  return file;
+}
+
+// Rank 0's, for all.
+std::vector<std::string> files_of(const Communicator& world, const PredictOptions& options) {
+  std::string names;
+  if (world.rank() == 0) {
+    for (const std::filesystem::path& path : options.pictures) {
+      require(!is_absent(path), Failure::usage, "'{}' is not there. Check the path.", path.string());
+    }
+    std::vector<std::filesystem::path> named = options.pictures;
+    if (!options.list.empty()) std::ranges::copy(listed_paths(options.list), std::back_inserter(named));
+    for (const std::string& name : picture_files(named)) names += name + '\0';
+    require(!names.empty(), Failure::usage, "no pictures are named (PICTURES, --list). See --help.");
+  }
+  names = world.broadcast(names, 0);
+  std::vector<std::string> files;
+  for (std::size_t at = 0; at < names.size(); at += files.back().size() + 1) files.emplace_back(names.c_str() + at);
+  return files;
+}
+
+void print(const std::vector<PicturePrediction>& predictions, const ModelFile& file, const PredictOptions& options) {
+  for (const PicturePrediction& prediction : predictions) {
+    if (!prediction.fault.empty()) log::warning("{}", prediction.fault);
+  }
+  std::string table = pictures_table(predictions, file.classes, table_format_of(options.table));
+  if (options.table.empty()) {
+    table.pop_back();  // plain() ends the last line
+    log::plain(table);
+  } else {
+    write_file_atomically(options.table, table);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run<PredictOptions>(argc, argv, [](Session& session, const PredictOptions& options) -> Ending {
+    if (!options.table.empty() && session.world.rank() == 0) require_place_for_table(options.table);
+    const ModelFile file = model_of(options);
+    const PicturePreparation preparation(file, options.resize);
+    const std::vector<std::string> files = files_of(session.world, options);
+
+    Model model(session.device(), {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
+    model.store.allocate(session.device().make_lasting(model.store.reduced_count(), DType::f32));
+    model.store.assign(file.entries);
+    const std::vector<PicturePrediction> predictions =
+        Predictor(session.world, model, preparation, options.top).predict(files);
+    if (session.world.rank() == 0) print(predictions, file, options);
+
+    const auto faults = std::ranges::count_if(predictions, [](const auto& one) { return !one.fault.empty(); });
+    if (faults == 0) return {};
+    return {static_cast<int>(Failure::bad_data),
+            fmt::format("{} of {} files could not be taken for pictures (named above). The others are in the table.",
+                        faults, files.size())};
+  });
+}

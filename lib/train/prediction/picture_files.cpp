@@ -1,0 +1,62 @@
+#include "train/prediction/picture_files.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <system_error>
+
+#include "base/io/file.hpp"
+#include "base/system_failure.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t list_limit_bytes = std::size_t{1} << 30;
+
+bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
+
+void add_folder(const fs::path& folder, std::vector<std::string>& files) {
+  const auto first = static_cast<std::ptrdiff_t>(files.size());
+  std::error_code reason;
+  fs::recursive_directory_iterator at(folder, reason);
+  for (; !reason && at != fs::recursive_directory_iterator(); at.increment(reason)) {
+    std::error_code unseen;
+    if (is_hidden(at->path())) {
+      at.disable_recursion_pending();
+    } else if (at->is_regular_file(unseen)) {
+      files.push_back(at->path().string());
+    }
+  }
+  if (reason) {
+    throw system_failure(fmt::format("cannot list the folder '{}'", folder.string()), reason.value(), Access::reading);
+  }
+  std::sort(files.begin() + first, files.end());
+}
+
+}  // namespace
+
+std::vector<std::string> picture_files(const std::vector<fs::path>& named) {
+  std::vector<std::string> files;
+  for (const fs::path& path : named) {
+    std::error_code reason;
+    if (fs::is_directory(path, reason)) {
+      add_folder(path, files);
+    } else {
+      files.push_back(path.string());
+    }
+  }
+  return files;
+}
+
+std::vector<fs::path> listed_paths(const fs::path& list) {
+  std::istringstream lines(read_file(list, list_limit_bytes));
+  std::vector<fs::path> paths;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) paths.emplace_back(line);
+  }
+  return paths;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,18 @@
+// Files of pictures as people name them: files, folders, and lists of them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+// In the order of `named`; in the place of a folder the regular files below it, sorted by their paths, without those
+// that are hidden or in a hidden folder. Links to folders are not followed. What is no folder is taken for a file, also
+// where nothing has the name. Throws Error(usage) if a folder cannot be listed.
+std::vector<std::string> picture_files(const std::vector<std::filesystem::path>& named);
+
+// The lines of a list: one path each, as it is named in this folder; empty lines count nothing. Throws as read_file().
+std::vector<std::filesystem::path> listed_paths(const std::filesystem::path& list);
+
+}  // namespace lockstep

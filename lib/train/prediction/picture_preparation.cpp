@@ -1,0 +1,51 @@
+#include "train/prediction/picture_preparation.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "picture/decode.hpp"
+#include "picture/resize.hpp"
+
+namespace lockstep {
+namespace {
+
+// Pillow's weights of red, green and blue, which leave a gray picture as it is.
+void make_gray(OwnedPicture& picture) {
+  std::size_t pixel = 0;
+  for (std::size_t at = 0; at < picture.pixels.size(); at += 3) {
+    const std::uint32_t weighted =
+        picture.pixels[at] * 19595U + picture.pixels[at + 1] * 38470U + picture.pixels[at + 2] * 7471U;
+    picture.pixels[pixel++] = static_cast<std::uint8_t>((weighted + 0x8000U) >> 16);
+  }
+  picture.pixels.resize(pixel);
+}
+
+}  // namespace
+
+PicturePreparation::PicturePreparation(const ModelFile& model, std::int64_t shorter_side)
+    : shape_(model.shape),
+      shorter_side_(shorter_side == 0 ? std::max(shape_.height, shape_.width) : shorter_side),
+      normalizer_(shape_, model.mean, model.deviation) {
+  require(shape_.channels == 1 || shape_.channels == 3, Failure::usage,
+          "the model takes pictures of {} channels (files have one or three). Choose another model.", shape_.channels);
+  require(shorter_side_ >= std::max(shape_.height, shape_.width), Failure::usage,
+          "--resize {} is smaller than the {} x {} pixels that the model takes. Choose a larger one.", shorter_side_,
+          shape_.height, shape_.width);
+}
+
+void PicturePreparation::write(std::span<const std::byte> file, std::span<float> image) const {
+  DecodedPicture decoded = decode_picture(file);
+  const PictureSize whole = decoded.picture.size;
+  OwnedPicture picture;
+  resize(decoded.picture, {0, 0, whole}, with_shorter_side(whole, shorter_side_), picture);
+  if (shape_.channels == 1) make_gray(picture);
+  std::vector<float> planes(image.size());
+  normalizer_.write(picture, middle_view(picture.size, {shape_.height, shape_.width}), planes);
+  const auto channels = static_cast<std::size_t>(shape_.channels);
+  const std::size_t plane = planes.size() / channels;
+  for (std::size_t pixel = 0; pixel < plane; ++pixel) {
+    for (std::size_t c = 0; c < channels; ++c) image[pixel * channels + c] = planes[c * plane + pixel];
+  }
+}
+
+}  // namespace lockstep

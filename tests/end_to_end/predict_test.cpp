@@ -1,0 +1,174 @@
+// What predict says of picture files.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <png.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/io/file.hpp"
+#include "dataset/dataset.hpp"
+#include "files/checkpoint/checkpoint.hpp"
+#include "files/foreign/safetensors.hpp"
+#include "support/program.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+void write_png(const fs::path& path, const Picture& picture) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(picture.size.width);
+  image.height = static_cast<png_uint_32>(picture.size.height);
+  image.format = PNG_FORMAT_RGB;
+  ASSERT_NE(png_image_write_to_file(&image, path.c_str(), 0, picture.pixels.data(), 0, nullptr), 0) << image.message;
+}
+
+// The fields of each line but the first. No field holds a comma.
+std::vector<std::vector<std::string>> rows_of(const std::string& table) {
+  std::istringstream lines(table);
+  std::vector<std::vector<std::string>> rows;
+  std::string line;
+  for (std::getline(lines, line); std::getline(lines, line);) {
+    std::istringstream fields(line);
+    rows.emplace_back();
+    for (std::string field; std::getline(fields, field, ',');) rows.back().push_back(field);
+  }
+  return rows;
+}
+
+class PredictTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    const ProgramResult made =
+        run_program({built_program("make_shards"), "synthetic", "--samples", "400", "--output", data()});
+    ASSERT_EQ(made.exit_code, 0) << made.errors;
+    const ProgramResult trained = run_program({built_program("train_cifar"), "--data", data(), "--model", "lenet",
+                                               "--epochs", "2", "--threads", "1", "--output", folder_->path() / "run"});
+    ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+    fs::create_directories(pictures());
+    const Dataset dataset(data() / "test");
+    for (std::int64_t sample = 0; sample < dataset.samples(); ++sample) {
+      write_png(pictures() / fmt::format("{:04}.png", sample), dataset.picture(sample));
+    }
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  static fs::path data() { return folder_->path() / "data"; }
+  static fs::path model() { return folder_->path() / "run" / "model.h5"; }
+  static fs::path pictures() { return folder_->path() / "pictures"; }  // the test split
+
+  static std::vector<std::string> predicting(const std::vector<std::string>& more) {
+    std::vector<std::string> words = {built_program("predict"), "--threads", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  static ProgramResult predict(const std::vector<std::string>& more) { return run_program(predicting(more)); }
+
+  static TemporaryFolder* folder_;
+};
+
+TemporaryFolder* PredictTest::folder_ = nullptr;
+
+TEST_F(PredictTest, pictures_get_the_classes_that_an_evaluation_gives_their_samples_at_any_number_of_ranks) {
+  const fs::path table = folder_->path() / "evaluated.csv";
+  const ProgramResult evaluated = run_program(
+      {built_program("evaluate"), "--model-file", model(), "--data", data(), "--threads", "1", "--predictions", table});
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.errors;
+  const auto expected = rows_of(read_file(table, 1 << 20));
+  ASSERT_GT(expected.size(), 64U);  // several batches
+
+  const ProgramResult result = predict({model(), pictures()});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_TRUE(result.output.starts_with("file,place,prediction,prediction_name,probability\n")) << result.output;
+  const auto rows = rows_of(result.output);
+  ASSERT_EQ(rows.size(), expected.size());
+  for (std::size_t sample = 0; sample < rows.size(); ++sample) {
+    EXPECT_EQ(rows[sample][0], (pictures() / fmt::format("{:04}.png", sample)).string());
+    EXPECT_EQ(rows[sample][2], expected[sample][2]) << sample;
+    EXPECT_EQ(rows[sample][3], expected[sample][4]) << sample;
+  }
+  for (const int ranks : {2, 3}) {
+    const ProgramResult shared = run_program(under_mpirun(ranks, predicting({model(), pictures()})));
+    EXPECT_EQ(shared.output, result.output) << ranks << shared.errors;
+  }
+}
+
+TEST_F(PredictTest, the_likeliest_classes_come_first_and_all_of_them_are_certain) {
+  const ProgramResult result = predict({model(), pictures() / "0000.png", "--top", "100"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto rows = rows_of(result.output);
+  ASSERT_EQ(rows.size(), 10U);
+  double sum = 0;
+  for (std::size_t place = 0; place < rows.size(); ++place) {
+    EXPECT_EQ(rows[place][1], std::to_string(place + 1));
+    if (place > 0) {
+      EXPECT_LE(std::stod(rows[place][4]), std::stod(rows[place - 1][4]));
+    }
+    sum += std::stod(rows[place][4]);
+  }
+  EXPECT_NEAR(sum, 1, 1e-5);
+}
+
+TEST_F(PredictTest, what_is_no_picture_is_named_and_counted_and_the_others_are_told) {
+  const fs::path odd = folder_->path() / "odd, \"named\"\n.png";
+  const fs::path notes = folder_->path() / "notes.png";
+  const fs::path missing = folder_->path() / "missing.png";
+  const fs::path list = folder_->path() / "list";
+  fs::copy_file(pictures() / "0001.png", odd, fs::copy_options::overwrite_existing);
+  std::ofstream(notes) << "no picture";
+  std::ofstream(list) << (pictures() / "0002.png").string() << '\n' << missing.string() << '\n';
+  const fs::path table = folder_->path() / "table.csv";
+  for (const int ranks : {1, 2}) {
+    fs::remove(table);
+    const ProgramResult result =
+        run_program(under_mpirun(ranks, predicting({model(), odd, notes, "--list", list, "--predictions", table})));
+    EXPECT_EQ(result.exit_code, 65) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr(fmt::format("'{}' is neither JPEG nor PNG", notes.string())));
+    EXPECT_THAT(result.errors, HasSubstr(fmt::format("cannot read '{}': No such file or directory", missing.string())));
+    EXPECT_THAT(result.errors,
+                HasSubstr("2 of 4 files could not be taken for pictures (named above). The others are in "
+                          "the table."));
+    const std::string text = read_file(table, 1 << 20);
+    EXPECT_THAT(text, HasSubstr("probability\n\"" + folder_->path().string() + "/odd, \"\"named\"\"\n.png\",1,"));
+    EXPECT_THAT(text, HasSubstr("\n" + (pictures() / "0002.png").string() + ",1,"));
+    EXPECT_EQ(text.find("notes"), std::string::npos);
+  }
+}
+
+TEST_F(PredictTest, what_cannot_be_is_told_before_anything_is_done) {
+  const auto refusal = [](const std::vector<std::string>& more) {
+    const ProgramResult result = predict(more);
+    EXPECT_EQ(result.exit_code, 2) << result.output;
+    return result.errors;
+  };
+  EXPECT_THAT(refusal({model()}), HasSubstr("no pictures are named (PICTURES, --list). See --help."));
+  EXPECT_THAT(refusal({model(), "none.png"}), HasSubstr("'none.png' is not there. Check the path."));
+  EXPECT_THAT(
+      refusal({model(), pictures(), "--predictions", model()}),
+      HasSubstr("exists and is no table of predictions (it would be lost). Choose another name for --predictions."));
+  EXPECT_THAT(refusal({model(), pictures(), "--resize", "8"}),
+              HasSubstr("--resize 8 is smaller than the 32 x 32 pixels that the model takes. Choose a larger one."));
+}
+
+TEST_F(PredictTest, another_programs_weights_predict_with_what_a_data_set_says) {
+  const fs::path foreign = folder_->path() / "weights.safetensors";
+  write_file_atomically(foreign, safetensors_image(read_weights(model()).entries, {}));
+  EXPECT_THAT(predict({foreign, pictures()}).errors,
+              HasSubstr(fmt::format("'{}' was written by another program and says neither its model nor its classes. "
+                                    "State --model and --data.",
+                                    foreign.string())));
+  const ProgramResult result = predict({foreign, "--model", "lenet", "--data", data(), pictures()});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(result.output, predict({model(), pictures()}).output);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,54 @@
+#include "train/prediction/picture_files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "support/temporary_folder.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::vector<std::string>;
+
+class PictureFilesTest : public testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  void write(const std::string& name, const std::string& text = "x") const {
+    fs::create_directories(fs::path(path(name)).parent_path());
+    std::ofstream(path(name)) << text;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(PictureFilesTest, files_stay_in_the_order_in_which_they_are_named) {
+  EXPECT_EQ(picture_files({"b.png", "a.png", "not there.png"}), (Names{"b.png", "a.png", "not there.png"}));
+}
+
+TEST_F(PictureFilesTest, a_folder_is_replaced_by_its_files_in_order_without_hidden_ones) {
+  for (const char* name : {"f/b.png", "f/a/2.jpg", "f/a/1.jpg", "f/.hidden", "f/.cache/c.png", "z.png"}) write(name);
+  EXPECT_EQ(picture_files({path("z.png"), path("f")}),
+            (Names{path("z.png"), path("f/a/1.jpg"), path("f/a/2.jpg"), path("f/b.png")}));
+}
+
+TEST_F(PictureFilesTest, links_to_folders_make_no_rounds) {
+  write("f/a.png");
+  fs::create_directory_symlink(path("f"), path("f/again"));
+  EXPECT_EQ(picture_files({path("f")}), (Names{path("f/a.png")}));
+}
+
+TEST_F(PictureFilesTest, a_list_has_a_path_on_each_line) {
+  write("list", "a b.png\r\n\n/c,d.jpg\nlast");
+  EXPECT_EQ(listed_paths(path("list")), (std::vector<fs::path>{"a b.png", "/c,d.jpg", "last"}));
+}
+
+TEST_F(PictureFilesTest, a_list_that_is_not_there_is_a_wrong_name) {
+  const std::string words = words_of(Failure::usage, [&] { listed_paths(path("none")); });
+  EXPECT_NE(words.find("No such file or directory"), std::string::npos) << words;
+}
+
+}  // namespace
+}  // namespace lockstep

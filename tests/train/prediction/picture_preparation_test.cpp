@@ -1,0 +1,80 @@
+#include "train/prediction/picture_preparation.hpp"
+
+#include <gtest/gtest.h>
+
+#include "picture/decode.hpp"
+#include "picture/golden_pictures.hpp"
+#include "picture/picture_fault.hpp"
+#include "picture/resize.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep::testing {
+namespace {
+
+ModelFile model_of(const SampleShape& shape) {
+  ModelFile model;
+  model.shape = shape;
+  for (std::int64_t c = 0; c < shape.channels; ++c) {
+    model.mean.push_back(0.25F + 0.125F * static_cast<float>(c));
+    model.deviation.push_back(0.5F);
+  }
+  return model;
+}
+
+std::vector<float> prepared(const SampleShape& shape, std::int64_t side, std::span<const std::byte> file) {
+  std::vector<float> image(static_cast<std::size_t>(shape.height * shape.width * shape.channels));
+  PicturePreparation(model_of(shape), side).write(file, image);
+  return image;
+}
+
+// By the words of the page: the shorter side, then the middle, then (pixel / 255 - mean) / deviation.
+TEST(PicturePreparationTest, the_middle_of_the_resized_picture_is_normalised) {
+  const std::vector<std::byte> file = GoldenPictures().file("jpeg");
+  const DecodedPicture decoded = decode_picture(file);
+  const PictureSize whole = decoded.picture.size;
+  for (const std::int64_t side : {16, 24}) {
+    OwnedPicture smaller;
+    resize(decoded.picture, {0, 0, whole}, with_shorter_side(whole, side), smaller);
+    const std::vector<float> image = prepared({16, 16, 3}, side == 16 ? 0 : side, file);
+    const std::int64_t top = (smaller.size.height - 16) / 2;
+    const std::int64_t left = (smaller.size.width - 16) / 2;
+    for (std::int64_t at = 0; at < 16 * 16 * 3; ++at) {
+      const std::int64_t row = at / 48, column = at / 3 % 16, channel = at % 3;
+      const std::uint8_t pixel =
+          smaller.pixels[static_cast<std::size_t>(((top + row) * smaller.size.width + left + column) * 3 + channel)];
+      const float mean = 0.25F + 0.125F * static_cast<float>(channel);
+      ASSERT_NEAR(image[static_cast<std::size_t>(at)], (static_cast<float>(pixel) / 255 - mean) / 0.5F, 1e-6)
+          << side << ": " << row << ", " << column << ", " << channel;
+    }
+  }
+}
+
+TEST(PicturePreparationTest, a_gray_picture_stays_what_it_is_for_a_model_of_one_channel) {
+  const std::vector<std::byte> file = GoldenPictures().file("jpeg_gray");
+  const DecodedPicture decoded = decode_picture(file);
+  const PictureSize whole = decoded.picture.size;
+  const std::int64_t side = std::min(whole.height, whole.width);
+  const std::vector<float> gray = prepared({side, side, 1}, 0, file);
+  const std::vector<float> colour = prepared({side, side, 3}, 0, file);
+  for (std::size_t pixel = 0; pixel < gray.size(); ++pixel) ASSERT_EQ(gray[pixel], colour[3 * pixel]) << pixel;
+}
+
+TEST(PicturePreparationTest, what_is_no_picture_is_a_fault) {
+  EXPECT_THROW(prepared({16, 16, 3}, 0, std::as_bytes(std::span("no picture"))), PictureFault);
+}
+
+TEST(PicturePreparationTest, a_size_that_cannot_be_is_refused) {
+  EXPECT_EQ(words_of(Failure::usage,
+                     [] {
+                       PicturePreparation(model_of({32, 32, 3}), 31);
+                     }),
+            "--resize 31 is smaller than the 32 x 32 pixels that the model takes. Choose a larger one.");
+  EXPECT_EQ(words_of(Failure::usage,
+                     [] {
+                       PicturePreparation(model_of({32, 32, 2}), 0);
+                     }),
+            "the model takes pictures of 2 channels (files have one or three). Choose another model.");
+}
+
+}  // namespace
+}  // namespace lockstep::testing
