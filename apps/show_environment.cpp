@@ -40,8 +40,11 @@ Environment environment_in(const ShowOptions& options) {
   if (options.cluster.empty() || options.role.empty()) return {};
   const Cluster cluster = read_cluster(options.cluster);
   const std::optional<std::size_t> place = place_of(cluster.roles, options.role, options.instance);
-  require(place.has_value(), Failure::usage, "'{}' has no instance {} of a role '{}'. Its roles: {}.",
-          options.cluster.string(), options.instance, options.role, roles_words(cluster.roles));
+  if (!place) {
+    throw Error(Failure::usage,
+                fmt::format("'{}' has no instance {} of a role '{}'. Its roles: {}.", options.cluster.string(),
+                            options.instance, options.role, roles_words(cluster.roles)));
+  }
   return environment_of(cluster, *place);
 }
 

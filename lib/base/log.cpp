@@ -137,7 +137,7 @@ std::string host() {
   return now.host;
 }
 
-Voice::Voice(int rank, std::string label) {
+Voice::Voice(int rank, const std::string& label) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   now.voice_rank = rank;

@@ -10,7 +10,7 @@ namespace lockstep::log {
 // terminal has room for one. One at a time in a process; without a label and with the job's ranks it changes nothing.
 class Voice {
  public:
-  Voice(int rank, std::string label);
+  Voice(int rank, const std::string& label);
   Voice(const Voice&) = delete;
   Voice& operator=(const Voice&) = delete;
   ~Voice();

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string hostile = "cat\x1b[2J\n[rank 0]\r\u202Egod";
-const std::string shown = "cat\\x1b[2J\\x0a[rank 0]\\x0d\\u202egod";
+const std::string shown = R"(cat\x1b[2J\x0a[rank 0]\x0d\u202egod)";
 
 // Lines are our own, and everything else can be printed.
 void expect_shown(const std::string& text, std::ptrdiff_t lines) {

@@ -62,10 +62,13 @@ class ValidationLabels {
 
   std::int32_t label_of(const fs::path& picture) const {
     const std::optional<std::int64_t> number = validation_number(picture.filename().string());
-    require(number && *number <= std::ssize(classes_of_pictures_), Failure::bad_data,
-            "'{}' is no validation picture that the development kit has a class for ({} are known, as "
-            "ILSVRC2012_val_00000001.JPEG). Remove it?",
-            printable(picture.string()), classes_of_pictures_.size());
+    if (!number || *number > std::ssize(classes_of_pictures_)) {
+      throw Error(
+          Failure::bad_data,
+          fmt::format("'{}' is no validation picture that the development kit has a class for ({} are known, as "
+                      "ILSVRC2012_val_00000001.JPEG). Remove it?",
+                      printable(picture.string()), classes_of_pictures_.size()));
+    }
     const std::string& name = classes_of_pictures_[static_cast<std::size_t>(*number - 1)];
     const auto found = std::ranges::lower_bound(classes_, name);
     require(found != classes_.end() && *found == name, Failure::bad_data,

@@ -142,10 +142,11 @@ class TarWalk {
 
   FilePart content_of(const Block& header, char type) const {
     const bool is_about_the_next = type == 'L' || type == 'x' || type == 'g' || type == 'K';
-    const auto bytes = next_bytes_ && !is_about_the_next ? next_bytes_ : number_of(bytes_of(header, size_field));
+    const auto stated = next_bytes_ && !is_about_the_next ? next_bytes_ : number_of(bytes_of(header, size_field));
+    const std::int64_t bytes = stated.value_or(-1);
     const std::int64_t begin = at_ + block_bytes;
-    require_whole(bytes && *bytes >= 0 && *bytes <= end_ - begin, "ends within a file");
-    return {begin, *bytes};
+    require_whole(bytes >= 0 && bytes <= end_ - begin, "ends within a file");
+    return {begin, bytes};
   }
 
   static std::string name_of(const Block& header) {

@@ -208,6 +208,7 @@ class Conversion {
     for (const std::string& words : lines_by_rank) {
       std::istringstream lines(words);
       for (std::string line; std::getline(lines, line);) {
+        // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a rank's own words
         records.push_back(shard_record_from(line, manifest_.shape.channels).value());
       }
     }

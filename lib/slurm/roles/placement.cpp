@@ -19,9 +19,9 @@ constexpr NumberRange<std::int64_t> counts{1, 1 << 20};
 
 // "2(x3),1" is 2, 2, 2, 1.
 std::vector<std::int64_t> expand_counts(std::string_view text) {
-  const auto refuse = [text] {
-    throw Error(Failure::bad_data,
-                fmt::format("'{}' are no numbers of tasks as Slurm writes them (2(x3),1)", printable(text)));
+  const auto refusal = [text] {
+    return Error(Failure::bad_data,
+                 fmt::format("'{}' are no numbers of tasks as Slurm writes them (2(x3),1)", printable(text)));
   };
   std::vector<std::int64_t> expanded;
   for (std::string_view rest = text; !rest.empty();) {
@@ -31,12 +31,12 @@ std::vector<std::int64_t> expand_counts(std::string_view text) {
     std::int64_t nodes = 1;
     if (const std::size_t times = one.find("(x"); times != std::string_view::npos && one.ends_with(')')) {
       const auto parsed = parse_number(one.substr(times + 2, one.size() - times - 3), counts);
-      if (!parsed) refuse();
+      if (!parsed) throw refusal();
       nodes = *parsed;
       one = one.substr(0, times);
     }
     const auto tasks = parse_number(one, counts);
-    if (!tasks || expanded.size() + static_cast<std::size_t>(nodes) > most_nodes) refuse();
+    if (!tasks || expanded.size() + static_cast<std::size_t>(nodes) > most_nodes) throw refusal();
     expanded.insert(expanded.end(), static_cast<std::size_t>(nodes), *tasks);
   }
   return expanded;

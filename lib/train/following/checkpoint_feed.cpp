@@ -32,7 +32,7 @@ CheckpointFeed::Look CheckpointFeed::look() {
       if (!is_absent(path)) throw;
     }
   }
-  if (!is_last_look) return {};
+  if (!is_last_look || !status.state) return {};
   return {Look::Kind::training_over, {}, "", state_words(*status.state, {})};
 }
 

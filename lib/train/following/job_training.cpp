@@ -29,18 +29,20 @@ std::optional<std::int64_t> seconds_of(const Json& time) {
   if (!time.is_string()) return std::nullopt;
   const std::string text = time.get<std::string>();
   if (text.size() != utc_time().size()) return std::nullopt;
-  const auto part = [&](std::size_t at, std::size_t digits) {
-    return parse_number<int>(std::string_view(text).substr(at, digits), {0, 9999});
+  struct Part {
+    int& field;
+    std::size_t at;
+    std::size_t digits;
   };
-  const std::optional<int> parts[] = {part(0, 4), part(5, 2), part(8, 2), part(11, 2), part(14, 2), part(17, 2)};
-  if (!std::ranges::all_of(parts, [](const auto& one) { return one.has_value(); })) return std::nullopt;
   std::tm fields{};
-  fields.tm_year = *parts[0] - 1900;
-  fields.tm_mon = *parts[1] - 1;
-  fields.tm_mday = *parts[2];
-  fields.tm_hour = *parts[3];
-  fields.tm_min = *parts[4];
-  fields.tm_sec = *parts[5];
+  for (const Part& part : {Part{fields.tm_year, 0, 4}, Part{fields.tm_mon, 5, 2}, Part{fields.tm_mday, 8, 2},
+                           Part{fields.tm_hour, 11, 2}, Part{fields.tm_min, 14, 2}, Part{fields.tm_sec, 17, 2}}) {
+    const auto number = parse_number<int>(std::string_view(text).substr(part.at, part.digits), {0, 9999});
+    if (!number) return std::nullopt;
+    part.field = *number;
+  }
+  fields.tm_year -= 1900;
+  fields.tm_mon -= 1;
   return ::timegm(&fields);
 }
 
@@ -131,7 +133,7 @@ Told told(const JobRecord& record, const TrainingTraces& traces) {
   } else if (status.state == RunState::stopped && waits) {
     result.state = "stopped; the next attempt goes on";
   } else {
-    result.state = state_words(*status.state, {});
+    result.state = status.state ? state_words(*status.state, {}) : "not begun";
   }
   return result;
 }

@@ -119,22 +119,24 @@ TEST(DecisionTest, a_job_is_held_only_where_excluding_leaves_too_few_nodes) {
   EXPECT_NE(decision.sentence.find("(--nodelist asks for n2)"), std::string::npos);
 }
 
+Refusal refused(std::int64_t attempt, const Decision& before) {
+  return why_not_begin(attempt, StopRequest::none, before, three_retries).value_or(Refusal{});
+}
+
 TEST(DecisionTest, an_attempt_begins_unless_somebody_or_a_limit_has_ended_the_job) {
   Decision before;
   before.action = RetryAction::requeue;
   EXPECT_FALSE(why_not_begin(1, StopRequest::none, before, three_retries));
   const std::optional<Refusal> stopped = why_not_begin(200, StopRequest::for_good, {}, three_retries);
-  ASSERT_TRUE(stopped) << "a stop for good comes before any limit";
+  ASSERT_TRUE(stopped.has_value()) << "a stop for good comes before any limit";
   EXPECT_EQ(stopped->cause, Cause::stopped_for_good);
   EXPECT_EQ(stopped->code, 75);
   EXPECT_EQ(stopped->why, "stop_job ended this job for good. Submit it again: it goes on from its checkpoint");
-  EXPECT_EQ(why_not_begin(100, StopRequest::none, before, three_retries)->why,
-            "100 attempts are all that a job may have (LOCKSTEP_ATTEMPT_LIMIT)");
+  EXPECT_EQ(refused(100, before).why, "100 attempts are all that a job may have (LOCKSTEP_ATTEMPT_LIMIT)");
   before.action = RetryAction::stop;
   before.sentence = "not repeated: enough";
-  EXPECT_EQ(why_not_begin(1, StopRequest::none, before, three_retries)->cause, Cause::too_many_attempts);
-  EXPECT_EQ(why_not_begin(1, StopRequest::none, before, three_retries)->why,
-            "the attempt before is not repeated: enough");
+  EXPECT_EQ(refused(1, before).cause, Cause::too_many_attempts);
+  EXPECT_EQ(refused(1, before).why, "the attempt before is not repeated: enough");
 }
 
 }  // namespace

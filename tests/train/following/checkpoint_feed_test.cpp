@@ -23,7 +23,7 @@ class CheckpointFeedTest : public testing::Test {
     fs::create_directories((folder.path() / name).parent_path());
     write_file_atomically(folder.path() / name, text);
   }
-  void say(const std::string& state) const { write("summary.json", "{\"state\": \"" + state + "\"}"); }
+  void say(const std::string& state) const { write("summary.json", R"({"state": ")" + state + "\"}"); }
 
   TemporaryFolder folder;
 };
