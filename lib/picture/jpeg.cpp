@@ -190,22 +190,27 @@ void decode_jpeg(std::span<const std::byte> file, OwnedPicture& picture, std::st
                                        : std::string();
 }
 
-void decode_jpeg_window(std::span<const std::byte> file, const PictureBox& box, OwnedPicture& window) {
+void decode_jpeg_window(std::span<const std::byte> file, const PictureBox& box, int reduction, OwnedPicture& window) {
   Decoder decoder(file);
   jpeg_decompress_struct& info = decoder.info();
-  assert(box.top + box.size.height <= std::int64_t{info.image_height});
-  assert(box.left + box.size.width <= std::int64_t{info.image_width});
+  const auto reduced = [&](JDIMENSION side) { return (std::int64_t{side} + reduction - 1) / reduction; };
+  // What the header says is not what was promised of it where a shard was written wrongly.
+  if (box.top + box.size.height > reduced(info.image_height) || box.left + box.size.width > reduced(info.image_width)) {
+    throw PictureFault(fmt::format("has {} x {} pixels, fewer than it should", info.image_width, info.image_height));
+  }
   window.size = box.size;
   window.pixels.resize(static_cast<std::size_t>(box.size.height * box.size.width * 3));
   // What libjpeg decodes begins with a whole block of all colours, and colours at its edges are spread without their
   // neighbours outside: a block more on each side keeps that out of the box.
   constexpr std::int64_t margin = 2 * DCTSIZE;
-  const std::int64_t right = std::min<std::int64_t>(box.left + box.size.width + margin, info.image_width);
+  const std::int64_t right = std::min(box.left + box.size.width + margin, reduced(info.image_width));
   JDIMENSION first = static_cast<JDIMENSION>(std::max<std::int64_t>(box.left - margin, 0));
   JDIMENSION width = static_cast<JDIMENSION>(right) - first;
   std::vector<std::uint8_t> row;
   guarded(decoder.errors(), [&] {
     info.out_color_space = JCS_RGB;
+    info.scale_num = 1;
+    info.scale_denom = static_cast<unsigned int>(reduction);
     jpeg_start_decompress(&info);
     jpeg_crop_scanline(&info, &first, &width);
   });

@@ -26,10 +26,11 @@ JpegHeader read_jpeg_header(std::span<const std::byte> file);
 // libjpeg found damaged and went on from; empty where the file is whole. An end that comes too early is a fault.
 void decode_jpeg(std::span<const std::byte> file, OwnedPicture& picture, std::string& remark);
 
-// The part of the picture under `box`, as decode_jpeg() gives it, to the bit: of a file that can be decoded in one go
-// and lies upright, only the blocks that it touches are decoded. `box` lies inside the picture. For files of which
-// decode_jpeg() has nothing to remark; damage is a fault here.
-void decode_jpeg_window(std::span<const std::byte> file, const PictureBox& box, OwnedPicture& window);
+// The part under `box` of the picture at 1 / `reduction` of its size: 1, 2, 4 or 8, sides rounded up. As decode_jpeg()
+// gives it, to the bit, where it is not reduced. Of a file that can be decoded in one go and lies upright, only the
+// blocks that the box touches are decoded. `box` lies inside the reduced picture. For files of which decode_jpeg() has
+// nothing to remark; damage is a fault here.
+void decode_jpeg_window(std::span<const std::byte> file, const PictureBox& box, int reduction, OwnedPicture& window);
 
 // Baseline, 4:2:0, without metadata: a pure function of its arguments. `quality` is libjpeg's, 1 to 100.
 std::vector<std::uint8_t> encode_jpeg(const Picture& picture, int quality);

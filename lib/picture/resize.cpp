@@ -1,9 +1,11 @@
 #include "picture/resize.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
-#include <vector>
+#include <cstring>
+#include <memory>
 
 namespace lockstep {
 namespace {
@@ -13,28 +15,32 @@ constexpr std::int64_t channels = 3;
 constexpr int weight_bits = 32 - 8 - 2;
 constexpr std::int32_t half = 1 << (weight_bits - 1);
 
-// Which pixels of one axis of the box make each pixel of the result, and with which weights.
-struct Weights {
-  struct Range {
-    std::int64_t first;  // from the box's first pixel
-    std::int64_t count;
-  };
-  std::vector<Range> ranges;         // of each pixel of the result
-  std::int64_t stride;               // places for weights of one
-  std::vector<std::int32_t> values;  // [result, stride], sums near 1 << weight_bits
+// What one axis of a box asks for: `length` pixels of a source from `start` on become `result` pixels, of which those
+// of the window are wanted.
+struct AxisRequest {
+  double start;
+  double length;
+  std::int64_t result;
+  std::int64_t window_first;
+  std::int64_t window_count;
 };
 
-Weights triangle_weights(std::int64_t from, std::int64_t to) {
-  const double scale = static_cast<double>(from) / static_cast<double>(to);
+Resampler::Axis triangle_weights(const AxisRequest& request) {
+  const double scale = request.length / static_cast<double>(request.result);
   const double support = std::max(scale, 1.0);
-  Weights weights{{}, static_cast<std::int64_t>(std::ceil(support)) * 2 + 1, {}};
-  weights.ranges.resize(static_cast<std::size_t>(to));
-  weights.values.assign(static_cast<std::size_t>(to * weights.stride), 0);
-  std::vector<double> reals(static_cast<std::size_t>(weights.stride));
-  for (std::int64_t pixel = 0; pixel < to; ++pixel) {
-    const double centre = (static_cast<double>(pixel) + 0.5) * scale;
+  // Pixels are counted from the first one that the box touches: numbers are then those of a picture cut out first.
+  const double origin = std::floor(request.start);
+  const double start = request.start - origin;
+  const auto end = static_cast<std::int64_t>(std::ceil(start + request.length));
+  Resampler::Axis axis;
+  axis.stride = static_cast<std::int64_t>(std::ceil(support)) * 2 + 1;
+  axis.ranges.resize(static_cast<std::size_t>(request.window_count));
+  axis.weights.assign(static_cast<std::size_t>(request.window_count * axis.stride), 0);
+  std::vector<double> reals(static_cast<std::size_t>(axis.stride));
+  for (std::int64_t pixel = 0; pixel < request.window_count; ++pixel) {
+    const double centre = start + (static_cast<double>(request.window_first + pixel) + 0.5) * scale;
     const auto first = std::max<std::int64_t>(static_cast<std::int64_t>(centre - support + 0.5), 0);
-    const auto count = std::min(static_cast<std::int64_t>(centre + support + 0.5), from) - first;
+    const auto count = std::min(static_cast<std::int64_t>(centre + support + 0.5), end) - first;
     double sum = 0;
     for (std::int64_t tap = 0; tap < count; ++tap) {
       const double distance = (static_cast<double>(tap + first) - centre + 0.5) * (1.0 / support);
@@ -42,86 +48,141 @@ Weights triangle_weights(std::int64_t from, std::int64_t to) {
       reals[static_cast<std::size_t>(tap)] = weight;
       sum += weight;
     }
-    weights.ranges[static_cast<std::size_t>(pixel)] = {first, count};
+    std::int32_t* const weights = axis.weights.data() + pixel * axis.stride;
     for (std::int64_t tap = 0; tap < count; ++tap) {
-      const double share = reals[static_cast<std::size_t>(tap)] * (1.0 / sum);
-      weights.values[static_cast<std::size_t>(pixel * weights.stride + tap)] =
-          static_cast<std::int32_t>(0.5 + share * (1 << weight_bits));
+      weights[tap] =
+          static_cast<std::int32_t>(0.5 + reals[static_cast<std::size_t>(tap)] * (1.0 / sum) * (1 << weight_bits));
     }
+    axis.ranges[static_cast<std::size_t>(pixel)] = {first, count};
   }
-  return weights;
+  // Pixels without weight need not be there.
+  for (std::int64_t pixel = 0; pixel < request.window_count; ++pixel) {
+    std::int64_t& count = axis.ranges[static_cast<std::size_t>(pixel)].count;
+    while (count > 1 && axis.weights[static_cast<std::size_t>(pixel * axis.stride + count - 1)] == 0) --count;
+  }
+  const std::int64_t first = axis.ranges.front().first;
+  for (Resampler::Axis::Range& range : axis.ranges) {
+    axis.count = std::max(axis.count, range.first + range.count - first);
+    range.first -= first;
+  }
+  axis.first = static_cast<std::int64_t>(origin) + first;
+  axis.copies = scale == 1.0 && start == 0;
+  return axis;
 }
 
-std::uint8_t rounded(std::int32_t sum) { return static_cast<std::uint8_t>(std::clamp(sum >> weight_bits, 0, 255)); }
+// Bytes that are weighed at once: a vector or several of every instruction set.
+constexpr std::int64_t block = 64;
+std::int64_t blocks_of(std::int64_t bytes) { return (bytes + block - 1) / block; }
 
-// Rows of `from`, each `stride` bytes after the one before, to rows of `width` pixels one after another.
-void resize_rows(const std::uint8_t* from, std::int64_t stride, std::int64_t rows, const Weights& weights,
-                 std::int64_t width, std::uint8_t* to) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const std::uint8_t* const source = from + row * stride;
-    for (std::int64_t column = 0; column < width; ++column) {
-      const Weights::Range range = weights.ranges[static_cast<std::size_t>(column)];
-      const std::int32_t* const weight = weights.values.data() + column * weights.stride;
-      const std::uint8_t* const pixels = source + range.first * channels;
-      std::int32_t red = half;
-      std::int32_t green = half;
-      std::int32_t blue = half;
+struct Pixels {
+  std::int64_t first;
+  std::int64_t end;
+};
+
+// Weighted sums of byte columns. Of `from` lines of `blocks` blocks, a line for each source pixel of the axis; to `to`
+// likewise, a line for each of `pixels` of the result.
+//
+// No sum leaves a byte: weights are positive, and their sum is 1 << 22 but for a rounding of each.
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void weigh_lines(const std::uint8_t* from,
+                                                                                       const Resampler::Axis& axis,
+                                                                                       const Pixels& pixels,
+                                                                                       std::int64_t blocks,
+                                                                                       std::uint8_t* to) {
+  const std::int64_t line = blocks * block;
+  for (std::int64_t pixel = pixels.first; pixel < pixels.end; ++pixel) {
+    const Resampler::Axis::Range range = axis.ranges[static_cast<std::size_t>(pixel)];
+    const std::int32_t* const weights = axis.weights.data() + pixel * axis.stride;
+    const std::uint8_t* const source = from + range.first * line;
+    std::uint8_t* const target = to + (pixel - pixels.first) * line;
+    for (std::int64_t at = 0; at < line; at += block) {
+      std::array<std::int32_t, block> sums;
+      sums.fill(half);
       for (std::int64_t tap = 0; tap < range.count; ++tap) {
-        red += pixels[tap * channels] * weight[tap];
-        green += pixels[tap * channels + 1] * weight[tap];
-        blue += pixels[tap * channels + 2] * weight[tap];
+        const std::uint8_t* const bytes = source + tap * line + at;
+        const std::int32_t weight = weights[tap];
+        for (std::size_t lane = 0; lane < sums.size(); ++lane) sums[lane] += bytes[lane] * weight;
       }
-      std::uint8_t* const target = to + (row * width + column) * channels;
-      target[0] = rounded(red);
-      target[1] = rounded(green);
-      target[2] = rounded(blue);
+      for (std::size_t lane = 0; lane < sums.size(); ++lane) {
+        target[at + static_cast<std::int64_t>(lane)] = static_cast<std::uint8_t>(sums[lane] >> weight_bits);
+      }
     }
   }
 }
 
-// Rows one after another, [rows, row_bytes], to `height` of them.
-void resize_columns(const std::uint8_t* from, std::int64_t row_bytes, const Weights& weights, std::int64_t height,
-                    std::uint8_t* to) {
-  std::vector<std::int32_t> sums(static_cast<std::size_t>(row_bytes));
-  for (std::int64_t row = 0; row < height; ++row) {
-    const Weights::Range range = weights.ranges[static_cast<std::size_t>(row)];
-    std::ranges::fill(sums, half);
-    for (std::int64_t tap = 0; tap < range.count; ++tap) {
-      const std::int32_t weight = weights.values[static_cast<std::size_t>(row * weights.stride + tap)];
-      const std::uint8_t* const source = from + (range.first + tap) * row_bytes;
-      for (std::int64_t at = 0; at < row_bytes; ++at) sums[static_cast<std::size_t>(at)] += source[at] * weight;
+constexpr std::int64_t pixel_room = 4;  // bytes of a pixel that is moved in one go, a byte of its neighbour with it
+constexpr std::int64_t rows_at_once = block / pixel_room;
+
+// Rows to rows of axis.ranges.size() pixels, `line` bytes apart: at least a byte more than they have. So many rows at
+// once are turned into columns, which are what weigh_lines() takes, and back.
+void resample_rows(const std::uint8_t* from, std::int64_t row_bytes, std::int64_t rows, const Resampler::Axis& axis,
+                   std::uint8_t* to, std::int64_t line) {
+  const auto width = static_cast<std::int64_t>(axis.ranges.size());
+  const auto columns = std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(axis.count * block));
+  const auto results = std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(width * block));
+  for (std::int64_t first = 0; first < rows; first += rows_at_once) {
+    const std::int64_t count = std::min(rows_at_once, rows - first);
+    for (std::int64_t row = 0; row < count; ++row) {
+      const std::uint8_t* const source = from + (first + row) * row_bytes;
+      std::uint8_t* const column = columns.get() + row * pixel_room;
+      for (std::int64_t x = 0; x + 1 < axis.count; ++x) {
+        std::memcpy(column + x * block, source + x * channels, pixel_room);
+      }
+      std::memcpy(column + (axis.count - 1) * block, source + (axis.count - 1) * channels, channels);
     }
-    std::uint8_t* const target = to + row * row_bytes;
-    for (std::int64_t at = 0; at < row_bytes; ++at) target[at] = rounded(sums[static_cast<std::size_t>(at)]);
+    weigh_lines(columns.get(), axis, {0, width}, 1, results.get());
+    for (std::int64_t row = 0; row < count; ++row) {
+      const std::uint8_t* const result = results.get() + row * pixel_room;
+      std::uint8_t* const target = to + (first + row) * line;
+      for (std::int64_t x = 0; x < width; ++x) std::memcpy(target + x * channels, result + x * block, pixel_room);
+    }
   }
+}
+
+AxisRequest request_of(std::int64_t start, std::int64_t length, std::int64_t result, int reduction,
+                       std::int64_t window_first, std::int64_t window_count) {
+  assert(start >= 0 && length > 0 && window_first >= 0 && window_count > 0 && window_first + window_count <= result);
+  const auto of_reduced = [&](std::int64_t value) { return static_cast<double>(value) / reduction; };
+  return {of_reduced(start), of_reduced(length), result, window_first, window_count};
 }
 
 }  // namespace
 
-void resize(const Picture& picture, const PictureBox& box, const PictureSize& size, OwnedPicture& resized) {
-  assert(box.top >= 0 && box.left >= 0 && box.size.height > 0 && box.size.width > 0);
-  assert(box.top + box.size.height <= picture.size.height && box.left + box.size.width <= picture.size.width);
-  assert(size.height > 0 && size.width > 0);
-  const std::int64_t stride = picture.size.width * channels;
-  const std::uint8_t* const corner = picture.pixels.data() + box.top * stride + box.left * channels;
-  const std::int64_t row_bytes = size.width * channels;
-  std::vector<std::uint8_t> narrow(static_cast<std::size_t>(box.size.height * row_bytes));
-  if (size.width == box.size.width) {
-    for (std::int64_t row = 0; row < box.size.height; ++row) {
-      std::copy_n(corner + row * stride, row_bytes, narrow.data() + row * row_bytes);
+Resampler::Resampler(const Resampling& resampling, const PictureBox& window, int reduction)
+    : rows_(triangle_weights(request_of(resampling.box.top, resampling.box.size.height, resampling.size.height,
+                                        reduction, window.top, window.size.height))),
+      columns_(triangle_weights(request_of(resampling.box.left, resampling.box.size.width, resampling.size.width,
+                                           reduction, window.left, window.size.width))) {}
+
+PictureBox Resampler::source() const { return {rows_.first, columns_.first, {rows_.count, columns_.count}}; }
+
+void Resampler::resample(const std::uint8_t* corner, std::int64_t row_bytes, OwnedPicture& result) const {
+  result.size = {static_cast<std::int64_t>(rows_.ranges.size()), static_cast<std::int64_t>(columns_.ranges.size())};
+  const std::int64_t result_bytes = result.size.width * channels;
+  result.pixels.resize(static_cast<std::size_t>(result.size.height * result_bytes));
+  const std::int64_t line = blocks_of(result_bytes + 1) * block;
+  const auto narrow = std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(rows_.count * line));
+  if (columns_.copies) {
+    for (std::int64_t row = 0; row < rows_.count; ++row) {
+      std::copy_n(corner + row * row_bytes, result_bytes, narrow.get() + row * line);
     }
   } else {
-    resize_rows(corner, stride, box.size.height, triangle_weights(box.size.width, size.width), size.width,
-                narrow.data());
+    resample_rows(corner, row_bytes, rows_.count, columns_, narrow.get(), line);
   }
-  resized.size = size;
-  if (size.height == box.size.height) {
-    resized.pixels = std::move(narrow);
-    return;
+  std::vector<std::uint8_t> low(static_cast<std::size_t>(line));
+  for (std::int64_t row = 0; row < result.size.height; ++row) {
+    if (!rows_.copies) weigh_lines(narrow.get(), rows_, {row, row + 1}, line / block, low.data());
+    std::copy_n(rows_.copies ? narrow.get() + row * line : low.data(), result_bytes,
+                result.pixels.data() + row * result_bytes);
   }
-  resized.pixels.resize(static_cast<std::size_t>(size.height * row_bytes));
-  resize_columns(narrow.data(), row_bytes, triangle_weights(box.size.height, size.height), size.height,
-                 resized.pixels.data());
+}
+
+void resize(const Picture& picture, const Resampling& resampling, OwnedPicture& resized) {
+  const Resampler resampler(resampling, {0, 0, resampling.size});
+  const PictureBox source = resampler.source();
+  assert(source.top + source.size.height <= picture.size.height);
+  assert(source.left + source.size.width <= picture.size.width);
+  const std::int64_t row_bytes = picture.size.width * channels;
+  resampler.resample(picture.pixels.data() + source.top * row_bytes + source.left * channels, row_bytes, resized);
 }
 
 PictureSize with_shorter_side(const PictureSize& size, std::int64_t side) {

@@ -8,6 +8,7 @@
 #include "picture/exif.hpp"
 #include "picture/golden_pictures.hpp"
 #include "picture/jpeg.hpp"
+#include "support/samples/smooth_picture.hpp"
 
 namespace lockstep::testing {
 namespace {
@@ -30,6 +31,10 @@ int largest_difference(const Picture& a, const Picture& b) {
     largest = std::max(largest, std::abs(int{a.pixels[at]} - int{b.pixels[at]}));
   }
   return largest;
+}
+
+double pixel_at(const Picture& picture, std::int64_t y, std::int64_t x) {
+  return picture.pixels[static_cast<std::size_t>((y * picture.size.width + x) * 3)];
 }
 
 std::string fault_of(std::span<const std::byte> file) {
@@ -120,8 +125,8 @@ TEST(JpegWindow, is_the_same_part_of_the_whole_picture) {
             top,
             left,
             {std::min<std::int64_t>(9, whole.size.height - top), std::min<std::int64_t>(11, whole.size.width - left)}};
-        decode_jpeg_window(file, box, window);
-        resize(whole, box, box.size, expected);
+        decode_jpeg_window(file, box, 1, window);
+        resize(whole, {box, box.size}, expected);
         ASSERT_EQ(window.size, box.size);
         ASSERT_EQ(window.pixels, expected.pixels) << name << " at " << top << ", " << left;
       }
@@ -129,11 +134,53 @@ TEST(JpegWindow, is_the_same_part_of_the_whole_picture) {
   }
 }
 
+// Each pixel of a reduced picture stands for a square of the whole one.
+TEST(JpegWindow, of_a_reduced_picture_is_the_same_part_and_near_the_means_of_squares) {
+  const std::vector<std::uint8_t> bytes = encode_jpeg(smooth_picture({101, 150}, 3), 95);
+  const auto file = std::as_bytes(std::span(bytes));
+  const OwnedPicture whole = decode_picture(file).picture;
+  for (const int reduction : {2, 4, 8}) {
+    const PictureSize size{(101 + reduction - 1) / reduction, (150 + reduction - 1) / reduction};
+    OwnedPicture reduced;
+    decode_jpeg_window(file, {0, 0, size}, reduction, reduced);
+    double difference = 0;
+    for (std::int64_t y = 0; y < 101 / reduction; ++y) {
+      for (std::int64_t x = 0; x < 150 / reduction; ++x) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < reduction * reduction; ++i) {
+          sum += pixel_at(whole, y * reduction + i / reduction, x * reduction + i % reduction);
+        }
+        difference += std::abs(sum / (reduction * reduction) - pixel_at(reduced, y, x));
+      }
+    }
+    EXPECT_LT(difference / static_cast<double>(size.height * size.width), 3) << reduction;
+    OwnedPicture window;
+    OwnedPicture expected;
+    for (std::int64_t top = 0; top + 5 <= size.height; top += 2) {
+      for (std::int64_t left = 0; left + 6 <= size.width; left += 3) {
+        const PictureBox box{top, left, {5, 6}};
+        decode_jpeg_window(file, box, reduction, window);
+        resize(reduced, {box, box.size}, expected);
+        ASSERT_EQ(window.pixels, expected.pixels) << reduction << " at " << top << ", " << left;
+      }
+    }
+  }
+}
+
+TEST(JpegWindow, of_a_smaller_file_than_promised_is_a_fault) {
+  OwnedPicture window;
+  EXPECT_THAT(
+      [&] {
+        decode_jpeg_window(GoldenPictures().file("jpeg"), {0, 0, {9000, 20}}, 1, window);
+      },
+      ::testing::ThrowsMessage<PictureFault>(HasSubstr("pixels, fewer than it should")));
+}
+
 TEST(JpegWindow, of_a_file_that_ends_too_early_is_a_fault) {
   std::vector<std::byte> file = GoldenPictures().file("jpeg");
   file.resize(file.size() - 300);
   OwnedPicture window;
-  EXPECT_THROW(decode_jpeg_window(file, {20, 10, {17, 20}}, window), PictureFault);
+  EXPECT_THROW(decode_jpeg_window(file, {20, 10, {17, 20}}, 1, window), PictureFault);
 }
 
 TEST(SequentialJpeg, the_same_pixels_without_progression) {

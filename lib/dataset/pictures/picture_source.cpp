@@ -101,7 +101,7 @@ class PictureSource final : public SampleSource {
   void store(std::span<const std::byte> file, DecodedPicture& decoded, SourceSample& sample) const {
     const PictureSize whole = decoded.picture.size;
     if (storage_.store == SampleStore::pictures) {
-      resize(decoded.picture, {0, 0, whole}, with_shorter_side(whole, storage_.side), sample.picture);
+      resize(decoded.picture, {{0, 0, whole}, with_shorter_side(whole, storage_.side)}, sample.picture);
       return;
     }
     const bool is_small_enough =
@@ -109,7 +109,7 @@ class PictureSource final : public SampleSource {
     if (is_small_enough) {
       std::swap(sample.picture, decoded.picture);
     } else {
-      resize(decoded.picture, {0, 0, whole}, with_longest_side(whole, storage_.longest_side), sample.picture);
+      resize(decoded.picture, {{0, 0, whole}, with_longest_side(whole, storage_.longest_side)}, sample.picture);
     }
     if (is_small_enough && decoded.is_plain_jpeg) {
       const auto* const first = reinterpret_cast<const std::uint8_t*>(file.data());

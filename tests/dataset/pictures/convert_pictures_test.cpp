@@ -158,7 +158,7 @@ TEST_F(ConvertPicturesTest, pixels_are_stored_with_the_shorter_side_asked_for) {
   EXPECT_EQ(train.manifest().shape, (SampleShape{20, 20, 3}));
   const GoldenPictures golden;
   OwnedPicture expected;
-  resize(golden.decoded("png"), {0, 0, {37, 53}}, {20, 28}, expected);
+  resize(golden.decoded("png"), {{0, 0, {37, 53}}, {20, 28}}, expected);
   bool found = false;
   for (std::int64_t sample = 0; sample < train.samples(); ++sample) {
     const Picture picture = train.picture(sample);
