@@ -14,8 +14,9 @@
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
 #include "models/model_zoo.hpp"
-#include "train/evaluation.hpp"
-#include "train/evaluation_text.hpp"
+#include "train/evaluation/evaluation.hpp"
+#include "train/evaluation/evaluation_text.hpp"
+#include "train/evaluation/model_fit.hpp"
 #include "train/following/follow_training.hpp"
 #include "train/given/given_model.hpp"
 
@@ -31,7 +32,7 @@ struct EvaluateOptions {
   Split split = Split::test;
   std::filesystem::path predictions;
   int loader_threads = 1;
-  Settings settings;  // of the device
+  Settings settings;  // of the device, and of how pictures become images
 
   void declare(CLI::App& app) {
     app.description("Tests a trained model on a data set.");
@@ -61,7 +62,7 @@ struct EvaluateOptions {
         ->excludes(follow);
     add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
         ->type_name("THREADS");
-    declare_fields(app, settings, {FieldGroup::device});
+    declare_fields(app, settings, {FieldGroup::device, FieldGroup::pictures});
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };
@@ -71,20 +72,23 @@ struct EvaluateOptions {
 int main(int argc, char** argv) {
   return run<EvaluateOptions>(argc, argv, [](Session& session, const EvaluateOptions& options) {
     if (!options.followed.empty()) {
-      return follow_training(session, {options.followed, options.data, options.split, options.loader_threads});
+      return follow_training(session, {options.followed, options.data, options.split, options.settings.recipe.images,
+                                       options.loader_threads});
     }
     require(!options.model_file.empty(), Failure::usage,
             "nothing to test: neither --model-file nor --follow is stated. See --help.");
     if (!options.predictions.empty() && session.world.rank() == 0) require_place_for_table(options.predictions);
     const Dataset dataset(split_folder(options.data, options.split));
     const ModelFile file = read_given_model(options.model_file, options.model, dataset.manifest());
+    const ImageRules rules = rules_for(file, dataset.manifest(), options.settings.recipe.images);
 
     Model model(session.device(), {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
     model.store.allocate(session.device().make_lasting(model.store.reduced_count(), DType::f32));
     model.store.assign(file.entries);
 
     // Each sample is needed once: it need not stay on the device.
-    Evaluator evaluator(session.world, *session.backend, model, dataset, options.loader_threads, DataPlace::host);
+    Evaluator evaluator(session.world, *session.backend, model, dataset, rules, options.loader_threads,
+                        DataPlace::host);
     const Evaluation evaluation = evaluator.evaluate();
     log::plain(evaluation_text(evaluation, file.classes));
     if (options.predictions.empty() || session.world.rank() != 0) return;

@@ -1,11 +1,9 @@
-// Trains an image classifier on shards made by make_shards, data-parallel over the ranks it is started on.
+// Trains an image classifier on shards made by make_shards, data-parallel over the ranks it is started on. Its defaults
+// are for CIFAR-10.
 //
 //   mpirun -n 2 train_cifar --data data/cifar10 --output runs/cifar10
 //   train_cifar --data data/cifar10 --gpus all
-#include "launch/field_options.hpp"
-#include "launch/gpu_ranks.hpp"
-#include "launch/run.hpp"
-#include "train/trainer.hpp"
+#include "launch/training_program.hpp"
 
 using namespace lockstep;
 
@@ -29,25 +27,9 @@ Settings cifar_settings() {
   return settings;
 }
 
-struct TrainOptions {
-  static constexpr Stopping stopping = Stopping::in_order;
-  Settings settings = cifar_settings();
-  std::string gpus;
-
-  void declare(CLI::App& app) {
-    app.description("Trains an image classifier on one or many ranks.");
-    declare_training(app, settings);
-    declare_gpus(app, gpus);
-  }
-  DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
-  double hang_timeout_seconds() const { return settings.run.hang_timeout_seconds; }
-};
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (const std::optional<int> code = spread_over_gpus(argc, argv)) return *code;
-  return run<TrainOptions>(argc, argv, [](Session& session, const TrainOptions& options) {
-    return ending_of(train(session, options.settings.recipe, options.settings.run));
-  });
+  return run_training(argc, argv, "Trains an image classifier on one or many ranks. Its defaults are for CIFAR-10.",
+                      cifar_settings());
 }

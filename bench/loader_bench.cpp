@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dataset/loading/loader.hpp"
+#include "dataset/loading/normalizer.hpp"
 #include "dataset/loading/sampler.hpp"
 #include "support/samples/small_data_set.hpp"
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::int64_t samples = 20'000;  // 61 MB: more than any cache
 constexpr std::int64_t part = 128;
+const ImageRules rules{{32, 32}, Augmentation::crop_and_flip};
 
 // On disk as long as the program runs.
 class BenchData {
@@ -44,7 +46,7 @@ void read_and_augment(benchmark::State& state, const Dataset& dataset, Order ord
     for (std::size_t i = 0; i < static_cast<std::size_t>(part); ++i) {
       const std::int64_t sample = order == Order::shuffled ? shuffled.sample_at(position) : position;
       const Picture picture = dataset.picture(sample);
-      const View view = choose_view(Augmentation::crop_and_flip, 1, 0, position, picture.size, dataset.image_size());
+      const View view = choose_view(rules, 1, 0, position, picture.size);
       normalizer.write(picture, view, std::span(images).subspan(i * 3072, 3072));
       std::int32_t label = dataset.label(sample);
       benchmark::DoNotOptimize(label);
@@ -56,8 +58,7 @@ void read_and_augment(benchmark::State& state, const Dataset& dataset, Order ord
 }
 
 void load_parts(benchmark::State& state, const Dataset& dataset) {
-  const auto loader =
-      make_host_loader(training_source(dataset, {part, 1, 0, 1}, Augmentation::crop_and_flip, 1, 0, 0, 1));
+  const auto loader = make_host_loader(training_source(dataset, {part, 1, 0, 1}, rules, 1, 0, 0, 1));
   for (auto _ : state) {
     std::int64_t loaded = loader->next().samples;
     benchmark::DoNotOptimize(loaded);

@@ -29,8 +29,6 @@ class Dataset {
   const Manifest& manifest() const { return manifest_; }
   std::int64_t samples() const { return first_sample_.back(); }
 
-  // The size of the images that a network is given.
-  PictureSize image_size() const { return {manifest_.shape.height, manifest_.shape.width}; }
   Picture picture(std::int64_t sample) const;                  // of a data set that stores pixels
   std::span<const std::byte> jpeg(std::int64_t sample) const;  // of one that stores JPEG files
   PictureSize picture_size(std::int64_t sample) const;

@@ -16,11 +16,15 @@ namespace lockstep {
 namespace {
 
 constexpr std::array<Choice<DType>, 3> precisions{{{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}}};
-constexpr std::array<Choice<std::optional<Augmentation>>, 4> augmentations{
+constexpr std::array<Choice<std::optional<Augmentation>>, 6> augmentations{
     {{"auto", std::nullopt},
      {"none", Augmentation::none},
      {"crop", Augmentation::crop},
-     {"crop-flip", Augmentation::crop_and_flip}}};
+     {"crop-flip", Augmentation::crop_and_flip},
+     {"resized-crop", Augmentation::resized_crop},
+     {"resized-crop-flip", Augmentation::resized_crop_and_flip}}};
+constexpr std::array<Choice<std::optional<Decoding>>, 3> decodings{
+    {{"auto", std::nullopt}, {"scaled", Decoding::scaled}, {"exact", Decoding::exact}}};
 constexpr std::array<Choice<DataPlace>, 3> data_places{
     {{"auto", DataPlace::automatic}, {"device", DataPlace::device}, {"host", DataPlace::host}}};
 constexpr std::array<Choice<const char*>, 4> reducers{
@@ -45,13 +49,35 @@ std::vector<Field> data_fields() {
       required(one_value({"data", group, "FOLDER", "Folder made by make_shards, with train/ and test/"},
                          of(&RunPlan::data), TextForm())),
       one_value(
-          {"augment", group, "NAME", "Changes to training pictures; auto: crop-flip for pictures, crop for digits"},
-          of(&Recipe::augmentation), one_of(augmentations)),
+          {"augment", group, "NAME",
+           "Changes to training pictures; auto: crop-flip for pixels, resized-crop-flip for JPEG files; digits are "
+           "never mirrored"},
+          of(&Recipe::images, &ImagePlan::augmentation), one_of(augmentations)),
+      read_by(one_value({"crop-area", group, "SHARE",
+                         "Least share of a picture's area that a resized crop covers; unset: 0.08"},
+                        of(&Recipe::images, &ImagePlan::least_area), from_to(0.001F, 1.0F)),
+              "augment", {"auto", "resized-crop", "resized-crop-flip"}),
+      one_value(
+          {"image-size", group, "PIXELS", "Side of the images that the network is given; unset: as the data set says"},
+          of(&Recipe::images, &ImagePlan::side), from_to<std::int64_t>(8, 4096)),
       one_value({"data-on", group, "NAME",
                  "Where a GPU takes samples from: its own memory, the host's, or (auto) its own if they fit well"},
                 of(&RunPlan::data_place), one_of(data_places)),
       one_value({"loader-threads", group, "THREADS", "Threads of each rank that read and augment samples"},
                 of(&RunPlan::loader_threads), from_to(1, 256)),
+  };
+}
+
+std::vector<Field> picture_fields() {
+  constexpr FieldGroup group = FieldGroup::pictures;
+  return {
+      one_value({"resize", group, "PIXELS",
+                 "Shorter side that pictures are resized to before tests take their middle (and crops that are not "
+                 "resized their window); unset: 8/7 of the images', where pictures have other sizes"},
+                of(&Recipe::images, &ImagePlan::shorter_side), from_to<std::int64_t>(8, 4096)),
+      one_value({"decode", group, "NAME",
+                 "JPEG files; auto: scaled: at 1/2, 1/4 or 1/8 of their size where that is enough; exact: as Pillow"},
+                of(&Recipe::images, &ImagePlan::decoding), one_of(decodings)),
   };
 }
 
@@ -189,9 +215,9 @@ std::vector<Field> checkpoint_fields() {
 
 std::vector<Field> all_fields() {
   std::vector<Field> fields;
-  for (std::vector<Field> group :
-       std::array{data_fields(), model_fields(), batch_fields(), optimizer_fields(), schedule_fields(), device_fields(),
-                  sum_fields(), output_fields(), watch_fields(), checkpoint_fields()}) {
+  for (std::vector<Field> group : std::array{data_fields(), picture_fields(), model_fields(), batch_fields(),
+                                             optimizer_fields(), schedule_fields(), device_fields(), sum_fields(),
+                                             output_fields(), watch_fields(), checkpoint_fields()}) {
     std::ranges::move(group, std::back_inserter(fields));
   }
   return fields;

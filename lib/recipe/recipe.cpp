@@ -102,8 +102,26 @@ OptimizerOptions optimizer_options(const OptimizerPlan& plan) {
   return SgdOptions{plan.momentum, plan.momentum_kind, plan.weight_decay, plan.decay_scope};
 }
 
-Augmentation default_augmentation(SampleKind kind) {
-  return kind == SampleKind::digit ? Augmentation::crop : Augmentation::crop_and_flip;
+ImageRules image_rules(const ImagePlan& plan, const Manifest& data) {
+  ImageRules rules;
+  rules.size = plan.side ? PictureSize{*plan.side, *plan.side} : PictureSize{data.shape.height, data.shape.width};
+  const bool is_jpeg = data.store == SampleStore::jpeg;
+  const bool is_digit = data.kind == SampleKind::digit;
+  const Augmentation usual = is_jpeg ? (is_digit ? Augmentation::resized_crop : Augmentation::resized_crop_and_flip)
+                                     : (is_digit ? Augmentation::crop : Augmentation::crop_and_flip);
+  rules.augmentation = plan.augmentation.value_or(usual);
+  rules.least_area = plan.least_area.value_or(rules.least_area);
+  rules.decoding = plan.decoding.value_or(rules.decoding);
+  const bool is_of_images = rules.size == PictureSize{data.shape.height, data.shape.width};
+  const std::int64_t side = std::min(rules.size.height, rules.size.width);
+  if (plan.shorter_side) {
+    rules.shorter_side = plan.shorter_side;
+  } else if (data.store == SampleStore::images) {
+    if (!is_of_images) rules.shorter_side = side;  // they have no margin to cut off
+  } else if (is_jpeg || !is_of_images) {
+    rules.shorter_side = side * 8 / 7;
+  }
+  return rules;
 }
 
 }  // namespace lockstep

@@ -91,6 +91,15 @@ struct InitialWeights {
   Head head = Head::as_written;  // of the file's last layer
 };
 
+// What a network is shown of each picture. What is not stated follows from the data set.
+struct ImagePlan {
+  std::optional<std::int64_t> side;          // of an image, in pixels; none: the images of the data set
+  std::optional<Augmentation> augmentation;  // none: by how samples are stored, and their kind
+  std::optional<float> least_area;           // of a resized crop; none: ImageRules's
+  std::optional<std::int64_t> shorter_side;  // that pictures are resized to for tests; none: 8/7 of `side` where needed
+  std::optional<Decoding> decoding;          // of JPEG files; none: ImageRules's
+};
+
 struct Recipe {
   std::string model;
   std::int64_t epochs = 1;
@@ -101,7 +110,7 @@ struct Recipe {
   MeanPlan mean;
   BlockStart block_start = BlockStart::whole;
   float label_smoothing = 0;
-  std::optional<Augmentation> augmentation;  // none stated: by the kind of the samples
+  ImagePlan images;
   Arithmetic arithmetic;
   DType wire = DType::f32;  // or bf16 (NCCL): the precision in which gradients travel; the last bucket's is fp32
   InitialWeights init;
@@ -125,7 +134,9 @@ std::optional<MeanRule> mean_rule(const Recipe& recipe, std::int64_t steps_per_e
 // The peak rate for `global_batch`.
 double scaled_rate(const LearningRate& rate, std::int64_t global_batch);
 
-// Pictures are cropped and mirrored, digits only cropped: a mirrored digit is another one.
-Augmentation default_augmentation(SampleKind kind);
+// Every choice made for these data. Pictures are cropped and mirrored, digits only cropped: a mirrored digit is another
+// one. Crops are resized where samples are JPEG files. For tests pictures that have not the size of images are resized
+// first: JPEG files, and others where the plan asks for images of another size than the data set's.
+ImageRules image_rules(const ImagePlan& plan, const Manifest& data);
 
 }  // namespace lockstep

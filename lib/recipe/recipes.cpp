@@ -204,7 +204,7 @@ std::string known_recipes() {
 void set_recipe(Settings& settings, const PublishedRecipe& recipe) {
   Recipe plain;
   plain.seed = settings.recipe.seed;
-  plain.augmentation = settings.recipe.augmentation;
+  plain.images = settings.recipe.images;
   plain.arithmetic = settings.recipe.arithmetic;
   plain.wire = settings.recipe.wire;
   plain.init = settings.recipe.init;

@@ -12,7 +12,7 @@
 #include "files/folder/folder_lock.hpp"
 #include "files/folder/set_aside.hpp"
 #include "step/metrics.hpp"
-#include "train/evaluation.hpp"
+#include "train/evaluation/evaluation.hpp"
 #include "train/metrics_log.hpp"
 #include "train/run_summary.hpp"
 #include "train/straggler.hpp"

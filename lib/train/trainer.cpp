@@ -28,8 +28,10 @@ TrainingLength training_length(const Recipe& recipe, const Dataset& train, std::
   return {recipe.epochs, steps};
 }
 
-ModelOptions model_options(const Recipe& recipe, const Manifest& manifest) {
-  ModelOptions options{recipe.model, manifest.shape, static_cast<std::int64_t>(manifest.classes.size())};
+ModelOptions model_options(const Recipe& recipe, const Manifest& manifest, const PictureSize& image) {
+  ModelOptions options{recipe.model,
+                       {image.height, image.width, manifest.shape.channels},
+                       static_cast<std::int64_t>(manifest.classes.size())};
   options.block_start = recipe.block_start;
   return options;
 }
@@ -103,16 +105,17 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       share_(share_of(recipe_, checkpoints_.found(), session.world)),
       train_(split_folder(run_.data, Split::train)),
       test_(split_folder(run_.data, Split::test)),
+      rules_(image_rules(recipe_.images, train_.manifest())),
       length_(training_length(recipe_, train_, share_.global_batch)),
       schedule_(make_schedule(recipe_.learning_rate, share_.global_batch, length_.epochs, length_.steps_per_epoch)),
       reporter_(session.world.rank(), output_.get(), length_, run_.report_every, checked_earlier()),
       stragglers_(session.world),
-      model_(session.device(), model_options(recipe_, train_.manifest())),
+      model_(session.device(), model_options(recipe_, train_.manifest(), rules_.size)),
       exchange_(make_all_reduce(session, model_.store, reduce_plan(recipe_, run_), share_.total_parts)),
       optimizer_(make_optimizer(model_.store, optimizer_options(recipe_.optimizer), recipe_.optimizer.clip_norm)),
       mean_(make_mean(model_.store, mean_rule(recipe_, length_.steps_per_epoch))),
       step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing, mean_.get()),
-      evaluator_(session.world, *session.backend, model_, test_, run_.loader_threads, run_.data_place) {
+      evaluator_(session.world, *session.backend, model_, test_, rules_, run_.loader_threads, run_.data_place) {
   require_follows(session.device(), recipe_);
   hosts_ = ranks_by_host(session.world);
   require_same_labels(run_.data, Split::test, train_.manifest(), test_.manifest());
@@ -130,8 +133,8 @@ void Trainer::open_validation() {
   if (session_.world.sum(std::filesystem::exists(folder, error) ? 1 : 0) == 0) return;
   validation_ = std::make_unique<Dataset>(folder);
   require_same_labels(run_.data, Split::validation, train_.manifest(), validation_->manifest());
-  validator_ = std::make_unique<Evaluator>(session_.world, *session_.backend, model_, *validation_, run_.loader_threads,
-                                           run_.data_place);
+  validator_ = std::make_unique<Evaluator>(session_.world, *session_.backend, model_, *validation_, rules_,
+                                           run_.loader_threads, run_.data_place);
 }
 
 Recipe Trainer::as_trained() const {
@@ -182,12 +185,11 @@ void Trainer::load_weights() {
 }
 
 TrainingOutcome Trainer::train_epochs() {
-  const Augmentation augmentation = recipe_.augmentation.value_or(default_augmentation(train_.manifest().kind));
   const std::int64_t epoch_steps = length_.steps_per_epoch;
-  const std::unique_ptr<Loader> loader = session_.backend->load_onto(
-      training_source(train_, share_, augmentation, recipe_.seed, progress_.step / epoch_steps,
-                      progress_.step % epoch_steps, run_.loader_threads),
-      run_.data_place);
+  const std::unique_ptr<Loader> loader =
+      session_.backend->load_onto(training_source(train_, share_, rules_, recipe_.seed, progress_.step / epoch_steps,
+                                                  progress_.step % epoch_steps, run_.loader_threads),
+                                  run_.data_place);
   stop_start_if_asked();
   session_.world.barrier();  // every rank stands: from here on the folders change
   reporter_.start(checkpoints_.begin(length_.steps_per_epoch));
@@ -289,9 +291,10 @@ std::vector<ParameterStore::Entry> Trainer::weights_to_use() const {
 Checkpoint Trainer::checkpoint() const {
   const Manifest& data = train_.manifest();
   const ParameterStore& store = model_.store;
-  Checkpoint checkpoint{{recipe_.model, data.classes, data.shape, data.mean, data.deviation, store.entries()},
-                        state_of(store, *optimizer_),
-                        {}};
+  Checkpoint checkpoint{
+      {recipe_.model, data.classes, model_.options.sample, data.mean, data.deviation, store.entries()},
+      state_of(store, *optimizer_),
+      {}};
   checkpoint.state = {progress_,
                       reporter_.state(),
                       step_.loss_scale(),

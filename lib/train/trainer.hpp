@@ -14,7 +14,7 @@
 #include "runtime/watch/rank_status.hpp"
 #include "step/training_step.hpp"
 #include "train/checkpointing.hpp"
-#include "train/evaluation.hpp"
+#include "train/evaluation/evaluation.hpp"
 #include "train/reporter.hpp"
 #include "train/straggler.hpp"
 #include "train/training_outcome.hpp"
@@ -71,6 +71,7 @@ class Trainer {
   LoaderShare share_;
   Dataset train_;
   Dataset test_;
+  ImageRules rules_;
   TrainingLength length_;
   LrSchedule schedule_;
   Reporter reporter_;

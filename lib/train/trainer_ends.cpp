@@ -120,7 +120,7 @@ TrainingOutcome Trainer::save() {
   if (output_ != nullptr) {
     output_->require_held();
     write_model_file(run_.output / "model.h5",
-                     {recipe_.model, data.classes, data.shape, data.mean, data.deviation, weights_to_use()});
+                     {recipe_.model, data.classes, model_.options.sample, data.mean, data.deviation, weights_to_use()});
   }
   const std::optional<TestFigures> of_mean = reporter_.state().mean_test;
   log::info("test accuracy {:.2f} %{}  ({:.0f} samples/s, {} in all, weights {})", 100 * done.test_accuracy,

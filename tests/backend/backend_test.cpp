@@ -75,7 +75,7 @@ TEST_F(CpuBackendTest, has_its_data_in_the_hosts_memory) {
   world_.barrier();
   {
     const Dataset dataset(folder);
-    const LoaderSource source = evaluation_source(dataset, 10, 0, 1, 1);
+    const LoaderSource source = evaluation_source(dataset, {{8, 8}}, 10, 0, 1, 1);
     for (const DataPlace place : {DataPlace::automatic, DataPlace::host}) {
       EXPECT_EQ(backend_->load_onto(source, place)->next().samples, 10);
     }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "dataset/loading/normalizer.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -100,7 +102,7 @@ TEST(ChooseView, finds_windows_in_the_whole_of_a_larger_picture) {
   std::map<int, int> tops;
   std::map<int, int> lefts;
   for (std::int64_t position = 0; position < draws; ++position) {
-    const View view = choose_view(Augmentation::crop, 5, 1, position, {10, 3}, {8, 14});
+    const View view = choose_view({{8, 14}, Augmentation::crop}, 5, 1, position, {10, 3});
     ++tops[view.top];
     ++lefts[view.left];
   }
@@ -113,14 +115,14 @@ TEST(ChooseView, finds_windows_in_the_whole_of_a_larger_picture) {
 }
 
 TEST(ChooseView, without_a_crop_is_the_middle) {
-  EXPECT_EQ(choose_view(Augmentation::none, 5, 1, 7, {10, 3}, {8, 14}), (View{1, -5, false}));
-  EXPECT_EQ(middle_view({256, 341}, {224, 224}), (View{16, 58, false}));
-  EXPECT_EQ(middle_view(size, size), View{});
+  EXPECT_EQ(choose_view({{8, 14}}, 5, 1, 7, {10, 3}), (View{1, -5, false}));
+  EXPECT_EQ(middle_view({{224, 224}}, {256, 341}), (View{16, 58, false}));
+  EXPECT_EQ(middle_view({size}, size), View{});
 }
 
 TEST(ChooseView, is_a_function_of_seed_epoch_and_position) {
   const auto view = [](std::uint64_t seed, std::int64_t epoch, std::int64_t position) {
-    return choose_view(Augmentation::crop_and_flip, seed, epoch, position, size, size);
+    return choose_view({size, Augmentation::crop_and_flip}, seed, epoch, position, size);
   };
   int same_epoch = 0;
   int same_seed = 0;
@@ -138,7 +140,7 @@ TEST(ChooseView, is_a_function_of_seed_epoch_and_position) {
 TEST(ChooseView, is_the_same_in_every_version) {
   std::string views;
   for (std::int64_t position = 0; position < 6; ++position) {
-    const View view = choose_view(Augmentation::crop_and_flip, 1, 2, position, {32, 32}, {32, 32});
+    const View view = choose_view({{32, 32}, Augmentation::crop_and_flip}, 1, 2, position, {32, 32});
     views += std::to_string(view.top) + "," + std::to_string(view.left) + (view.mirrored ? "m " : " ");
   }
   EXPECT_EQ(views, "4,2 -2,-2 3,-1m 2,-2 0,-1m -4,3m ");
@@ -149,7 +151,7 @@ TEST(ChooseView, takes_every_window_equally_often_and_mirrors_half) {
   std::map<int, int> windows;
   int mirrored = 0;
   for (std::int64_t position = 0; position < draws; ++position) {
-    const View view = choose_view(Augmentation::crop_and_flip, 5, 1, position, size, size);
+    const View view = choose_view({size, Augmentation::crop_and_flip}, 5, 1, position, size);
     ++windows[view.top * 100 + view.left];
     mirrored += view.mirrored ? 1 : 0;
     ASSERT_LE(std::abs(view.top), crop_padding);
@@ -162,12 +164,84 @@ TEST(ChooseView, takes_every_window_equally_often_and_mirrors_half) {
 
 TEST(ChooseView, moves_and_mirrors_only_what_was_asked_for) {
   for (std::int64_t position = 0; position < 200; ++position) {
-    EXPECT_EQ(choose_view(Augmentation::none, 5, 1, position, size, size), View{});
-    const View cropped = choose_view(Augmentation::crop, 5, 1, position, size, size);
-    const View both = choose_view(Augmentation::crop_and_flip, 5, 1, position, size, size);
+    EXPECT_EQ(choose_view({size, Augmentation::none}, 5, 1, position, size), View{});
+    const View cropped = choose_view({size, Augmentation::crop}, 5, 1, position, size);
+    const View both = choose_view({size, Augmentation::crop_and_flip}, 5, 1, position, size);
     EXPECT_FALSE(cropped.mirrored);
     EXPECT_EQ(cropped.top, both.top);
     EXPECT_EQ(cropped.left, both.left);
+  }
+}
+
+TEST(ResizedCrop, covers_every_size_and_shape_that_it_may) {
+  const ImageRules rules{{224, 224}, Augmentation::resized_crop_and_flip, 0.25F};
+  double least = 1;
+  double most = 0;
+  double narrowest = 2;
+  double widest = 0;
+  int mirrored = 0;
+  constexpr int positions = 4000;
+  for (int position = 0; position < positions; ++position) {
+    const View view = choose_view(rules, 5, 1, position, {300, 400});
+    ASSERT_TRUE(view.resampling);
+    EXPECT_EQ(view.resampling->size, rules.size);
+    EXPECT_EQ(std::pair(view.top, view.left), std::pair(0, 0));
+    const PictureBox& box = view.resampling->box;
+    ASSERT_TRUE(box.top >= 0 && box.left >= 0 && box.top + box.size.height <= 300 && box.left + box.size.width <= 400);
+    const double share = static_cast<double>(box.size.height * box.size.width) / (300 * 400);
+    const double aspect = static_cast<double>(box.size.width) / static_cast<double>(box.size.height);
+    least = std::min(least, share);
+    most = std::max(most, share);
+    narrowest = std::min(narrowest, aspect);
+    widest = std::max(widest, aspect);
+    mirrored += view.mirrored ? 1 : 0;
+    EXPECT_EQ(choose_view(rules, 5, 1, position, {300, 400}), view);
+  }
+  EXPECT_NEAR(least, 0.25, 0.01);
+  EXPECT_NEAR(most, 1, 0.02);
+  EXPECT_NEAR(narrowest, 0.75, 0.01);
+  EXPECT_NEAR(widest, 4.0 / 3, 0.01);
+  EXPECT_NEAR(mirrored, positions / 2, 150);
+}
+
+// torchvision: a picture that no drawn aspect fits gives its middle, no wider than 4 : 3.
+TEST(ResizedCrop, of_a_panorama_is_its_middle) {
+  const View view = choose_view({{224, 224}, Augmentation::resized_crop, 1.0F}, 5, 1, 3, {30, 900});
+  EXPECT_EQ(view.resampling, (Resampling{{0, 430, {30, 40}}, {224, 224}}));
+  EXPECT_FALSE(view.mirrored);
+  EXPECT_EQ(choose_view({{224, 224}, Augmentation::resized_crop, 1.0F}, 5, 1, 3, {900, 30}).resampling,
+            (Resampling{{430, 0, {40, 30}}, {224, 224}}));
+}
+
+// Resuming rests on it: of these draws none may ever come out otherwise.
+TEST(ResizedCrop, is_what_it_always_was) {
+  const ImageRules rules{{224, 224}, Augmentation::resized_crop_and_flip};
+  const auto box = [&](std::int64_t position) {
+    return choose_view(rules, 1, 2, position, {375, 500}).resampling.value().box;
+  };
+  EXPECT_EQ(box(0), (PictureBox{56, 237, {275, 226}}));
+  EXPECT_EQ(box(1), (PictureBox{99, 210, {249, 218}}));
+  EXPECT_EQ(box(12345678), (PictureBox{9, 94, {341, 329}}));
+}
+
+TEST(MiddleView, is_that_of_resize_and_center_crop) {
+  ImageRules rules{{224, 224}};
+  rules.shorter_side = 256;
+  View expected{16, 58};
+  expected.resampling = {{0, 0, {300, 400}}, {256, 341}};
+  EXPECT_EQ(middle_view(rules, {300, 400}), expected);
+  EXPECT_EQ(choose_view(rules, 1, 1, 1, {300, 400}), expected);
+  // torchvision rounds halves to the even side: 57.5 to 58, 58.5 too.
+  EXPECT_EQ(middle_view({{224, 224}}, {339, 341}), (View{58, 58}));
+}
+
+TEST(CropOfResized, is_taken_of_the_picture_as_it_was_resized) {
+  ImageRules rules{{28, 28}, Augmentation::crop};
+  rules.shorter_side = 32;
+  for (int position = 0; position < 200; ++position) {
+    const View view = choose_view(rules, 5, 1, position, {300, 400});
+    EXPECT_EQ(view.resampling, (Resampling{{0, 0, {300, 400}}, {32, 42}}));
+    EXPECT_EQ(View({view.top, view.left}), choose_view({{28, 28}, Augmentation::crop}, 5, 1, position, {32, 42}));
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "dataset/loading/augment.hpp"
+#include "dataset/loading/normalizer.hpp"
 #include "device/cuda/launch/launch.hpp"
 #include "device/cuda/passes/image_kernels.hpp"
 #include "device/cuda/with_dtype.hpp"

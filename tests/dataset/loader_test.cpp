@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "dataset/loading/normalizer.hpp"
 #include "dataset/loading/sampler.hpp"
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
@@ -24,11 +25,14 @@ constexpr std::int64_t samples = 103;  // with a global batch of 24: four steps 
 constexpr std::int64_t global_batch = 24;
 constexpr std::size_t image_count = 8 * 6 * 3;
 
+constexpr PictureSize image{shape.height, shape.width};
+const ImageRules rules{image, Augmentation::crop_and_flip};
+
 // A part, copied out of the loader's memory.
 struct Part {
   std::vector<float> images;
   std::vector<std::int32_t> labels;
-  std::int64_t samples;
+  std::int64_t samples = 0;
   bool operator==(const Part&) const = default;
 };
 
@@ -57,8 +61,7 @@ class LoaderTest : public testing::Test {
     std::vector<std::unique_ptr<Loader>> loaders;
     for (int rank = 0; rank < ranks; ++rank) {
       const LoaderShare share{global_batch, ranks * parts_per_rank, rank * parts_per_rank, parts_per_rank};
-      loaders.push_back(
-          make_host_loader(training_source(dataset_, share, Augmentation::crop_and_flip, 11, epoch, step, threads)));
+      loaders.push_back(make_host_loader(training_source(dataset_, share, rules, 11, epoch, step, threads)));
     }
     std::vector<Part> parts;
     for (std::int64_t s = 0; s < steps; ++s) {
@@ -110,16 +113,14 @@ TEST_F(LoaderTest, sample_is_cropped_and_mirrored_by_its_position) {
     const std::int64_t position = global_batch + static_cast<std::int64_t>(i);
     std::vector<float> expected(image_count);
     const Picture picture = dataset_.picture(order.sample_at(position));
-    normalizer.write(picture,
-                     choose_view(Augmentation::crop_and_flip, 11, 2, position, picture.size, dataset_.image_size()),
-                     expected);
+    normalizer.write(picture, choose_view(rules, 11, 2, position, picture.size), expected);
     const auto first = part.images.begin() + static_cast<std::ptrdiff_t>(i * image_count);
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), first)) << "sample " << i;
   }
 }
 
 TEST_F(LoaderTest, tensors_have_the_shape_layout_and_alignment_that_a_device_takes) {
-  const auto loader = make_host_loader(training_source(dataset_, {24, 2, 0, 1}, Augmentation::none, 1, 0, 0, 1));
+  const auto loader = make_host_loader(training_source(dataset_, {24, 2, 0, 1}, {image}, 1, 0, 0, 1));
   const Batch& batch = loader->next();
   EXPECT_EQ(batch.images.shape(), (Shape{12, 8, 6, 3}));
   EXPECT_EQ(batch.images.layout(), Layout::images);
@@ -132,7 +133,7 @@ TEST_F(LoaderTest, tensors_have_the_shape_layout_and_alignment_that_a_device_tak
 }
 
 TEST_F(LoaderTest, memory_is_reused_from_the_first_lap_on) {
-  const auto loader = make_host_loader(training_source(dataset_, {24, 2, 0, 1}, Augmentation::none, 1, 0, 0, 2));
+  const auto loader = make_host_loader(training_source(dataset_, {24, 2, 0, 1}, {image}, 1, 0, 0, 2));
   std::vector<const std::byte*> first_lap;
   for (int part = 0; part < 4; ++part) first_lap.push_back(loader->next().images.data());
   for (int part = 0; part < 40; ++part) {
@@ -152,7 +153,7 @@ TEST_P(EvaluationLoader, gives_each_sample_once_over_all_ranks) {
   const Normalizer normalizer(shape, dataset_.manifest().mean, dataset_.manifest().deviation);
   std::vector<std::unique_ptr<Loader>> loaders;
   for (int rank = 0; rank < ranks; ++rank)
-    loaders.push_back(make_host_loader(evaluation_source(dataset_, batch, rank, ranks, 2)));
+    loaders.push_back(make_host_loader(evaluation_source(dataset_, {image}, batch, rank, ranks, 2)));
 
   for (int lap = 0; lap < 2; ++lap) {
     std::int64_t next_sample = 0;
@@ -184,7 +185,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, EvaluationLoader,
 
 TEST_F(LoaderTest, refuses_a_global_batch_larger_than_the_training_set_in_words) {
   try {
-    make_host_loader(training_source(dataset_, {128, 1, 0, 1}, Augmentation::none, 1, 0, 0, 1));
+    make_host_loader(training_source(dataset_, {128, 1, 0, 1}, {image}, 1, 0, 0, 1));
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.failure(), Failure::usage);
@@ -195,7 +196,8 @@ TEST_F(LoaderTest, refuses_a_global_batch_larger_than_the_training_set_in_words)
 }
 
 TEST_F(LoaderTest, counts_how_long_the_caller_waited_and_nothing_else) {
-  const auto loader = make_host_loader(training_source(dataset_, {103, 1, 0, 1}, Augmentation::crop, 1, 0, 0, 1));
+  const auto loader =
+      make_host_loader(training_source(dataset_, {103, 1, 0, 1}, {image, Augmentation::crop}, 1, 0, 0, 1));
   // A caller that does nothing with the parts overtakes the thread sooner or later.
   for (int part = 0; part < 100'000 && loader->waited_ms() == 0.0; ++part) loader->next();
   EXPECT_GT(loader->waited_ms(), 0.0);
@@ -213,23 +215,54 @@ TEST_F(LoaderTest, counts_how_long_the_caller_waited_and_nothing_else) {
 
 TEST_F(LoaderTest, ends_at_once_whether_parts_were_taken_or_not) {
   for (int taken = 0; taken < 6; ++taken) {
-    const auto loader = make_host_loader(training_source(dataset_, {24, 1, 0, 1}, Augmentation::crop, 1, 0, 0, 3));
+    const auto loader =
+        make_host_loader(training_source(dataset_, {24, 1, 0, 1}, {image, Augmentation::crop}, 1, 0, 0, 3));
     for (int part = 0; part < taken; ++part) loader->next();
   }
 }
 
-TEST(LoaderOfPictures, files_of_jpeg_are_refused_with_the_way_out) {
+TEST(LoaderOfPictures, one_channel_is_not_resized) {
   const TemporaryFolder folder;
-  write_small_data_set(folder.path(), shape, 30, 40, SampleStore::jpeg);
+  write_small_data_set(folder.path(), {6, 8, 1}, 30, 40);
   const Dataset dataset(folder.path());
   const std::string words =
-      "the data set 'small' holds JPEG files (this program reads pixels). Make it with make_shards images --store raw.";
-  EXPECT_EQ(words_of(Failure::usage, [&] { evaluation_source(dataset, 10, 0, 1, 1); }), words);
+      "the data set 'small' has 1 channels (only pictures of 3 are resized). Leave out --image-size, --resize and "
+      "resized crops (--augment).";
+  ImageRules larger{{12, 12}};
+  larger.shorter_side = 12;
+  EXPECT_EQ(words_of(Failure::usage, [&] { evaluation_source(dataset, larger, 10, 0, 1, 1); }), words);
   EXPECT_EQ(words_of(Failure::usage,
                      [&] {
-                       training_source(dataset, {10, 1, 0, 1}, Augmentation::none, 1, 0, 0, 1);
+                       training_source(dataset, {10, 1, 0, 1}, {image, Augmentation::resized_crop}, 1, 0, 0, 1);
                      }),
             words);
+}
+
+// Of JPEG files as of pixels a batch does not depend on ranks or threads.
+TEST(LoaderOfPictures, jpeg_files_are_cropped_the_same_on_any_number_of_ranks_and_threads) {
+  const TemporaryFolder folder;
+  write_small_data_set(folder.path(), {40, 48, 3}, 60, 25, SampleStore::jpeg);
+  const Dataset dataset(folder.path());
+  const ImageRules resized{{24, 24}, Augmentation::resized_crop_and_flip};
+  const auto load = [&](int ranks, int threads) {
+    std::vector<std::unique_ptr<Loader>> loaders;
+    for (int rank = 0; rank < ranks; ++rank) {
+      loaders.push_back(make_host_loader(training_source(dataset, {24, ranks, rank, 1}, resized, 11, 1, 0, threads)));
+    }
+    Part whole;
+    for (int step = 0; step < 3; ++step) {
+      for (const auto& loader : loaders) {
+        const Part part = take(*loader);
+        whole.images.insert(whole.images.end(), part.images.begin(), part.images.end());
+        whole.labels.insert(whole.labels.end(), part.labels.begin(), part.labels.end());
+      }
+    }
+    return whole;
+  };
+  const Part alone = load(1, 1);
+  EXPECT_EQ(load(2, 3), alone);
+  EXPECT_EQ(load(3, 2), alone);
+  EXPECT_EQ(load(1, 4), alone);
 }
 
 // Each picture is seen through a window of the images' size.
@@ -237,13 +270,12 @@ TEST(LoaderOfPictures, pictures_of_their_own_sizes_are_seen_from_their_middle) {
   const TemporaryFolder folder;
   write_small_data_set(folder.path(), shape, 30, 40, SampleStore::pictures);
   const Dataset dataset(folder.path());
-  const auto loader = make_host_loader(evaluation_source(dataset, 10, 0, 1, 1));
+  const auto loader = make_host_loader(evaluation_source(dataset, {image}, 10, 0, 1, 1));
   const Part part = take(*loader);
   for (std::int64_t sample = 0; sample < 10; ++sample) {
     const PictureSize size = small_picture_size(shape, sample);
-    const std::int64_t top = (size.height - shape.height) / 2;
-    const std::int64_t left = (size.width - shape.width) / 2;
-    const std::uint8_t corner = small_pixel(sample, (top * size.width + left) * 3);
+    const View view = middle_view({image}, size);
+    const std::uint8_t corner = small_pixel(sample, (view.top * size.width + view.left) * 3);
     EXPECT_NEAR(part.images[static_cast<std::size_t>(sample) * image_count], (corner / 255.0F - 0.5F) / 0.25F, 1e-5);
   }
 }

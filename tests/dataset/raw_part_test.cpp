@@ -92,12 +92,12 @@ class RawPartFixture : public testing::Test {
 class RawPartTest : public RawPartFixture, public testing::WithParamInterface<PixelSource> {};
 
 TEST_P(RawPartTest, training_batches_are_the_hosts) {
-  expect_the_hosts_batches(training_source(dataset_, {24, 2, 1, 1}, Augmentation::crop_and_flip, 11, 1, 2, 1),
+  expect_the_hosts_batches(training_source(dataset_, {24, 2, 1, 1}, {{8, 6}, Augmentation::crop_and_flip}, 11, 1, 2, 1),
                            GetParam(), 9);
 }
 
 TEST_P(RawPartTest, evaluation_batches_are_the_hosts_the_last_one_not_full) {
-  expect_the_hosts_batches(evaluation_source(dataset_, 16, 1, 2, 1), GetParam(), 8);
+  expect_the_hosts_batches(evaluation_source(dataset_, {{8, 6}}, 16, 1, 2, 1), GetParam(), 8);
 }
 
 // Windows are cut before they travel.
@@ -105,9 +105,24 @@ TEST_F(RawPartFixture, batches_of_pictures_of_their_own_sizes_are_the_hosts) {
   const TemporaryFolder folder;
   write_small_data_set(folder.path(), shape, samples, 40, SampleStore::pictures);
   const Dataset dataset(folder.path());
-  expect_the_hosts_batches(training_source(dataset, {24, 2, 1, 1}, Augmentation::crop_and_flip, 11, 1, 2, 1),
+  expect_the_hosts_batches(training_source(dataset, {24, 2, 1, 1}, {{8, 6}, Augmentation::crop_and_flip}, 11, 1, 2, 1),
                            PixelSource::travelling, 9);
-  expect_the_hosts_batches(evaluation_source(dataset, 16, 1, 2, 1), PixelSource::travelling, 4);
+  expect_the_hosts_batches(evaluation_source(dataset, {{8, 6}}, 16, 1, 2, 1), PixelSource::travelling, 4);
+}
+
+// Pictures are resampled before they travel, of JPEG files and of pixels.
+TEST_F(RawPartFixture, batches_of_resampled_pictures_are_the_hosts) {
+  for (const SampleStore store : {SampleStore::jpeg, SampleStore::pictures, SampleStore::images}) {
+    const TemporaryFolder folder;
+    write_small_data_set(folder.path(), {20, 16, 3}, samples, 40, store);
+    const Dataset dataset(folder.path());
+    ImageRules rules{{8, 6}, Augmentation::resized_crop_and_flip};
+    expect_the_hosts_batches(training_source(dataset, {24, 2, 1, 1}, rules, 11, 1, 2, 1), PixelSource::travelling, 9);
+    rules.shorter_side = 7;
+    expect_the_hosts_batches(evaluation_source(dataset, rules, 16, 1, 2, 1), PixelSource::travelling, 4);
+    rules.augmentation = Augmentation::crop_and_flip;
+    expect_the_hosts_batches(training_source(dataset, {24, 2, 1, 1}, rules, 11, 1, 2, 1), PixelSource::travelling, 9);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, RawPartTest, testing::Values(PixelSource::resident, PixelSource::travelling),

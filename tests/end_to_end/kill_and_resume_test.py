@@ -1,28 +1,28 @@
 #!/usr/bin/env python3
 """Kills a training at random steps, starts it again, and wants the bits of one that nobody disturbed.
 
-kill_and_resume_test.py PROGRAMS --ranks R --precision P --kills K [--seed S] [--with=OPTIONS]
+kill_and_resume_test.py PROGRAMS --ranks R --precision P --kills K [--program NAME] [--seed S] [--with=OPTIONS]
 """
 import argparse
 import pathlib
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 
-from training import Training, send, under_mpirun  # noqa: E402: found only now
+from training import Training, make_data, send, under_mpirun  # noqa: E402: found only now
 
 STEPS = 60
+IMAGES = {"train_imagenet": ["--image-size", "32"]}
 
 
 def training(options, data, folder, output):
-    program = [f"{options.programs}/train_cifar", "--data", data, "--model", "convnet", "--epochs", "5", "--threads", "1",
+    program = [f"{options.programs}/{options.program}", "--data", data, "--model", "convnet", "--epochs", "5", "--threads", "1",
                "--global-batch", "24", "--precision", options.precision, "--report-every", "1", "--plan-folder",
-               f"{folder}/plans", "--checkpoint-every", "4", "--device", "cpu", "--output", output, *options.more.split()]
+               f"{folder}/plans", *IMAGES.get(options.program, []), "--checkpoint-every", "4", "--device", "cpu", "--output", output, *options.more.split()]
     return Training(program if options.ranks == 1 else under_mpirun(options.ranks) + program, output)
 
 
@@ -42,6 +42,7 @@ def run_until_killed(run, step):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("programs", type=pathlib.Path)
+    parser.add_argument("--program", default="train_cifar")
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--kills", type=int, default=3)
@@ -54,8 +55,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         data = folder / "data"
-        subprocess.run([f"{options.programs}/make_shards", "synthetic", "--samples", "288", "--output", data],
-                       check=True, stdout=subprocess.DEVNULL)
+        make_data(options.programs, options.program, 288, data)
         whole, killed = (training(options, data, folder, folder / name) for name in ("whole", "killed"))
         if whole.run() != 0:
             sys.exit(f"the undisturbed run failed: {whole.words()}")

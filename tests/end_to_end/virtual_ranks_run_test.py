@@ -2,25 +2,25 @@
 """Trains with 12 virtual ranks on several numbers of ranks and threads, and on one number after another with a kill in
 between, and wants the same weights every time.
 
-virtual_ranks_run_test.py PROGRAMS --ranks 1 5 12 [--precision bf16]
+virtual_ranks_run_test.py PROGRAMS --ranks 1 5 12 [--program NAME] [--precision bf16]
 """
 import argparse
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 
-from training import Training, under_mpirun  # noqa: E402: found only now
+from training import Training, make_data, under_mpirun  # noqa: E402: found only now
 
 VIRTUAL_RANKS = 12
+IMAGES = {"train_imagenet": ["--image-size", "32"]}
 
 
 def training(options, folder, output, ranks, threads=1):
-    program = [f"{options.programs}/train_cifar", "--data", folder / "data", "--model", "resnet20", "--epochs", "2",
+    program = [f"{options.programs}/{options.program}", "--data", folder / "data", "--model", "resnet20", "--epochs", "2",
                "--threads", str(threads), "--global-batch", "24", "--virtual-ranks", str(VIRTUAL_RANKS), "--precision",
-               options.precision, "--report-every", "1", "--checkpoint-every", "3", "--device", "cpu", "--output", output]
+               options.precision, "--report-every", "1", "--checkpoint-every", "3", *IMAGES.get(options.program, []), "--device", "cpu", "--output", output]
     return Training(under_mpirun(ranks) + program, output)
 
 
@@ -48,13 +48,13 @@ def start_and_kill(options, folder, output, ranks, step):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("programs", type=pathlib.Path)
+    parser.add_argument("--program", default="train_cifar")
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 5])
     parser.add_argument("--precision", default="fp32")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        subprocess.run([f"{options.programs}/make_shards", "synthetic", "--samples", "240", "--output", folder / "data"],
-                       check=True, stdout=subprocess.DEVNULL)
+        make_data(options.programs, options.program, 240, folder / "data")
         hashes = {}
         for ranks in options.ranks:
             hashes[f"{ranks} ranks"] = train(options, folder, folder / f"ranks {ranks}", ranks)

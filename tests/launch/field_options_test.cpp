@@ -45,7 +45,7 @@ TEST_F(OptionsTest, without_options_the_recipe_is_the_programs) {
   EXPECT_EQ(recipe_.model, "resnet20");
   EXPECT_EQ(recipe_.batch.global_batch, 128);
   EXPECT_EQ(recipe_.batch.batch_per_rank, std::nullopt);
-  EXPECT_EQ(recipe_.augmentation, std::nullopt);
+  EXPECT_EQ(recipe_.images.augmentation, std::nullopt);
   EXPECT_EQ(run_.data, "d");
 }
 

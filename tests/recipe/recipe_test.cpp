@@ -113,9 +113,52 @@ TEST(LearningRateTest, an_unstated_warm_up_fits_a_training_of_one_epoch) {
   EXPECT_LT(schedule.at(0), schedule.at(10));
 }
 
-TEST(AugmentationTest, digits_are_not_mirrored) {
-  EXPECT_EQ(default_augmentation(SampleKind::digit), Augmentation::crop);
-  EXPECT_EQ(default_augmentation(SampleKind::picture), Augmentation::crop_and_flip);
+Manifest data_of(SampleStore store, SampleKind kind = SampleKind::picture) {
+  Manifest data;
+  data.store = store;
+  data.kind = kind;
+  data.shape = {32, 40, 3};
+  return data;
+}
+
+TEST(ImageRulesTest, digits_are_not_mirrored) {
+  using enum SampleStore;
+  EXPECT_EQ(image_rules({}, data_of(images, SampleKind::digit)).augmentation, Augmentation::crop);
+  EXPECT_EQ(image_rules({}, data_of(images)).augmentation, Augmentation::crop_and_flip);
+  EXPECT_EQ(image_rules({}, data_of(pictures)).augmentation, Augmentation::crop_and_flip);
+  EXPECT_EQ(image_rules({}, data_of(jpeg, SampleKind::digit)).augmentation, Augmentation::resized_crop);
+  EXPECT_EQ(image_rules({}, data_of(jpeg)).augmentation, Augmentation::resized_crop_and_flip);
+}
+
+TEST(ImageRulesTest, pictures_of_the_images_size_are_not_resized) {
+  using enum SampleStore;
+  for (const SampleStore store : {images, pictures}) {
+    const ImageRules rules = image_rules({}, data_of(store));
+    EXPECT_EQ(rules.size, (PictureSize{32, 40}));
+    EXPECT_EQ(rules.shorter_side, std::nullopt);
+    EXPECT_FALSE(rules.resamples());
+  }
+  EXPECT_EQ(image_rules({}, data_of(jpeg)).shorter_side, 36);
+}
+
+TEST(ImageRulesTest, images_of_another_size_are_made_of_resized_pictures) {
+  using enum SampleStore;
+  ImagePlan plan;
+  plan.side = 224;
+  EXPECT_EQ(image_rules(plan, data_of(jpeg)).shorter_side, 256);
+  EXPECT_EQ(image_rules(plan, data_of(pictures)).shorter_side, 256);
+  EXPECT_EQ(image_rules(plan, data_of(images)).shorter_side, 224);
+  EXPECT_EQ(image_rules(plan, data_of(images)).size, (PictureSize{224, 224}));
+  plan.shorter_side = 288;
+  EXPECT_EQ(image_rules(plan, data_of(images)).shorter_side, 288);
+}
+
+TEST(ImageRulesTest, what_is_stated_counts) {
+  const ImageRules rules =
+      image_rules({{}, Augmentation::none, 0.25F, {}, Decoding::exact}, data_of(SampleStore::jpeg));
+  EXPECT_EQ(rules.augmentation, Augmentation::none);
+  EXPECT_EQ(rules.least_area, 0.25F);
+  EXPECT_EQ(rules.decoding, Decoding::exact);
 }
 
 }  // namespace

@@ -9,6 +9,10 @@ namespace lockstep {
 inline const std::map<std::string, std::string>& field_examples() {
   static const std::map<std::string, std::string> examples = {{"data", "elsewhere"},
                                                               {"augment", "crop"},
+                                                              {"crop-area", "0.25"},
+                                                              {"image-size", "64"},
+                                                              {"resize", "72"},
+                                                              {"decode", "exact"},
                                                               {"data-on", "host"},
                                                               {"loader-threads", "3"},
                                                               {"model", "lenet"},

@@ -7,13 +7,23 @@ import signal
 import subprocess
 import time
 
-PROGRAM = "train_cifar"
+PROGRAMS = ("train_cifar", "train_imagenet")
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 TIMES = ("seconds", "samples_per_second", "loader_waited_ms")
 
 
 def under_mpirun(ranks):
     return ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
+
+
+def make_data(programs, program, samples, folder):
+    """A data set for `program` in `folder`: pixels, or for train_imagenet JPEG files of several sizes."""
+    source = ["synthetic", "--samples", str(samples)]
+    if program == "train_imagenet":
+        pictures = pathlib.Path(f"{folder}.pictures")
+        subprocess.run([f"{programs}/write_pictures", pictures, str(samples)], check=True)
+        source = ["images", "--source", pictures]
+    subprocess.run([f"{programs}/make_shards", *source, "--output", folder], check=True, stdout=subprocess.DEVNULL)
 
 
 def send(process, number):
@@ -96,7 +106,7 @@ class Training:
         found = {}
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             words = words_of_process(entry)
-            if words and pathlib.PurePath(words[0]).name == PROGRAM and str(self.output) in words:
+            if words and pathlib.PurePath(words[0]).name in PROGRAMS and str(self.output) in words:
                 found[rank_of_process(entry)] = int(entry.name)
         return found
 

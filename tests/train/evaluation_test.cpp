@@ -1,4 +1,4 @@
-#include "train/evaluation.hpp"
+#include "train/evaluation/evaluation.hpp"
 
 #include <gtest/gtest.h>
 
@@ -39,11 +39,13 @@ class EvaluationTest : public testing::Test {
   std::unique_ptr<Dataset> dataset_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Model> model_;
+  const ImageRules rules_{{8, 8}};
 };
 
 TEST_F(EvaluationTest, is_the_same_on_any_number_of_ranks) {
-  const Evaluation together = Evaluator(world_, *backend_, *model_, *dataset_, 1, DataPlace::automatic).evaluate();
-  const Evaluation alone = Evaluator(self_, *backend_, *model_, *dataset_, 1, DataPlace::automatic).evaluate();
+  const Evaluation together =
+      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic).evaluate();
+  const Evaluation alone = Evaluator(self_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic).evaluate();
   EXPECT_EQ(together.predictions, alone.predictions);
   EXPECT_EQ(together.confusion, alone.confusion);
   EXPECT_EQ(together.in_top5, alone.in_top5);
@@ -51,7 +53,8 @@ TEST_F(EvaluationTest, is_the_same_on_any_number_of_ranks) {
 }
 
 TEST_F(EvaluationTest, counts_each_sample_once) {
-  const Evaluation result = Evaluator(world_, *backend_, *model_, *dataset_, 1, DataPlace::automatic).evaluate();
+  const Evaluation result =
+      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic).evaluate();
   EXPECT_EQ(result.samples, samples);
   EXPECT_EQ(std::accumulate(result.confusion.begin(), result.confusion.end(), std::int64_t{0}), samples);
   ASSERT_EQ(result.predictions.size(), static_cast<std::size_t>(samples));
@@ -67,7 +70,7 @@ TEST_F(EvaluationTest, counts_each_sample_once) {
 }
 
 TEST_F(EvaluationTest, a_second_evaluation_starts_from_the_first_sample_again) {
-  Evaluator evaluator(world_, *backend_, *model_, *dataset_, 1, DataPlace::automatic);
+  Evaluator evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic);
   const Evaluation first = evaluator.evaluate();
   EXPECT_EQ(evaluator.evaluate().predictions, first.predictions);
 }
@@ -76,7 +79,8 @@ TEST_F(EvaluationTest, equal_logits_predict_the_lowest_class_at_the_loss_of_a_gu
   for (Parameter& parameter : model_->store.parameters()) {
     backend_->device().write(std::vector<float>(static_cast<std::size_t>(parameter.stored)), parameter.value);
   }
-  const Evaluation result = Evaluator(world_, *backend_, *model_, *dataset_, 1, DataPlace::automatic).evaluate();
+  const Evaluation result =
+      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic).evaluate();
   EXPECT_EQ(result.correct(), result.label_count(0));
   EXPECT_EQ(result.in_top5, 5 * 104);
   EXPECT_NEAR(result.loss(), std::log(10.0), 1e-6);

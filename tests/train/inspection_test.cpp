@@ -7,8 +7,8 @@
 #include "support/samples/small_checkpoint.hpp"
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
-#include "train/evaluation.hpp"
-#include "train/evaluation_text.hpp"
+#include "train/evaluation/evaluation.hpp"
+#include "train/evaluation/evaluation_text.hpp"
 
 namespace lockstep {
 namespace {

@@ -90,7 +90,7 @@ TEST(ResumeRulesTest, other_data_are_named_first) {
   Manifest other = data();
   other.root_hash = "def";
   Recipe changed = recipe();
-  changed.augmentation = Augmentation::crop;
+  changed.images.augmentation = Augmentation::crop;
   EXPECT_EQ(words_of(Failure::usage, [&] { require_same_recipe(fixed(recipe()), fixed(changed, other)); }),
             refusal("data (hash)", "\"abc\"", "\"def\""));
 }
@@ -146,11 +146,11 @@ TEST(ResumeRulesTest, the_automatic_augmentation_is_the_one_it_stands_for) {
   const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
   const auto augmentation = [&](std::optional<Augmentation> stated) {
     Recipe one = recipe();
-    one.augmentation = stated;
+    one.images.augmentation = stated;
     return fixed(completed(one, 128, data(), *device))["augment"];
   };
   EXPECT_EQ(augmentation(std::nullopt), "crop-flip");
-  EXPECT_EQ(augmentation(default_augmentation(data().kind)), "crop-flip");
+  EXPECT_EQ(augmentation(image_rules({}, data()).augmentation), "crop-flip");
   EXPECT_EQ(augmentation(Augmentation::none), "none");
 }
 

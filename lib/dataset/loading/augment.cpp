@@ -1,18 +1,32 @@
 #include "dataset/loading/augment.hpp"
 
 #include <algorithm>
-#include <cassert>
-#include <cstddef>
+#include <array>
+#include <cmath>
 
 #include "base/random.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr std::size_t pixel_values = 256;
+using Draw = std::array<std::uint32_t, 4>;
 
+// How often a crop is drawn before the middle is taken, and the shapes that it is drawn from, as torchvision has them.
+constexpr int attempts = 10;
+constexpr double widest = 4.0 / 3;
+
+// Whole draws of one sample of one epoch. Number 0 is all that crops of one size need.
+Draw draw(std::uint64_t seed, std::int64_t epoch, std::int64_t position, int number) {
+  constexpr int position_bits = 48;
+  return philox(seed, stream_counter(Stream::augmentation, epoch),
+                static_cast<std::uint64_t>(position) | static_cast<std::uint64_t>(number) << position_bits);
+}
+
+// Halves go to the even side, as in Python.
 std::int32_t middle(std::int64_t picture, std::int64_t image) {
-  return static_cast<std::int32_t>((picture - image) / 2);
+  const std::int64_t half = (picture - image) / 2;
+  const bool is_between = picture > image && (picture - image) % 2 == 1;
+  return static_cast<std::int32_t>(half + (is_between ? half % 2 : 0));
 }
 
 // Where a window of `image` pixels begins: uniform over all places within the picture and its padding.
@@ -22,92 +36,82 @@ std::int32_t draw_start(std::uint32_t bits, std::int64_t picture, std::int64_t i
   return static_cast<std::int32_t>(uniform(bits) * static_cast<float>(places)) - crop_padding;
 }
 
-// A table look-up for each pixel, `stride` bytes apart; `direction` 1 writes ahead from `row`, -1 backwards. As fast as
-// the memory takes the result, without any instruction set; unrolled because the loop's own counting would cost half.
-template <int direction>
-void look_up(const std::uint8_t* pixels, std::int64_t stride, std::span<const float, pixel_values> table,
-             std::int64_t count, float* row) {
-#pragma GCC unroll 8
-  for (std::int64_t i = 0; i < count; ++i) row[i * direction] = table[pixels[i * stride]];
+std::int64_t draw_place(std::uint32_t bits, std::int64_t picture, std::int64_t part) {
+  return static_cast<std::int64_t>(std::uint64_t{bits} * static_cast<std::uint64_t>(picture - part + 1) >> 32);
+}
+
+// The whole picture but for what makes it wider than 4 : 3 or higher than 3 : 4.
+PictureBox middle_box(const PictureSize& picture) {
+  const auto at_most = [](std::int64_t side, std::int64_t other) {
+    return std::clamp<std::int64_t>(std::lround(static_cast<double>(other) * widest), 1, side);
+  };
+  const PictureSize part{at_most(picture.height, picture.width), at_most(picture.width, picture.height)};
+  return {(picture.height - part.height) / 2, (picture.width - part.width) / 2, part};
+}
+
+// Area and shape are drawn evenly, the shape by its logarithm.
+PictureBox draw_box(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
+                    const PictureSize& picture) {
+  const double whole = static_cast<double>(picture.height) * static_cast<double>(picture.width);
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    const Draw bits = draw(seed, epoch, position, attempt);
+    const double least = rules.least_area;
+    const double area = whole * (least + (1 - least) * static_cast<double>(uniform(bits[0])));
+    const double shape = std::exp(std::log(widest) * (2 * static_cast<double>(uniform(bits[1])) - 1));
+    const PictureSize part{std::lround(std::sqrt(area / shape)), std::lround(std::sqrt(area * shape))};
+    const bool fits = part.height > 0 && part.height <= picture.height && part.width > 0 && part.width <= picture.width;
+    if (!fits) continue;
+    return {draw_place(bits[2], picture.height, part.height), draw_place(bits[3], picture.width, part.width), part};
+  }
+  return middle_box(picture);
+}
+
+bool is_mirrored(const Draw& bits) { return uniform(bits[2]) < 0.5F; }
+
+// The whole picture at the size that windows are taken from.
+View whole_view(const ImageRules& rules, const PictureSize& picture) {
+  View view;
+  if (rules.shorter_side) {
+    view.resampling = {{0, 0, picture}, with_shorter_side(picture, *rules.shorter_side)};
+  }
+  return view;
 }
 
 }  // namespace
 
-View middle_view(const PictureSize& picture, const PictureSize& image) {
-  return {middle(picture.height, image.height), middle(picture.width, image.width), false};
+View middle_view(const ImageRules& rules, const PictureSize& picture) {
+  View view = whole_view(rules, picture);
+  const PictureSize& seen = view.resampling ? view.resampling->size : picture;
+  view.top = middle(seen.height, rules.size.height);
+  view.left = middle(seen.width, rules.size.width);
+  return view;
 }
 
-View choose_view(Augmentation augmentation, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
-                 const PictureSize& picture, const PictureSize& image) {
-  if (augmentation == Augmentation::none) return middle_view(picture, image);
-  const auto bits = philox(seed, stream_counter(Stream::augmentation, epoch), static_cast<std::uint64_t>(position));
-  const bool mirrored = augmentation == Augmentation::crop_and_flip && uniform(bits[2]) < 0.5F;
-  return {draw_start(bits[0], picture.height, image.height), draw_start(bits[1], picture.width, image.width), mirrored};
-}
-
-void cut_window(const Picture& picture, const View& view, const PictureSize& image, std::span<std::uint8_t> pixels) {
-  const auto channels = static_cast<std::int64_t>(pixels.size()) / (image.height * image.width);
-  assert(static_cast<std::int64_t>(picture.pixels.size()) == picture.size.height * picture.size.width * channels);
-  std::ranges::fill(pixels, std::uint8_t{0});
-  // Columns [first, last) of the window lie inside the picture.
-  const std::int64_t first = std::clamp<std::int64_t>(-view.left, 0, image.width);
-  const std::int64_t last = std::clamp<std::int64_t>(picture.size.width - view.left, first, image.width);
-  for (std::int64_t row = 0; row < image.height; ++row) {
-    const std::int64_t from = view.top + row;
-    if (from < 0 || from >= picture.size.height) continue;
-    std::copy_n(picture.pixels.data() + (from * picture.size.width + view.left + first) * channels,
-                (last - first) * channels, pixels.data() + (row * image.width + first) * channels);
-  }
-}
-
-Normalizer::Normalizer(const SampleShape& shape, std::span<const float> mean, std::span<const float> deviation)
-    : shape_(shape) {
-  assert(mean.size() == static_cast<std::size_t>(shape.channels) && deviation.size() == mean.size());
-  tables_.reserve(mean.size() * pixel_values);
-  for (std::size_t channel = 0; channel < mean.size(); ++channel) {
-    for (std::size_t pixel = 0; pixel < pixel_values; ++pixel) {
-      tables_.push_back((static_cast<float>(pixel) / 255.0F - mean[channel]) / deviation[channel]);
+View choose_view(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
+                 const PictureSize& picture) {
+  switch (rules.augmentation) {
+    case Augmentation::none:
+      break;
+    case Augmentation::crop:
+    case Augmentation::crop_and_flip: {
+      View view = whole_view(rules, picture);
+      const PictureSize& seen = view.resampling ? view.resampling->size : picture;
+      const Draw bits = draw(seed, epoch, position, 0);
+      view.top = draw_start(bits[0], seen.height, rules.size.height);
+      view.left = draw_start(bits[1], seen.width, rules.size.width);
+      view.mirrored = rules.augmentation == Augmentation::crop_and_flip && is_mirrored(bits);
+      return view;
+    }
+    case Augmentation::resized_crop:
+    case Augmentation::resized_crop_and_flip: {
+      View view;
+      view.resampling = {draw_box(rules, seed, epoch, position, picture), rules.size};
+      view.mirrored = rules.augmentation == Augmentation::resized_crop_and_flip &&
+                      is_mirrored(draw(seed, epoch, position, attempts));
+      return view;
     }
   }
-}
-
-void Normalizer::write(const Picture& picture, const View& view, std::span<float> image) const {
-  const std::int64_t plane = shape_.height * shape_.width;
-  assert(static_cast<std::int64_t>(picture.pixels.size()) ==
-         picture.size.height * picture.size.width * shape_.channels);
-  assert(static_cast<std::int64_t>(image.size()) == plane * shape_.channels);
-  for (std::int64_t channel = 0; channel < shape_.channels; ++channel) {
-    const float* const table = tables_.data() + channel * static_cast<std::int64_t>(pixel_values);
-    write_plane(picture.pixels.data() + channel, picture.size,
-                std::span<const float, pixel_values>(table, pixel_values), view, image.data() + channel * plane);
-  }
-}
-
-void Normalizer::write_plane(const std::uint8_t* pixels, const PictureSize& size, std::span<const float, 256> table,
-                             const View& view, float* plane) const {
-  const std::int64_t width = shape_.width;
-  const std::int64_t stride = shape_.channels;
-  // Columns [first, last) of the window lie inside the picture.
-  const std::int64_t first = std::clamp<std::int64_t>(-view.left, 0, width);
-  const std::int64_t last = std::clamp<std::int64_t>(size.width - view.left, first, width);
-  for (std::int64_t y = 0; y < shape_.height; ++y) {
-    float* const row = plane + y * width;
-    const std::int64_t source_y = y + view.top;
-    if (first == last || source_y < 0 || source_y >= size.height) {
-      std::fill_n(row, width, table[0]);
-      continue;
-    }
-    const std::uint8_t* const source = pixels + (source_y * size.width + first + view.left) * stride;
-    if (view.mirrored) {
-      std::fill_n(row, width - last, table[0]);
-      look_up<-1>(source, stride, table, last - first, row + width - 1 - first);
-      std::fill_n(row + width - first, first, table[0]);
-    } else {
-      std::fill_n(row, first, table[0]);
-      look_up<1>(source, stride, table, last - first, row + first);
-      std::fill_n(row + last, width - last, table[0]);
-    }
-  }
+  return middle_view(rules, picture);
 }
 
 }  // namespace lockstep

@@ -1,61 +1,64 @@
-// From stored pixels to what a network reads: random crop and mirror image, normalised, planar.
+// What a network is shown of each picture: rules, and the view of one sample that follows from them.
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
+#include <optional>
 
-#include "nn/sample_shape.hpp"
 #include "picture/picture.hpp"
+#include "picture/resize.hpp"
 
 namespace lockstep {
 
-enum class Augmentation {
+enum class Augmentation : std::uint8_t {
   none,
-  crop,           // zero-pad by crop_padding, random crop
-  crop_and_flip,  // and mirrored half of the time: for pictures, not for digits
+  crop,                   // zero-pad by crop_padding, random crop
+  crop_and_flip,          // and mirrored half of the time: for pictures, not for digits
+  resized_crop,           // a random part of the picture, of random size and shape, resized (Szegedy et al. 2014)
+  resized_crop_and_flip,  // and mirrored half of the time
 };
 
-// How a picture is looked at: through a window as large as the image, whose first pixel lies in row `top` and column
-// `left` of the picture; what it shows is mirrored left to right or not. It may reach beyond the picture on every side.
+// How the JPEG files of a data set become pixels before they are resized.
+enum class Decoding : std::uint8_t {
+  scaled,  // at 1/2, 1/4 or 1/8 of their size where they are made at least that much smaller
+  exact,   // at their own size: the pixels that Pillow gives
+};
+
+// Pictures of any size become images of one size by these.
+struct ImageRules {
+  PictureSize size;  // of an image
+  Augmentation augmentation = Augmentation::none;
+  float least_area = 0.08F;  // share of a picture's area that a resized crop covers at least, up to all (torchvision)
+  // Pictures are resized to such a shorter side before a window as large as the image is taken, at random or from the
+  // middle; none: the window is taken of the picture as it is.
+  std::optional<std::int64_t> shorter_side = {};
+  Decoding decoding = Decoding::scaled;
+
+  bool resamples() const {
+    return shorter_side || augmentation == Augmentation::resized_crop ||
+           augmentation == Augmentation::resized_crop_and_flip;
+  }
+};
+
+// How a picture is looked at: resampled or as it is, through a window as large as the image, whose first pixel lies in
+// row `top` and column `left`; what it shows is mirrored left to right or not. It may reach beyond a picture on every
+// side.
 struct View {
   std::int32_t top = 0;
   std::int32_t left = 0;
   bool mirrored = false;
+  std::optional<Resampling> resampling = {};
   bool operator==(const View&) const = default;
 };
 
 constexpr int crop_padding = 4;
 
-// The view of the sample at `position` of `epoch`: a pure function of its arguments. With `crop` every window of the
-// picture and its padding is as likely as every other; a picture too small for any, and one that is not cropped at
-// random, is seen from its middle (torchvision: RandomCrop with padding, CenterCrop).
-View choose_view(Augmentation augmentation, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
-                 const PictureSize& picture, const PictureSize& image);
+// The view in training of the sample at `position` of `epoch`: a pure function of its arguments. With `crop` every
+// window of the picture and its padding is as likely as every other; a picture too small for any, and one that is not
+// cropped at random, is seen from its middle (torchvision: RandomCrop with padding, CenterCrop, RandomResizedCrop).
+View choose_view(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
+                 const PictureSize& picture);
 
-// The middle of the picture.
-View middle_view(const PictureSize& picture, const PictureSize& image);
-
-// What the window shows, not mirrored: pixels [h, w, channels]. What lies outside the picture has value 0.
-void cut_window(const Picture& picture, const View& view, const PictureSize& image, std::span<std::uint8_t> pixels);
-
-// Pixels to normalised values: (pixel / 255 - mean) / deviation per channel. What lies outside the picture has pixel
-// value 0 and is normalised like the rest (torchvision: RandomHorizontalFlip, ToTensor, Normalize).
-//
-//   image   [c, h, w]  fp32; the picture has its c channels, and any size
-class Normalizer {
- public:
-  // Of the image. `mean` and `deviation` have one value per channel of `shape`, of pixel / 255.
-  Normalizer(const SampleShape& shape, std::span<const float> mean, std::span<const float> deviation);
-
-  void write(const Picture& picture, const View& view, std::span<float> image) const;
-
- private:
-  void write_plane(const std::uint8_t* pixels, const PictureSize& size, std::span<const float, 256> table,
-                   const View& view, float* plane) const;
-
-  SampleShape shape_;
-  std::vector<float> tables_;  // [channels, 256]: the value of each pixel
-};
+// The view in evaluation: from the middle.
+View middle_view(const ImageRules& rules, const PictureSize& picture);
 
 }  // namespace lockstep

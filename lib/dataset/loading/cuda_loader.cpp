@@ -15,16 +15,13 @@ namespace {
 using cuda::check_cuda;
 using cuda::SampleView;
 
-std::int64_t sample_bytes(const Dataset& dataset) {
-  const SampleShape& shape = dataset.manifest().shape;
-  return shape.height * shape.width * shape.channels;
-}
+std::int64_t bytes_of(const SampleShape& shape) { return shape.height * shape.width * shape.channels; }
 
 // Views, pixels and labels of a part, one after another, in host memory or on the GPU.
 struct PartLayout {
   PartLayout(const LoaderSource& source, PixelSource pixels)
       : places(source.places),
-        pixel_bytes(pixels == PixelSource::travelling ? places * sample_bytes(*source.dataset) : 0),
+        pixel_bytes(pixels == PixelSource::travelling ? places * bytes_of(image_shape(source)) : 0),
         label_count(pixels == PixelSource::travelling ? places : 0) {}
 
   std::int64_t labels_at() const { return places * std::int64_t{sizeof(SampleView)}; }
@@ -65,7 +62,7 @@ class CudaLoader final : public Loader {
   CudaLoader(cuda::CudaDevice& device, const LoaderSource& source, PixelSource pixels)
       : device_(device), source_(source), layout_(source, pixels), side_(cuda::make_stream()) {
     const Manifest& manifest = source.dataset->manifest();
-    const SampleShape& shape = manifest.shape;
+    const SampleShape shape = image_shape(source);
     const auto places = source.places;
     batch_.images =
         device.make({places, shape.height, shape.width, shape.channels}, device.image_dtype(), Layout::images);
@@ -138,7 +135,7 @@ class CudaLoader final : public Loader {
   // By way of pinned memory, a piece after another.
   void upload_split() {
     const Dataset& dataset = *source_.dataset;
-    const std::int64_t bytes_each = sample_bytes(dataset);
+    const std::int64_t bytes_each = bytes_of(image_shape(source_));
     constexpr std::int64_t piece_bytes = 64 << 20;
     const std::int64_t piece = std::clamp<std::int64_t>(piece_bytes / bytes_each, 1, dataset.samples());
     const cuda::PinnedMemory pinned(piece * bytes_each);
@@ -174,7 +171,7 @@ class CudaLoader final : public Loader {
 }  // namespace
 
 std::int64_t resident_bytes(const Dataset& dataset) {
-  return dataset.samples() * (sample_bytes(dataset) + size_of(DType::i32));
+  return dataset.samples() * (bytes_of(dataset.manifest().shape) + size_of(DType::i32));
 }
 
 std::unique_ptr<Loader> make_cuda_loader(cuda::CudaDevice& device, const LoaderSource& source, PixelSource pixels) {

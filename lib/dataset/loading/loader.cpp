@@ -9,7 +9,9 @@
 
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
+#include "dataset/loading/normalizer.hpp"
 #include "dataset/loading/part_ring.hpp"
+#include "dataset/loading/view_reader.hpp"
 #include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
@@ -46,8 +48,8 @@ class HostLoader final : public Loader {
  public:
   explicit HostLoader(const LoaderSource& source)
       : source_(source),
-        normalizer_(manifest().shape, manifest().mean, manifest().deviation),
-        ring_([this] { return HostPart(source_.places, manifest().shape); },
+        normalizer_(image_shape(source), manifest().mean, manifest().deviation),
+        ring_([this] { return HostPart(source_.places, image_shape(source_)); },
               [this](std::int64_t part, HostPart& memory) { fill(part, memory.batch); }, source.threads) {}
 
   const Batch& next() override { return ring_.next().batch; }
@@ -61,15 +63,16 @@ class HostLoader final : public Loader {
     const PartPlace place = source_.plan->place(part);
     const std::int64_t places = batch.labels.shape()[0];
     const auto image_count = static_cast<std::size_t>(batch.images.shape().count() / places);
+    ViewReader reader(*source_.dataset, source_.rules);
     auto* image = batch.images.as<float>();
     auto* const labels = batch.labels.as<std::int32_t>();
     for (std::int64_t i = 0; i < place.samples; ++i, image += image_count) {
       const std::int64_t position = place.first + i;
       const std::int64_t sample = source_.plan->sample_at(place, position);
       source_.dataset->begin_reading(sample, place.epoch);
-      const Picture picture = source_.dataset->picture(sample);
-      const View view = source_.plan->view_at(place, position, picture.size, source_.dataset->image_size());
-      normalizer_.write(picture, view, {image, image_count});
+      const View view = source_.plan->view_at(place, position, source_.dataset->picture_size(sample));
+      const SeenPicture seen = reader.read(sample, view);
+      normalizer_.write(seen.picture, seen.view, {image, image_count});
       labels[i] = source_.dataset->label(sample);
     }
     rank_status::end_reading();
@@ -83,31 +86,36 @@ class HostLoader final : public Loader {
   PartRing<HostPart> ring_;  // its threads use the others
 };
 
-// Loaders read pixels.
-void require_pixels(const Dataset& dataset) {
-  require(
-      dataset.manifest().store != SampleStore::jpeg, Failure::usage,
-      "the data set '{}' holds JPEG files (this program reads pixels). Make it with make_shards images --store raw.",
-      printable(dataset.manifest().name));
+void require_can_resize(const Dataset& dataset, const ImageRules& rules) {
+  const std::int64_t channels = dataset.manifest().shape.channels;
+  require(!rules.resamples() || channels == 3, Failure::usage,
+          "the data set '{}' has {} channels (only pictures of 3 are resized). Leave out --image-size, --resize and "
+          "resized crops (--augment).",
+          printable(dataset.manifest().name), channels);
 }
 
 }  // namespace
 
-LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, Augmentation augmentation,
+LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, const ImageRules& rules,
                              std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads) {
-  require_pixels(dataset);
+  require_can_resize(dataset, rules);
   const std::int64_t samples = dataset.samples();
   require(samples >= share.global_batch, Failure::usage,
           "the training set has {} samples but the global batch {} (no step would ever be complete). Choose a smaller "
           "global batch?",
           samples, share.global_batch);
   const std::int64_t first_step = epoch * (samples / share.global_batch) + step;
-  return {&dataset, make_training_plan(samples, share, augmentation, seed, first_step), share.part_size(), threads};
+  return {&dataset, rules, make_training_plan(samples, share, rules, seed, first_step), share.part_size(), threads};
 }
 
-LoaderSource evaluation_source(const Dataset& dataset, std::int64_t batch, int rank, int ranks, int threads) {
-  require_pixels(dataset);
-  return {&dataset, make_evaluation_plan(dataset.samples(), batch, rank, ranks), batch, threads};
+LoaderSource evaluation_source(const Dataset& dataset, const ImageRules& rules, std::int64_t batch, int rank, int ranks,
+                               int threads) {
+  require_can_resize(dataset, rules);
+  return {&dataset, rules, make_evaluation_plan(dataset.samples(), rules, batch, rank, ranks), batch, threads};
+}
+
+SampleShape image_shape(const LoaderSource& source) {
+  return {source.rules.size.height, source.rules.size.width, source.dataset->manifest().shape.channels};
 }
 
 std::unique_ptr<Loader> make_host_loader(const LoaderSource& source) { return std::make_unique<HostLoader>(source); }

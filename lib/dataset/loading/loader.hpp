@@ -30,17 +30,21 @@ class Loader {
 // What to load, and by how many threads of this rank. `dataset` outlives every loader.
 struct LoaderSource {
   const Dataset* dataset;
+  ImageRules rules;
   std::shared_ptr<const PartPlan> plan;
   std::int64_t places;  // of a part
   int threads;
 };
 
-// Both throw Error(usage) if the data set holds no pixels. Starts at (epoch, step). Throws Error(usage) if the split is
-// smaller than one global batch.
-LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, Augmentation augmentation,
+// Both throw Error(usage) if `rules` ask for resizing and the data set is not of colour. Starts at (epoch, step).
+// Throws Error(usage) if the split is smaller than one global batch.
+LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, const ImageRules& rules,
                              std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads);
 // The last batches are filled up with label -1.
-LoaderSource evaluation_source(const Dataset& dataset, std::int64_t batch, int rank, int ranks, int threads);
+LoaderSource evaluation_source(const Dataset& dataset, const ImageRules& rules, std::int64_t batch, int rank, int ranks,
+                               int threads);
+
+SampleShape image_shape(const LoaderSource& source);
 
 // Where a GPU takes samples from.
 enum class DataPlace : std::uint8_t {

@@ -10,9 +10,9 @@ namespace {
 
 class TrainingPlan final : public PartPlan {
  public:
-  TrainingPlan(std::int64_t samples, const LoaderShare& share, Augmentation augmentation, std::uint64_t seed,
+  TrainingPlan(std::int64_t samples, const LoaderShare& share, const ImageRules& rules, std::uint64_t seed,
                std::int64_t first_step)
-      : samples_(samples), share_(share), augmentation_(augmentation), seed_(seed), first_step_(first_step) {}
+      : samples_(samples), share_(share), rules_(rules), seed_(seed), first_step_(first_step) {}
 
   PartPlace place(std::int64_t part) const override {
     const std::int64_t steps_per_epoch = samples_ / share_.global_batch;
@@ -24,23 +24,22 @@ class TrainingPlan final : public PartPlan {
   std::int64_t sample_at(const PartPlace& place, std::int64_t position) const override {
     return SampleOrder(samples_, seed_, place.epoch).sample_at(position);
   }
-  View view_at(const PartPlace& place, std::int64_t position, const PictureSize& picture,
-               const PictureSize& image) const override {
-    return choose_view(augmentation_, seed_, place.epoch, position, picture, image);
+  View view_at(const PartPlace& place, std::int64_t position, const PictureSize& picture) const override {
+    return choose_view(rules_, seed_, place.epoch, position, picture);
   }
 
  private:
   std::int64_t samples_;
   LoaderShare share_;
-  Augmentation augmentation_;
+  ImageRules rules_;
   std::uint64_t seed_;
   std::int64_t first_step_;
 };
 
 class EvaluationPlan final : public PartPlan {
  public:
-  EvaluationPlan(std::int64_t samples, std::int64_t batch, int rank, int ranks)
-      : samples_(samples), batch_(batch), rank_(rank), ranks_(ranks) {}
+  EvaluationPlan(std::int64_t samples, const ImageRules& rules, std::int64_t batch, int rank, int ranks)
+      : samples_(samples), rules_(rules), batch_(batch), rank_(rank), ranks_(ranks) {}
 
   PartPlace place(std::int64_t part) const override {
     const std::int64_t batches = evaluation_batches(samples_, batch_, ranks_);
@@ -49,12 +48,13 @@ class EvaluationPlan final : public PartPlan {
     return {part / batches, first, std::min(batch_, samples_ - first)};
   }
   std::int64_t sample_at(const PartPlace&, std::int64_t position) const override { return position; }
-  View view_at(const PartPlace&, std::int64_t, const PictureSize& picture, const PictureSize& image) const override {
-    return middle_view(picture, image);
+  View view_at(const PartPlace&, std::int64_t, const PictureSize& picture) const override {
+    return middle_view(rules_, picture);
   }
 
  private:
   std::int64_t samples_;
+  ImageRules rules_;
   std::int64_t batch_;
   int rank_;
   int ranks_;
@@ -62,16 +62,17 @@ class EvaluationPlan final : public PartPlan {
 
 }  // namespace
 
-std::unique_ptr<PartPlan> make_training_plan(std::int64_t samples, const LoaderShare& share, Augmentation augmentation,
+std::unique_ptr<PartPlan> make_training_plan(std::int64_t samples, const LoaderShare& share, const ImageRules& rules,
                                              std::uint64_t seed, std::int64_t first_step) {
   assert(share.total_parts > 0 && share.global_batch % share.total_parts == 0 && samples >= share.global_batch);
   assert(share.parts > 0 && share.first_part >= 0 && share.first_part + share.parts <= share.total_parts);
-  return std::make_unique<TrainingPlan>(samples, share, augmentation, seed, first_step);
+  return std::make_unique<TrainingPlan>(samples, share, rules, seed, first_step);
 }
 
-std::unique_ptr<PartPlan> make_evaluation_plan(std::int64_t samples, std::int64_t batch, int rank, int ranks) {
+std::unique_ptr<PartPlan> make_evaluation_plan(std::int64_t samples, const ImageRules& rules, std::int64_t batch,
+                                               int rank, int ranks) {
   assert(batch > 0 && rank >= 0 && rank < ranks);
-  return std::make_unique<EvaluationPlan>(samples, batch, rank, ranks);
+  return std::make_unique<EvaluationPlan>(samples, rules, batch, rank, ranks);
 }
 
 std::int64_t evaluation_batches(std::int64_t samples, std::int64_t batch, int ranks) {

@@ -32,19 +32,19 @@ class PartPlan {
   virtual ~PartPlan() = default;
   virtual PartPlace place(std::int64_t part) const = 0;  // part number 0, 1, 2, ... of this rank
   virtual std::int64_t sample_at(const PartPlace& place, std::int64_t position) const = 0;
-  // Of the picture there, of that size, for an image.
-  virtual View view_at(const PartPlace& place, std::int64_t position, const PictureSize& picture,
-                       const PictureSize& image) const = 0;
+  // Of the picture there, of that size.
+  virtual View view_at(const PartPlace& place, std::int64_t position, const PictureSize& picture) const = 0;
 };
 
 // Endless: every epoch in an order of its own, the incomplete last batch dropped. Part 0 is the first of step
 // `first_step`, counted from the first epoch. `samples` is at least the global batch.
-std::unique_ptr<PartPlan> make_training_plan(std::int64_t samples, const LoaderShare& share, Augmentation augmentation,
+std::unique_ptr<PartPlan> make_training_plan(std::int64_t samples, const LoaderShare& share, const ImageRules& rules,
                                              std::uint64_t seed, std::int64_t first_step);
 
 // Each sample once over all ranks, in file order, from its middle; every rank has the same number of parts of `batch`
 // places, the last ones not full. After the last one it starts again.
-std::unique_ptr<PartPlan> make_evaluation_plan(std::int64_t samples, std::int64_t batch, int rank, int ranks);
+std::unique_ptr<PartPlan> make_evaluation_plan(std::int64_t samples, const ImageRules& rules, std::int64_t batch,
+                                               int rank, int ranks);
 std::int64_t evaluation_batches(std::int64_t samples, std::int64_t batch, int ranks);  // per rank
 
 }  // namespace lockstep

@@ -2,27 +2,32 @@
 
 #include <algorithm>
 
+#include "dataset/loading/normalizer.hpp"
+#include "dataset/loading/view_reader.hpp"
 #include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
 
 void fill_raw_part(const LoaderSource& source, PixelSource pixels, std::int64_t part, RawPart& memory) {
   const Dataset& dataset = *source.dataset;
-  const PictureSize image = dataset.image_size();
   const PartPlace place = source.plan->place(part);
   const std::size_t bytes_each = memory.pixels.size() / memory.views.size();
+  ViewReader reader(dataset, source.rules);
   for (std::int64_t i = 0; i < place.samples; ++i) {
     const std::int64_t position = place.first + i;
     const std::int64_t sample = source.plan->sample_at(place, position);
-    View view = source.plan->view_at(place, position, dataset.picture_size(sample), image);
+    View view = source.plan->view_at(place, position, dataset.picture_size(sample));
     if (pixels == PixelSource::travelling) {
       dataset.begin_reading(sample, place.epoch);
       const auto target = memory.pixels.subspan(static_cast<std::size_t>(i) * bytes_each, bytes_each);
-      if (dataset.manifest().store == SampleStore::images) {
-        std::ranges::copy(dataset.picture(sample).pixels, target.begin());
+      const SeenPicture seen = reader.read(sample, view);
+      // The GPU takes pictures of the image's size as they are, and cuts its window itself.
+      if (seen.picture.size == source.rules.size) {
+        std::ranges::copy(seen.picture.pixels, target.begin());
+        view = seen.view;
       } else {
-        cut_window(dataset.picture(sample), view, image, target);
-        view = {0, 0, view.mirrored};
+        cut_window(seen.picture, seen.view, source.rules.size, target);
+        view = {0, 0, seen.view.mirrored};
       }
       memory.labels[static_cast<std::size_t>(i)] = dataset.label(sample);
     }

@@ -16,7 +16,7 @@ enum class PixelSource : std::uint8_t { resident, travelling };
 // Memory for a part of n places.
 //
 //   views   [n]           which sample: of the split where it is resident, else of this part; -1 without one
-//   pixels  [n, h, w, c]  uint8, empty where the split is resident; of pictures that have sizes of their own the window
+//   pixels  [n, h, w, c]  uint8, empty where the split is resident; of pictures that have other sizes the window
 //   labels  [n]           likewise
 struct RawPart {
   std::span<cuda::SampleView> views;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "train/evaluation.hpp"
+#include "train/evaluation/evaluation.hpp"
 
 namespace lockstep {
 

@@ -11,8 +11,9 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "files/checkpoint/checkpoint.hpp"
-#include "train/evaluation.hpp"
-#include "train/evaluation_text.hpp"
+#include "train/evaluation/evaluation.hpp"
+#include "train/evaluation/evaluation_text.hpp"
+#include "train/evaluation/model_fit.hpp"
 #include "train/following/checkpoint_feed.hpp"
 #include "train/following/evaluation_list.hpp"
 #include "train/following/job_training.hpp"
@@ -25,10 +26,12 @@ constexpr auto pause = std::chrono::milliseconds(500);
 // A network that takes the weights of one checkpoint after another.
 class Scorer {
  public:
-  Scorer(Session& session, const FollowOptions& options, const Dataset& dataset, const ModelFile& first)
+  Scorer(Session& session, const FollowOptions& options, const Dataset& dataset, const ImageRules& rules,
+         const ModelFile& first)
       : model_(session.device(), {first.model, first.shape, static_cast<std::int64_t>(first.classes.size())}) {
     model_.store.allocate(session.device().make_lasting(model_.store.reduced_count(), DType::f32));
-    evaluator_.emplace(session.world, *session.backend, model_, dataset, options.loader_threads, DataPlace::automatic);
+    evaluator_.emplace(session.world, *session.backend, model_, dataset, rules, options.loader_threads,
+                       DataPlace::automatic);
   }
 
   // Collective.
@@ -108,10 +111,10 @@ class Follower {
     const std::string hash = weights_hash(model.entries);
     const bool is_known = session_.world.broadcast(speaks() && list_->has(progress.step, hash) ? "known" : "", 0) != "";
     if (is_known) return;
-    require_fits(model, dataset_.manifest());
+    const ImageRules rules = rules_for(model, dataset_.manifest(), options_.images);
     if (!scorer_ || model_ != model.model) {
       model_ = model.model;
-      scorer_ = std::make_unique<Scorer>(session_, options_, dataset_, model);
+      scorer_ = std::make_unique<Scorer>(session_, options_, dataset_, rules, model);
     }
     const Evaluation evaluation = scorer_->score(model);
     if (!speaks()) return;

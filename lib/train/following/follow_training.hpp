@@ -5,6 +5,7 @@
 
 #include "backend/session.hpp"
 #include "dataset/split.hpp"
+#include "recipe/recipe.hpp"
 
 namespace lockstep {
 
@@ -12,6 +13,7 @@ struct FollowOptions {
   std::filesystem::path folder;  // the training's output folder
   std::filesystem::path data;
   Split split = Split::test;
+  ImagePlan images = {};  // of the options for tests
   int loader_threads = 1;
 };
 

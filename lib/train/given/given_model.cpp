@@ -1,7 +1,6 @@
 #include "train/given/given_model.hpp"
 
 #include "files/foreign/given_weights.hpp"
-#include "train/evaluation_text.hpp"
 
 namespace lockstep {
 
@@ -10,7 +9,6 @@ ModelFile read_given_model(const std::filesystem::path& path, const std::string&
   if (!model.model.empty()) {
     require(name.empty() || name == model.model, Failure::usage,
             "'{}' is a '{}' by its own word, not a '{}'. Leave out --model.", path.string(), model.model, name);
-    require_fits(model, data);
     return model;
   }
   require(!name.empty(), Failure::usage,

@@ -11,7 +11,7 @@ namespace lockstep {
 
 // Of another program's weights only the tensors are known: `name` (--model) says the model, `data` the classes, the
 // picture size and the normalisation. Throws as read_given_weights(); Error(usage) where `name` is needed and empty, or
-// another than the file's own; Error(bad_data) as require_fits().
+// another than the file's own. Whether the data fit, rules_for() says.
 ModelFile read_given_model(const std::filesystem::path& path, const std::string& name, const Manifest& data);
 
 }  // namespace lockstep

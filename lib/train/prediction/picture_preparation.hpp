@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "dataset/loading/augment.hpp"
+#include "dataset/loading/normalizer.hpp"
 #include "files/model_file.hpp"
 
 namespace lockstep {

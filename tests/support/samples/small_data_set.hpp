@@ -13,6 +13,8 @@
 #include "dataset/shards/hash.hpp"
 #include "dataset/shards/manifest.hpp"
 #include "dataset/shards/shard.hpp"
+#include "picture/jpeg.hpp"
+#include "support/samples/smooth_picture.hpp"
 
 namespace lockstep {
 
@@ -50,7 +52,9 @@ inline void write_small_data_set(const std::filesystem::path& directory, const S
     for (std::int64_t sample = first; sample < std::min(first + samples_per_shard, samples); ++sample) {
       const PictureSize size =
           store == SampleStore::images ? PictureSize{shape.height, shape.width} : small_picture_size(shape, sample);
-      made.add(small_pixels(sample, size.height * size.width * shape.channels), size, small_label(sample));
+      made.add(store == SampleStore::jpeg ? encode_jpeg(smooth_picture(size, sample), 90)
+                                          : small_pixels(sample, size.height * size.width * shape.channels),
+               size, small_label(sample));
     }
     const std::vector<std::byte> bytes = store == SampleStore::images
                                              ? shard_bytes(shape, manifest.classes, made.bytes, made.labels)

@@ -34,7 +34,7 @@ TEST(PicturePreparationTest, the_middle_of_the_resized_picture_is_normalised) {
   const PictureSize whole = decoded.picture.size;
   for (const std::int64_t side : {16, 24}) {
     OwnedPicture smaller;
-    resize(decoded.picture, {0, 0, whole}, with_shorter_side(whole, side), smaller);
+    resize(decoded.picture, {{0, 0, whole}, with_shorter_side(whole, side)}, smaller);
     const std::vector<float> image = prepared({16, 16, 3}, side == 16 ? 0 : side, file);
     const std::int64_t top = (smaller.size.height - 16) / 2;
     const std::int64_t left = (smaller.size.width - 16) / 2;

@@ -38,8 +38,8 @@ struct Evaluation {
 class Evaluator {
  public:
   // `backend`, `dataset` and `model` outlive this.
-  Evaluator(const Communicator& world, Backend& backend, Model& model, const Dataset& dataset, int loader_threads,
-            DataPlace place);
+  Evaluator(const Communicator& world, Backend& backend, Model& model, const Dataset& dataset, const ImageRules& rules,
+            int loader_threads, DataPlace place);
 
   // Collective. The same result on every rank: counts are exact, and the loss is summed sample by sample in the order
   // of the data set. Of equal logits the lowest class counts as predicted.

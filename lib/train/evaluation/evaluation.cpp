@@ -1,4 +1,4 @@
-#include "train/evaluation.hpp"
+#include "train/evaluation/evaluation.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -30,12 +30,12 @@ double Evaluation::ratio(std::int64_t part) const {
 }
 
 Evaluator::Evaluator(const Communicator& world, Backend& backend, Model& model, const Dataset& dataset,
-                     int loader_threads, DataPlace place)
+                     const ImageRules& rules, int loader_threads, DataPlace place)
     : world_(world),
       model_(model),
       dataset_(dataset),
       loader_(backend.load_onto(
-          evaluation_source(dataset, evaluation_batch, world.rank(), world.size(), loader_threads), place)) {}
+          evaluation_source(dataset, rules, evaluation_batch, world.rank(), world.size(), loader_threads), place)) {}
 
 Evaluator::Judgement Evaluator::judge(const float* logits, std::int32_t label) const {
   const std::int64_t classes = model_.options.classes;

@@ -1,12 +1,9 @@
-#include "train/evaluation_text.hpp"
+#include "train/evaluation/evaluation_text.hpp"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "base/error.hpp"
 #include "base/text/printable.hpp"
 
 namespace lockstep {
@@ -57,10 +54,6 @@ std::string worst_mistakes(const Evaluation& evaluation, std::span<const std::st
   return text;
 }
 
-bool close_to(std::span<const float> a, std::span<const float> b) {
-  return std::ranges::equal(a, b, [](float x, float y) { return std::abs(x - y) <= 1e-4F; });
-}
-
 }  // namespace
 
 std::string evaluation_text(const Evaluation& evaluation, std::span<const std::string> names) {
@@ -78,24 +71,6 @@ std::string evaluation_text(const Evaluation& evaluation, std::span<const std::s
   }
   return text +
          (evaluation.classes <= largest_matrix ? confusion_matrix(evaluation) : worst_mistakes(evaluation, classes));
-}
-
-void require_fits(const ModelFile& model, const Manifest& data) {
-  require(
-      model.shape == data.shape, Failure::bad_data,
-      "the model takes pictures of {} x {} x {}, the data set '{}' has {} x {} x {}. Choose the data it was trained "
-      "on.",
-      model.shape.height, model.shape.width, model.shape.channels, data.name, data.shape.height, data.shape.width,
-      data.shape.channels);
-  require(model.classes == data.classes, Failure::bad_data,
-          "the model's classes ({}) are not those of the data set '{}' ({}). Choose the data it was trained on.",
-          fmt::join(model.classes, ", "), data.name, fmt::join(data.classes, ", "));
-  require(
-      close_to(model.mean, data.mean) && close_to(model.deviation, data.deviation), Failure::bad_data,
-      "the data set '{}' is normalised by mean ({:.4f}) and deviation ({:.4f}), the model was trained with ({:.4f}) "
-      "and ({:.4f}). Choose the data it was trained on.",
-      data.name, fmt::join(data.mean, ", "), fmt::join(data.deviation, ", "), fmt::join(model.mean, ", "),
-      fmt::join(model.deviation, ", "));
 }
 
 }  // namespace lockstep

@@ -1,0 +1,41 @@
+// Trains an image classifier on photographs of all sizes, data-parallel over the ranks it is started on. Its defaults
+// are for ImageNet.
+//
+//   make_shards images --source imagenet --output data/imagenet
+//   mpirun -n 8 train_imagenet --data data/imagenet --output runs/rn50
+#include "launch/training_program.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+// ResNet-50 in 90 epochs: the rate and its growth with the batch of Goyal et al. 2017; from He et al. 2019 ("Bag of
+// tricks") the cosine, smoothed labels, and no decay of norms and biases. Warm-up is a share of the training, not their
+// five epochs, so that short trainings have one too.
+Settings imagenet_settings() {
+  Settings settings;
+  Recipe& recipe = settings.recipe;
+  recipe.model = "resnet50";
+  recipe.epochs = 90;
+  recipe.batch.global_batch = 256;
+  recipe.learning_rate.rate = 0.1;
+  recipe.learning_rate.base_batch = 256;
+  recipe.learning_rate.schedule = Schedule::cosine;
+  recipe.optimizer.momentum = 0.9F;
+  recipe.optimizer.momentum_kind = Momentum::classic;
+  recipe.optimizer.weight_decay = 1e-4F;
+  recipe.optimizer.decay_scope = DecayScope::weights_only;
+  recipe.label_smoothing = 0.1F;
+  recipe.images.side = 224;
+  recipe.images.augmentation = Augmentation::resized_crop_and_flip;
+  return settings;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_training(argc, argv,
+                      "Trains an image classifier on photographs of all sizes, on one or many ranks. Its defaults are "
+                      "for ImageNet.",
+                      imagenet_settings());
+}

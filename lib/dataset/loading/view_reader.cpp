@@ -1,0 +1,74 @@
+#include "dataset/loading/view_reader.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/text/printable.hpp"
+#include "picture/jpeg.hpp"
+
+namespace lockstep {
+namespace {
+
+// The largest size that the image's pixels still have one of their own in.
+int reduction_of(const Resampling& resampling, Decoding decoding) {
+  if (decoding == Decoding::exact) return 1;
+  const std::int64_t times =
+      std::min(resampling.box.size.height / resampling.size.height, resampling.box.size.width / resampling.size.width);
+  return times >= 8 ? 8 : times >= 4 ? 4 : times >= 2 ? 2 : 1;
+}
+
+// The part of the window that lies on the resampled picture.
+PictureBox inside(const View& view, const PictureSize& image, const PictureSize& picture) {
+  const auto part = [](std::int64_t first, std::int64_t count, std::int64_t limit) {
+    const std::int64_t begin = std::clamp<std::int64_t>(first, 0, limit);
+    return std::pair(begin, std::clamp<std::int64_t>(first + count, begin, limit) - begin);
+  };
+  const auto [top, height] = part(view.top, image.height, picture.height);
+  const auto [left, width] = part(view.left, image.width, picture.width);
+  return {top, left, {height, width}};
+}
+
+}  // namespace
+
+SeenPicture ViewReader::read(std::int64_t sample, const View& view) {
+  const bool is_jpeg = dataset_.manifest().store == SampleStore::jpeg;
+  try {
+    if (view.resampling) {
+      const PictureBox window = inside(view, rules_.size, view.resampling->size);
+      if (window.size.height == 0 || window.size.width == 0) return {{}, {view.top, view.left, view.mirrored}};
+      resample(sample, *view.resampling, window);
+      const auto top = static_cast<std::int32_t>(view.top - window.top);
+      const auto left = static_cast<std::int32_t>(view.left - window.left);
+      return {resampled_, {top, left, view.mirrored}};
+    }
+    if (!is_jpeg) return {dataset_.picture(sample), view};
+    std::string remark;
+    decode_jpeg(dataset_.jpeg(sample), decoded_, remark);
+    return {decoded_, view};
+  } catch (const PictureFault& fault) {
+    throw Error(Failure::bad_data,
+                fmt::format("sample {} of the data set '{}' {} (it was whole when the data set was made: its shard was "
+                            "written wrongly). Make the data set again.",
+                            sample, printable(dataset_.manifest().name), fault.what()));
+  }
+}
+
+void ViewReader::resample(std::int64_t sample, const Resampling& resampling, const PictureBox& window) {
+  constexpr std::int64_t channels = 3;
+  if (dataset_.manifest().store != SampleStore::jpeg) {
+    const Picture picture = dataset_.picture(sample);
+    const Resampler resampler(resampling, window);
+    const PictureBox source = resampler.source();
+    const std::int64_t row_bytes = picture.size.width * channels;
+    resampler.resample(picture.pixels.data() + source.top * row_bytes + source.left * channels, row_bytes, resampled_);
+    return;
+  }
+  const int reduction = reduction_of(resampling, rules_.decoding);
+  const Resampler resampler(resampling, window, reduction);
+  decode_jpeg_window(dataset_.jpeg(sample), resampler.source(), reduction, decoded_);
+  resampler.resample(decoded_.pixels.data(), decoded_.size.width * channels, resampled_);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,36 @@
+// The pixels that a view shows, out of a data set of any store.
+#pragma once
+
+#include <cstdint>
+
+#include "dataset/dataset.hpp"
+#include "dataset/loading/augment.hpp"
+
+namespace lockstep {
+
+// A picture, and what is left to do of a view: cut its window out, mirror.
+struct SeenPicture {
+  Picture picture;
+  View view;  // without a resampling
+};
+
+// With memory that is used again for the next sample: each thread has its own.
+class ViewReader {
+ public:
+  // `dataset` outlives this.
+  ViewReader(const Dataset& dataset, const ImageRules& rules) : dataset_(dataset), rules_(rules) {}
+
+  // Valid until the next call. Stored pixels are given where they lie, if they are not resampled; of a JPEG file only
+  // what the window needs is decoded. Throws Error(bad_data) naming the sample if its file is damaged.
+  SeenPicture read(std::int64_t sample, const View& view);
+
+ private:
+  void resample(std::int64_t sample, const Resampling& resampling, const PictureBox& window);
+
+  const Dataset& dataset_;
+  ImageRules rules_;
+  OwnedPicture decoded_;
+  OwnedPicture resampled_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,26 @@
+#include "launch/training_program.hpp"
+
+#include "launch/field_options.hpp"
+#include "launch/gpu_ranks.hpp"
+#include "launch/run.hpp"
+#include "train/trainer.hpp"
+
+namespace lockstep {
+
+int run_training(int argc, char** argv, const std::string& description, Settings settings) {
+  if (const std::optional<int> code = spread_over_gpus(argc, argv)) return *code;
+  std::string gpus;
+  Program program;
+  program.declare = [&](CLI::App& app) {
+    app.description(description);
+    declare_training(app, settings);
+    declare_gpus(app, gpus);
+  };
+  program.device_options = [&] { return device_options(settings.recipe, settings.run); };
+  program.hang_timeout_seconds = [&] { return settings.run.hang_timeout_seconds; };
+  program.stopping = Stopping::in_order;
+  program.body = [&](Session& session) { return ending_of(train(session, settings.recipe, settings.run)); };
+  return run_program(argc, argv, program);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,15 @@
+// What main does in a program that trains. Such programs differ in what they start with: their settings are the
+// defaults of their options.
+#pragma once
+
+#include <string>
+
+#include "recipe/run_plan.hpp"
+
+namespace lockstep {
+
+// Takes the options of a training, trains, and returns the program's exit code. First thing in main, before MPI: with
+// --gpus the program starts itself anew, a rank for each GPU.
+int run_training(int argc, char** argv, const std::string& description, Settings settings);
+
+}  // namespace lockstep

@@ -1,0 +1,45 @@
+#include "train/evaluation/model_fit.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+namespace {
+
+bool close_to(std::span<const float> a, std::span<const float> b) {
+  return std::ranges::equal(a, b, [](float x, float y) { return std::abs(x - y) <= 1e-4F; });
+}
+
+// Colour pictures of any size become squares of any size.
+bool can_be_resized(const SampleShape& image, const Manifest& data) {
+  return image.channels == 3 && data.shape.channels == 3 && image.height == image.width;
+}
+
+}  // namespace
+
+ImageRules rules_for(const ModelFile& model, const Manifest& data, ImagePlan plan) {
+  require(
+      model.shape == data.shape || can_be_resized(model.shape, data), Failure::bad_data,
+      "the model takes pictures of {} x {} x {}, the data set '{}' has {} x {} x {}. Choose the data it was trained "
+      "on.",
+      model.shape.height, model.shape.width, model.shape.channels, data.name, data.shape.height, data.shape.width,
+      data.shape.channels);
+  require(model.classes == data.classes, Failure::bad_data,
+          "the model's classes ({}) are not those of the data set '{}' ({}). Choose the data it was trained on.",
+          fmt::join(model.classes, ", "), data.name, fmt::join(data.classes, ", "));
+  require(
+      close_to(model.mean, data.mean) && close_to(model.deviation, data.deviation), Failure::bad_data,
+      "the data set '{}' is normalised by mean ({:.4f}) and deviation ({:.4f}), the model was trained with ({:.4f}) "
+      "and ({:.4f}). Choose the data it was trained on.",
+      data.name, fmt::join(data.mean, ", "), fmt::join(data.deviation, ", "), fmt::join(model.mean, ", "),
+      fmt::join(model.deviation, ", "));
+  if (model.shape != data.shape) plan.side = model.shape.height;
+  return image_rules(plan, data);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,132 @@
+#include "dataset/loading/view_reader.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "dataset/loading/normalizer.hpp"
+#include "support/samples/small_data_set.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr SampleShape shape{60, 80, 3};
+constexpr std::int64_t samples = 30;
+
+class ViewReaderTest : public testing::TestWithParam<SampleStore> {
+ protected:
+  ViewReaderTest() { write_small_data_set(folder_.path(), shape, samples, 20, GetParam()); }
+
+  // The whole of a sample.
+  OwnedPicture whole(const Dataset& dataset, std::int64_t sample) const {
+    OwnedPicture picture;
+    if (GetParam() == SampleStore::jpeg) {
+      std::string remark;
+      decode_jpeg(dataset.jpeg(sample), picture, remark);
+      return picture;
+    }
+    const Picture stored = dataset.picture(sample);
+    return {{stored.pixels.begin(), stored.pixels.end()}, stored.size};
+  }
+
+  // What a view shows by its definition: the whole picture, resampled whole, its window cut out.
+  std::vector<std::uint8_t> by_definition(const OwnedPicture& picture, const View& view, const PictureSize& image) {
+    OwnedPicture resampled = picture;
+    if (view.resampling) resize(picture, *view.resampling, resampled);
+    std::vector<std::uint8_t> pixels(static_cast<std::size_t>(image.height * image.width * 3));
+    cut_window(resampled, view, image, pixels);
+    return pixels;
+  }
+
+  std::vector<std::uint8_t> as_read(ViewReader& reader, std::int64_t sample, const View& view,
+                                    const PictureSize& image) {
+    const SeenPicture seen = reader.read(sample, view);
+    EXPECT_FALSE(seen.view.resampling);
+    EXPECT_EQ(seen.view.mirrored, view.mirrored);
+    std::vector<std::uint8_t> pixels(static_cast<std::size_t>(image.height * image.width * 3));
+    cut_window(seen.picture, seen.view, image, pixels);
+    return pixels;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_P(ViewReaderTest, exact_decoding_shows_the_bits_of_the_whole_picture) {
+  const Dataset dataset(folder_.path());
+  for (const std::int64_t side : {16, 48, 128}) {
+    for (const std::optional<std::int64_t>& shorter : {std::optional<std::int64_t>(), std::optional(side * 8 / 7)}) {
+      using enum Augmentation;
+      for (const Augmentation augmentation : {none, crop_and_flip, resized_crop_and_flip}) {
+        const ImageRules rules{{side, side}, augmentation, 0.08F, shorter, Decoding::exact};
+        ViewReader reader(dataset, rules);
+        for (std::int64_t sample = 0; sample < samples; ++sample) {
+          const OwnedPicture picture = whole(dataset, sample);
+          const View view = choose_view(rules, 3, 1, sample, picture.size);
+          ASSERT_EQ(as_read(reader, sample, view, rules.size), by_definition(picture, view, rules.size))
+              << "sample " << sample << ", side " << side << ", augmentation " << static_cast<int>(augmentation);
+        }
+      }
+    }
+  }
+}
+
+// Only where images are at least half as large as what they show.
+TEST_P(ViewReaderTest, scaled_decoding_shows_nearly_the_same) {
+  const Dataset dataset(folder_.path());
+  for (const std::int64_t side : {5, 10, 20, 64}) {
+    const ImageRules rules{{side, side}, Augmentation::resized_crop};
+    ViewReader reader(dataset, rules);
+    int differences = 0;
+    double sum = 0;
+    for (std::int64_t sample = 0; sample < samples; ++sample) {
+      const OwnedPicture picture = whole(dataset, sample);
+      const View view = choose_view(rules, 3, 1, sample, picture.size);
+      const std::vector<std::uint8_t> exact = by_definition(picture, view, rules.size);
+      const std::vector<std::uint8_t> scaled = as_read(reader, sample, view, rules.size);
+      differences += exact != scaled ? 1 : 0;
+      for (std::size_t i = 0; i < exact.size(); ++i) sum += std::abs(exact[i] - scaled[i]);
+    }
+    const double mean = sum / static_cast<double>(samples * side * side * 3);
+    EXPECT_LT(mean, 3) << side;
+    EXPECT_EQ(differences > 0, GetParam() == SampleStore::jpeg && side < 64) << side;
+  }
+}
+
+TEST_P(ViewReaderTest, a_window_beside_the_picture_shows_zeros) {
+  const Dataset dataset(folder_.path());
+  const ImageRules rules{{4, 4}};
+  ViewReader reader(dataset, rules);
+  View view{-9, 0};
+  view.resampling = {{0, 0, dataset.picture_size(0)}, {6, 8}};
+  EXPECT_EQ(as_read(reader, 0, view, rules.size), std::vector<std::uint8_t>(48, 0));
+}
+
+INSTANTIATE_TEST_SUITE_P(, ViewReaderTest,
+                         testing::Values(SampleStore::images, SampleStore::pictures, SampleStore::jpeg),
+                         [](const auto& test) { return choice_name(sample_stores, test.param); });
+
+// Only a shard that was made wrongly holds such a thing.
+TEST(ViewReader, a_sample_that_is_no_jpeg_is_named) {
+  const TemporaryFolder folder;
+  write_small_data_set(folder.path(), shape, 4, 4, SampleStore::pictures);
+  Manifest manifest = read_manifest(folder.path());
+  manifest.store = SampleStore::jpeg;
+  write_manifest(folder.path(), manifest);
+  const Dataset dataset(folder.path());
+  const ImageRules rules{{16, 16}, Augmentation::resized_crop};
+  ViewReader reader(dataset, rules);
+  for (const View& view : {View(), choose_view(rules, 1, 1, 1, dataset.picture_size(2))}) {
+    const std::string words = words_of(Failure::bad_data, [&] { reader.read(2, view); });
+    EXPECT_THAT(words, StartsWith("sample 2 of the data set 'small' is damaged (Not a JPEG file"));
+    EXPECT_THAT(words, HasSubstr("Make the data set again."));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,116 @@
+// From a folder of JPEG files to a tested model, by the real programs.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/io/file.hpp"
+#include "support/program.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+class TrainImagenetTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    const fs::path pictures = folder_->path() / "pictures";
+    ASSERT_EQ(run_program({built_program("write_pictures"), pictures, "240"}).exit_code, 0);
+    for (const char* const store : {"jpeg", "raw"}) {
+      const ProgramResult made = run_program({built_program("make_shards"), "images", "--source", pictures, "--output",
+                                              data(store), "--store", store, "--side", "48"});
+      ASSERT_EQ(made.exit_code, 0) << made.errors;
+    }
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  static fs::path data(const std::string& store) { return folder_->path() / store; }
+
+  static ProgramResult train(const std::string& store, int epochs, const fs::path& output,
+                             const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {built_program("train_imagenet"),
+                                      "--data",
+                                      data(store),
+                                      "--model",
+                                      "convnet",
+                                      "--image-size",
+                                      "32",
+                                      "--epochs",
+                                      std::to_string(epochs),
+                                      "--global-batch",
+                                      "24",
+                                      "--lr",
+                                      "0.5",
+                                      "--threads",
+                                      "1",
+                                      "--output",
+                                      output};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(under_mpirun(2, words));
+  }
+  static nlohmann::json summary(const fs::path& output) {
+    return nlohmann::json::parse(read_file(output / "summary.json", 1 << 20));
+  }
+
+  static TemporaryFolder* folder_;
+};
+
+TemporaryFolder* TrainImagenetTest::folder_ = nullptr;
+
+TEST_F(TrainImagenetTest, learns_from_jpeg_files_and_from_pixels) {
+  for (const std::string store : {"jpeg", "raw"}) {
+    const fs::path output = folder_->path() / ("learns " + store);
+    const ProgramResult trained = train(store, 6, output);
+    ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+    const nlohmann::json told = summary(output);
+    EXPECT_GT(told["test_accuracy"].get<double>(), 0.9) << trained.output;
+    EXPECT_EQ(told["recipe"]["augment"], "resized-crop-flip");
+    EXPECT_EQ(told["recipe"]["image-size"], 32);
+    // The model says the size of its images, and another program shows it the same ones.
+    const ProgramResult tested =
+        run_program({built_program("evaluate"), "--model-file", output / "model.h5", "--data", data(store)});
+    ASSERT_EQ(tested.exit_code, 0) << tested.errors;
+    const std::string percent = fmt::format("top-1    {:.2f} %", 100 * told["test_accuracy"].get<double>());
+    EXPECT_THAT(tested.output, HasSubstr(percent));
+    const ProgramResult looked = run_program({built_program("inspect"), output / "model.h5"});
+    EXPECT_THAT(looked.output, HasSubstr("32 x 32 pixels, 3 channels"));
+  }
+}
+
+// How pictures are shown decides the weights: none of it may change when a training goes on.
+TEST_F(TrainImagenetTest, goes_on_only_with_the_same_pictures) {
+  const fs::path output = folder_->path() / "goes on";
+  ASSERT_EQ(train("jpeg", 1, output).exit_code, 0);
+  struct Change {
+    const char* option;
+    const char* value;
+    const char* words;
+  };
+  for (const Change& change :
+       {Change{"--decode", "exact", R"(--decode "auto", now it is "exact")"},
+        Change{"--resize", "40", "--resize null, now it is 40"}, Change{"--crop-area", "0.5", "--crop-area null"},
+        Change{"--augment", "crop", R"(--augment "resized-crop-flip", now it is "crop")"}}) {
+    const ProgramResult refused = train("jpeg", 2, output, {change.option, change.value});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.errors, HasSubstr(change.words));
+  }
+  EXPECT_EQ(train("jpeg", 2, output).exit_code, 0);
+}
+
+TEST_F(TrainImagenetTest, an_option_of_resized_crops_is_refused_where_there_are_none) {
+  const ProgramResult refused =
+      train("jpeg", 1, folder_->path() / "unread", {"--augment", "crop-flip", "--crop-area", "0.5"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("--crop-area: --augment crop-flip does not read it"));
+}
+
+}  // namespace
+}  // namespace lockstep
