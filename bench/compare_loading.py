@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Pictures a second of a core, Lockstep's loader against PyTorch's DataLoader and plain libjpeg-turbo, in turn.
+
+    python3 bench/compare_loading.py --build build/release --pictures FOLDER
+
+FOLDER holds a folder of JPEG files for each class. It is converted first (make_shards images, as JPEG and as pixels of
+256 to the shorter side). Prints a Markdown table; progress goes to stderr.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from comparison import ratio_interval, short
+from processes import say
+
+PEER = pathlib.Path(__file__).resolve().parent / "peers" / "loader_peer.py"
+HEAD = """\
+| {size} pixels a side | Lockstep, pictures/s of a core | DataLoader | ratio (95 % interval) | libjpeg-turbo, whole pictures \
+| Lockstep / libjpeg-turbo |
+|---|---|---|---|---|---|"""
+
+
+def json_of(command):
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def converted(options, folder, store):
+    say(f"{store}: converting '{options.pictures}'")
+    target = pathlib.Path(folder) / store
+    program = pathlib.Path(options.build) / "bin" / "make_shards"
+    words = [program, "images", "--source", options.pictures, "--output", target, "--store", store]
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    return target / "train"
+
+
+def row(name, ours, theirs):
+    rates = [[run["samples_per_second"] for run in runs] for runs in (ours, theirs)]
+    median, low, high = ratio_interval(*rates)
+    cells = [name, *(short(statistics.median(side)) for side in rates), f"{median:.2f} ({low:.2f}–{high:.2f})"]
+    if "whole_pictures_per_second" in ours[0]:
+        whole = [run["whole_pictures_per_second"] for run in ours]
+        share, *_ = ratio_interval(rates[0], whole)
+        cells += [short(statistics.median(whole)), f"{share:.2f}"]
+    else:
+        cells += ["–", "–"]
+    return "| " + " | ".join(cells) + " |"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default="build/release")
+    parser.add_argument("--pictures", required=True, help="a folder of class folders of JPEG files")
+    parser.add_argument("--python", default=sys.executable, help="one that has torch and torchvision")
+    parser.add_argument("--size", type=int, default=224)
+    parser.add_argument("--batches", type=int, default=60, help="of 32 pictures, in each run")
+    parser.add_argument("--pairs", type=int, default=5)
+    options = parser.parse_args()
+    bench = pathlib.Path(options.build) / "bin" / "picture_bench"
+    size = ["--size", str(options.size)]
+    with tempfile.TemporaryDirectory() as folder:
+        jpeg, raw = (converted(options, folder, store) for store in ("jpeg", "raw"))
+        mine = [bench, *size, "--batches", str(options.batches), "--data"]
+        peer = [options.python, PEER, *size, "--samples", str(options.batches * 32), "--pictures", options.pictures]
+        sides = {
+            "JPEG": [*mine, jpeg],
+            "JPEG, --decode exact": [*mine, jpeg, "--decode", "exact"],
+            "pixels": [*mine, raw],
+            "DataLoader": peer,
+            "DataLoader, torchvision's decoder": [*peer, "--decoder", "torchvision"],
+        }
+        runs = {name: [] for name in sides}
+        for pair in range(options.pairs):
+            for name, command in sides.items():
+                runs[name].append(json_of(command))
+            say(f"pair {pair + 1} of {options.pairs}")
+    print(HEAD.format(size=options.size))
+    for peer_name in ("DataLoader", "DataLoader, torchvision's decoder"):
+        for name in ("JPEG", "JPEG, --decode exact", "pixels"):
+            of_peer = "Pillow" if peer_name == "DataLoader" else "torchvision"
+            print(row(f"{name}; DataLoader with {of_peer}", runs[name], runs[peer_name]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+// Pictures a second that one core makes into images for a training step: decoded, cropped at random, resized, mirrored,
+// normalised. Prints one JSON line.
+//
+//   picture_bench --data data/pictures/train --size 224
+//
+// Both figures count the processor's time: `samples_per_second` that of the loader, `whole_pictures_per_second` that of
+// libjpeg-turbo decoding pictures of the same files whole, and nothing else, beside it.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/error.hpp"
+#include "dataset/loading/loader.hpp"
+#include "dataset/loading/sampler.hpp"
+#include "launch/choice_option.hpp"
+#include "launch/number_option.hpp"
+#include "picture/jpeg.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<Choice<Decoding>, 2> decodings{{{"scaled", Decoding::scaled}, {"exact", Decoding::exact}}};
+
+struct Options {
+  std::string data;
+  std::int64_t size = 224;
+  std::int64_t batch = 32;
+  std::int64_t batches = 60;
+  Decoding decoding = Decoding::scaled;
+};
+
+double seconds(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// The loader works in a thread of its own, while this one decodes whole pictures: what the process takes and this
+// thread does not is the loader's.
+nlohmann::json measure(const Options& options) {
+  constexpr int warm_up = 4;  // batches: more than a loader of one thread holds
+  const Dataset dataset(options.data);
+  const ImageRules rules{
+      {options.size, options.size}, Augmentation::resized_crop_and_flip, 0.08F, {}, options.decoding};
+  const bool is_jpeg = dataset.manifest().store == SampleStore::jpeg;
+  const SampleOrder order(dataset.samples(), 1, 0);
+  OwnedPicture picture;
+  std::string remark;
+  const auto loader = make_host_loader(training_source(dataset, {options.batch, 1, 0, 1}, rules, 1, 0, 0, 1));
+  for (int batch = 0; batch < warm_up; ++batch) loader->next();
+  const double process_start = seconds(CLOCK_PROCESS_CPUTIME_ID);
+  const double start = seconds(CLOCK_THREAD_CPUTIME_ID);
+  for (std::int64_t sample = 0; sample < options.batches * options.batch; ++sample) {
+    if (sample % options.batch == 0) loader->next();
+    if (is_jpeg) decode_jpeg(dataset.jpeg(order.sample_at(sample % dataset.samples())), picture, remark);
+  }
+  const double decoding = seconds(CLOCK_THREAD_CPUTIME_ID) - start;
+  const double loading = seconds(CLOCK_PROCESS_CPUTIME_ID) - process_start - decoding;
+  const auto samples = static_cast<double>(options.batches * options.batch);
+  nlohmann::json result = {{"samples_per_second", samples / loading}};
+  if (is_jpeg) result["whole_pictures_per_second"] = samples / decoding;
+  return result;
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  using namespace lockstep;
+  Options options;
+  CLI::App app("Pictures a second that one core makes into images.");
+  app.add_option("--data", options.data, "A split made by make_shards images")->required()->type_name("FOLDER");
+  add_number(app, "--size", options.size, {8, 4096}, "Side of an image")->type_name("PIXELS");
+  add_number(app, "--batches", options.batches, {1, 1000000}, "Batches to time");
+  add_choice(app, "--decode", decodings, options.decoding, "JPEG files");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    fmt::print("{}\n", measure(options).dump());
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return error.exit_code();
+  }
+}
