@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/io/file.hpp"
-#include "base/io/hdf5.hpp"
+#include "base/io/mapped_file.hpp"
 #include "base/text/json_text.hpp"
 #include "base/text/printable.hpp"
 #include "dataset/shards/manifest.hpp"
@@ -19,6 +19,7 @@
 #include "dataset/shards/shard_format.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "files/foreign/given_weights.hpp"
+#include "files/foreign/hdf5_tensors.hpp"
 #include "train/run_inspection.hpp"
 
 namespace lockstep {
@@ -32,13 +33,11 @@ std::string first_bytes(const std::filesystem::path& path) {
   return bytes;
 }
 
+// Without HDF5, to which nothing of unknown origin goes.
 bool holds_images(const std::filesystem::path& path) {
-  silence_hdf5();
-  const Hid<H5Fclose> file = open_hdf5(open_to_read(path));
-  require(file >= 0, Failure::bad_data, "'{}' is damaged: HDF5 cannot open it: {}. Make or copy it again?",
-          path.string(), file >= 0 ? "" : hdf5_words());
-  return H5Lexists(file, shard_format::images, H5P_DEFAULT) > 0 ||
-         H5Lexists(file, shard_format::samples, H5P_DEFAULT) > 0;
+  const MappedFile mapped(open_to_read(path));
+  const WeightBytes file(path.string(), {reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()});
+  return has_root_member(file, shard_format::images) || has_root_member(file, shard_format::samples);
 }
 
 std::string shape_text(const SampleShape& shape) {

@@ -72,17 +72,28 @@ class Hdf5Reader {
     return false;
   }
 
+  bool has_member(std::string_view name) {
+    const std::vector<Member>& all = members();
+    return std::ranges::find(all, name, &Member::name) != all.end();
+  }
+
   std::vector<ParameterStore::Entry> tensors() {
-    const std::optional<Message> table = find(messages_of(root_, "its root"), message::symbol_table, "its root");
-    if (!table) newer();
-    heap_ = names_at(file_.number(table->at + address_bytes, address_bytes));
-    read_tree(file_.number(table->at, address_bytes), {});
+    for (const Member& member : members()) {
+      if (member.is_link) file_.refuse(fmt::format("'{}' is a link to elsewhere", member.name));
+      if (!is_batch_count(member.name)) read_tensor(member.name, member.header);
+    }
     if (entries_.empty()) file_.refuse("it holds no tensors");
     std::ranges::sort(entries_, {}, &ParameterStore::Entry::name);
     return std::move(entries_);
   }
 
  private:
+  struct Member {
+    std::string name;
+    std::uint64_t header;  // its address
+    bool is_link;
+  };
+
   [[noreturn]] void newer() const {
     file_.refuse("it is in a newer form of HDF5 than h5py writes by default (libver='latest', or track_order)");
   }
@@ -136,6 +147,15 @@ class Hdf5Reader {
     return file_.piece(file_.number(heap + 24, address_bytes), file_.number(heap + 8, address_bytes));
   }
 
+  // Of the root.
+  const std::vector<Member>& members() {
+    const std::optional<Message> table = find(messages_of(root_, "its root"), message::symbol_table, "its root");
+    if (!table) newer();
+    heap_ = names_at(file_.number(table->at + address_bytes, address_bytes));
+    read_tree(file_.number(table->at, address_bytes), {});
+    return members_;
+  }
+
   // `level`: what the node above says of it.
   void read_tree(std::uint64_t node, std::optional<std::uint64_t> level) {
     constexpr std::uint64_t before_keys = 24;
@@ -158,16 +178,16 @@ class Hdf5Reader {
 
   void read_members(std::uint64_t node) {
     constexpr std::uint64_t member_bytes = 40;
-    if (++nodes_ > limits::tensors) file_.refuse("its tree of names is damaged");
+    constexpr std::uint64_t soft_link = 2;
     const std::uint64_t members = file_.number(node + 6, 2);
+    // Two nodes of the tree may be one.
+    if (++nodes_ > limits::tensors || members_.size() + members > limits::tensors) {
+      file_.refuse(fmt::format("it holds more than {} tensors", limits::tensors));
+    }
     for (std::uint64_t member = 0; member < members; ++member) {
       const std::uint64_t at = node + 8 + member * member_bytes;
-      const std::string name = name_at(file_.number(at, address_bytes));
-      constexpr std::uint64_t soft_link = 2;
-      if (file_.number(at + 2 * address_bytes, 4) == soft_link) {
-        file_.refuse(fmt::format("'{}' is a link to elsewhere", name));
-      }
-      if (!is_batch_count(name)) read_tensor(name, file_.number(at + address_bytes, address_bytes));
+      members_.push_back({name_at(file_.number(at, address_bytes)), file_.number(at + address_bytes, address_bytes),
+                          file_.number(at + 2 * address_bytes, 4) == soft_link});
     }
   }
 
@@ -242,6 +262,7 @@ class Hdf5Reader {
   std::string_view heap_;    // names of the root's members
   std::uint64_t nodes_ = 0;  // of the tree of names, so far
   std::uint64_t total_ = 0;  // bytes of tensors so far
+  std::vector<Member> members_;
   std::vector<ParameterStore::Entry> entries_;
 };
 
@@ -250,5 +271,7 @@ class Hdf5Reader {
 std::vector<ParameterStore::Entry> read_hdf5_tensors(const WeightBytes& file) { return Hdf5Reader(file).tensors(); }
 
 bool has_root_attribute(const WeightBytes& file, std::string_view name) { return Hdf5Reader(file).has_attribute(name); }
+
+bool has_root_member(const WeightBytes& file, std::string_view name) { return Hdf5Reader(file).has_member(name); }
 
 }  // namespace lockstep

@@ -17,7 +17,8 @@ namespace lockstep {
 // In name order; counts of batches are left out. Trusts nothing. Throws as WeightBytes::refuse().
 std::vector<ParameterStore::Entry> read_hdf5_tensors(const WeightBytes& file);
 
-// Whether the root has such an attribute. Throws likewise.
+// Whether the root has such an attribute, or a member of this name. Throw likewise.
 bool has_root_attribute(const WeightBytes& file, std::string_view name);
+bool has_root_member(const WeightBytes& file, std::string_view name);
 
 }  // namespace lockstep
