@@ -6,7 +6,6 @@
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "dataset/split.hpp"
-#include "files/foreign/given_weights.hpp"
 #include "launch/field_options.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
@@ -26,6 +25,7 @@ struct PredictOptions {
   std::filesystem::path table;
   std::string model;
   std::filesystem::path data;
+  std::filesystem::path classes;
   std::int64_t top = 1;
   std::int64_t resize = 0;
   Settings settings;  // of the device
@@ -51,6 +51,12 @@ struct PredictOptions {
     app.add_option("--data", data, "For such weights: the data set whose classes, size and normalisation they have")
         ->type_name("FOLDER")
         ->needs(name);
+    app.add_option("--classes", classes,
+                   "In place of --data, for weights that torchvision trained on ImageNet's 224 pixels: names of the "
+                   "classes, one a line, in the order of the labels")
+        ->type_name("FILE")
+        ->needs(name)
+        ->excludes("--data");
     declare_fields(app, settings, {FieldGroup::device});
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
@@ -60,11 +66,9 @@ ModelFile model_of(const PredictOptions& options) {
   if (!options.data.empty()) {
     return read_given_model(options.model_file, options.model, read_manifest(split_folder(options.data, Split::test)));
   }
-  ModelFile file = read_given_weights(options.model_file);
-  require(!file.model.empty(), Failure::usage,
-          "'{}' was written by another program and says neither its model nor its classes. State --model and --data.",
-          options.model_file.string());
-  return file;
+  const std::vector<std::string> classes =
+      options.classes.empty() ? std::vector<std::string>() : lines_of(options.classes);
+  return read_given_model(options.model_file, options.model, classes);
 }
 
 // Rank 0's, for all.
@@ -75,7 +79,7 @@ std::vector<std::string> files_of(const Communicator& world, const PredictOption
       require(!is_absent(path), Failure::usage, "'{}' is not there. Check the path.", path.string());
     }
     std::vector<std::filesystem::path> named = options.pictures;
-    if (!options.list.empty()) std::ranges::copy(listed_paths(options.list), std::back_inserter(named));
+    if (!options.list.empty()) std::ranges::copy(lines_of(options.list), std::back_inserter(named));
     for (const std::string& name : picture_files(named)) names += name + '\0';
     require(!names.empty(), Failure::usage, "no pictures are named (PICTURES, --list). See --help.");
   }

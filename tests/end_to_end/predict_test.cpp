@@ -11,8 +11,11 @@
 
 #include "base/io/file.hpp"
 #include "dataset/dataset.hpp"
+#include "device/cpu/cpu_device.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "files/foreign/safetensors.hpp"
+#include "nn/initialise.hpp"
+#include "step/model.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -162,12 +165,37 @@ TEST_F(PredictTest, another_programs_weights_predict_with_what_a_data_set_says) 
   const fs::path foreign = folder_->path() / "weights.safetensors";
   write_file_atomically(foreign, safetensors_image(read_weights(model()).entries, {}));
   EXPECT_THAT(predict({foreign, pictures()}).errors,
-              HasSubstr(fmt::format("'{}' was written by another program and says neither its model nor its classes. "
-                                    "State --model and --data.",
+              HasSubstr(fmt::format("'{}' was written by another program and does not say which model its weights are "
+                                    "of. State it: --model.",
                                     foreign.string())));
+  EXPECT_THAT(
+      predict({foreign, "--model", "lenet", pictures()}).errors,
+      HasSubstr(fmt::format("'{}' was written by another program and does not say which classes it knows. State "
+                            "them: --data or --classes.",
+                            foreign.string())));
   const ProgramResult result = predict({foreign, "--model", "lenet", "--data", data(), pictures()});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_EQ(result.output, predict({model(), pictures()}).output);
+}
+
+// resnet18 as it begins, of two classes, as torchvision would save it.
+TEST_F(PredictTest, torchvisions_weights_predict_with_names_of_classes_alone) {
+  const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
+  Model net(*device, {"resnet18", {224, 224, 3}, 2});
+  net.store.allocate(device->make_lasting(net.store.reduced_count(), DType::f32));
+  initialise(net.store, 3);
+  const fs::path weights = folder_->path() / "resnet18.safetensors";
+  const fs::path ours = folder_->path() / "resnet18.h5";
+  const std::vector<ParameterStore::Entry> entries = net.store.entries();
+  write_file_atomically(weights, safetensors_image(entries, {}));
+  write_model_file(
+      ours, {"resnet18", {"cat", "dog"}, {224, 224, 3}, {0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}, entries});
+  const fs::path classes = folder_->path() / "classes.txt";
+  std::ofstream(classes) << "cat\ndog\n";
+  const ProgramResult result =
+      predict({weights, "--model", "resnet18", "--classes", classes, pictures() / "0000.png", "--resize", "256"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(result.output, predict({ours, pictures() / "0000.png", "--resize", "256"}).output);
 }
 
 }  // namespace

@@ -1,25 +1,45 @@
 #include "train/given/given_model.hpp"
 
+#include <utility>
+
 #include "files/foreign/given_weights.hpp"
 
 namespace lockstep {
 
-ModelFile read_given_model(const std::filesystem::path& path, const std::string& name, const Manifest& data) {
-  ModelFile model = read_given_weights(path);
-  if (!model.model.empty()) {
+namespace {
+
+bool is_ours(const ModelFile& model) { return !model.model.empty(); }
+
+void require_name(const std::filesystem::path& path, const ModelFile& model, const std::string& name) {
+  if (is_ours(model)) {
     require(name.empty() || name == model.model, Failure::usage,
             "'{}' is a '{}' by its own word, not a '{}'. Leave out --model.", path.string(), model.model, name);
-    return model;
+    return;
   }
   require(!name.empty(), Failure::usage,
           "'{}' was written by another program and does not say which model its weights are of. State it: --model.",
           path.string());
-  model.model = name;
-  model.classes = data.classes;
-  model.shape = data.shape;
-  model.mean = data.mean;
-  model.deviation = data.deviation;
-  return model;
+}
+
+}  // namespace
+
+ModelFile read_given_model(const std::filesystem::path& path, const std::string& name, const Manifest& data) {
+  ModelFile model = read_given_weights(path);
+  require_name(path, model, name);
+  if (is_ours(model)) return model;
+  return {name, data.classes, data.shape, data.mean, data.deviation, std::move(model.entries)};
+}
+
+ModelFile read_given_model(const std::filesystem::path& path, const std::string& name,
+                           const std::vector<std::string>& classes) {
+  ModelFile model = read_given_weights(path);
+  require_name(path, model, name);
+  if (is_ours(model)) return model;
+  require(
+      !classes.empty(), Failure::usage,
+      "'{}' was written by another program and does not say which classes it knows. State them: --data or --classes.",
+      path.string());
+  return {name, classes, {224, 224, 3}, {0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}, std::move(model.entries)};
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "dataset/shards/manifest.hpp"
 #include "files/model_file.hpp"
@@ -13,5 +14,11 @@ namespace lockstep {
 // picture size and the normalisation. Throws as read_given_weights(); Error(usage) where `name` is needed and empty, or
 // another than the file's own. Whether the data fit, rules_for() says.
 ModelFile read_given_model(const std::filesystem::path& path, const std::string& name, const Manifest& data);
+
+// The same without a data set. Another program's weights are then taken for such as torchvision trains on ImageNet: of
+// colour pictures of 224 x 224 pixels, in torchvision's normalisation; `classes` are their names in the order of the
+// labels.
+ModelFile read_given_model(const std::filesystem::path& path, const std::string& name,
+                           const std::vector<std::string>& classes);
 
 }  // namespace lockstep

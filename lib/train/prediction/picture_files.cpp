@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t list_limit_bytes = std::size_t{1} << 30;
+constexpr std::size_t limit_bytes = std::size_t{1} << 30;
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
@@ -49,14 +49,14 @@ std::vector<std::string> picture_files(const std::vector<fs::path>& named) {
   return files;
 }
 
-std::vector<fs::path> listed_paths(const fs::path& list) {
-  std::istringstream lines(read_file(list, list_limit_bytes));
-  std::vector<fs::path> paths;
-  for (std::string line; std::getline(lines, line);) {
+std::vector<std::string> lines_of(const fs::path& file) {
+  std::istringstream text(read_file(file, limit_bytes));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) {
     if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) paths.emplace_back(line);
+    if (!line.empty()) lines.push_back(line);
   }
-  return paths;
+  return lines;
 }
 
 }  // namespace lockstep

@@ -12,7 +12,7 @@ namespace lockstep {
 // where nothing has the name. Throws Error(usage) if a folder cannot be listed.
 std::vector<std::string> picture_files(const std::vector<std::filesystem::path>& named);
 
-// The lines of a list: one path each, as it is named in this folder; empty lines count nothing. Throws as read_file().
-std::vector<std::filesystem::path> listed_paths(const std::filesystem::path& list);
+// The lines of a file, without those that are empty. Throws as read_file().
+std::vector<std::string> lines_of(const std::filesystem::path& file);
 
 }  // namespace lockstep

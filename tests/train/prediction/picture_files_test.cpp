@@ -42,11 +42,11 @@ TEST_F(PictureFilesTest, links_to_folders_make_no_rounds) {
 
 TEST_F(PictureFilesTest, a_list_has_a_path_on_each_line) {
   write("list", "a b.png\r\n\n/c,d.jpg\nlast");
-  EXPECT_EQ(listed_paths(path("list")), (std::vector<fs::path>{"a b.png", "/c,d.jpg", "last"}));
+  EXPECT_EQ(lines_of(path("list")), (Names{"a b.png", "/c,d.jpg", "last"}));
 }
 
 TEST_F(PictureFilesTest, a_list_that_is_not_there_is_a_wrong_name) {
-  const std::string words = words_of(Failure::usage, [&] { listed_paths(path("none")); });
+  const std::string words = words_of(Failure::usage, [&] { lines_of(path("none")); });
   EXPECT_NE(words.find("No such file or directory"), std::string::npos) << words;
 }
 
