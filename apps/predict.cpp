@@ -38,8 +38,8 @@ struct PredictOptions {
     app.add_option("--list", list, "A file with one more of them on each line")->type_name("FILE");
     add_number(app, "--top", top, {1, 1 << 20}, "How many classes to tell of each picture, the likeliest first");
     add_number(app, "--resize", resize, {0, 1 << 16},
-               "The shorter side, before the model's samples are cut out of the middle; 0: as large as they are, as "
-               "make_shards images --store raw does. torchvision evaluates 224 pixels cut out of 256")
+               "The shorter side, before the model's samples are cut out of the middle; 0: as a test on --data has it; "
+               "without, as large as they are up to 64 pixels, 8/7 of that above (224 cut out of 256)")
         ->type_name("PIXELS");
     app.add_option(
            "--predictions", table,
@@ -48,9 +48,10 @@ struct PredictOptions {
     CLI::Option* const name =
         app.add_option("--model", model, "The model that another program's weights are of: " + known_models())
             ->type_name("NAME");
-    app.add_option("--data", data, "For such weights: the data set whose classes, size and normalisation they have")
-        ->type_name("FOLDER")
-        ->needs(name);
+    app.add_option("--data", data,
+                   "Prepare pictures as a test on this data set does; such weights have its classes, size and "
+                   "normalisation")
+        ->type_name("FOLDER");
     app.add_option("--classes", classes,
                    "In place of --data, for weights that torchvision trained on ImageNet's 224 pixels: names of the "
                    "classes, one a line, in the order of the labels")
@@ -62,13 +63,24 @@ struct PredictOptions {
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };
 
-ModelFile model_of(const PredictOptions& options) {
+struct Given {
+  ModelFile model;
+  std::int64_t shorter_side;
+};
+
+Given given_by(const PredictOptions& options) {
+  const auto side_or = [&](std::int64_t usual) { return options.resize == 0 ? usual : options.resize; };
   if (!options.data.empty()) {
-    return read_given_model(options.model_file, options.model, read_manifest(split_folder(options.data, Split::test)));
+    const Manifest data = read_manifest(split_folder(options.data, Split::test));
+    ModelFile model = read_given_model(options.model_file, options.model, data);
+    const std::int64_t side = side_or(shorter_side_of(model, data));
+    return {std::move(model), side};
   }
   const std::vector<std::string> classes =
       options.classes.empty() ? std::vector<std::string>() : lines_of(options.classes);
-  return read_given_model(options.model_file, options.model, classes);
+  ModelFile model = read_given_model(options.model_file, options.model, classes);
+  const std::int64_t side = side_or(usual_shorter_side(model.shape));
+  return {std::move(model), side};
 }
 
 // Rank 0's, for all.
@@ -107,8 +119,9 @@ void print(const std::vector<PicturePrediction>& predictions, const ModelFile& f
 int main(int argc, char** argv) {
   return run<PredictOptions>(argc, argv, [](Session& session, const PredictOptions& options) -> Ending {
     if (!options.table.empty() && session.world.rank() == 0) require_place_for_table(options.table);
-    const ModelFile file = model_of(options);
-    const PicturePreparation preparation(file, options.resize);
+    const Given given = given_by(options);
+    const ModelFile& file = given.model;
+    const PicturePreparation preparation(file, given.shorter_side);
     const std::vector<std::string> files = files_of(session.world, options);
 
     Model model(session.device(), {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "picture/decode.hpp"
 #include "picture/resize.hpp"
+#include "train/evaluation/model_fit.hpp"
 
 namespace lockstep {
 namespace {
@@ -22,10 +23,19 @@ void make_gray(OwnedPicture& picture) {
 
 }  // namespace
 
+std::int64_t usual_shorter_side(const SampleShape& shape) {
+  constexpr std::int64_t small_picture = 64;
+  const std::int64_t side = std::max(shape.height, shape.width);
+  return side <= small_picture ? side : side * 8 / 7;
+}
+
+std::int64_t shorter_side_of(const ModelFile& model, const Manifest& data) {
+  const std::int64_t stored = std::max(data.shape.height, data.shape.width);
+  return rules_for(model, data, {}).shorter_side.value_or(stored);
+}
+
 PicturePreparation::PicturePreparation(const ModelFile& model, std::int64_t shorter_side)
-    : shape_(model.shape),
-      shorter_side_(shorter_side == 0 ? std::max(shape_.height, shape_.width) : shorter_side),
-      normalizer_(shape_, model.mean, model.deviation) {
+    : shape_(model.shape), shorter_side_(shorter_side), normalizer_(shape_, model.mean, model.deviation) {
   require(shape_.channels == 1 || shape_.channels == 3, Failure::usage,
           "the model takes pictures of {} channels (files have one or three). Choose another model.", shape_.channels);
   require(shorter_side_ >= std::max(shape_.height, shape_.width), Failure::usage,

@@ -7,14 +7,22 @@
 #include <vector>
 
 #include "dataset/loading/normalizer.hpp"
+#include "dataset/shards/manifest.hpp"
 #include "files/model_file.hpp"
 
 namespace lockstep {
 
+// Where nothing else is known, as tests of pictures of any size have it: the model's samples up to 64 pixels are seen
+// whole; larger ones are cut out of 8/7 of their side (224 of 256).
+std::int64_t usual_shorter_side(const SampleShape& shape);
+// As a test of the model on `data` has it: that of the pictures as stored, where it does not resize them. Throws as
+// rules_for().
+std::int64_t shorter_side_of(const ModelFile& model, const Manifest& data);
+
 class PicturePreparation {
  public:
-  // `shorter_side`: of the picture, before its middle is cut out; 0: that of the model's samples. Throws Error(usage)
-  // if the model's samples are larger, or have neither one nor three channels.
+  // `shorter_side`: of the picture, before its middle is cut out. Throws Error(usage) if the model's samples are
+  // larger, or have neither one nor three channels.
   PicturePreparation(const ModelFile& model, std::int64_t shorter_side);
 
   // image [h, w, c]. Throws PictureFault.

@@ -35,7 +35,7 @@ TEST(PicturePreparationTest, the_middle_of_the_resized_picture_is_normalised) {
   for (const std::int64_t side : {16, 24}) {
     OwnedPicture smaller;
     resize(decoded.picture, {{0, 0, whole}, with_shorter_side(whole, side)}, smaller);
-    const std::vector<float> image = prepared({16, 16, 3}, side == 16 ? 0 : side, file);
+    const std::vector<float> image = prepared({16, 16, 3}, side, file);
     const std::int64_t top = (smaller.size.height - 16) / 2;
     const std::int64_t left = (smaller.size.width - 16) / 2;
     for (std::int64_t at = 0; at < 16 * 16 * 3; ++at) {
@@ -54,13 +54,32 @@ TEST(PicturePreparationTest, a_gray_picture_stays_what_it_is_for_a_model_of_one_
   const DecodedPicture decoded = decode_picture(file);
   const PictureSize whole = decoded.picture.size;
   const std::int64_t side = std::min(whole.height, whole.width);
-  const std::vector<float> gray = prepared({side, side, 1}, 0, file);
-  const std::vector<float> colour = prepared({side, side, 3}, 0, file);
+  const std::vector<float> gray = prepared({side, side, 1}, side, file);
+  const std::vector<float> colour = prepared({side, side, 3}, side, file);
   for (std::size_t pixel = 0; pixel < gray.size(); ++pixel) ASSERT_EQ(gray[pixel], colour[3 * pixel]) << pixel;
 }
 
 TEST(PicturePreparationTest, what_is_no_picture_is_a_fault) {
-  EXPECT_THROW(prepared({16, 16, 3}, 0, std::as_bytes(std::span("no picture"))), PictureFault);
+  EXPECT_THROW(prepared({16, 16, 3}, 16, std::as_bytes(std::span("no picture"))), PictureFault);
+}
+
+TEST(PicturePreparationTest, small_samples_are_seen_whole_and_larger_ones_cut_out_of_more_unless_data_say_otherwise) {
+  EXPECT_EQ(usual_shorter_side({32, 32, 3}), 32);
+  EXPECT_EQ(usual_shorter_side({64, 48, 3}), 64);
+  EXPECT_EQ(usual_shorter_side({224, 224, 3}), 256);
+  const auto side_of = [](SampleStore store, std::int64_t stored) {
+    const ModelFile model = model_of({35, 35, 3});
+    Manifest data;
+    data.store = store;
+    data.shape = {stored, stored, 3};
+    data.mean = model.mean;
+    data.deviation = model.deviation;
+    return shorter_side_of(model, data);
+  };
+  EXPECT_EQ(side_of(SampleStore::images, 35), 35);
+  EXPECT_EQ(side_of(SampleStore::pictures, 35), 35);
+  EXPECT_EQ(side_of(SampleStore::jpeg, 35), 40);
+  EXPECT_EQ(side_of(SampleStore::pictures, 64), 40);
 }
 
 TEST(PicturePreparationTest, a_size_that_cannot_be_is_refused) {
@@ -71,7 +90,7 @@ TEST(PicturePreparationTest, a_size_that_cannot_be_is_refused) {
             "--resize 31 is smaller than the 32 x 32 pixels that the model takes. Choose a larger one.");
   EXPECT_EQ(words_of(Failure::usage,
                      [] {
-                       PicturePreparation(model_of({32, 32, 2}), 0);
+                       PicturePreparation(model_of({32, 32, 2}), 32);
                      }),
             "the model takes pictures of 2 channels (files have one or three). Choose another model.");
 }
