@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "device/cpu/instruction_sets/loops.hpp"
 #include "device/cpu/layout/cpu_layout.hpp"
 #include "device/cpu/threads/parallel.hpp"
 #include "device/cpu/threads/threads.hpp"
@@ -59,7 +60,7 @@ CpuDevice::CpuDevice(const DeviceOptions& options)
                .verbosity = options.verbose ? Verbosity::verbose : Verbosity::quiet,
                .convolutions = options.direct_convolutions ? Convolutions::direct : Convolutions::by_rule},
       ops_(context_, set_),
-      flat_(context_) {
+      flat_(context_, loops_of(set_).vectors.f32) {
   set_loop_threads(context_.threads);  // of loops that know no context
 }
 

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.hpp"
+#include "device/cpu/instruction_sets/loops.hpp"
+#include "support/device/cpu_fixture.hpp"
 #include "support/device/flat_fixture.hpp"
 
 namespace lockstep {
@@ -127,6 +129,20 @@ TEST(AdaptiveRule, bits_do_not_depend_on_the_number_of_threads) {
   for (const int threads : {2, 5}) {
     EXPECT_EQ(result(lars, 1, threads), result(lars, 1, 1));
     EXPECT_EQ(result(adamw, 2, threads), result(adamw, 2, 1));
+  }
+}
+
+// Nodes of a training may have other vectors, and must find the same rates.
+TEST(AdaptiveRule, sums_of_squares_have_the_same_bits_from_every_instruction_set) {
+  for (const std::size_t count : {1UL, 15UL, 16UL, 8192UL, 10'007UL}) {
+    const Values values = wave(count, 0.37, 3);
+    const auto sum = [&](cpu::InstructionSet set) {
+      return cpu::loops_of(set).vectors.f32.sum_of_squares(values.data(), static_cast<std::int64_t>(count));
+    };
+    for (const cpu::InstructionSet set : cpu::sets_here()) {
+      EXPECT_EQ(sum(set), sum(cpu::InstructionSet::baseline)) << cpu::word_for(set) << " " << count;
+    }
+    EXPECT_NEAR(sum(cpu::InstructionSet::baseline), norm(values) * norm(values), 1e-9 * static_cast<double>(count));
   }
 }
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.hpp"
-#include "device/cpu/passes/cpu_flat_update.hpp"
 #include "device/cuda/passes/kernel_flat_passes.hpp"
 #include "support/device/cpu_fixture.hpp"
 
@@ -51,7 +50,7 @@ class CudaFlatKernelsTest : public testing::TestWithParam<DType> {
   template <typename Rule>
   void expect_same(const Rule& rule) {
     const auto expected = after(Rule::states, [&](const UpdateArrays& arrays) {
-      cpu::CpuFlatUpdate<Rule>(cpu_.context, rule, runs, arrays).run(record_);
+      device_->flat().make_update(rule, runs, arrays)->run(record_);
     });
     const CudaContext context{cpu_.arena, GetParam()};
     const OneCopy copy;

@@ -13,7 +13,7 @@ std::unique_ptr<FlatUpdate> CpuFlatPasses::make_update(const UpdateRule& rule, s
                                                        const UpdateArrays& arrays) {
   return std::visit(
       [&]<typename Rule>(const Rule& one) -> std::unique_ptr<FlatUpdate> {
-        return std::make_unique<CpuFlatUpdate<Rule>>(context_, one, runs, arrays);
+        return std::make_unique<CpuFlatUpdate<Rule>>(context_, loops_, one, runs, arrays);
       },
       rule);
 }
@@ -22,8 +22,8 @@ namespace {
 
 class CpuClip final : public FlatUpdate {
  public:
-  CpuClip(const CpuContext& context, const Tensor& gradients, float limit)
-      : gradients_(gradients), limit_(limit), sum_(context, {{0, gradients.shape().count(), 0}}) {}
+  CpuClip(const CpuContext& context, const VectorLoops& loops, const Tensor& gradients, float limit)
+      : gradients_(gradients), limit_(limit), sum_(context, loops, {{0, gradients.shape().count(), 0}}) {}
 
   void run(const StepRecord& record) override {
     sum_.sum(gradients_.as<float>(), squares_);
@@ -40,7 +40,7 @@ class CpuClip final : public FlatUpdate {
 }  // namespace
 
 std::unique_ptr<FlatUpdate> CpuFlatPasses::make_clip(const Tensor& gradients, float limit) {
-  return std::make_unique<CpuClip>(context_, gradients, limit);
+  return std::make_unique<CpuClip>(context_, loops_, gradients, limit);
 }
 
 void CpuFlatPasses::set(const Tensor& slot, float value) { *slot.as<float>() = value; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device/cpu/cpu_context.hpp"
+#include "device/cpu/passes/vector_loops.hpp"
 #include "device/flat/flat_passes.hpp"
 
 namespace lockstep::cpu {
@@ -9,7 +10,7 @@ namespace lockstep::cpu {
 class CpuFlatPasses final : public FlatPasses {
  public:
   // `context` outlives this, and the updates.
-  explicit CpuFlatPasses(const CpuContext& context) : context_(context) {}
+  CpuFlatPasses(const CpuContext& context, const VectorLoops& loops) : context_(context), loops_(loops) {}
 
   std::unique_ptr<FlatUpdate> make_update(const UpdateRule& rule, std::span<const UpdateRun> runs,
                                           const UpdateArrays& arrays) override;
@@ -25,6 +26,7 @@ class CpuFlatPasses final : public FlatPasses {
 
  private:
   const CpuContext& context_;
+  const VectorLoops& loops_;
 };
 
 }  // namespace lockstep::cpu

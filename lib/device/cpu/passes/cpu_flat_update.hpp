@@ -21,14 +21,14 @@ inline bool is_applied(const StepRecord& record) {
 template <typename Rule>
 class CpuFlatUpdate final : public FlatUpdate {
  public:
-  CpuFlatUpdate(const CpuContext& context, const Rule& rule, std::span<const UpdateRun> runs,
+  CpuFlatUpdate(const CpuContext& context, const VectorLoops& loops, const Rule& rule, std::span<const UpdateRun> runs,
                 const UpdateArrays& arrays)
       : context_(context),
         rule_(rule),
         runs_(runs.begin(), runs.end()),
         arrays_(arrays),
         rates_(runs.size()),
-        norms_(context, Rule::rates_are == RatesAre::adapted ? runs_ : std::vector<UpdateRun>()) {
+        norms_(context, loops, Rule::rates_are == RatesAre::adapted ? runs_ : std::vector<UpdateRun>()) {
     assert(arrays.states.size() == Rule::states && !runs.empty());
     assert(arrays.values.shape().count() >= arrays.gradients.shape().count());
   }

@@ -142,6 +142,24 @@ void pack(const float* values, std::int64_t pixels, std::int64_t channels, std::
   }
 }
 
+// Sixteen interleaved sums, however wide a vector is: so every instruction set adds in the same order, and a product of
+// two floats is exact in a double.
+double sum_of_squares(const float* values, std::int64_t count) {
+  constexpr std::int64_t ways = 16;
+  double sums[ways] = {};
+  std::int64_t i = 0;
+  for (; i + ways <= count; i += ways) {
+    for (std::int64_t way = 0; way < ways; ++way) {
+      const auto value = static_cast<double>(values[i + way]);
+      sums[way] += value * value;
+    }
+  }
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  for (; i < count; ++i) total += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+  return total;
+}
+
 template <typename Storage>
 constexpr VectorLoops table = {
     .lanes = lanes,
@@ -159,6 +177,7 @@ constexpr VectorLoops table = {
     .add = add<Storage>,
     .unpack = unpack<Storage>,
     .pack = pack<Storage>,
+    .sum_of_squares = sum_of_squares,
 };
 
 constexpr VectorTables tables = {table<F32>, table<Bf16>};

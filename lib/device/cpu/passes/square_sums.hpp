@@ -1,11 +1,12 @@
 // Sums of squares over runs of a flat array in host memory: the same bits whatever the number of threads. Runs are cut
-// into pieces of one size, a piece is summed by a fixed number of interleaved sums, and all are added in their order.
+// into pieces of one size, and sums of pieces are added in their order.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "device/cpu/cpu_context.hpp"
+#include "device/cpu/passes/vector_loops.hpp"
 #include "device/flat/update_rule.hpp"
 
 namespace lockstep::cpu {
@@ -13,7 +14,7 @@ namespace lockstep::cpu {
 class SquareSums {
  public:
   // Over each of `runs`. `context` outlives this.
-  SquareSums(const CpuContext& context, const std::vector<UpdateRun>& runs);
+  SquareSums(const CpuContext& context, const VectorLoops& loops, const std::vector<UpdateRun>& runs);
 
   // sums[run], of the array that begins at `values`. Products and sums are of doubles.
   void sum(const float* values, std::vector<double>& sums);
@@ -26,6 +27,7 @@ class SquareSums {
   };
 
   const CpuContext& context_;
+  const VectorLoops& loops_;
   std::size_t runs_;
   std::vector<Piece> pieces_;
   std::vector<double> piece_sums_;

@@ -81,6 +81,9 @@ struct VectorLoops {
                  std::int64_t channel_stride, float* values);
   void (*pack)(const float* values, std::int64_t pixels, std::int64_t channels, std::int64_t pixel_stride,
                std::int64_t channel_stride, void* x);
+
+  // Of plain fp32 values, in doubles: the same bits from every table.
+  double (*sum_of_squares)(const float* values, std::int64_t count);
 };
 
 // Tables for both types that feature maps are stored in.
