@@ -32,7 +32,7 @@ struct EvaluateOptions {
   Split split = Split::test;
   std::filesystem::path predictions;
   int loader_threads = 1;
-  Settings settings;  // of the device, and of how pictures become images
+  Settings settings;  // of the device, of how pictures become images, and of a test's view
 
   void declare(CLI::App& app) {
     app.description("Tests a trained model on a data set.");
@@ -62,7 +62,7 @@ struct EvaluateOptions {
         ->excludes(follow);
     add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
         ->type_name("THREADS");
-    declare_fields(app, settings, {FieldGroup::device, FieldGroup::pictures});
+    declare_fields(app, settings, {FieldGroup::device, FieldGroup::pictures, FieldGroup::testing});
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };
@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   return run<EvaluateOptions>(argc, argv, [](Session& session, const EvaluateOptions& options) {
     if (!options.followed.empty()) {
       return follow_training(session, {options.followed, options.data, options.split, options.settings.recipe.images,
-                                       options.loader_threads});
+                                       options.loader_threads, options.settings.run.test_view});
     }
     require(!options.model_file.empty(), Failure::usage,
             "nothing to test: neither --model-file nor --follow is stated. See --help.");
@@ -87,8 +87,8 @@ int main(int argc, char** argv) {
     model.store.assign(file.entries);
 
     // Each sample is needed once: it need not stay on the device.
-    Evaluator evaluator(session.world, *session.backend, model, dataset, rules, options.loader_threads,
-                        DataPlace::host);
+    Evaluator evaluator(session.world, *session.backend, model, dataset, rules, options.loader_threads, DataPlace::host,
+                        options.settings.run.test_view);
     const Evaluation evaluation = evaluator.evaluate();
     log::plain(evaluation_text(evaluation, file.classes));
     if (options.predictions.empty() || session.world.rank() != 0) return;

@@ -171,6 +171,8 @@ class Ops {
   // x [n, h, w, c], y [n, h', w', c'], h' = ceil(h / stride).
   virtual void subsample_forward(std::int64_t stride, const Tensor& x, const Tensor& y) = 0;
   virtual void subsample_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) = 0;
+  // y = x with every row of pixels from right to left; both `images` of one shape.
+  virtual void mirror(const Tensor& x, const Tensor& y) = 0;
   // sum = sum + other, features of one shape.
   virtual void add(const Tensor& other, const Tensor& sum) = 0;
 

@@ -101,8 +101,9 @@ void declare_fields(CLI::App& app, Settings& settings, std::initializer_list<Fie
 void declare_training(CLI::App& app, Settings& settings) {
   using enum FieldGroup;
   declare_recipe(app, settings);
-  declare_fields(app, settings,
-                 {data, pictures, model, batch, optimizer, schedule, device, sums, output, watch, checkpoints});
+  declare_fields(
+      app, settings,
+      {data, pictures, model, batch, optimizer, schedule, testing, device, sums, output, watch, checkpoints});
   const auto check = [&app, &settings, usual = settings.recipe.optimizer.kind] {
     refuse_unread(app, settings);
     require_own_rate(app, usual, settings);

@@ -20,6 +20,7 @@ enum class FieldGroup : std::uint8_t {
   batch,
   optimizer,
   schedule,
+  testing,
   device,
   sums,
   output,

@@ -116,6 +116,12 @@ std::vector<Field> batch_fields() {
   };
 }
 
+std::vector<Field> testing_fields() {
+  constexpr FieldGroup group = FieldGroup::testing;
+  return {flag({"test-flip", group, "", "Test by the mean of logits of each picture and its mirror image"},
+               of(&RunPlan::test_view), TestView::flipped_too, TestView::plain)};
+}
+
 std::vector<Field> device_fields() {
   constexpr FieldGroup group = FieldGroup::device;
   return {
@@ -216,8 +222,8 @@ std::vector<Field> checkpoint_fields() {
 std::vector<Field> all_fields() {
   std::vector<Field> fields;
   for (std::vector<Field> group : std::array{data_fields(), picture_fields(), model_fields(), batch_fields(),
-                                             optimizer_fields(), schedule_fields(), device_fields(), sum_fields(),
-                                             output_fields(), watch_fields(), checkpoint_fields()}) {
+                                             optimizer_fields(), schedule_fields(), testing_fields(), device_fields(),
+                                             sum_fields(), output_fields(), watch_fields(), checkpoint_fields()}) {
     std::ranges::move(group, std::back_inserter(fields));
   }
   return fields;

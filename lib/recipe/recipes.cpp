@@ -38,7 +38,8 @@ std::vector<StatedField> ffcv_fields(std::string_view model, std::string_view ep
           {"schedule", "poly"},
           {"poly-power", "1"},
           {"warmup", "2"},
-          {"warmup-from", "1e-4"}};
+          {"warmup-from", "1e-4"},
+          {"test-flip", "true"}};
 }
 
 std::vector<PublishedRecipe> make_recipes() {
@@ -209,6 +210,7 @@ void set_recipe(Settings& settings, const PublishedRecipe& recipe) {
   plain.wire = settings.recipe.wire;
   plain.init = settings.recipe.init;
   settings.recipe = plain;
+  settings.run.test_view = TestView::plain;
   for (const StatedField& stated : recipe.fields) {
     const auto field = std::ranges::find(training_fields(), stated.name, &Field::name);
     assert(field != training_fields().end());

@@ -28,8 +28,8 @@ std::span<const PublishedRecipe> published_recipes();
 const PublishedRecipe* find_recipe(std::string_view name);
 std::string known_recipes();  // "pai-cifar, ..."
 
-// Everything that decides how weights move becomes what the recipe states, or else a recipe's plain default, whatever
-// was there before; the seed, the arithmetic and where it runs stay.
+// Everything that decides how weights move, and what a test looks at, becomes what the recipe states, or else its plain
+// default, whatever was there before; the seed, the arithmetic and where it runs stay.
 void set_recipe(Settings& settings, const PublishedRecipe& recipe);
 
 }  // namespace lockstep

@@ -34,6 +34,9 @@ struct SumPlan {
   std::int64_t bucket_mib = 4;   // 0: by the latency and bandwidth of sums, measured at the start
 };
 
+// What the prediction of a test rests on: the picture, or the mean of logits of it and its mirror image.
+enum class TestView : std::uint8_t { plain, flipped_too };
+
 struct RunPlan {
   std::filesystem::path data;    // holds train/ and test/
   std::filesystem::path output;  // empty: nothing is written
@@ -41,6 +44,7 @@ struct RunPlan {
   int loader_threads = 1;
   DevicePlan device;
   SumPlan sums;
+  TestView test_view = TestView::plain;
   std::int64_t report_every = 50;     // steps
   std::int64_t audit_every = 500;     // steps between two comparisons of the ranks' weights; 0: never
   double hang_timeout_seconds = 300;  // 0: a rank may stand still for ever

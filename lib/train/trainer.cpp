@@ -115,7 +115,8 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       optimizer_(make_optimizer(model_.store, optimizer_options(recipe_.optimizer), recipe_.optimizer.clip_norm)),
       mean_(make_mean(model_.store, mean_rule(recipe_, length_.steps_per_epoch))),
       step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing, mean_.get()),
-      evaluator_(session.world, *session.backend, model_, test_, rules_, run_.loader_threads, run_.data_place) {
+      evaluator_(session.world, *session.backend, model_, test_, rules_, run_.loader_threads, run_.data_place,
+                 run_.test_view) {
   require_follows(session.device(), recipe_);
   hosts_ = ranks_by_host(session.world);
   require_same_labels(run_.data, Split::test, train_.manifest(), test_.manifest());
@@ -134,7 +135,7 @@ void Trainer::open_validation() {
   validation_ = std::make_unique<Dataset>(folder);
   require_same_labels(run_.data, Split::validation, train_.manifest(), validation_->manifest());
   validator_ = std::make_unique<Evaluator>(session_.world, *session_.backend, model_, *validation_, rules_,
-                                           run_.loader_threads, run_.data_place);
+                                           run_.loader_threads, run_.data_place, run_.test_view);
 }
 
 Recipe Trainer::as_trained() const {

@@ -151,6 +151,31 @@ TEST_P(OpsTest, flattens_in_the_order_of_channel_row_column_and_back) {
   }
 }
 
+TEST_P(OpsTest, mirrors_pictures) {
+  for (const Shape& shape : {Shape{1, 1, 1, 1}, Shape{2, 3, 5, 3}, Shape{3, 4, 8, 1}, Shape{1, 2, 17, 2}}) {
+    const auto images = [&] { return device_->make(shape, device_->image_dtype(), Layout::images); };
+    const Tensor x = images();
+    const Tensor y = images();
+    std::vector<float> values(static_cast<std::size_t>(shape.count()));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 251);
+    device_->write(values, x);
+    ops_.mirror(x, y);
+    std::vector<float> mirrored(values.size());
+    device_->read(y, mirrored);
+    const auto at = [&](std::int64_t row, std::int64_t column, std::int64_t channel) {
+      return static_cast<std::size_t>((row * shape[2] + column) * shape[3] + channel);
+    };
+    for (std::int64_t row = 0; row < shape[0] * shape[1]; ++row) {
+      for (std::int64_t column = 0; column < shape[2]; ++column) {
+        for (std::int64_t channel = 0; channel < shape[3]; ++channel) {
+          ASSERT_EQ(mirrored[at(row, column, channel)], values[at(row, shape[2] - 1 - column, channel)])
+              << shape.text();
+        }
+      }
+    }
+  }
+}
+
 TEST_P(OpsTest, subsamples_and_widens_with_zeros) {
   for (const Shape& shape : {Shape{2, 8, 8, 16}, Shape{3, 5, 7, 3}, Shape{1, 1, 1, 6}, Shape{1, 4, 6, 20}}) {
     for (const std::int64_t channels : {shape[3], 2 * shape[3]}) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <numeric>
@@ -44,8 +45,9 @@ class EvaluationTest : public testing::Test {
 
 TEST_F(EvaluationTest, is_the_same_on_any_number_of_ranks) {
   const Evaluation together =
-      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic).evaluate();
-  const Evaluation alone = Evaluator(self_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic).evaluate();
+      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestView::plain).evaluate();
+  const Evaluation alone =
+      Evaluator(self_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestView::plain).evaluate();
   EXPECT_EQ(together.predictions, alone.predictions);
   EXPECT_EQ(together.confusion, alone.confusion);
   EXPECT_EQ(together.in_top5, alone.in_top5);
@@ -54,7 +56,7 @@ TEST_F(EvaluationTest, is_the_same_on_any_number_of_ranks) {
 
 TEST_F(EvaluationTest, counts_each_sample_once) {
   const Evaluation result =
-      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic).evaluate();
+      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestView::plain).evaluate();
   EXPECT_EQ(result.samples, samples);
   EXPECT_EQ(std::accumulate(result.confusion.begin(), result.confusion.end(), std::int64_t{0}), samples);
   ASSERT_EQ(result.predictions.size(), static_cast<std::size_t>(samples));
@@ -70,7 +72,7 @@ TEST_F(EvaluationTest, counts_each_sample_once) {
 }
 
 TEST_F(EvaluationTest, a_second_evaluation_starts_from_the_first_sample_again) {
-  Evaluator evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic);
+  Evaluator evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestView::plain);
   const Evaluation first = evaluator.evaluate();
   EXPECT_EQ(evaluator.evaluate().predictions, first.predictions);
 }
@@ -80,10 +82,49 @@ TEST_F(EvaluationTest, equal_logits_predict_the_lowest_class_at_the_loss_of_a_gu
     backend_->device().write(std::vector<float>(static_cast<std::size_t>(parameter.stored)), parameter.value);
   }
   const Evaluation result =
-      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic).evaluate();
+      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestView::plain).evaluate();
   EXPECT_EQ(result.correct(), result.label_count(0));
   EXPECT_EQ(result.in_top5, 5 * 104);
   EXPECT_NEAR(result.loss(), std::log(10.0), 1e-6);
+}
+
+TEST_F(EvaluationTest, with_mirror_images_the_mean_of_both_logits_counts) {
+  Device& device = backend_->device();
+  const std::unique_ptr<Loader> loader =
+      backend_->load_onto(evaluation_source(*dataset_, rules_, evaluation_batch, 0, 1, 1), DataPlace::host);
+  const Batch& batch = loader->next();
+  const Shape shape = batch.images.shape();
+  std::vector<float> pixels(static_cast<std::size_t>(shape.count()));
+  device.read(batch.images, pixels);
+  std::vector<float> mirrored(pixels.size());
+  const auto width = static_cast<std::size_t>(shape[2]);
+  const auto channels = static_cast<std::size_t>(shape[3]);
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
+    const std::size_t column = i / channels % width;
+    mirrored[i + (width - 1 - column) * channels - column * channels] = pixels[i];
+  }
+  std::vector<std::int32_t> expected;
+  std::vector<std::int32_t> plain;
+  std::vector<float> logits(evaluation_batch * 10);
+  device.read(model_->network->forward(batch.images, Mode::evaluate), logits);
+  device.write(mirrored, batch.images);
+  std::vector<float> others(logits.size());
+  device.read(model_->network->forward(batch.images, Mode::evaluate), others);
+  const auto largest = [](const auto first) {
+    return static_cast<std::int32_t>(std::max_element(first, first + 10) - first);
+  };
+  for (std::size_t sample = 0; sample < evaluation_batch; ++sample) {
+    plain.push_back(largest(logits.begin() + static_cast<std::ptrdiff_t>(10 * sample)));
+    for (std::size_t i = 10 * sample; i < 10 * sample + 10; ++i) logits[i] = (logits[i] + others[i]) / 2;
+    expected.push_back(largest(logits.begin() + static_cast<std::ptrdiff_t>(10 * sample)));
+  }
+  EXPECT_NE(expected, plain);
+  std::vector<std::int32_t> found =
+      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestView::flipped_too)
+          .evaluate()
+          .predictions;
+  found.resize(evaluation_batch);
+  EXPECT_EQ(found, expected);
 }
 
 }  // namespace

@@ -124,6 +124,8 @@ void CpuOps::flatten_forward(const Tensor& x, const Tensor& y) { cpu::flatten_fo
 
 void CpuOps::flatten_backward(const Tensor& dy, const Tensor& dx) { cpu::flatten_backward(context_, loops_, dy, dx); }
 
+void CpuOps::mirror(const Tensor& x, const Tensor& y) { cpu::mirror(context_, x, y); }
+
 void CpuOps::subsample_forward(std::int64_t stride, const Tensor& x, const Tensor& y) {
   cpu::subsample_forward(context_, loops_, stride, x, y);
 }

@@ -30,12 +30,30 @@ double Evaluation::ratio(std::int64_t part) const {
 }
 
 Evaluator::Evaluator(const Communicator& world, Backend& backend, Model& model, const Dataset& dataset,
-                     const ImageRules& rules, int loader_threads, DataPlace place)
+                     const ImageRules& rules, int loader_threads, DataPlace place, TestView view)
     : world_(world),
       model_(model),
       dataset_(dataset),
       loader_(backend.load_onto(
-          evaluation_source(dataset, rules, evaluation_batch, world.rank(), world.size(), loader_threads), place)) {}
+          evaluation_source(dataset, rules, evaluation_batch, world.rank(), world.size(), loader_threads), place)),
+      view_(view),
+      of_mirrored_(view == TestView::plain ? 0 : static_cast<std::size_t>(evaluation_batch * model.options.classes)) {}
+
+void Evaluator::read_logits(const Tensor& images, std::vector<float>& logits) {
+  Device& device = model_.store.device();
+  const Tensor y = model_.network->forward(images, Mode::evaluate);
+  Tensor y_mirrored;
+  if (view_ == TestView::flipped_too) {
+    const Tensor mirrored = device.make(images.shape(), images.dtype(), Layout::images);
+    device.ops().mirror(images, mirrored);
+    y_mirrored = model_.network->forward(mirrored, Mode::evaluate);
+  }
+  loader_->start_next();
+  device.read(y, logits);
+  if (!y_mirrored) return;
+  device.read(y_mirrored, of_mirrored_);
+  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = (logits[i] + of_mirrored_[i]) / 2;
+}
 
 Evaluator::Judgement Evaluator::judge(const float* logits, std::int32_t label) const {
   const std::int64_t classes = model_.options.classes;
@@ -59,9 +77,7 @@ Evaluation Evaluator::evaluate() {
   for (std::int64_t index = 0; index < batches; ++index) {
     rank_status::enter(Phase::testing);
     const Batch& batch = loader_->next();
-    const Tensor y = model_.network->forward(batch.images, Mode::evaluate);
-    loader_->start_next();
-    device.read(y, logits);
+    read_logits(batch.images, logits);
     device.read(batch.labels, labels);
     for (std::size_t place = 0; place < labels.size(); ++place) {
       const auto label = static_cast<std::int32_t>(labels[place]);

@@ -8,6 +8,7 @@
 #include "backend/backend.hpp"
 #include "comm/communicator.hpp"
 #include "dataset/dataset.hpp"
+#include "recipe/run_plan.hpp"
 #include "step/model.hpp"
 
 namespace lockstep {
@@ -39,7 +40,7 @@ class Evaluator {
  public:
   // `backend`, `dataset` and `model` outlive this.
   Evaluator(const Communicator& world, Backend& backend, Model& model, const Dataset& dataset, const ImageRules& rules,
-            int loader_threads, DataPlace place);
+            int loader_threads, DataPlace place, TestView view);
 
   // Collective. The same result on every rank: counts are exact, and the loss is summed sample by sample in the order
   // of the data set. Of equal logits the lowest class counts as predicted.
@@ -53,6 +54,7 @@ class Evaluator {
     std::int32_t label;          // -1: a place without a sample
     std::int32_t rank_of_label;  // how many classes came before the label
   };
+  void read_logits(const Tensor& images, std::vector<float>& logits);
   Judgement judge(const float* logits, std::int32_t label) const;
   std::vector<Judgement> gather_in_order(const std::vector<Judgement>& own) const;  // collective
   Evaluation count(const std::vector<Judgement>& in_order) const;
@@ -61,6 +63,8 @@ class Evaluator {
   Model& model_;
   const Dataset& dataset_;
   std::unique_ptr<Loader> loader_;
+  TestView view_;
+  std::vector<float> of_mirrored_;  // logits
 };
 
 }  // namespace lockstep

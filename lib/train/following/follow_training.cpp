@@ -31,7 +31,7 @@ class Scorer {
       : model_(session.device(), {first.model, first.shape, static_cast<std::int64_t>(first.classes.size())}) {
     model_.store.allocate(session.device().make_lasting(model_.store.reduced_count(), DType::f32));
     evaluator_.emplace(session.world, *session.backend, model_, dataset, rules, options.loader_threads,
-                       DataPlace::automatic);
+                       DataPlace::automatic, options.view);
   }
 
   // Collective.

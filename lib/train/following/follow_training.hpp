@@ -6,6 +6,7 @@
 #include "backend/session.hpp"
 #include "dataset/split.hpp"
 #include "recipe/recipe.hpp"
+#include "recipe/run_plan.hpp"
 
 namespace lockstep {
 
@@ -15,6 +16,7 @@ struct FollowOptions {
   Split split = Split::test;
   ImagePlan images = {};  // of the options for tests
   int loader_threads = 1;
+  TestView view = TestView::plain;
 };
 
 // Collective. Returns when the training has ended, however it did, and all its checkpoints are in the list; waits while

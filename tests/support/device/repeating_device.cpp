@@ -142,6 +142,9 @@ class RepeatingOps final : public Ops {
   void flatten_backward(const Tensor& dy, const Tensor& dx) override {
     keep([this, dy = unowned(dy), dx = unowned(dx)] { inner_.flatten_backward(dy, dx); });
   }
+  void mirror(const Tensor& x, const Tensor& y) override {
+    keep([this, x = unowned(x), y = unowned(y)] { inner_.mirror(x, y); });
+  }
   void subsample_forward(std::int64_t stride, const Tensor& x, const Tensor& y) override {
     keep([this, stride, x = unowned(x), y = unowned(y)] { inner_.subsample_forward(stride, x, y); });
   }

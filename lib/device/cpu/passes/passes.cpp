@@ -158,6 +158,16 @@ void flatten_backward(const CpuContext& context, const VectorLoops& loops, const
   });
 }
 
+void mirror(const CpuContext& context, const Tensor& x, const Tensor& y) {
+  assert(x.layout() == Layout::images && y.layout() == Layout::images && x.shape() == y.shape());
+  const std::int64_t width = x.shape()[2];
+  const float* const from = x.as<float>();
+  float* const to = y.as<float>();
+  parallel_for(context.threads, x.shape().count() / width, [=](std::int64_t row) {
+    std::reverse_copy(from + row * width, from + (row + 1) * width, to + row * width);
+  });
+}
+
 void subsample_forward(const CpuContext& context, const VectorLoops& loops, std::int64_t stride, const Tensor& x_tensor,
                        const Tensor& y_tensor) {
   const FeatureMap x(x_tensor, loops.lanes);

@@ -36,6 +36,7 @@ class KernelOps : public Ops {
 
   void flatten_forward(const Tensor& x, const Tensor& y) override;
   void flatten_backward(const Tensor& dy, const Tensor& dx) override;
+  void mirror(const Tensor& x, const Tensor& y) override;
   void subsample_forward(std::int64_t stride, const Tensor& x, const Tensor& y) override;
   void subsample_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) override;
   void add(const Tensor& other, const Tensor& sum) override;

@@ -40,6 +40,19 @@ struct Unflatten {
 };
 
 // Every stride-th pixel of x; channels that x has not are zero.
+// Every row of pixels from right to left. One thread a vector of y.
+template <DType dtype>
+struct Mirror {
+  FeatureMap x;
+  FeatureMap y;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const Place at = y.place_of(index);
+    store<dtype>(load<dtype>(x.data, x.vector_at({at.image, at.row, x.width - 1 - at.column, at.group})), y.data,
+                 index);
+  }
+};
+
 template <DType dtype>
 struct Subsample {
   std::int64_t stride;
