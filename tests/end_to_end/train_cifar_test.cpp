@@ -177,6 +177,17 @@ TEST_F(TrainCifarTest, wrong_options_are_told_in_one_sentence) {
   EXPECT_FALSE(fs::exists(output / "metrics.jsonl"));
 }
 
+// Without data, and with no more on the output than JSON.
+TEST_F(TrainCifarTest, a_recipe_is_printed_and_nothing_else_is_done) {
+  const ProgramResult result =
+      run_program({built_program("train_cifar"), "--recipe", "pai-lite", "--epochs", "7", "--print-recipe"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_TRUE(result.output.starts_with("{\n \"accumulate\": 1,\n")) << result.output;
+  EXPECT_TRUE(result.output.ends_with("}\n")) << result.output;
+  EXPECT_NE(result.output.find(" \"epochs\": 7,\n"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find(" \"model\": \"resnet18\",\n"), std::string::npos) << result.output;
+}
+
 TEST_F(TrainCifarTest, a_model_that_nobody_knows_is_answered_with_those_that_exist) {
   const ProgramResult result = run_program({built_program("train_cifar"), "--data", pictures(), "--model", "resnet81"});
   EXPECT_EQ(result.exit_code, 2);
