@@ -8,8 +8,8 @@ import subprocess
 import tempfile
 
 TESTS = ["ops_test", "norm_test", "pending_norm_test", "flat_passes_test", "sgd_rule_test", "adaptive_rule_test",
-         "step_record_test", "layer_test", "layer_agreement_test", "golden_test", "golden_optimizer_test", "whole_step_test",
-         "recorded_step_test"]
+         "step_record_test", "layer_test", "layer_agreement_test", "golden_test", "golden_optimizer_test",
+         "weights_mean_test", "whole_step_test", "recorded_step_test"]
 RUN = '#!/bin/bash\nexport PATH="$(dirname "$0")/bin:$PATH"\nexec "$@"\n'
 MPIRUN = '#!/bin/bash\n[ "$1" = -n ] && shift 2\nexec "$@"\n'
 FIGURES = {"samples_per_second": 300.5, "first_step_seconds": 1.25, "step_ms_median": 1e3, "device_memory_bytes": 1 << 30,
