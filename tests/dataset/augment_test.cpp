@@ -59,6 +59,32 @@ TEST(Normalizer, crops_mirrors_and_normalises_for_every_view) {
   }
 }
 
+// They are written past the caches, where rows are whole vectors.
+TEST(Normalizer, large_images_have_the_values_of_small_ones) {
+  for (const std::int64_t width : {128, 130}) {
+    const SampleShape large{90, width, 3};
+    const Normalizer normalizer(large, mean, deviation);
+    OwnedPicture picture{{}, {88, 125}};
+    for (int i = 0; i < 88 * 125 * 3; ++i) picture.pixels.push_back(static_cast<std::uint8_t>(i * 37 + i / 999));
+    for (const View& view : {View{-1, -2, false}, View{-1, -2, true}, View{3, 5, true}}) {
+      std::vector<float> values(static_cast<std::size_t>(90 * width * 3 + 16), 1e9F);
+      float* const start = values.data() + (16 - reinterpret_cast<std::uintptr_t>(values.data()) / 4 % 16) % 16;
+      normalizer.write(picture, view, {start, static_cast<std::size_t>(90 * width * 3)});
+      std::vector<std::uint8_t> window(static_cast<std::size_t>(90 * width * 3));
+      cut_window(picture, view, {90, width}, window);
+      for (std::int64_t i = 0; i < 90 * width * 3; ++i) {
+        const std::int64_t c = i / (90 * width);
+        const std::int64_t x = view.mirrored ? width - 1 - i % width : i % width;
+        const std::int64_t y = i / width % 90;
+        const float pixel = window[static_cast<std::size_t>((y * width + x) * 3 + c)];
+        ASSERT_EQ(start[i],
+                  (pixel / 255.0F - mean[static_cast<std::size_t>(c)]) / deviation[static_cast<std::size_t>(c)])
+            << width << ": " << c << " " << y << " " << x;
+      }
+    }
+  }
+}
+
 TEST(Normalizer, takes_pictures_narrower_than_the_padding) {
   const SampleShape tiny{2, 2, 1};
   const std::array<float, 1> none{0.0F};

@@ -26,9 +26,6 @@ class Normalizer {
   void write(const Picture& picture, const View& view, std::span<float> image) const;
 
  private:
-  void write_plane(const std::uint8_t* pixels, const PictureSize& size, std::span<const float, 256> table,
-                   const View& view, float* plane) const;
-
   SampleShape shape_;
   std::vector<float> tables_;  // [channels, 256]: the value of each pixel
 };
