@@ -26,7 +26,11 @@ submit evaluate --nodes=1 "$scripts/evaluate.sbatch" --model-file "$output/model
 wait_for_end
 expect "JobState=COMPLETED"
 [ "$(wc -l <"$work/predictions.csv")" -gt 60 ] || fail "no predictions"
-echo "  make_shards, train_cifar and evaluate, from a prefix with a space"
+submit imagenet --nodes=2 "$scripts/train_imagenet.sbatch" "${common[@]}" --image-size 24 --output "$output 2"
+wait_for_end
+expect "JobState=COMPLETED"
+grep -q '"augment": "resized-crop-flip"' "$output 2/summary.json" || fail "not train_imagenet's defaults"
+echo "  make_shards, train_cifar, train_imagenet and evaluate, from a prefix with a space"
 
 # A sweep of four, two at a time.
 printf -- '--seed %d\n' 1 2 3 >"$work/a sweep.txt"
