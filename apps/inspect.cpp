@@ -1,17 +1,29 @@
 // Says in words what a file of Lockstep holds: a shard, a manifest, a model or a checkpoint; or another program's
-// weights.
+// weights. Of a data set it draws the images that a network is given.
 //
 //   inspect runs/cifar10/model.h5
+//   inspect data/mine/train --pictures batch.png --image-size 128
+#include <fmt/ranges.h>
+
+#include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "base/text/printable.hpp"
+#include "dataset/loading/picture_grid.hpp"
+#include "launch/field_options.hpp"
 #include "launch/run.hpp"
+#include "picture/png.hpp"
 #include "train/inspection.hpp"
 
 using namespace lockstep;
 
 namespace {
 
+constexpr std::int64_t drawn_images = 64;
+
 struct InspectOptions {
   std::filesystem::path file;
+  std::filesystem::path pictures;
+  Settings settings;  // of what a network is shown
 
   void declare(CLI::App& app) {
     app.description("Says what a shard, a manifest, a model file, a checkpoint or the folder of a training holds.");
@@ -20,12 +32,36 @@ struct InspectOptions {
                    "training's folder, "
                    "or weights that another program wrote (safetensors, HDF5)")
         ->required();
+    app.add_option("--pictures", pictures,
+                   "Of a split of a data set (its folder): draw the first images of a training as the network is "
+                   "given them, with the options below, into this PNG file, and print their labels")
+        ->type_name("FILE");
+    declare_fields(app, settings, {FieldGroup::views, FieldGroup::pictures});
   }
 };
+
+void draw(const InspectOptions& options) {
+  const Dataset dataset(options.file);
+  const Manifest& data = dataset.manifest();
+  const Recipe& recipe = options.settings.recipe;
+  const PictureGrid grid = picture_grid(dataset, image_rules(recipe.images, data), recipe.seed, drawn_images);
+  const std::vector<std::uint8_t> file = encode_png(grid.picture);
+  write_file_atomically(options.pictures, std::as_bytes(std::span(file)));
+  std::vector<std::string> row;
+  for (const std::int32_t label : grid.labels) {
+    row.push_back(printable(data.classes[static_cast<std::size_t>(label)]));
+    if (std::ssize(row) < grid.columns) continue;
+    log::plain(fmt::format("{}", fmt::join(row, ", ")));
+    row.clear();
+  }
+  if (!row.empty()) log::plain(fmt::format("{}", fmt::join(row, ", ")));
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run<InspectOptions>(argc, argv,
-                             [](Session&, const InspectOptions& options) { log::plain(describe_file(options.file)); });
+  return run<InspectOptions>(argc, argv, [](Session&, const InspectOptions& options) {
+    log::plain(describe_file(options.file));
+    if (!options.pictures.empty()) draw(options);
+  });
 }

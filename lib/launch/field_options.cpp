@@ -103,7 +103,7 @@ void declare_training(CLI::App& app, Settings& settings) {
   declare_recipe(app, settings);
   declare_fields(
       app, settings,
-      {data, pictures, model, batch, optimizer, schedule, testing, device, sums, output, watch, checkpoints});
+      {data, views, pictures, model, batch, optimizer, schedule, testing, device, sums, output, watch, checkpoints});
   const auto check = [&app, &settings, usual = settings.recipe.optimizer.kind] {
     refuse_unread(app, settings);
     require_own_rate(app, usual, settings);

@@ -56,4 +56,17 @@ void decode_png(std::span<const std::byte> file, OwnedPicture& picture, std::str
   if (is_transparent) remark += remark.empty() ? "is transparent" : " and is transparent";
 }
 
+std::vector<std::uint8_t> encode_png(const Picture& picture) {
+  PngImage png;
+  png.image.width = static_cast<png_uint_32>(picture.size.width);
+  png.image.height = static_cast<png_uint_32>(picture.size.height);
+  png.image.format = PNG_FORMAT_RGB;
+  png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(png.image);
+  std::vector<std::uint8_t> file(bytes);
+  const int written = png_image_write_to_memory(&png.image, file.data(), &bytes, 0, picture.pixels.data(), 0, nullptr);
+  if (written == 0) throw PictureFault(fmt::format("cannot be written as PNG ({})", png.image.message));
+  file.resize(bytes);
+  return file;
+}
+
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "picture/picture.hpp"
 #include "picture/picture_fault.hpp"
@@ -14,5 +15,8 @@ namespace lockstep {
 // that is stored (as Pillow's convert("RGB") does). `remark` says what of that was done. Thread-safe. Throws
 // PictureFault.
 void decode_png(std::span<const std::byte> file, OwnedPicture& picture, std::string& remark);
+
+// The whole of a PNG file of RGB.
+std::vector<std::uint8_t> encode_png(const Picture& picture);
 
 }  // namespace lockstep

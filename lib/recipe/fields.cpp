@@ -48,6 +48,17 @@ std::vector<Field> data_fields() {
   return {
       required(one_value({"data", group, "FOLDER", "Folder made by make_shards, with train/ and test/"},
                          of(&RunPlan::data), TextForm())),
+      one_value({"data-on", group, "NAME",
+                 "Where a GPU takes samples from: its own memory, the host's, or (auto) its own if they fit well"},
+                of(&RunPlan::data_place), one_of(data_places)),
+      one_value({"loader-threads", group, "THREADS", "Threads of each rank that read and augment samples"},
+                of(&RunPlan::loader_threads), from_to(1, 256)),
+  };
+}
+
+std::vector<Field> view_fields() {
+  constexpr FieldGroup group = FieldGroup::views;
+  return {
       one_value(
           {"augment", group, "NAME",
            "Changes to training pictures; auto: crop-flip for pixels, resized-crop-flip for JPEG files; digits are "
@@ -60,11 +71,6 @@ std::vector<Field> data_fields() {
       one_value(
           {"image-size", group, "PIXELS", "Side of the images that the network is given; unset: as the data set says"},
           of(&Recipe::images, &ImagePlan::side), from_to<std::int64_t>(8, 4096)),
-      one_value({"data-on", group, "NAME",
-                 "Where a GPU takes samples from: its own memory, the host's, or (auto) its own if they fit well"},
-                of(&RunPlan::data_place), one_of(data_places)),
-      one_value({"loader-threads", group, "THREADS", "Threads of each rank that read and augment samples"},
-                of(&RunPlan::loader_threads), from_to(1, 256)),
   };
 }
 
@@ -221,9 +227,10 @@ std::vector<Field> checkpoint_fields() {
 
 std::vector<Field> all_fields() {
   std::vector<Field> fields;
-  for (std::vector<Field> group : std::array{data_fields(), picture_fields(), model_fields(), batch_fields(),
-                                             optimizer_fields(), schedule_fields(), testing_fields(), device_fields(),
-                                             sum_fields(), output_fields(), watch_fields(), checkpoint_fields()}) {
+  for (std::vector<Field> group :
+       std::array{data_fields(), view_fields(), picture_fields(), model_fields(), batch_fields(), optimizer_fields(),
+                  schedule_fields(), testing_fields(), device_fields(), sum_fields(), output_fields(), watch_fields(),
+                  checkpoint_fields()}) {
     std::ranges::move(group, std::back_inserter(fields));
   }
   return fields;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/io/file.hpp"
+#include "picture/decode.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -83,6 +84,17 @@ TEST_F(TrainImagenetTest, learns_from_jpeg_files_and_from_pixels) {
     const ProgramResult looked = run_program({built_program("inspect"), output / "model.h5"});
     EXPECT_THAT(looked.output, HasSubstr("32 x 32 pixels, 3 channels"));
   }
+}
+
+TEST_F(TrainImagenetTest, draws_what_the_network_is_given) {
+  const fs::path drawn = folder_->path() / "drawn.png";
+  const ProgramResult result =
+      run_program({built_program("inspect"), data("jpeg") / "train", "--pictures", drawn, "--image-size", "40"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const std::string file = read_file(drawn, 1 << 20);
+  const OwnedPicture picture = decode_picture(std::as_bytes(std::span(file))).picture;
+  EXPECT_EQ(picture.size, (PictureSize{8 * 42 - 2, 8 * 42 - 2}));
+  EXPECT_THAT(result.output, HasSubstr("class 1, class "));
 }
 
 // How pictures are shown decides the weights: none of it may change when a training goes on.

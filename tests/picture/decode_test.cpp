@@ -8,6 +8,7 @@
 #include "picture/exif.hpp"
 #include "picture/golden_pictures.hpp"
 #include "picture/jpeg.hpp"
+#include "picture/png.hpp"
 #include "support/samples/smooth_picture.hpp"
 
 namespace lockstep::testing {
@@ -109,6 +110,15 @@ TEST(DecodeFaults, a_header_that_asks_for_more_than_a_picture_is_refused_before_
     break;
   }
   EXPECT_THAT(fault_of(file), HasSubstr("pixels, more than 178956970 in all"));
+}
+
+TEST(Png, what_is_written_is_read_again) {
+  const OwnedPicture picture = smooth_picture({13, 17}, 4);
+  const std::vector<std::uint8_t> file = encode_png(picture);
+  const DecodedPicture decoded = decode_picture(std::as_bytes(std::span(file)));
+  EXPECT_EQ(decoded.picture.size, picture.size);
+  EXPECT_EQ(decoded.picture.pixels, picture.pixels);
+  EXPECT_EQ(decoded.remark, "");
 }
 
 // Of every place at which a block may be cut.

@@ -86,6 +86,8 @@ class HostLoader final : public Loader {
   PartRing<HostPart> ring_;  // its threads use the others
 };
 
+}  // namespace
+
 void require_can_resize(const Dataset& dataset, const ImageRules& rules) {
   const std::int64_t channels = dataset.manifest().shape.channels;
   require(!rules.resamples() || channels == 3, Failure::usage,
@@ -93,8 +95,6 @@ void require_can_resize(const Dataset& dataset, const ImageRules& rules) {
           "resized crops (--augment).",
           printable(dataset.manifest().name), channels);
 }
-
-}  // namespace
 
 LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, const ImageRules& rules,
                              std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads) {

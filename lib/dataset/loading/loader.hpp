@@ -36,8 +36,11 @@ struct LoaderSource {
   int threads;
 };
 
-// Both throw Error(usage) if `rules` ask for resizing and the data set is not of colour. Starts at (epoch, step).
-// Throws Error(usage) if the split is smaller than one global batch.
+// Throws Error(usage) if `rules` ask for resizing and the data set is not of colour.
+void require_can_resize(const Dataset& dataset, const ImageRules& rules);
+
+// Both throw as require_can_resize(). Starts at (epoch, step). Throws Error(usage) if the split is smaller than one
+// global batch.
 LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, const ImageRules& rules,
                              std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads);
 // The last batches are filled up with label -1.
