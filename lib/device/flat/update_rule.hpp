@@ -152,7 +152,7 @@ struct AdamWRule {
 
   LOCKSTEP_HOST_DEVICE Rates rates(const StepRates& step, const UpdateRun& run, const RunSquares& /*squares*/) const {
     const auto t = static_cast<std::int64_t>(step.applied_steps);
-    const double rate = static_cast<double>(step.learning_rate);
+    const auto rate = static_cast<double>(step.learning_rate);
     return {step.gradient_scale, static_cast<float>(1 - rate * static_cast<double>(run.weight_decay)),
             static_cast<float>(rate / (1 - whole_power(static_cast<double>(beta1), t))),
             static_cast<float>(1 / sqrt(1 - whole_power(static_cast<double>(beta2), t)))};
