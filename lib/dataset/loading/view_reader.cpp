@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-// The largest size that the image's pixels still have one of their own in.
+// How far a picture may be reduced so that each pixel of the image still has at least one below it.
 int reduction_of(const Resampling& resampling, Decoding decoding) {
   if (decoding == Decoding::exact) return 1;
   const std::int64_t times =
