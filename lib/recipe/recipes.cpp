@@ -98,7 +98,10 @@ std::vector<PublishedRecipe> make_recipes() {
                       {"schedule", "step"},
                       {"milestones", "30 60"},
                       {"lr-factor", "0.1"},
-                      {"warmup", "0"}}});
+                      {"warmup", "0"},
+                      {"augment", "resized-crop-flip"},
+                      {"image-size", "224"},
+                      {"resize", "256"}}});
   // 128 on each of 8 GPUs. Its decay of 0.99998 every 32 steps is adjusted by batch * 32 / epochs = 54.6.
   recipes.push_back({"torchvision-v2",
                      torchvision_v2,
@@ -160,7 +163,10 @@ std::vector<PublishedRecipe> make_recipes() {
                       {"lr", "1e-4"},
                       {"lr-batch", "0"},
                       {"schedule", "constant"},
-                      {"warmup", "0"}}});
+                      {"warmup", "0"},
+                      {"augment", "resized-crop-flip"},
+                      {"image-size", "224"},
+                      {"resize", "256"}}});
   // PytorchExample-imagenet-single-mul-DDP-nccl-gloo.py: 256 on each of 2 nodes, and the rate as it is.
   recipes.push_back({"pai-imagenet",
                      openpai,
@@ -176,7 +182,10 @@ std::vector<PublishedRecipe> make_recipes() {
                       {"schedule", "step"},
                       {"milestones", "30 60"},
                       {"lr-factor", "0.1"},
-                      {"warmup", "0"}}});
+                      {"warmup", "0"},
+                      {"augment", "resized-crop-flip"},
+                      {"image-size", "224"},
+                      {"resize", "256"}}});
   return recipes;
 }
 

@@ -81,6 +81,13 @@ TEST(RecipesTest, torchvisions_newer_one_keeps_a_mean_from_the_end_of_the_warm_u
   EXPECT_EQ(mean_rule(settings_of("torchvision").recipe, 5004), std::nullopt);
 }
 
+TEST(RecipesTest, torchvisions_shows_crops_of_224_pixels) {
+  const Recipe recipe = settings_of("torchvision").recipe;
+  EXPECT_EQ(recipe.images.augmentation, Augmentation::resized_crop_and_flip);
+  EXPECT_EQ(recipe.images.side, 224);
+  EXPECT_EQ(recipe.images.shorter_side, 256);
+}
+
 // A program's own defaults are not part of a published recipe.
 TEST(RecipesTest, nothing_is_left_of_what_was_there_but_the_seed_and_the_arithmetic) {
   Settings before;
