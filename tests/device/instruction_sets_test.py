@@ -6,6 +6,9 @@ compiled there, the linker could hand that copy to every caller, and the program
 
     instruction_sets_test.py FOLDER_OR_FILE SET:REGISTER_LANES...
 
+A function that the compiler clones for several processors (target_clones) is chosen when the program starts, and called
+through nothing else: its clones may use what they are made for.
+
 Looks at a program or, in a folder, at all static libraries within: whatever copies a linker may choose from is there.
 Sets are named with the floats that their registers hold.
 """
@@ -21,6 +24,10 @@ WIDEST = re.compile(r"%(zmm\d+|k[1-7])\b")
 # Instructions on the lower part of wide registers start with v; only they do.
 WIDE = re.compile(r"%(zmm\d+|k[1-7]|ymm\d+)\b|:\s+v\w+\s.*%xmm")
 AVX2_LANES, AVX512_LANES = 8, 16
+
+
+CLONE = re.compile(r"\.arch_x86_64_v([34])$")
+CLONES_WIDEST = "4"
 
 
 def files_of(place):
@@ -50,6 +57,9 @@ def check(file, own_wide, own_widest):
             symbol = match.group(1)
         elif "%" in line and WIDE.search(line):
             own = own_widest if WIDEST.search(line) else own_wide
+            clone = CLONE.search(symbol)
+            if clone and (own is own_wide or clone.group(1) == CLONES_WIDEST):
+                continue
             if not own.match(symbol):
                 strays.setdefault(symbol, line.split(":", 1)[-1].strip())
             elif own is own_widest:
