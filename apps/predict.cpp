@@ -60,7 +60,12 @@ struct PredictOptions {
         ->excludes("--data");
     declare_fields(app, settings, {FieldGroup::device});
   }
-  DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
+  // The table has standard output for itself: no line says there that --device auto found no GPU.
+  DeviceOptions device_options() const {
+    DeviceOptions options = lockstep::device_options(settings.recipe, settings.run);
+    if (options.name == "auto" && visible_gpus().empty()) options.name = "cpu";
+    return options;
+  }
 };
 
 struct Given {
