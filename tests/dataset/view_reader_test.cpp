@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "dataset/loading/normalizer.hpp"
@@ -105,6 +106,27 @@ TEST_P(ViewReaderTest, a_window_beside_the_picture_shows_zeros) {
   View view{-9, 0};
   view.resampling = {{0, 0, dataset.picture_size(0)}, {6, 8}};
   EXPECT_EQ(as_read(reader, 0, view, rules.size), std::vector<std::uint8_t>(48, 0));
+}
+
+// Never so far that a pixel of the image has none of its own below it.
+TEST(ViewReader, a_jpeg_is_reduced_as_far_as_the_image_allows) {
+  const TemporaryFolder folder;
+  write_small_data_set(folder.path(), {96, 96, 3}, 1, 1, SampleStore::jpeg);
+  const Dataset dataset(folder.path());
+  for (const auto& [side, reduction] : {std::pair(97, 1), std::pair(49, 1), std::pair(48, 2), std::pair(32, 2),
+                                        std::pair(25, 2), std::pair(24, 4), std::pair(13, 4), std::pair(12, 8)}) {
+    const ImageRules rules{{side, side}};
+    View view;
+    view.resampling = {{0, 0, {96, 96}}, rules.size};
+    ViewReader reader(dataset, rules);
+    const Picture seen = reader.read(0, view).picture;
+    const Resampler resampler(*view.resampling, {0, 0, rules.size}, reduction);
+    OwnedPicture decoded;
+    decode_jpeg_window(dataset.jpeg(0), resampler.source(), reduction, decoded);
+    OwnedPicture expected;
+    resampler.resample(decoded.pixels.data(), decoded.size.width * 3, expected);
+    EXPECT_TRUE(std::ranges::equal(seen.pixels, expected.pixels)) << side;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, ViewReaderTest,
