@@ -177,7 +177,11 @@ void Resampler::resample(const std::uint8_t* corner, std::int64_t row_bytes, Own
 }
 
 void resize(const Picture& picture, const Resampling& resampling, OwnedPicture& resized) {
-  const Resampler resampler(resampling, {0, 0, resampling.size});
+  resize(picture, resampling, {0, 0, resampling.size}, resized);
+}
+
+void resize(const Picture& picture, const Resampling& resampling, const PictureBox& window, OwnedPicture& resized) {
+  const Resampler resampler(resampling, window);
   const PictureBox source = resampler.source();
   assert(source.top + source.size.height <= picture.size.height);
   assert(source.left + source.size.width <= picture.size.width);

@@ -58,8 +58,9 @@ class Resampler {
   Axis columns_;
 };
 
-// The whole of a resampling, of a picture in memory.
+// Of a picture in memory; the whole of the result, or what lies in `window`.
 void resize(const Picture& picture, const Resampling& resampling, OwnedPicture& resized);
+void resize(const Picture& picture, const Resampling& resampling, const PictureBox& window, OwnedPicture& resized);
 
 // The size that `size` takes when its shorter side becomes `side`, the longer one rounded down, as torchvision's Resize
 // does; 1 at least.

@@ -102,6 +102,8 @@ OptimizerOptions optimizer_options(const OptimizerPlan& plan) {
   return SgdOptions{plan.momentum, plan.momentum_kind, plan.weight_decay, plan.decay_scope};
 }
 
+std::int64_t side_with_margin(std::int64_t side) { return side * 8 / 7; }
+
 ImageRules image_rules(const ImagePlan& plan, const Manifest& data) {
   ImageRules rules;
   rules.size = plan.side ? PictureSize{*plan.side, *plan.side} : PictureSize{data.shape.height, data.shape.width};
@@ -119,7 +121,7 @@ ImageRules image_rules(const ImagePlan& plan, const Manifest& data) {
   } else if (data.store == SampleStore::images) {
     if (!is_of_images) rules.shorter_side = side;  // they have no margin to cut off
   } else if (is_jpeg || !is_of_images) {
-    rules.shorter_side = side * 8 / 7;
+    rules.shorter_side = side_with_margin(side);
   }
   return rules;
 }

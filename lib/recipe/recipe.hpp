@@ -134,6 +134,9 @@ std::optional<MeanRule> mean_rule(const Recipe& recipe, std::int64_t steps_per_e
 // The peak rate for `global_batch`.
 double scaled_rate(const LearningRate& rate, std::int64_t global_batch);
 
+// The shorter side of pictures whose middle of `side` pixels is looked at: 256 for 224, as torchvision's tests have it.
+std::int64_t side_with_margin(std::int64_t side);
+
 // Every choice made for these data. Pictures are cropped and mirrored, digits only cropped: a mirrored digit is another
 // one. Crops are resized where samples are JPEG files. For tests pictures that have not the size of images are resized
 // first: JPEG files, and others where the plan asks for images of another size than the data set's.

@@ -13,16 +13,16 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 
-from training import Training, make_data, send, under_mpirun  # noqa: E402: found only now
+from training import Training, image_options, make_data, send, under_mpirun  # noqa: E402: found only now
 
 STEPS = 60
-IMAGES = {"train_imagenet": ["--image-size", "32"]}
 
 
 def training(options, data, folder, output):
-    program = [f"{options.programs}/{options.program}", "--data", data, "--model", "convnet", "--epochs", "5", "--threads", "1",
-               "--global-batch", "24", "--precision", options.precision, "--report-every", "1", "--plan-folder",
-               f"{folder}/plans", *IMAGES.get(options.program, []), "--checkpoint-every", "4", "--device", "cpu", "--output", output, *options.more.split()]
+    program = [f"{options.programs}/{options.program}", "--data", data, "--model", "convnet", "--epochs", "5",
+               "--threads", "1", "--global-batch", "24", "--precision", options.precision, "--report-every", "1",
+               "--plan-folder", f"{folder}/plans", *image_options(options.program), "--checkpoint-every", "4",
+               "--device", "cpu", "--output", output, *options.more.split()]
     return Training(program if options.ranks == 1 else under_mpirun(options.ranks) + program, output)
 
 

@@ -2,9 +2,9 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <png.h>
 
 #include <fstream>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -15,6 +15,7 @@
 #include "files/checkpoint/checkpoint.hpp"
 #include "files/foreign/safetensors.hpp"
 #include "nn/initialise.hpp"
+#include "picture/png.hpp"
 #include "step/model.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
@@ -24,15 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-
-void write_png(const fs::path& path, const Picture& picture) {
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  image.width = static_cast<png_uint_32>(picture.size.width);
-  image.height = static_cast<png_uint_32>(picture.size.height);
-  image.format = PNG_FORMAT_RGB;
-  ASSERT_NE(png_image_write_to_file(&image, path.c_str(), 0, picture.pixels.data(), 0, nullptr), 0) << image.message;
-}
 
 // The fields of each line but the first. No field holds a comma.
 std::vector<std::vector<std::string>> rows_of(const std::string& table) {
@@ -60,7 +52,8 @@ class PredictTest : public testing::Test {
     fs::create_directories(pictures());
     const Dataset dataset(data() / "test");
     for (std::int64_t sample = 0; sample < dataset.samples(); ++sample) {
-      write_png(pictures() / fmt::format("{:04}.png", sample), dataset.picture(sample));
+      const std::vector<std::uint8_t> file = encode_png(dataset.picture(sample));
+      write_file_atomically(pictures() / fmt::format("{:04}.png", sample), std::as_bytes(std::span(file)));
     }
   }
   static void TearDownTestSuite() { delete folder_; }

@@ -11,16 +11,16 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 
-from training import Training, make_data, under_mpirun  # noqa: E402: found only now
+from training import Training, image_options, make_data, under_mpirun  # noqa: E402: found only now
 
 VIRTUAL_RANKS = 12
-IMAGES = {"train_imagenet": ["--image-size", "32"]}
 
 
 def training(options, folder, output, ranks, threads=1):
     program = [f"{options.programs}/{options.program}", "--data", folder / "data", "--model", "resnet20", "--epochs", "2",
                "--threads", str(threads), "--global-batch", "24", "--virtual-ranks", str(VIRTUAL_RANKS), "--precision",
-               options.precision, "--report-every", "1", "--checkpoint-every", "3", *IMAGES.get(options.program, []), "--device", "cpu", "--output", output]
+               options.precision, "--report-every", "1", "--checkpoint-every", "3", *image_options(options.program),
+               "--device", "cpu", "--output", output]
     return Training(under_mpirun(ranks) + program, output)
 
 

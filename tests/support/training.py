@@ -26,6 +26,11 @@ def make_data(programs, program, samples, folder):
     subprocess.run([f"{programs}/make_shards", *source, "--output", folder], check=True, stdout=subprocess.DEVNULL)
 
 
+def image_options(program):
+    """What makes a step of `program` small."""
+    return ["--image-size", "32"] if program == "train_imagenet" else []
+
+
 def send(process, number):
     """Whether there was such a process."""
     try:

@@ -56,19 +56,14 @@ SeenPicture ViewReader::read(std::int64_t sample, const View& view) {
 }
 
 void ViewReader::resample(std::int64_t sample, const Resampling& resampling, const PictureBox& window) {
-  constexpr std::int64_t channels = 3;
   if (dataset_.manifest().store != SampleStore::jpeg) {
-    const Picture picture = dataset_.picture(sample);
-    const Resampler resampler(resampling, window);
-    const PictureBox source = resampler.source();
-    const std::int64_t row_bytes = picture.size.width * channels;
-    resampler.resample(picture.pixels.data() + source.top * row_bytes + source.left * channels, row_bytes, resampled_);
+    resize(dataset_.picture(sample), resampling, window, resampled_);
     return;
   }
   const int reduction = reduction_of(resampling, rules_.decoding);
   const Resampler resampler(resampling, window, reduction);
   decode_jpeg_window(dataset_.jpeg(sample), resampler.source(), reduction, decoded_);
-  resampler.resample(decoded_.pixels.data(), decoded_.size.width * channels, resampled_);
+  resampler.resample(decoded_.pixels.data(), decoded_.size.width * 3, resampled_);
 }
 
 }  // namespace lockstep

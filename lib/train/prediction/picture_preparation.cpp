@@ -26,7 +26,7 @@ void make_gray(OwnedPicture& picture) {
 std::int64_t usual_shorter_side(const SampleShape& shape) {
   constexpr std::int64_t small_picture = 64;
   const std::int64_t side = std::max(shape.height, shape.width);
-  return side <= small_picture ? side : side * 8 / 7;
+  return side <= small_picture ? side : side_with_margin(side);
 }
 
 std::int64_t shorter_side_of(const ModelFile& model, const Manifest& data) {
