@@ -3,7 +3,7 @@
 
 A link leads to a file or a folder, and to a heading of it. A path in code (`lib/nn/layer.hpp`, `tests/run.sh`) exists, as it
 stands, as a header or a source without its ending, or as a pattern; so does a source that is named by the end of its path
-(`nn/layer.hpp`). README.md stays a page, and lines of prose stay short.
+(`nn/layer.hpp`). An option (`--threads`) stands in some source. README.md stays a page, and lines of prose stay short.
 """
 import pathlib
 import re
@@ -17,6 +17,12 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 # What data holds beside its own files is made by programs.
 PATH = re.compile(r"(?<![\w./-])(?:apps|bench|lib|slurm|tests)/[\w./*-]+")
 SOURCE = re.compile(r"(?<![\w./*<-])[\w./]*\w\.(?:hpp|cpp|cu|inl|py|sh)(?![\w.])")
+OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])")
+# A word in quotes may be an option: the table of fields has them so.
+OPTION_OF_SOURCE = re.compile(r"(?:--|\")([a-z][a-z0-9-]*[a-z0-9])")
+OPTIONS_OF_OTHERS = {"mca", "multi-prog"}
+# Other systems' words, beside ours.
+FIRST_CELL_OF_OTHERS = ("apps/coming_from.md", re.compile(r"^\|[^|]*\|", re.MULTILINE))
 ENDINGS = ("", ".hpp", ".cpp", ".in", "*")
 
 
@@ -56,6 +62,13 @@ def sources_of(names, text):
                 yield f"names '{name}', which is the end of no path"
 
 
+def options_of(known, text):
+    for span in code_of(text):
+        for option in OPTION.findall(span):
+            if option not in known | OPTIONS_OF_OTHERS:
+                yield f"names '--{option}', which no source does"
+
+
 def long_lines_of(text):
     """Tables and code may be as wide as they need."""
     for number, line in enumerate(text.split("\n"), 1):
@@ -68,11 +81,15 @@ def main(root):
     tracked = tracked_files(root)
     names = [path.relative_to(root).as_posix() for path in tracked]
     documents = sorted(path for path in tracked if path.suffix == ".md")
+    options = {option for path in tracked if path.suffix != ".md"
+               for option in OPTION_OF_SOURCE.findall(path.read_text(errors="ignore"))}
     faults = []
     for path in documents:
         text = path.read_text()
+        ours = FIRST_CELL_OF_OTHERS[1].sub("|", text) if path == root / FIRST_CELL_OF_OTHERS[0] else text
         faults += [f"{path.relative_to(root)} {fault}" for fault in
-                   [*links_of(path, text), *paths_of(root, text), *sources_of(names, text), *long_lines_of(text)]]
+                   [*links_of(path, text), *paths_of(root, text), *sources_of(names, ours), *options_of(options, ours),
+                    *long_lines_of(text)]]
     lines = (root / "README.md").read_text().count("\n")
     if lines > MOST_LINES_OF_README:
         faults.append(f"README.md has {lines} lines, more than {MOST_LINES_OF_README}: what is depth has a page of its own")
