@@ -34,6 +34,7 @@ struct Options {
   std::int64_t batch = 32;
   std::int64_t batches = 60;
   Decoding decoding = Decoding::scaled;
+  float jitter = 0;  // of all colours; 0: none
 };
 
 double seconds(clockid_t clock) {
@@ -64,8 +65,8 @@ double mean_difference(const Dataset& dataset, ImageRules rules, std::int64_t sa
 nlohmann::json measure(const Options& options) {
   constexpr int warm_up = 4;  // batches: more than a loader of one thread holds
   const Dataset dataset(options.data);
-  const ImageRules rules{
-      {options.size, options.size}, Augmentation::resized_crop_and_flip, 0.08F, {}, options.decoding};
+  ImageRules rules{{options.size, options.size}, Augmentation::resized_crop_and_flip, 0.08F, {}, options.decoding};
+  if (options.jitter > 0) rules.jitter = {options.jitter, options.jitter, options.jitter};
   const bool is_jpeg = dataset.manifest().store == SampleStore::jpeg;
   const SampleOrder order(dataset.samples(), 1, 0);
   OwnedPicture picture;
@@ -98,6 +99,7 @@ int main(int argc, char** argv) {
   app.add_option("--data", options.data, "A split made by make_shards images")->required()->type_name("FOLDER");
   add_number(app, "--size", options.size, {8, 4096}, "Side of an image")->type_name("PIXELS");
   add_number(app, "--batches", options.batches, {1, 1000000}, "Batches to time");
+  add_number(app, "--color-jitter", options.jitter, {0.0F, 1.0F}, "Strength of changes of colours; 0: none");
   add_choice(app, "--decode", decodings, options.decoding, "JPEG files");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -50,10 +50,11 @@ std::unique_ptr<AllReducer> CudaBackend::make_reducer(const std::string& name, c
 }
 
 std::unique_ptr<Loader> CudaBackend::load_onto(const LoaderSource& source, DataPlace place) {
-  const bool can_stay = source.dataset->manifest().store == SampleStore::images && !source.rules.resamples();
+  const bool can_stay =
+      source.dataset->manifest().store == SampleStore::images && !source.rules.resamples() && !source.rules.jitter;
   require(can_stay || place != DataPlace::device, Failure::usage,
-          "pictures that have sizes of their own or are resized cannot stay in a GPU's memory (--data-on device). Use "
-          "host?");
+          "pictures that have sizes of their own, are resized or change their colours cannot stay in a GPU's memory "
+          "(--data-on device). Use host?");
   const bool stays = place == DataPlace::device || (place == DataPlace::automatic && can_stay &&
                                                     resident_bytes(*source.dataset) <= device_.free_bytes() / 4);
   return make_cuda_loader(device_, source, stays ? PixelSource::resident : PixelSource::travelling);

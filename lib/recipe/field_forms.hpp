@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -75,6 +76,43 @@ struct IntervalForm {
   }
   static CheckpointInterval parse(const std::string& text) { return parse_checkpoint_interval(text).value(); }
   static std::string text(const CheckpointInterval& interval) { return checkpoint_interval_text(interval); }
+};
+
+// One strength of all three, or each of them.
+struct ColourJitterForm {
+  static constexpr Field::JsonType json_type = Field::JsonType::text;
+  static constexpr NumberRange<float> range{0, 1};
+
+  static std::string values() { return "one or three numbers from 0 to 1"; }
+  static std::string objection(const std::string& text) {
+    if (read(text)) return "";
+    return fmt::format(
+        "'{}' is neither a number from 0 to 1 nor three. Write 0.4, or 0.4,0.4,0.2 for brightness, contrast and "
+        "saturation",
+        text);
+  }
+  static ColourJitter parse(const std::string& text) { return read(text).value(); }
+  static std::string text(const ColourJitter& jitter) {
+    const std::string brightness = number_text(jitter.brightness);
+    if (jitter.contrast == jitter.brightness && jitter.saturation == jitter.brightness) return brightness;
+    return fmt::format("{},{},{}", brightness, number_text(jitter.contrast), number_text(jitter.saturation));
+  }
+
+ private:
+  static std::optional<ColourJitter> read(std::string_view text) {
+    std::vector<float> strengths;
+    while (strengths.size() < 4) {
+      const std::size_t comma = text.find(',');
+      const std::optional<float> strength = parse_number(text.substr(0, comma), range);
+      if (!strength) return std::nullopt;
+      strengths.push_back(*strength);
+      if (comma == std::string_view::npos) break;
+      text.remove_prefix(comma + 1);
+    }
+    if (strengths.size() == 1) return ColourJitter{strengths[0], strengths[0], strengths[0]};
+    if (strengths.size() == 3) return ColourJitter{strengths[0], strengths[1], strengths[2]};
+    return std::nullopt;
+  }
 };
 
 struct DurationForm {

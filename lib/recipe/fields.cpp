@@ -71,6 +71,13 @@ std::vector<Field> view_fields() {
       one_value(
           {"image-size", group, "PIXELS", "Side of the images that the network is given; unset: as the data set says"},
           of(&Recipe::images, &ImagePlan::side), from_to<std::int64_t>(8, 4096)),
+      one_value({"color-jitter", group, "STRENGTHS",
+                 "Training pictures change their brightness, contrast and saturation, in an order that is drawn, by "
+                 "factors from 1 less this to 1 more, as torchvision's ColorJitter has it; unset: they do not"},
+                of(&Recipe::images, &ImagePlan::jitter), ColourJitterForm()),
+      one_value({"cutout", group, "PIXELS",
+                 "Side of a square, somewhere in each training image, that becomes the mean colour; unset: none"},
+                of(&Recipe::images, &ImagePlan::cutout), from_to<std::int64_t>(1, 4096)),
   };
 }
 

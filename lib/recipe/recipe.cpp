@@ -114,6 +114,8 @@ ImageRules image_rules(const ImagePlan& plan, const Manifest& data) {
   rules.augmentation = plan.augmentation.value_or(usual);
   rules.least_area = plan.least_area.value_or(rules.least_area);
   rules.decoding = plan.decoding.value_or(rules.decoding);
+  rules.jitter = plan.jitter;
+  rules.cutout = plan.cutout;
   const bool is_of_images = rules.size == PictureSize{data.shape.height, data.shape.width};
   const std::int64_t side = std::min(rules.size.height, rules.size.width);
   if (plan.shorter_side) {

@@ -98,6 +98,8 @@ struct ImagePlan {
   std::optional<float> least_area;           // of a resized crop; none: ImageRules's
   std::optional<std::int64_t> shorter_side;  // that pictures are resized to for tests; none: 8/7 of `side` where needed
   std::optional<Decoding> decoding;          // of JPEG files; none: ImageRules's
+  std::optional<ColourJitter> jitter;        // none: colours stay
+  std::optional<std::int64_t> cutout;        // side of the square that is erased, in pixels; none: nothing is
 };
 
 struct Recipe {

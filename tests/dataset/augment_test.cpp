@@ -271,5 +271,86 @@ TEST(CropOfResized, is_taken_of_the_picture_as_it_was_resized) {
   }
 }
 
+TEST(DrawnColours, every_factor_and_every_order_is_drawn) {
+  ImageRules rules{size, Augmentation::crop_and_flip};
+  rules.jitter = {0.4F, 0.2F, 0};
+  constexpr int draws = 6000;
+  std::map<ColourProperty, std::pair<float, float>> reach;
+  std::map<int, int> orders;
+  for (std::int64_t position = 0; position < draws; ++position) {
+    const View view = choose_view(rules, 5, 1, position, size);
+    ASSERT_TRUE(view.colours);
+    int order = 0;
+    for (const ColourStep& step : *view.colours) {
+      order = order * 3 + static_cast<int>(step.property);
+      auto& [least, most] = reach.try_emplace(step.property, step.factor, step.factor).first->second;
+      least = std::min(least, step.factor);
+      most = std::max(most, step.factor);
+    }
+    ++orders[order];
+    View without = view;
+    without.colours.reset();
+    ASSERT_EQ(without, choose_view({size, Augmentation::crop_and_flip}, 5, 1, position, size));
+  }
+  EXPECT_NEAR(reach[ColourProperty::brightness].first, 0.6F, 0.001);
+  EXPECT_NEAR(reach[ColourProperty::brightness].second, 1.4F, 0.001);
+  EXPECT_NEAR(reach[ColourProperty::contrast].first, 0.8F, 0.001);
+  EXPECT_NEAR(reach[ColourProperty::contrast].second, 1.2F, 0.001);
+  EXPECT_EQ(reach[ColourProperty::saturation], std::pair(1.0F, 1.0F));
+  EXPECT_EQ(orders.size(), 6U);
+  for (const auto& [order, count] : orders) EXPECT_NEAR(count, draws / 6, 120) << order;
+}
+
+TEST(Cutout, a_square_lies_around_every_pixel_equally_often_and_ends_at_the_edges) {
+  ImageRules rules{{7, 9}, Augmentation::none};
+  rules.cutout = 4;
+  constexpr int draws = 63000;
+  std::map<std::pair<std::int64_t, std::int64_t>, int> corners;  // the last pixel tells where the centre was
+  for (std::int64_t position = 0; position < draws; ++position) {
+    const PictureBox box = choose_view(rules, 5, 1, position, {7, 9}).erased;
+    ASSERT_TRUE(box.top >= 0 && box.left >= 0 && box.top + box.size.height <= 7 && box.left + box.size.width <= 9);
+    ++corners[{box.top * 100 + box.size.height, box.left * 100 + box.size.width}];
+  }
+  // Of seven rows for the centre each gives another extent: 2, 3, 4 at the top, 4, 4, 3 and 3 at the bottom.
+  EXPECT_EQ(corners.size(), 63U);
+  for (const auto& [extent, count] : corners) EXPECT_NEAR(count, draws / 63, 160) << extent.first << extent.second;
+}
+
+// Resuming rests on it.
+TEST(DrawnColours, and_squares_are_what_they_always_were) {
+  ImageRules rules{{32, 32}, Augmentation::crop_and_flip};
+  rules.jitter = {0.4F, 0.4F, 0.4F};
+  rules.cutout = 9;
+  std::string words;
+  for (const std::int64_t position : {3, 5}) {
+    const View view = choose_view(rules, 1, 2, position, {32, 32});
+    for (const ColourStep& step : view.colours.value()) {
+      words += "bcs"[static_cast<int>(step.property)] + std::to_string(step.factor) + " ";
+    }
+    words += std::to_string(view.erased.top) + "," + std::to_string(view.erased.left) + " ";
+  }
+  EXPECT_EQ(words, "b1.142892 c1.016546 s1.073614 14,16 s0.700056 b0.642963 c0.643096 10,19 ");
+}
+
+TEST(Normalizer, what_is_erased_is_zero_whatever_is_mirrored) {
+  for (const SampleShape& image : {shape, SampleShape{120, 128, 3}}) {
+    const Normalizer normalizer(image, mean, deviation);
+    const std::vector<std::uint8_t> white(static_cast<std::size_t>(image.height * image.width * 3), 255);
+    for (const bool mirrored : {false, true}) {
+      View view{0, 0, mirrored};
+      view.erased = {1, 2, {3, 2}};
+      std::vector<float> values(white.size() + 16, 1e9F);
+      float* const start = values.data() + (16 - reinterpret_cast<std::uintptr_t>(values.data()) / 4 % 16) % 16;
+      normalizer.write({white, {image.height, image.width}}, view, {start, white.size()});
+      for (std::int64_t i = 0; i < static_cast<std::int64_t>(white.size()); ++i) {
+        const std::int64_t y = i / image.width % image.height;
+        const std::int64_t x = i % image.width;
+        const bool is_erased = y >= 1 && y < 4 && x >= 2 && x < 4;
+        ASSERT_EQ(start[i] == 0, is_erased) << i;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -66,11 +66,13 @@ TEST_P(CudaImagesTest, have_the_values_of_the_cpus_normalizer_for_every_view) {
     for (int dx = -crop_padding; dx <= crop_padding; ++dx) {
       for (const bool mirrored : {false, true}) {
         const auto source = static_cast<std::int32_t>(views.size() % samples);
-        views.push_back({source, dy, dx, mirrored ? 1 : 0});
+        views.push_back({source, dy, dx, mirrored ? 1 : 0, 1, 3, 2, 5});
         std::vector<float> image(sample_values);
         const auto of_sample =
             std::span(pixels_).subspan(static_cast<std::size_t>(source) * sample_values, sample_values);
-        normalizer.write({of_sample, {6, 5}}, {dy, dx, mirrored}, image);
+        View view{dy, dx, mirrored};
+        view.erased = {1, 2, {2, 3}};
+        normalizer.write({of_sample, {6, 5}}, view, image);
         planes.insert(planes.end(), image.begin(), image.end());
       }
     }

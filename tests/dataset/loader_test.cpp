@@ -280,5 +280,52 @@ TEST(LoaderOfPictures, pictures_of_their_own_sizes_are_seen_from_their_middle) {
   }
 }
 
+// Neither do colours and squares depend on who draws them.
+TEST_F(LoaderTest, changed_colours_and_erased_squares_are_the_same_on_any_number_of_ranks_and_threads) {
+  ImageRules changed = rules;
+  changed.jitter = {0.4F, 0.4F, 0.4F};
+  changed.cutout = 4;
+  const auto load_changed = [&](int ranks, int threads) {
+    std::vector<float> images;
+    std::vector<std::unique_ptr<Loader>> loaders;
+    for (int rank = 0; rank < ranks; ++rank) {
+      loaders.push_back(make_host_loader(training_source(dataset_, {24, ranks, rank, 1}, changed, 11, 1, 2, threads)));
+    }
+    for (int step = 0; step < 3; ++step) {
+      for (const auto& loader : loaders) {
+        const Part part = take(*loader);
+        images.insert(images.end(), part.images.begin(), part.images.end());
+      }
+    }
+    return images;
+  };
+  const std::vector<float> alone = load_changed(1, 1);
+  EXPECT_EQ(load_changed(3, 2), alone);
+  EXPECT_GT(std::ranges::count(alone, 0.0F), 3 * 24 * 4);
+}
+
+TEST_F(LoaderTest, a_square_larger_than_the_images_is_refused) {
+  ImageRules erased{image};
+  erased.cutout = 7;
+  EXPECT_EQ(words_of(Failure::usage,
+                     [&] {
+                       training_source(dataset_, {24, 1, 0, 1}, erased, 1, 0, 0, 1);
+                     }),
+            "--cutout 7 is larger than the images of 8 x 6 pixels (it would leave nothing of many). Choose at most 6.");
+}
+
+TEST(LoaderOfPictures, one_channel_has_no_colours) {
+  const TemporaryFolder folder;
+  write_small_data_set(folder.path(), {6, 8, 1}, 30, 40);
+  const Dataset dataset(folder.path());
+  ImageRules changed{{6, 8}};
+  changed.jitter = {0.4F, 0.4F, 0.4F};
+  EXPECT_EQ(words_of(Failure::usage,
+                     [&] {
+                       training_source(dataset, {10, 1, 0, 1}, changed, 1, 0, 0, 1);
+                     }),
+            "the data set 'small' has 1 channels (only pictures of 3 have colours). Leave out --color-jitter.");
+}
+
 }  // namespace
 }  // namespace lockstep

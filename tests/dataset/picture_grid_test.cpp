@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "dataset/loading/normalizer.hpp"
 #include "dataset/loading/sampler.hpp"
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
@@ -52,6 +53,33 @@ TEST(PictureGridTest, gray_images_are_drawn_gray_and_no_more_than_there_are) {
   const std::int64_t sample = SampleOrder(3, 5, 0).sample_at(0);
   for (std::int64_t channel = 0; channel < 3; ++channel)
     EXPECT_EQ(pixel_of(grid, 0, 1, channel), small_pixel(sample, 1));
+}
+
+TEST(PictureGridTest, colours_are_those_of_training_and_what_is_erased_is_the_mean) {
+  const TemporaryFolder folder;
+  write_small_data_set(folder.path(), {6, 8, 3}, 30, 30);
+  const Dataset dataset(folder.path());
+  ImageRules rules{{6, 8}, Augmentation::crop_and_flip};
+  rules.jitter = {0.9F, 0.9F, 0.9F};
+  rules.cutout = 3;
+  const PictureGrid grid = picture_grid(dataset, rules, 5, 4);
+  for (std::int64_t position = 0; position < 4; ++position) {
+    const std::int64_t sample = SampleOrder(30, 5, 0).sample_at(position);
+    const View view = choose_view(rules, 5, 0, position, {6, 8});
+    std::vector<std::uint8_t> image(6 * 8 * 3);
+    cut_window(dataset.picture(sample), view, {6, 8}, image);
+    change_colours(image, view.colours.value());
+    for (std::int64_t y = 0; y < 6; ++y) {
+      for (std::int64_t x = 0; x < 8; ++x) {
+        const PictureBox& box = view.erased;
+        const bool is_erased =
+            y >= box.top && y < box.top + box.size.height && x >= box.left && x < box.left + box.size.width;
+        const std::int64_t from_x = view.mirrored ? 7 - x : x;
+        const std::uint8_t expected = is_erased ? 128 : image[static_cast<std::size_t>((y * 8 + from_x) * 3 + 2)];
+        ASSERT_EQ(pixel_of(grid, position / 2 * 8 + y, position % 2 * 10 + x, 2), expected);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -96,6 +96,20 @@ TEST_P(RawPartTest, training_batches_are_the_hosts) {
                            GetParam(), 9);
 }
 
+TEST_P(RawPartTest, squares_are_erased_as_on_the_host) {
+  ImageRules rules{{8, 6}, Augmentation::crop_and_flip};
+  rules.cutout = 3;
+  expect_the_hosts_batches(training_source(dataset_, {24, 2, 1, 1}, rules, 11, 1, 2, 1), GetParam(), 9);
+}
+
+// They travel changed.
+TEST_F(RawPartFixture, colours_are_the_hosts) {
+  ImageRules rules{{8, 6}, Augmentation::crop_and_flip};
+  rules.jitter = {0.4F, 0.4F, 0.4F};
+  rules.cutout = 3;
+  expect_the_hosts_batches(training_source(dataset_, {24, 2, 1, 1}, rules, 11, 1, 2, 1), PixelSource::travelling, 9);
+}
+
 TEST_P(RawPartTest, evaluation_batches_are_the_hosts_the_last_one_not_full) {
   expect_the_hosts_batches(evaluation_source(dataset_, {{8, 6}}, 16, 1, 2, 1), GetParam(), 8);
 }

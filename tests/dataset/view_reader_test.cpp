@@ -77,6 +77,25 @@ TEST_P(ViewReaderTest, exact_decoding_shows_the_bits_of_the_whole_picture) {
   }
 }
 
+// Of the image, not of the picture: contrast is about the mean of what is shown.
+TEST_P(ViewReaderTest, colours_are_changed_in_the_window) {
+  const Dataset dataset(folder_.path());
+  ImageRules rules{{48, 40}, Augmentation::crop_and_flip, 0.08F, {}, Decoding::exact};
+  rules.jitter = {0.4F, 0.4F, 0.4F};
+  rules.cutout = 8;
+  ViewReader reader(dataset, rules);
+  for (std::int64_t sample = 0; sample < samples; ++sample) {
+    const OwnedPicture picture = whole(dataset, sample);
+    rules.shorter_side = sample % 2 == 0 ? std::optional<std::int64_t>() : 50;
+    const View view = choose_view(rules, 3, 1, sample, picture.size);
+    std::vector<std::uint8_t> expected = by_definition(picture, view, rules.size);
+    change_colours(expected, view.colours.value());
+    ASSERT_EQ(as_read(reader, sample, view, rules.size), expected) << sample;
+    EXPECT_EQ(reader.read(sample, view).view.erased, view.erased);
+    EXPECT_FALSE(reader.read(sample, view).view.colours);
+  }
+}
+
 // Only where images are at least half as large as what they show.
 TEST_P(ViewReaderTest, scaled_decoding_shows_nearly_the_same) {
   const Dataset dataset(folder_.path());

@@ -51,8 +51,9 @@ def compare_pictures(committed, written):
             levels = 1 if name.startswith("files/") else 0
             if seen[0].shape != seen[1].shape or numpy.abs(seen[0].astype(int) - seen[1]).max() > levels:
                 problems.append(f"differs: {name}")
-            if list(old_file[name].attrs.get("box", [])) != list(new_file[name].attrs.get("box", [])):
-                problems.append(f"differs: the box of {name}")
+            for attribute in ("box", "factors"):
+                if list(old_file[name].attrs.get(attribute, [])) != list(new_file[name].attrs.get(attribute, [])):
+                    problems.append(f"differs: {attribute} of {name}")
     return [f"{committed.name}: {problem}" for problem in problems]
 
 

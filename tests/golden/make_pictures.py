@@ -1,4 +1,5 @@
-"""Writes pictures.h5, what tests/picture compares with: files of many kinds, and what Pillow makes of them.
+"""Writes pictures.h5, what tests/picture compares with: files of many kinds, and what Pillow makes of them, of colours by
+torchvision's hand.
 
     python3 make_pictures.py [--output DIR]
 
@@ -6,6 +7,7 @@
 /files/NAME/pixels   uint8 [h, w, 3]  as RGB, upright
 /resized/picture     uint8 [h, w, 3]
 /resized/NAME        uint8 [h, w, 3]  a box of it resized with BILINEAR; attribute box: top, left, height, width
+/colours/NAME        uint8 [h, w, 3]  the same picture changed; attribute factors: of what the letters of NAME stand for
 Attribute pillow of the root: its version.
 """
 
@@ -17,11 +19,15 @@ import h5py
 import numpy
 import PIL
 from PIL import Image, ImageOps
+from torchvision.transforms import functional
 
 HEIGHT, WIDTH = 37, 53
 BOXES = {"all_down": ((0, 0, 47, 61), (20, 26)), "part_up": ((5, 7, 20, 30), (64, 64)),
          "wide": ((0, 10, 47, 3), (8, 90)), "same_width": ((3, 0, 30, 61), (7, 61)), "same": ((1, 2, 9, 11), (9, 11)),
          "one_pixel": ((46, 60, 1, 1), (5, 4)), "to_one": ((0, 0, 47, 61), (1, 1))}
+CHANGES = {"b": functional.adjust_brightness, "c": functional.adjust_contrast, "s": functional.adjust_saturation}
+COLOURS = {"bcs": (1.3, 0.6, 1.7), "bsc": (0.7, 1.9, 0.2), "cbs": (1.6, 1.1, 0.4), "csb": (0.3, 1.4, 1.8),
+           "sbc": (1.2, 0.8, 1.5), "scb": (0.1, 1.3, 0.9), "b": (2,), "c": (0,), "s": (0,)}
 
 
 def scene(height, width):
@@ -80,6 +86,12 @@ def main():
             part = Image.fromarray(noise[top:top + height, left:left + width])
             golden[f"resized/{name}"] = numpy.asarray(part.resize(size[::-1], Image.BILINEAR))
             golden[f"resized/{name}"].attrs["box"] = box
+        for name, factors in COLOURS.items():
+            picture = Image.fromarray(noise)
+            for letter, factor in zip(name, factors):
+                picture = CHANGES[letter](picture, factor)
+            golden[f"colours/{name}"] = numpy.asarray(picture)
+            golden[f"colours/{name}"].attrs["factors"] = factors
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ class GoldenPictures {
   OwnedPicture decoded(const std::string& name) const { return picture("/files/" + name + "/pixels"); }
   OwnedPicture original() const { return picture("/resized/picture"); }
   OwnedPicture resized(const std::string& name) const { return picture("/resized/" + name); }
+  OwnedPicture changed(const std::string& name) const { return picture("/colours/" + name); }
 
  private:
   OwnedPicture picture(const std::string& path) const {

@@ -147,6 +147,25 @@ TEST(FieldsTest, what_is_no_value_of_a_field_is_refused_in_json) {
   EXPECT_EQ(answer("output", ""), "'' names no folder (is a variable unset?)");
 }
 
+TEST(FieldsTest, colours_are_stated_at_once_or_one_after_another) {
+  const Field& field = field_named("color-jitter");
+  const auto read = [&](const char* text) {
+    Settings settings;
+    EXPECT_EQ(field.objection(text), "") << text;
+    field.set(settings, {text});
+    return std::pair(settings.recipe.images.jitter.value(), field.texts(settings).front());
+  };
+  EXPECT_EQ(read("0.4"), std::pair(ColourJitter({0.4F, 0.4F, 0.4F}), std::string("0.4")));
+  EXPECT_EQ(read("0.4,0.40,4e-1").second, "0.4");
+  EXPECT_EQ(read("0,0.3,1"), std::pair(ColourJitter({0, 0.3F, 1}), std::string("0,0.3,1")));
+  EXPECT_EQ(field.objection("0.4,0.4"),
+            "'0.4,0.4' is neither a number from 0 to 1 nor three. Write 0.4, or 0.4,0.4,0.2 for brightness, contrast "
+            "and saturation");
+  for (const char* text : {"", ",", "0.4,", "0.4,0.4,0.4,", "0.1,0.1,0.1,0.1", "1.1", "-0.1", "0.4 0.4 0.4", "nan"}) {
+    EXPECT_NE(field.objection(text), "") << text;
+  }
+}
+
 // A training would divide by it, or wait for ever.
 TEST(FieldsTest, zero_is_taken_only_where_it_means_something) {
   std::set<std::string> taken;

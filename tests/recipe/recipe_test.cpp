@@ -153,9 +153,19 @@ TEST(ImageRulesTest, images_of_another_size_are_made_of_resized_pictures) {
   EXPECT_EQ(image_rules(plan, data_of(images)).shorter_side, 288);
 }
 
+TEST(ImageRulesTest, colours_and_squares_are_those_of_the_plan_and_else_none) {
+  EXPECT_EQ(image_rules({}, data_of(SampleStore::images)).jitter, std::nullopt);
+  EXPECT_EQ(image_rules({}, data_of(SampleStore::images)).cutout, std::nullopt);
+  ImagePlan plan;
+  plan.jitter = {0.1F, 0.2F, 0.3F};
+  plan.cutout = 8;
+  EXPECT_EQ(image_rules(plan, data_of(SampleStore::images)).jitter, (ColourJitter{0.1F, 0.2F, 0.3F}));
+  EXPECT_EQ(image_rules(plan, data_of(SampleStore::images)).cutout, 8);
+}
+
 TEST(ImageRulesTest, what_is_stated_counts) {
   const ImageRules rules =
-      image_rules({{}, Augmentation::none, 0.25F, {}, Decoding::exact}, data_of(SampleStore::jpeg));
+      image_rules({{}, Augmentation::none, 0.25F, {}, Decoding::exact, {}, {}}, data_of(SampleStore::jpeg));
   EXPECT_EQ(rules.augmentation, Augmentation::none);
   EXPECT_EQ(rules.least_area, 0.25F);
   EXPECT_EQ(rules.decoding, Decoding::exact);

@@ -11,6 +11,8 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"augment", "crop"},
                                                               {"crop-area", "0.25"},
                                                               {"image-size", "64"},
+                                                              {"color-jitter", "0.4,0.3,0.2"},
+                                                              {"cutout", "16"},
                                                               {"resize", "72"},
                                                               {"decode", "exact"},
                                                               {"data-on", "host"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "base/random.hpp"
 
@@ -15,7 +16,11 @@ using Draw = std::array<std::uint32_t, 4>;
 constexpr int attempts = 10;
 constexpr double widest = 4.0 / 3;
 
-// Whole draws of one sample of one epoch. Number 0 is all that crops of one size need.
+// Numbers of draws. Crops of one size need number 0; resized ones one for each attempt, and the next.
+constexpr int colour_draw = attempts + 1;
+constexpr int cutout_draw = attempts + 2;
+
+// Whole draws of one sample of one epoch.
 Draw draw(std::uint64_t seed, std::int64_t epoch, std::int64_t position, int number) {
   constexpr int position_bits = 48;
   return philox(seed, stream_counter(Stream::augmentation, epoch),
@@ -68,6 +73,32 @@ PictureBox draw_box(const ImageRules& rules, std::uint64_t seed, std::int64_t ep
 
 bool is_mirrored(const Draw& bits) { return uniform(bits[2]) < 0.5F; }
 
+ColourSteps draw_colours(const ColourJitter& jitter, const Draw& bits) {
+  const auto factor = [&](std::size_t number, float strength) {
+    return 1 + strength * (2 * uniform(bits[number]) - 1);
+  };
+  ColourSteps steps{{{ColourProperty::brightness, factor(0, jitter.brightness)},
+                     {ColourProperty::contrast, factor(1, jitter.contrast)},
+                     {ColourProperty::saturation, factor(2, jitter.saturation)}}};
+  // Any of the three, then either of the others.
+  const auto order = static_cast<std::size_t>(std::uint64_t{bits[3]} * 6 >> 32);
+  std::swap(steps[0], steps[order / 2]);
+  std::swap(steps[1], steps[1 + order % 2]);
+  return steps;
+}
+
+// What lies inside the image of a square around a pixel that is drawn.
+PictureBox draw_cutout(std::int64_t side, const PictureSize& image, const Draw& bits) {
+  const auto part = [&](std::uint32_t number, std::int64_t length) {
+    const std::int64_t first = draw_place(number, length, 1) - side / 2;
+    const std::int64_t begin = std::max<std::int64_t>(first, 0);
+    return std::pair(begin, std::min(first + side, length) - begin);
+  };
+  const auto [top, height] = part(bits[0], image.height);
+  const auto [left, width] = part(bits[1], image.width);
+  return {top, left, {height, width}};
+}
+
 // The whole picture at the size that windows are taken from.
 View whole_view(const ImageRules& rules, const PictureSize& picture) {
   View view;
@@ -87,7 +118,9 @@ View middle_view(const ImageRules& rules, const PictureSize& picture) {
   return view;
 }
 
-View choose_view(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
+namespace {
+
+View draw_window(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
                  const PictureSize& picture) {
   switch (rules.augmentation) {
     case Augmentation::none:
@@ -112,6 +145,16 @@ View choose_view(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch
     }
   }
   return middle_view(rules, picture);
+}
+
+}  // namespace
+
+View choose_view(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
+                 const PictureSize& picture) {
+  View view = draw_window(rules, seed, epoch, position, picture);
+  if (rules.jitter) view.colours = draw_colours(*rules.jitter, draw(seed, epoch, position, colour_draw));
+  if (rules.cutout) view.erased = draw_cutout(*rules.cutout, rules.size, draw(seed, epoch, position, cutout_draw));
+  return view;
 }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "picture/colours.hpp"
 #include "picture/picture.hpp"
 #include "picture/resize.hpp"
 
@@ -23,6 +24,15 @@ enum class Decoding : std::uint8_t {
   exact,   // at their own size: the pixels that Pillow gives
 };
 
+// How far the factors of a picture's colours (picture/colours.hpp) lie from 1 at most: each is drawn from [1 - it, 1 +
+// it].
+struct ColourJitter {
+  float brightness = 0;
+  float contrast = 0;
+  float saturation = 0;
+  bool operator==(const ColourJitter&) const = default;
+};
+
 // Pictures of any size become images of one size by these.
 struct ImageRules {
   PictureSize size;  // of an image
@@ -32,6 +42,8 @@ struct ImageRules {
   // middle; none: the window is taken of the picture as it is.
   std::optional<std::int64_t> shorter_side = {};
   Decoding decoding = Decoding::scaled;
+  std::optional<ColourJitter> jitter = {};  // of training's images
+  std::optional<std::int64_t> cutout = {};  // side of a square that training's images lose (DeVries and Taylor 2017)
 
   bool resamples() const {
     return shorter_side || augmentation == Augmentation::resized_crop ||
@@ -41,12 +53,15 @@ struct ImageRules {
 
 // How a picture is looked at: resampled or as it is, through a window as large as the image, whose first pixel lies in
 // row `top` and column `left`; what it shows is mirrored left to right or not. It may reach beyond a picture on every
-// side.
+// side. Colours are changed in all of the window, and a box of the image that comes of it is erased: 0 once it is
+// normalised.
 struct View {
   std::int32_t top = 0;
   std::int32_t left = 0;
   bool mirrored = false;
   std::optional<Resampling> resampling = {};
+  std::optional<ColourSteps> colours = {};
+  PictureBox erased = {};  // within the image
   bool operator==(const View&) const = default;
 };
 
@@ -55,6 +70,8 @@ constexpr int crop_padding = 4;
 // The view in training of the sample at `position` of `epoch`: a pure function of its arguments. With `crop` every
 // window of the picture and its padding is as likely as every other; a picture too small for any, and one that is not
 // cropped at random, is seen from its middle (torchvision: RandomCrop with padding, CenterCrop, RandomResizedCrop).
+// Colours are changed in an order that is drawn too (ColorJitter); the square that is erased has its centre anywhere in
+// the image, and may reach beyond it.
 View choose_view(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
                  const PictureSize& picture);
 

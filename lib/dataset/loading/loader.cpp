@@ -88,17 +88,26 @@ class HostLoader final : public Loader {
 
 }  // namespace
 
-void require_can_resize(const Dataset& dataset, const ImageRules& rules) {
+void require_can_show(const Dataset& dataset, const ImageRules& rules) {
+  const std::string name = printable(dataset.manifest().name);
   const std::int64_t channels = dataset.manifest().shape.channels;
   require(!rules.resamples() || channels == 3, Failure::usage,
           "the data set '{}' has {} channels (only pictures of 3 are resized). Leave out --image-size, --resize and "
           "resized crops (--augment).",
-          printable(dataset.manifest().name), channels);
+          name, channels);
+  require(!rules.jitter || channels == 3, Failure::usage,
+          "the data set '{}' has {} channels (only pictures of 3 have colours). Leave out --color-jitter.", name,
+          channels);
+  const std::int64_t side = std::min(rules.size.height, rules.size.width);
+  require(
+      !rules.cutout || *rules.cutout <= side, Failure::usage,
+      "--cutout {} is larger than the images of {} x {} pixels (it would leave nothing of many). Choose at most {}.",
+      rules.cutout.value_or(0), rules.size.height, rules.size.width, side);
 }
 
 LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, const ImageRules& rules,
                              std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads) {
-  require_can_resize(dataset, rules);
+  require_can_show(dataset, rules);
   const std::int64_t samples = dataset.samples();
   require(samples >= share.global_batch, Failure::usage,
           "the training set has {} samples but the global batch {} (no step would ever be complete). Choose a smaller "
@@ -110,7 +119,7 @@ LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, c
 
 LoaderSource evaluation_source(const Dataset& dataset, const ImageRules& rules, std::int64_t batch, int rank, int ranks,
                                int threads) {
-  require_can_resize(dataset, rules);
+  require_can_show(dataset, rules);
   return {&dataset, rules, make_evaluation_plan(dataset.samples(), rules, batch, rank, ranks), batch, threads};
 }
 

@@ -36,10 +36,11 @@ struct LoaderSource {
   int threads;
 };
 
-// Throws Error(usage) if `rules` ask for resizing and the data set is not of colour.
-void require_can_resize(const Dataset& dataset, const ImageRules& rules);
+// Throws Error(usage) if `rules` ask for resizing or other colours and the data set is not of colour, or erase a square
+// larger than the images.
+void require_can_show(const Dataset& dataset, const ImageRules& rules);
 
-// Both throw as require_can_resize(). Starts at (epoch, step). Throws Error(usage) if the split is smaller than one
+// Both throw as require_can_show(). Starts at (epoch, step). Throws Error(usage) if the split is smaller than one
 // global batch.
 LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, const ImageRules& rules,
                              std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads);

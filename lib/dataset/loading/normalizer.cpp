@@ -72,6 +72,9 @@ void write_plane(const Plane& from, const View& view, float* plane) {
       look_up<1>(source, stride, from.table, last - first, row + first);
       std::fill_n(row + last, width - last, from.table[0]);
     }
+    if (y >= view.erased.top && y < view.erased.top + view.erased.size.height) {
+      std::fill_n(row + view.erased.left, view.erased.size.width, 0.0F);
+    }
     if constexpr (way == Way::past_caches) write_past_caches(row, width, plane + y * width);
   }
 }

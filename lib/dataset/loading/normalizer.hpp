@@ -15,7 +15,8 @@ namespace lockstep {
 void cut_window(const Picture& picture, const View& view, const PictureSize& image, std::span<std::uint8_t> pixels);
 
 // Pixels to normalised values: (pixel / 255 - mean) / deviation per channel. What lies outside the picture has pixel
-// value 0 and is normalised like the rest (torchvision: RandomHorizontalFlip, ToTensor, Normalize).
+// value 0 and is normalised like the rest (torchvision: RandomHorizontalFlip, ToTensor, Normalize). What is erased is
+// 0.
 //
 //   image   [c, h, w]  fp32; the picture has its c channels, and any size
 class Normalizer {

@@ -15,7 +15,8 @@ struct PictureGrid {
   std::vector<std::int32_t> labels;  // of each image, row by row
 };
 
-// The first `count` of the first epoch, or all, in training's order and views; not yet normalised.
+// The first `count` of the first epoch, or all, in training's order and views; not yet normalised. What is erased has
+// the mean colour of the data set.
 PictureGrid picture_grid(const Dataset& dataset, const ImageRules& rules, std::uint64_t seed, std::int64_t count);
 
 }  // namespace lockstep

@@ -7,6 +7,18 @@
 #include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
+namespace {
+
+cuda::SampleView gpu_view(std::int64_t place, const View& view) {
+  const auto number = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
+  const PictureBox& erased = view.erased;
+  return {number(place),       view.top,
+          view.left,           view.mirrored ? 1 : 0,
+          number(erased.top),  number(erased.top + erased.size.height),
+          number(erased.left), number(erased.left + erased.size.width)};
+}
+
+}  // namespace
 
 void fill_raw_part(const LoaderSource& source, PixelSource pixels, std::int64_t part, RawPart& memory) {
   const Dataset& dataset = *source.dataset;
@@ -27,16 +39,17 @@ void fill_raw_part(const LoaderSource& source, PixelSource pixels, std::int64_t 
         view = seen.view;
       } else {
         cut_window(seen.picture, seen.view, source.rules.size, target);
-        view = {0, 0, seen.view.mirrored};
+        view = seen.view;
+        view.top = 0;
+        view.left = 0;
       }
       memory.labels[static_cast<std::size_t>(i)] = dataset.label(sample);
     }
     const std::int64_t place_of_pixels = pixels == PixelSource::resident ? sample : i;
-    memory.views[static_cast<std::size_t>(i)] = {static_cast<std::int32_t>(place_of_pixels), view.top, view.left,
-                                                 view.mirrored ? 1 : 0};
+    memory.views[static_cast<std::size_t>(i)] = gpu_view(place_of_pixels, view);
   }
   rank_status::end_reading();
-  std::ranges::fill(memory.views.subspan(static_cast<std::size_t>(place.samples)), cuda::SampleView{-1, 0, 0, 0});
+  std::ranges::fill(memory.views.subspan(static_cast<std::size_t>(place.samples)), cuda::SampleView{-1});
   memory.samples = place.samples;
 }
 

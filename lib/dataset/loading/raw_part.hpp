@@ -1,5 +1,5 @@
 // A part of a batch as a GPU takes it: pixels as they are stored, and how each sample is to be looked at. The GPU
-// crops, mirrors and normalises (device/cuda/passes/image_kernels.hpp).
+// crops, mirrors, normalises and erases (device/cuda/passes/image_kernels.hpp).
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
+#include "dataset/loading/normalizer.hpp"
 #include "picture/jpeg.hpp"
 
 namespace lockstep {
@@ -33,6 +34,21 @@ PictureBox inside(const View& view, const PictureSize& image, const PictureSize&
 }  // namespace
 
 SeenPicture ViewReader::read(std::int64_t sample, const View& view) {
+  SeenPicture seen = read_window(sample, view);
+  seen.view.erased = view.erased;
+  seen.view.colours.reset();
+  if (!view.colours) return seen;
+  constexpr std::int64_t channels = 3;
+  changed_.size = rules_.size;
+  changed_.pixels.resize(static_cast<std::size_t>(rules_.size.height * rules_.size.width * channels));
+  cut_window(seen.picture, seen.view, rules_.size, changed_.pixels);
+  change_colours(changed_.pixels, *view.colours);
+  seen.view.top = 0;
+  seen.view.left = 0;
+  return {changed_, seen.view};
+}
+
+SeenPicture ViewReader::read_window(std::int64_t sample, const View& view) {
   const bool is_jpeg = dataset_.manifest().store == SampleStore::jpeg;
   try {
     if (view.resampling) {

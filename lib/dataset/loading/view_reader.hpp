@@ -8,10 +8,10 @@
 
 namespace lockstep {
 
-// A picture, and what is left to do of a view: cut its window out, mirror.
+// A picture, and what is left to do of a view: cut its window out, mirror, erase.
 struct SeenPicture {
   Picture picture;
-  View view;  // without a resampling
+  View view;  // without a resampling or colours
 };
 
 // With memory that is used again for the next sample: each thread has its own.
@@ -20,17 +20,20 @@ class ViewReader {
   // `dataset` outlives this.
   ViewReader(const Dataset& dataset, const ImageRules& rules) : dataset_(dataset), rules_(rules) {}
 
-  // Valid until the next call. Stored pixels are given where they lie, if they are not resampled; of a JPEG file only
-  // what the window needs is decoded. Throws Error(bad_data) naming the sample if its file is damaged.
+  // Valid until the next call. Stored pixels are given where they lie, if neither they nor their colours are changed;
+  // of a JPEG file only what the window needs is decoded. Throws Error(bad_data) naming the sample if its file is
+  // damaged.
   SeenPicture read(std::int64_t sample, const View& view);
 
  private:
+  SeenPicture read_window(std::int64_t sample, const View& view);
   void resample(std::int64_t sample, const Resampling& resampling, const PictureBox& window);
 
   const Dataset& dataset_;
   ImageRules rules_;
   OwnedPicture decoded_;
   OwnedPicture resampled_;
+  OwnedPicture changed_;  // in its colours
 };
 
 }  // namespace lockstep

@@ -6,12 +6,17 @@
 namespace lockstep::cuda {
 
 // A place of a batch: which sample stands there, and the window taken of it, as large as it is: it begins at (top,
-// left) and is mirrored or not.
+// left) and is mirrored or not. Rows [erased_top, erased_bottom) of columns [erased_left, erased_right) of the image
+// are zero.
 struct SampleView {
-  std::int32_t sample;  // -1: none, the image is zero
-  std::int32_t top;
-  std::int32_t left;
-  std::int32_t mirrored;  // 0 or 1
+  std::int32_t sample = -1;  // -1: none, the image is zero
+  std::int32_t top = 0;
+  std::int32_t left = 0;
+  std::int32_t mirrored = 0;  // 0 or 1
+  std::int32_t erased_top = 0;
+  std::int32_t erased_bottom = 0;
+  std::int32_t erased_left = 0;
+  std::int32_t erased_right = 0;
 };
 
 // Samples on the device.
@@ -37,7 +42,9 @@ struct MakeImages {
     const Place to = images.place_of(index);
     const SampleView view = views[to.image];
     Eight values{};
-    if (view.sample >= 0) {
+    const bool is_erased = to.row >= view.erased_top && to.row < view.erased_bottom && to.column >= view.erased_left &&
+                           to.column < view.erased_right;
+    if (view.sample >= 0 && !is_erased) {
       const std::int64_t row = to.row + view.top;
       const std::int64_t column = (view.mirrored != 0 ? images.width - 1 - to.column : to.column) + view.left;
       const bool is_inside = row >= 0 && row < images.height && column >= 0 && column < images.width;
