@@ -158,6 +158,10 @@ class Ops {
   // ---- pooling. `winner` is u8 features: the place in the window, row by row, of the largest value (ties: the first).
   virtual void max_pool_forward(const Pool2d& pool, const Tensor& x, const Tensor& y, const Tensor& winner) = 0;
   virtual void max_pool_backward(const Pool2d& pool, const Tensor& dy, const Tensor& winner, const Tensor& dx) = 0;
+  // The binomial blur of Zhang 2019: each channel times [1 2 1] x [1 2 1] / 16 about every stride-th pixel, zeros
+  // beyond the edge. `stride` is 1 or 2; x [n, h, w, c], y [n, h', w', c], h' = ceil(h / stride).
+  virtual void blur_forward(std::int64_t stride, const Tensor& x, const Tensor& y) = 0;
+  virtual void blur_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) = 0;
   // Mean over h and w: features [n, h, w, c] -> plain fp32 [n, c].
   virtual void mean_pool_forward(const Tensor& x, const Tensor& y) = 0;
   virtual void mean_pool_backward(const Tensor& dy, const Tensor& dx) = 0;

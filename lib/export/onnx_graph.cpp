@@ -110,6 +110,22 @@ GraphValue OnnxGraph::max_pool(const GraphValue& x, const Pool2d& pool) {
   return value_of(made, x.channels);
 }
 
+GraphValue OnnxGraph::blur(const GraphValue& x, std::int64_t stride) {
+  constexpr std::array<float, 3> binomial = {0.25F, 0.5F, 0.25F};
+  std::vector<float> kernels;
+  for (std::int64_t channel = 0; channel < x.channels; ++channel) {
+    for (const float down : binomial) {
+      for (const float across : binomial) kernels.push_back(down * across);
+    }
+  }
+  const std::array<std::int64_t, 4> dims = {x.channels, 1, 3, 3};
+  const std::string name = fmt::format("blur_{}", graph_.initializer_size());
+  onnx::NodeProto& made = node("Conv", Names{x.name, constant(name, dims, kernels)});
+  set_attribute(made, "group", x.channels);
+  set_window(made, 3, stride, 1);
+  return value_of(made, x.channels);
+}
+
 GraphValue OnnxGraph::mean_pool(const GraphValue& x) {
   return flatten(value_of(node("GlobalAveragePool", Names{x.name}), x.channels));
 }

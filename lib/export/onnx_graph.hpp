@@ -27,6 +27,7 @@ class OnnxGraph final : public GraphWriter {
   GraphValue activation(const GraphValue& x, Activation activation) override;
   GraphValue add(const GraphValue& a, const GraphValue& b) override;
   GraphValue max_pool(const GraphValue& x, const Pool2d& pool) override;
+  GraphValue blur(const GraphValue& x, std::int64_t stride) override;
   GraphValue mean_pool(const GraphValue& x) override;
   GraphValue subsample(const GraphValue& x, std::int64_t stride, std::int64_t channels) override;
   GraphValue flatten(const GraphValue& x) override;

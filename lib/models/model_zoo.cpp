@@ -14,20 +14,31 @@
 namespace lockstep {
 namespace {
 
+enum class Strides : std::uint8_t { in_pools, in_convolutions };
+
 struct Model {
   std::string_view name;
   std::int64_t smallest_side;  // of a sample, in pixels
+  Strides strides;
   std::unique_ptr<Layer> (*make)(const ModelOptions& options, const LayerContext& context);
 };
 
-constexpr std::array models = {Model{"convnet", 4, make_convnet},    Model{"lenet", 16, make_lenet},
-                               Model{"resnet18", 1, make_resnet18},  Model{"resnet20", 1, make_resnet20},
-                               Model{"resnet34", 1, make_resnet34},  Model{"resnet50", 1, make_resnet50},
-                               Model{"resnet101", 1, make_resnet101}};
+constexpr std::array models = {Model{"convnet", 4, Strides::in_pools, make_convnet},
+                               Model{"lenet", 16, Strides::in_pools, make_lenet},
+                               Model{"resnet18", 1, Strides::in_convolutions, make_resnet18},
+                               Model{"resnet20", 1, Strides::in_convolutions, make_resnet20},
+                               Model{"resnet34", 1, Strides::in_convolutions, make_resnet34},
+                               Model{"resnet50", 1, Strides::in_convolutions, make_resnet50},
+                               Model{"resnet101", 1, Strides::in_convolutions, make_resnet101}};
 
 const Model& find_model(const std::string& name) {
-  const auto* const found = std::ranges::find(models, name, &Model::name);
+  const std::string plain = is_blurred(name) ? name.substr(0, name.size() - blur_ending.size()) : name;
+  const auto* const found = std::ranges::find(models, plain, &Model::name);
   require(found != models.end(), Failure::usage, "unknown model '{}' (--model). Known: {}.", name, known_models());
+  require(found->strides == Strides::in_convolutions || !is_blurred(name), Failure::usage,
+          "model '{}' has no strided convolution, before which maps could be blurred (--blur-pool). Leave out "
+          "--blur-pool.",
+          plain);
   return *found;
 }
 
@@ -41,6 +52,8 @@ void require_size(const ModelOptions& options, std::int64_t smallest) {
 }
 
 }  // namespace
+
+std::string with_blur(const std::string& name) { return is_blurred(name) ? name : name + std::string(blur_ending); }
 
 std::string known_models() { return fmt::format("{}", fmt::join(models | std::views::transform(&Model::name), ", ")); }
 

@@ -5,6 +5,9 @@
 //   resnet20  He et al. 2015, section 4.2: for small pictures, parameter-free shortcuts (option A)
 //   resnet18, resnet34, resnet50, resnet101
 //             torchvision's; up to 64 pixels with a stem for small pictures (3 x 3, no pooling)
+//   resnet18-blur, ...
+//             each residual network also with maps that are blurred before strided convolutions of at least 16 input
+//             channels, the same weights under the same names (Zhang 2019; placed as FFCV's train_imagenet.py does)
 #pragma once
 
 #include <cstdint>
@@ -32,7 +35,11 @@ struct ModelOptions {
 // [n, classes], plain fp32. Throws Error(usage) for an unknown name or samples that the model cannot take.
 std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContext& context);
 
-// "convnet, lenet, ..."
+// The name of the same model with blurred maps; that of one with them already is left as it is. Not all have one:
+// make_model() says so.
+std::string with_blur(const std::string& name);
+
+// "convnet, lenet, ...", without those that only blur beside.
 std::string known_models();
 
 }  // namespace lockstep

@@ -18,6 +18,9 @@ namespace {
 // The largest sample that is treated as a small picture: CIFAR has 32 pixels, Tiny ImageNet 64.
 constexpr std::int64_t small_picture = 64;
 
+// FFCV's bound, which spares the stem.
+constexpr std::int64_t least_blurred_channels = 16;
+
 // A convolution, norm and ReLU of a block's main branch. The last one of a block adds the shortcut.
 struct Unit {
   std::int64_t kernel;
@@ -96,12 +99,13 @@ class Builder {
     std::unique_ptr<ConvNormAct> last;
     for (std::size_t i = 0; i < plan_.block.size(); ++i) {
       const Unit& part = plan_.block[i];
-      const Conv2d conv{.in_channels = channels_,
-                        .out_channels = width * part.widths,
-                        .kernel = part.kernel,
-                        .stride = part.step == Unit::strided ? stride : 1,
-                        .padding = part.kernel / 2};
+      const Conv2d strided{.in_channels = channels_,
+                           .out_channels = width * part.widths,
+                           .kernel = part.kernel,
+                           .stride = part.step == Unit::strided ? stride : 1,
+                           .padding = part.kernel / 2};
       if (last) main->add(std::move(last));
+      const Conv2d conv = after_blur(strided, *main);
       const bool is_nothing_yet = options_.block_start == BlockStart::identity && i + 1 == plan_.block.size();
       last = unit(fmt::format("{}.conv{}", name, i + 1), fmt::format("{}.bn{}", name, i + 1), conv, Activation::relu,
                   is_nothing_yet ? 0.0F : 1.0F);
@@ -113,7 +117,19 @@ class Builder {
   std::unique_ptr<Layer> make_shortcut(const std::string& block, std::int64_t out, std::int64_t stride) const {
     if (stride == 1 && channels_ == out) return nullptr;
     if (plan_.shortcut == Shortcut::subsample) return std::make_unique<Subsample>(context_, stride, out);
-    return unit(block + ".downsample.0", block + ".downsample.1", {channels_, out, 1, stride, 0}, Activation::none);
+    auto shortcut = std::make_unique<Sequential>();
+    const Conv2d conv = after_blur({channels_, out, 1, stride, 0}, *shortcut);
+    shortcut->add(unit(block + ".downsample.0", block + ".downsample.1", conv, Activation::none));
+    return shortcut;
+  }
+
+  // Adds the blur before `conv` to `chain`, if there is one, and returns the convolution of its result. Of 1 x 1 the
+  // blur makes only the pixels that are read.
+  Conv2d after_blur(Conv2d conv, Sequential& chain) const {
+    if (!is_blurred(options_.name) || conv.stride == 1 || conv.in_channels < least_blurred_channels) return conv;
+    const std::int64_t stride = conv.kernel == 1 ? std::exchange(conv.stride, 1) : 1;
+    chain.add(std::make_unique<Blur>(context_, stride));
+    return conv;
   }
 
   const ModelOptions& options_;

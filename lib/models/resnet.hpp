@@ -2,10 +2,15 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "models/model_zoo.hpp"
 
 namespace lockstep {
+
+// Of the name of a residual network that blurs.
+inline constexpr std::string_view blur_ending = "-blur";
+inline bool is_blurred(std::string_view model) { return model.ends_with(blur_ending); }
 
 std::unique_ptr<Layer> make_resnet20(const ModelOptions& options, const LayerContext& context);
 std::unique_ptr<Layer> make_resnet18(const ModelOptions& options, const LayerContext& context);

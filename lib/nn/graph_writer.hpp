@@ -29,6 +29,8 @@ class GraphWriter {
   virtual GraphValue activation(const GraphValue& x, Activation activation) = 0;
   virtual GraphValue add(const GraphValue& a, const GraphValue& b) = 0;
   virtual GraphValue max_pool(const GraphValue& x, const Pool2d& pool) = 0;
+  // Each channel times [1 2 1] x [1 2 1] / 16 about every stride-th pixel, zeros beyond the edge.
+  virtual GraphValue blur(const GraphValue& x, std::int64_t stride) = 0;
   // Of each channel: from maps to rows.
   virtual GraphValue mean_pool(const GraphValue& x) = 0;
   // Every stride-th pixel; channels that x has not are zero.

@@ -33,6 +33,23 @@ Tensor MaxPool::backward(const Tensor& dy, GradientSink&) {
   return dx;
 }
 
+Shape Blur::output_shape(const Shape& x) const {
+  return {x[0], (x[1] + stride_ - 1) / stride_, (x[2] + stride_ - 1) / stride_, x[3]};
+}
+
+Tensor Blur::forward(const Tensor& x, Mode mode) {
+  const Tensor y = device_.make(output_shape(x.shape()), x.dtype(), Layout::features);
+  device_.ops().blur_forward(stride_, x, y);
+  if (mode == Mode::train) x_shape_ = x.shape();
+  return y;
+}
+
+Tensor Blur::backward(const Tensor& dy, GradientSink&) {
+  const Tensor dx = device_.make(x_shape_, dy.dtype(), Layout::features);
+  device_.ops().blur_backward(stride_, dy, dx);
+  return dx;
+}
+
 Tensor GlobalMeanPool::forward(const Tensor& x, Mode mode) {
   const Tensor y = device_.make(output_shape(x.shape()), DType::f32, Layout::plain);
   device_.ops().mean_pool_forward(x, y);

@@ -1,4 +1,4 @@
-// Pooling: the largest value of each window, or the mean of each channel.
+// Pooling: the largest value of each window, the mean of each channel, or the neighbourhood of each pixel blurred.
 #pragma once
 
 #include "nn/layer.hpp"
@@ -23,6 +23,26 @@ class MaxPool final : public Layer {
   Pool2d pool_;
   Shape x_shape_;
   Tensor winner_;  // kept for backward in place of x: a byte an output
+};
+
+// The binomial blur of Zhang 2019, "Making convolutional networks shift-invariant again", about every stride-th pixel.
+//
+//   x  [n, h, w, c]
+//   y  [n, ceil(h / stride), ceil(w / stride), c]
+class Blur final : public Layer {
+ public:
+  // `stride` is 1 or 2.
+  Blur(const LayerContext& context, std::int64_t stride) : device_(context.device), stride_(stride) {}
+
+  Shape output_shape(const Shape& x) const override;
+  Tensor forward(const Tensor& x, Mode mode) override;
+  Tensor backward(const Tensor& dy, GradientSink& sink) override;
+  GraphValue write(GraphWriter& graph, const GraphValue& x) const override { return graph.blur(x, stride_); }
+
+ private:
+  Device& device_;
+  std::int64_t stride_;
+  Shape x_shape_;
 };
 
 //   x  [n, h, w, c]

@@ -106,6 +106,10 @@ std::vector<Field> model_fields() {
             "Of residual networks: begin with a scale of 0 in the last norm of each block, so that blocks pass on what "
             "they get"},
            of(&Recipe::block_start), BlockStart::identity, BlockStart::whole),
+      flag({"blur-pool", group, "",
+            "Of residual networks: blur maps before strided convolutions of at least 16 input channels (Zhang 2019); "
+            "the model is then called NAME-blur"},
+           of(&Recipe::blur_pool), BlurPool::before_strides, BlurPool::none),
       one_value({"label-smoothing", group, "SHARE", "Share of the target spread over all classes"},
                 of(&Recipe::label_smoothing), from_to(0.0F, 0.999F)),
   };

@@ -54,6 +54,10 @@ std::int64_t warmup_steps(const LearningRate& rate, std::int64_t epochs, std::in
 
 }  // namespace
 
+std::string model_name(const Recipe& recipe) {
+  return recipe.blur_pool == BlurPool::none ? recipe.model : with_blur(recipe.model);
+}
+
 LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks) {
   if (plan.virtual_ranks) return share_of_virtual_ranks(plan, rank, ranks);
   require(plan.accumulate >= 1, Failure::usage, "--accumulate is {}. It must be at least 1.", plan.accumulate);

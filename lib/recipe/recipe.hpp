@@ -83,6 +83,8 @@ struct Arithmetic {
   bool direct_convolutions = false;
 };
 
+enum class BlurPool : std::uint8_t { none, before_strides };
+
 enum class Head { as_written, fresh };
 
 // Weights from a file in place of random ones.
@@ -111,12 +113,16 @@ struct Recipe {
   OptimizerPlan optimizer;
   MeanPlan mean;
   BlockStart block_start = BlockStart::whole;
+  BlurPool blur_pool = BlurPool::none;
   float label_smoothing = 0;
   ImagePlan images;
   Arithmetic arithmetic;
   DType wire = DType::f32;  // or bf16 (NCCL): the precision in which gradients travel; the last bucket's is fp32
   InitialWeights init;
 };
+
+// The model's name for make_model().
+std::string model_name(const Recipe& recipe);
 
 inline Sums sums_of(const Recipe& recipe) { return recipe.batch.virtual_ranks ? Sums::exact : Sums::rounded; }
 

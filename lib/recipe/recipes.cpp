@@ -32,6 +32,7 @@ std::vector<StatedField> ffcv_fields(std::string_view model, std::string_view ep
           {"momentum", "0.9"},
           {"weight-decay", is_rn50 ? "1e-4" : "5e-5"},
           {"no-decay-norm", "true"},
+          {"blur-pool", "true"},
           {"label-smoothing", "0.1"},
           {"lr", is_rn50 ? "1.7" : "0.5"},
           {"lr-batch", is_rn50 ? "4096" : "1024"},

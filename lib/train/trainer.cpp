@@ -29,7 +29,7 @@ TrainingLength training_length(const Recipe& recipe, const Dataset& train, std::
 }
 
 ModelOptions model_options(const Recipe& recipe, const Manifest& manifest, const PictureSize& image) {
-  ModelOptions options{recipe.model,
+  ModelOptions options{model_name(recipe),
                        {image.height, image.width, manifest.shape.channels},
                        static_cast<std::int64_t>(manifest.classes.size())};
   options.block_start = recipe.block_start;
@@ -293,7 +293,7 @@ Checkpoint Trainer::checkpoint() const {
   const Manifest& data = train_.manifest();
   const ParameterStore& store = model_.store;
   Checkpoint checkpoint{
-      {recipe_.model, data.classes, model_.options.sample, data.mean, data.deviation, store.entries()},
+      {model_.options.name, data.classes, model_.options.sample, data.mean, data.deviation, store.entries()},
       state_of(store, *optimizer_),
       {}};
   checkpoint.state = {progress_,

@@ -29,7 +29,7 @@ void Trainer::describe() const {
   const LearningRate& rate = recipe_.learning_rate;
   log::info("data: {} ({}), {} training and {} test samples of {} classes", data.name, data.source, train_.samples(),
             test_.samples(), data.classes.size());
-  log::info("model: {}, {} parameters, on {}", recipe_.model, model_.store.parameter_count(),
+  log::info("model: {}, {} parameters, on {}", model_.options.name, model_.store.parameter_count(),
             session_.device().description());
   if (recipe_.batch.virtual_ranks) {
     log::info("batch: {} in all (virtual ranks: {} of {}, on {} {}); {} steps an epoch", share_.global_batch,
@@ -82,7 +82,7 @@ nlohmann::json Trainer::summary() const {
       {"virtual_ranks", recipe_.batch.virtual_ranks ? nlohmann::json(*recipe_.batch.virtual_ranks) : nullptr},
       {"seed", recipe_.seed},
       {"seconds", watch_.seconds()},
-      {"model", recipe_.model},
+      {"model", model_.options.name},
       {"parameters", model_.store.parameter_count()},
       {"data", train_.manifest().name},
       {"data_hash", train_.manifest().root_hash},

@@ -110,6 +110,24 @@ TEST_P(OpsTest, gives_the_gradient_of_a_window_to_its_largest_value) {
   }
 }
 
+TEST_P(OpsTest, blurs_about_each_pixel_or_every_second_one_and_finds_the_gradient) {
+  for (const std::int64_t stride : {1, 2}) {
+    for (const Shape& shape : {Shape{2, 5, 7, 3}, Shape{1, 6, 4, 20}, Shape{2, 1, 2, 16}, Shape{1, 1, 1, 1}}) {
+      const Shape out{shape[0], (shape[1] + stride - 1) / stride, (shape[2] + stride - 1) / stride, shape[3]};
+      const Values x = values(shape.count(), 1);
+      const Tensor y = make(out);
+      ops_.blur_forward(stride, tensor(shape, x), y);
+      expect_near(y, naive::blur(stride, shape, out, x), "y");
+
+      const Values dy = values(out.count(), 2);
+      const Tensor dx = make(shape);
+      ops_.blur_backward(stride, tensor(out, dy), dx);
+      const auto of_x = [&](const Values& values) { return naive::blur(stride, shape, out, values); };
+      expect_near(dx, naive::central_differences(of_x, x, dy), "dx");
+    }
+  }
+}
+
 TEST_P(OpsTest, pools_the_mean_and_spreads_its_gradient) {
   for (const Shape& shape : map_shapes()) {
     const Shape out{shape[0], shape[3]};

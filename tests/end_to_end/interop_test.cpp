@@ -37,14 +37,15 @@ class InteropTest : public testing::Test {
   static fs::path model() { return folder_->path() / "run" / "model.h5"; }
   static fs::path foreign() { return folder_->path() / "weights.safetensors"; }  // the same weights
 
-  static ProgramResult train(const fs::path& output, const std::vector<std::string>& more = {}) {
+  static ProgramResult train(const fs::path& output, const std::vector<std::string>& more = {},
+                             const std::string& model = "lenet") {
     std::vector<std::string> words = {built_program("train_cifar"),
                                       "--data",
                                       data(),
                                       "--output",
                                       output,
                                       "--model",
-                                      "lenet",
+                                      model,
                                       "--epochs",
                                       "1",
                                       "--threads",
@@ -90,6 +91,29 @@ TEST_F(InteropTest, another_programs_weights_need_the_name_of_a_model_that_they_
   EXPECT_THAT(refusal(evaluate(model(), {"--model", "resnet20"}), 2),
               HasSubstr(fmt::format("'{}' is a 'lenet' by its own word, not a 'resnet20'. Leave out --model.",
                                     model().string())));
+}
+
+TEST_F(InteropTest, a_model_that_blurs_says_so_wherever_it_goes) {
+  const fs::path run = folder_->path() / "blurred";
+  const ProgramResult trained = train(run, {"--blur-pool"}, "resnet20");
+  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  EXPECT_THAT(trained.output, HasSubstr("model: resnet20-blur, 269722 parameters"));
+  const std::string answer = evaluate(run / "model.h5").output;
+  const fs::path weights = run / "weights.safetensors";
+  ASSERT_EQ(run_program({built_program("export_model"), run / "model.h5", "--safetensors", weights}).exit_code, 0);
+  EXPECT_THAT(read_file(weights, 1 << 24), HasSubstr(R"("model":"resnet20-blur")"));
+  EXPECT_EQ(evaluate(weights, {"--model", "resnet20-blur"}).output, answer);
+  EXPECT_NE(evaluate(weights, {"--model", "resnet20"}).output, answer);
+  EXPECT_THAT(refusal(evaluate(run / "model.h5", {"--model", "resnet20"}), 2),
+              HasSubstr("is a 'resnet20-blur' by its own word, not a 'resnet20'. Leave out --model."));
+  EXPECT_THAT(refusal(train(run, {}, "resnet20"), 2),
+              HasSubstr("the checkpoint was made with --blur-pool true, now it is false"));
+}
+
+TEST_F(InteropTest, a_model_without_strided_convolutions_is_not_blurred) {
+  EXPECT_THAT(refusal(train(folder_->path() / "never", {"--blur-pool"}), 2),
+              HasSubstr("model 'lenet' has no strided convolution, before which maps could be blurred (--blur-pool). "
+                        "Leave out --blur-pool."));
 }
 
 TEST_F(InteropTest, a_training_begins_with_another_programs_weights) {

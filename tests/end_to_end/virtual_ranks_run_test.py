@@ -2,7 +2,7 @@
 """Trains with 12 virtual ranks on several numbers of ranks and threads, and on one number after another with a kill in
 between, and wants the same weights every time.
 
-virtual_ranks_run_test.py PROGRAMS --ranks 1 5 12 [--program NAME] [--precision bf16]
+virtual_ranks_run_test.py PROGRAMS --ranks 1 5 12 [--program NAME] [--precision bf16] [--with=OPTIONS]
 """
 import argparse
 import pathlib
@@ -20,7 +20,7 @@ def training(options, folder, output, ranks, threads=1):
     program = [f"{options.programs}/{options.program}", "--data", folder / "data", "--model", "resnet20", "--epochs", "2",
                "--threads", str(threads), "--global-batch", "24", "--virtual-ranks", str(VIRTUAL_RANKS), "--precision",
                options.precision, "--report-every", "1", "--checkpoint-every", "3", *image_options(options.program),
-               "--device", "cpu", "--output", output]
+               "--device", "cpu", "--output", output, *options.more.split()]
     return Training(under_mpirun(ranks) + program, output)
 
 
@@ -51,6 +51,7 @@ def main():
     parser.add_argument("--program", default="train_cifar")
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 5])
     parser.add_argument("--precision", default="fp32")
+    parser.add_argument("--with", dest="more", default="", help="further options of the training")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

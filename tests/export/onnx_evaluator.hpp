@@ -109,6 +109,7 @@ class OnnxEvaluator {
   // Of convolutions, with weights, and of the maximum, without.
   OnnxArray windows(const onnx::NodeProto& node, std::int64_t channels, const OnnxArray* weights = nullptr) const {
     const OnnxArray& x = in(node, 0);
+    const std::int64_t groups = find(node, "group") == nullptr ? 1 : find(node, "group")->i();
     const Ints kernel = ints(node, "kernel_shape"), stride = ints(node, "strides"), pads = ints(node, "pads");
     const auto out = [&](std::size_t axis) {
       return (x.dims[axis + 2] + pads[axis] + pads[axis + 2] - kernel[axis]) / stride[axis] + 1;
@@ -128,8 +129,9 @@ class OnnxEvaluator {
                   largest = std::max(largest, x.at(n, c, row, column));
                   continue;
                 }
-                for (std::int64_t k = 0; k < x.dims[1]; ++k) {
-                  sum += static_cast<double>(weights->at(c, k, i, j)) * x.at(n, k, row, column);
+                const std::int64_t inputs = weights->dims[1], first = c / (channels / groups) * inputs;
+                for (std::int64_t k = 0; k < inputs; ++k) {
+                  sum += static_cast<double>(weights->at(c, k, i, j)) * x.at(n, first + k, row, column);
                 }
               }
             }

@@ -110,13 +110,33 @@ TEST_P(OnnxModelTest, takes_batches_of_any_size_and_says_what_it_was_trained_on)
   EXPECT_TRUE(notes.at("deviation").starts_with("[0.25"));
 }
 
+TEST(BlurredModelTest, blurs_before_strided_convolutions_of_at_least_sixteen_channels) {
+  const auto blurs_in = [](const ModelOptions& options) {
+    const Trained trained(options);
+    onnx::ModelProto file;
+    EXPECT_TRUE(file.ParseFromString(onnx_model(*trained.model.network, trained.file)));
+    return std::ranges::count_if(file.graph().node(), [](const onnx::NodeProto& node) {
+      return std::ranges::any_of(node.attribute(), [](const auto& attribute) { return attribute.name() == "group"; });
+    });
+  };
+  EXPECT_EQ(blurs_in({"resnet20-blur", {16, 16, 3}, 4}), 2);     // of 16 and 32 channels; the shortcuts have none
+  EXPECT_EQ(blurs_in({"resnet18-blur", {16, 16, 3}, 4, 8}), 4);  // those of 8 are left alone
+  EXPECT_EQ(blurs_in({"resnet50-blur", {72, 72, 3}, 4, 8}), 6);  // the stem and its pool are
+  EXPECT_EQ(blurs_in({"resnet50", {72, 72, 3}, 4, 8}), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     , OnnxModelTest,
     ::testing::Values(ModelOptions{"lenet", {32, 32, 3}, 4}, ModelOptions{"convnet", {28, 28, 1}, 4},
                       ModelOptions{"resnet20", {15, 16, 3}, 4}, ModelOptions{"resnet18", {16, 16, 3}, 4, 8},
                       ModelOptions{"resnet34", {72, 65, 3}, 4, 16}, ModelOptions{"resnet50", {72, 72, 3}, 4, 16},
-                      ModelOptions{"resnet101", {16, 16, 3}, 4, 16}),
-    [](const auto& one) { return one.param.name; });
+                      ModelOptions{"resnet101", {16, 16, 3}, 4, 16}, ModelOptions{"resnet20-blur", {15, 16, 3}, 4},
+                      ModelOptions{"resnet50-blur", {72, 65, 3}, 4, 4}),
+    [](const auto& one) {
+      std::string name = one.param.name;
+      std::ranges::replace(name, '-', '_');
+      return name;
+    });
 
 }  // namespace
 }  // namespace lockstep::testing

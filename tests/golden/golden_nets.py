@@ -111,3 +111,19 @@ class ResNet50(nn.Module):
         x = functional.max_pool2d(functional.relu(self.bn1(self.conv1(x))), 3, 2, 1)
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
         return self.fc(x.mean((2, 3)))
+
+
+def blur_before_strides(net):
+    """Zhang 2019, placed as by FFCV: what strided convolutions of at least 16 input channels read is blurred first, by a
+    binomial kernel with zeros beyond the edge. Hooks leave the names of parameters as they are."""
+
+    def blur(conv, inputs):
+        (x,) = inputs
+        binomial = torch.tensor([0.25, 0.5, 0.25], dtype=x.dtype)
+        kernels = torch.outer(binomial, binomial).expand(x.shape[1], 1, 3, 3)
+        return functional.conv2d(x, kernels, padding=1, groups=x.shape[1])
+
+    for module in net.modules():
+        if isinstance(module, nn.Conv2d) and max(module.stride) > 1 and module.in_channels >= 16:
+            module.register_forward_pre_hook(blur)
+    return net

@@ -10,7 +10,7 @@ lenet.h5, resnet20.h5, resnet50_narrow.h5 (all widths divided by 8), in full:
     /gradients/NAME   float32  of the first step's mean loss, rounded to 16 significant bits: three bytes each when packed
     /running/NAME     float32  batch-norm statistics after the first step
     /updated/NAME     float32  parameters and statistics after `steps` SGD steps on the same batch
-resnet50.h5, the real one at 72 pixels: weights and images follow counter_uniform(), so they are not stored, and of each
+resnet50.h5 and resnet50-blur.h5, the real one at 72 pixels, without and with blurred maps: weights and images follow counter_uniform(), so they are not stored, and of each
 tensor, in the order of names, a row of 17 values is kept: its L2 norm and 16 of its elements, evenly spaced
     /labels, /logits  as above
     /gradients        float64  [parameters, 17]
@@ -45,7 +45,8 @@ MOMENTUM = 0.9
 WEIGHT_DECAY = 5e-4
 IMAGE_STREAM = 1000  # of counter_uniform: beyond the number of any parameter
 STATISTICS_STREAM = 2000
-TORCHVISION_NETS = {"resnet18": "bn2.weight", "resnet34": "bn2.weight", "resnet50": "bn3.weight", "resnet101": "bn3.weight"}
+TORCHVISION_NETS = {"resnet18": "bn2.weight", "resnet34": "bn2.weight", "resnet50": "bn3.weight", "resnet101": "bn3.weight",
+                    "resnet18-blur": "bn2.weight", "resnet50-blur": "bn3.weight"}
 OPTIMIZER_STEPS = 10
 OPTIMIZED = {"bn.bias": (6,), "bn.weight": (6,), "conv.weight": (6, 5, 3, 3), "fc.bias": (7,), "fc.weight": (7, 6)}
 OPTIMIZER = {"learning_rate": 0.05, "momentum": 0.9, "weight_decay": 0.02, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8,
@@ -206,7 +207,9 @@ def write_torchvision(path, image_size):
     with h5py.File(path, "w", libver=("v108", "v110")) as file:
         file.attrs["torchvision"] = str(torchvision.__version__)
         for name, last_norm_of_branch in TORCHVISION_NETS.items():
-            net = getattr(torchvision.models, name)().double().eval()
+            net = getattr(torchvision.models, name.removesuffix("-blur"))().double().eval()
+            if name.endswith("-blur"):
+                golden_nets.blur_before_strides(net)
             net.last_norm_of_branch = last_norm_of_branch
             set_counter_weights(net)
             set_counter_statistics(net)
@@ -215,6 +218,8 @@ def write_torchvision(path, image_size):
             write_array(file, f"{name}/entries", numpy.frombuffer(text.encode(), numpy.uint8), numpy.uint8)
             with torch.no_grad():
                 write_array(file, f"{name}/logits", net(x).numpy(), numpy.float32)
+
+
 def optimizer_start():
     return {name: counter_uniform(stream, int(numpy.prod(shape))).astype(numpy.float64).reshape(shape)
             for stream, (name, shape) in enumerate(sorted(OPTIMIZED.items()))}
@@ -292,6 +297,8 @@ def main():
     write_full(output / "resnet50_narrow.h5", golden_nets.ResNet50(10, width_divisor=8), image_size=72, batch=8, seed=3)
     write_optimizers(output / "optimizers.h5")
     write_probes(output / "resnet50.h5", golden_nets.ResNet50(1000), image_size=72, batch=4, classes=1000)
+    blurred = golden_nets.blur_before_strides(golden_nets.ResNet50(1000))
+    write_probes(output / "resnet50-blur.h5", blurred, image_size=72, batch=4, classes=1000)
     write_torchvision(output / "torchvision.h5", image_size=224)
 
 

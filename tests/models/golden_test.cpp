@@ -194,9 +194,11 @@ std::vector<FullCase> full_cases() {
 INSTANTIATE_TEST_SUITE_P(, GoldenTest, ::testing::ValuesIn(full_cases()),
                          [](const auto& one) { return one.param.device + "_" + one.param.file; });
 
-TEST(GoldenProbesTest, the_real_resnet50_agrees_with_pytorch_over_three_steps) {
-  const GoldenFile golden(golden_path("resnet50"));
-  TestNet net({.name = "resnet50", .sample = {72, 72, 3}, .classes = 1000});
+class GoldenProbesTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(GoldenProbesTest, the_real_resnet50_agrees_with_pytorch_over_three_steps) {
+  const GoldenFile golden(golden_path(GetParam()));
+  TestNet net({.name = GetParam(), .sample = {72, 72, 3}, .classes = 1000});
   set_counter_weights(net.store, "bn3.weight");
 
   const Shape shape{4, 72, 72, 3};
@@ -207,6 +209,9 @@ TEST(GoldenProbesTest, the_real_resnet50_agrees_with_pytorch_over_three_steps) {
   EXPECT_LE(relative_l2(probes(trained.gradients), golden.values("gradients")), 0.1);
   EXPECT_LE(relative_l2(probes(trained.updated), golden.values("updated")), 1e-2);
 }
+
+INSTANTIATE_TEST_SUITE_P(, GoldenProbesTest, ::testing::Values("resnet50", "resnet50-blur"),
+                         [](const auto& one) { return one.param == "resnet50" ? "plain" : "blurred"; });
 
 }  // namespace
 }  // namespace lockstep::testing

@@ -75,6 +75,22 @@ TEST(ModelZooTest, blocks_may_begin_as_identities) {
   EXPECT_EQ(zeros("resnet20", BlockStart::identity).size(), 9U);
 }
 
+TEST(ModelZooTest, blurred_maps_change_no_parameter) {
+  for (const char* name : {"resnet20", "resnet18", "resnet50"}) {
+    const std::string blurred = with_blur(name);
+    EXPECT_EQ(blurred, std::string(name) + "-blur");
+    EXPECT_EQ(with_blur(blurred), blurred);
+    EXPECT_EQ(names({blurred, {32, 32, 3}, 10}), names({name, {32, 32, 3}, 10}));
+    EXPECT_EQ(parameter_count({blurred, {32, 32, 3}, 10}), parameter_count({name, {32, 32, 3}, 10}));
+  }
+}
+
+TEST(ModelZooTest, a_model_without_strided_convolutions_is_not_blurred) {
+  EXPECT_EQ(refusal({"lenet-blur", {32, 32, 3}, 10}),
+            "model 'lenet' has no strided convolution, before which maps could be blurred (--blur-pool). Leave out "
+            "--blur-pool.");
+}
+
 TEST(ModelZooTest, the_stem_follows_the_sample_size) {
   // 7x7 against 3x3 on three channels, 64 of them.
   constexpr std::int64_t larger_stem = 64 * 3 * (49 - 9);

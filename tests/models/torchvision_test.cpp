@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "models/counter_weights.hpp"
@@ -45,8 +46,14 @@ TEST_P(TorchvisionTest, parameters_statistics_and_answers_are_torchvisions) {
 
 INSTANTIATE_TEST_SUITE_P(, TorchvisionTest,
                          ::testing::Values(Network{"resnet18", "bn2.weight"}, Network{"resnet34", "bn2.weight"},
-                                           Network{"resnet50", "bn3.weight"}, Network{"resnet101", "bn3.weight"}),
-                         [](const auto& one) { return one.param.name; });
+                                           Network{"resnet50", "bn3.weight"}, Network{"resnet101", "bn3.weight"},
+                                           Network{"resnet18-blur", "bn2.weight"},
+                                           Network{"resnet50-blur", "bn3.weight"}),
+                         [](const auto& one) {
+                           std::string name = one.param.name;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace lockstep::testing

@@ -98,6 +98,13 @@ TEST_P(LayerTest, max_pool_has_right_gradients) {
   EXPECT_LE(harness(make, {2, 7, 6, 5}).worst_gradient_error(), tolerance);
 }
 
+TEST_P(LayerTest, blur_has_right_gradients) {
+  for (const std::int64_t stride : {1, 2}) {
+    const auto make = [stride](const LayerContext& c) { return std::make_unique<Blur>(c, stride); };
+    EXPECT_LE(harness(make, {2, 7, 6, 5}).worst_gradient_error(), tolerance) << stride;
+  }
+}
+
 TEST_P(LayerTest, global_mean_pool_has_right_gradients) {
   const auto make = [](const LayerContext& c) { return std::make_unique<GlobalMeanPool>(c); };
   EXPECT_LE(harness(make, {2, 3, 4, 5}).worst_gradient_error(), tolerance);

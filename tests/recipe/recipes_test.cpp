@@ -59,6 +59,7 @@ TEST(RecipesTest, ffcvs_rate_is_a_triangle_with_its_peak_at_epoch_two) {
   EXPECT_NEAR(schedule.at(9 * 312), 1.7 / 2, 1e-12);
   EXPECT_NEAR(schedule.at(16 * 312), 0, 1e-12);
   EXPECT_EQ(settings_of("rn18-ffcv-88").recipe.learning_rate.rate, 0.5);
+  EXPECT_EQ(model_name(settings_of("rn18-ffcv-88").recipe), "resnet18-blur");
 }
 
 TEST(RecipesTest, mlperfs_is_lars_with_a_square_course) {

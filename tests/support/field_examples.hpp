@@ -21,6 +21,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"epochs", "3"},
                                                               {"seed", "18446744073709551615"},
                                                               {"zero-init-gamma", "true"},
+                                                              {"blur-pool", "true"},
                                                               {"label-smoothing", "0.2"},
                                                               {"global-batch", "64"},
                                                               {"batch-per-rank", "32"},

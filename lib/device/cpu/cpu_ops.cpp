@@ -114,6 +114,14 @@ void CpuOps::max_pool_backward(const Pool2d& pool, const Tensor& dy, const Tenso
   cpu::max_pool_backward(context_, loops_, pool, dy, winner, dx);
 }
 
+void CpuOps::blur_forward(std::int64_t stride, const Tensor& x, const Tensor& y) {
+  cpu::blur_forward(context_, loops_, stride, x, y);
+}
+
+void CpuOps::blur_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) {
+  cpu::blur_backward(context_, loops_, stride, dy, dx);
+}
+
 void CpuOps::mean_pool_forward(const Tensor& x, const Tensor& y) { cpu::mean_pool_forward(context_, loops_, x, y); }
 
 void CpuOps::mean_pool_backward(const Tensor& dy, const Tensor& dx) {

@@ -118,6 +118,23 @@ inline std::pair<Values, Values> max_pool(const Pool2d& pool, const Shape& in, c
   return {y, winner};
 }
 
+// By the binomial kernel about every stride-th pixel.
+inline Values blur(std::int64_t stride, const Shape& in, const Shape& out, const Values& x) {
+  Values y(static_cast<std::size_t>(out.count()));
+  for_each_element(out, [&](auto n, auto row, auto column, auto c) {
+    for (std::int64_t i = -1; i <= 1; ++i) {
+      for (std::int64_t j = -1; j <= 1; ++j) {
+        const std::int64_t in_row = row * stride + i;
+        const std::int64_t in_column = column * stride + j;
+        if (in_row < 0 || in_row >= in[1] || in_column < 0 || in_column >= in[2]) continue;
+        const double weight = (i == 0 ? 0.5 : 0.25) * (j == 0 ? 0.5 : 0.25);
+        y[at(out, n, row, column, c)] += weight * x[at(in, n, in_row, in_column, c)];
+      }
+    }
+  });
+  return y;
+}
+
 inline Values mean_pool(const Shape& in, const Values& x) {
   Values y(static_cast<std::size_t>(in[0] * in[3]));
   for_each_element(in, [&](auto n, auto row, auto column, auto c) {

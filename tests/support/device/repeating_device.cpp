@@ -130,6 +130,12 @@ class RepeatingOps final : public Ops {
       inner_.max_pool_backward(pool, dy, winner, dx);
     });
   }
+  void blur_forward(std::int64_t stride, const Tensor& x, const Tensor& y) override {
+    keep([this, stride, x = unowned(x), y = unowned(y)] { inner_.blur_forward(stride, x, y); });
+  }
+  void blur_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) override {
+    keep([this, stride, dy = unowned(dy), dx = unowned(dx)] { inner_.blur_backward(stride, dy, dx); });
+  }
   void mean_pool_forward(const Tensor& x, const Tensor& y) override {
     keep([this, x = unowned(x), y = unowned(y)] { inner_.mean_pool_forward(x, y); });
   }

@@ -24,6 +24,16 @@ PoolPlane pool_plane(const Pool2d& pool, const FeatureMap& x, const FeatureMap& 
   return {pool, x.height, x.width, y.height, y.width};
 }
 
+// `plane` is that of `from` and `to`, whichever is larger.
+void blur(const CpuContext& context, const VectorLoops& loops, const BlurPlane& plane, const FeatureMap& from,
+          const FeatureMap& to) {
+  assert(from.height == ceil_div(plane.height, plane.from_stride) &&
+         to.width == ceil_div(plane.width, plane.to_stride));
+  for_each_plane(context, to, [&](std::int64_t image, std::int64_t block) {
+    loops.blur(from.plane(image, block), plane, to.plane(image, block));
+  });
+}
+
 Tensor doubles(const CpuContext& context, std::int64_t count) {
   return scratch_tensor(context.arena, count * std::int64_t{sizeof(double)});
 }
@@ -115,6 +125,18 @@ void max_pool_backward(const CpuContext& context, const VectorLoops& loops, cons
     loops.max_pool_gradient(dy.plane(image, block), reinterpret_cast<std::uint8_t*>(winner.plane(image, block)),
                             geometry, dx.plane(image, block));
   });
+}
+
+void blur_forward(const CpuContext& context, const VectorLoops& loops, std::int64_t stride, const Tensor& x_tensor,
+                  const Tensor& y) {
+  const FeatureMap x(x_tensor, loops.lanes);
+  blur(context, loops, {x.height, x.width, 1, stride}, x, FeatureMap(y, loops.lanes));
+}
+
+void blur_backward(const CpuContext& context, const VectorLoops& loops, std::int64_t stride, const Tensor& dy,
+                   const Tensor& dx_tensor) {
+  const FeatureMap dx(dx_tensor, loops.lanes);
+  blur(context, loops, {dx.height, dx.width, stride, 1}, FeatureMap(dy, loops.lanes), dx);
 }
 
 void mean_pool_forward(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const Tensor& y) {

@@ -17,6 +17,10 @@ void max_pool_forward(const CpuContext& context, const VectorLoops& loops, const
                       const Tensor& y, const Tensor& winner);
 void max_pool_backward(const CpuContext& context, const VectorLoops& loops, const Pool2d& pool, const Tensor& dy,
                        const Tensor& winner, const Tensor& dx);
+void blur_forward(const CpuContext& context, const VectorLoops& loops, std::int64_t stride, const Tensor& x,
+                  const Tensor& y);
+void blur_backward(const CpuContext& context, const VectorLoops& loops, std::int64_t stride, const Tensor& dy,
+                   const Tensor& dx);
 void mean_pool_forward(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const Tensor& y);
 void mean_pool_backward(const CpuContext& context, const VectorLoops& loops, const Tensor& dy, const Tensor& dx);
 

@@ -66,6 +66,53 @@ void max_pool_gradient(const void* dy_data, const std::uint8_t* winner, const Po
   }
 }
 
+// Down each column first, whose sum serves three pixels. All factors are powers of two: no product is rounded.
+template <typename Storage, std::int64_t from_stride, std::int64_t to_stride>
+void blur_plane(const Storage* x, std::int64_t height, std::int64_t width, Storage* y) {
+  const std::int64_t given_width = (width + from_stride - 1) / from_stride;
+  const auto given_row = [&](std::int64_t row) -> const Storage* {
+    if (row < 0 || row >= height || row % from_stride != 0) return nullptr;
+    return x + row / from_stride * given_width * lanes;
+  };
+  for (std::int64_t row = 0; row < height; row += to_stride) {
+    const Storage* const above = given_row(row - 1);
+    const Storage* const middle = given_row(row);
+    const Storage* const below = given_row(row + 1);
+    const auto down_column = [&](std::int64_t column) {
+      if (column >= width || column % from_stride != 0) return zero;
+      const std::int64_t at = column / from_stride * lanes;
+      Floats sum = middle == nullptr ? zero : 2.0F * load(middle + at);
+      if (above != nullptr) sum += load(above + at);
+      if (below != nullptr) sum += load(below + at);
+      return sum;
+    };
+    Floats left = zero;
+    Floats here = down_column(0);
+    for (std::int64_t column = 0; column < width; ++column) {
+      const Floats right = down_column(column + 1);
+      if (column % to_stride == 0) {
+        store(0.0625F * (2.0F * here + left + right), y);
+        y += lanes;
+      }
+      left = here;
+      here = right;
+    }
+  }
+}
+
+template <typename Storage>
+void blur(const void* x_data, const BlurPlane& plane, void* y_data) {
+  const auto* x = static_cast<const Storage*>(x_data);
+  auto* y = static_cast<Storage*>(y_data);
+  if (plane.from_stride == 2) {
+    blur_plane<Storage, 2, 1>(x, plane.height, plane.width, y);
+  } else if (plane.to_stride == 2) {
+    blur_plane<Storage, 1, 2>(x, plane.height, plane.width, y);
+  } else {
+    blur_plane<Storage, 1, 1>(x, plane.height, plane.width, y);
+  }
+}
+
 template <typename Storage>
 void sum_pixels(const void* x_data, std::int64_t pixels, double* sums) {
   const auto* x = static_cast<const Storage*>(x_data);
@@ -170,6 +217,7 @@ constexpr VectorLoops table = {
     .bias_gradient = bias_gradient<Storage>,
     .max_pool = max_pool<Storage>,
     .max_pool_gradient = max_pool_gradient<Storage>,
+    .blur = blur<Storage>,
     .sum_pixels = sum_pixels<Storage>,
     .fill_pixels = fill_pixels<Storage>,
     .subsample = subsample<Storage>,

@@ -46,6 +46,14 @@ struct PoolPlane {
   std::int64_t out_height, out_width;
 };
 
+// One channel block of a blur's geometry: a height x width plane, of which only every from_stride-th pixel is given,
+// the others being zero, and only every to_stride-th wanted. Forward wants fewer pixels, backward is given fewer.
+// Strides are 1 or 2.
+struct BlurPlane {
+  std::int64_t height, width;
+  std::int64_t from_stride, to_stride;
+};
+
 // `void*` are elements of the table's storage type. Rows and sums have B entries each.
 struct VectorLoops {
   std::int64_t lanes;
@@ -66,6 +74,7 @@ struct VectorLoops {
 
   void (*max_pool)(const void* x, const PoolPlane& plane, void* y, std::uint8_t* winner);
   void (*max_pool_gradient)(const void* dy, const std::uint8_t* winner, const PoolPlane& plane, void* dx);
+  void (*blur)(const void* x, const BlurPlane& plane, void* y);
   void (*sum_pixels)(const void* x, std::int64_t pixels, double* sums);
   void (*fill_pixels)(const float* row, std::int64_t pixels, void* y);
 

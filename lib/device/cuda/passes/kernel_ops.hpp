@@ -31,6 +31,8 @@ class KernelOps : public Ops {
 
   void max_pool_forward(const Pool2d& pool, const Tensor& x, const Tensor& y, const Tensor& winner) override;
   void max_pool_backward(const Pool2d& pool, const Tensor& dy, const Tensor& winner, const Tensor& dx) override;
+  void blur_forward(std::int64_t stride, const Tensor& x, const Tensor& y) override;
+  void blur_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) override;
   void mean_pool_forward(const Tensor& x, const Tensor& y) override;
   void mean_pool_backward(const Tensor& dy, const Tensor& dx) override;
 

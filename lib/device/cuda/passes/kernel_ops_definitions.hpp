@@ -190,6 +190,19 @@ void KernelOps<Launch>::max_pool_backward(const Pool2d& pool, const Tensor& dy, 
 }
 
 template <typename Launch>
+void KernelOps<Launch>::blur_forward(std::int64_t stride, const Tensor& x, const Tensor& y) {
+  const FeatureMap to(y);
+  assert(y.shape()[1] == (x.shape()[1] + stride - 1) / stride);
+  with_dtype(x.dtype(), [&](auto dtype) { launch_(to.vectors(), Blur<dtype>{1, stride, FeatureMap(x), to}); });
+}
+
+template <typename Launch>
+void KernelOps<Launch>::blur_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) {
+  const FeatureMap to(dx);
+  with_dtype(dx.dtype(), [&](auto dtype) { launch_(to.vectors(), Blur<dtype>{stride, 1, FeatureMap(dy), to}); });
+}
+
+template <typename Launch>
 void KernelOps<Launch>::mean_pool_forward(const Tensor& x, const Tensor& y) {
   const FeatureMap from(x);
   with_dtype(x.dtype(), [&](auto dtype) { launch_(from.images * from.groups, MeanPool<dtype>{from, y.as<float>()}); });

@@ -102,6 +102,39 @@ struct MaxPoolGradient {
   }
 };
 
+// One thread a vector of `to`. Of a plane in which `from` has every from_stride-th pixel, zeros between them, `to` gets
+// every to_stride-th: forward and backward are one.
+template <DType dtype>
+struct Blur {
+  std::int64_t from_stride;
+  std::int64_t to_stride;
+  FeatureMap from;
+  FeatureMap to;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
+    const Place at = to.place_of(index);
+    Eight sum{};
+    for (int i = -1; i <= 1; ++i) {
+      const std::int64_t row = given(at.row * to_stride + i, from.height);
+      if (row < 0) continue;
+      for (int j = -1; j <= 1; ++j) {
+        const std::int64_t column = given(at.column * to_stride + j, from.width);
+        if (column < 0) continue;
+        const float weight = (i == 0 ? 2.0F : 1.0F) * (j == 0 ? 2.0F : 1.0F) / 16.0F;
+        const Eight values = load<dtype>(from.data, from.vector_at({at.image, row, column, at.group}));
+        for (int c = 0; c < vector_width; ++c) sum.at[c] += weight * values.at[c];
+      }
+    }
+    store<dtype>(sum, to.data, index);
+  }
+
+  // Which row or column of `from` a position in the plane is; below 0: none.
+  LOCKSTEP_HOST_DEVICE std::int64_t given(std::int64_t position, std::int64_t size) const {
+    if (position < 0 || position % from_stride != 0 || position / from_stride >= size) return -1;
+    return position / from_stride;
+  }
+};
+
 // One thread a vector of channels: y [n, c], plain.
 template <DType dtype>
 struct MeanPool {
