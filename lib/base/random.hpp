@@ -18,7 +18,16 @@ inline float uniform(std::uint32_t bits) { return static_cast<float>(bits >> 8) 
 float normal(std::uint32_t a, std::uint32_t b);
 
 // Uses of randomness, so that no two share a stream: the upper half of the counter starts with one of these.
-enum class Stream : std::uint32_t { order = 1, augmentation = 2, weights = 3, split = 4, synthetic = 5, pictures = 6 };
+enum class Stream : std::uint32_t {
+  order = 1,
+  augmentation = 2,
+  weights = 3,
+  split = 4,
+  synthetic = 5,
+  pictures = 6,
+  blocks = 7,
+  windows = 8
+};
 
 // The upper half of the counter: a stream, and an epoch or other number within it.
 inline std::uint64_t stream_counter(Stream stream, std::int64_t number) {

@@ -59,6 +59,19 @@ void Dataset::begin_reading(std::int64_t sample, std::int64_t epoch) const {
   place.shard.check.require_whole(place.shard.reader.label_bytes(place.index), epoch);
 }
 
+void Dataset::read_ahead(std::int64_t first, std::int64_t count) const {
+  while (count > 0) {
+    const Place place = find(first);
+    const ShardReader& reader = place.shard.reader;
+    const std::int64_t here = std::min(count, reader.samples() - place.index);
+    const auto begin = reader.stored(place.index);
+    const auto last = reader.stored(place.index + here - 1);
+    lockstep::read_ahead(std::as_bytes(std::span(begin.data(), last.data() + last.size())));
+    first += here;
+    count -= here;
+  }
+}
+
 std::int32_t Dataset::label(std::int64_t sample) const {
   const Place place = find(sample);
   return place.shard.reader.label(place.index);

@@ -37,6 +37,8 @@ class Dataset {
   // thread reads the sample's shard from here on (see runtime/watch/rank_status), and at an epoch's first touch of a
   // block compares it with the manifest: throws Error(bad_data) naming shard and block.
   void begin_reading(std::int64_t sample, std::int64_t epoch) const;
+  // Asks the system to read samples [first, first + count), which lie one after another, and waits for nothing.
+  void read_ahead(std::int64_t first, std::int64_t count) const;
 
  private:
   struct OpenShard;

@@ -25,6 +25,7 @@ constexpr std::array<Choice<std::optional<Augmentation>>, 6> augmentations{
      {"resized-crop-flip", Augmentation::resized_crop_and_flip}}};
 constexpr std::array<Choice<std::optional<Decoding>>, 3> decodings{
     {{"auto", std::nullopt}, {"scaled", Decoding::scaled}, {"exact", Decoding::exact}}};
+constexpr std::array<Choice<Shuffle>, 2> shuffles{{{"full", Shuffle::full}, {"blocks", Shuffle::blocks}}};
 constexpr std::array<Choice<DataPlace>, 3> data_places{
     {{"auto", DataPlace::automatic}, {"device", DataPlace::device}, {"host", DataPlace::host}}};
 constexpr std::array<Choice<const char*>, 4> reducers{
@@ -53,6 +54,14 @@ std::vector<Field> data_fields() {
                 of(&RunPlan::data_place), one_of(data_places)),
       one_value({"loader-threads", group, "THREADS", "Threads of each rank that read and augment samples"},
                 of(&RunPlan::loader_threads), from_to(1, 256)),
+      one_value({"shuffle", group, "NAME",
+                 "Order of samples: full: any may stand anywhere; blocks: shards are read from beginning to end, a "
+                 "piece after another, for data that memory does not hold"},
+                of(&Recipe::order, &OrderPlan::shuffle), one_of(shuffles)),
+      read_by(
+          one_value({"shuffle-window", group, "MIB", "Of samples that are shuffled at a time, on all ranks together"},
+                    of(&Recipe::order, &OrderPlan::window_mib), from_to<std::int64_t>(1, 1 << 20)),
+          "shuffle", {"blocks"}),
   };
 }
 

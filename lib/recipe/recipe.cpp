@@ -69,6 +69,12 @@ LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks) {
   return {global, static_cast<int>(parts), rank * plan.accumulate, plan.accumulate};
 }
 
+std::optional<BlockShuffle> block_shuffle(const OrderPlan& plan, const Manifest& data, std::int64_t global_batch) {
+  constexpr std::int64_t mebibyte = 1 << 20;
+  if (plan.shuffle == Shuffle::full) return std::nullopt;
+  return block_shuffle(data, global_batch, plan.window_mib * mebibyte);
+}
+
 double scaled_rate(const LearningRate& rate, std::int64_t global_batch) {
   return rate.base_batch == 0 ? rate.rate : scale_learning_rate(rate.rate, rate.base_batch, global_batch);
 }

@@ -104,6 +104,17 @@ struct ImagePlan {
   std::optional<std::int64_t> cutout;        // side of the square that is erased, in pixels; none: nothing is
 };
 
+enum class Shuffle : std::uint8_t {
+  full,    // any sample may stand anywhere in an epoch
+  blocks,  // shards are read from beginning to end, a piece after another (dataset/loading/block_order.hpp)
+};
+
+// The order of samples in an epoch.
+struct OrderPlan {
+  Shuffle shuffle = Shuffle::full;
+  std::int64_t window_mib = 1024;  // with Shuffle::blocks: what is shuffled at a time, of all ranks together
+};
+
 struct Recipe {
   std::string model;
   std::int64_t epochs = 1;
@@ -116,6 +127,7 @@ struct Recipe {
   BlurPool blur_pool = BlurPool::none;
   float label_smoothing = 0;
   ImagePlan images;
+  OrderPlan order;
   Arithmetic arithmetic;
   DType wire = DType::f32;  // or bf16 (NCCL): the precision in which gradients travel; the last bucket's is fp32
   InitialWeights init;
@@ -129,6 +141,9 @@ inline Sums sums_of(const Recipe& recipe) { return recipe.batch.virtual_ranks ? 
 // What `rank` of `ranks` carries: parts as equal in number as can be. Throws Error(usage) where the global batch does
 // not divide into equal parts, naming the nearest that do, and where ranks would have none.
 LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks);
+
+// None where any sample may stand anywhere.
+std::optional<BlockShuffle> block_shuffle(const OrderPlan& plan, const Manifest& data, std::int64_t global_batch);
 
 // The schedule of a whole training. Throws Error(usage) on a warm-up longer than the training.
 LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t epochs,

@@ -216,6 +216,7 @@ void set_recipe(Settings& settings, const PublishedRecipe& recipe) {
   Recipe plain;
   plain.seed = settings.recipe.seed;
   plain.images = settings.recipe.images;
+  plain.order = settings.recipe.order;
   plain.arithmetic = settings.recipe.arithmetic;
   plain.wire = settings.recipe.wire;
   plain.init = settings.recipe.init;

@@ -187,10 +187,10 @@ void Trainer::load_weights() {
 
 TrainingOutcome Trainer::train_epochs() {
   const std::int64_t epoch_steps = length_.steps_per_epoch;
-  const std::unique_ptr<Loader> loader =
-      session_.backend->load_onto(training_source(train_, share_, rules_, recipe_.seed, progress_.step / epoch_steps,
-                                                  progress_.step % epoch_steps, run_.loader_threads),
-                                  run_.data_place);
+  const std::unique_ptr<Loader> loader = session_.backend->load_onto(
+      training_source(train_, share_, rules_, recipe_.seed, progress_.step / epoch_steps, progress_.step % epoch_steps,
+                      run_.loader_threads, block_shuffle(recipe_.order, train_.manifest(), share_.global_batch)),
+      run_.data_place);
   stop_start_if_asked();
   session_.world.barrier();  // every rank stands: from here on the folders change
   reporter_.start(checkpoints_.begin(length_.steps_per_epoch));

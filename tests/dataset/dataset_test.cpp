@@ -1,18 +1,25 @@
 #include "dataset/dataset.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/io/mapped_file.hpp"
 #include "runtime/failure/crash_handler.hpp"
 #include "support/samples/small_data_set.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace lockstep {
 namespace {
@@ -172,6 +179,39 @@ TEST_F(DatasetDeathTest, another_file_that_shrinks_is_told_and_ends_the_program)
         _exit(static_cast<int>(mapped.bytes()[0]));
       },
       testing::KilledBySignal(SIGBUS), "crashed: SIGBUS, memory that went away");
+}
+
+// Whether the pages of `bytes` of a file in memory are there.
+bool is_in_memory(std::span<const std::byte> bytes) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data()) / page * page;
+  const std::size_t length = reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size() - begin;
+  std::vector<unsigned char> pages((length + page - 1) / page);
+  EXPECT_EQ(mincore(reinterpret_cast<void*>(begin), length, pages.data()), 0);
+  return std::ranges::all_of(pages, [](unsigned char present) { return (present & 1) != 0; });
+}
+
+// Over the border of two shards.
+TEST(DatasetReadAhead, samples_that_are_asked_for_come_into_memory) {
+  const TemporaryFolder folder;
+  constexpr SampleShape large{400, 400, 3};
+  write_small_data_set(folder.path(), large, 12, 6);
+  const Dataset dataset(folder.path());
+  for (const ShardEntry& entry : dataset.manifest().shards) {
+    const RegularFile file(folder.path() / entry.file);
+    ASSERT_EQ(fsync(file.descriptor()), 0);
+    ASSERT_EQ(posix_fadvise(file.descriptor(), 0, 0, POSIX_FADV_DONTNEED), 0);
+  }
+  const auto bytes = [&](std::int64_t sample) { return std::as_bytes(dataset.picture(sample).pixels); };
+  const auto middle = [&](std::int64_t sample) { return bytes(sample).subspan(8192, bytes(sample).size() - 16384); };
+  if (is_in_memory(middle(5))) GTEST_SKIP() << "this file system keeps files in memory";
+  dataset.read_ahead(4, 3);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!(is_in_memory(bytes(4)) && is_in_memory(bytes(5)) && is_in_memory(bytes(6)))) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_FALSE(is_in_memory(middle(10)));
 }
 
 }  // namespace

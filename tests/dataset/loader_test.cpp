@@ -327,5 +327,35 @@ TEST(LoaderOfPictures, one_channel_has_no_colours) {
             "the data set 'small' has 1 channels (only pictures of 3 have colours). Leave out --color-jitter.");
 }
 
+// Of an order by blocks as of any other, a batch does not depend on who loads it, or on where loading began.
+TEST_F(LoaderTest, blocks_are_shuffled_the_same_on_any_number_of_ranks_and_from_any_step_on) {
+  const BlockShuffle blocks{10, 12, 6};
+  const auto labels = [&](int ranks, std::int64_t epoch, std::int64_t step, int steps) {
+    std::vector<std::int32_t> all;
+    std::vector<std::unique_ptr<Loader>> loaders;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const LoaderShare share{24, ranks, rank, 1};
+      loaders.push_back(make_host_loader(training_source(dataset_, share, rules, 11, epoch, step, 2, blocks)));
+    }
+    for (int s = 0; s < steps; ++s) {
+      for (const auto& loader : loaders) {
+        const Part part = take(*loader);
+        all.insert(all.end(), part.labels.begin(), part.labels.end());
+      }
+    }
+    return all;
+  };
+  const std::vector<std::int32_t> alone = labels(1, 0, 0, 8);  // two epochs
+  EXPECT_EQ(labels(2, 0, 0, 8), alone);
+  EXPECT_EQ(labels(4, 0, 0, 8), alone);
+  EXPECT_EQ(labels(3, 1, 1, 3), std::vector<std::int32_t>(alone.begin() + 5 * 24, alone.end()));
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    const BlockOrder order(samples, 24, blocks, 11, epoch);
+    for (std::int64_t position = 0; position < 96; ++position) {
+      EXPECT_EQ(alone[static_cast<std::size_t>(epoch * 96 + position)], small_label(order.sample_at(position)));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -109,6 +109,8 @@ TEST_F(OptionsTest, what_the_chosen_optimizer_or_schedule_does_not_read_is_refus
             "--momentum: --optimizer adamw does not read it (sgd and lars do). Leave it out");
   recipe_.optimizer = {};
   EXPECT_EQ(parse("--beta2 0.9"), "--beta2: --optimizer sgd does not read it (adamw does). Leave it out");
+  EXPECT_EQ(parse("--shuffle-window 64"),
+            "--shuffle-window: --shuffle full does not read it (blocks does). Leave it out");
   EXPECT_EQ(parse("--optimizer lars --lr 5 --no-decay-norm"),
             "--no-decay-norm: --optimizer lars does not read it (sgd and adamw do). Leave it out");
   recipe_.optimizer = {};

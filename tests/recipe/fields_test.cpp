@@ -60,9 +60,8 @@ const Field& field_named(std::string_view name) { return *std::ranges::find(trai
 
 TEST(FieldsTest, every_member_of_recipe_and_run_plan_has_an_entry) {
   static_assert(members_of<BatchPlan>() == 4 && members_of<CheckpointInterval>() == 3);
-  EXPECT_EQ(
-      entries(Field::Part::recipe),
-      (leaves_of<Recipe, ImagePlan, BatchPlan, LearningRate, OptimizerPlan, MeanPlan, Arithmetic, InitialWeights>()));
+  EXPECT_EQ(entries(Field::Part::recipe), (leaves_of<Recipe, ImagePlan, OrderPlan, BatchPlan, LearningRate,
+                                                     OptimizerPlan, MeanPlan, Arithmetic, InitialWeights>()));
   // A checkpoint's interval is one value.
   constexpr std::size_t checkpoints = leaves_of<CheckpointPlan, KeepRule>();
   EXPECT_EQ(entries(Field::Part::run), (leaves_of<RunPlan, DevicePlan, SumPlan>()) - 1 + checkpoints);

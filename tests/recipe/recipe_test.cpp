@@ -163,6 +163,19 @@ TEST(ImageRulesTest, colours_and_squares_are_those_of_the_plan_and_else_none) {
   EXPECT_EQ(image_rules(plan, data_of(SampleStore::images)).cutout, 8);
 }
 
+TEST(BlockShuffleTest, is_made_where_the_plan_asks_for_blocks) {
+  Manifest data;
+  data.shards = {ShardEntry{}};
+  data.shards[0].samples = 1000;
+  data.shards[0].bytes = 1000 << 20;
+  EXPECT_FALSE(block_shuffle({}, data, 16));
+  const auto blocks = block_shuffle({Shuffle::blocks, 64}, data, 16);
+  ASSERT_TRUE(blocks);
+  EXPECT_EQ(blocks->block, 4);
+  EXPECT_EQ(blocks->lanes, 16);
+  EXPECT_EQ(blocks->window, 4);
+}
+
 TEST(ImageRulesTest, what_is_stated_counts) {
   const ImageRules rules =
       image_rules({{}, Augmentation::none, 0.25F, {}, Decoding::exact, {}, {}}, data_of(SampleStore::jpeg));

@@ -17,6 +17,8 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"decode", "exact"},
                                                               {"data-on", "host"},
                                                               {"loader-threads", "3"},
+                                                              {"shuffle", "blocks"},
+                                                              {"shuffle-window", "64"},
                                                               {"model", "lenet"},
                                                               {"epochs", "3"},
                                                               {"seed", "18446744073709551615"},

@@ -23,4 +23,8 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
+// Asks the system to read `bytes`, a part of a file in memory, from its beginning to its end; waits for nothing. Where
+// it cannot, they are read when they are touched.
+void read_ahead(std::span<const std::byte> bytes);
+
 }  // namespace lockstep

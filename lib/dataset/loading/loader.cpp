@@ -68,6 +68,9 @@ class HostLoader final : public Loader {
     auto* const labels = batch.labels.as<std::int32_t>();
     for (std::int64_t i = 0; i < place.samples; ++i, image += image_count) {
       const std::int64_t position = place.first + i;
+      if (const auto ahead = source_.plan->needed_ahead(place, position)) {
+        source_.dataset->read_ahead(ahead->first, ahead->count);
+      }
       const std::int64_t sample = source_.plan->sample_at(place, position);
       source_.dataset->begin_reading(sample, place.epoch);
       const View view = source_.plan->view_at(place, position, source_.dataset->picture_size(sample));
@@ -106,7 +109,8 @@ void require_can_show(const Dataset& dataset, const ImageRules& rules) {
 }
 
 LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, const ImageRules& rules,
-                             std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads) {
+                             std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads,
+                             const std::optional<BlockShuffle>& blocks) {
   require_can_show(dataset, rules);
   const std::int64_t samples = dataset.samples();
   require(samples >= share.global_batch, Failure::usage,
@@ -114,7 +118,8 @@ LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, c
           "global batch?",
           samples, share.global_batch);
   const std::int64_t first_step = epoch * (samples / share.global_batch) + step;
-  return {&dataset, rules, make_training_plan(samples, share, rules, seed, first_step), share.part_size(), threads};
+  return {&dataset, rules, make_training_plan(samples, share, rules, seed, first_step, blocks), share.part_size(),
+          threads};
 }
 
 LoaderSource evaluation_source(const Dataset& dataset, const ImageRules& rules, std::int64_t batch, int rank, int ranks,

@@ -40,10 +40,11 @@ struct LoaderSource {
 // larger than the images.
 void require_can_show(const Dataset& dataset, const ImageRules& rules);
 
-// Both throw as require_can_show(). Starts at (epoch, step). Throws Error(usage) if the split is smaller than one
-// global batch.
+// Both throw as require_can_show(). Starts at (epoch, step); without `blocks` in an order in which any sample may stand
+// anywhere. Throws Error(usage) if the split is smaller than one global batch.
 LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, const ImageRules& rules,
-                             std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads);
+                             std::uint64_t seed, std::int64_t epoch, std::int64_t step, int threads,
+                             const std::optional<BlockShuffle>& blocks = {});
 // The last batches are filled up with label -1.
 LoaderSource evaluation_source(const Dataset& dataset, const ImageRules& rules, std::int64_t batch, int rank, int ranks,
                                int threads);

@@ -11,8 +11,8 @@ namespace {
 class TrainingPlan final : public PartPlan {
  public:
   TrainingPlan(std::int64_t samples, const LoaderShare& share, const ImageRules& rules, std::uint64_t seed,
-               std::int64_t first_step)
-      : samples_(samples), share_(share), rules_(rules), seed_(seed), first_step_(first_step) {}
+               std::int64_t first_step, const std::optional<BlockShuffle>& blocks)
+      : samples_(samples), share_(share), rules_(rules), seed_(seed), first_step_(first_step), blocks_(blocks) {}
 
   PartPlace place(std::int64_t part) const override {
     const std::int64_t steps_per_epoch = samples_ / share_.global_batch;
@@ -22,18 +22,28 @@ class TrainingPlan final : public PartPlan {
             share_.part_size()};
   }
   std::int64_t sample_at(const PartPlace& place, std::int64_t position) const override {
-    return SampleOrder(samples_, seed_, place.epoch).sample_at(position);
+    return blocks_ ? block_order(place).sample_at(position)
+                   : SampleOrder(samples_, seed_, place.epoch).sample_at(position);
+  }
+  std::optional<SampleRange> needed_ahead(const PartPlace& place, std::int64_t position) const override {
+    if (!blocks_) return std::nullopt;
+    return block_order(place).block_ahead(position);
   }
   View view_at(const PartPlace& place, std::int64_t position, const PictureSize& picture) const override {
     return choose_view(rules_, seed_, place.epoch, position, picture);
   }
 
  private:
+  BlockOrder block_order(const PartPlace& place) const {
+    return {samples_, share_.global_batch, *blocks_, seed_, place.epoch};
+  }
+
   std::int64_t samples_;
   LoaderShare share_;
   ImageRules rules_;
   std::uint64_t seed_;
   std::int64_t first_step_;
+  std::optional<BlockShuffle> blocks_;
 };
 
 class EvaluationPlan final : public PartPlan {
@@ -63,10 +73,11 @@ class EvaluationPlan final : public PartPlan {
 }  // namespace
 
 std::unique_ptr<PartPlan> make_training_plan(std::int64_t samples, const LoaderShare& share, const ImageRules& rules,
-                                             std::uint64_t seed, std::int64_t first_step) {
+                                             std::uint64_t seed, std::int64_t first_step,
+                                             const std::optional<BlockShuffle>& blocks) {
   assert(share.total_parts > 0 && share.global_batch % share.total_parts == 0 && samples >= share.global_batch);
   assert(share.parts > 0 && share.first_part >= 0 && share.first_part + share.parts <= share.total_parts);
-  return std::make_unique<TrainingPlan>(samples, share, rules, seed, first_step);
+  return std::make_unique<TrainingPlan>(samples, share, rules, seed, first_step, blocks);
 }
 
 std::unique_ptr<PartPlan> make_evaluation_plan(std::int64_t samples, const ImageRules& rules, std::int64_t batch,

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "dataset/loading/augment.hpp"
+#include "dataset/loading/block_order.hpp"
 
 namespace lockstep {
 
@@ -32,14 +33,18 @@ class PartPlan {
   virtual ~PartPlan() = default;
   virtual PartPlace place(std::int64_t part) const = 0;  // part number 0, 1, 2, ... of this rank
   virtual std::int64_t sample_at(const PartPlace& place, std::int64_t position) const = 0;
+  // Samples that are to be read from now on, as they are needed soon.
+  virtual std::optional<SampleRange> needed_ahead(const PartPlace&, std::int64_t) const { return std::nullopt; }
   // Of the picture there, of that size.
   virtual View view_at(const PartPlace& place, std::int64_t position, const PictureSize& picture) const = 0;
 };
 
 // Endless: every epoch in an order of its own, the incomplete last batch dropped. Part 0 is the first of step
-// `first_step`, counted from the first epoch. `samples` is at least the global batch.
+// `first_step`, counted from the first epoch. `samples` is at least the global batch. Without `blocks` any sample may
+// stand anywhere.
 std::unique_ptr<PartPlan> make_training_plan(std::int64_t samples, const LoaderShare& share, const ImageRules& rules,
-                                             std::uint64_t seed, std::int64_t first_step);
+                                             std::uint64_t seed, std::int64_t first_step,
+                                             const std::optional<BlockShuffle>& blocks = {});
 
 // Each sample once over all ranks, in file order, from its middle; every rank has the same number of parts of `batch`
 // places, the last ones not full. After the last one it starts again.

@@ -30,6 +30,7 @@ void fill_raw_part(const LoaderSource& source, PixelSource pixels, std::int64_t 
     const std::int64_t sample = source.plan->sample_at(place, position);
     View view = source.plan->view_at(place, position, dataset.picture_size(sample));
     if (pixels == PixelSource::travelling) {
+      if (const auto ahead = source.plan->needed_ahead(place, position)) dataset.read_ahead(ahead->first, ahead->count);
       dataset.begin_reading(sample, place.epoch);
       const auto target = memory.pixels.subspan(static_cast<std::size_t>(i) * bytes_each, bytes_each);
       const SeenPicture seen = reader.read(sample, view);
