@@ -44,7 +44,7 @@ void draw(const InspectOptions& options) {
   const Dataset dataset(options.file);
   const Manifest& data = dataset.manifest();
   const Recipe& recipe = options.settings.recipe;
-  const PictureGrid grid = picture_grid(dataset, image_rules(recipe.images, data), recipe.seed, drawn_images);
+  const PictureGrid grid = picture_grid(dataset, training_rules(recipe.images, data, 0), recipe.seed, drawn_images);
   const std::vector<std::uint8_t> file = encode_png(grid.picture);
   write_file_atomically(options.pictures, std::as_bytes(std::span(file)));
   std::vector<std::string> row;

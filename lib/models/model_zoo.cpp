@@ -15,21 +15,24 @@ namespace lockstep {
 namespace {
 
 enum class Strides : std::uint8_t { in_pools, in_convolutions };
+// Samples of which sizes a model takes, once it is made.
+enum class Sizes : std::uint8_t { its_own, any };
 
 struct Model {
   std::string_view name;
+  Sizes sizes;
   std::int64_t smallest_side;  // of a sample, in pixels
   Strides strides;
   std::unique_ptr<Layer> (*make)(const ModelOptions& options, const LayerContext& context);
 };
 
-constexpr std::array models = {Model{"convnet", 4, Strides::in_pools, make_convnet},
-                               Model{"lenet", 16, Strides::in_pools, make_lenet},
-                               Model{"resnet18", 1, Strides::in_convolutions, make_resnet18},
-                               Model{"resnet20", 1, Strides::in_convolutions, make_resnet20},
-                               Model{"resnet34", 1, Strides::in_convolutions, make_resnet34},
-                               Model{"resnet50", 1, Strides::in_convolutions, make_resnet50},
-                               Model{"resnet101", 1, Strides::in_convolutions, make_resnet101}};
+constexpr std::array models = {Model{"convnet", Sizes::its_own, 4, Strides::in_pools, make_convnet},
+                               Model{"lenet", Sizes::its_own, 16, Strides::in_pools, make_lenet},
+                               Model{"resnet18", Sizes::any, 1, Strides::in_convolutions, make_resnet18},
+                               Model{"resnet20", Sizes::any, 1, Strides::in_convolutions, make_resnet20},
+                               Model{"resnet34", Sizes::any, 1, Strides::in_convolutions, make_resnet34},
+                               Model{"resnet50", Sizes::any, 1, Strides::in_convolutions, make_resnet50},
+                               Model{"resnet101", Sizes::any, 1, Strides::in_convolutions, make_resnet101}};
 
 const Model& find_model(const std::string& name) {
   const std::string plain = is_blurred(name) ? name.substr(0, name.size() - blur_ending.size()) : name;
@@ -51,11 +54,26 @@ void require_size(const ModelOptions& options, std::int64_t smallest) {
       options.name, sample.height, sample.width, smallest, smallest);
 }
 
+std::string with_sizes(Sizes sizes) {
+  const auto takes = [sizes](const Model& model) { return model.sizes == sizes; };
+  return fmt::format("{}", fmt::join(models | std::views::filter(takes) | std::views::transform(&Model::name), ", "));
+}
+
 }  // namespace
 
 std::string with_blur(const std::string& name) { return is_blurred(name) ? name : name + std::string(blur_ending); }
 
 std::string known_models() { return fmt::format("{}", fmt::join(models | std::views::transform(&Model::name), ", ")); }
+
+void require_takes(const ModelOptions& options, std::int64_t height, std::int64_t width) {
+  const SampleShape& sample = options.sample;
+  const bool is_its_own = height == sample.height && width == sample.width;
+  require(
+      is_its_own || find_model(options.name).sizes == Sizes::any, Failure::usage,
+      "model '{}' takes images of one size, here {} x {} pixels, and none of {} x {} (it has a weight for each pixel "
+      "that is left). Use one of {}, or leave out --image-size-ramp and --test-image-size.",
+      options.name, sample.height, sample.width, height, width, with_sizes(Sizes::any));
+}
 
 std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContext& context) {
   const Model& model = find_model(options.name);

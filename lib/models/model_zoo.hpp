@@ -39,6 +39,9 @@ std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContex
 // make_model() says so.
 std::string with_blur(const std::string& name);
 
+// Throws Error(usage) unless the model that make_model() makes of `options` also takes images of such a size.
+void require_takes(const ModelOptions& options, std::int64_t height, std::int64_t width);
+
 // "convnet, lenet, ...", without those that only blur beside.
 std::string known_models();
 

@@ -115,6 +115,20 @@ struct ColourJitterForm {
   }
 };
 
+// Or none, as a published recipe may have to be told.
+struct SizeRampForm {
+  static constexpr Field::JsonType json_type = Field::JsonType::text;
+
+  static std::string values() { return "a ramp, or none"; }
+  static std::string objection(const std::string& text) {
+    if (text == "none" || parse_size_ramp(text)) return "";
+    return fmt::format("'{}' is no ramp. Write FROM:START:END (160:65:76), with START no later than END, or none",
+                       text);
+  }
+  static std::optional<SizeRamp> parse(const std::string& text) { return parse_size_ramp(text); }
+  static std::string text(const std::optional<SizeRamp>& ramp) { return ramp ? size_ramp_text(*ramp) : "none"; }
+};
+
 struct DurationForm {
   static constexpr Field::JsonType json_type = Field::JsonType::text;
 

@@ -87,6 +87,14 @@ std::vector<Field> view_fields() {
       one_value({"cutout", group, "PIXELS",
                  "Side of a square, somewhere in each training image, that becomes the mean colour; unset: none"},
                 of(&Recipe::images, &ImagePlan::cutout), from_to<std::int64_t>(1, 4096)),
+      one_value(
+          {"image-size-ramp", group, "FROM:START:END",
+           "Training images grow: FROM pixels until START epochs are done, --image-size from END on, in a straight "
+           "line in between, to multiples of 32 (or of a fourth number: 24:0:6:4)"},
+          of(&Recipe::images, &ImagePlan::ramp), SizeRampForm()),
+      one_value({"test-image-size", group, "PIXELS",
+                 "Side of the images of tests, which is what the model file says; unset: --image-size"},
+                of(&Recipe::images, &ImagePlan::test_side), from_to<std::int64_t>(8, 4096)),
   };
 }
 
@@ -95,7 +103,8 @@ std::vector<Field> picture_fields() {
   return {
       one_value({"resize", group, "PIXELS",
                  "Shorter side that pictures are resized to before tests take their middle (and crops that are not "
-                 "resized their window); unset: 8/7 of the images', where pictures have other sizes"},
+                 "resized their window, in proportion to their size); unset: 8/7 of the images', where pictures have "
+                 "other sizes"},
                 of(&Recipe::images, &ImagePlan::shorter_side), from_to<std::int64_t>(8, 4096)),
       one_value({"decode", group, "NAME",
                  "JPEG files; auto: scaled: at 1/2, 1/4 or 1/8 of their size where that is enough; exact: as Pillow"},

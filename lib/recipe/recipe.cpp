@@ -114,9 +114,31 @@ OptimizerOptions optimizer_options(const OptimizerPlan& plan) {
 
 std::int64_t side_with_margin(std::int64_t side) { return side * 8 / 7; }
 
-ImageRules image_rules(const ImagePlan& plan, const Manifest& data) {
+namespace {
+
+PictureSize size_of(const std::optional<std::int64_t>& side, const Manifest& data) {
+  return side ? PictureSize{*side, *side} : PictureSize{data.shape.height, data.shape.width};
+}
+
+std::int64_t shorter(const PictureSize& size) { return std::min(size.height, size.width); }
+
+std::optional<std::int64_t> side_of_tests(const ImagePlan& plan) { return plan.test_side ? plan.test_side : plan.side; }
+
+void require_ramp_grows(const ImagePlan& plan) {
+  if (!plan.ramp) return;
+  const std::string ramp = size_ramp_text(*plan.ramp);
+  require(plan.side.has_value(), Failure::usage,
+          "--image-size-ramp {} does not say how large images get at its end. State that too: --image-size.", ramp);
+  require(
+      plan.ramp->from <= *plan.side, Failure::usage,
+      "--image-size-ramp {} begins with larger images than it ends with (--image-size {}). Begin with smaller ones, "
+      "or without a ramp: --image-size-ramp none.",
+      ramp, *plan.side);
+}
+
+ImageRules rules_of_size(const ImagePlan& plan, const Manifest& data, const PictureSize& size) {
   ImageRules rules;
-  rules.size = plan.side ? PictureSize{*plan.side, *plan.side} : PictureSize{data.shape.height, data.shape.width};
+  rules.size = size;
   const bool is_jpeg = data.store == SampleStore::jpeg;
   const bool is_digit = data.kind == SampleKind::digit;
   const Augmentation usual = is_jpeg ? (is_digit ? Augmentation::resized_crop : Augmentation::resized_crop_and_flip)
@@ -127,15 +149,39 @@ ImageRules image_rules(const ImagePlan& plan, const Manifest& data) {
   rules.jitter = plan.jitter;
   rules.cutout = plan.cutout;
   const bool is_of_images = rules.size == PictureSize{data.shape.height, data.shape.width};
-  const std::int64_t side = std::min(rules.size.height, rules.size.width);
+  const std::int64_t side = shorter(rules.size);
   if (plan.shorter_side) {
-    rules.shorter_side = plan.shorter_side;
+    rules.shorter_side = *plan.shorter_side * side / shorter(size_of(side_of_tests(plan), data));
   } else if (data.store == SampleStore::images) {
     if (!is_of_images) rules.shorter_side = side;  // they have no margin to cut off
   } else if (is_jpeg || !is_of_images) {
     rules.shorter_side = side_with_margin(side);
   }
   return rules;
+}
+
+}  // namespace
+
+ImageRules test_rules(const ImagePlan& plan, const Manifest& data) {
+  require_ramp_grows(plan);
+  return rules_of_size(plan, data, size_of(side_of_tests(plan), data));
+}
+
+ImageRules training_rules(const ImagePlan& plan, const Manifest& data, std::int64_t epoch) {
+  require_ramp_grows(plan);
+  const std::optional<std::int64_t> side =
+      plan.ramp ? std::optional(side_in_epoch(*plan.ramp, *plan.side, epoch)) : plan.side;
+  return rules_of_size(plan, data, size_of(side, data));
+}
+
+std::vector<PictureSize> training_sizes(const ImagePlan& plan, const Manifest& data, std::int64_t epochs) {
+  std::vector<PictureSize> sizes;
+  for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
+    const PictureSize size = training_rules(plan, data, epoch).size;
+    if (sizes.empty() || sizes.back() != size) sizes.push_back(size);
+    if (!plan.ramp || epoch >= plan.ramp->end) break;
+  }
+  return sizes;
 }
 
 }  // namespace lockstep

@@ -17,6 +17,7 @@
 #include "models/model_zoo.hpp"
 #include "optim/lr_schedule.hpp"
 #include "optim/optimizer_options.hpp"
+#include "recipe/size_ramp.hpp"
 
 namespace lockstep {
 
@@ -98,10 +99,12 @@ struct ImagePlan {
   std::optional<std::int64_t> side;          // of an image, in pixels; none: the images of the data set
   std::optional<Augmentation> augmentation;  // none: by how samples are stored, and their kind
   std::optional<float> least_area;           // of a resized crop; none: ImageRules's
-  std::optional<std::int64_t> shorter_side;  // that pictures are resized to for tests; none: 8/7 of `side` where needed
+  std::optional<std::int64_t> shorter_side;  // that pictures are resized to for tests; none: 8/7 of theirs where needed
   std::optional<Decoding> decoding;          // of JPEG files; none: ImageRules's
   std::optional<ColourJitter> jitter;        // none: colours stay
   std::optional<std::int64_t> cutout;        // side of the square that is erased, in pixels; none: nothing is
+  std::optional<SizeRamp> ramp;              // of images in training, up to `side`; none: they have it from the start
+  std::optional<std::int64_t> test_side;     // of an image in tests; none: as at the end of the training
 };
 
 enum class Shuffle : std::uint8_t {
@@ -160,9 +163,14 @@ double scaled_rate(const LearningRate& rate, std::int64_t global_batch);
 // The shorter side of pictures whose middle of `side` pixels is looked at: 256 for 224, as torchvision's tests have it.
 std::int64_t side_with_margin(std::int64_t side);
 
-// Every choice made for these data. Pictures are cropped and mirrored, digits only cropped: a mirrored digit is another
-// one. Crops are resized where samples are JPEG files. For tests pictures that have not the size of images are resized
-// first: JPEG files, and others where the plan asks for images of another size than the data set's.
-ImageRules image_rules(const ImagePlan& plan, const Manifest& data);
+// Every choice made for these data, in tests and in an epoch of training. Pictures are cropped and mirrored, digits
+// only cropped: a mirrored digit is another one. Crops are resized where samples are JPEG files. Pictures that have not
+// the size of images are resized before a window is taken: JPEG files, and others where the plan asks for images of
+// another size than the data set's. A shorter side that the plan states is that of tests; in training it is in
+// proportion to the images. Both throw Error(usage) on a ramp without an end, or one that falls.
+ImageRules test_rules(const ImagePlan& plan, const Manifest& data);
+ImageRules training_rules(const ImagePlan& plan, const Manifest& data, std::int64_t epoch);
+// Sizes of the images of so many epochs, each once, the smallest first. Throws as training_rules().
+std::vector<PictureSize> training_sizes(const ImagePlan& plan, const Manifest& data, std::int64_t epochs);
 
 }  // namespace lockstep

@@ -37,6 +37,11 @@ TrainingStep::TrainingStep(const Session& session, Model& model, Exchange& excha
       label_smoothing_(label_smoothing),
       record_(device_, ParameterStore::tail_count) {
   if (device_.precision() == DType::f16) scale_loss({});
+  forget_recordings();
+}
+
+void TrainingStep::forget_recordings() {
+  assert(under_way_.empty());
   for (std::unique_ptr<Recording>& recording : part_recordings_) recording = device_.make_recording();
   update_recording_ = device_.make_recording();
 }
@@ -55,7 +60,7 @@ std::optional<LossScale> TrainingStep::loss_scale() const {
   return record_.loss_scale();
 }
 
-void TrainingStep::choose_kernels(std::int64_t evaluation_batch) {
+void TrainingStep::choose_kernels(std::int64_t evaluation_batch, const std::vector<SampleShape>& parts) {
   if (!device_.ops().measures_kernels()) return;
   constexpr int measuring_rank = 0;
   rank_status::enter(Phase::measuring);
@@ -63,7 +68,7 @@ void TrainingStep::choose_kernels(std::int64_t evaluation_batch) {
     const PlanFile file(session_.plan_folder, device_.plan_conditions());
     const std::string known = file.read();
     device_.ops().suggest_plan(known);
-    rehearse(evaluation_batch);
+    rehearse(evaluation_batch, parts.empty() ? std::vector{model_.options.sample} : parts);
     const std::string used = device_.ops().export_plan();
     plan_use_ = lockstep::plan_use(known, used);
     file.keep(used);
@@ -72,10 +77,12 @@ void TrainingStep::choose_kernels(std::int64_t evaluation_batch) {
   device_.ops().import_plan(session_.world.broadcast(device_.ops().export_plan(), measuring_rank));
 }
 
-void TrainingStep::rehearse(std::int64_t evaluation_batch) {
+void TrainingStep::rehearse(std::int64_t evaluation_batch, const std::vector<SampleShape>& parts) {
   const ModelOptions& model = model_.options;
   NoExchange nowhere;
-  run_part(noise_batch(device_, model.sample, share_.part_size(), model.classes), nowhere, Accumulate::overwrite);
+  for (const SampleShape& part : parts) {
+    run_part(noise_batch(device_, part, share_.part_size(), model.classes), nowhere, Accumulate::overwrite);
+  }
   const Batch batch = noise_batch(device_, model.sample, evaluation_batch, model.classes);
   model_.network->forward(batch.images, Mode::evaluate);
   device_.synchronize();

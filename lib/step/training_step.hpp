@@ -51,8 +51,13 @@ class TrainingStep {
 
   // Collective. Where kernels are chosen by measuring, rank 0 runs one part, and one forward pass on `evaluation_batch`
   // samples, on noise, which makes the device measure its kernels, those that an earlier run measured excepted; the
-  // others get its choices. Changes no weight. Call once, before the first step.
-  void choose_kernels(std::int64_t evaluation_batch);
+  // others get its choices. `parts`: what samples parts have, where not as the model's. Changes no weight. Call once,
+  // before the first step.
+  void choose_kernels(std::int64_t evaluation_batch, const std::vector<SampleShape>& parts = {});
+
+  // The next step is called as the first one was, and recorded anew after it: call where no step is under way and the
+  // batches that follow are of another size, or in other memory.
+  void forget_recordings();
 
   // Collective, stream-ordered. The next step on what `loader` gives, which is on the device. `step` counts from 0. At
   // most Device::steps_ahead() steps are under way before.
@@ -91,7 +96,7 @@ class TrainingStep {
   void queue_part(const Batch& batch, int part);
   void run_part(const Batch& batch, GradientSink& sink, Accumulate accumulate);
   void update();
-  void rehearse(std::int64_t evaluation_batch);
+  void rehearse(std::int64_t evaluation_batch, const std::vector<SampleShape>& parts);
   std::unique_ptr<Readback> spare_readback();
 
   const Session& session_;

@@ -161,10 +161,18 @@ void Reporter::step(const Position& position, const Metrics& metrics, double lea
                            {"loader_waited_ms", loader_waited_ms - waited_before_ms_},
                            {"seconds", this->seconds()}};
   if (gradient_norm) report["gradient_norm"] = *gradient_norm;
+  if (image_side_) report["image_size"] = *image_side_;
   append(report);
   stretch_ = {};
   stretch_start_ = now;
   waited_before_ms_ = loader_waited_ms;
+}
+
+void Reporter::begin_size(const Position& position, std::int64_t image_side) {
+  image_side_ = image_side;
+  if (!writes_) return;
+  log::info("epoch {}/{}  images of {} x {} pixels from here on", position.epoch + 1, length_.epochs, image_side,
+            image_side);
 }
 
 void Reporter::skipped(const Position& position, double loss_scale) {

@@ -48,6 +48,9 @@ class Reporter {
   // `gradient_norm`: of this step, where it is known.
   void step(const Position& position, const Metrics& metrics, double learning_rate, double loader_waited_ms,
             std::optional<double> gradient_norm = {});
+  // Before the first step of an attempt, and before one from which on they are larger: images of training have sides of
+  // so many pixels. A line; objects of kind `training` tell it from then on.
+  void begin_size(const Position& position, std::int64_t image_side);
   // After step(), where gradients overflowed and the step changed no weight: a line, and an object in metrics.jsonl.
   void skipped(const Position& position, double loss_scale);
   // After the test at the end of an epoch. Its seconds do not count as training. `of_mean`: where a mean of weights is
@@ -102,10 +105,11 @@ class Reporter {
   std::int64_t scored_step_ = 0;  // after which score_ was measured; 0: never
   double best_accuracy_ = 0;      // the best score so far, and the step of it
   std::int64_t best_step_ = 0;
-  Metrics stretch_;              // since the last report
-  double stretch_start_ = 0;     // training_seconds() then
-  bool has_warned_ = false;      // of a summary that could not be written
-  double waited_before_ms_ = 0;  // for the loader, up to then
+  std::optional<std::int64_t> image_side_;  // where images grow
+  Metrics stretch_;                         // since the last report
+  double stretch_start_ = 0;                // training_seconds() then
+  bool has_warned_ = false;                 // of a summary that could not be written
+  double waited_before_ms_ = 0;             // for the loader, up to then
 };
 
 }  // namespace lockstep

@@ -36,7 +36,7 @@ void require_same(const std::string& name, const Json& before, const Json& now) 
 Recipe completed(Recipe recipe, std::int64_t global_batch, const Manifest& data, const Device& device) {
   recipe.batch.global_batch = global_batch;
   recipe.arithmetic = arithmetic_of(device);
-  recipe.images.augmentation = image_rules(recipe.images, data).augmentation;
+  recipe.images.augmentation = training_rules(recipe.images, data, 0).augmentation;
   return recipe;
 }
 

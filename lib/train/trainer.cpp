@@ -105,17 +105,17 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       share_(share_of(recipe_, checkpoints_.found(), session.world)),
       train_(split_folder(run_.data, Split::train)),
       test_(split_folder(run_.data, Split::test)),
-      rules_(image_rules(recipe_.images, train_.manifest())),
+      test_rules_(test_rules(recipe_.images, train_.manifest())),
       length_(training_length(recipe_, train_, share_.global_batch)),
       schedule_(make_schedule(recipe_.learning_rate, share_.global_batch, length_.epochs, length_.steps_per_epoch)),
       reporter_(session.world.rank(), output_.get(), length_, run_.report_every, checked_earlier()),
       stragglers_(session.world),
-      model_(session.device(), model_options(recipe_, train_.manifest(), rules_.size)),
+      model_(session.device(), model_options(recipe_, train_.manifest(), test_rules_.size)),
       exchange_(make_all_reduce(session, model_.store, reduce_plan(recipe_, run_), share_.total_parts)),
       optimizer_(make_optimizer(model_.store, optimizer_options(recipe_.optimizer), recipe_.optimizer.clip_norm)),
       mean_(make_mean(model_.store, mean_rule(recipe_, length_.steps_per_epoch))),
       step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing, mean_.get()),
-      evaluator_(session.world, *session.backend, model_, test_, rules_, run_.loader_threads, run_.data_place,
+      evaluator_(session.world, *session.backend, model_, test_, test_rules_, run_.loader_threads, run_.data_place,
                  run_.test_view) {
   require_follows(session.device(), recipe_);
   hosts_ = ranks_by_host(session.world);
@@ -124,7 +124,17 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
   describe();
   load_weights();
   stop_start_if_asked();
-  step_.choose_kernels(evaluation_batch);
+  step_.choose_kernels(evaluation_batch, training_shapes());
+}
+
+// Of the whole training, from the smallest to the largest.
+std::vector<SampleShape> Trainer::training_shapes() const {
+  std::vector<SampleShape> shapes;
+  for (const PictureSize& size : training_sizes(recipe_.images, train_.manifest(), length_.epochs)) {
+    require_takes(model_.options, size.height, size.width);
+    shapes.push_back({size.height, size.width, model_.options.sample.channels});
+  }
+  return shapes;
 }
 
 // Collective. What one rank sees all must open: tests are made together.
@@ -134,7 +144,7 @@ void Trainer::open_validation() {
   if (session_.world.sum(std::filesystem::exists(folder, error) ? 1 : 0) == 0) return;
   validation_ = std::make_unique<Dataset>(folder);
   require_same_labels(run_.data, Split::validation, train_.manifest(), validation_->manifest());
-  validator_ = std::make_unique<Evaluator>(session_.world, *session_.backend, model_, *validation_, rules_,
+  validator_ = std::make_unique<Evaluator>(session_.world, *session_.backend, model_, *validation_, test_rules_,
                                            run_.loader_threads, run_.data_place, run_.test_view);
 }
 
@@ -185,12 +195,33 @@ void Trainer::load_weights() {
   checkpoints_.forget_tensors();
 }
 
+ImageRules Trainer::rules_of(std::int64_t epoch) const {
+  return training_rules(recipe_.images, train_.manifest(), epoch);
+}
+
+// From `step` on; the loader before is gone.
+void Trainer::load(const ImageRules& rules, std::int64_t step) {
+  const std::int64_t epoch_steps = length_.steps_per_epoch;
+  loader_ = session_.backend->load_onto(
+      training_source(train_, share_, rules, recipe_.seed, step / epoch_steps, step % epoch_steps, run_.loader_threads,
+                      block_shuffle(recipe_.order, train_.manifest(), share_.global_batch)),
+      run_.data_place);
+}
+
+// Where the images of `epoch`, which comes next, have another size than those before: its threads read ahead while the
+// test is made. No step is under way.
+void Trainer::load_next_size(std::int64_t epoch) {
+  const ImageRules rules = rules_of(epoch);
+  if (rules.size == image_size_) return;
+  waited_before_ms_ = loader_waited_ms();
+  loader_.reset();  // first: its memory is free for the next one
+  step_.forget_recordings();
+  load(rules, epoch * length_.steps_per_epoch);
+}
+
 TrainingOutcome Trainer::train_epochs() {
   const std::int64_t epoch_steps = length_.steps_per_epoch;
-  const std::unique_ptr<Loader> loader = session_.backend->load_onto(
-      training_source(train_, share_, rules_, recipe_.seed, progress_.step / epoch_steps, progress_.step % epoch_steps,
-                      run_.loader_threads, block_shuffle(recipe_.order, train_.manifest(), share_.global_batch)),
-      run_.data_place);
+  load(rules_of(progress_.step / epoch_steps), progress_.step);
   stop_start_if_asked();
   session_.world.barrier();  // every rank stands: from here on the folders change
   reporter_.start(checkpoints_.begin(length_.steps_per_epoch));
@@ -202,7 +233,8 @@ TrainingOutcome Trainer::train_epochs() {
   const bool is_whole_epoch = progress_.step > 0 && progress_.step % epoch_steps == 0;
   if (is_whole_epoch && progress_.tested_step < progress_.step) test(progress_.step / epoch_steps - 1);
   for (std::int64_t epoch = progress_.step / epoch_steps; epoch < length_.epochs; ++epoch) {
-    if (!train_epoch(*loader, epoch)) return divergence_.empty() ? stop() : diverge();
+    if (!train_epoch(epoch)) return divergence_.empty() ? stop() : diverge();
+    if (epoch + 1 < length_.epochs) load_next_size(epoch + 1);
     test(epoch);
     write_checkpoint_if_due();
   }
@@ -210,26 +242,29 @@ TrainingOutcome Trainer::train_epochs() {
 }
 
 // Returns whether the epoch was trained to its end, and the training goes on.
-bool Trainer::train_epoch(Loader& loader, std::int64_t epoch) {
+bool Trainer::train_epoch(std::int64_t epoch) {
+  const PictureSize size = rules_of(epoch).size;
+  if (recipe_.images.ramp && size != image_size_) reporter_.begin_size({epoch, progress_.step}, size.height);
+  image_size_ = size;
   const std::int64_t end = (epoch + 1) * length_.steps_per_epoch;
   for (std::int64_t step = progress_.step; step < end && !stops_.stops_before(step); ++step) {
     const Stopwatch watch;
     if (stops_.must_ask({checkpoints_.seconds_to_write(), step + 1 == end})) step_.request_stop();
-    step_.start(loader, step, schedule_.at(step));
+    step_.start(*loader_, step, schedule_.at(step));
     progress_.step = step + 1;
-    report(loader, session_.device().steps_ahead());
+    report(session_.device().steps_ahead());
     stops_.note_step(watch.seconds());
-    watch_ranks(loader, step);
+    watch_ranks(step);
     if (step + 1 == end || !checkpoints_.is_due(step + 1)) continue;
-    report(loader, 0);
+    report(0);
     if (divergence_.empty()) write_checkpoint_if_due();
   }
-  report(loader, 0);
+  report(0);
   progress_.epoch = progress_.step / length_.steps_per_epoch;
   return !stops_.is_agreed();
 }
 
-void Trainer::report(const Loader& loader, int steps_left_under_way) {
+void Trainer::report(int steps_left_under_way) {
   while (step_.steps_under_way() > steps_left_under_way) {
     const StepResult result = step_.finish();
     if (!result.divergence.empty()) {
@@ -239,21 +274,21 @@ void Trainer::report(const Loader& loader, int steps_left_under_way) {
     }
     const Position position{result.step / length_.steps_per_epoch, result.step};
     const std::optional<double> norm = recipe_.optimizer.clip_norm ? std::optional(result.gradient_norm) : std::nullopt;
-    reporter_.step(position, result.metrics, result.learning_rate, loader.waited_ms(), norm);
+    reporter_.step(position, result.metrics, result.learning_rate, loader_waited_ms(), norm);
     if (result.skipped) reporter_.skipped(position, result.loss_scale);
     if (result.asked_to_stop) stops_.agree(result.step, session_.device().steps_ahead());
   }
 }
 
 // Collective. A GPU's times are its own, not those of the host that queues its work.
-void Trainer::watch_ranks(const Loader& loader, std::int64_t step) {
+void Trainer::watch_ranks(std::int64_t step) {
   const std::int64_t done = step + 1;
   if (done % run_.report_every == 0 && session_.device().steps_ahead() == 0) {
     const std::optional<Straggler> slowest = stragglers_.report(done);
     if (slowest) reporter_.slowest({step / length_.steps_per_epoch, step}, *slowest);
   }
   if (run_.audit_every == 0 || done % run_.audit_every != 0) return;
-  report(loader, 0);
+  report(0);
   audit_weights(session_.world, model_.store, step);
 }
 

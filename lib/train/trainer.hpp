@@ -41,10 +41,15 @@ class Trainer {
   std::string gradients_text() const;
   void open_validation();
   void load_weights();
+  std::vector<SampleShape> training_shapes() const;
 
-  bool train_epoch(Loader& loader, std::int64_t epoch);
-  void report(const Loader& loader, int steps_left_under_way);
-  void watch_ranks(const Loader& loader, std::int64_t step);
+  ImageRules rules_of(std::int64_t epoch) const;
+  void load(const ImageRules& rules, std::int64_t step);
+  void load_next_size(std::int64_t epoch);
+  double loader_waited_ms() const { return waited_before_ms_ + loader_->waited_ms(); }
+  bool train_epoch(std::int64_t epoch);
+  void report(int steps_left_under_way);
+  void watch_ranks(std::int64_t step);
   void test(std::int64_t epoch);
   std::optional<Evaluation> evaluate_mean(Evaluator& evaluator);
   std::vector<ParameterStore::Entry> weights_to_use() const;
@@ -71,7 +76,7 @@ class Trainer {
   LoaderShare share_;
   Dataset train_;
   Dataset test_;
-  ImageRules rules_;
+  ImageRules test_rules_;
   TrainingLength length_;
   LrSchedule schedule_;
   Reporter reporter_;
@@ -84,6 +89,9 @@ class Trainer {
   Evaluator evaluator_;
   std::unique_ptr<Dataset> validation_;  // with a validation split
   std::unique_ptr<Evaluator> validator_;
+  std::unique_ptr<Loader> loader_;  // of images of one size
+  PictureSize image_size_;          // of the epoch at hand
+  double waited_before_ms_ = 0;     // for earlier loaders
   TrainingProgress progress_;
   nlohmann::json hosts_;    // ranks by the name of their node
   std::string divergence_;  // of the first step that diverged

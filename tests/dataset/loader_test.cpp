@@ -226,8 +226,8 @@ TEST(LoaderOfPictures, one_channel_is_not_resized) {
   write_small_data_set(folder.path(), {6, 8, 1}, 30, 40);
   const Dataset dataset(folder.path());
   const std::string words =
-      "the data set 'small' has 1 channels (only pictures of 3 are resized). Leave out --image-size, --resize and "
-      "resized crops (--augment).";
+      "the data set 'small' has 1 channels (only pictures of 3 are resized). Leave out --image-size, "
+      "--test-image-size, --resize and resized crops (--augment).";
   ImageRules larger{{12, 12}};
   larger.shorter_side = 12;
   EXPECT_EQ(words_of(Failure::usage, [&] { evaluation_source(dataset, larger, 10, 0, 1, 1); }), words);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kills a training at random steps, starts it again, and wants the bits of one that nobody disturbed.
 
-kill_and_resume_test.py PROGRAMS --ranks R --precision P --kills K [--program NAME] [--seed S] [--with=OPTIONS]
+kill_and_resume_test.py PROGRAMS --ranks R --precision P --kills K [--program NAME] [--model NAME] [--seed S] [--with=OPTIONS]
 """
 import argparse
 import pathlib
@@ -19,7 +19,7 @@ STEPS = 60
 
 
 def training(options, data, folder, output):
-    program = [f"{options.programs}/{options.program}", "--data", data, "--model", "convnet", "--epochs", "5",
+    program = [f"{options.programs}/{options.program}", "--data", data, "--model", options.model, "--epochs", "5",
                "--threads", "1", "--global-batch", "24", "--precision", options.precision, "--report-every", "1",
                "--plan-folder", f"{folder}/plans", *image_options(options.program), "--checkpoint-every", "4",
                "--device", "cpu", "--output", output, *options.more.split()]
@@ -43,6 +43,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("programs", type=pathlib.Path)
     parser.add_argument("--program", default="train_cifar")
+    parser.add_argument("--model", default="convnet")
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--kills", type=int, default=3)

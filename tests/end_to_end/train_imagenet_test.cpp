@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/io/file.hpp"
@@ -36,12 +38,12 @@ class TrainImagenetTest : public testing::Test {
   static fs::path data(const std::string& store) { return folder_->path() / store; }
 
   static ProgramResult train(const std::string& store, int epochs, const fs::path& output,
-                             const std::vector<std::string>& more = {}) {
+                             const std::vector<std::string>& more = {}, const char* model = "convnet") {
     std::vector<std::string> words = {built_program("train_imagenet"),
                                       "--data",
                                       data(store),
                                       "--model",
-                                      "convnet",
+                                      model,
                                       "--image-size",
                                       "32",
                                       "--epochs",
@@ -109,12 +111,52 @@ TEST_F(TrainImagenetTest, goes_on_only_with_the_same_pictures) {
   for (const Change& change :
        {Change{"--decode", "exact", R"(--decode "auto", now it is "exact")"},
         Change{"--resize", "40", "--resize null, now it is 40"}, Change{"--crop-area", "0.5", "--crop-area null"},
+        Change{"--image-size-ramp", "16:0:1", R"(--image-size-ramp "none", now it is "16:0:1")"},
+        Change{"--test-image-size", "40", "--test-image-size null, now it is 40"},
         Change{"--augment", "crop", R"(--augment "resized-crop-flip", now it is "crop")"}}) {
     const ProgramResult refused = train("jpeg", 2, output, {change.option, change.value});
     EXPECT_EQ(refused.exit_code, 2);
     EXPECT_THAT(refused.errors, HasSubstr(change.words));
   }
   EXPECT_EQ(train("jpeg", 2, output).exit_code, 0);
+}
+
+TEST_F(TrainImagenetTest, images_grow_and_tests_have_a_size_of_their_own) {
+  const fs::path output = folder_->path() / "grows";
+  const ProgramResult trained =
+      train("jpeg", 3, output, {"--image-size-ramp", "16:0:2:8", "--test-image-size", "40", "--report-every", "4"},
+            "resnet20");
+  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  EXPECT_THAT(trained.output, HasSubstr("epoch 1/3  images of 16 x 16 pixels from here on"));
+  EXPECT_THAT(trained.output, HasSubstr("epoch 2/3  images of 24 x 24 pixels from here on"));
+  EXPECT_THAT(trained.output, HasSubstr("epoch 3/3  images of 32 x 32 pixels from here on"));
+  std::istringstream metrics(read_file(output / "metrics.jsonl", 1 << 20));
+  std::vector<int> sizes;
+  for (std::string line; std::getline(metrics, line);) {
+    const nlohmann::json object = nlohmann::json::parse(line);
+    if (object["kind"] != "training") continue;
+    if (sizes.empty() || sizes.back() != object["image_size"]) sizes.push_back(object["image_size"]);
+    EXPECT_GE(object["loader_waited_ms"].get<double>(), 0);
+  }
+  EXPECT_EQ(sizes, (std::vector<int>{16, 24, 32}));
+  // The model says the size of tests, in which it is tested again.
+  EXPECT_THAT(run_program({built_program("inspect"), output / "model.h5"}).output, HasSubstr("40 x 40 pixels"));
+  const ProgramResult tested =
+      run_program({built_program("evaluate"), "--model-file", output / "model.h5", "--data", data("jpeg")});
+  const double accuracy = summary(output)["test_accuracy"].get<double>();
+  EXPECT_THAT(tested.output, HasSubstr(fmt::format("top-1    {:.2f} %", 100 * accuracy)));
+}
+
+TEST_F(TrainImagenetTest, a_model_that_takes_one_size_alone_is_refused_where_there_are_several) {
+  for (const auto& [option, value] : {std::pair("--image-size-ramp", "16:0:1"), std::pair("--test-image-size", "40")}) {
+    const ProgramResult refused = train("jpeg", 1, folder_->path() / "several sizes", {option, value});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.errors, HasSubstr("model 'convnet' takes images of one size, here "));
+  }
+  const ProgramResult falling =
+      train("jpeg", 1, folder_->path() / "falls", {"--image-size-ramp", "64:0:1"}, "resnet20");
+  EXPECT_EQ(falling.exit_code, 2);
+  EXPECT_THAT(falling.errors, HasSubstr("--image-size-ramp 64:0:1 begins with larger images than it ends with"));
 }
 
 TEST_F(TrainImagenetTest, an_option_of_resized_crops_is_refused_where_there_are_none) {

@@ -45,7 +45,8 @@ def main(programs, page):
         data, output = folder / "data", folder / "run"
         subprocess.run([f"{programs}/make_shards", "synthetic", "--samples", "160", "--validation", "40", "--output", data],
                        check=True, stdout=subprocess.DEVNULL)
-        done = train(programs, data, output, "--epochs", "2", "--momentum", "0.9", "--ema", "0.9", "--clip-norm", "5")
+        done = train(programs, data, output, "--epochs", "2", "--momentum", "0.9", "--ema", "0.9", "--clip-norm", "5",
+                     "--image-size", "32", "--image-size-ramp", "32:0:1")
         if done.returncode != 0:
             sys.exit(f"the training failed: {done.stderr}")
         summary = json.loads((output / "summary.json").read_text())

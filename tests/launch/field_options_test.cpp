@@ -92,6 +92,17 @@ TEST_F(OptionsTest, a_list_takes_the_place_of_the_default) {
   EXPECT_EQ(recipe_.learning_rate.milestones, (std::vector<double>{1, 2.5}));
 }
 
+TEST_F(OptionsTest, a_ramp_is_stated_or_none) {
+  EXPECT_EQ(parse("--image-size 192 --image-size-ramp 160:5:7 --test-image-size 256"), "");
+  EXPECT_EQ(recipe_.images.ramp, (SizeRamp{160, 5, 7}));
+  EXPECT_EQ(recipe_.images.test_side, 256);
+  EXPECT_EQ(parse("--image-size-ramp none"), "");
+  EXPECT_EQ(recipe_.images.ramp, std::nullopt);
+  EXPECT_EQ(parse("--image-size-ramp 160:7:5"),
+            "--image-size-ramp: '160:7:5' is no ramp. Write FROM:START:END (160:65:76), with START no later than END, "
+            "or none");
+}
+
 TEST_F(OptionsTest, the_rate_may_be_written_out) {
   EXPECT_EQ(parse("--learning-rate 0.7"), "");
   EXPECT_DOUBLE_EQ(recipe_.learning_rate.rate, 0.7);

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "models/test_net.hpp"
+#include "support/words_of.hpp"
 
 namespace lockstep::testing {
 namespace {
@@ -141,6 +142,21 @@ TEST(ModelZooTest, samples_that_are_too_small_are_refused) {
   EXPECT_EQ(refusal({"lenet", {16, 16, 3}, 10}), "accepted");
   EXPECT_EQ(refusal({"convnet", {4, 4, 1}, 10}), "accepted");
   EXPECT_EQ(refusal({"resnet50", {1, 1, 3}, 10}), "accepted");
+}
+
+TEST(ModelZooTest, a_model_with_a_weight_for_each_pixel_takes_images_of_its_own_size_alone) {
+  const auto words = [](const char* model, std::int64_t side) {
+    return words_of(Failure::usage, [&] { require_takes({model, {32, 32, 3}, 10}, side, side); });
+  };
+  EXPECT_EQ(
+      words("lenet", 24),
+      "model 'lenet' takes images of one size, here 32 x 32 pixels, and none of 24 x 24 (it has a weight for each "
+      "pixel that is left). Use one of resnet18, resnet20, resnet34, resnet50, resnet101, or leave out "
+      "--image-size-ramp and --test-image-size.");
+  EXPECT_NE(words("convnet", 24), "no error");
+  EXPECT_EQ(words("convnet", 32), "no error");
+  EXPECT_EQ(words("resnet20", 24), "no error");
+  EXPECT_EQ(words("resnet101", 64), "no error");
 }
 
 TEST(ModelZooTest, samples_with_other_than_one_to_three_channels_are_refused) {

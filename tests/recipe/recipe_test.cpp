@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "support/words_of.hpp"
 
 namespace lockstep {
@@ -123,44 +127,44 @@ Manifest data_of(SampleStore store, SampleKind kind = SampleKind::picture) {
 
 TEST(ImageRulesTest, digits_are_not_mirrored) {
   using enum SampleStore;
-  EXPECT_EQ(image_rules({}, data_of(images, SampleKind::digit)).augmentation, Augmentation::crop);
-  EXPECT_EQ(image_rules({}, data_of(images)).augmentation, Augmentation::crop_and_flip);
-  EXPECT_EQ(image_rules({}, data_of(pictures)).augmentation, Augmentation::crop_and_flip);
-  EXPECT_EQ(image_rules({}, data_of(jpeg, SampleKind::digit)).augmentation, Augmentation::resized_crop);
-  EXPECT_EQ(image_rules({}, data_of(jpeg)).augmentation, Augmentation::resized_crop_and_flip);
+  EXPECT_EQ(test_rules({}, data_of(images, SampleKind::digit)).augmentation, Augmentation::crop);
+  EXPECT_EQ(test_rules({}, data_of(images)).augmentation, Augmentation::crop_and_flip);
+  EXPECT_EQ(test_rules({}, data_of(pictures)).augmentation, Augmentation::crop_and_flip);
+  EXPECT_EQ(test_rules({}, data_of(jpeg, SampleKind::digit)).augmentation, Augmentation::resized_crop);
+  EXPECT_EQ(test_rules({}, data_of(jpeg)).augmentation, Augmentation::resized_crop_and_flip);
 }
 
 TEST(ImageRulesTest, pictures_of_the_images_size_are_not_resized) {
   using enum SampleStore;
   for (const SampleStore store : {images, pictures}) {
-    const ImageRules rules = image_rules({}, data_of(store));
+    const ImageRules rules = test_rules({}, data_of(store));
     EXPECT_EQ(rules.size, (PictureSize{32, 40}));
     EXPECT_EQ(rules.shorter_side, std::nullopt);
     EXPECT_FALSE(rules.resamples());
   }
-  EXPECT_EQ(image_rules({}, data_of(jpeg)).shorter_side, 36);
+  EXPECT_EQ(test_rules({}, data_of(jpeg)).shorter_side, 36);
 }
 
 TEST(ImageRulesTest, images_of_another_size_are_made_of_resized_pictures) {
   using enum SampleStore;
   ImagePlan plan;
   plan.side = 224;
-  EXPECT_EQ(image_rules(plan, data_of(jpeg)).shorter_side, 256);
-  EXPECT_EQ(image_rules(plan, data_of(pictures)).shorter_side, 256);
-  EXPECT_EQ(image_rules(plan, data_of(images)).shorter_side, 224);
-  EXPECT_EQ(image_rules(plan, data_of(images)).size, (PictureSize{224, 224}));
+  EXPECT_EQ(test_rules(plan, data_of(jpeg)).shorter_side, 256);
+  EXPECT_EQ(test_rules(plan, data_of(pictures)).shorter_side, 256);
+  EXPECT_EQ(test_rules(plan, data_of(images)).shorter_side, 224);
+  EXPECT_EQ(test_rules(plan, data_of(images)).size, (PictureSize{224, 224}));
   plan.shorter_side = 288;
-  EXPECT_EQ(image_rules(plan, data_of(images)).shorter_side, 288);
+  EXPECT_EQ(test_rules(plan, data_of(images)).shorter_side, 288);
 }
 
 TEST(ImageRulesTest, colours_and_squares_are_those_of_the_plan_and_else_none) {
-  EXPECT_EQ(image_rules({}, data_of(SampleStore::images)).jitter, std::nullopt);
-  EXPECT_EQ(image_rules({}, data_of(SampleStore::images)).cutout, std::nullopt);
+  EXPECT_EQ(training_rules({}, data_of(SampleStore::images), 0).jitter, std::nullopt);
+  EXPECT_EQ(training_rules({}, data_of(SampleStore::images), 0).cutout, std::nullopt);
   ImagePlan plan;
   plan.jitter = {0.1F, 0.2F, 0.3F};
   plan.cutout = 8;
-  EXPECT_EQ(image_rules(plan, data_of(SampleStore::images)).jitter, (ColourJitter{0.1F, 0.2F, 0.3F}));
-  EXPECT_EQ(image_rules(plan, data_of(SampleStore::images)).cutout, 8);
+  EXPECT_EQ(training_rules(plan, data_of(SampleStore::images), 0).jitter, (ColourJitter{0.1F, 0.2F, 0.3F}));
+  EXPECT_EQ(training_rules(plan, data_of(SampleStore::images), 0).cutout, 8);
 }
 
 TEST(BlockShuffleTest, is_made_where_the_plan_asks_for_blocks) {
@@ -177,11 +181,72 @@ TEST(BlockShuffleTest, is_made_where_the_plan_asks_for_blocks) {
 }
 
 TEST(ImageRulesTest, what_is_stated_counts) {
-  const ImageRules rules =
-      image_rules({{}, Augmentation::none, 0.25F, {}, Decoding::exact, {}, {}}, data_of(SampleStore::jpeg));
+  ImagePlan plan;
+  plan.augmentation = Augmentation::none;
+  plan.least_area = 0.25F;
+  plan.decoding = Decoding::exact;
+  const ImageRules rules = test_rules(plan, data_of(SampleStore::jpeg));
   EXPECT_EQ(rules.augmentation, Augmentation::none);
   EXPECT_EQ(rules.least_area, 0.25F);
   EXPECT_EQ(rules.decoding, Decoding::exact);
+}
+
+ImagePlan growing_plan() {
+  ImagePlan plan;
+  plan.side = 192;
+  plan.ramp = SizeRamp{160, 1, 3};
+  return plan;
+}
+
+TEST(ImageRulesTest, images_of_an_epoch_are_as_large_as_the_ramp_says_and_those_of_tests_as_at_its_end) {
+  const ImagePlan plan = growing_plan();
+  const Manifest data = data_of(SampleStore::jpeg);
+  EXPECT_EQ(training_rules(plan, data, 1).size, (PictureSize{160, 160}));
+  EXPECT_EQ(training_rules(plan, data, 1).shorter_side, 160 * 8 / 7);
+  EXPECT_EQ(training_rules(plan, data, 3).size, (PictureSize{192, 192}));
+  EXPECT_EQ(test_rules(plan, data).size, (PictureSize{192, 192}));
+  EXPECT_EQ(training_sizes(plan, data, 90), (std::vector<PictureSize>{{160, 160}, {192, 192}}));
+  EXPECT_EQ(training_sizes(plan, data, 2), (std::vector<PictureSize>{{160, 160}}));
+  EXPECT_EQ(training_sizes({}, data, 90), (std::vector<PictureSize>{{32, 40}}));
+}
+
+TEST(ImageRulesTest, tests_may_have_images_of_their_own_size) {
+  ImagePlan plan = growing_plan();
+  plan.test_side = 256;
+  const Manifest data = data_of(SampleStore::jpeg);
+  EXPECT_EQ(test_rules(plan, data).size, (PictureSize{256, 256}));
+  EXPECT_EQ(test_rules(plan, data).shorter_side, 292);
+  EXPECT_EQ(training_rules(plan, data, 5).size, (PictureSize{192, 192}));
+  EXPECT_EQ(training_sizes(plan, data, 90).back(), (PictureSize{192, 192}));
+  ImagePlan of_tests_alone;
+  of_tests_alone.test_side = 48;
+  EXPECT_EQ(test_rules(of_tests_alone, data).size, (PictureSize{48, 48}));
+  EXPECT_EQ(training_sizes(of_tests_alone, data, 1), (std::vector<PictureSize>{{32, 40}}));
+}
+
+// The same part of a picture is seen, whatever the size of the image.
+TEST(ImageRulesTest, a_stated_shorter_side_is_that_of_tests_and_training_has_it_in_proportion) {
+  ImagePlan plan = growing_plan();
+  plan.test_side = 256;
+  plan.shorter_side = 320;
+  const Manifest data = data_of(SampleStore::jpeg);
+  EXPECT_EQ(test_rules(plan, data).shorter_side, 320);
+  EXPECT_EQ(training_rules(plan, data, 0).shorter_side, 200);
+  EXPECT_EQ(training_rules(plan, data, 5).shorter_side, 240);
+}
+
+TEST(ImageRulesTest, a_ramp_leads_upwards_to_a_size_that_is_stated) {
+  ImagePlan plan = growing_plan();
+  const Manifest data = data_of(SampleStore::jpeg);
+  plan.side = 128;
+  const std::string falls =
+      "--image-size-ramp 160:1:3 begins with larger images than it ends with (--image-size 128). Begin with smaller "
+      "ones, or without a ramp: --image-size-ramp none.";
+  EXPECT_EQ(words_of(Failure::usage, [&] { training_rules(plan, data, 0); }), falls);
+  EXPECT_EQ(words_of(Failure::usage, [&] { test_rules(plan, data); }), falls);
+  plan.side.reset();
+  EXPECT_EQ(words_of(Failure::usage, [&] { training_rules(plan, data, 0); }),
+            "--image-size-ramp 160:1:3 does not say how large images get at its end. State that too: --image-size.");
 }
 
 }  // namespace

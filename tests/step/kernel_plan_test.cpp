@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "backend/cpu_backend.hpp"
 #include "device/cpu/cpu_device.hpp"
@@ -23,12 +24,13 @@ class KernelPlanTest : public testing::Test {
     PlanUse use;
     std::string plan;
   };
-  Outcome run(const std::string& model, const std::filesystem::path& folder) const {
+  Outcome run(const std::string& model, const std::filesystem::path& folder,
+              const std::vector<SampleShape>& parts = {}) const {
     const Session session{
         world_, std::make_unique<CpuBackend>(make_repeating_device(cpu::open_cpu_device({.threads = 1}))), folder};
     const LoaderShare share{part_size * world_.size(), world_.size(), world_.rank(), 1};
     WholeStep step(session, {model, {32, 32, 3}, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
-    step.choose_kernels(part_size);
+    step.choose_kernels(part_size, parts);
     return {step.plan_use(), session.device().ops().export_plan()};
   }
   std::int64_t on_rank_0(std::int64_t count) const { return world_.rank() == 0 ? count : 0; }
@@ -51,6 +53,16 @@ TEST_F(KernelPlanTest, another_network_leaves_the_choices_of_the_first_in_place)
   run("lenet", folder_.path());
   run("convnet", folder_.path());
   EXPECT_EQ(run("lenet", folder_.path()).use.recalled, on_rank_0(5));
+}
+
+TEST_F(KernelPlanTest, kernels_are_chosen_for_images_of_every_size) {
+  const std::vector<SampleShape> sizes = {{16, 16, 3}, {24, 24, 3}};
+  const Outcome one = run("resnet20", folder_.path());
+  const Outcome grown = run("resnet20", folder_.path(), sizes);
+  if (world_.rank() == 0) {
+    EXPECT_GT(grown.use.measured, one.use.measured);
+  }
+  EXPECT_EQ(run("resnet20", folder_.path(), sizes).use.measured, 0);
 }
 
 TEST_F(KernelPlanTest, only_rank_0_writes) {

@@ -23,8 +23,8 @@ constexpr std::int64_t part_size = 4;
 // Other pictures in the same memory every time.
 class OneBatchLoader final : public Loader {
  public:
-  explicit OneBatchLoader(Device& device)
-      : device_(device), batch_(noise_batch(device, shape, part_size, 10)), pixels_(values()) {
+  explicit OneBatchLoader(Device& device, const SampleShape& image = shape)
+      : device_(device), batch_(noise_batch(device, image, part_size, 10)), pixels_(values()) {
     device.read(batch_.images, pixels_);
   }
 
@@ -87,6 +87,28 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
     return outcomes;
   }
 
+  // What some steps of each of two sizes make of the weights, with a test in images of a third between them.
+  std::vector<std::vector<float>> outcomes_of_growing_images(std::unique_ptr<Device> device) {
+    const Session session{world_, std::make_unique<CpuBackend>(std::move(device))};
+    Device& on = session.device();
+    const LoaderShare share{part_size * GetParam().parts, GetParam().parts, 0, GetParam().parts};
+    WholeStep step(session, {GetParam().model, {28, 28, 3}, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.1F, 3);
+    const std::vector<SampleShape> sizes = {shape, {24, 24, 3}};
+    step.choose_kernels(part_size, sizes);
+    std::vector<std::vector<float>> outcomes;
+    std::int64_t index = 0;
+    for (const SampleShape& size : sizes) {
+      OneBatchLoader loader(on, size);
+      step.forget_recordings();
+      for (int of_size = 0; of_size < 3; ++of_size) step.run(loader, index++, 0.05);
+      const Tensor values = step.model().store.values();
+      on.read(values, outcomes.emplace_back(static_cast<std::size_t>(values.shape().count())));
+      const Batch test = noise_batch(on, {28, 28, 3}, part_size, 10);
+      step.model().network->forward(test.images, Mode::evaluate);
+    }
+    return outcomes;
+  }
+
   const Communicator world_{MPI_COMM_SELF};
 };
 
@@ -96,6 +118,14 @@ TEST_P(RecordedStepTest, repeated_steps_do_what_called_ones_do) {
   for (std::size_t step = 0; step < called.size(); ++step)
     EXPECT_EQ(repeated[step], called[step]) << "step " << step / 2;
   EXPECT_NE(called[3], called[1]);
+}
+
+// What was recorded on images of one size is of no use for those of another, nor for other memory.
+TEST_P(RecordedStepTest, steps_on_larger_images_are_recorded_anew) {
+  if (std::string(GetParam().model) == "lenet") GTEST_SKIP() << "takes images of one size";
+  if (GetParam().on_gpu_kernels) GTEST_SKIP() << "what is recorded does not depend on them";
+  const auto called = outcomes_of_growing_images(make_repeating_device(open(GetParam()), Recordings::called));
+  EXPECT_EQ(outcomes_of_growing_images(make_repeating_device(open(GetParam()))), called);
 }
 
 INSTANTIATE_TEST_SUITE_P(, RecordedStepTest,

@@ -13,6 +13,8 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"image-size", "64"},
                                                               {"color-jitter", "0.4,0.3,0.2"},
                                                               {"cutout", "16"},
+                                                              {"image-size-ramp", "24:1:4:8"},
+                                                              {"test-image-size", "72"},
                                                               {"resize", "72"},
                                                               {"decode", "exact"},
                                                               {"data-on", "host"},

@@ -162,6 +162,20 @@ TEST_F(ReporterTest, the_norm_of_gradients_is_told_where_it_is_known) {
   EXPECT_FALSE(metrics()[1].contains("gradient_norm"));
 }
 
+TEST_F(ReporterTest, says_from_where_on_images_are_larger) {
+  Reporter reporter(0, lock(), length_, 1);
+  reporter.start();
+  reporter.step({0, 0}, {1, 1, 4}, 0.1, 0);
+  testing::internal::CaptureStdout();
+  reporter.begin_size({1, 5}, 160);
+  EXPECT_NE(testing::internal::GetCapturedStdout().find("epoch 2/2  images of 160 x 160 pixels from here on"),
+            std::string::npos);
+  reporter.step({1, 5}, {1, 1, 4}, 0.1, 0);
+  ASSERT_EQ(metrics().size(), 2U);
+  EXPECT_FALSE(metrics()[0].contains("image_size"));
+  EXPECT_EQ(metrics()[1]["image_size"], 160);
+}
+
 TEST_F(ReporterTest, lines_that_found_no_room_until_the_end_are_told) {
   Reporter reporter(0, lock(), length_, 2);
   reporter.start();

@@ -150,7 +150,7 @@ TEST(ResumeRulesTest, the_automatic_augmentation_is_the_one_it_stands_for) {
     return fixed(completed(one, 128, data(), *device))["augment"];
   };
   EXPECT_EQ(augmentation(std::nullopt), "crop-flip");
-  EXPECT_EQ(augmentation(image_rules({}, data()).augmentation), "crop-flip");
+  EXPECT_EQ(augmentation(training_rules({}, data(), 0).augmentation), "crop-flip");
   EXPECT_EQ(augmentation(Augmentation::none), "none");
 }
 

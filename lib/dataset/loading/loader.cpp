@@ -95,8 +95,8 @@ void require_can_show(const Dataset& dataset, const ImageRules& rules) {
   const std::string name = printable(dataset.manifest().name);
   const std::int64_t channels = dataset.manifest().shape.channels;
   require(!rules.resamples() || channels == 3, Failure::usage,
-          "the data set '{}' has {} channels (only pictures of 3 are resized). Leave out --image-size, --resize and "
-          "resized crops (--augment).",
+          "the data set '{}' has {} channels (only pictures of 3 are resized). Leave out --image-size, "
+          "--test-image-size, --resize and resized crops (--augment).",
           name, channels);
   require(!rules.jitter || channels == 3, Failure::usage,
           "the data set '{}' has {} channels (only pictures of 3 have colours). Leave out --color-jitter.", name,

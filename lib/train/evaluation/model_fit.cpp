@@ -39,7 +39,7 @@ ImageRules rules_for(const ModelFile& model, const Manifest& data, ImagePlan pla
       data.name, fmt::join(data.mean, ", "), fmt::join(data.deviation, ", "), fmt::join(model.mean, ", "),
       fmt::join(model.deviation, ", "));
   if (model.shape != data.shape) plan.side = model.shape.height;
-  return image_rules(plan, data);
+  return test_rules(plan, data);
 }
 
 }  // namespace lockstep
