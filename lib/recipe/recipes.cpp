@@ -22,8 +22,9 @@ constexpr const char* openpai = "github.com/microsoft/pai, examples/Distributed-
 
 // Batches of 512 on each of 8 GPUs, or of 1,024 on one; the rate rises from a ten-thousandth to its peak at epoch 2 and
 // falls to zero in straight lines. FFCV leaves weight decay off parameters with "bn" in their names; here norms of
-// shortcuts and biases have none either.
-std::vector<StatedField> ffcv_fields(std::string_view model, std::string_view epochs) {
+// shortcuts and biases have none either. Images grow as get_resolution() says; tests resize the middle 224/256 of a
+// picture, which is what they do without --resize.
+std::vector<StatedField> ffcv_fields(std::string_view model, std::string_view epochs, std::string_view ramp) {
   const bool is_rn50 = model == "resnet50";
   return {{"model", model},
           {"epochs", epochs},
@@ -40,14 +41,21 @@ std::vector<StatedField> ffcv_fields(std::string_view model, std::string_view ep
           {"poly-power", "1"},
           {"warmup", "2"},
           {"warmup-from", "1e-4"},
+          {"augment", "resized-crop-flip"},
+          {"image-size", "192"},
+          {"image-size-ramp", ramp},
+          {"test-image-size", "256"},
           {"test-flip", "true"}};
 }
 
 std::vector<PublishedRecipe> make_recipes() {
   std::vector<PublishedRecipe> recipes;
   for (const auto& [prefix, model] : {std::pair("rn50", "resnet50"), std::pair("rn18", "resnet18")}) {
-    for (const char* epochs : {"16", "24", "32", "40", "56", "88"}) {
-      recipes.push_back({fmt::format("{}-ffcv-{}", prefix, epochs), ffcv, ffcv_fields(model, epochs)});
+    // resolution.min_res, start_ramp and end_ramp of the configurations; max_res is 192.
+    for (const auto& [epochs, ramp] :
+         {std::pair("16", "160:11:13"), std::pair("24", "160:17:20"), std::pair("32", "160:23:27"),
+          std::pair("40", "160:29:34"), std::pair("56", "160:41:48"), std::pair("88", "160:65:76")}) {
+      recipes.push_back({fmt::format("{}-ffcv-{}", prefix, epochs), ffcv, ffcv_fields(model, epochs, ramp)});
     }
   }
   // 8 GPUs of one node.
@@ -120,7 +128,11 @@ std::vector<PublishedRecipe> make_recipes() {
                       {"warmup", "5"},
                       {"warmup-from", "0.01"},
                       {"ema", "0.998908"},
-                      {"ema-every", "32"}}});
+                      {"ema-every", "32"},
+                      {"augment", "resized-crop-flip"},
+                      {"image-size", "176"},
+                      {"test-image-size", "224"},
+                      {"resize", "232"}}});
   // cifar10-single-node-gpus-cpu-DP.py
   recipes.push_back({"pai-cifar",
                      openpai,

@@ -62,6 +62,26 @@ TEST(RecipesTest, ffcvs_rate_is_a_triangle_with_its_peak_at_epoch_two) {
   EXPECT_EQ(model_name(settings_of("rn18-ffcv-88").recipe), "resnet18-blur");
 }
 
+TEST(RecipesTest, ffcvs_images_grow_from_160_to_192_and_are_tested_in_256_pixels) {
+  Manifest data;
+  data.store = SampleStore::jpeg;
+  data.shape = {224, 224, 3};
+  const auto side = [&data](const char* recipe, std::int64_t epoch) {
+    return training_rules(settings_of(recipe).recipe.images, data, epoch).size.height;
+  };
+  EXPECT_EQ(side("rn18-ffcv-16", 11), 160);
+  EXPECT_EQ(side("rn18-ffcv-16", 12), 192);
+  EXPECT_EQ(side("rn50-ffcv-40", 31), 160);
+  EXPECT_EQ(side("rn50-ffcv-40", 32), 192);
+  EXPECT_EQ(side("rn50-ffcv-88", 70), 160);
+  EXPECT_EQ(side("rn50-ffcv-88", 71), 192);
+  const ImageRules tests = test_rules(settings_of("rn50-ffcv-88").recipe.images, data);
+  EXPECT_EQ(tests.size, (PictureSize{256, 256}));
+  EXPECT_EQ(tests.shorter_side, 292);  // of 292.6
+  EXPECT_EQ(training_rules(settings_of("rn50-ffcv-88").recipe.images, data, 0).augmentation,
+            Augmentation::resized_crop_and_flip);
+}
+
 TEST(RecipesTest, mlperfs_is_lars_with_a_square_course) {
   const Recipe recipe = settings_of("rn50-mlperf").recipe;
   const auto lars = std::get<LarsOptions>(optimizer_options(recipe.optimizer));
@@ -80,6 +100,13 @@ TEST(RecipesTest, torchvisions_newer_one_keeps_a_mean_from_the_end_of_the_warm_u
   EXPECT_EQ(rule.copies_until, 5 * 1251);
   EXPECT_NEAR(rule.share, 2e-5 * 1024 * 32 / 600, 1e-6);
   EXPECT_EQ(mean_rule(settings_of("torchvision").recipe, 5004), std::nullopt);
+}
+
+TEST(RecipesTest, torchvisions_newer_one_is_tested_in_larger_images) {
+  const ImagePlan images = settings_of("torchvision-v2").recipe.images;
+  EXPECT_EQ(images.side, 176);
+  EXPECT_EQ(images.test_side, 224);
+  EXPECT_EQ(images.shorter_side, 232);
 }
 
 TEST(RecipesTest, torchvisions_shows_crops_of_224_pixels) {
