@@ -5,7 +5,8 @@
 #   tests/run.sh --long    the rest: sanitizers, clang-tidy, accuracy, Debian 13, other processors
 #   tests/run.sh ... -R shard    more options go to ctest
 #
-# Tests on real data need LOCKSTEP_TEST_DATA, a folder with cifar-10-batches-bin/ and mnist/. The last line counts.
+# Tests on real data need LOCKSTEP_TEST_DATA, a folder with cifar-10-batches-bin/, mnist/ and caltech101_31/. The last line
+# counts.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
