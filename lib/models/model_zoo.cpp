@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-enum class Strides : std::uint8_t { in_pools, in_convolutions };
+enum class Kind : std::uint8_t { plain, residual };
 // Samples of which sizes a model takes, once it is made.
 enum class Sizes : std::uint8_t { its_own, any };
 
@@ -22,23 +22,23 @@ struct Model {
   std::string_view name;
   Sizes sizes;
   std::int64_t smallest_side;  // of a sample, in pixels
-  Strides strides;
+  Kind kind;
   std::unique_ptr<Layer> (*make)(const ModelOptions& options, const LayerContext& context);
 };
 
-constexpr std::array models = {Model{"convnet", Sizes::its_own, 4, Strides::in_pools, make_convnet},
-                               Model{"lenet", Sizes::its_own, 16, Strides::in_pools, make_lenet},
-                               Model{"resnet18", Sizes::any, 1, Strides::in_convolutions, make_resnet18},
-                               Model{"resnet20", Sizes::any, 1, Strides::in_convolutions, make_resnet20},
-                               Model{"resnet34", Sizes::any, 1, Strides::in_convolutions, make_resnet34},
-                               Model{"resnet50", Sizes::any, 1, Strides::in_convolutions, make_resnet50},
-                               Model{"resnet101", Sizes::any, 1, Strides::in_convolutions, make_resnet101}};
+constexpr std::array models = {Model{"convnet", Sizes::its_own, 4, Kind::plain, make_convnet},
+                               Model{"lenet", Sizes::its_own, 16, Kind::plain, make_lenet},
+                               Model{"resnet18", Sizes::any, 1, Kind::residual, make_resnet18},
+                               Model{"resnet20", Sizes::any, 1, Kind::residual, make_resnet20},
+                               Model{"resnet34", Sizes::any, 1, Kind::residual, make_resnet34},
+                               Model{"resnet50", Sizes::any, 1, Kind::residual, make_resnet50},
+                               Model{"resnet101", Sizes::any, 1, Kind::residual, make_resnet101}};
 
 const Model& find_model(const std::string& name) {
   const std::string plain = is_blurred(name) ? name.substr(0, name.size() - blur_ending.size()) : name;
   const auto* const found = std::ranges::find(models, plain, &Model::name);
   require(found != models.end(), Failure::usage, "unknown model '{}' (--model). Known: {}.", name, known_models());
-  require(found->strides == Strides::in_convolutions || !is_blurred(name), Failure::usage,
+  require(found->kind == Kind::residual || !is_blurred(name), Failure::usage,
           "model '{}' has no strided convolution, before which maps could be blurred (--blur-pool). Leave out "
           "--blur-pool.",
           plain);
@@ -84,6 +84,11 @@ std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContex
           "model '{}' cannot take samples with {} channels. It takes 1 to 3 (grey or colour): choose another --data.",
           options.name, options.sample.channels);
   require_size(options, model.smallest_side);
+  require(
+      options.block_start == BlockStart::whole || model.kind == Kind::residual, Failure::usage,
+      "model '{}' has no residual blocks, whose last norms could begin with a scale of 0 (--zero-init-gamma). Leave "
+      "out --zero-init-gamma.",
+      options.name);
   return model.make(options, context);
 }
 

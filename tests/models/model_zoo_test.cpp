@@ -92,6 +92,15 @@ TEST(ModelZooTest, a_model_without_strided_convolutions_is_not_blurred) {
             "--blur-pool.");
 }
 
+// It used to be taken without a word, and to do nothing.
+TEST(ModelZooTest, a_model_without_blocks_has_no_other_start_of_them) {
+  EXPECT_EQ(refusal({.name = "lenet", .sample = {32, 32, 3}, .classes = 10, .block_start = BlockStart::identity}),
+            "model 'lenet' has no residual blocks, whose last norms could begin with a scale of 0 (--zero-init-gamma). "
+            "Leave out --zero-init-gamma.");
+  EXPECT_EQ(refusal({.name = "resnet20", .sample = {32, 32, 3}, .classes = 10, .block_start = BlockStart::identity}),
+            "accepted");
+}
+
 TEST(ModelZooTest, the_stem_follows_the_sample_size) {
   // 7x7 against 3x3 on three channels, 64 of them.
   constexpr std::int64_t larger_stem = 64 * 3 * (49 - 9);
