@@ -1,6 +1,7 @@
 #include "comm/communicator.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -133,6 +134,18 @@ std::vector<std::string> Communicator::all_gather(std::string_view text) const {
             "gather");
   wait_patiently(request, "gather");
   return cut(all, offsets);
+}
+
+void Communicator::all_gather(std::span<const double> own, std::span<double> all) const {
+  assert(all.size() == own.size() * static_cast<std::size_t>(size_));
+  const int count = message_length(own.size());
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallgather(own.data(), count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, handle(), &request), "gather");
+  int has_come = 0;
+  wait_until([&] {
+    check_mpi(MPI_Test(&request, &has_come, MPI_STATUS_IGNORE), "gather");
+    return has_come != 0;
+  });
 }
 
 // Splitting has no nonblocking form: the ranks meet patiently first.

@@ -33,8 +33,10 @@ class Communicator {
   double max(double value) const;
   std::vector<std::string> gather(std::string_view text, int root) const;  // by rank on root, empty elsewhere
   std::vector<std::string> all_gather(std::string_view text) const;        // by rank
-  Communicator split(int color, int key) const;                            // ranks of equal color, ordered by key
-  Communicator node() const;                                               // the ranks that share this one's memory
+  // Between ranks in step, which soon come: looks without a break first. `all` gets each rank's `own`, by rank.
+  void all_gather(std::span<const double> own, std::span<double> all) const;
+  Communicator split(int color, int key) const;  // ranks of equal color, ordered by key
+  Communicator node() const;                     // the ranks that share this one's memory
 
  private:
   std::shared_ptr<MPI_Comm> handle_;

@@ -54,6 +54,7 @@ class Device {
   virtual bool uses_tf32() const { return false; }  // for products of fp32 operands
   virtual bool has_direct_convolutions() const { return false; }  // and no others, as chosen
   virtual bool is_deterministic() const { return true; }          // the same bits in every run
+  virtual bool has_norm_groups() const { return false; }          // norms can take statistics with other ranks'
   virtual DType image_dtype() const { return DType::f32; }        // of Layout::images
 
   // Contents undefined, except that padding channels of `features` are zero once an op has written the tensor.

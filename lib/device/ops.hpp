@@ -38,6 +38,8 @@ struct Pool2d {
 
 enum class Activation : std::uint8_t { none, relu };
 
+class NormGroup;
+
 // A share of a step has one or several parts. The first part's gradient overwrites, the others add: a part is computed
 // whole and then added once, element by element, so that the sum does not depend on who computed which part.
 enum class Accumulate : std::uint8_t { overwrite, add };
@@ -54,6 +56,9 @@ struct NormSaved {
   Tensor mean;
   Tensor inverse_deviation;  // 1 / sqrt(biased variance + epsilon)
   Tensor gate = {};          // where a ReLU after a residual let through
+  // Of whose batches, as large as this one, the statistics are; null: of this one alone. Device::has_norm_groups() says
+  // where it may be another.
+  NormGroup* group = nullptr;
 };
 
 // A batch norm in training. `batch_mean` and `batch_variance` (unbiased, as PyTorch's running variance takes it) get
@@ -89,6 +94,7 @@ struct NormGradient {
   Tensor d_scale;
   Tensor d_shift;
   Accumulate accumulate = Accumulate::overwrite;
+  NormGroup* group = nullptr;  // of NormSaved
 };
 
 // What a convolution read: its x, and the norm that was pending in it.

@@ -32,7 +32,9 @@ Tensor ConvNormAct::make_sums(Mode mode) const {
 
 NormSaved ConvNormAct::make_saved() const {
   const Shape channels{mean_.stored};
-  return {device_.make(channels, DType::f32, Layout::plain), device_.make(channels, DType::f32, Layout::plain)};
+  return {.mean = device_.make(channels, DType::f32, Layout::plain),
+          .inverse_deviation = device_.make(channels, DType::f32, Layout::plain),
+          .group = statistics_.group};
 }
 
 BatchNorm ConvNormAct::batch_norm() const {
@@ -40,7 +42,7 @@ BatchNorm ConvNormAct::batch_norm() const {
 }
 
 NormInFront ConvNormAct::in_front(Accumulate accumulate) const {
-  return {normed_, {saved_.inverse_deviation, scale_.gradient, shift_.gradient, accumulate}};
+  return {normed_, {saved_.inverse_deviation, scale_.gradient, shift_.gradient, accumulate, saved_.group}};
 }
 
 Tensor ConvNormAct::convolve(const PassedOn& x, const Tensor& sums, Mode mode) {

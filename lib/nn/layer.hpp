@@ -68,6 +68,7 @@ class Layer {
 struct StatisticsShare {
   float scale = 1.0F;                             // 1 / (parts of all ranks)
   Accumulate accumulate = Accumulate::overwrite;  // of the first part; the others add
+  NormGroup* group = nullptr;                     // ranks whose parts have their statistics together; null: by itself
 };
 
 // What a layer is built with. `statistics` is read at each forward and outlives the layer.

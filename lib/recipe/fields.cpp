@@ -128,6 +128,10 @@ std::vector<Field> model_fields() {
             "Of residual networks: blur maps before strided convolutions of at least 16 input channels (Zhang 2019); "
             "the model is then called NAME-blur"},
            of(&Recipe::blur_pool), BlurPool::before_strides, BlurPool::none),
+      one_value({"sync-batch-norm", group, "RANKS",
+                 "On a CPU: so many neighbouring ranks take the statistics of their batch norms together; 0: all; 1: "
+                 "each by itself"},
+                of(&Recipe::norm_ranks), from_to(0, 65536)),
       one_value({"label-smoothing", group, "SHARE", "Share of the target spread over all classes"},
                 of(&Recipe::label_smoothing), from_to(0.0F, 0.999F)),
   };

@@ -75,6 +75,21 @@ std::optional<BlockShuffle> block_shuffle(const OrderPlan& plan, const Manifest&
   return block_shuffle(data, global_batch, plan.window_mib * mebibyte);
 }
 
+int norm_group_size(const Recipe& recipe, const LoaderShare& share, int ranks) {
+  if (recipe.norm_ranks == 1) return 1;
+  const int size = recipe.norm_ranks == 0 ? ranks : recipe.norm_ranks;
+  const auto words_of = [](int count) { return fmt::format("{} rank{}", count, count == 1 ? "" : "s"); };
+  require(
+      !recipe.batch.virtual_ranks || share.total_parts == ranks, Failure::usage,
+      "{} cannot carry {} virtual ranks with --sync-batch-norm (those whose norms take their statistics together go "
+      "forward at the same time, each on a rank of its own). Start {}, or leave out --sync-batch-norm.",
+      words_of(ranks), share.total_parts, words_of(share.total_parts));
+  require(ranks % size == 0, Failure::usage,
+          "--sync-batch-norm {} does not divide {} into equal groups. Take a number that does, or 0: all ranks.", size,
+          words_of(ranks));
+  return size;
+}
+
 double scaled_rate(const LearningRate& rate, std::int64_t global_batch) {
   return rate.base_batch == 0 ? rate.rate : scale_learning_rate(rate.rate, rate.base_batch, global_batch);
 }

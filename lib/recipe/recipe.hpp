@@ -128,6 +128,7 @@ struct Recipe {
   MeanPlan mean;
   BlockStart block_start = BlockStart::whole;
   BlurPool blur_pool = BlurPool::none;
+  int norm_ranks = 1;  // whose batch norms take their statistics together; 0: all
   float label_smoothing = 0;
   ImagePlan images;
   OrderPlan order;
@@ -147,6 +148,11 @@ LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks);
 
 // None where any sample may stand anywhere.
 std::optional<BlockShuffle> block_shuffle(const OrderPlan& plan, const Manifest& data, std::int64_t global_batch);
+
+// How many consecutive ranks take the statistics of their norms together; 1: each part has its own. With several parts
+// a rank it is first with first, second with second. Throws Error(usage) where ranks do not divide into such groups,
+// and where virtual ranks of a group would not go forward at the same time.
+int norm_group_size(const Recipe& recipe, const LoaderShare& share, int ranks);
 
 // The schedule of a whole training. Throws Error(usage) on a warm-up longer than the training.
 LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t epochs,

@@ -26,13 +26,14 @@ class NoExchange final : public GradientSink {
 }  // namespace
 
 TrainingStep::TrainingStep(const Session& session, Model& model, Exchange& exchange, Optimizer& optimizer,
-                           const LoaderShare& share, float label_smoothing, WeightsMean* mean)
+                           const LoaderShare& share, float label_smoothing, WeightsMean* mean, NormGroup* norm_group)
     : session_(session),
       device_(session.device()),
       model_(model),
       exchange_(exchange),
       optimizer_(optimizer),
       mean_(mean),
+      norm_group_(norm_group),
       share_(share),
       label_smoothing_(label_smoothing),
       record_(device_, ParameterStore::tail_count) {
@@ -90,7 +91,7 @@ void TrainingStep::rehearse(std::int64_t evaluation_batch, const std::vector<Sam
 
 void TrainingStep::run_part(const Batch& batch, GradientSink& sink, Accumulate accumulate) {
   rank_status::enter(Phase::forward);
-  model_.statistics = {1.0F / static_cast<float>(share_.total_parts), accumulate};
+  model_.statistics = {1.0F / static_cast<float>(share_.total_parts), accumulate, norm_group_};
   const Tensor logits = model_.network->forward(batch.images, Mode::train);
   const LossOptions loss{label_smoothing_, 1.0F / static_cast<float>(share_.global_batch), record_.at(step_loss_scale)};
   const Tensor gradient =

@@ -47,7 +47,7 @@ class TrainingStep {
  public:
   // All outlive this. The exchange has laid out the model's store, which the optimizer updates and the mean follows.
   TrainingStep(const Session& session, Model& model, Exchange& exchange, Optimizer& optimizer, const LoaderShare& share,
-               float label_smoothing, WeightsMean* mean = nullptr);
+               float label_smoothing, WeightsMean* mean = nullptr, NormGroup* norm_group = nullptr);
 
   // Collective. Where kernels are chosen by measuring, rank 0 runs one part, and one forward pass on `evaluation_batch`
   // samples, on noise, which makes the device measure its kernels, those that an earlier run measured excepted; the
@@ -104,7 +104,8 @@ class TrainingStep {
   Model& model_;
   Exchange& exchange_;
   Optimizer& optimizer_;
-  WeightsMean* mean_;  // null: none is kept
+  WeightsMean* mean_;      // null: none is kept
+  NormGroup* norm_group_;  // null: each part has statistics of its own
   LoaderShare share_;
   float label_smoothing_;
   StepRecord record_;

@@ -114,7 +114,8 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       exchange_(make_all_reduce(session, model_.store, reduce_plan(recipe_, run_), share_.total_parts)),
       optimizer_(make_optimizer(model_.store, optimizer_options(recipe_.optimizer), recipe_.optimizer.clip_norm)),
       mean_(make_mean(model_.store, mean_rule(recipe_, length_.steps_per_epoch))),
-      step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing, mean_.get()),
+      norm_group_(make_norm_group(session, recipe_, share_, model_.store)),
+      step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing, mean_.get(), norm_group_.get()),
       evaluator_(session.world, *session.backend, model_, test_, test_rules_, run_.loader_threads, run_.data_place,
                  run_.test_view) {
   require_follows(session.device(), recipe_);

@@ -12,6 +12,7 @@
 #include "recipe/run_plan.hpp"
 #include "runtime/stop/stop_agreement.hpp"
 #include "runtime/watch/rank_status.hpp"
+#include "step/rank_norm_group.hpp"
 #include "step/training_step.hpp"
 #include "train/checkpointing.hpp"
 #include "train/evaluation/evaluation.hpp"
@@ -84,7 +85,8 @@ class Trainer {
   Model model_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<WeightsMean> mean_;  // where one is kept
+  std::unique_ptr<WeightsMean> mean_;      // where one is kept
+  std::unique_ptr<NormGroup> norm_group_;  // where ranks take the statistics of norms together
   TrainingStep step_;
   Evaluator evaluator_;
   std::unique_ptr<Dataset> validation_;  // with a validation split

@@ -31,6 +31,7 @@ void Trainer::describe() const {
             test_.samples(), data.classes.size());
   log::info("model: {}, {} parameters, on {}", model_.options.name, model_.store.parameter_count(),
             session_.device().description());
+  if (norm_group_) log::info("norms: statistics of {} ranks together", norm_group_->size());
   if (recipe_.batch.virtual_ranks) {
     log::info("batch: {} in all (virtual ranks: {} of {}, on {} {}); {} steps an epoch", share_.global_batch,
               share_.total_parts, share_.part_size(), session_.world.size(),

@@ -75,6 +75,19 @@ TEST(Communicator, gathers_texts_by_rank_everywhere) {
   for (int rank = 0; rank < all.size(); ++rank) EXPECT_EQ(texts[static_cast<std::size_t>(rank)], text_of(rank));
 }
 
+TEST(Communicator, gathers_values_by_rank_everywhere) {
+  const Communicator all = world();
+  const std::vector<double> own{all.rank() + 0.25, -1.0 * all.rank(), 7};
+  std::vector<double> values(own.size() * static_cast<std::size_t>(all.size()));
+  all.all_gather(own, values);
+  for (int rank = 0; rank < all.size(); ++rank) {
+    const std::size_t first = own.size() * static_cast<std::size_t>(rank);
+    EXPECT_EQ(values[first], rank + 0.25);
+    EXPECT_EQ(values[first + 1], -1.0 * rank);
+    EXPECT_EQ(values[first + 2], 7);
+  }
+}
+
 TEST(Communicator, splits_by_color_and_orders_by_key) {
   const Communicator all = world();
   const Communicator part = all.split(all.rank() % 2, -all.rank());

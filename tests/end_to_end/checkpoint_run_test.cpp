@@ -272,5 +272,21 @@ TEST_F(CheckpointRunTest, the_best_is_chosen_by_validation_where_there_is_such_a
   EXPECT_EQ(summary["validation_accuracy"], summary["test_accuracy"]) << "the splits are one here";
 }
 
+TEST_F(CheckpointRunTest, norms_over_virtual_ranks_go_on_only_on_as_many_ranks) {
+  const auto shares_norms = [&](int ranks, const std::string& group) {
+    return run_program(under_mpirun(ranks, training(output(), {"--model", "convnet", "--epochs", "1", "--virtual-ranks",
+                                                               "2", "--sync-batch-norm", group})));
+  };
+  const ProgramResult together = shares_norms(2, "0");
+  ASSERT_EQ(together.exit_code, 0) << together.errors;
+  EXPECT_THAT(together.output, HasSubstr("norms: statistics of 2 ranks together"));
+  const ProgramResult alone = shares_norms(1, "0");
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_THAT(alone.errors, HasSubstr("1 rank cannot carry 2 virtual ranks with --sync-batch-norm"));
+  const ProgramResult apart = shares_norms(2, "1");
+  EXPECT_EQ(apart.exit_code, 2);
+  EXPECT_THAT(apart.errors, HasSubstr("the checkpoint was made with --sync-batch-norm 0, now it is 1"));
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -249,5 +249,37 @@ TEST(ImageRulesTest, a_ramp_leads_upwards_to_a_size_that_is_stated) {
             "--image-size-ramp 160:1:3 does not say how large images get at its end. State that too: --image-size.");
 }
 
+TEST(NormGroupSizeTest, ranks_are_taken_as_the_recipe_says) {
+  Recipe recipe;
+  recipe.batch = global(96);
+  const LoaderShare share = loader_share(recipe.batch, 0, 4);
+  EXPECT_EQ(norm_group_size(recipe, share, 4), 1);
+  recipe.norm_ranks = 2;
+  EXPECT_EQ(norm_group_size(recipe, share, 4), 2);
+  recipe.norm_ranks = 0;
+  EXPECT_EQ(norm_group_size(recipe, share, 4), 4);
+  recipe.norm_ranks = 3;
+  EXPECT_EQ(words_of(Failure::usage, [&] { norm_group_size(recipe, share, 4); }),
+            "--sync-batch-norm 3 does not divide 4 ranks into equal groups. Take a number that does, or 0: all ranks.");
+}
+
+TEST(NormGroupSizeTest, parts_of_a_rank_meet_those_of_others_one_after_another) {
+  Recipe recipe;
+  recipe.batch = global(96, 3);
+  recipe.norm_ranks = 0;
+  EXPECT_EQ(norm_group_size(recipe, loader_share(recipe.batch, 1, 2), 2), 2);
+}
+
+TEST(NormGroupSizeTest, each_virtual_rank_has_a_rank_of_its_own) {
+  Recipe recipe;
+  recipe.batch = virtual_ranks(96, 4);
+  recipe.norm_ranks = 2;
+  EXPECT_EQ(norm_group_size(recipe, loader_share(recipe.batch, 0, 4), 4), 2);
+  EXPECT_EQ(
+      words_of(Failure::usage, [&] { norm_group_size(recipe, loader_share(recipe.batch, 0, 1), 1); }),
+      "1 rank cannot carry 4 virtual ranks with --sync-batch-norm (those whose norms take their statistics together "
+      "go forward at the same time, each on a rank of its own). Start 4 ranks, or leave out --sync-batch-norm.");
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -29,6 +29,14 @@ TEST(Hang, nobody_is_found_while_one_that_works_gets_on) {
   EXPECT_EQ(find({rank_at(0, Phase::reducing, 400), rank_at(1, Phase::reducing, 299)}), std::nullopt);
 }
 
+TEST(Hang, ranks_that_gather_statistics_of_norms_wait_for_the_one_in_forward) {
+  const auto found = find({rank_at(0, Phase::sharing_norms, 320), rank_at(1, Phase::forward, 300)});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->rank, 1);
+  EXPECT_NE(found->sentence.find("(rank 0: gathering statistics of norms at step 412)"), std::string::npos)
+      << found->sentence;
+}
+
 TEST(Hang, the_rank_that_works_and_gets_no_further_is_named_with_those_that_wait) {
   const auto found = find({rank_at(0, Phase::reducing, 320), rank_at(1, Phase::reducing, 320),
                            rank_at(2, Phase::forward, 300), rank_at(3, Phase::reducing, 310)});

@@ -26,6 +26,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"seed", "18446744073709551615"},
                                                               {"zero-init-gamma", "true"},
                                                               {"blur-pool", "true"},
+                                                              {"sync-batch-norm", "2"},
                                                               {"label-smoothing", "0.2"},
                                                               {"global-batch", "64"},
                                                               {"batch-per-rank", "32"},

@@ -23,6 +23,7 @@ class CpuDevice final : public Device {
   FlatPasses& flat() override { return flat_; }
   std::string description() const override;
   std::string plan_conditions() const override;
+  bool has_norm_groups() const override { return true; }
   DType precision() const override { return context_.precision; }
   bool has_direct_convolutions() const override { return context_.convolutions == Convolutions::direct; }
 

@@ -173,7 +173,7 @@ NormedMap CpuOps::norm_forward_pending(const Tensor& x, const Tensor& sums, cons
                                        Activation activation, const Tensor& rows) {
   const NormTable table = table_of(rows, context_.lanes);
   if (sums) {
-    set_batch_norm(x, sums_in(sums), norm, table);
+    set_batch_norm(context_, x, sums_in(sums), norm, table);
   } else {
     set_batch_norm(context_, loops_, x, norm, table);
   }
@@ -193,7 +193,7 @@ void CpuOps::conv_backward_pending(const Conv2d& conv, const Tensor& dy, const T
   const Tensor memory = scratch_tensor(context_.arena, sums_bytes(conv.in_channels));
   const OutputSums sums = sums_in(memory);
   convolutions_.conv_backward_data(conv, dy, weight, dz, {.x_norm = norm.get(), .gate_x = x.x.data(), .sums = &sums});
-  set_norm_gradient(x.x, sums, front.gradient, table_of(x.norm.rows, context_.lanes));
+  set_norm_gradient(context_, x.x, sums, front.gradient, table_of(x.norm.rows, context_.lanes));
 }
 
 }  // namespace lockstep::cpu

@@ -74,10 +74,19 @@ void copy(const RankStatus& from, RankStatus& to) {
 }  // namespace
 
 std::string_view words_of(Phase phase) {
-  static constexpr std::array<std::string_view, phase_count> words = {
-      "starting",          "opening the data", "meeting the other ranks", "measuring kernels", "waiting for data",
-      "in forward",        "in backward",      "summing gradients",       "updating weights",  "testing",
-      "gathering results", "writing files"};
+  static constexpr std::array<std::string_view, phase_count> words = {"starting",
+                                                                      "opening the data",
+                                                                      "meeting the other ranks",
+                                                                      "measuring kernels",
+                                                                      "waiting for data",
+                                                                      "in forward",
+                                                                      "in backward",
+                                                                      "gathering statistics of norms",
+                                                                      "summing gradients",
+                                                                      "updating weights",
+                                                                      "testing",
+                                                                      "gathering results",
+                                                                      "writing files"};
   const auto index = static_cast<std::size_t>(phase);
   return index < words.size() ? words[index] : "somewhere";
 }
@@ -89,7 +98,8 @@ std::int64_t monotonic_ns() noexcept {
 }
 
 bool waits_for_others(Phase phase) {
-  return phase == Phase::meeting || phase == Phase::reducing || phase == Phase::gathering;
+  return phase == Phase::meeting || phase == Phase::sharing_norms || phase == Phase::reducing ||
+         phase == Phase::gathering;
 }
 
 namespace rank_status {

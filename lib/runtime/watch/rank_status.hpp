@@ -26,13 +26,14 @@ enum class Phase : std::int32_t {
   reading,
   forward,
   backward,
+  sharing_norms,  // statistics of a norm, with the ranks of its group
   reducing,
   updating,
   testing,
   gathering,  // results of ranks
   saving,
 };
-inline constexpr std::size_t phase_count = 12;
+inline constexpr std::size_t phase_count = 13;
 
 std::string_view words_of(Phase phase);  // "in forward", "summing gradients"
 bool waits_for_others(Phase phase);

@@ -30,8 +30,8 @@ std::string device_place_words(const DeviceView& device) {
 
 // In the others the device has nothing to do, or not with sums.
 bool is_of_a_step(Phase phase) {
-  return phase == Phase::reading || phase == Phase::forward || phase == Phase::backward || phase == Phase::reducing ||
-         phase == Phase::updating;
+  return phase == Phase::reading || phase == Phase::forward || phase == Phase::backward ||
+         phase == Phase::sharing_norms || phase == Phase::reducing || phase == Phase::updating;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "device/cpu/layout/feature_map.hpp"
+#include "device/cpu/norm/parts_norm.hpp"
 #include "device/cpu/threads/parallel.hpp"
 
 namespace lockstep::cpu {
@@ -18,8 +19,8 @@ std::int64_t blocks_together(const FeatureMap& map, std::int64_t maps_read) {
   return std::clamp<std::int64_t>(group_bytes / std::max<std::int64_t>(block_bytes, 1), 1, map.blocks());
 }
 
-// For each group of channel blocks: first(piece, block) for all, then between(block), then second(piece, block). Each
-// thread comes back to the pieces it had.
+// For each group of channel blocks: first(piece, block) for all, then between(block, end) for all blocks before `end`,
+// then second(piece, block). Each thread comes back to the pieces it had.
 template <typename First, typename Between, typename Second>
 void two_passes(int threads, const FeatureMap& map, std::int64_t together, const First& first, const Between& between,
                 const Second& second) {
@@ -31,7 +32,7 @@ void two_passes(int threads, const FeatureMap& map, std::int64_t together, const
                    [&](std::int64_t item) { pass(item / blocks, group + item % blocks); });
     };
     for_each(first);
-    for (std::int64_t block = group; block < group + blocks; ++block) between(block);
+    between(group, group + blocks);
     for_each(second);
   }
 }
@@ -142,9 +143,10 @@ class Backward {
                      x_.planes(pieces_.images_in(piece)), table_.of(block), gate,
                      writes_dz ? dz_.plane(image, block) : nullptr, sums_.of(memory_.data(), piece, block));
   }
-  double sum_of_dz(std::int64_t block, std::int64_t lane) const { return sums_.total(memory_.data(), block, 0, lane); }
-  double sum_of_dz_x(std::int64_t block, std::int64_t lane) const {
-    return sums_.total(memory_.data(), block, 1, lane);
+  GradientSums sums_of(std::int64_t channel) const {
+    const std::int64_t block = channel / loops_.lanes;
+    const std::int64_t lane = channel % loops_.lanes;
+    return {sums_.total(memory_.data(), block, 0, lane), sums_.total(memory_.data(), block, 1, lane)};
   }
 
   void find_gradient(std::int64_t piece, std::int64_t block) const {
@@ -168,18 +170,15 @@ class Backward {
 
 void NormTable::clear() const { std::fill_n(memory_, floats_for(channels_, lanes_), 0.0F); }
 
-void NormTable::set_from_batch(std::int64_t channel, const Moments& moments, const BatchNorm& norm) const {
-  const double shifted_mean = moments.sum / moments.count;
-  const double mean = moments.origin + shifted_mean;
-  const double variance = std::max(moments.square / moments.count - shifted_mean * shifted_mean, 0.0);
-  const double unbiased = variance * moments.count / std::max(moments.count - 1, 1.0);
-  const double deviation = std::sqrt(variance + static_cast<double>(norm.weights.epsilon));
+void NormTable::set_from_batch(std::int64_t channel, const Spread& spread, const BatchNorm& norm) const {
+  const double unbiased = spread.variance * spread.count / std::max(spread.count - 1, 1.0);
+  const double deviation = std::sqrt(spread.variance + static_cast<double>(norm.weights.epsilon));
   const auto scale = static_cast<double>(norm.statistics_scale);
   float& saved_mean = norm.saved.mean.as<float>()[channel];
   float& saved_inverse = norm.saved.inverse_deviation.as<float>()[channel];
-  saved_mean = static_cast<float>(mean);
+  saved_mean = static_cast<float>(spread.mean);
   saved_inverse = static_cast<float>(1 / deviation);
-  put(norm.batch_mean, channel, mean * scale, norm.accumulate);
+  put(norm.batch_mean, channel, spread.mean * scale, norm.accumulate);
   put(norm.batch_variance, channel, unbiased * scale, norm.accumulate);
   set_forward(channel, norm.weights, saved_mean, saved_inverse);
 }
@@ -195,14 +194,11 @@ void NormTable::set_forward(std::int64_t channel, const NormWeights& weights, fl
 
 // With u = (x - mean) / deviation: d_shift = sum dz, d_scale = sum dz * u,
 // dx = scale / deviation * (dz - d_shift / count - u * d_scale / count)   (Ioffe and Szegedy 2015).
-void NormTable::set_backward(std::int64_t channel, double sum_dz, double sum_dz_x, double count,
-                             const NormGradient& gradient) const {
-  const double inverse_deviation = gradient.inverse_deviation.as<float>()[channel];
-  const double d_scale = sum_dz_x * inverse_deviation;
+void NormTable::set_backward(std::int64_t channel, const GradientSums& sums, double count,
+                             double inverse_deviation) const {
+  const double d_scale = sums.dz_x * inverse_deviation;
   at(norm_x_factor, channel) = static_cast<float>(-inverse_deviation * d_scale / count);
-  at(norm_mean_dz, channel) = static_cast<float>(sum_dz / count);
-  put(gradient.d_scale, channel, d_scale, gradient.accumulate);
-  put(gradient.d_shift, channel, sum_dz, gradient.accumulate);
+  at(norm_mean_dz, channel) = static_cast<float>(sums.dz / count);
 }
 
 void apply_norm(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const NormTable& table,
@@ -234,23 +230,24 @@ void norm_forward(const CpuContext& context, const VectorLoops& loops, const Ten
   const NormTable table = scratch_table(memory, x);
   table.clear();
   const ChannelMoments moments(context, loops, x);
-  const auto finish_statistics = [&](std::int64_t block) {
-    for (std::int64_t lane = 0; lane < x.channels_in(block); ++lane) {
-      table.set_from_batch(block * loops.lanes + lane, moments.of(block, lane), norm);
-    }
+  const auto finish_statistics = [&](std::int64_t block, std::int64_t end) {
+    set_forward_from_parts(
+        context, {block * loops.lanes, std::min(end * loops.lanes, x.channels)}, norm, table,
+        [&](std::int64_t channel) { return spread_of(moments.of(channel / loops.lanes, channel % loops.lanes)); });
   };
   two_passes(
-      context.threads, x, blocks_together(x, 1),
+      context.threads, x, norm.saved.group == nullptr ? blocks_together(x, 1) : x.blocks(),
       [&](std::int64_t piece, std::int64_t block) { moments.add_up(piece, block); }, finish_statistics,
       Normalise(loops, table, x_tensor, residual, activation, y));
 }
 
-void set_batch_norm(const Tensor& x, const OutputSums& sums, const BatchNorm& norm, const NormTable& table) {
+void set_batch_norm(const CpuContext& context, const Tensor& x, const OutputSums& sums, const BatchNorm& norm,
+                    const NormTable& table) {
   const double count = values_per_channel(x);
   table.clear();
-  for (std::int64_t channel = 0; channel < table.channels(); ++channel) {
-    table.set_from_batch(channel, {sums.first[channel], sums.second[channel], 0.0, count}, norm);
-  }
+  set_forward_from_parts(context, {0, table.channels()}, norm, table, [&](std::int64_t channel) {
+    return spread_of({sums.first[channel], sums.second[channel], 0.0, count});
+  });
 }
 
 void set_batch_norm(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const BatchNorm& norm,
@@ -260,16 +257,17 @@ void set_batch_norm(const CpuContext& context, const VectorLoops& loops, const T
   parallel_for(context.threads, ImagePieces(x).count * x.blocks(),
                [&](std::int64_t item) { moments.add_up(item / x.blocks(), item % x.blocks()); });
   table.clear();
-  for (std::int64_t channel = 0; channel < table.channels(); ++channel) {
-    table.set_from_batch(channel, moments.of(channel / loops.lanes, channel % loops.lanes), norm);
-  }
+  set_forward_from_parts(context, {0, table.channels()}, norm, table, [&](std::int64_t channel) {
+    return spread_of(moments.of(channel / loops.lanes, channel % loops.lanes));
+  });
 }
 
-void set_norm_gradient(const Tensor& x, const OutputSums& sums, const NormGradient& gradient, const NormTable& table) {
-  const double count = values_per_channel(x);
-  for (std::int64_t channel = 0; channel < table.channels(); ++channel) {
-    table.set_backward(channel, sums.first[channel], sums.second[channel], count, gradient);
-  }
+void set_norm_gradient(const CpuContext& context, const Tensor& x, const OutputSums& sums, const NormGradient& gradient,
+                       const NormTable& table) {
+  set_backward_from_parts(context, {0, table.channels()}, values_per_channel(x), gradient, table,
+                          [&](std::int64_t channel) -> GradientSums {
+                            return {sums.first[channel], sums.second[channel]};
+                          });
 }
 
 void norm_forward(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const OutputSums& sums,
@@ -277,7 +275,7 @@ void norm_forward(const CpuContext& context, const VectorLoops& loops, const Ten
   const FeatureMap x(x_tensor, loops.lanes);
   const Tensor memory = table_memory(context, x);
   const NormTable table = scratch_table(memory, x);
-  set_batch_norm(x_tensor, sums, norm, table);
+  set_batch_norm(context, x_tensor, sums, norm, table);
   apply_norm(context, loops, x_tensor, table, residual, activation, y);
 }
 
@@ -311,15 +309,14 @@ void norm_backward(const CpuContext& context, const VectorLoops& loops, const Te
   }
   const Backward backward(context, loops, table, x_tensor, y, dy, activation, gradients);
   const auto count = static_cast<double>(x.images * x.pixels());
-  const NormGradient gradient{saved.inverse_deviation, gradients.d_scale, gradients.d_shift, gradients.accumulate};
-  const auto finish_sums = [&](std::int64_t block) {
-    for (std::int64_t lane = 0; lane < x.channels_in(block); ++lane) {
-      table.set_backward(block * loops.lanes + lane, backward.sum_of_dz(block, lane), backward.sum_of_dz_x(block, lane),
-                         count, gradient);
-    }
+  const NormGradient gradient{saved.inverse_deviation, gradients.d_scale, gradients.d_shift, gradients.accumulate,
+                              saved.group};
+  const auto finish_sums = [&](std::int64_t block, std::int64_t end) {
+    set_backward_from_parts(context, {block * loops.lanes, std::min(end * loops.lanes, x.channels)}, count, gradient,
+                            table, [&](std::int64_t channel) { return backward.sums_of(channel); });
   };
   two_passes(
-      context.threads, x, blocks_together(x, gradients.d_residual ? 3 : 2),
+      context.threads, x, saved.group == nullptr ? blocks_together(x, gradients.d_residual ? 3 : 2) : x.blocks(),
       [&](std::int64_t piece, std::int64_t block) { backward.add_up(piece, block); }, finish_sums,
       [&](std::int64_t piece, std::int64_t block) { backward.find_gradient(piece, block); });
 }

@@ -17,6 +17,17 @@ struct Moments {
   double count;
 };
 
+// Mean and biased variance of the `count` values of a channel.
+struct Spread {
+  double mean, variance;
+  double count;
+};
+
+// Of dz and of dz * (x - mean).
+struct GradientSums {
+  double dz, dz_x;
+};
+
 // A norm as loops and kernels take it: the rows of NormRow for every channel block.
 //
 //   [channel block][norm_rows][B]     block 0: factor    f0 f1 ... fB-1      z = factor * x + offset
@@ -38,13 +49,12 @@ class NormTable {
   std::int64_t channels() const { return channels_; }
   void clear() const;
 
-  // Forward, from the moments of a batch: with `norm.saved` and the batch's statistics.
-  void set_from_batch(std::int64_t channel, const Moments& moments, const BatchNorm& norm) const;
+  // Forward, from the statistics of a batch, which go into `norm.saved` and the step's as well.
+  void set_from_batch(std::int64_t channel, const Spread& spread, const BatchNorm& norm) const;
   // Forward, from the statistics as they are kept.
   void set_forward(std::int64_t channel, const NormWeights& weights, float mean, float inverse_deviation) const;
-  // Backward, from the sums of dz and dz * (x - mean): with the gradients of scale and shift.
-  void set_backward(std::int64_t channel, double sum_dz, double sum_dz_x, double count,
-                    const NormGradient& gradient) const;
+  // Backward, from the sums over `count` values.
+  void set_backward(std::int64_t channel, const GradientSums& sums, double count, double inverse_deviation) const;
 
  private:
   float& at(NormRow row, std::int64_t channel) const {
@@ -79,7 +89,8 @@ void norm_backward(const CpuContext& context, const VectorLoops& loops, const Te
                    const NormGradients& gradients);
 
 // The table of a norm by the statistics of a batch, from the sums of y and y * y or by a pass over x.
-void set_batch_norm(const Tensor& x, const OutputSums& sums, const BatchNorm& norm, const NormTable& table);
+void set_batch_norm(const CpuContext& context, const Tensor& x, const OutputSums& sums, const BatchNorm& norm,
+                    const NormTable& table);
 void set_batch_norm(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const BatchNorm& norm,
                     const NormTable& table);
 // The table of a norm by running statistics.
@@ -88,7 +99,8 @@ void set_running_norm(const NormWeights& weights, const Tensor& mean, const Tens
 void apply_norm(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const NormTable& table,
                 const Tensor& residual, Activation activation, const Tensor& y);
 // The gradients of a norm's weights, and the table of norm_gradient, from the sums of dz and dz * (x - mean).
-void set_norm_gradient(const Tensor& x, const OutputSums& sums, const NormGradient& gradient, const NormTable& table);
+void set_norm_gradient(const CpuContext& context, const Tensor& x, const OutputSums& sums, const NormGradient& gradient,
+                       const NormTable& table);
 // dx from dz, the gradient after the activation, which it may alias.
 void apply_norm_gradient(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const NormTable& table,
                          const Tensor& dz, const Tensor& dx);

@@ -23,7 +23,7 @@ template <typename Launch>
 void KernelOps<Launch>::norm_forward(const Tensor& x_tensor, [[maybe_unused]] const Tensor& sums_of_x,
                                      const BatchNorm& norm, const Tensor& residual, Activation activation,
                                      const Tensor& y) {
-  assert(!sums_of_x);
+  assert(!sums_of_x && norm.saved.group == nullptr);
   const FeatureMap x(x_tensor);
   const Slices slices = slices_for_sums(x.rows(), x.groups);
   SumMemory sums(context_, slices.count, 2 * padded_channels(x));

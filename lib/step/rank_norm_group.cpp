@@ -1,0 +1,32 @@
+#include "step/rank_norm_group.hpp"
+
+#include "base/error.hpp"
+#include "runtime/watch/rank_status.hpp"
+
+namespace lockstep {
+
+RankNormGroup::RankNormGroup(const Communicator& world, int size)
+    : group_(world.split(world.rank() / size, world.rank())) {}
+
+void RankNormGroup::all_gather(std::span<const double> own, std::span<double> all) {
+  const Phase phase = rank_status::record().phase;
+  rank_status::enter(Phase::sharing_norms);
+  group_.all_gather(own, all);
+  rank_status::enter(phase);
+}
+
+std::unique_ptr<NormGroup> make_norm_group(const Session& session, const Recipe& recipe, const LoaderShare& share,
+                                           const ParameterStore& store) {
+  const int size = norm_group_size(recipe, share, session.world.size());
+  if (size == 1) return nullptr;
+  require(!store.statistics().empty(), Failure::usage,
+          "model '{}' has no batch norms whose statistics ranks could take together. Leave out --sync-batch-norm.",
+          recipe.model);
+  require(
+      session.device().has_norm_groups(), Failure::usage,
+      "batch norms of a GPU do not take their statistics with other ranks (a recorded step does not wait for them). "
+      "Leave out --sync-batch-norm, or use --device cpu.");
+  return std::make_unique<RankNormGroup>(session.world, size);
+}
+
+}  // namespace lockstep
