@@ -2,7 +2,7 @@
 // weights. Of a data set it draws the images that a network is given.
 //
 //   inspect runs/cifar10/model.h5
-//   inspect data/mine/train --pictures batch.png --image-size 128
+//   inspect data/mine --pictures batch.png --image-size 128
 #include <fmt/ranges.h>
 
 #include "base/io/file.hpp"
@@ -33,7 +33,7 @@ struct InspectOptions {
                    "or weights that another program wrote (safetensors, HDF5)")
         ->required();
     app.add_option("--pictures", pictures,
-                   "Of a split of a data set (its folder): draw the first images of a training as the network is "
+                   "Of a data set (its folder, or a split's): draw the first images of a training as the network is "
                    "given them, with the options below, into this PNG file, and print their labels")
         ->type_name("FILE");
     declare_fields(app, settings, {FieldGroup::views, FieldGroup::pictures});
@@ -41,7 +41,7 @@ struct InspectOptions {
 };
 
 void draw(const InspectOptions& options) {
-  const Dataset dataset(options.file);
+  const Dataset dataset(drawn_split(options.file));
   const Manifest& data = dataset.manifest();
   const Recipe& recipe = options.settings.recipe;
   const PictureGrid grid = picture_grid(dataset, training_rules(recipe.images, data, 0), recipe.seed, drawn_images);

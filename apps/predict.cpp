@@ -37,9 +37,11 @@ struct PredictOptions {
     app.add_option("PICTURES", pictures, "JPEG and PNG files, and folders of them");
     app.add_option("--list", list, "A file with one more of them on each line")->type_name("FILE");
     add_number(app, "--top", top, {1, 1 << 20}, "How many classes to tell of each picture, the likeliest first");
-    add_number(app, "--resize", resize, {0, 1 << 16},
-               "The shorter side, before the model's samples are cut out of the middle; 0: as a test on --data has it; "
-               "without, as large as they are up to 64 pixels, 8/7 of that above (224 cut out of 256)")
+    add_number(
+        app, "--resize", resize, {0, 1 << 16},
+        "The shorter side, before the model's samples are cut out of the middle; 0: as the model file says of its "
+        "tests; of other weights as a test on --data has it; without, as large as samples are up to 64 pixels, "
+        "8/7 of that above (224 cut out of 256)")
         ->type_name("PIXELS");
     app.add_option(
            "--predictions", table,
@@ -84,7 +86,7 @@ Given given_by(const PredictOptions& options) {
   const std::vector<std::string> classes =
       options.classes.empty() ? std::vector<std::string>() : lines_of(options.classes);
   ModelFile model = read_given_model(options.model_file, options.model, classes);
-  const std::int64_t side = side_or(usual_shorter_side(model.shape));
+  const std::int64_t side = side_or(usual_shorter_side(model));
   return {std::move(model), side};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/io/file.hpp"
 #include "files/content_hash.hpp"
@@ -14,6 +15,7 @@ namespace {
 constexpr FileKind kind{"model file", "Train or copy it again?"};
 
 constexpr std::int64_t largest_side = 65536;
+constexpr const char* shorter_side = "shorter_side";
 constexpr const char* impossible_shape = "its attribute 'sample_shape' holds an impossible size";
 
 // What no reader believes of a model's attributes; empty if there is nothing.
@@ -27,20 +29,26 @@ std::string fault_of(const ModelFile& model) {
       model.mean.size() == channels && model.deviation.size() == channels &&
       std::ranges::all_of(model.mean, [](float mean) { return std::isfinite(mean); }) &&
       std::ranges::all_of(model.deviation, [](float value) { return std::isfinite(value) && value > 0; });
-  return is_normalisation ? "" : "its attributes 'mean' and 'deviation' are not a normalisation";
+  if (!is_normalisation) return "its attributes 'mean' and 'deviation' are not a normalisation";
+  const std::int64_t side = model.shorter_side.value_or(0);
+  return side < 0 || side > largest_side ? "its attribute 'shorter_side' is an impossible size" : "";
 }
 
 }  // namespace
 
+std::int32_t format_of(const ModelFile& model) {
+  return model.shorter_side ? model_file_format : model_file_format - 1;
+}
+
 std::string model_hash(const ModelFile& model) {
   ContentHash hash;
   hash.add_tensors("entries", model.entries);
-  return hash.digest({{"format", model_file_format},
-                      {"model", model.model},
-                      {"classes", model.classes},
-                      {"sample_shape", {model.shape.height, model.shape.width, model.shape.channels}},
-                      {"mean", model.mean},
-                      {"deviation", model.deviation}});
+  nlohmann::json fields = {
+      {"format", format_of(model)}, {"model", model.model},
+      {"classes", model.classes},   {"sample_shape", {model.shape.height, model.shape.width, model.shape.channels}},
+      {"mean", model.mean},         {"deviation", model.deviation}};
+  if (model.shorter_side) fields[shorter_side] = *model.shorter_side;
+  return hash.digest(std::move(fields));
 }
 
 void write_model_fields(TensorFileWriter& file, const ModelFile& model) {
@@ -53,6 +61,7 @@ void write_model_fields(TensorFileWriter& file, const ModelFile& model) {
                      std::vector<std::int64_t>{model.shape.height, model.shape.width, model.shape.channels});
   file.write_numbers("mean", model.mean);
   file.write_numbers("deviation", model.deviation);
+  if (model.shorter_side) file.write_numbers(shorter_side, std::vector<std::int64_t>{*model.shorter_side});
 }
 
 ModelFile read_model_fields(const TensorFileReader& file) {
@@ -65,13 +74,14 @@ ModelFile read_model_fields(const TensorFileReader& file) {
   if (model.shape.channels < 1 || model.shape.channels > largest_side) file.damaged(impossible_shape);
   model.mean = file.numbers<float>("mean", static_cast<std::size_t>(model.shape.channels));
   model.deviation = file.numbers<float>("deviation", static_cast<std::size_t>(model.shape.channels));
+  if (file.has_attribute(shorter_side)) model.shorter_side = file.numbers<std::int64_t>(shorter_side, 1)[0];
   if (const std::string fault = fault_of(model); !fault.empty()) file.damaged(fault);
   return model;
 }
 
 void write_model_file(const std::filesystem::path& path, const ModelFile& model) {
   TensorFileWriter file;
-  file.write_number("format", model_file_format);
+  file.write_number("format", format_of(model));
   write_model_fields(file, model);
   file.write_tensors(root_group, model.entries);
   file.write_text("hash", model_hash(model));
@@ -80,7 +90,7 @@ void write_model_file(const std::filesystem::path& path, const ModelFile& model)
 
 ModelFile parse_model_file(const std::filesystem::path& path, std::string& image) {
   TensorFileReader file(kind, path.string(), image);
-  file.require_format("format", model_file_format);
+  file.require_format("format", model_file_format - 1, model_file_format);
   ModelFile model = read_model_fields(file);
   model.entries = file.tensors(root_group);
   if (file.texts("hash")[0] != model_hash(model)) file.damaged("its hash does not match its content");

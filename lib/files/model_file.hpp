@@ -1,16 +1,19 @@
 // A trained model as one HDF5 file that PyTorch users open with h5py in three lines.
 //
 //   /<name>          fp32 dataset each, torchvision's names and layouts ("layer1.0.conv1.weight", OIHW)
-//   @format          int32, 1
+//   @format          int32, 2; 1 without @shorter_side, as earlier versions wrote it
 //   @model           text [1], a name of the model zoo
 //   @classes         text [classes], names in the order of the labels
 //   @sample_shape    int64 [3], height, width, channels
 //   @mean, @deviation  fp32 [channels], of pixel / 255: what training normalised by
+//   @shorter_side    int64 [1], that pictures are resized to before tests take their middle; 0: they are taken as they
+//                    are stored
 //   @hash            text [1], xxh3-128 over everything else, 32 hex digits
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +23,7 @@
 
 namespace lockstep {
 
-inline constexpr std::int32_t model_file_format = 1;
+inline constexpr std::int32_t model_file_format = 2;
 
 struct ModelFile {
   std::string model;
@@ -29,7 +32,13 @@ struct ModelFile {
   std::vector<float> mean;
   std::vector<float> deviation;
   std::vector<ParameterStore::Entry> entries;  // in name order, running statistics included
+  // That pictures are resized to before tests take their middle; 0: they are taken as they are stored. None: the file
+  // does not say.
+  std::optional<std::int64_t> shorter_side = {};
 };
+
+// As written: one before the newest without a shorter side.
+std::int32_t format_of(const ModelFile& model);
 
 // xxh3-128 over every field, names, dims and fp32 bytes, as 32 hex digits.
 std::string model_hash(const ModelFile& model);
@@ -43,6 +52,7 @@ void write_model_file(const std::filesystem::path& path, const ModelFile& model)
 ModelFile parse_model_file(const std::filesystem::path& path, std::string& image);
 
 // What a model is, without its tensors: the attributes that model files and checkpoints have in common.
+// The shorter side stands there where it is known, which their formats tell.
 void write_model_fields(TensorFileWriter& file, const ModelFile& model);
 ModelFile read_model_fields(const TensorFileReader& file);
 

@@ -72,9 +72,9 @@ class TensorFileReader {
 
   // Throws Error(bad_data): "<kind> '<path>' is damaged or not a <kind>: <what>. <advice>".
   [[noreturn]] void damaged(const std::string& what) const;
-  // Throws Error(bad_data) if the attribute is not `format`, and says whether an older or a newer version wrote it. The
-  // first thing to ask: other versions have other objects.
-  void require_format(const char* name, std::int32_t format) const;
+  // Throws Error(bad_data) if the attribute is neither `oldest` nor `newest` nor between them, and says whether an
+  // older or a newer version wrote it. The first thing to ask: other versions have other objects.
+  void require_format(const char* name, std::int32_t oldest, std::int32_t newest) const;
 
   bool has_attribute(const char* name) const;
   // T is std::int32_t, std::int64_t or float.

@@ -52,12 +52,12 @@ void TensorFileReader::damaged(const std::string& what) const {
               fmt::format("{} '{}' is damaged or not a {}: {}. {}", kind_.name, path_, kind_.name, what, kind_.advice));
 }
 
-void TensorFileReader::require_format(const char* name, std::int32_t format) const {
+void TensorFileReader::require_format(const char* name, std::int32_t oldest, std::int32_t newest) const {
   const std::int32_t found = numbers<std::int32_t>(name, 1)[0];
   if (found < 1) damaged(fmt::format("its attribute '{}' is {}", name, found));
-  require(found == format, Failure::bad_data,
+  require(found >= oldest && found <= newest, Failure::bad_data,
           "{} '{}' was written by {} Lockstep (format {}), this one reads format {}. Use the version that wrote it?",
-          kind_.name, path_, found < format ? "an older" : "a newer", found, format);
+          kind_.name, path_, found < oldest ? "an older" : "a newer", found, newest);
 }
 
 bool TensorFileReader::has_attribute(const char* name) const { return H5Aexists(file_, name) > 0; }

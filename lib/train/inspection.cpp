@@ -17,6 +17,7 @@
 #include "dataset/shards/manifest.hpp"
 #include "dataset/shards/shard.hpp"
 #include "dataset/shards/shard_format.hpp"
+#include "dataset/split.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "files/foreign/given_weights.hpp"
 #include "files/foreign/hdf5_tensors.hpp"
@@ -126,11 +127,16 @@ std::string describe_tensors(const std::vector<ParameterStore::Entry>& entries) 
   return text;
 }
 
+std::string resizing_text(const ModelFile& model) {
+  if (model.shorter_side.value_or(0) == 0) return "";
+  return fmt::format(", the middle of pictures whose shorter side is resized to {}", *model.shorter_side);
+}
+
 // After the first line.
 std::string describe_model(const ModelFile& model) {
-  return fmt::format("\n  takes      {}\n  classes    {}: {}\n  mean       {:.4f}\n  deviation  {:.4f}",
-                     shape_text(model.shape), model.classes.size(), shown(model.classes), fmt::join(model.mean, ", "),
-                     fmt::join(model.deviation, ", ")) +
+  return fmt::format("\n  takes      {}{}\n  classes    {}: {}\n  mean       {:.4f}\n  deviation  {:.4f}",
+                     shape_text(model.shape), resizing_text(model), model.classes.size(), shown(model.classes),
+                     fmt::join(model.mean, ", "), fmt::join(model.deviation, ", ")) +
          describe_tensors(model.entries);
 }
 
@@ -139,7 +145,7 @@ std::string describe_checkpoint(const Checkpoint& checkpoint) {
   return fmt::format(
       "checkpoint of '{}' (format {})\n  step       {} ({} whole epochs, {} samples)\n  made by    {}\n"
       "  ranks      {}\n  recipe     {}{}",
-      printable(checkpoint.model.model), checkpoint_format, state.progress.step, state.progress.epoch,
+      printable(checkpoint.model.model), format_of(checkpoint), state.progress.step, state.progress.epoch,
       state.progress.samples, printable(state.origin.device), state.origin.ranks, printable(json_text(state.recipe)),
       checkpoint.mean.empty() ? "" : fmt::format("\n  mean       weights {} (--ema)", weights_hash(checkpoint.mean)));
 }
@@ -154,7 +160,7 @@ std::string describe_weights(const std::filesystem::path& path) {
     }
     case WeightsKind::model_file: {
       const ModelFile model = parse_model_file(path, image);
-      return fmt::format("model '{}' (format {})", printable(model.model), model_file_format) + describe_model(model);
+      return fmt::format("model '{}' (format {})", printable(model.model), format_of(model)) + describe_model(model);
     }
     case WeightsKind::safetensors:
     case WeightsKind::state_dict:
@@ -167,9 +173,38 @@ std::string describe_weights(const std::filesystem::path& path) {
 
 }  // namespace
 
+namespace {
+
+bool is_split(const std::filesystem::path& folder) {
+  std::error_code error;
+  return std::filesystem::exists(folder / manifest_file, error);
+}
+
+bool holds_splits(const std::filesystem::path& folder) {
+  return !is_split(folder) && is_split(split_folder(folder, Split::train));
+}
+
+std::string describe_folder(const std::filesystem::path& folder) {
+  if (holds_run(folder)) return describe_run(folder);
+  if (!holds_splits(folder)) return describe_manifest(folder);
+  std::string text;
+  for (const Choice<Split>& split : splits) {
+    const std::filesystem::path part = split_folder(folder, split.value);
+    if (is_split(part))
+      text += fmt::format("{}{}: {}", text.empty() ? "" : "\n\n", split.name, describe_manifest(part));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::filesystem::path drawn_split(const std::filesystem::path& folder) {
+  return holds_splits(folder) ? split_folder(folder, Split::train) : folder;
+}
+
 std::string describe_file(const std::filesystem::path& path) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return holds_run(path) ? describe_run(path) : describe_manifest(path);
+  if (std::filesystem::is_directory(path, error)) return describe_folder(path);
   const std::string start = first_bytes(path);
   if (path.filename() == manifest_file) return describe_manifest(folder_of(path));
   const bool is_hdf5 = looks_like_hdf5(std::as_bytes(std::span(start)));

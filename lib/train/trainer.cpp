@@ -328,10 +328,10 @@ std::vector<ParameterStore::Entry> Trainer::weights_to_use() const {
 Checkpoint Trainer::checkpoint() const {
   const Manifest& data = train_.manifest();
   const ParameterStore& store = model_.store;
-  Checkpoint checkpoint{
-      {model_.options.name, data.classes, model_.options.sample, data.mean, data.deviation, store.entries()},
-      state_of(store, *optimizer_),
-      {}};
+  Checkpoint checkpoint{{model_.options.name, data.classes, model_.options.sample, data.mean, data.deviation,
+                         store.entries(), test_rules_.shorter_side.value_or(0)},
+                        state_of(store, *optimizer_),
+                        {}};
   checkpoint.state = {progress_,
                       reporter_.state(),
                       step_.loss_scale(),

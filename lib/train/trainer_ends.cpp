@@ -119,8 +119,9 @@ TrainingOutcome Trainer::save() {
   const Manifest& data = train_.manifest();
   if (output_ != nullptr) {
     output_->require_held();
-    write_model_file(run_.output / "model.h5", {model_.options.name, data.classes, model_.options.sample, data.mean,
-                                                data.deviation, weights_to_use()});
+    write_model_file(run_.output / "model.h5",
+                     {model_.options.name, data.classes, model_.options.sample, data.mean, data.deviation,
+                      weights_to_use(), test_rules_.shorter_side.value_or(0)});
   }
   const std::optional<TestFigures> of_mean = reporter_.state().mean_test;
   log::info("test accuracy {:.2f} %{}  ({:.0f} samples/s, {} in all, weights {})", 100 * done.test_accuracy,

@@ -148,7 +148,7 @@ TEST_F(TrainCifarTest, evaluating_gives_the_trained_accuracy_at_any_number_of_ra
 
 TEST_F(TrainCifarTest, inspect_says_what_each_file_is) {
   const auto said = [](const fs::path& path) { return run_program({built_program("inspect"), path}).output; };
-  EXPECT_TRUE(said(model()).starts_with("model 'lenet' (format 1)\n  takes      32 x 32 pixels, 3 channels\n"));
+  EXPECT_TRUE(said(model()).starts_with("model 'lenet' (format 2)\n  takes      32 x 32 pixels, 3 channels\n"));
   EXPECT_TRUE(said(pictures() / "test").starts_with("data set 'synthetic' (format 1)\n"));
   EXPECT_EQ(said(pictures() / "test" / "manifest.json"), said(pictures() / "test"));
   EXPECT_TRUE(said(pictures() / "test" / "test-00000.h5").starts_with("shard of data set 'synthetic'\n"));

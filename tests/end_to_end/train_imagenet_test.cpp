@@ -91,7 +91,7 @@ TEST_F(TrainImagenetTest, learns_from_jpeg_files_and_from_pixels) {
 TEST_F(TrainImagenetTest, draws_what_the_network_is_given) {
   const fs::path drawn = folder_->path() / "drawn.png";
   const ProgramResult result =
-      run_program({built_program("inspect"), data("jpeg") / "train", "--pictures", drawn, "--image-size", "40"});
+      run_program({built_program("inspect"), data("jpeg"), "--pictures", drawn, "--image-size", "40"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   const std::string file = read_file(drawn, 1 << 20);
   const OwnedPicture picture = decode_picture(std::as_bytes(std::span(file))).picture;
@@ -140,7 +140,8 @@ TEST_F(TrainImagenetTest, images_grow_and_tests_have_a_size_of_their_own) {
   }
   EXPECT_EQ(sizes, (std::vector<int>{16, 24, 32}));
   // The model says the size of tests, in which it is tested again.
-  EXPECT_THAT(run_program({built_program("inspect"), output / "model.h5"}).output, HasSubstr("40 x 40 pixels"));
+  EXPECT_THAT(run_program({built_program("inspect"), output / "model.h5"}).output,
+              HasSubstr("40 x 40 pixels, 3 channels, the middle of pictures whose shorter side is resized to 45"));
   const ProgramResult tested =
       run_program({built_program("evaluate"), "--model-file", output / "model.h5", "--data", data("jpeg")});
   const double accuracy = summary(output)["test_accuracy"].get<double>();

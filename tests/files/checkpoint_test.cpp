@@ -196,15 +196,27 @@ TEST_F(CheckpointTest, another_format_is_named_as_older_or_newer_before_anything
     check_h5(H5Adelete(file, "mean"), "delete");
   };
   const std::string start = "checkpoint '" + path_.string() + "' was written by ";
-  const std::string end = ", this one reads format 2. Use the version that wrote it?";
+  const std::string end = ", this one reads format 3. Use the version that wrote it?";
   const auto words = [&] { return words_of(Failure::bad_data, [&] { read_checkpoint(path_); }); };
   written_with(1);
   EXPECT_EQ(words(), start + "an older Lockstep (format 1)" + end);
-  written_with(3);
-  EXPECT_EQ(words(), start + "a newer Lockstep (format 3)" + end);
-  EXPECT_EQ(words_of(Failure::bad_data, [&] { read_weights(path_); }), start + "a newer Lockstep (format 3)" + end);
+  written_with(4);
+  EXPECT_EQ(words(), start + "a newer Lockstep (format 4)" + end);
+  EXPECT_EQ(words_of(Failure::bad_data, [&] { read_weights(path_); }), start + "a newer Lockstep (format 4)" + end);
   written_with(-1);
   EXPECT_EQ(damage(), "its attribute 'checkpoint_format' is -1. Is there an older one?");
+}
+
+// A training that an earlier version began goes on.
+TEST_F(CheckpointTest, one_of_the_format_before_does_not_say_how_tests_resize_pictures) {
+  Checkpoint checkpoint = small_checkpoint();
+  write(checkpoint);
+  EXPECT_EQ(read_checkpoint(path_).model.shorter_side, std::nullopt);
+  EXPECT_EQ(format_of(read_checkpoint(path_)), 2);
+  checkpoint.model.shorter_side = 256;
+  write(checkpoint);
+  EXPECT_EQ(read_checkpoint(path_).model.shorter_side, 256);
+  EXPECT_EQ(format_of(read_checkpoint(path_)), 3);
 }
 
 TEST_F(CheckpointTest, a_group_that_is_missing_or_leads_elsewhere_is_named) {

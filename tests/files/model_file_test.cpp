@@ -27,7 +27,8 @@ ModelFile small_model() {
           {32, 32, 3},
           {0.49F, 0.48F, 0.45F},
           {0.2F, 0.25F, 0.26F},
-          {{"conv1.weight", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}}, {"fc.bias", {3}, {-1, 0.5F, 1e-30F}}}};
+          {{"conv1.weight", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}}, {"fc.bias", {3}, {-1, 0.5F, 1e-30F}}},
+          36};
 }
 
 class ModelFileTest : public testing::Test {
@@ -109,6 +110,7 @@ TEST_F(ModelFileTest, gives_back_what_was_written) {
   EXPECT_EQ(read.shape, written.shape);
   EXPECT_EQ(read.mean, written.mean);
   EXPECT_EQ(read.deviation, written.deviation);
+  EXPECT_EQ(read.shorter_side, 36);
   ASSERT_EQ(read.entries.size(), 2U);
   EXPECT_EQ(read.entries[0].name, "conv1.weight");
   EXPECT_EQ(read.entries[0].dims, written.entries[0].dims);
@@ -239,13 +241,30 @@ TEST_F(ModelFileTest, a_newer_format_is_named) {
   {
     const Hid<H5Fclose> file = open();
     const Hid<H5Aclose> attribute(check_h5(H5Aopen(file, "format", H5P_DEFAULT), "open"));
-    const std::int32_t newer = 2;
+    const std::int32_t newer = 3;
     check_h5(H5Awrite(attribute, H5T_NATIVE_INT32, &newer), "write");
   }
   EXPECT_EQ(
       words_of(Failure::bad_data, [&] { read_weights(path_); }),
       "model file '" + path_.string() +
-          "' was written by a newer Lockstep (format 2), this one reads format 1. Use the version that wrote it?");
+          "' was written by a newer Lockstep (format 3), this one reads format 2. Use the version that wrote it?");
+}
+
+TEST_F(ModelFileTest, a_file_of_the_format_before_does_not_say_how_tests_resize_pictures) {
+  ModelFile written = small_model();
+  written.shorter_side.reset();
+  write_model_file(path_, written);
+  {
+    const Hid<H5Fclose> file = open();
+    const Hid<H5Aclose> attribute(check_h5(H5Aopen(file, "format", H5P_DEFAULT), "open"));
+    std::int32_t format = 0;
+    check_h5(H5Aread(attribute, H5T_NATIVE_INT32, &format), "read");
+    EXPECT_EQ(format, 1);
+  }
+  EXPECT_EQ(read_weights(path_).shorter_side, std::nullopt);
+  EXPECT_EQ(model_hash(read_weights(path_)), model_hash(written));
+  // The hash that the version before wrote of it.
+  EXPECT_EQ(model_hash(written), "7c0f5f8e893cd3c8c08ac3fac150db72");
 }
 
 TEST_F(ModelFileTest, a_missing_attribute_is_named) {
@@ -313,6 +332,8 @@ TEST_F(ModelFileTest, what_reading_would_refuse_is_not_written) {
       {[](ModelFile& model) { model.shape.width = 65537; }, "its attribute 'sample_shape' holds an impossible size"},
       {[](ModelFile& model) { model.deviation[1] = 0; },
        "its attributes 'mean' and 'deviation' are not a normalisation"},
+      {[](ModelFile& model) { model.shorter_side = 65537; }, "its attribute 'shorter_side' is an impossible size"},
+      {[](ModelFile& model) { model.shorter_side = -1; }, "its attribute 'shorter_side' is an impossible size"},
       {[](ModelFile& model) { model.mean.pop_back(); },
        "its attributes 'mean' and 'deviation' are not a normalisation"},
   };

@@ -48,6 +48,20 @@ TEST(InspectionTest, names_in_a_file_neither_steer_the_terminal_nor_make_lines) 
   expect_shown(describe_file(path), std::ranges::count(before, '\n'));
 }
 
+TEST(InspectionTest, a_data_set_is_described_split_by_split_and_drawn_from_training) {
+  const TemporaryFolder folder;
+  for (const char* const split : {"train", "test"}) {
+    fs::create_directories(folder.path() / split);
+    write_small_data_set(folder.path() / split, {2, 2, 3}, 5, 5);
+  }
+  const std::string text = describe_file(folder.path());
+  EXPECT_TRUE(text.starts_with("train: data set 'small' (format 1)\n")) << text;
+  EXPECT_NE(text.find("\n\ntest: data set 'small' (format 1)\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("validation"), std::string::npos);
+  EXPECT_EQ(drawn_split(folder.path()), folder.path() / "train");
+  EXPECT_EQ(drawn_split(folder.path() / "test"), folder.path() / "test");
+}
+
 TEST(InspectionTest, names_of_classes_do_not_break_the_tables_of_an_evaluation) {
   Evaluation evaluation;
   evaluation.classes = 2;

@@ -27,7 +27,7 @@ std::string hash_of(const Checkpoint& checkpoint, const std::string& state) {
   ContentHash hash;
   for (const auto& [name, entries] : checkpoint.optimizer) hash.add_tensors(name.c_str(), entries);
   if (!checkpoint.mean.empty()) hash.add_tensors("mean_weights", checkpoint.mean);
-  return hash.digest({{"format", checkpoint_format}, {"model", model_hash(checkpoint.model)}, {"state", state}});
+  return hash.digest({{"format", format_of(checkpoint)}, {"model", model_hash(checkpoint.model)}, {"state", state}});
 }
 
 TrainingState parse_state(const TensorFileReader& file, const std::string& text) {
@@ -40,10 +40,14 @@ TrainingState parse_state(const TensorFileReader& file, const std::string& text)
 
 }  // namespace
 
+std::int32_t format_of(const Checkpoint& checkpoint) {
+  return checkpoint.model.shorter_side ? checkpoint_format : checkpoint_format - 1;
+}
+
 std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint) {
   const std::string state = training_state_text(checkpoint.state);
   TensorFileWriter file;
-  file.write_number(format_attribute, checkpoint_format);
+  file.write_number(format_attribute, format_of(checkpoint));
   write_model_fields(file, checkpoint.model);
   file.write_tensors("weights", checkpoint.model.entries);
   if (!checkpoint.mean.empty()) file.write_tensors("mean_weights", checkpoint.mean);
@@ -58,7 +62,7 @@ std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint) {
 
 Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& image) {
   TensorFileReader file(kind, path.string(), image);
-  file.require_format(format_attribute, checkpoint_format);
+  file.require_format(format_attribute, checkpoint_format - 1, checkpoint_format);
   Checkpoint checkpoint{read_model_fields(file), {}, {}};
   checkpoint.model.entries = file.tensors("weights");
   for (const std::string& name : file.groups()) {

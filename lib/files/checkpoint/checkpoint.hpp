@@ -4,9 +4,10 @@
 //   /mean_weights/<name>  likewise, the mean of weights over steps; only of a training that keeps one
 //   /<state>/<name>     fp32 dataset each: what the optimizer remembers of each parameter, in the parameter's layout; a
 //                       group for each of its state arrays ("velocity" of SGD), named as optim/optimizer.hpp says
-//   @checkpoint_format  int32, 2: another number whenever a field is added, changed or left out, in /state too; but not
+//   @checkpoint_format  int32, 3, or 2 without @shorter_side: another number whenever a field is added, changed or left
+//   out, in /state too; but not
 //                       for what stands only where a new option is used, and what earlier readers then refuse
-//   @model, @classes, @sample_shape, @mean, @deviation   as in a model file
+//   @model, @classes, @sample_shape, @mean, @deviation, @shorter_side   as in a model file
 //   /state              uint8 [bytes], JSON: everything else; see training_state.hpp
 //   @hash               text [1], xxh3-128 over all of the above, 32 hex digits
 #pragma once
@@ -23,7 +24,7 @@
 
 namespace lockstep {
 
-inline constexpr std::int32_t checkpoint_format = 2;
+inline constexpr std::int32_t checkpoint_format = 3;
 
 struct Checkpoint {
   ModelFile model;
@@ -31,6 +32,9 @@ struct Checkpoint {
   TrainingState state;
   std::vector<ParameterStore::Entry> mean = {};  // as model.entries; empty: none is kept
 };
+
+// As written: one before the newest without a shorter side.
+std::int32_t format_of(const Checkpoint& checkpoint);
 
 // What a training would write as its model: the weights, or their mean where one is kept.
 ModelFile model_to_use(Checkpoint checkpoint);

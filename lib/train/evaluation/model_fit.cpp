@@ -39,6 +39,7 @@ ImageRules rules_for(const ModelFile& model, const Manifest& data, ImagePlan pla
       data.name, fmt::join(data.mean, ", "), fmt::join(data.deviation, ", "), fmt::join(model.mean, ", "),
       fmt::join(model.deviation, ", "));
   if (model.shape != data.shape) plan.side = model.shape.height;
+  if (!plan.shorter_side && model.shorter_side.value_or(0) > 0) plan.shorter_side = model.shorter_side;
   return test_rules(plan, data);
 }
 

@@ -23,9 +23,10 @@ void make_gray(OwnedPicture& picture) {
 
 }  // namespace
 
-std::int64_t usual_shorter_side(const SampleShape& shape) {
+std::int64_t usual_shorter_side(const ModelFile& model) {
   constexpr std::int64_t small_picture = 64;
-  const std::int64_t side = std::max(shape.height, shape.width);
+  const std::int64_t side = std::max(model.shape.height, model.shape.width);
+  if (model.shorter_side) return *model.shorter_side == 0 ? side : *model.shorter_side;
   return side <= small_picture ? side : side_with_margin(side);
 }
 

@@ -12,9 +12,9 @@
 
 namespace lockstep {
 
-// Where nothing else is known, as tests of pictures of any size have it: the model's samples up to 64 pixels are seen
-// whole; larger ones are cut out of 8/7 of their side (224 of 256).
-std::int64_t usual_shorter_side(const SampleShape& shape);
+// As the model says that its tests have it; pictures that they take as they are stored are seen whole. Where it does
+// not say, samples up to 64 pixels are seen whole; larger ones are cut out of 8/7 of their side (224 of 256).
+std::int64_t usual_shorter_side(const ModelFile& model);
 // As a test of the model on `data` has it: that of the pictures as stored, where it does not resize them. Throws as
 // rules_for().
 std::int64_t shorter_side_of(const ModelFile& model, const Manifest& data);

@@ -7,6 +7,7 @@
 #include "picture/picture_fault.hpp"
 #include "picture/resize.hpp"
 #include "support/words_of.hpp"
+#include "train/evaluation/model_fit.hpp"
 
 namespace lockstep::testing {
 namespace {
@@ -64,9 +65,9 @@ TEST(PicturePreparationTest, what_is_no_picture_is_a_fault) {
 }
 
 TEST(PicturePreparationTest, small_samples_are_seen_whole_and_larger_ones_cut_out_of_more_unless_data_say_otherwise) {
-  EXPECT_EQ(usual_shorter_side({32, 32, 3}), 32);
-  EXPECT_EQ(usual_shorter_side({64, 48, 3}), 64);
-  EXPECT_EQ(usual_shorter_side({224, 224, 3}), 256);
+  EXPECT_EQ(usual_shorter_side(model_of({32, 32, 3})), 32);
+  EXPECT_EQ(usual_shorter_side(model_of({64, 48, 3})), 64);
+  EXPECT_EQ(usual_shorter_side(model_of({224, 224, 3})), 256);
   const auto side_of = [](SampleStore store, std::int64_t stored) {
     const ModelFile model = model_of({35, 35, 3});
     Manifest data;
@@ -80,6 +81,27 @@ TEST(PicturePreparationTest, small_samples_are_seen_whole_and_larger_ones_cut_ou
   EXPECT_EQ(side_of(SampleStore::pictures, 35), 35);
   EXPECT_EQ(side_of(SampleStore::jpeg, 35), 40);
   EXPECT_EQ(side_of(SampleStore::pictures, 64), 40);
+}
+
+TEST(PicturePreparationTest, pictures_are_resized_as_the_model_says_of_its_tests) {
+  ModelFile model = model_of({35, 35, 3});
+  Manifest data;
+  data.store = SampleStore::jpeg;
+  data.shape = model.shape;
+  data.mean = model.mean;
+  data.deviation = model.deviation;
+  model.shorter_side = 50;
+  EXPECT_EQ(usual_shorter_side(model), 50);
+  EXPECT_EQ(shorter_side_of(model, data), 50);
+  ImagePlan plan;
+  plan.shorter_side = 60;
+  EXPECT_EQ(rules_for(model, data, plan).shorter_side, 60);
+  // Tests took pictures as they were stored.
+  model.shorter_side = 0;
+  EXPECT_EQ(usual_shorter_side(model), 35);
+  EXPECT_EQ(shorter_side_of(model, data), 40);
+  data.store = SampleStore::images;
+  EXPECT_EQ(shorter_side_of(model, data), 35);
 }
 
 TEST(PicturePreparationTest, a_size_that_cannot_be_is_refused) {
