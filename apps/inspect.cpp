@@ -48,8 +48,12 @@ void draw(const InspectOptions& options) {
   const std::vector<std::uint8_t> file = encode_png(grid.picture);
   write_file_atomically(options.pictures, std::as_bytes(std::span(file)));
   std::vector<std::string> row;
-  for (const std::int32_t label : grid.labels) {
-    row.push_back(printable(data.classes[static_cast<std::size_t>(label)]));
+  const auto class_of = [&](std::int32_t label) { return printable(data.classes[static_cast<std::size_t>(label)]); };
+  for (std::size_t image = 0; image < grid.labels.size(); ++image) {
+    const std::string label = class_of(grid.labels[image]);
+    row.push_back(grid.shares.empty() ? label
+                                      : fmt::format("{:.2f} {} + {:.2f} {}", grid.shares[image], label,
+                                                    1 - grid.shares[image], class_of(grid.others[image])));
     if (std::ssize(row) < grid.columns) continue;
     log::plain(fmt::format("{}", fmt::join(row, ", ")));
     row.clear();

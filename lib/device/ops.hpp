@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "device/tensor.hpp"
 
@@ -110,6 +111,18 @@ struct TensorForm {
   Layout layout;
 };
 
+// What logits ought to say.
+struct Targets {
+  // NOLINTNEXTLINE(google-explicit-constructor): labels alone are targets
+  Targets(Tensor of_all, Tensor of_others = {}, Tensor of_first = {})
+      : labels(std::move(of_all)), others(std::move(of_others)), shares(std::move(of_first)) {}
+
+  Tensor labels;  // i32 [n]; -1: not counted, gradient zero
+  // Where each sample is mixed of two; else empty.
+  Tensor others;  // i32 [n]: the other label
+  Tensor shares;  // fp32 [n]: what the target holds of the first label, from 0 to 1; the other has the rest
+};
+
 // Where the gradient of softmax cross-entropy goes: d_logits = scale * loss_scale[0] * (softmax - target). Not wanted
 // if d_logits is empty; without loss scaling loss_scale is.
 struct LogitsGradient {
@@ -119,8 +132,10 @@ struct LogitsGradient {
 
 // Softmax cross-entropy sums of the parts seen so far: two fp32 elements.
 struct LossSums {
-  Tensor loss;     // [1] sum over samples of scale * loss
-  Tensor correct;  // [1] number of samples whose largest logit is the label's (ties: the lowest class counts)
+  Tensor loss;  // [1] sum over samples of scale * loss
+  // [1] number of samples whose largest logit is the label's, of two labels that of the larger share (ties: the lowest
+  // class, the first label)
+  Tensor correct;
 };
 
 class Ops {
@@ -192,9 +207,10 @@ class Ops {
   virtual void linear_backward_weight(const Tensor& x, const Tensor& dy, const Tensor& dweight,
                                       Accumulate accumulate) = 0;
 
-  // ---- loss: logits plain [n, classes], labels i32 [n] (-1: not counted, gradient zero)
-  // target = (1 - smoothing) * onehot + smoothing / classes, as PyTorch. Adds to `sums` or overwrites them.
-  virtual void softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
+  // ---- loss: logits plain [n, classes]
+  // target = (1 - smoothing) * onehot + smoothing / classes, as PyTorch; of two labels the onehots are mixed. Adds to
+  // `sums` or overwrites them.
+  virtual void softmax_cross_entropy(const Tensor& logits, const Targets& targets, float smoothing, float scale,
                                      const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) = 0;
 
   // ---- kernel choices, as text, one line a layer and direction: measured on first use unless imported before. Where a

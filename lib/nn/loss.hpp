@@ -15,8 +15,7 @@ struct LossOptions {
 // `sums`, or overwrites them.
 //
 //   logits  [n, classes]  plain fp32
-//   labels  [n]           i32; -1: not counted, gradient zero
-Tensor softmax_cross_entropy(Device& device, const Tensor& logits, const Tensor& labels, const LossOptions& options,
+Tensor softmax_cross_entropy(Device& device, const Tensor& logits, const Targets& targets, const LossOptions& options,
                              const LossSums& sums, Accumulate accumulate);
 
 }  // namespace lockstep

@@ -95,6 +95,10 @@ std::vector<Field> view_fields() {
       one_value({"test-image-size", group, "PIXELS",
                  "Side of the images of tests, which is what the model file says; unset: --image-size"},
                 of(&Recipe::images, &ImagePlan::test_side), from_to<std::int64_t>(8, 4096)),
+      one_value({"mixup", group, "ALPHA",
+                 "Each training image is mixed with another one of the batch, and its label too, by a share from "
+                 "Beta(ALPHA, ALPHA); accuracy in training is that of the larger share; unset: none is"},
+                of(&Recipe::images, &ImagePlan::mixup), NumberForm<float>{{0, 100, LeastIs::excluded}}),
   };
 }
 

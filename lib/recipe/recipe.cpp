@@ -163,6 +163,7 @@ ImageRules rules_of_size(const ImagePlan& plan, const Manifest& data, const Pict
   rules.decoding = plan.decoding.value_or(rules.decoding);
   rules.jitter = plan.jitter;
   rules.cutout = plan.cutout;
+  rules.mixup = plan.mixup;
   const bool is_of_images = rules.size == PictureSize{data.shape.height, data.shape.width};
   const std::int64_t side = shorter(rules.size);
   if (plan.shorter_side) {

@@ -105,6 +105,7 @@ struct ImagePlan {
   std::optional<std::int64_t> cutout;        // side of the square that is erased, in pixels; none: nothing is
   std::optional<SizeRamp> ramp;              // of images in training, up to `side`; none: they have it from the start
   std::optional<std::int64_t> test_side;     // of an image in tests; none: as at the end of the training
+  std::optional<float> mixup;                // alpha of the shares that two images are mixed by; none: they are not
 };
 
 enum class Shuffle : std::uint8_t {

@@ -94,8 +94,8 @@ void TrainingStep::run_part(const Batch& batch, GradientSink& sink, Accumulate a
   model_.statistics = {1.0F / static_cast<float>(share_.total_parts), accumulate, norm_group_};
   const Tensor logits = model_.network->forward(batch.images, Mode::train);
   const LossOptions loss{label_smoothing_, 1.0F / static_cast<float>(share_.global_batch), record_.at(step_loss_scale)};
-  const Tensor gradient =
-      softmax_cross_entropy(device_, logits, batch.labels, loss, loss_sums(model_.store), accumulate);
+  const Tensor gradient = softmax_cross_entropy(device_, logits, {batch.labels, batch.others, batch.shares}, loss,
+                                                loss_sums(model_.store), accumulate);
   rank_status::enter(Phase::backward);
   model_.network->backward(gradient, sink);
 }

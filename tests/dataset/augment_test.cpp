@@ -352,5 +352,35 @@ TEST(Normalizer, what_is_erased_is_zero_whatever_is_mirrored) {
   }
 }
 
+TEST(MixedShare, is_of_a_beta_distribution) {
+  for (const float alpha : {0.05F, 0.2F, 1.0F, 4.0F}) {
+    constexpr int draws = 20000;
+    double sum = 0;
+    double square = 0;
+    int below_tenth = 0;
+    for (std::int64_t position = 0; position < draws; ++position) {
+      const double share = static_cast<double>(mixed_share(alpha, 5, 1, position));
+      ASSERT_TRUE(share >= 0 && share <= 1);
+      sum += share;
+      square += (share - 0.5) * (share - 0.5);
+      below_tenth += share < 0.1 ? 1 : 0;
+    }
+    EXPECT_NEAR(sum / draws, 0.5, 0.01) << alpha;
+    EXPECT_NEAR(square / draws, 1 / (4 * (2 * static_cast<double>(alpha) + 1)), 0.003) << alpha;
+    if (alpha != 1) continue;
+    EXPECT_NEAR(below_tenth, draws / 10, 150);  // it is uniform
+  }
+}
+
+TEST(MixedShare, is_a_function_of_seed_epoch_and_position) {
+  EXPECT_EQ(mixed_share(0.2F, 1, 2, 3), mixed_share(0.2F, 1, 2, 3));
+  EXPECT_NE(mixed_share(0.2F, 1, 2, 3), mixed_share(0.2F, 2, 2, 3));
+  EXPECT_NE(mixed_share(0.2F, 1, 2, 3), mixed_share(0.2F, 1, 3, 3));
+  EXPECT_NE(mixed_share(0.2F, 1, 2, 3), mixed_share(0.2F, 1, 2, 4));
+  // Resuming rests on it.
+  EXPECT_EQ(std::to_string(mixed_share(0.2F, 1, 2, 3)) + " " + std::to_string(mixed_share(4, 1, 2, 3)),
+            "0.999993 0.592577");
+}
+
 }  // namespace
 }  // namespace lockstep

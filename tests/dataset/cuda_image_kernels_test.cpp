@@ -80,7 +80,7 @@ TEST_P(CudaImagesTest, have_the_values_of_the_cpus_normalizer_for_every_view) {
   const Tensor images = make({static_cast<std::int64_t>(views.size()), 6, 5, 3});
   with_dtype(GetParam(), [&](auto dtype) {
     const FeatureMap map(images);
-    HostLaunch()(map.vectors(), MakeImages<dtype>{store_, views.data(), map});
+    HostLaunch()(map.vectors(), MakeImages<dtype>{store_, views.data(), nullptr, nullptr, map});
   });
   expect_images(planes, images);
 }
@@ -90,7 +90,7 @@ TEST_P(CudaImagesTest, a_place_without_a_sample_is_zero_and_has_label_minus_one)
   const Tensor images = make({2, 6, 5, 3});
   with_dtype(GetParam(), [&](auto dtype) {
     const FeatureMap map(images);
-    HostLaunch()(map.vectors(), MakeImages<dtype>{store_, views.data(), map});
+    HostLaunch()(map.vectors(), MakeImages<dtype>{store_, views.data(), nullptr, nullptr, map});
   });
   const std::vector<float> values = stored(images);
   for (std::size_t i = 0; i < values.size() / 2; ++i) EXPECT_EQ(values[i], 0);

@@ -82,5 +82,26 @@ TEST(PictureGridTest, colours_are_those_of_training_and_what_is_erased_is_the_me
   }
 }
 
+TEST(PictureGridTest, mixed_images_are_drawn_mixed) {
+  const TemporaryFolder folder;
+  write_small_data_set(folder.path(), {6, 8, 3}, 30, 30);
+  const Dataset dataset(folder.path());
+  ImageRules rules{{6, 8}, Augmentation::crop_and_flip};
+  const PictureGrid plain = picture_grid(dataset, rules, 5, 4);
+  EXPECT_TRUE(plain.others.empty());
+  rules.mixup = 1.0F;
+  const PictureGrid grid = picture_grid(dataset, rules, 5, 3);  // the partner of the third is not drawn
+  ASSERT_EQ(grid.shares.size(), 3U);
+  EXPECT_EQ(grid.others, (std::vector<std::int32_t>{plain.labels[1], plain.labels[0], plain.labels[3]}));
+  EXPECT_EQ(grid.shares[2], mixed_share(1.0F, 5, 0, 2));
+  for (std::int64_t y = 0; y < 6; ++y) {
+    for (std::int64_t x = 0; x < 8; ++x) {
+      const float own = pixel_of(plain, 8 + y, x);
+      const float other = pixel_of(plain, 8 + y, 10 + x);
+      EXPECT_NEAR(pixel_of(grid, 8 + y, x), grid.shares[2] * own + (1 - grid.shares[2]) * other, 0.51);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lockstep

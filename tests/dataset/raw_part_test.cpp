@@ -36,10 +36,13 @@ class RawPartFixture : public testing::Test {
   void expect_the_hosts_batches(const LoaderSource& source, PixelSource from, int parts) {
     const bool travels = from == PixelSource::travelling;
     const auto places = static_cast<std::size_t>(source.places);
-    std::vector<cuda::SampleView> views(places);
-    std::vector<std::uint8_t> pixels(travels ? places * pixels_each : 0);
-    std::vector<std::int32_t> labels(travels ? places : 0);
-    RawPart raw{views, pixels, labels};
+    const bool mixes = source.plan->mixes();
+    const std::size_t travelling = travels ? places + (mixes ? outer_partners : 0) : 0;
+    std::vector<cuda::SampleView> views(mixes ? 2 * places : places);
+    std::vector<float> shares(mixes ? places : 0);
+    std::vector<std::uint8_t> pixels(travelling * pixels_each);
+    std::vector<std::int32_t> labels(travelling);
+    RawPart raw{views, shares, pixels, labels};
     const auto loader = make_host_loader(source);
     for (int part = 0; part < parts; ++part) {
       fill_raw_part(source, from, part, raw);
@@ -47,16 +50,20 @@ class RawPartFixture : public testing::Test {
       const Manifest& manifest = source.dataset->manifest();
       const cuda::SampleStore store{travels ? pixels.data() : split_.data(), manifest.mean.data(),
                                     manifest.deviation.data(), travels ? labels.data() : split_labels_.data()};
-      expect_batch(store, views, expected);
+      expect_batch(store, views, shares, expected);
       EXPECT_EQ(raw.samples, expected.samples);
     }
   }
 
-  void expect_batch(const cuda::SampleStore& store, const std::vector<cuda::SampleView>& views, const Batch& expected) {
+  void expect_batch(const cuda::SampleStore& store, const std::vector<cuda::SampleView>& views,
+                    const std::vector<float>& mixed, const Batch& expected) {
+    const std::int64_t places = expected.labels.shape()[0];
+    const cuda::SampleView* const others = mixed.empty() ? nullptr : views.data() + places;
+    const float* const shares = mixed.empty() ? nullptr : mixed.data();
     const std::int64_t bytes = cuda::storage_count(expected.images.shape(), Layout::images) * size_of(DType::f32);
     const Tensor images(memory_.arena.allocate(bytes), expected.images.shape(), DType::f32, Layout::images);
     const cuda::FeatureMap map(images);
-    cuda::HostLaunch()(map.vectors(), cuda::MakeImages<DType::f32>{store, views.data(), map});
+    cuda::HostLaunch()(map.vectors(), cuda::MakeImages<DType::f32>{store, views.data(), others, shares, map});
     std::vector<float> values(static_cast<std::size_t>(expected.images.shape().count()));
     cuda::unpack_tensor(images, values);
     const float* const planes = expected.images.as<float>();
@@ -65,10 +72,18 @@ class RawPartFixture : public testing::Test {
       const std::int64_t plane_value = image * pixels_each + i % 3 * 48 + i % pixels_each / 3;
       ASSERT_NEAR(values[static_cast<std::size_t>(i)], planes[plane_value], 1e-5) << i;
     }
-    std::vector<std::int32_t> labels(views.size(), 77);
-    cuda::HostLaunch()(static_cast<std::int64_t>(labels.size()),
-                       cuda::GatherLabels{store, views.data(), labels.data()});
+    std::vector<std::int32_t> labels(static_cast<std::size_t>(places), 77);
+    cuda::HostLaunch()(places, cuda::GatherLabels{store, views.data(), labels.data()});
     for (std::size_t i = 0; i < labels.size(); ++i) ASSERT_EQ(labels[i], expected.labels.as<std::int32_t>()[i]) << i;
+    ASSERT_EQ(static_cast<bool>(expected.others), others != nullptr);
+    if (others == nullptr) return;
+    cuda::HostLaunch()(places, cuda::GatherLabels{store, others, labels.data()});
+    std::vector<float> copied(labels.size());
+    cuda::HostLaunch()(places, cuda::CopyShares{shares, copied.data()});
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      ASSERT_EQ(labels[i], expected.others.as<std::int32_t>()[i]) << i;
+      ASSERT_EQ(copied[i], expected.shares.as<float>()[i]) << i;
+    }
   }
 
   std::vector<std::uint8_t> whole_split() const {
@@ -100,6 +115,15 @@ TEST_P(RawPartTest, squares_are_erased_as_on_the_host) {
   ImageRules rules{{8, 6}, Augmentation::crop_and_flip};
   rules.cutout = 3;
   expect_the_hosts_batches(training_source(dataset_, {24, 2, 1, 1}, rules, 11, 1, 2, 1), GetParam(), 9);
+}
+
+// Of parts of 3 every other one begins and every other one ends with half of a pair.
+TEST_P(RawPartTest, images_are_mixed_as_on_the_host) {
+  ImageRules rules{{8, 6}, Augmentation::crop_and_flip};
+  rules.mixup = 1.0F;
+  rules.cutout = 3;
+  expect_the_hosts_batches(training_source(dataset_, {24, 2, 1, 1}, rules, 11, 1, 2, 1), GetParam(), 9);
+  expect_the_hosts_batches(training_source(dataset_, {24, 8, 3, 2}, rules, 11, 1, 2, 1), GetParam(), 9);
 }
 
 // They travel changed.

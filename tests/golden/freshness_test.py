@@ -17,7 +17,7 @@ except ImportError as error:
     sys.exit(77)
 
 HERE = pathlib.Path(__file__).parent
-FILES = ["lenet.h5", "resnet20.h5", "resnet50_narrow.h5", "resnet50.h5", "resnet50-blur.h5", "torchvision.h5", "optimizers.h5"]
+FILES = ["lenet.h5", "resnet20.h5", "resnet50_narrow.h5", "resnet50.h5", "resnet50-blur.h5", "torchvision.h5", "optimizers.h5", "losses.h5"]
 
 
 def datasets(file):

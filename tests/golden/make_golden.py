@@ -26,6 +26,13 @@ values; the rate of step s, from 1, is s / steps of learning_rate
     /lars/NAME        float64  by the formula of You et al. 2017, algorithm 1; norms and biases neither adapt nor decay
     /clipped/NAME     float64  by torch.optim.SGD on gradients that clip_grad_norm_ bounded by clip_norm
 Root attributes: steps, learning_rate, momentum, weight_decay, beta1, beta2, epsilon, trust, clip_norm, torch.
+
+losses.h5: cross-entropy of logits from counter_uniform() against two labels mixed by a share
+    /labels, /others  int32    [n]
+    /shares           float64  [n], of the first label
+    /losses           float64  [n], by torch.nn.functional.cross_entropy against probabilities
+    /gradients        float64  [n, classes], of their sum
+Root attributes: label_smoothing, torch.
 """
 
 import argparse
@@ -288,6 +295,24 @@ def write_optimizers(path):
                 write_array(file, f"{group}/{name}", values, numpy.float64)
 
 
+def write_losses(path):
+    samples, classes = 6, 11
+    logits = torch.from_numpy(4 * counter_uniform(0, samples * classes).astype(numpy.float64).reshape(samples, classes))
+    logits.requires_grad_()
+    labels, others = numpy.array([3, 0, 10, 7, 5, 2]), numpy.array([4, 10, 0, 7, 1, 9])
+    shares = numpy.array([0.75, 0.25, 1, 0.5, 0, 0.625])
+    target = numpy.zeros((samples, classes))
+    for sample in range(samples):
+        target[sample, labels[sample]] += shares[sample]
+        target[sample, others[sample]] += 1 - shares[sample]
+    losses = functional.cross_entropy(logits, torch.from_numpy(target), reduction="none", label_smoothing=0.1)
+    losses.sum().backward()
+    with h5py.File(path, "w", libver=("v108", "v110")) as file:
+        file.attrs.update(label_smoothing=0.1, torch=str(torch.__version__))
+        file.update(labels=labels.astype(numpy.int32), others=others.astype(numpy.int32), shares=shares,
+                    losses=losses.detach().numpy(), gradients=logits.grad.numpy())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path(__file__).parent)
@@ -296,6 +321,7 @@ def main():
     write_full(output / "resnet20.h5", golden_nets.ResNet20(10), image_size=32, batch=8, seed=2)
     write_full(output / "resnet50_narrow.h5", golden_nets.ResNet50(10, width_divisor=8), image_size=72, batch=8, seed=3)
     write_optimizers(output / "optimizers.h5")
+    write_losses(output / "losses.h5")
     write_probes(output / "resnet50.h5", golden_nets.ResNet50(1000), image_size=72, batch=4, classes=1000)
     blurred = golden_nets.blur_before_strides(golden_nets.ResNet50(1000))
     write_probes(output / "resnet50-blur.h5", blurred, image_size=72, batch=4, classes=1000)

@@ -252,6 +252,7 @@ TEST_F(OptionsTest, a_range_is_said_in_words) {
   EXPECT_EQ(parse("--label-smoothing 1"), "--label-smoothing: '1' is no number from 0 to 0.999");
   EXPECT_EQ(parse("--milestones 1 two"), "--milestones: 'two' is no number from 0 to 1000000000");
   EXPECT_EQ(parse("--cutout 0"), "--cutout: '0' is no whole number from 1 to 4096");
+  EXPECT_EQ(parse("--mixup 0"), "--mixup: '0' is no number above 0 and up to 100");
 }
 
 TEST_F(OptionsTest, an_unknown_value_names_the_known_ones) {

@@ -15,6 +15,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"cutout", "16"},
                                                               {"image-size-ramp", "24:1:4:8"},
                                                               {"test-image-size", "72"},
+                                                              {"mixup", "0.2"},
                                                               {"resize", "72"},
                                                               {"decode", "exact"},
                                                               {"data-on", "host"},

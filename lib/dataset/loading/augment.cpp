@@ -19,6 +19,7 @@ constexpr double widest = 4.0 / 3;
 // Numbers of draws. Crops of one size need number 0; resized ones one for each attempt, and the next.
 constexpr int colour_draw = attempts + 1;
 constexpr int cutout_draw = attempts + 2;
+constexpr int mixup_draw = attempts + 3;  // and those behind it
 
 // Whole draws of one sample of one epoch.
 Draw draw(std::uint64_t seed, std::int64_t epoch, std::int64_t position, int number) {
@@ -99,6 +100,25 @@ PictureBox draw_cutout(std::int64_t side, const PictureSize& image, const Draw& 
   return {top, left, {height, width}};
 }
 
+// The logarithm of a draw from Gamma(alpha, 1), by Marsaglia and Tsang (2000): smaller values than fp64 holds would not
+// do otherwise. `draw_next` gives fresh bits each time.
+template <typename DrawNext>
+double log_of_gamma(double alpha, const DrawNext& draw_next) {
+  const double raised = alpha < 1 ? alpha + 1 : alpha;
+  const double d = raised - 1.0 / 3;
+  const double c = 1 / std::sqrt(9 * d);
+  const auto above_zero = [](std::uint32_t bits) { return (static_cast<double>(bits) + 0.5) * 0x1p-32; };
+  while (true) {
+    const Draw bits = draw_next();
+    const auto x = static_cast<double>(normal(bits[0], bits[1]));
+    const double root = 1 + c * x;
+    if (root <= 0) continue;
+    const double log_cube = 3 * std::log(root);
+    if (std::log(above_zero(bits[2])) >= 0.5 * x * x + d - d * std::exp(log_cube) + d * log_cube) continue;
+    return std::log(d) + log_cube + (alpha < 1 ? std::log(above_zero(bits[3])) / alpha : 0);
+  }
+}
+
 // The whole picture at the size that windows are taken from.
 View whole_view(const ImageRules& rules, const PictureSize& picture) {
   View view;
@@ -155,6 +175,14 @@ View choose_view(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch
   if (rules.jitter) view.colours = draw_colours(*rules.jitter, draw(seed, epoch, position, colour_draw));
   if (rules.cutout) view.erased = draw_cutout(*rules.cutout, rules.size, draw(seed, epoch, position, cutout_draw));
   return view;
+}
+
+float mixed_share(float alpha, std::uint64_t seed, std::int64_t epoch, std::int64_t position) {
+  int number = mixup_draw;
+  const auto draw_next = [&] { return draw(seed, epoch, position, number++); };
+  const double own = log_of_gamma(static_cast<double>(alpha), draw_next);
+  const double other = log_of_gamma(static_cast<double>(alpha), draw_next);
+  return static_cast<float>(1 / (1 + std::exp(other - own)));
 }
 
 }  // namespace lockstep

@@ -44,6 +44,7 @@ struct ImageRules {
   Decoding decoding = Decoding::scaled;
   std::optional<ColourJitter> jitter = {};  // of training's images
   std::optional<std::int64_t> cutout = {};  // side of a square that training's images lose (DeVries and Taylor 2017)
+  std::optional<float> mixup = {};  // alpha of the shares that training's images are mixed by (Zhang et al. 2018)
 
   bool resamples() const {
     return shorter_side || augmentation == Augmentation::resized_crop ||
@@ -74,6 +75,10 @@ constexpr int crop_padding = 4;
 // the image, and may reach beyond it.
 View choose_view(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
                  const PictureSize& picture);
+
+// What an image holds of its own sample where it is mixed with another: of Beta(alpha, alpha), a pure function of its
+// arguments.
+float mixed_share(float alpha, std::uint64_t seed, std::int64_t epoch, std::int64_t position);
 
 // The view in evaluation: from the middle.
 View middle_view(const ImageRules& rules, const PictureSize& picture);

@@ -4,13 +4,20 @@
 
 namespace lockstep::cuda {
 
-void queue_batch(const SampleStore& samples, const SampleView* views, const Batch& batch, cudaStream_t stream) {
+void queue_batch(const SampleStore& samples, const SampleView* views, const float* shares, const Batch& batch,
+                 cudaStream_t stream) {
   const CudaLaunch launch(stream);
   const FeatureMap images(batch.images);
+  const std::int64_t places = batch.labels.shape()[0];
+  const bool mixes = static_cast<bool>(batch.shares);
+  const SampleView* const others = mixes ? views + places : nullptr;
   with_dtype(batch.images.dtype(), [&](auto dtype) {
-    launch(images.vectors(), MakeImages<dtype()>{samples, views, images});
+    launch(images.vectors(), MakeImages<dtype()>{samples, views, others, mixes ? shares : nullptr, images});
   });
-  launch(batch.labels.shape()[0], GatherLabels{samples, views, batch.labels.as<std::int32_t>()});
+  launch(places, GatherLabels{samples, views, batch.labels.as<std::int32_t>()});
+  if (!mixes) return;
+  launch(places, GatherLabels{samples, others, batch.others.as<std::int32_t>()});
+  launch(places, CopyShares{shares, batch.shares.as<float>()});
 }
 
 }  // namespace lockstep::cuda

@@ -8,8 +8,9 @@
 
 namespace lockstep::cuda {
 
-// Images and labels of `batch` from `samples` as `views`, one for each place, say. Stream-ordered; all memory is the
-// device's.
-void queue_batch(const SampleStore& samples, const SampleView* views, const Batch& batch, cudaStream_t stream);
+// Images and labels of `batch` from `samples` as `views`, one for each place, say; where images are mixed the views of
+// the others follow, and `shares` are those of the first. Stream-ordered; all memory is the device's.
+void queue_batch(const SampleStore& samples, const SampleView* views, const float* shares, const Batch& batch,
+                 cudaStream_t stream);
 
 }  // namespace lockstep::cuda

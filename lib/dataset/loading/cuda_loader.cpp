@@ -17,27 +17,33 @@ using cuda::SampleView;
 
 std::int64_t bytes_of(const SampleShape& shape) { return shape.height * shape.width * shape.channels; }
 
-// Views, pixels and labels of a part, one after another, in host memory or on the GPU.
+// Views, shares, labels and pixels of a part, one after another, in host memory or on the GPU.
 struct PartLayout {
   PartLayout(const LoaderSource& source, PixelSource pixels)
-      : places(source.places),
-        pixel_bytes(pixels == PixelSource::travelling ? places * bytes_of(image_shape(source)) : 0),
-        label_count(pixels == PixelSource::travelling ? places : 0) {}
+      : view_count(source.plan->mixes() ? 2 * source.places : source.places),
+        share_count(source.plan->mixes() ? source.places : 0) {
+    if (pixels == PixelSource::resident) return;
+    label_count = source.places + (source.plan->mixes() ? outer_partners : 0);
+    pixel_bytes = label_count * bytes_of(image_shape(source));
+  }
 
-  std::int64_t labels_at() const { return places * std::int64_t{sizeof(SampleView)}; }
+  std::int64_t shares_at() const { return view_count * std::int64_t{sizeof(SampleView)}; }
+  std::int64_t labels_at() const { return shares_at() + share_count * size_of(DType::f32); }
   std::int64_t pixels_at() const { return labels_at() + label_count * size_of(DType::i32); }
   std::int64_t bytes() const { return pixels_at() + pixel_bytes; }
 
-  std::int64_t places;
-  std::int64_t pixel_bytes;
-  std::int64_t label_count;
+  std::int64_t view_count;
+  std::int64_t share_count;
+  std::int64_t label_count = 0;
+  std::int64_t pixel_bytes = 0;
 };
 
 // A part in pinned memory.
 struct PinnedPart {
   explicit PinnedPart(const PartLayout& layout) : memory(layout.bytes()) {
     std::byte* const data = memory.data();
-    part.views = {reinterpret_cast<SampleView*>(data), static_cast<std::size_t>(layout.places)};
+    part.views = {reinterpret_cast<SampleView*>(data), static_cast<std::size_t>(layout.view_count)};
+    part.shares = {reinterpret_cast<float*>(data + layout.shares_at()), static_cast<std::size_t>(layout.share_count)};
     part.labels = {reinterpret_cast<std::int32_t*>(data + layout.labels_at()),
                    static_cast<std::size_t>(layout.label_count)};
     part.pixels = {reinterpret_cast<std::uint8_t*>(data + layout.pixels_at()),
@@ -67,6 +73,10 @@ class CudaLoader final : public Loader {
     batch_.images =
         device.make({places, shape.height, shape.width, shape.channels}, device.image_dtype(), Layout::images);
     batch_.labels = device.make(Shape{places}, DType::i32, Layout::plain);
+    if (source.plan->mixes()) {
+      batch_.others = device.make(Shape{places}, DType::i32, Layout::plain);
+      batch_.shares = device.make(Shape{places}, DType::f32, Layout::plain);
+    }
     mean_ = uploaded(manifest.mean);
     deviation_ = uploaded(manifest.deviation);
     for (Place& place : places_) place.data = device_bytes(device, layout_.bytes());
@@ -87,7 +97,8 @@ class CudaLoader final : public Loader {
     started_ = false;
     const Place& place = places_[filled_];
     check_cuda(cudaStreamWaitEvent(device_.stream(), place.arrived.get(), 0), "order work behind an upload");
-    cuda::queue_batch(samples_at(place), reinterpret_cast<const SampleView*>(place.data.data()), batch_,
+    cuda::queue_batch(samples_at(place), reinterpret_cast<const SampleView*>(place.data.data()),
+                      reinterpret_cast<const float*>(place.data.data() + layout_.shares_at()), batch_,
                       device_.stream());
     check_cuda(cudaEventRecord(place.released.get(), device_.stream()), "record an event");
     batch_.samples = place.samples;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -20,14 +21,18 @@ namespace {
 // Aligned memory for a part, as the CPU's first convolution reads it.
 class HostPart {
  public:
-  HostPart(std::int64_t places, const SampleShape& shape)
+  HostPart(std::int64_t places, const SampleShape& shape, const PartPlan& plan)
       : images_(reserve(places * shape.height * shape.width * shape.channels * size_of(DType::f32))),
-        labels_(reserve(places * size_of(DType::i32))) {
+        labels_(reserve(places * size_of(DType::i32))),
+        others_(reserve(plan.mixes() ? places * size_of(DType::i32) : 0)),
+        shares_(reserve(plan.mixes() ? places * size_of(DType::f32) : 0)) {
     const Shape dims{places, shape.height, shape.width, shape.channels};
     const std::int64_t bytes = dims.count() * size_of(DType::f32);
     batch.images = Tensor(images_.front().bytes.data(), bytes, dims, DType::f32, Layout::images);
-    batch.labels =
-        Tensor(labels_.front().bytes.data(), places * size_of(DType::i32), Shape{places}, DType::i32, Layout::plain);
+    batch.labels = row(labels_, places, DType::i32);
+    if (!plan.mixes()) return;
+    batch.others = row(others_, places, DType::i32);
+    batch.shares = row(shares_, places, DType::f32);
   }
 
   Batch batch;
@@ -39,17 +44,37 @@ class HostPart {
   static std::vector<CacheLine> reserve(std::int64_t bytes) {
     return std::vector<CacheLine>(static_cast<std::size_t>((bytes + Arena::alignment - 1) / Arena::alignment));
   }
+  static Tensor row(std::vector<CacheLine>& memory, std::int64_t places, DType dtype) {
+    return Tensor(memory.front().bytes.data(), places * size_of(dtype), Shape{places}, dtype, Layout::plain);
+  }
 
   std::vector<CacheLine> images_;
   std::vector<CacheLine> labels_;
+  std::vector<CacheLine> others_;
+  std::vector<CacheLine> shares_;
 };
+
+// image = share * image + (1 - share) * other
+void mix(std::span<float> image, std::span<const float> other, float share) {
+  for (std::size_t i = 0; i < image.size(); ++i) image[i] = share * image[i] + (1 - share) * other[i];
+}
+
+// The same for two images at once, each of which is mixed with the other as it was.
+void mix_both(std::span<float> image, float share, std::span<float> other, float other_share) {
+  for (std::size_t i = 0; i < image.size(); ++i) {
+    const float value = image[i];
+    const float other_value = other[i];
+    image[i] = share * value + (1 - share) * other_value;
+    other[i] = other_share * other_value + (1 - other_share) * value;
+  }
+}
 
 class HostLoader final : public Loader {
  public:
   explicit HostLoader(const LoaderSource& source)
       : source_(source),
         normalizer_(image_shape(source), manifest().mean, manifest().deviation),
-        ring_([this] { return HostPart(source_.places, image_shape(source_)); },
+        ring_([this] { return HostPart(source_.places, image_shape(source_), *source_.plan); },
               [this](std::int64_t part, HostPart& memory) { fill(part, memory.batch); }, source.threads) {}
 
   const Batch& next() override { return ring_.next().batch; }
@@ -66,22 +91,53 @@ class HostLoader final : public Loader {
     ViewReader reader(*source_.dataset, source_.rules);
     auto* image = batch.images.as<float>();
     auto* const labels = batch.labels.as<std::int32_t>();
+    const auto read = [&](std::int64_t position, std::span<float> to) {
+      const std::int64_t sample = source_.plan->sample_at(place, position);
+      source_.dataset->begin_reading(sample, place.epoch);
+      const View view = source_.plan->view_at(place, position, source_.dataset->picture_size(sample));
+      const SeenPicture seen = reader.read(sample, view);
+      normalizer_.write(seen.picture, seen.view, to);
+      return source_.dataset->label(sample);
+    };
     for (std::int64_t i = 0; i < place.samples; ++i, image += image_count) {
       const std::int64_t position = place.first + i;
       if (const auto ahead = source_.plan->needed_ahead(place, position)) {
         source_.dataset->read_ahead(ahead->first, ahead->count);
       }
-      const std::int64_t sample = source_.plan->sample_at(place, position);
-      source_.dataset->begin_reading(sample, place.epoch);
-      const View view = source_.plan->view_at(place, position, source_.dataset->picture_size(sample));
-      const SeenPicture seen = reader.read(sample, view);
-      normalizer_.write(seen.picture, seen.view, {image, image_count});
-      labels[i] = source_.dataset->label(sample);
+      labels[i] = read(position, {image, image_count});
     }
+    if (source_.plan->mixes()) mix_images(place, batch, read);
     rank_status::end_reading();
     std::fill(image, image + (places - place.samples) * static_cast<std::int64_t>(image_count), 0.0F);
     std::fill(labels + place.samples, labels + places, -1);
     batch.samples = place.samples;
+  }
+
+  // Neighbours that another part holds are read for this one too.
+  template <typename Read>
+  void mix_images(const PartPlace& place, Batch& batch, const Read& read) const {
+    const auto image_count = static_cast<std::size_t>(batch.images.shape().count() / batch.labels.shape()[0]);
+    const auto image_at = [&](std::int64_t i) {
+      return std::span(batch.images.as<float>() + i * static_cast<std::int64_t>(image_count), image_count);
+    };
+    const auto* const labels = batch.labels.as<std::int32_t>();
+    auto* const others = batch.others.as<std::int32_t>();
+    auto* const shares = batch.shares.as<float>();
+    std::vector<float> outside;
+    for (std::int64_t i = 0; i < place.samples; ++i) {
+      const MixPartner partner = source_.plan->partner_of(place, place.first + i);
+      const std::int64_t other = partner.position - place.first;
+      shares[i] = partner.share;
+      if (other >= 0 && other < place.samples) {
+        others[i] = labels[other];
+        if (other <= i) continue;
+        mix_both(image_at(i), partner.share, image_at(other), source_.plan->partner_of(place, partner.position).share);
+      } else {
+        outside.resize(image_count);
+        others[i] = read(partner.position, outside);
+        mix(image_at(i), outside, partner.share);
+      }
+    }
   }
 
   LoaderSource source_;

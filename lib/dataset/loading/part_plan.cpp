@@ -32,6 +32,12 @@ class TrainingPlan final : public PartPlan {
   View view_at(const PartPlace& place, std::int64_t position, const PictureSize& picture) const override {
     return choose_view(rules_, seed_, place.epoch, position, picture);
   }
+  bool mixes() const override { return rules_.mixup.has_value(); }
+  MixPartner partner_of(const PartPlace& place, std::int64_t position) const override {
+    const std::int64_t neighbour = position ^ 1;
+    if (!rules_.mixup || neighbour >= samples_) return {position, 1};
+    return {neighbour, mixed_share(*rules_.mixup, seed_, place.epoch, std::min(position, neighbour))};
+  }
 
  private:
   BlockOrder block_order(const PartPlace& place) const {

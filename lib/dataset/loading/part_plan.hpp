@@ -27,6 +27,12 @@ struct PartPlace {
   std::int64_t samples;
 };
 
+// Whom the sample at a position is mixed with: the one at `position` of the same epoch.
+struct MixPartner {
+  std::int64_t position;
+  float share;  // of the sample itself, from 0 to 1
+};
+
 // Thread-safe.
 class PartPlan {
  public:
@@ -37,6 +43,10 @@ class PartPlan {
   virtual std::optional<SampleRange> needed_ahead(const PartPlace&, std::int64_t) const { return std::nullopt; }
   // Of the picture there, of that size.
   virtual View view_at(const PartPlace& place, std::int64_t position, const PictureSize& picture) const = 0;
+  // Two neighbours in the order of an epoch are each other's partners, by one share, whoever carries them; one without
+  // a neighbour is its own.
+  virtual bool mixes() const { return false; }
+  virtual MixPartner partner_of(const PartPlace&, std::int64_t position) const { return {position, 1}; }
 };
 
 // Endless: every epoch in an order of its own, the incomplete last batch dropped. Part 0 is the first of step

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "dataset/loading/loader.hpp"
 #include "dataset/loading/normalizer.hpp"
-#include "dataset/loading/sampler.hpp"
+#include "dataset/loading/part_plan.hpp"
 #include "dataset/loading/view_reader.hpp"
 
 namespace lockstep {
@@ -18,6 +19,57 @@ bool holds(const PictureBox& box, std::int64_t y, std::int64_t x) {
   return y >= box.top && y < box.top + box.size.height && x >= box.left && x < box.left + box.size.width;
 }
 
+// Images as training has them, one after another, before they are mixed.
+class ImageReader {
+ public:
+  ImageReader(const Dataset& dataset, const ImageRules& rules, const PartPlan& plan)
+      : dataset_(dataset), rules_(rules), plan_(plan), place_(plan.place(0)), reader_(dataset, rules) {
+    for (const float share : dataset.manifest().mean) {
+      mean_.push_back(static_cast<std::uint8_t>(std::lround(std::clamp(share, 0.0F, 1.0F) * 255)));
+    }
+  }
+
+  std::int32_t label(std::int64_t position) const { return dataset_.label(plan_.sample_at(place_, position)); }
+
+  // RGB, of the rules' size.
+  std::vector<std::uint8_t> read(std::int64_t position) {
+    const std::int64_t sample = plan_.sample_at(place_, position);
+    dataset_.begin_reading(sample, 0);
+    const SeenPicture seen = reader_.read(sample, plan_.view_at(place_, position, dataset_.picture_size(sample)));
+    const auto& [height, width] = rules_.size;
+    const std::int64_t channels = dataset_.manifest().shape.channels;
+    std::vector<std::uint8_t> window(static_cast<std::size_t>(height * width * channels));
+    cut_window(seen.picture, seen.view, rules_.size, window);
+    std::vector<std::uint8_t> image;
+    for (std::int64_t i = 0; i < height * width; ++i) {
+      const std::int64_t x = i % width;
+      const std::int64_t from = seen.view.mirrored ? i - x + width - 1 - x : i;
+      const bool is_erased = holds(seen.view.erased, i / width, x);
+      for (std::int64_t c = 0; c < 3; ++c) {
+        const std::int64_t channel = std::min(c, channels - 1);
+        image.push_back(is_erased ? mean_[static_cast<std::size_t>(channel)]
+                                  : window[static_cast<std::size_t>(from * channels + channel)]);
+      }
+    }
+    return image;
+  }
+
+ private:
+  const Dataset& dataset_;
+  const ImageRules& rules_;
+  const PartPlan& plan_;
+  PartPlace place_;
+  ViewReader reader_;
+  std::vector<std::uint8_t> mean_;  // of each channel
+};
+
+void mix(std::vector<std::uint8_t>& image, const std::vector<std::uint8_t>& other, float share) {
+  for (std::size_t i = 0; i < image.size(); ++i) {
+    const float mixed = share * static_cast<float>(image[i]) + (1 - share) * static_cast<float>(other[i]);
+    image[i] = static_cast<std::uint8_t>(std::lround(mixed));
+  }
+}
+
 }  // namespace
 
 PictureGrid picture_grid(const Dataset& dataset, const ImageRules& rules, std::uint64_t seed, std::int64_t count) {
@@ -26,35 +78,26 @@ PictureGrid picture_grid(const Dataset& dataset, const ImageRules& rules, std::u
   const auto columns = static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(count))));
   const std::int64_t rows = (count + columns - 1) / columns;
   const auto& [height, width] = rules.size;
-  PictureGrid grid{{{}, {rows * (height + gap) - gap, columns * (width + gap) - gap}}, columns, {}};
+  PictureGrid grid{{{}, {rows * (height + gap) - gap, columns * (width + gap) - gap}}, columns, {}, {}, {}};
   grid.picture.pixels.assign(static_cast<std::size_t>(grid.picture.size.height * grid.picture.size.width * 3),
                              background);
-  const std::int64_t channels = dataset.manifest().shape.channels;
-  std::vector<std::uint8_t> image(static_cast<std::size_t>(height * width * channels));
-  std::vector<std::uint8_t> mean;
-  for (const float share : dataset.manifest().mean) {
-    mean.push_back(static_cast<std::uint8_t>(std::lround(std::clamp(share, 0.0F, 1.0F) * 255)));
-  }
-  ViewReader reader(dataset, rules);
-  const SampleOrder order(dataset.samples(), seed, 0);
+  const std::unique_ptr<PartPlan> plan =
+      make_training_plan(dataset.samples(), {dataset.samples(), 1, 0, 1}, rules, seed, 0);
+  ImageReader reader(dataset, rules, *plan);
   for (std::int64_t position = 0; position < count; ++position) {
-    const std::int64_t sample = order.sample_at(position);
-    dataset.begin_reading(sample, 0);
-    const SeenPicture seen = reader.read(sample, choose_view(rules, seed, 0, position, dataset.picture_size(sample)));
-    cut_window(seen.picture, seen.view, rules.size, image);
-    grid.labels.push_back(dataset.label(sample));
+    std::vector<std::uint8_t> image = reader.read(position);
+    grid.labels.push_back(reader.label(position));
+    if (plan->mixes()) {
+      const MixPartner partner = plan->partner_of(plan->place(0), position);
+      mix(image, reader.read(partner.position), partner.share);
+      grid.others.push_back(reader.label(partner.position));
+      grid.shares.push_back(partner.share);
+    }
     const std::int64_t top = position / columns * (height + gap);
     const std::int64_t left = position % columns * (width + gap);
-    for (std::int64_t i = 0; i < height * width; ++i) {
-      const std::int64_t x = seen.view.mirrored ? width - 1 - i % width : i % width;
-      const std::int64_t target = ((top + i / width) * grid.picture.size.width + left + x) * 3;
-      const bool is_erased = holds(seen.view.erased, i / width, x);
-      for (std::int64_t c = 0; c < 3; ++c) {
-        const std::int64_t channel = std::min(c, channels - 1);
-        grid.picture.pixels[static_cast<std::size_t>(target + c)] =
-            is_erased ? mean[static_cast<std::size_t>(channel)]
-                      : image[static_cast<std::size_t>(i * channels + channel)];
-      }
+    for (std::int64_t y = 0; y < height; ++y) {
+      std::copy_n(image.begin() + y * width * 3, width * 3,
+                  grid.picture.pixels.begin() + ((top + y) * grid.picture.size.width + left) * 3);
     }
   }
   return grid;

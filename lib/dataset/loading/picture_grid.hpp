@@ -13,6 +13,9 @@ struct PictureGrid {
   OwnedPicture picture;  // RGB: the images in rows of `columns`, a gap between them
   std::int64_t columns;
   std::vector<std::int32_t> labels;  // of each image, row by row
+  // Where images are mixed of two: the labels of the others, and the share of the first. Else empty.
+  std::vector<std::int32_t> others;
+  std::vector<float> shares;
 };
 
 // The first `count` of the first epoch, or all, in training's order and views; not yet normalised. What is erased has

@@ -23,34 +23,47 @@ cuda::SampleView gpu_view(std::int64_t place, const View& view) {
 void fill_raw_part(const LoaderSource& source, PixelSource pixels, std::int64_t part, RawPart& memory) {
   const Dataset& dataset = *source.dataset;
   const PartPlace place = source.plan->place(part);
-  const std::size_t bytes_each = memory.pixels.size() / memory.views.size();
+  const bool mixes = source.plan->mixes();
+  const auto places = std::ssize(memory.views) / (mixes ? 2 : 1);
+  const std::size_t bytes_each = memory.pixels.size() / static_cast<std::size_t>(places + (mixes ? outer_partners : 0));
   ViewReader reader(dataset, source.rules);
-  for (std::int64_t i = 0; i < place.samples; ++i) {
-    const std::int64_t position = place.first + i;
+  // The sample at `position`, whose pixels travel as number `number` of the part, if they do.
+  const auto put = [&](std::int64_t position, std::int64_t number) {
     const std::int64_t sample = source.plan->sample_at(place, position);
     View view = source.plan->view_at(place, position, dataset.picture_size(sample));
+    if (pixels == PixelSource::resident) return gpu_view(sample, view);
+    dataset.begin_reading(sample, place.epoch);
+    const auto target = memory.pixels.subspan(static_cast<std::size_t>(number) * bytes_each, bytes_each);
+    const SeenPicture seen = reader.read(sample, view);
+    view = seen.view;
+    // The GPU takes pictures of the image's size as they are, and cuts its window itself.
+    if (seen.picture.size == source.rules.size) {
+      std::ranges::copy(seen.picture.pixels, target.begin());
+    } else {
+      cut_window(seen.picture, seen.view, source.rules.size, target);
+      view.top = 0;
+      view.left = 0;
+    }
+    memory.labels[static_cast<std::size_t>(number)] = dataset.label(sample);
+    return gpu_view(number, view);
+  };
+  const auto view_of = [&](std::int64_t i) -> cuda::SampleView& { return memory.views[static_cast<std::size_t>(i)]; };
+  for (std::int64_t i = 0; i < place.samples; ++i) {
+    const std::int64_t position = place.first + i;
     if (pixels == PixelSource::travelling) {
       if (const auto ahead = source.plan->needed_ahead(place, position)) dataset.read_ahead(ahead->first, ahead->count);
-      dataset.begin_reading(sample, place.epoch);
-      const auto target = memory.pixels.subspan(static_cast<std::size_t>(i) * bytes_each, bytes_each);
-      const SeenPicture seen = reader.read(sample, view);
-      // The GPU takes pictures of the image's size as they are, and cuts its window itself.
-      if (seen.picture.size == source.rules.size) {
-        std::ranges::copy(seen.picture.pixels, target.begin());
-        view = seen.view;
-      } else {
-        cut_window(seen.picture, seen.view, source.rules.size, target);
-        view = seen.view;
-        view.top = 0;
-        view.left = 0;
-      }
-      memory.labels[static_cast<std::size_t>(i)] = dataset.label(sample);
     }
-    const std::int64_t place_of_pixels = pixels == PixelSource::resident ? sample : i;
-    memory.views[static_cast<std::size_t>(i)] = gpu_view(place_of_pixels, view);
+    view_of(i) = put(position, i);
+  }
+  for (std::int64_t i = 0; mixes && i < place.samples; ++i) {
+    const MixPartner partner = source.plan->partner_of(place, place.first + i);
+    const std::int64_t other = partner.position - place.first;
+    const bool is_inside = other >= 0 && other < place.samples;
+    view_of(places + i) = is_inside ? view_of(other) : put(partner.position, other < 0 ? places : places + 1);
+    memory.shares[static_cast<std::size_t>(i)] = partner.share;
   }
   rank_status::end_reading();
-  std::ranges::fill(memory.views.subspan(static_cast<std::size_t>(place.samples)), cuda::SampleView{-1});
+  std::fill(memory.views.begin() + place.samples, memory.views.begin() + places, cuda::SampleView{-1});
   memory.samples = place.samples;
 }
 

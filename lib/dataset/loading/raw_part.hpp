@@ -15,15 +15,22 @@ enum class PixelSource : std::uint8_t { resident, travelling };
 
 // Memory for a part of n places.
 //
-//   views   [n]           which sample: of the split where it is resident, else of this part; -1 without one
-//   pixels  [n, h, w, c]  uint8, empty where the split is resident; of pictures that have other sizes the window
+//   views   [n]           which sample: of the split where it is resident, else of this part; -1 without one. Where
+//                         images are mixed of two: [2 n], those of the others behind them
+//   shares  [n]           of the first of two; empty where images are not mixed
+//   pixels  [n, h, w, c]  uint8, empty where the split is resident; of pictures that have other sizes the window. Where
+//                         images are mixed: [n + outer_partners, h, w, c]
 //   labels  [n]           likewise
 struct RawPart {
   std::span<cuda::SampleView> views;
+  std::span<float> shares;
   std::span<std::uint8_t> pixels;
   std::span<std::int32_t> labels;
   std::int64_t samples = 0;
 };
+
+// Neighbours of the first and the last place of a part may stand in another one.
+constexpr std::int64_t outer_partners = 2;
 
 void fill_raw_part(const LoaderSource& source, PixelSource pixels, std::int64_t part, RawPart& memory);
 

@@ -156,9 +156,9 @@ void CpuOps::linear_backward_weight(const Tensor& x, const Tensor& dy, const Ten
   matmul_.linear_backward_weight(x, dy, dweight, accumulate);
 }
 
-void CpuOps::softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
+void CpuOps::softmax_cross_entropy(const Tensor& logits, const Targets& targets, float smoothing, float scale,
                                    const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) {
-  cpu::softmax_cross_entropy(context_, logits, labels, smoothing, scale, gradient, sums, accumulate);
+  cpu::softmax_cross_entropy(context_, logits, targets, smoothing, scale, gradient, sums, accumulate);
 }
 
 std::int64_t CpuOps::sums_bytes(std::int64_t channels) const {

@@ -54,7 +54,7 @@ class CpuOps final : public Ops {
   void linear_backward_data(const Tensor& dy, const Tensor& weight, const Tensor& dx) override;
   void linear_backward_weight(const Tensor& x, const Tensor& dy, const Tensor& dweight, Accumulate accumulate) override;
 
-  void softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
+  void softmax_cross_entropy(const Tensor& logits, const Targets& targets, float smoothing, float scale,
                              const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) override;
 
   bool measures_kernels() const override { return false; }

@@ -52,6 +52,9 @@ BatchNorm unowned(const BatchNorm& norm) {
   return {unowned(norm.weights),        unowned(norm.saved),   unowned(norm.batch_mean),
           unowned(norm.batch_variance), norm.statistics_scale, norm.accumulate};
 }
+Targets unowned(const Targets& targets) {
+  return {unowned(targets.labels), unowned(targets.others), unowned(targets.shares)};
+}
 LossSums unowned(const LossSums& sums) { return {unowned(sums.loss), unowned(sums.correct)}; }
 LogitsGradient unowned(const LogitsGradient& gradient) {
   return {unowned(gradient.d_logits), unowned(gradient.loss_scale)};
@@ -174,11 +177,11 @@ class RepeatingOps final : public Ops {
       inner_.linear_backward_weight(x, dy, dweight, accumulate);
     });
   }
-  void softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
+  void softmax_cross_entropy(const Tensor& logits, const Targets& targets, float smoothing, float scale,
                              const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) override {
-    keep([this, logits = unowned(logits), labels = unowned(labels), smoothing, scale, gradient = unowned(gradient),
+    keep([this, logits = unowned(logits), targets = unowned(targets), smoothing, scale, gradient = unowned(gradient),
           sums = unowned(sums),
-          accumulate] { inner_.softmax_cross_entropy(logits, labels, smoothing, scale, gradient, sums, accumulate); });
+          accumulate] { inner_.softmax_cross_entropy(logits, targets, smoothing, scale, gradient, sums, accumulate); });
   }
   bool measures_kernels() const override { return true; }
   std::string export_plan() const override {

@@ -42,9 +42,29 @@ double loss_scale_of(const LogitsGradient& gradient) {
   return gradient.loss_scale ? static_cast<double>(*gradient.loss_scale.as<float>()) : 1.0;
 }
 
+// What one sample ought to be: of two labels, or twice of the same one.
+struct SampleTarget {
+  SampleTarget(const Targets& targets, std::int64_t sample)
+      : label(targets.labels.as<std::int32_t>()[sample]),
+        other(targets.others ? targets.others.as<std::int32_t>()[sample] : label),
+        share(targets.shares ? static_cast<double>(targets.shares.as<float>()[sample]) : 1) {}
+
+  double share_of(std::int64_t c) const { return (c == label ? share : 0) + (c == other ? 1 - share : 0); }
+  // Of the logits of both labels.
+  double mean(const float* logits) const {
+    const auto first = static_cast<double>(logits[label]);
+    return label == other ? first : share * first + (1 - share) * static_cast<double>(logits[other]);
+  }
+  std::int64_t major() const { return share < 0.5 ? other : label; }
+
+  std::int64_t label;
+  std::int64_t other;
+  double share;
+};
+
 // Loss and gradient of one sample; `d_logits` may be null.
-double sample_loss(const float* logits, std::int64_t classes, std::int64_t label, double smoothing, double scale,
-                   float* d_logits) {
+double sample_loss(const float* logits, std::int64_t classes, const SampleTarget& target, double smoothing,
+                   double scale, float* d_logits) {
   const double largest = *std::max_element(logits, logits + classes);
   double exponentials = 0;
   double sum = 0;
@@ -56,12 +76,12 @@ double sample_loss(const float* logits, std::int64_t classes, std::int64_t label
   const double spread = smoothing / static_cast<double>(classes);
   if (d_logits != nullptr) {
     for (std::int64_t c = 0; c < classes; ++c) {
-      const double target = spread + (c == label ? 1 - smoothing : 0);
-      d_logits[c] = static_cast<float>(scale * (std::exp(static_cast<double>(logits[c]) - log_sum) - target));
+      const double wanted = spread + (1 - smoothing) * target.share_of(c);
+      d_logits[c] = static_cast<float>(scale * (std::exp(static_cast<double>(logits[c]) - log_sum) - wanted));
     }
   }
   // - sum of target * log softmax; the targets add to 1.
-  return log_sum - (1 - smoothing) * static_cast<double>(logits[label]) - spread * sum;
+  return log_sum - (1 - smoothing) * target.mean(logits) - spread * sum;
 }
 
 }  // namespace
@@ -246,7 +266,7 @@ void plain_bias_backward(const CpuContext& context, const Tensor& y, const Tenso
   for (std::int64_t channel = 0; channel < channels; ++channel) put(d_bias, channel, sums[channel], accumulate);
 }
 
-void softmax_cross_entropy(const CpuContext& context, const Tensor& logits, const Tensor& labels, float smoothing,
+void softmax_cross_entropy(const CpuContext& context, const Tensor& logits, const Targets& targets, float smoothing,
                            float scale, const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) {
   const std::int64_t samples = logits.shape()[0];
   const std::int64_t classes = logits.shape()[1];
@@ -254,12 +274,12 @@ void softmax_cross_entropy(const CpuContext& context, const Tensor& logits, cons
   auto* losses = reinterpret_cast<double*>(memory.data());
   const double gradient_scale = static_cast<double>(scale) * loss_scale_of(gradient);
   parallel_for(context.threads, samples, [&](std::int64_t sample) {
-    const std::int32_t label = labels.as<std::int32_t>()[sample];
-    assert(label >= -1 && label < classes);
+    const SampleTarget target(targets, sample);
+    assert(target.label >= -1 && target.label < classes && target.other < classes);
     float* const d_logits = gradient.d_logits ? gradient.d_logits.as<float>() + sample * classes : nullptr;
     losses[sample] = 0;
-    if (label >= 0 && label < classes) {
-      losses[sample] = sample_loss(logits.as<float>() + sample * classes, classes, label,
+    if (target.label >= 0 && target.label < classes) {
+      losses[sample] = sample_loss(logits.as<float>() + sample * classes, classes, target,
                                    static_cast<double>(smoothing), gradient_scale, d_logits);
     } else if (d_logits != nullptr) {
       std::fill_n(d_logits, classes, 0.0F);
@@ -270,7 +290,7 @@ void softmax_cross_entropy(const CpuContext& context, const Tensor& logits, cons
   for (std::int64_t sample = 0; sample < samples; ++sample) {
     const float* row = logits.as<float>() + sample * classes;
     loss += losses[sample];
-    correct += std::max_element(row, row + classes) - row == labels.as<std::int32_t>()[sample] ? 1 : 0;
+    correct += std::max_element(row, row + classes) - row == SampleTarget(targets, sample).major() ? 1 : 0;
   }
   put(sums.loss, 0, loss * static_cast<double>(scale), accumulate);
   put(sums.correct, 0, static_cast<double>(correct), accumulate);

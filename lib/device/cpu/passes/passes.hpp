@@ -38,7 +38,7 @@ void plain_bias_forward(const Tensor& x, const Tensor& bias, Activation activati
 void plain_bias_backward(const CpuContext& context, const Tensor& y, const Tensor& dy, Activation activation,
                          const Tensor& dx, const Tensor& d_bias, Accumulate accumulate);
 
-void softmax_cross_entropy(const CpuContext& context, const Tensor& logits, const Tensor& labels, float smoothing,
+void softmax_cross_entropy(const CpuContext& context, const Tensor& logits, const Targets& targets, float smoothing,
                            float scale, const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate);
 
 }  // namespace lockstep::cpu

@@ -36,27 +36,38 @@ template <DType dtype>
 struct MakeImages {
   SampleStore samples;
   const SampleView* views;  // [n]
+  // Where images are mixed of two: the other one, and the share of the first. Else null.
+  const SampleView* others;
+  const float* shares;
   FeatureMap images;
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const Place to = images.place_of(index);
-    const SampleView view = views[to.image];
+    Eight values = seen(views[to.image], to);
+    if (shares != nullptr) {
+      const float share = shares[to.image];
+      const Eight other = seen(others[to.image], to);
+      for (int i = 0; i < vector_width; ++i) values.at[i] = share * values.at[i] + (1 - share) * other.at[i];
+    }
+    store<dtype>(values, images.data, index);
+  }
+
+  LOCKSTEP_HOST_DEVICE Eight seen(const SampleView& view, const Place& to) const {
     Eight values{};
     const bool is_erased = to.row >= view.erased_top && to.row < view.erased_bottom && to.column >= view.erased_left &&
                            to.column < view.erased_right;
-    if (view.sample >= 0 && !is_erased) {
-      const std::int64_t row = to.row + view.top;
-      const std::int64_t column = (view.mirrored != 0 ? images.width - 1 - to.column : to.column) + view.left;
-      const bool is_inside = row >= 0 && row < images.height && column >= 0 && column < images.width;
-      const std::int64_t pixel = (view.sample * images.height + row) * images.width + column;
-      for (int i = 0; i < vector_width; ++i) {
-        const std::int64_t channel = to.group * vector_width + i;
-        if (channel >= images.channels) break;
-        const std::uint8_t value = is_inside ? samples.pixels[pixel * images.channels + channel] : 0;
-        values.at[i] = (static_cast<float>(value) / 255.0F - samples.mean[channel]) / samples.deviation[channel];
-      }
+    if (view.sample < 0 || is_erased) return values;
+    const std::int64_t row = to.row + view.top;
+    const std::int64_t column = (view.mirrored != 0 ? images.width - 1 - to.column : to.column) + view.left;
+    const bool is_inside = row >= 0 && row < images.height && column >= 0 && column < images.width;
+    const std::int64_t pixel = (view.sample * images.height + row) * images.width + column;
+    for (int i = 0; i < vector_width; ++i) {
+      const std::int64_t channel = to.group * vector_width + i;
+      if (channel >= images.channels) break;
+      const std::uint8_t value = is_inside ? samples.pixels[pixel * images.channels + channel] : 0;
+      values.at[i] = (static_cast<float>(value) / 255.0F - samples.mean[channel]) / samples.deviation[channel];
     }
-    store<dtype>(values, images.data, index);
+    return values;
   }
 };
 
@@ -70,6 +81,14 @@ struct GatherLabels {
     const std::int32_t sample = views[index].sample;
     labels[index] = sample >= 0 ? samples.labels[sample] : -1;
   }
+};
+
+// Shares travel with each part, and are to lie where a batch has them. One thread a place.
+struct CopyShares {
+  const float* from;
+  float* to;
+
+  LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const { to[index] = from[index]; }
 };
 
 }  // namespace lockstep::cuda

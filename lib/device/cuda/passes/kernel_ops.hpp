@@ -43,7 +43,7 @@ class KernelOps : public Ops {
   void subsample_backward(std::int64_t stride, const Tensor& dy, const Tensor& dx) override;
   void add(const Tensor& other, const Tensor& sum) override;
 
-  void softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
+  void softmax_cross_entropy(const Tensor& logits, const Targets& targets, float smoothing, float scale,
                              const LogitsGradient& gradient, const LossSums& sums, Accumulate accumulate) override;
 
  protected:

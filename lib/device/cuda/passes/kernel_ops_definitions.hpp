@@ -257,11 +257,17 @@ void KernelOps<Launch>::add(const Tensor& other, const Tensor& sum) {
 }
 
 template <typename Launch>
-void KernelOps<Launch>::softmax_cross_entropy(const Tensor& logits, const Tensor& labels, float smoothing, float scale,
-                                              const LogitsGradient& gradient, const LossSums& sums,
+void KernelOps<Launch>::softmax_cross_entropy(const Tensor& logits, const Targets& targets, float smoothing,
+                                              float scale, const LogitsGradient& gradient, const LossSums& sums,
                                               Accumulate accumulate) {
   const std::int64_t samples = logits.shape()[0];
-  const LossOperands operands{floats(logits), labels.as<std::int32_t>(), logits.shape()[1], smoothing, scale};
+  const LossOperands operands{floats(logits),
+                              targets.labels.as<std::int32_t>(),
+                              targets.others ? targets.others.as<std::int32_t>() : nullptr,
+                              targets.shares ? targets.shares.as<float>() : nullptr,
+                              logits.shape()[1],
+                              smoothing,
+                              scale};
   const Tensor log_sums = scratch(context_, 2 * samples);
   SumMemory sample_sums(context_, samples, 2);
   const std::int64_t lanes = loss_lanes(operands.classes);

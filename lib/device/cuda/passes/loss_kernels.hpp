@@ -8,16 +8,33 @@
 
 namespace lockstep::cuda {
 
-// Logits plain [n, classes], labels [n]; a label outside the classes, as -1, is not counted.
+// Logits plain [n, classes], labels [n]; a label outside the classes, as -1, is not counted. `others` and `shares` are
+// those of Targets, or both null.
 struct LossOperands {
   const float* logits;
   const std::int32_t* labels;
+  const std::int32_t* others;
+  const float* shares;
   std::int64_t classes;
   float smoothing;
   float scale;
 
   LOCKSTEP_HOST_DEVICE bool counts(std::int64_t sample) const {
     return labels[sample] >= 0 && labels[sample] < classes;
+  }
+  LOCKSTEP_HOST_DEVICE std::int32_t major_label(std::int64_t sample) const {
+    return shares != nullptr && shares[sample] < 0.5F ? others[sample] : labels[sample];
+  }
+  LOCKSTEP_HOST_DEVICE float share_of(std::int64_t sample, std::int64_t c) const {
+    if (shares == nullptr) return c == labels[sample] ? 1 : 0;
+    return (c == labels[sample] ? shares[sample] : 0) + (c == others[sample] ? 1 - shares[sample] : 0);
+  }
+  // How far the logits of both labels lie below the largest one, on average.
+  LOCKSTEP_HOST_DEVICE float labels_below(std::int64_t sample, float largest) const {
+    const float* row = logits + sample * classes;
+    const float below = largest - row[labels[sample]];
+    if (shares == nullptr) return below;
+    return shares[sample] * below + (1 - shares[sample]) * (largest - row[others[sample]]);
   }
 };
 
@@ -94,11 +111,9 @@ struct FindSampleLoss {
     log_sums[2 * sample] = largest;
     log_sums[2 * sample + 1] = beyond;
     // - sum of target * log softmax; the targets add to 1.
-    const std::int32_t label = operands.labels[sample];
-    const float label_below = largest - operands.logits[sample * operands.classes + label];
-    sums[2 * sample] = beyond + (1 - operands.smoothing) * label_below +
+    sums[2 * sample] = beyond + (1 - operands.smoothing) * operands.labels_below(sample, largest) +
                        operands.smoothing / static_cast<float>(operands.classes) * below;
-    sums[2 * sample + 1] = best == static_cast<float>(label) ? 1 : 0;
+    sums[2 * sample + 1] = best == static_cast<float>(operands.major_label(sample)) ? 1 : 0;
   }
 };
 
@@ -117,7 +132,7 @@ struct LossGradient {
     }
     const float softmax = expf(operands.logits[index] - log_sums[2 * sample] - log_sums[2 * sample + 1]);
     const float target = operands.smoothing / static_cast<float>(operands.classes) +
-                         (c == operands.labels[sample] ? 1 - operands.smoothing : 0);
+                         (1 - operands.smoothing) * operands.share_of(sample, c);
     const float scale = loss_scale == nullptr ? operands.scale : operands.scale * *loss_scale;
     d_logits[index] = scale * (softmax - target);
   }
