@@ -89,6 +89,15 @@ struct MakeShardsOptions {
   std::int64_t shard_megabytes = 256;
 };
 
+// What is written there would be read as pictures by the next run.
+void require_outside(const std::filesystem::path& source, const std::filesystem::path& output) {
+  const std::filesystem::path way =
+      std::filesystem::weakly_canonical(output).lexically_relative(std::filesystem::weakly_canonical(source));
+  require(way.empty() || *way.begin() == "..", Failure::usage,
+          "'{}' lies in --source '{}' (the next run would take it for pictures). Choose another --output.",
+          output.string(), source.string());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -97,6 +106,7 @@ int main(int argc, char** argv) {
     SourceRequest request = options.request;
     request.seed = options.convert.seed;
     request.world = &session.world;
+    if (options.source->needs == SourceNeeds::pictures) require_outside(request.folder, options.convert.output);
     convert(session.world, *options.source->make(request), options.convert);
   });
 }

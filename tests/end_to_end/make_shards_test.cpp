@@ -1,11 +1,14 @@
 // The real program: what it writes, says and returns.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/io/descriptor.hpp"
 #include "base/io/file.hpp"
 #include "picture/golden_pictures.hpp"
 #include "support/program.hpp"
@@ -237,6 +240,57 @@ TEST_F(MakeShardsTest, folders_of_pictures_become_a_data_set) {
                                              "--epochs", "1", "--global-batch", "4", "--threads", "1"});
   EXPECT_EQ(trained.exit_code, 0) << trained.errors;
   EXPECT_FALSE(fs::exists("hurt"));
+}
+
+TEST_F(MakeShardsTest, a_class_of_which_no_picture_can_be_read_is_told) {
+  const GoldenPictures golden;
+  const fs::path pictures = folder_.path() / "pictures";
+  for (const char* const name : {"cat", "dog"}) fs::create_directories(pictures / name);
+  for (int i = 0; i < 4; ++i) write_file_atomically(pictures / "cat" / fmt::format("{}.jpg", i), golden.file("jpeg"));
+  write_file_atomically(pictures / "dog" / "notes.txt", "not a picture");
+  const ProgramResult made =
+      run_program({built_program("make_shards"), "images", "--source", pictures, "--output", output()});
+  EXPECT_EQ(made.exit_code, 0) << made.errors;
+  EXPECT_NE(
+      made.errors.find(fmt::format("1 of 2 classes have no sample in '{}', the first of them 'dog' (no network can "
+                                   "learn them). Look at their files?",
+                                   (output() / "train").string())),
+      std::string::npos)
+      << made.errors;
+}
+
+TEST_F(MakeShardsTest, classes_whose_names_come_out_alike_are_refused) {
+  const GoldenPictures golden;
+  const fs::path pictures = folder_.path() / "pictures";
+  for (const char* const name : {"\xff\xfe", "\xff\xfd"}) {
+    fs::create_directories(pictures / name);
+    write_file_atomically(pictures / name / "a.jpg", golden.file("jpeg"));
+    write_file_atomically(pictures / name / "b.jpg", golden.file("jpeg"));
+  }
+  expect_failure({built_program("make_shards"), "images", "--source", pictures, "--output", output()}, 2,
+                 "nobody could tell them apart). Rename one.");
+  EXPECT_FALSE(fs::exists(output()));
+}
+
+TEST_F(MakeShardsTest, an_output_in_the_source_is_refused) {
+  const fs::path pictures = folder_.path() / "pictures";
+  fs::create_directories(pictures / "cat");
+  expect_failure(
+      {built_program("make_shards"), "images", "--source", pictures, "--output", pictures / "cat" / ".." / "o"}, 2,
+      "(the next run would take it for pictures). Choose another --output.");
+}
+
+TEST_F(MakeShardsTest, a_folder_that_another_run_writes_into_is_left_to_it) {
+  fs::create_directories(output());
+  const Descriptor other(::open(output().c_str(), O_RDONLY | O_DIRECTORY));
+  ASSERT_EQ(::flock(other, LOCK_EX), 0);
+  expect_failure(
+      {built_program("make_shards"), "synthetic", "--samples", "40", "--output", output()}, 2,
+      fmt::format(
+          "another make_shards is writing into '{}' (one would remove the other's files). Wait for it, or choose "
+          "another --output.",
+          output().string()));
+  EXPECT_TRUE(fs::is_empty(output()));
 }
 
 TEST_F(MakeShardsTest, a_store_that_is_none_is_refused) {

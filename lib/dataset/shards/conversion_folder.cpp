@@ -1,5 +1,9 @@
 #include "dataset/shards/conversion_folder.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -50,15 +54,28 @@ void make_folder(const fs::path& folder) {
   }
 }
 
+// Two would take each other's half-written files for leftovers.
+Descriptor keep_others_out(const fs::path& folder) {
+  Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const bool is_taken = opened >= 0 && ::flock(opened, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  require(
+      !is_taken, Failure::usage,
+      "another make_shards is writing into '{}' (one would remove the other's files). Wait for it, or choose another "
+      "--output.",
+      folder.string());
+  return opened;
+}
+
 }  // namespace
 
-void prepare_conversion_folder(const SourceDescription& source, std::int64_t training_samples,
-                               const ConvertOptions& options) {
+Descriptor prepare_conversion_folder(const SourceDescription& source, std::int64_t training_samples,
+                                     const ConvertOptions& options) {
   const fs::path& output = options.output;
   std::error_code reason;
   require(!fs::exists(output, reason) || fs::is_directory(output, reason), Failure::usage,
           "'{}' is not a directory (--output). Choose a folder.", output.string());
   make_folder(output);
+  Descriptor held = keep_others_out(output);
 
   const Json now = record_of(source, training_samples, options);
   const fs::path record = output / record_file;
@@ -89,6 +106,7 @@ void prepare_conversion_folder(const SourceDescription& source, std::int64_t tra
     make_folder(output / split.name);
     remove_partial_files(output / split.name);
   }
+  return held;
 }
 
 }  // namespace lockstep

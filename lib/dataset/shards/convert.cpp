@@ -70,6 +70,35 @@ Error no_picture(const SplitPlan& plan, const fs::path& folder, const OddFile& f
                       plan.samples.size(), folder.string(), printable(first.file), first.remark)};
 }
 
+// Names of folders need not be UTF-8, but those in a manifest are.
+void require_own_names(std::vector<std::string> classes) {
+  std::ranges::sort(classes);
+  const auto twice = std::ranges::adjacent_find(classes);
+  if (twice == classes.end()) return;
+  throw Error(Failure::usage, fmt::format("two classes are called '{}' (as UTF-8, which their own names may not be; "
+                                          "nobody could tell them apart). Rename one.",
+                                          printable(*twice)));
+}
+
+// A network cannot learn a class of which no picture could be read.
+void warn_of_empty_classes(const fs::path& folder) {
+  const Manifest manifest = read_manifest(folder);
+  std::vector<std::int64_t> counts(manifest.classes.size());
+  for (const ShardEntry& entry : manifest.shards) {
+    const ShardReader shard(folder, manifest, entry);
+    for (std::int64_t sample = 0; sample < shard.samples(); ++sample) {
+      ++counts[static_cast<std::size_t>(shard.label(sample))];
+    }
+  }
+  const auto empty = std::ranges::count(counts, 0);
+  if (empty == 0) return;
+  const auto first = static_cast<std::size_t>(std::ranges::find(counts, 0) - counts.begin());
+  log::warning(
+      "{} of {} classes have no sample in '{}', the first of them '{}' (no network can learn them). Look at their "
+      "files?",
+      empty, counts.size(), folder.string(), printable(manifest.classes[first]));
+}
+
 // One run of convert().
 class Conversion {
  public:
@@ -86,6 +115,7 @@ class Conversion {
     // Small blocks, where opening a shard reads as little as its labels and sizes.
     if (from.store != SampleStore::images) manifest_.block_bytes = std::int64_t{1} << 18;
     manifest_ = as_it_will_be_read(split_folder(options.output, Split::train), manifest_);
+    require_own_names(manifest_.classes);
   }
 
   // Collective. Whether every shard of every split is there and right.
@@ -133,6 +163,7 @@ class Conversion {
     std::vector<OddFile> odd_files = source_.left_out();
     odd_files.insert(odd_files.end(), odd_files_.begin(), odd_files_.end());
     write_odd_files(options_.output, std::move(odd_files));
+    warn_of_empty_classes(split_folder(options_.output, Split::train));
     std::error_code ignored;
     for (const SplitPlan& plan : plans) {
       for (std::size_t shard = 0; shard < plan.shards.size(); ++shard) {
@@ -239,7 +270,10 @@ class Conversion {
 void convert(const Communicator& world, const SampleSource& source, const ConvertOptions& options) {
   const std::vector<SplitPlan> plans = plan_conversion(source, options);
   Conversion conversion(world, source, options);
-  if (world.rank() == 0) prepare_conversion_folder(source.description(), source.samples(SourceSplit::train), options);
+  std::optional<Descriptor> held;
+  if (world.rank() == 0) {
+    held.emplace(prepare_conversion_folder(source.description(), source.samples(SourceSplit::train), options));
+  }
   world.barrier();
   if (conversion.is_complete(plans)) {
     return log::info("'{}' is complete already: every shard was read again and is right.", options.output.string());
