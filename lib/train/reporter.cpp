@@ -39,7 +39,7 @@ void cut_back(const std::filesystem::path& metrics, const TrainingProgress& prog
   write_file_atomically(metrics, kept);
 }
 
-// The best test so far, of the split that the training is judged by.
+// The best test so far, of the split that the training is judged by; of equals the last, whose checkpoint is kept.
 struct BestTest {
   double accuracy = 0;
   std::int64_t step = 0;
@@ -61,7 +61,7 @@ BestTest best_test_in(const std::filesystem::path& metrics) {
     const nlohmann::json accuracy = object.value("ema_accuracy", object.value("accuracy", nlohmann::json()));
     const nlohmann::json step = object.value("step", nlohmann::json());
     if (kind != split_name(split) || !accuracy.is_number() || !step.is_number_integer()) continue;
-    if (accuracy.get<double>() > best.accuracy) best = {accuracy.get<double>(), step.get<std::int64_t>()};
+    if (accuracy.get<double>() >= best.accuracy) best = {accuracy.get<double>(), step.get<std::int64_t>()};
   }
   return best;
 }
@@ -250,7 +250,7 @@ void Reporter::append(const nlohmann::json& object) {
 
 void Reporter::summarise(RunState state, nlohmann::json fields) {
   if (!summary_) return;
-  if (is_tested() && (best_step_ == 0 || score_ > best_accuracy_)) {
+  if (is_tested() && (best_step_ == 0 || score_ >= best_accuracy_)) {
     best_accuracy_ = score_;
     best_step_ = scored_step_;
   }

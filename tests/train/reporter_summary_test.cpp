@@ -85,6 +85,20 @@ TEST_F(ReporterSummaryTest, the_summary_knows_the_best_test_and_its_step_also_af
   EXPECT_EQ(summary()["best_step"], 15);
 }
 
+// As the folder of checkpoints keeps the last of equals.
+TEST_F(ReporterSummaryTest, of_two_tests_as_good_the_last_is_the_best) {
+  {
+    Reporter reporter(0, lock(), {4, 5}, 5);
+    reporter.start();
+    for (const std::int64_t epoch : {0, 1}) {
+      reporter.step({epoch, 5 * epoch + 4}, {1, 1, 4}, 0.1, 0);
+      reporter.test({epoch, 5 * epoch + 4}, right(6), 1);
+      reporter.summarise(RunState::running, {});
+    }
+  }
+  EXPECT_EQ(summary()["best_step"], 10);
+}
+
 // Where a run was killed between two tests, its lines are all that is left of them.
 TEST_F(ReporterSummaryTest, the_best_test_is_found_in_the_lines_of_the_attempts_before) {
   const auto best_in = [this](const std::string& lines) {
@@ -105,7 +119,7 @@ TEST_F(ReporterSummaryTest, the_best_test_is_found_in_the_lines_of_the_attempts_
                                        "\n"
                                        R"({"kind":"test","step":10,"accuracy":0.5})"
                                        "\n";
-  EXPECT_EQ(best_in(tests), std::pair(0.5, 5)) << "the first of two";
+  EXPECT_EQ(best_in(tests), std::pair(0.5, 10)) << "the last of two";
   EXPECT_EQ(best_in(tests + R"({"kind":"validation","step":10,"accuracy":0.375})"
                             "\n"),
             std::pair(0.375, 10))
