@@ -48,9 +48,17 @@ std::string command_of(const Json& summary) {
 
 }  // namespace
 
-bool holds_run(const std::filesystem::path& folder) { return !is_absent(summary_in(folder)); }
+bool holds_run(const std::filesystem::path& folder) {
+  return !is_absent(summary_in(folder)) || !is_absent(folder / "lock") || !is_absent(folder / "checkpoints");
+}
 
 std::string describe_run(const std::filesystem::path& folder) {
+  if (is_absent(summary_in(folder))) {
+    const FolderHolder holder = holder_of(folder);
+    return holder.kind == FolderHolder::Kind::nobody
+               ? "training that ended before its first step; the same command begins it again"
+               : fmt::format("training that has not done its first step: {}", holder.words);
+  }
   const Json summary = read_summary(summary_in(folder));
   const Json named = summary.is_object() ? summary.value("state", Json()) : Json();
   const std::optional<RunState> state = named.is_string() ? run_state_of(named.get<std::string>()) : std::nullopt;

@@ -6,7 +6,8 @@
 
 namespace lockstep {
 
-// Whether summary.json lies in the folder.
+// Whether a training wrote into the folder: before its first step a lock or a folder for checkpoints, then
+// summary.json.
 bool holds_run(const std::filesystem::path& folder);
 
 // summary.json, and whether a training that it calls running still holds the folder. Throws Error(bad_data) if the file

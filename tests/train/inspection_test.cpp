@@ -26,6 +26,13 @@ void expect_shown(const std::string& text, std::ptrdiff_t lines) {
   EXPECT_EQ(text.find("\u202E"), std::string::npos);
 }
 
+TEST(InspectionTest, a_training_that_has_not_done_a_step_is_called_one) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "checkpoints");
+  EXPECT_EQ(describe_file(folder.path()),
+            "training that ended before its first step; the same command begins it again");
+}
+
 // Escape sequences in the names of classes reached the terminal.
 TEST(InspectionTest, names_in_a_file_neither_steer_the_terminal_nor_make_lines) {
   const TemporaryFolder folder;
