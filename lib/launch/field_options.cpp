@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -67,13 +68,18 @@ class CallForRecipe final : public CLI::Success {
   explicit CallForRecipe(const std::string& text) : CLI::Success("CallForRecipe", text, CLI::ExitCodes::Success) {}
 };
 
-// Declared before the fields, whose options are then stated over what the recipe sets.
-void declare_recipe(CLI::App& app, Settings& settings) {
+// Declared before the fields, whose options are then stated over what the recipe sets. Afterwards `usual` is the
+// optimizer that rates are meant for where none is stated.
+void declare_recipe(CLI::App& app, Settings& settings, const std::shared_ptr<OptimizerKind>& usual) {
   const auto objection = [](const std::string& name) {
     return find_recipe(name) != nullptr ? "" : fmt::format("unknown recipe '{}'. Known: {}", name, known_recipes());
   };
   app.add_option_function<std::string>(
-         "--recipe", [&settings](const std::string& name) { set_recipe(settings, *find_recipe(name)); },
+         "--recipe",
+         [&settings, usual](const std::string& name) {
+           set_recipe(settings, *find_recipe(name));
+           *usual = settings.recipe.optimizer.kind;
+         },
          "Published recipe to begin with, in place of the defaults below; options that are stated win: " +
              known_recipes())
       ->check(CLI::Validator(objection, "", "recipe"))
@@ -84,7 +90,7 @@ void declare_recipe(CLI::App& app, Settings& settings) {
 // A rate that is right for one optimizer is far off for another one.
 void require_own_rate(const CLI::App& app, OptimizerKind usual, const Settings& settings) {
   const OptimizerKind chosen = settings.recipe.optimizer.kind;
-  if (chosen == usual || is_stated(app, "lr") || is_stated(app, "recipe")) return;
+  if (chosen == usual || is_stated(app, "lr")) return;
   throw CLI::ValidationError("--optimizer", fmt::format("it wants a learning rate of its own. State --lr (often {})",
                                                         chosen == OptimizerKind::adamw ? "0.001" : "from 1 to 10"));
 }
@@ -100,13 +106,14 @@ void declare_fields(CLI::App& app, Settings& settings, std::initializer_list<Fie
 
 void declare_training(CLI::App& app, Settings& settings) {
   using enum FieldGroup;
-  declare_recipe(app, settings);
+  const auto usual = std::make_shared<OptimizerKind>(settings.recipe.optimizer.kind);
+  declare_recipe(app, settings, usual);
   declare_fields(
       app, settings,
       {data, views, pictures, model, batch, optimizer, schedule, testing, device, sums, output, watch, checkpoints});
-  const auto check = [&app, &settings, usual = settings.recipe.optimizer.kind] {
+  const auto check = [&app, &settings, usual] {
     refuse_unread(app, settings);
-    require_own_rate(app, usual, settings);
+    require_own_rate(app, *usual, settings);
   };
   app.final_callback(check);
   // Declared after the fields, and so called when all of them are set.

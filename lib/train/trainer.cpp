@@ -23,8 +23,10 @@ namespace {
 TrainingLength training_length(const Recipe& recipe, const Dataset& train, std::int64_t global_batch) {
   require(recipe.epochs >= 1, Failure::usage, "--epochs is {}. Train at least one epoch.", recipe.epochs);
   const std::int64_t steps = train.samples() / global_batch;
-  require(steps >= 1, Failure::usage, "a global batch of {} samples is larger than the training set of {}. Lower {}.",
-          global_batch, train.samples(), recipe.batch.global_batch ? "--global-batch" : "--batch-per-rank");
+  require(
+      steps >= 1, Failure::usage, "a global batch of {} samples is larger than the training set of {}. Lower {}.",
+      global_batch, train.samples(),
+      recipe.batch.global_batch ? fmt::format("--global-batch to {} at most", train.samples()) : "--batch-per-rank");
   return {recipe.epochs, steps};
 }
 

@@ -172,8 +172,9 @@ TEST_F(TrainCifarTest, wrong_options_are_told_in_one_sentence) {
       training(output, {"--accumulate", "7"}), 2,
       "--global-batch 60 does not divide into 7 equal parts (ranks: 1, parts each: 7). Nearest that does: 56 "
       "or 63.");
-  expect_failure({built_program("train_cifar"), "--data", pictures(), "--global-batch", "1000"}, 2,
-                 "a global batch of 1000 samples is larger than the training set of 600. Lower --global-batch.");
+  expect_failure(
+      {built_program("train_cifar"), "--data", pictures(), "--global-batch", "1000"}, 2,
+      "a global batch of 1000 samples is larger than the training set of 600. Lower --global-batch to 600 at most.");
   EXPECT_FALSE(fs::exists(output / "metrics.jsonl"));
 }
 

@@ -195,6 +195,9 @@ TEST_F(OptionsTest, another_optimizer_wants_a_rate_of_its_own) {
   EXPECT_EQ(parse("--optimizer lars"),
             "--optimizer: it wants a learning rate of its own. State --lr (often from 1 to 10)");
   EXPECT_EQ(parse("--optimizer sgd"), "");
+  EXPECT_EQ(parse("--recipe rn50-mlperf --optimizer adamw"),
+            "--optimizer: it wants a learning rate of its own. State --lr (often 0.001)");
+  EXPECT_EQ(parse("--recipe rn50-mlperf --optimizer lars"), "");
 }
 
 TEST_F(OptionsTest, the_batch_is_stated_in_one_way_only) {
