@@ -3,6 +3,7 @@
 //   export_model runs/cifar10/model.h5 --onnx model.onnx
 //   export_model runs/cifar10/model.h5 --safetensors model.safetensors
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
@@ -34,6 +35,25 @@ struct ExportOptions {
         ->type_name("FILE");
   }
 };
+
+bool begins_as_onnx(std::string_view start) {
+  // Of a ModelProto: its first field is the version of the format, its second who wrote it.
+  return start.size() > 2 && start[0] == '\x08' && start[2] == '\x12';
+}
+
+bool begins_as_safetensors(std::string_view start) {
+  constexpr std::size_t length_bytes = 8;  // of the header, which is JSON
+  return start.size() > length_bytes && start[length_bytes] == '{';
+}
+
+void require_two_names(const std::filesystem::path& onnx, const std::filesystem::path& safetensors) {
+  namespace fs = std::filesystem;
+  std::error_code absent;
+  const bool is_one =
+      fs::weakly_canonical(onnx) == fs::weakly_canonical(safetensors) || fs::equivalent(onnx, safetensors, absent);
+  require(!is_one, Failure::usage,
+          "'{}' is given to --onnx and to --safetensors (one of them would be lost). Choose two names.", onnx.string());
+}
 
 void require_other(const std::filesystem::path& model, const std::filesystem::path& path) {
   std::error_code absent;
@@ -68,6 +88,11 @@ int main(int argc, char** argv) {
             "nothing to write: neither --onnx nor --safetensors is stated. See --help.");
     if (session.world.rank() != 0) return;
     for (const std::filesystem::path& path : {options.onnx, options.safetensors}) require_other(options.model, path);
+    if (!options.onnx.empty() && !options.safetensors.empty()) require_two_names(options.onnx, options.safetensors);
+    if (!options.onnx.empty()) require_own_kind(options.onnx, {"ONNX model", begins_as_onnx}, "--onnx");
+    if (!options.safetensors.empty()) {
+      require_own_kind(options.safetensors, {"safetensors file", begins_as_safetensors}, "--safetensors");
+    }
     const ModelFile file = read_weights(options.model);
     const auto write = [](const std::filesystem::path& path, const std::string& image) {
       write_file_atomically(path, image);

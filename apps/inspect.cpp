@@ -11,6 +11,7 @@
 #include "dataset/loading/picture_grid.hpp"
 #include "launch/field_options.hpp"
 #include "launch/run.hpp"
+#include "picture/decode.hpp"
 #include "picture/png.hpp"
 #include "train/inspection.hpp"
 
@@ -40,6 +41,10 @@ struct InspectOptions {
   }
 };
 
+bool begins_as_png(std::string_view start) {
+  return picture_format(std::as_bytes(std::span(start))) == PictureFormat::png;
+}
+
 void draw(const InspectOptions& options) {
   const Dataset dataset(drawn_split(options.file));
   const Manifest& data = dataset.manifest();
@@ -65,6 +70,7 @@ void draw(const InspectOptions& options) {
 
 int main(int argc, char** argv) {
   return run<InspectOptions>(argc, argv, [](Session&, const InspectOptions& options) {
+    if (!options.pictures.empty()) require_own_kind(options.pictures, {"PNG picture", begins_as_png}, "--pictures");
     log::plain(describe_file(options.file));
     if (!options.pictures.empty()) draw(options);
   });

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/log_voice.hpp"
+#include "base/system_failure.hpp"
 #include "base/text/printable.hpp"
 
 namespace lockstep::log {
@@ -49,13 +50,15 @@ State& state() {
 }
 
 // One write for a line, unbuffered: lines of different ranks do not mix, and none is lost when a rank is killed.
-void write_whole(int descriptor, std::string_view text) {
+// Returns an errno value: 0 where all was written.
+int write_whole(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
+    if (written <= 0) return written < 0 ? errno : ENOSPC;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+  return 0;
 }
 
 std::string prefix_of(const State& now) {
@@ -64,13 +67,13 @@ std::string prefix_of(const State& now) {
 
 enum class Speaker { rank_0, any_rank };
 
-// `text` may go to a terminal as it is.
-void print(int descriptor, const std::string& text, Speaker speaker) {
+// `text` may go to a terminal as it is. Returns as write_whole.
+int print(int descriptor, const std::string& text, Speaker speaker) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
-  if (now.ended || (speaker == Speaker::rank_0 && !now.speaks())) return;
+  if (now.ended || (speaker == Speaker::rank_0 && !now.speaks())) return 0;
   if (std::exchange(now.drawn, false)) write_whole(STDOUT_FILENO, clear_line);
-  write_whole(descriptor, text + '\n');
+  return write_whole(descriptor, text + '\n');
 }
 
 void print_line(int descriptor, std::string_view text, Speaker speaker) {
@@ -159,7 +162,12 @@ int job_rank() {
 
 void info(std::string_view text) { print_line(STDOUT_FILENO, text, Speaker::rank_0); }
 void warning(std::string_view text) { print_line(STDERR_FILENO, text, Speaker::any_rank); }
-void plain(std::string_view text) { print(STDOUT_FILENO, printable_lines(text), Speaker::rank_0); }
+void plain(std::string_view text) {
+  const int error_number = print(STDOUT_FILENO, printable_lines(text), Speaker::rank_0);
+  if (error_number == 0) return;
+  throw system_failure("cannot write to standard output", error_number, Access::writing, "what it was to hold is lost");
+}
+void relayed(std::string_view text) { print(STDOUT_FILENO, printable_lines(text), Speaker::rank_0); }
 
 void error(std::string_view text) {
   print_line(STDERR_FILENO, text, Speaker::any_rank);

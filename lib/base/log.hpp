@@ -23,8 +23,10 @@ void info(std::string_view text);
 void warning(std::string_view text);
 void error(std::string_view text);
 // A result for people or scripts, without a prefix, on standard output (rank 0 only): tables, JSON lines. New lines
-// and tabs stay: a field that comes from a file goes through printable() before.
+// and tabs stay: a field that comes from a file goes through printable() before. Throws as system_failure() where it
+// cannot be written: a result that is lost is no success. Lines of a log are no results, and may be lost.
 void plain(std::string_view text);
+void relayed(std::string_view text);  // likewise, but a line of another program's log
 
 template <typename... Args>
 void info(fmt::format_string<Args...> text, Args&&... args) {

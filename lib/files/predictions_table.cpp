@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cerrno>
 #include <iterator>
@@ -41,15 +40,11 @@ std::string field(const std::string& text, TableFormat format) {
   return format == TableFormat::csv ? csv_field(text) : printable(text);
 }
 
-bool is_table(const std::filesystem::path& file) {
-  const RegularFile opened = open_to_read(file);
-  std::array<char, 128> start{};
-  const ssize_t length = ::pread(opened.descriptor(), start.data(), start.size(), 0);
-  const std::string_view text(start.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+bool begins_as_table(std::string_view start) {
   const auto begins_as = [&](TableFormat format) {
-    return text.starts_with(headings(format)) || text.starts_with(picture_headings(format));
+    return start.starts_with(headings(format)) || start.starts_with(picture_headings(format));
   };
-  return text.empty() || begins_as(TableFormat::csv) || begins_as(TableFormat::tsv);
+  return begins_as(TableFormat::csv) || begins_as(TableFormat::tsv);
 }
 
 }  // namespace
@@ -61,10 +56,7 @@ void require_place_for_table(const std::filesystem::path& file) {
     throw system_failure(fmt::format("cannot write '{}'", file.string()), error_number, Access::writing,
                          "--predictions");
   }
-  require_replaceable(file);
-  require(is_absent(file) || is_table(file), Failure::usage,
-          "'{}' exists and is no table of predictions (it would be lost). Choose another name for --predictions.",
-          file.string());
+  require_own_kind(file, {"table of predictions", begins_as_table}, "--predictions");
 }
 
 TableFormat table_format_of(const std::filesystem::path& file) {

@@ -200,6 +200,28 @@ TEST_F(InteropTest, what_cannot_be_exported_is_told_and_nothing_is_written) {
               HasSubstr(fmt::format("'{}' is the model itself (it would be lost). Choose another name to write to.",
                                     model().string())));
   EXPECT_EQ(evaluate(model()).exit_code, 0);
+  const fs::path other = folder_->path() / "other.json";
+  write_file_atomically(other, "{}");
+  EXPECT_THAT(refusal(exported({"--onnx", other}), 2),
+              HasSubstr(fmt::format("'{}' exists and is no ONNX model (it would be lost). Choose another name for "
+                                    "--onnx.",
+                                    other.string())));
+  EXPECT_THAT(
+      refusal(exported({"--safetensors", other}), 2),
+      HasSubstr(fmt::format("'{}' exists and is no safetensors file (it would be lost). Choose another name for "
+                            "--safetensors.",
+                            other.string())));
+  EXPECT_EQ(read_file(other, 100), "{}");
+  const fs::path same = folder_->path() / "same";
+  EXPECT_THAT(
+      refusal(exported({"--onnx", same, "--safetensors", folder_->path() / "." / "same"}), 2),
+      HasSubstr(fmt::format("'{}' is given to --onnx and to --safetensors (one of them would be lost). Choose two "
+                            "names.",
+                            same.string())));
+  EXPECT_FALSE(fs::exists(same));
+  for (int time = 0; time < 2; ++time) {
+    EXPECT_EQ(exported({"--onnx", same, "--safetensors", folder_->path() / "other"}).exit_code, 0) << "its own again";
+  }
   const fs::path nowhere = folder_->path() / "nowhere" / "model.onnx";
   EXPECT_THAT(refusal(exported({"--onnx", nowhere}), 2), HasSubstr("No such file or directory"));
   const fs::path onnx = folder_->path() / "of_foreign.onnx";

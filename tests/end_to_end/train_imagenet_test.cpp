@@ -97,6 +97,26 @@ TEST_F(TrainImagenetTest, draws_what_the_network_is_given) {
   const OwnedPicture picture = decode_picture(std::as_bytes(std::span(file))).picture;
   EXPECT_EQ(picture.size, (PictureSize{8 * 42 - 2, 8 * 42 - 2}));
   EXPECT_THAT(result.output, HasSubstr("class 1, class "));
+  const fs::path shard = data("jpeg") / "train" / "train-00000.h5";
+  const auto bytes = fs::file_size(shard);
+  const ProgramResult over =
+      run_program({built_program("inspect"), data("jpeg") / "train", "--pictures", shard, "--image-size", "40"});
+  EXPECT_EQ(over.exit_code, 2);
+  EXPECT_THAT(over.errors, HasSubstr(fmt::format("'{}' exists and is no PNG picture (it would be lost). Choose another "
+                                                 "name for --pictures.",
+                                                 shard.string())));
+  EXPECT_EQ(fs::file_size(shard), bytes);
+}
+
+// A result that is lost is no success.
+TEST_F(TrainImagenetTest, tells_where_standard_output_takes_nothing) {
+  const std::string inspect = built_program("inspect");
+  const std::string model = data("jpeg") / "train";
+  const ProgramResult full = run_program({"sh", "-c", "exec \"$0\" \"$1\" >/dev/full", inspect, model});
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_THAT(full.errors, HasSubstr("cannot write to standard output: No space left on device"));
+  const ProgramResult closed = run_program({"sh", "-c", "exec \"$0\" \"$1\" >&-", inspect, model});
+  EXPECT_NE(closed.exit_code, 0) << closed.errors;
 }
 
 // How pictures are shown decides the weights: none of it may change when a training goes on.

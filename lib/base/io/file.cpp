@@ -108,6 +108,15 @@ bool is_absent(const fs::path& path) {
   return fs::status(path, reason).type() == fs::file_type::not_found;
 }
 
+void require_own_kind(const fs::path& path, const ReplaceableKind& kind, std::string_view option) {
+  require_replaceable(path);
+  if (is_absent(path)) return;
+  constexpr std::size_t shown_bytes = 128;
+  const std::string start = read_up_to(path, open_to_read(path), shown_bytes);
+  require(start.empty() || kind.begins(start), Failure::usage,
+          "'{}' exists and is no {} (it would be lost). Choose another name for {}.", path.string(), kind.name, option);
+}
+
 RegularFile open_to_read(const fs::path& path) try {
   return RegularFile(path);
 } catch (const std::system_error& reason) {

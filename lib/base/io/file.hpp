@@ -28,6 +28,16 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 // Whether nothing has this name. A path that cannot be looked at counts as there: whoever reads it then learns why.
 bool is_absent(const std::filesystem::path& path);
 
+// A kind of file that a program writes, as its first bytes tell (at most 128 of them are shown).
+struct ReplaceableKind {
+  std::string_view name;  // "table of predictions"
+  bool (*begins)(std::string_view start);
+};
+// Call before writing to a name that a user chose. Throws Error(usage) where a file of another kind has it, unless it
+// is empty: "'a.h5' exists and is no PNG picture (it would be lost). Choose another name for --pictures."; and as
+// require_replaceable().
+void require_own_kind(const std::filesystem::path& path, const ReplaceableKind& kind, std::string_view option);
+
 // Opens it. Throws Error(usage) if it cannot be opened or is no regular file, naming path and reason.
 RegularFile open_to_read(const std::filesystem::path& path);
 // The whole file. Throws as open_to_read(); Error(bad_data) above `limit_bytes`, before anything is read; Error(other)
