@@ -1,10 +1,8 @@
 #include "dataset/shards/conversion_folder.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
-
-#include <cerrno>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
@@ -56,14 +54,12 @@ void make_folder(const fs::path& folder) {
 
 // Two would take each other's half-written files for leftovers.
 Descriptor keep_others_out(const fs::path& folder) {
-  Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const bool is_taken = opened >= 0 && ::flock(opened, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  require(
-      !is_taken, Failure::usage,
-      "another make_shards is writing into '{}' (one would remove the other's files). Wait for it, or choose another "
-      "--output.",
-      folder.string());
-  return opened;
+  std::optional<Descriptor> claim = claim_folder(folder);
+  require(claim.has_value(), Failure::usage,
+          "another make_shards is writing into '{}' (one would remove the other's files). Wait for it, or choose "
+          "another --output.",
+          folder.string());
+  return std::move(*claim);
 }
 
 }  // namespace
