@@ -120,7 +120,7 @@ void bench(Session& session, const StepBenchOptions& options) {
   const std::unique_ptr<Optimizer> sgd = make_optimizer(own.store, SgdOptions{.kind = Momentum::nesterov});
   initialise(own.store, 0);
   TrainingStep step(session, own, *exchange, *sgd, share, 0.0F);
-  step.choose_kernels(options.batch);
+  step.choose_kernels({options.batch});
   NoiseLoader loader(noise_batch(session.device(), model.sample, options.batch, options.classes));
   step.run(loader, 0, learning_rate);
   const double first_step_seconds = world.max(seconds_since_process_start());

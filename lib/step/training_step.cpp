@@ -61,7 +61,8 @@ std::optional<LossScale> TrainingStep::loss_scale() const {
   return record_.loss_scale();
 }
 
-void TrainingStep::choose_kernels(std::int64_t evaluation_batch, const std::vector<SampleShape>& parts) {
+void TrainingStep::choose_kernels(const std::vector<std::int64_t>& evaluation_batches,
+                                  const std::vector<SampleShape>& parts) {
   if (!device_.ops().measures_kernels()) return;
   constexpr int measuring_rank = 0;
   rank_status::enter(Phase::measuring);
@@ -69,7 +70,7 @@ void TrainingStep::choose_kernels(std::int64_t evaluation_batch, const std::vect
     const PlanFile file(session_.plan_folder, device_.plan_conditions());
     const std::string known = file.read();
     device_.ops().suggest_plan(known);
-    rehearse(evaluation_batch, parts.empty() ? std::vector{model_.options.sample} : parts);
+    rehearse(evaluation_batches, parts.empty() ? std::vector{model_.options.sample} : parts);
     const std::string used = device_.ops().export_plan();
     plan_use_ = lockstep::plan_use(known, used);
     file.keep(used);
@@ -78,14 +79,17 @@ void TrainingStep::choose_kernels(std::int64_t evaluation_batch, const std::vect
   device_.ops().import_plan(session_.world.broadcast(device_.ops().export_plan(), measuring_rank));
 }
 
-void TrainingStep::rehearse(std::int64_t evaluation_batch, const std::vector<SampleShape>& parts) {
+void TrainingStep::rehearse(const std::vector<std::int64_t>& evaluation_batches,
+                            const std::vector<SampleShape>& parts) {
   const ModelOptions& model = model_.options;
   NoExchange nowhere;
   for (const SampleShape& part : parts) {
     run_part(noise_batch(device_, part, share_.part_size(), model.classes), nowhere, Accumulate::overwrite);
   }
-  const Batch batch = noise_batch(device_, model.sample, evaluation_batch, model.classes);
-  model_.network->forward(batch.images, Mode::evaluate);
+  for (const std::int64_t samples : evaluation_batches) {
+    const Batch batch = noise_batch(device_, model.sample, samples, model.classes);
+    model_.network->forward(batch.images, Mode::evaluate);
+  }
   device_.synchronize();
 }
 

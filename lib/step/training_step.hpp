@@ -49,11 +49,11 @@ class TrainingStep {
   TrainingStep(const Session& session, Model& model, Exchange& exchange, Optimizer& optimizer, const LoaderShare& share,
                float label_smoothing, WeightsMean* mean = nullptr, NormGroup* norm_group = nullptr);
 
-  // Collective. Where kernels are chosen by measuring, rank 0 runs one part, and one forward pass on `evaluation_batch`
-  // samples, on noise, which makes the device measure its kernels, those that an earlier run measured excepted; the
-  // others get its choices. `parts`: what samples parts have, where not as the model's. Changes no weight. Call once,
-  // before the first step.
-  void choose_kernels(std::int64_t evaluation_batch, const std::vector<SampleShape>& parts = {});
+  // Collective. Where kernels are chosen by measuring, rank 0 runs one part, and a forward pass on each number of
+  // samples of `evaluation_batches`, on noise, which makes the device measure its kernels, those that an earlier run
+  // measured excepted; the others get its choices. `parts`: what samples parts have, where not as the model's. Changes
+  // no weight. Call once, before the first step.
+  void choose_kernels(const std::vector<std::int64_t>& evaluation_batches, const std::vector<SampleShape>& parts = {});
 
   // The next step is called as the first one was, and recorded anew after it: call where no step is under way and the
   // batches that follow are of another size, or in other memory.
@@ -96,7 +96,7 @@ class TrainingStep {
   void queue_part(const Batch& batch, int part);
   void run_part(const Batch& batch, GradientSink& sink, Accumulate accumulate);
   void update();
-  void rehearse(std::int64_t evaluation_batch, const std::vector<SampleShape>& parts);
+  void rehearse(const std::vector<std::int64_t>& evaluation_batches, const std::vector<SampleShape>& parts);
   std::unique_ptr<Readback> spare_readback();
 
   const Session& session_;

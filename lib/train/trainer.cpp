@@ -127,7 +127,9 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
   describe();
   load_weights();
   stop_start_if_asked();
-  step_.choose_kernels(evaluation_batch, training_shapes());
+  std::vector<std::int64_t> evaluation_batches{evaluator_.batch()};
+  if (validator_) evaluation_batches.push_back(validator_->batch());
+  step_.choose_kernels(evaluation_batches, training_shapes());
 }
 
 // Of the whole training, from the smallest to the largest.

@@ -30,7 +30,7 @@ class KernelPlanTest : public testing::Test {
         world_, std::make_unique<CpuBackend>(make_repeating_device(cpu::open_cpu_device({.threads = 1}))), folder};
     const LoaderShare share{part_size * world_.size(), world_.size(), world_.rank(), 1};
     WholeStep step(session, {model, {32, 32, 3}, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
-    step.choose_kernels(part_size, parts);
+    step.choose_kernels({part_size}, parts);
     return {step.plan_use(), session.device().ops().export_plan()};
   }
   std::int64_t on_rank_0(std::int64_t count) const { return world_.rank() == 0 ? count : 0; }

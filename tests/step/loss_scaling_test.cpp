@@ -42,7 +42,7 @@ class PoisoningLoader final : public Loader {
 
 class LossScalingTest : public testing::Test {
  protected:
-  LossScalingTest() { step_.choose_kernels(part_size); }
+  LossScalingTest() { step_.choose_kernels({part_size}); }
 
   std::string hash() const { return step_.model().store.weights_hash(); }
 

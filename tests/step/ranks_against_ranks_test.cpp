@@ -35,7 +35,7 @@ Outcome train(const Communicator& world, const Case& choice, int parts, int step
   const LoaderShare share{parts * part_size, parts, world.rank() * own, own};
   WholeStep step(session, {choice.model, choice.shape, 10}, share, {choice.reducer, 16 << 10}, SgdOptions{}, 0.1F, 3);
   if (plan.empty()) {
-    step.choose_kernels(part_size);
+    step.choose_kernels({part_size});
   } else {
     session.device().ops().import_plan(plan);
   }

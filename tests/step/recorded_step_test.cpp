@@ -70,7 +70,7 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
     const LoaderShare share{part_size * GetParam().parts, GetParam().parts, 0, GetParam().parts};
     WholeStep step(session, {GetParam().model, shape, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.1F, 3);
     step.scale_loss({2048, 0, 0});
-    step.choose_kernels(part_size);
+    step.choose_kernels({part_size});
     OneBatchLoader loader(on);
     const Batch test = noise_batch(on, shape, part_size, 10);
     std::vector<std::vector<float>> outcomes;
@@ -94,7 +94,7 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
     const LoaderShare share{part_size * GetParam().parts, GetParam().parts, 0, GetParam().parts};
     WholeStep step(session, {GetParam().model, {28, 28, 3}, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.1F, 3);
     const std::vector<SampleShape> sizes = {shape, {24, 24, 3}};
-    step.choose_kernels(part_size, sizes);
+    step.choose_kernels({part_size}, sizes);
     std::vector<std::vector<float>> outcomes;
     std::int64_t index = 0;
     for (const SampleShape& size : sizes) {
@@ -152,7 +152,7 @@ class GraphTest : public testing::TestWithParam<GraphCase> {
     const Session session{world_, open_backend(options)};
     const LoaderShare share{part_size * GetParam().parts, GetParam().parts, 0, GetParam().parts};
     WholeStep step(session, {"resnet20", shape, 10}, share, {GetParam().reducer, 16 << 10}, SgdOptions{}, 0.1F, 3);
-    step.choose_kernels(part_size);
+    step.choose_kernels({part_size});
     OneBatchLoader loader(session.device());
     for (int index = 0; index < steps; ++index) {
       step.start(loader, index, 0.05 / (1 + index));

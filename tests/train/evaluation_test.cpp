@@ -90,8 +90,9 @@ TEST_F(EvaluationTest, equal_logits_predict_the_lowest_class_at_the_loss_of_a_gu
 
 TEST_F(EvaluationTest, with_mirror_images_the_mean_of_both_logits_counts) {
   Device& device = backend_->device();
+  const std::int64_t batch_samples = evaluation_batch(dataset_->samples(), rules_.size);
   const std::unique_ptr<Loader> loader =
-      backend_->load_onto(evaluation_source(*dataset_, rules_, evaluation_batch, 0, 1, 1), DataPlace::host);
+      backend_->load_onto(evaluation_source(*dataset_, rules_, batch_samples, 0, 1, 1), DataPlace::host);
   const Batch& batch = loader->next();
   const Shape shape = batch.images.shape();
   std::vector<float> pixels(static_cast<std::size_t>(shape.count()));
@@ -105,7 +106,7 @@ TEST_F(EvaluationTest, with_mirror_images_the_mean_of_both_logits_counts) {
   }
   std::vector<std::int32_t> expected;
   std::vector<std::int32_t> plain;
-  std::vector<float> logits(evaluation_batch * 10);
+  std::vector<float> logits(static_cast<std::size_t>(10 * batch_samples));
   device.read(model_->network->forward(batch.images, Mode::evaluate), logits);
   device.write(mirrored, batch.images);
   std::vector<float> others(logits.size());
@@ -113,7 +114,7 @@ TEST_F(EvaluationTest, with_mirror_images_the_mean_of_both_logits_counts) {
   const auto largest = [](const auto first) {
     return static_cast<std::int32_t>(std::max_element(first, first + 10) - first);
   };
-  for (std::size_t sample = 0; sample < evaluation_batch; ++sample) {
+  for (std::size_t sample = 0; sample < static_cast<std::size_t>(batch_samples); ++sample) {
     plain.push_back(largest(logits.begin() + static_cast<std::ptrdiff_t>(10 * sample)));
     for (std::size_t i = 10 * sample; i < 10 * sample + 10; ++i) logits[i] = (logits[i] + others[i]) / 2;
     expected.push_back(largest(logits.begin() + static_cast<std::ptrdiff_t>(10 * sample)));
@@ -123,8 +124,16 @@ TEST_F(EvaluationTest, with_mirror_images_the_mean_of_both_logits_counts) {
       Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestView::flipped_too)
           .evaluate()
           .predictions;
-  found.resize(evaluation_batch);
+  found.resize(expected.size());
   EXPECT_EQ(found, expected);
+}
+
+TEST(EvaluationBatchTest, is_small_where_images_are_large_or_few) {
+  EXPECT_EQ(evaluation_batch(10'000, {32, 32}), 200);
+  EXPECT_EQ(evaluation_batch(50'000, {224, 224}), 32);
+  EXPECT_EQ(evaluation_batch(50'000, {4096, 4096}), 1);
+  EXPECT_EQ(evaluation_batch(18, {64, 64}), 2);
+  EXPECT_EQ(evaluation_batch(1, {64, 64}), 1);
 }
 
 }  // namespace

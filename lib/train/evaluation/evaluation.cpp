@@ -29,15 +29,24 @@ double Evaluation::ratio(std::int64_t part) const {
   return samples == 0 ? 0 : static_cast<double>(part) / static_cast<double>(samples);
 }
 
+std::int64_t evaluation_batch(std::int64_t samples, const PictureSize& image) {
+  constexpr std::int64_t most_samples = 200;
+  constexpr std::int64_t most_pixels = std::int64_t{32} * 224 * 224;
+  constexpr std::int64_t ranks_with_work = 16;
+  const std::int64_t most = std::clamp(most_pixels / (image.height * image.width), std::int64_t{1}, most_samples);
+  return std::clamp((samples + ranks_with_work - 1) / ranks_with_work, std::int64_t{1}, most);
+}
+
 Evaluator::Evaluator(const Communicator& world, Backend& backend, Model& model, const Dataset& dataset,
                      const ImageRules& rules, int loader_threads, DataPlace place, TestView view)
     : world_(world),
       model_(model),
       dataset_(dataset),
-      loader_(backend.load_onto(
-          evaluation_source(dataset, rules, evaluation_batch, world.rank(), world.size(), loader_threads), place)),
+      batch_(evaluation_batch(dataset.samples(), rules.size)),
+      loader_(backend.load_onto(evaluation_source(dataset, rules, batch_, world.rank(), world.size(), loader_threads),
+                                place)),
       view_(view),
-      of_mirrored_(view == TestView::plain ? 0 : static_cast<std::size_t>(evaluation_batch * model.options.classes)) {}
+      of_mirrored_(view == TestView::plain ? 0 : static_cast<std::size_t>(batch_ * model.options.classes)) {}
 
 void Evaluator::read_logits(const Tensor& images, std::vector<float>& logits) {
   Device& device = model_.store.device();
@@ -70,9 +79,9 @@ Evaluator::Judgement Evaluator::judge(const float* logits, std::int32_t label) c
 Evaluation Evaluator::evaluate() {
   Device& device = model_.store.device();
   const std::int64_t classes = model_.options.classes;
-  const std::int64_t batches = evaluation_batches(dataset_.samples(), evaluation_batch, world_.size());
-  std::vector<float> logits(static_cast<std::size_t>(evaluation_batch * classes));
-  std::vector<float> labels(static_cast<std::size_t>(evaluation_batch));
+  const std::int64_t batches = evaluation_batches(dataset_.samples(), batch_, world_.size());
+  std::vector<float> logits(static_cast<std::size_t>(batch_ * classes));
+  std::vector<float> labels(static_cast<std::size_t>(batch_));
   std::vector<Judgement> judged;
   for (std::int64_t index = 0; index < batches; ++index) {
     rank_status::enter(Phase::testing);
@@ -95,7 +104,7 @@ std::vector<Evaluator::Judgement> Evaluator::gather_in_order(const std::vector<J
   const std::vector<std::string> of_ranks = world_.all_gather(bytes);
   rank_status::enter(Phase::testing);
   std::vector<Judgement> in_order(static_cast<std::size_t>(dataset_.samples()));
-  constexpr std::size_t batch_bytes = evaluation_batch * sizeof(Judgement);
+  const std::size_t batch_bytes = static_cast<std::size_t>(batch_) * sizeof(Judgement);
   auto* next = reinterpret_cast<char*>(in_order.data());
   for (std::size_t start = 0; start < of_ranks[0].size(); start += batch_bytes) {
     for (const std::string& judged : of_ranks) {

@@ -13,9 +13,9 @@
 
 namespace lockstep {
 
-// Samples in one forward pass, the same at any number of ranks: a kernel chosen for another shape could round
-// otherwise.
-constexpr std::int64_t evaluation_batch = 200;
+// Samples in one forward pass: fewer where images are large, for memory, and of a small data set, so that ranks share
+// it. The same at any number of ranks: a kernel chosen for another shape could round otherwise.
+std::int64_t evaluation_batch(std::int64_t samples, const PictureSize& image);
 
 struct Evaluation {
   std::int64_t classes = 0;
@@ -42,6 +42,8 @@ class Evaluator {
   Evaluator(const Communicator& world, Backend& backend, Model& model, const Dataset& dataset, const ImageRules& rules,
             int loader_threads, DataPlace place, TestView view);
 
+  std::int64_t batch() const { return batch_; }
+
   // Collective. The same result on every rank: counts are exact, and the loss is summed sample by sample in the order
   // of the data set. Of equal logits the lowest class counts as predicted.
   Evaluation evaluate();
@@ -62,6 +64,7 @@ class Evaluator {
   const Communicator& world_;
   Model& model_;
   const Dataset& dataset_;
+  std::int64_t batch_;
   std::unique_ptr<Loader> loader_;
   TestView view_;
   std::vector<float> of_mirrored_;  // logits
