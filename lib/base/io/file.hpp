@@ -40,8 +40,8 @@ struct ReplaceableKind {
 // require_replaceable().
 void require_own_kind(const std::filesystem::path& path, const ReplaceableKind& kind, std::string_view option);
 
-// For one process at a time, on all nodes whose file system can do that (elsewhere the claim is one in name): until what
-// is returned is closed or the process ends. Nothing where another one has it.
+// For one process at a time, on all nodes whose file system can do that (elsewhere the claim is one in name): until
+// what is returned is closed or the process ends. Nothing where another one has it.
 std::optional<Descriptor> claim_folder(const std::filesystem::path& folder);
 
 // Opens it. Throws Error(usage) if it cannot be opened or is no regular file, naming path and reason.
