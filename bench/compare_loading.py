@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Pictures a second of a core, Lockstep's loader against PyTorch's DataLoader and plain libjpeg-turbo, in turn.
+"""Pictures a second of a core, Lockstep's loader against PyTorch's DataLoader, DALI, FFCV and plain libjpeg-turbo, in turn.
 
     python3 bench/compare_loading.py --build build/release --pictures FOLDER
 
@@ -18,9 +18,9 @@ import tempfile
 from comparison import ratio_interval, short
 from processes import say
 
-PEER = pathlib.Path(__file__).resolve().parent / "peers" / "loader_peer.py"
+PEERS = pathlib.Path(__file__).resolve().parent / "peers"
 HEAD = """\
-| {size} pixels a side | Lockstep, pictures/s of a core | DataLoader | ratio (95 % interval) | libjpeg-turbo, whole pictures \
+| {size} pixels a side | Lockstep, pictures/s of a core | the other | ratio (95 % interval) | libjpeg-turbo, whole pictures \
 | Lockstep / libjpeg-turbo |
 |---|---|---|---|---|---|"""
 
@@ -56,6 +56,8 @@ def main():
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--pictures", required=True, help="a folder of class folders of JPEG files")
     parser.add_argument("--python", default=sys.executable, help="one that has torch and torchvision")
+    parser.add_argument("--dali-python", help="one that has nvidia.dali; none: it is left out")
+    parser.add_argument("--ffcv-python", help="one that has ffcv and torchvision; none: it is left out")
     parser.add_argument("--size", type=int, default=224)
     parser.add_argument("--batches", type=int, default=60, help="of 32 pictures, in each run")
     parser.add_argument("--pairs", type=int, default=5)
@@ -65,24 +67,32 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         jpeg, raw = (converted(options, folder, store) for store in ("jpeg", "raw"))
         mine = [bench, *size, "--batches", str(options.batches), "--data"]
-        peer = [options.python, PEER, *size, "--samples", str(options.batches * 32), "--pictures", options.pictures]
-        sides = {
+        pictures = [*size, "--pictures", options.pictures]
+        work = [*pictures, "--samples", str(options.batches * 32)]
+        peer = [options.python, PEERS / "loader_peer.py", *work]
+        ours = {
             "JPEG": [*mine, jpeg],
             "JPEG, --decode exact": [*mine, jpeg, "--decode", "exact"],
             "pixels": [*mine, raw],
-            "DataLoader": peer,
-            "DataLoader, torchvision's decoder": [*peer, "--decoder", "torchvision"],
         }
+        peers = {
+            "DataLoader with Pillow": peer,
+            "DataLoader with torchvision's decoder": [*peer, "--decoder", "torchvision"],
+        }
+        if options.dali_python:
+            peers["DALI"] = [options.dali_python, PEERS / "dali_peer.py", *work]
+        if options.ffcv_python:
+            peers["FFCV"] = [options.ffcv_python, PEERS / "ffcv_peer.py", *pictures]
+        sides = ours | peers
         runs = {name: [] for name in sides}
         for pair in range(options.pairs):
             for name, command in sides.items():
                 runs[name].append(json_of(command))
             say(f"pair {pair + 1} of {options.pairs}")
     print(HEAD.format(size=options.size))
-    for peer_name in ("DataLoader", "DataLoader, torchvision's decoder"):
-        for name in ("JPEG", "JPEG, --decode exact", "pixels"):
-            of_peer = "Pillow" if peer_name == "DataLoader" else "torchvision"
-            print(row(f"{name}; DataLoader with {of_peer}", runs[name], runs[peer_name]))
+    for peer_name in peers:
+        for name in ours:
+            print(row(f"{name}; {peer_name}", runs[name], runs[peer_name]))
 
 
 if __name__ == "__main__":
