@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "backend/cpu_backend.hpp"
 #include "models/golden_file.hpp"
 #include "models/net_values.hpp"
 #include "models/test_net.hpp"
 #include "step/part_loader.hpp"
 #include "step/rank_norm_group.hpp"
 #include "step/whole_step.hpp"
+#include "support/device/hosted_cuda_device.hpp"
 #include "support/words_of.hpp"
 
 namespace lockstep::testing {
@@ -211,6 +213,19 @@ TEST(NormGroupTest, a_model_without_norms_has_none_to_share) {
   EXPECT_EQ(words_of(Failure::usage, [&] { make_norm_group(session, recipe, share, model.store); }),
             "model 'lenet' has no batch norms whose statistics ranks could take together. Leave out "
             "--sync-batch-norm.");
+}
+
+TEST(NormGroupTest, norms_of_a_gpu_have_no_group) {
+  const Communicator world(MPI_COMM_WORLD);
+  if (world.size() == 1) GTEST_SKIP() << "one rank has nobody to share with";
+  const Session session{world, std::make_unique<CpuBackend>(open_hosted_cuda_device({}))};
+  const LoaderShare share{part_size * world.size(), world.size(), world.rank(), 1};
+  const Model model(session.device(), {"convnet", {28, 28, 1}, 10});
+  Recipe recipe;
+  recipe.norm_ranks = 0;
+  EXPECT_EQ(words_of(Failure::usage, [&] { make_norm_group(session, recipe, share, model.store); }),
+            "batch norms of a GPU do not take their statistics with other ranks (a recorded step does not wait for "
+            "them). Leave out --sync-batch-norm, or use --device cpu.");
 }
 
 }  // namespace
