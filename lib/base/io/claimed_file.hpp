@@ -1,0 +1,35 @@
+// A file in the making that several processes may set out to make: one of them claims it, the others see that it has.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "base/io/descriptor.hpp"
+
+namespace lockstep {
+
+// The claim is the system's lock on the file (flock), so it ends with the process that has it: what that one left is
+// claimed again, and begun again.
+class ClaimedFile {
+ public:
+  // Claims `name`, which every process that makes the file gives alike: a new file, or an old one, emptied. Null where
+  // another has the claim. Links are not followed, and nobody is waited for. Throws std::system_error with the system's
+  // reason, EEXIST where something other than a file has the name.
+  static std::unique_ptr<ClaimedFile> claim(std::filesystem::path name);
+  ClaimedFile(const ClaimedFile&) = delete;
+  ClaimedFile& operator=(const ClaimedFile&) = delete;
+  ~ClaimedFile();  // removes it, if it was not published
+
+  int descriptor() const { return file_; }  // open for writing
+  // What was written is brought to disk, and the file gets its name, in place of what has it. Throws std::system_error
+  // likewise.
+  void publish(const std::filesystem::path& path);
+
+ private:
+  ClaimedFile(std::filesystem::path name, Descriptor file) : name_(std::move(name)), file_(std::move(file)) {}
+
+  std::filesystem::path name_;  // empty once it is published
+  Descriptor file_;
+};
+
+}  // namespace lockstep
