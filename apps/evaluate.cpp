@@ -8,6 +8,7 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "dataset/split.hpp"
+#include "dataset/staging/stage.hpp"
 #include "files/predictions_table.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/field_options.hpp"
@@ -62,23 +63,31 @@ struct EvaluateOptions {
         ->excludes(follow);
     add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
         ->type_name("THREADS");
-    declare_fields(app, settings, {FieldGroup::device, FieldGroup::pictures, FieldGroup::testing});
+    declare_fields(app, settings, {FieldGroup::staging, FieldGroup::device, FieldGroup::pictures, FieldGroup::testing});
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };
+
+// Collective. With --stage copied first.
+std::filesystem::path folder_of_split(const Communicator& world, const EvaluateOptions& options) {
+  const SplitFolders from = split_folders(options.data);
+  const std::filesystem::path& copies = options.settings.run.stage;
+  return (copies.empty() ? from : stage(world, {from, {options.split}, copies}, [] {})).of(options.split);
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
   return run<EvaluateOptions>(argc, argv, [](Session& session, const EvaluateOptions& options) {
+    const auto folder = [&] { return folder_of_split(session.world, options); };
     if (!options.followed.empty()) {
-      return follow_training(session, {options.followed, options.data, options.split, options.settings.recipe.images,
+      return follow_training(session, {options.followed, folder(), options.split, options.settings.recipe.images,
                                        options.loader_threads, options.settings.run.test_view});
     }
     require(!options.model_file.empty(), Failure::usage,
             "nothing to test: neither --model-file nor --follow is stated. See --help.");
     if (!options.predictions.empty() && session.world.rank() == 0) require_place_for_table(options.predictions);
-    const Dataset dataset(split_folder(options.data, options.split));
+    const Dataset dataset(folder());
     const ModelFile file = read_given_model(options.model_file, options.model, dataset.manifest());
     const ImageRules rules = rules_for(file, dataset.manifest(), options.settings.recipe.images);
 

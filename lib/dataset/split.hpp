@@ -20,4 +20,18 @@ inline std::filesystem::path split_folder(const std::filesystem::path& data, Spl
   return data / split_name(split);
 }
 
+// Where each split lies.
+struct SplitFolders {
+  std::array<std::filesystem::path, splits.size()> by_split;
+
+  std::filesystem::path& of(Split split) { return by_split.at(static_cast<std::size_t>(split)); }
+  const std::filesystem::path& of(Split split) const { return by_split.at(static_cast<std::size_t>(split)); }
+};
+// Of a data set as make_shards writes it.
+inline SplitFolders split_folders(const std::filesystem::path& data) {
+  SplitFolders folders;
+  for (const Choice<Split>& split : splits) folders.of(split.value) = split_folder(data, split.value);
+  return folders;
+}
+
 }  // namespace lockstep

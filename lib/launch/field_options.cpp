@@ -108,9 +108,9 @@ void declare_training(CLI::App& app, Settings& settings) {
   using enum FieldGroup;
   const auto usual = std::make_shared<OptimizerKind>(settings.recipe.optimizer.kind);
   declare_recipe(app, settings, usual);
-  declare_fields(
-      app, settings,
-      {data, views, pictures, model, batch, optimizer, schedule, testing, device, sums, output, watch, checkpoints});
+  declare_fields(app, settings,
+                 {data, staging, views, pictures, model, batch, optimizer, schedule, testing, device, sums, output,
+                  watch, checkpoints});
   const auto check = [&app, &settings, usual] {
     refuse_unread(app, settings);
     require_own_rate(app, *usual, settings);

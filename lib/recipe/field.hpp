@@ -15,6 +15,7 @@ namespace lockstep {
 // What options stand together in --help.
 enum class FieldGroup : std::uint8_t {
   data,
+  staging,
   views,
   pictures,
   model,

@@ -65,6 +65,13 @@ std::vector<Field> data_fields() {
   };
 }
 
+std::vector<Field> staging_fields() {
+  return {one_value({"stage", FieldGroup::staging, "FOLDER",
+                     "Copy the data into this folder of the node's own disk first, once for all its ranks, and read "
+                     "them there; a later start takes what is there. Unset: read them where they are"},
+                    of(&RunPlan::stage), NamedFolderForm())};
+}
+
 std::vector<Field> view_fields() {
   constexpr FieldGroup group = FieldGroup::views;
   return {
@@ -265,9 +272,9 @@ std::vector<Field> checkpoint_fields() {
 std::vector<Field> all_fields() {
   std::vector<Field> fields;
   for (std::vector<Field> group :
-       std::array{data_fields(), view_fields(), picture_fields(), model_fields(), batch_fields(), optimizer_fields(),
-                  schedule_fields(), testing_fields(), device_fields(), sum_fields(), output_fields(), watch_fields(),
-                  checkpoint_fields()}) {
+       std::array{data_fields(), staging_fields(), view_fields(), picture_fields(), model_fields(), batch_fields(),
+                  optimizer_fields(), schedule_fields(), testing_fields(), device_fields(), sum_fields(),
+                  output_fields(), watch_fields(), checkpoint_fields()}) {
     std::ranges::move(group, std::back_inserter(fields));
   }
   return fields;

@@ -39,6 +39,7 @@ enum class TestView : std::uint8_t { plain, flipped_too };
 
 struct RunPlan {
   std::filesystem::path data;    // holds train/ and test/
+  std::filesystem::path stage;   // of copies of the data on the node's own disk; empty: read where they lie
   std::filesystem::path output;  // empty: nothing is written
   DataPlace data_place = DataPlace::automatic;
   int loader_threads = 1;

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "dataset/staging/stage.hpp"
 #include "nn/initialise.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
@@ -75,6 +76,14 @@ std::shared_ptr<FolderLock> take_output(const Communicator& world, const StopAgr
   return lock;
 }
 
+// Collective. Where to read the data: where they lie, or from copies that are made now.
+SplitFolders data_folders(const Communicator& world, const RunPlan& run, const StopAgreement& stops) {
+  const SplitFolders from = split_folders(run.data);
+  if (run.stage.empty()) return from;
+  return stage(world, {from, {Split::train, Split::validation, Split::test}, run.stage},
+               [&] { stops.end_start_if_asked("what was staged stays there. The same command starts again."); });
+}
+
 // Collective.
 Team team_of(const Communicator& world) {
   return {static_cast<int>(world.max(world.rank() == 0 ? log::job_rank() : 0)), world.size()};
@@ -105,8 +114,9 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       output_(take_output(session.world, stops_, run_.output)),
       checkpoints_(session.world, run_.checkpoints, output_, stops_),
       share_(share_of(recipe_, checkpoints_.found(), session.world)),
-      train_(split_folder(run_.data, Split::train)),
-      test_(split_folder(run_.data, Split::test)),
+      folders_(data_folders(session.world, run_, stops_)),
+      train_(folders_.of(Split::train)),
+      test_(folders_.of(Split::test)),
       test_rules_(test_rules(recipe_.images, train_.manifest())),
       length_(training_length(recipe_, train_, share_.global_batch)),
       schedule_(make_schedule(recipe_.learning_rate, share_.global_batch, length_.epochs, length_.steps_per_epoch)),
@@ -144,7 +154,7 @@ std::vector<SampleShape> Trainer::training_shapes() const {
 
 // Collective. What one rank sees all must open: tests are made together.
 void Trainer::open_validation() {
-  const std::filesystem::path folder = split_folder(run_.data, Split::validation);
+  const std::filesystem::path& folder = folders_.of(Split::validation);
   std::error_code error;
   if (session_.world.sum(std::filesystem::exists(folder, error) ? 1 : 0) == 0) return;
   validation_ = std::make_unique<Dataset>(folder);

@@ -9,6 +9,7 @@
 #include "backend/session.hpp"
 #include "base/log_voice.hpp"
 #include "dataset/dataset.hpp"
+#include "dataset/split.hpp"
 #include "recipe/run_plan.hpp"
 #include "runtime/stop/stop_agreement.hpp"
 #include "runtime/watch/rank_status.hpp"
@@ -75,6 +76,7 @@ class Trainer {
   std::shared_ptr<FolderLock> output_;  // rank 0, with an output folder
   Checkpointing checkpoints_;
   LoaderShare share_;
+  SplitFolders folders_;
   Dataset train_;
   Dataset test_;
   ImageRules test_rules_;

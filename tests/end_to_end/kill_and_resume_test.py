@@ -22,7 +22,7 @@ def training(options, data, folder, output):
     program = [f"{options.programs}/{options.program}", "--data", data, "--model", options.model, "--epochs", "5",
                "--threads", "1", "--global-batch", "24", "--precision", options.precision, "--report-every", "1",
                "--plan-folder", f"{folder}/plans", *image_options(options.program), "--checkpoint-every", "4",
-               "--device", "cpu", "--output", output, *options.more.split()]
+               "--device", "cpu", "--output", output, *options.more.replace("FOLDER", str(folder)).split()]
     return Training(program if options.ranks == 1 else under_mpirun(options.ranks) + program, output)
 
 
@@ -48,7 +48,7 @@ def main():
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
-    parser.add_argument("--with", dest="more", default="", help="further options of the training")
+    parser.add_argument("--with", dest="more", default="", help="further options of the training; FOLDER: one of the test's own")
     options = parser.parse_args()
     random.seed(options.seed)
     print(f"{options.ranks} ranks, {options.precision}, {options.kills} kills, --seed {options.seed}")

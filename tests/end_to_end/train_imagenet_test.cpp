@@ -88,6 +88,42 @@ TEST_F(TrainImagenetTest, learns_from_jpeg_files_and_from_pixels) {
   }
 }
 
+TEST_F(TrainImagenetTest, copies_on_the_node_change_no_bit) {
+  const fs::path copies = folder_->path() / "copies";
+  const fs::path output = folder_->path() / "from copies";
+  const ProgramResult plain = train("jpeg", 1, folder_->path() / "from where they lie");
+  ASSERT_EQ(plain.exit_code, 0) << plain.errors;
+  const ProgramResult staged = train("jpeg", 1, output, {"--stage", copies});
+  ASSERT_EQ(staged.exit_code, 0) << staged.errors;
+  EXPECT_THAT(staged.output,
+              HasSubstr("data: staged in '" + copies.string() + "' on 1 node: 2 of 2 shards copied now ("));
+  EXPECT_EQ(summary(output)["weights_hash"], summary(folder_->path() / "from where they lie")["weights_hash"]);
+  EXPECT_EQ(summary(output)["run"]["stage"], copies.string());
+  const ProgramResult tested = run_program(
+      {built_program("evaluate"), "--model-file", output / "model.h5", "--data", data("jpeg"), "--stage", copies});
+  EXPECT_EQ(tested.exit_code, 0) << tested.errors;
+  EXPECT_THAT(tested.output, HasSubstr("on 1 node: 0 of 1 shards copied now (0.0 MB)"));
+  const ProgramResult unset = train("jpeg", 1, output, {"--stage", ""});
+  EXPECT_EQ(unset.exit_code, 2);
+  EXPECT_THAT(unset.errors, HasSubstr("'' names no folder (is a variable unset?)"));
+}
+
+// One rank finds it, and all of them leave nothing.
+TEST_F(TrainImagenetTest, a_damaged_shard_ends_the_copying_on_all_ranks) {
+  const fs::path copies = folder_->path() / "no copies";
+  const fs::path damaged = data("damaged");
+  fs::copy(data("raw"), damaged, fs::copy_options::recursive);
+  std::string bytes = read_file(damaged / "test" / "test-00000.h5", 1 << 24);
+  bytes.back() ^= 1;
+  write_file_atomically(damaged / "test" / "test-00000.h5", bytes);
+  const ProgramResult result = train("damaged", 1, folder_->path() / "ends", {"--stage", copies});
+  EXPECT_EQ(result.exit_code, 65) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("another hash than manifest.json says (found while it was staged)"));
+  for (const auto& entry : fs::recursive_directory_iterator(copies)) {
+    EXPECT_NE(entry.path().filename().string().front(), '.') << entry.path();
+  }
+}
+
 TEST_F(TrainImagenetTest, draws_what_the_network_is_given) {
   const fs::path drawn = folder_->path() / "drawn.png";
   const ProgramResult result =

@@ -8,6 +8,7 @@ namespace lockstep {
 
 inline const std::map<std::string, std::string>& field_examples() {
   static const std::map<std::string, std::string> examples = {{"data", "elsewhere"},
+                                                              {"stage", "local"},
                                                               {"augment", "crop"},
                                                               {"crop-area", "0.25"},
                                                               {"image-size", "64"},

@@ -4,13 +4,17 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <new>
 
 namespace lockstep {
 
-std::string xxh3_128_hex(std::span<const std::byte> bytes) {
-  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-}
+namespace {
+
+std::string hex_of(const XXH128_hash_t& hash) { return fmt::format("{:016x}{:016x}", hash.high64, hash.low64); }
+
+}  // namespace
+
+std::string xxh3_128_hex(std::span<const std::byte> bytes) { return hex_of(XXH3_128bits(bytes.data(), bytes.size())); }
 
 std::string xxh3_64_hex(std::span<const std::byte> bytes) {
   return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
@@ -25,5 +29,16 @@ std::vector<std::string> block_hashes(std::span<const std::byte> bytes, std::int
   }
   return hashes;
 }
+
+GrowingHash::GrowingHash() : state_(XXH3_createState(), [](XXH3_state_s* state) { XXH3_freeState(state); }) {
+  if (state_ == nullptr) throw std::bad_alloc();
+  XXH3_128bits_reset(state_.get());
+}
+
+void GrowingHash::add(std::span<const std::byte> bytes) {
+  XXH3_128bits_update(state_.get(), bytes.data(), bytes.size());
+}
+
+std::string GrowingHash::hex() const { return hex_of(XXH3_128bits_digest(state_.get())); }
 
 }  // namespace lockstep

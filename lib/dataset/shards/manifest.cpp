@@ -257,6 +257,13 @@ Manifest manifest_in(const std::string& text, const Refusal& refuse) {
   return manifest;
 }
 
+std::string manifest_text(const std::filesystem::path& directory) {
+  const std::filesystem::path file = directory / manifest_file;
+  require(!is_absent(file), Failure::usage, "'{}' holds no data set: there is no {}. Make one with make_shards?",
+          directory.string(), manifest_file);
+  return read_file(file, manifest_limit_bytes);
+}
+
 }  // namespace
 
 std::int64_t Manifest::samples() const {
@@ -266,10 +273,17 @@ std::int64_t Manifest::samples() const {
 }
 
 Manifest read_manifest(const std::filesystem::path& directory) {
-  const std::filesystem::path file = directory / manifest_file;
-  require(!is_absent(file), Failure::usage, "'{}' holds no data set: there is no {}. Make one with make_shards?",
-          directory.string(), manifest_file);
-  return manifest_in(read_file(file, manifest_limit_bytes), damaged(file));
+  return manifest_in(manifest_text(directory), damaged(directory / manifest_file));
+}
+
+void copy_manifest(const std::filesystem::path& from, const std::filesystem::path& to, const std::string& root_hash) {
+  const std::string text = manifest_text(from);
+  require(manifest_in(text, damaged(from / manifest_file)).root_hash == root_hash, Failure::other,
+          "'{}' was replaced while it was read. Wait for whoever makes the data set anew, and run again.",
+          (from / manifest_file).string());
+  if (is_absent(to / manifest_file) || read_file(to / manifest_file, manifest_limit_bytes) != text) {
+    write_file_atomically(to / manifest_file, text);
+  }
 }
 
 Manifest as_it_will_be_read(const std::filesystem::path& directory, const Manifest& draft) {

@@ -58,6 +58,9 @@ struct Manifest {
 // Throws Error(usage) if there is none, Error(bad_data) naming the field that is wrong. Every size and count is
 // checked.
 Manifest read_manifest(const std::filesystem::path& directory);
+// Copies the manifest of `from`, byte for byte, to `to`, unless it is there already. Throws as read_manifest(), as
+// write_file_atomically(), and Error(other) if it is not of `root_hash` any more.
+void copy_manifest(const std::filesystem::path& from, const std::filesystem::path& to, const std::string& root_hash);
 // The name, source, store, shape, kind and classes of a manifest that is yet to be written, as reading will give them:
 // bytes that are not UTF-8 are replaced. Throws Error(usage) if reading would refuse them, which is to be known before
 // shards are made.

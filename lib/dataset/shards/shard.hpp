@@ -50,6 +50,10 @@ std::vector<std::byte> picture_shard_bytes(std::span<const std::string> classes,
 // The longest side of a picture in a shard.
 inline constexpr std::int64_t most_picture_side = 1 << 16;
 
+// The file of a shard that a manifest lists. Throws Error(bad_data) if it is not there, Error(usage) where there is a
+// pipe or the like, and as system_failure().
+RegularFile open_shard(const std::filesystem::path& path);
+
 // Thread-safe once it stands. Construct in one thread at a time: HDF5 is not thread-safe.
 class ShardReader {
  public:

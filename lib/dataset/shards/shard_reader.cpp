@@ -25,12 +25,6 @@ namespace {
   throw system_failure(task, error_number, Access::reading, why);
 }
 
-RegularFile open_shard(const std::filesystem::path& path) try {
-  return RegularFile(path);
-} catch (const std::system_error& reason) {
-  throw_unopened(path, reason);
-}
-
 MappedFile map_shard(const std::filesystem::path& path, const RegularFile& file) try {
   return MappedFile(file);
 } catch (const std::system_error& reason) {
@@ -56,6 +50,12 @@ void require_listed_bytes(const std::filesystem::path& path, std::span<const std
 }
 
 }  // namespace
+
+RegularFile open_shard(const std::filesystem::path& path) try {
+  return RegularFile(path);
+} catch (const std::system_error& reason) {
+  throw_unopened(path, reason);
+}
 
 // The shard while HDF5 has it open.
 class ShardReader::File {

@@ -75,6 +75,7 @@ void copy(const RankStatus& from, RankStatus& to) {
 
 std::string_view words_of(Phase phase) {
   static constexpr std::array<std::string_view, phase_count> words = {"starting",
+                                                                      "staging the data",
                                                                       "opening the data",
                                                                       "meeting the other ranks",
                                                                       "measuring kernels",

@@ -20,6 +20,7 @@ namespace lockstep {
 // What the main thread of a rank does. In a phase for which waits_for_others() is true it goes on when others come.
 enum class Phase : std::int32_t {
   starting,
+  staging,
   opening_data,
   meeting,  // start-up: the others, or what rank 0 found out
   measuring,
@@ -33,7 +34,7 @@ enum class Phase : std::int32_t {
   gathering,  // results of ranks
   saving,
 };
-inline constexpr std::size_t phase_count = 13;
+inline constexpr std::size_t phase_count = 14;
 
 std::string_view words_of(Phase phase);  // "in forward", "summing gradients"
 bool waits_for_others(Phase phase);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -63,7 +64,8 @@ std::string host_words(const RankView& view) {
   std::string words(words_of(view.phase));
   if (view.step >= 0) words += fmt::format(" at step {}", view.step);
   if (view.phase == Phase::reducing && !view.device) words += fmt::format(", sum {}", view.sum);
-  if (view.phase != Phase::reading && view.phase != Phase::testing && view.phase != Phase::opening_data) return words;
+  constexpr std::array reads = {Phase::staging, Phase::opening_data, Phase::reading, Phase::testing};
+  if (std::ranges::find(reads, view.phase) == reads.end()) return words;
   std::vector<std::string> shards;
   for (const std::int32_t shard : view.shards) shards.push_back(shard_words(shard));
   std::ranges::sort(shards);

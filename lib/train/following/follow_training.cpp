@@ -48,10 +48,7 @@ class Scorer {
 class Follower {
  public:
   Follower(Session& session, const FollowOptions& options)
-      : session_(session),
-        options_(options),
-        dataset_(split_folder(options.data, options.split)),
-        feed_(options.folder) {
+      : session_(session), options_(options), dataset_(options.data), feed_(options.folder) {
     if (!speaks()) return;
     list_.emplace(EvaluationList::file_of(options.folder, split_name()));
     log::info("following '{}'; what is found goes into '{}'", options.folder.string(), list_->file().string());

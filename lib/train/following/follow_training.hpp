@@ -12,7 +12,7 @@ namespace lockstep {
 
 struct FollowOptions {
   std::filesystem::path folder;  // the training's output folder
-  std::filesystem::path data;
+  std::filesystem::path data;    // the folder of the split
   Split split = Split::test;
   ImagePlan images = {};  // of the options for tests
   int loader_threads = 1;

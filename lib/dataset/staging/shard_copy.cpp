@@ -1,0 +1,107 @@
+#include "dataset/staging/shard_copy.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/system_failure.hpp"
+#include "dataset/shards/shard.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Large requests: what a file system on the network reads well.
+constexpr std::size_t piece_bytes = std::size_t{4} << 20;
+
+[[noreturn]] void throw_unwritable(const fs::path& path, int error_number) {
+  throw system_failure(fmt::format("cannot stage '{}'", path.string()), error_number, Access::writing);
+}
+
+}  // namespace
+
+// Of the hash, not of the file: any name fits then, with what is added to it.
+fs::path unfinished_copy(const fs::path& folder, const ShardEntry& entry) {
+  return folder / fmt::format(".{}.lockstep-staging", entry.hash);
+}
+
+std::unique_ptr<ShardCopy> ShardCopy::begin(const fs::path& from, const fs::path& to, const ShardEntry& entry) {
+  RegularFile source = open_shard(from / entry.file);
+  std::unique_ptr<ClaimedFile> copy;
+  try {
+    copy = ClaimedFile::claim(unfinished_copy(to, entry));
+  } catch (const std::system_error& reason) {
+    throw_unwritable(to / entry.file, reason.code().value());
+  }
+  if (copy == nullptr) return nullptr;
+  return std::unique_ptr<ShardCopy>(
+      new ShardCopy(from / entry.file, to / entry.file, entry, std::move(source), std::move(copy)));
+}
+
+ShardCopy::ShardCopy(fs::path from, fs::path to, const ShardEntry& entry, RegularFile source,
+                     std::unique_ptr<ClaimedFile> copy)
+    : from_(std::move(from)),
+      to_(std::move(to)),
+      entry_(entry),
+      source_(std::move(source)),
+      copy_(std::move(copy)),
+      buffer_(piece_bytes) {
+  ::posix_fadvise(source_.descriptor(), 0, 0, POSIX_FADV_SEQUENTIAL);
+}
+
+std::int64_t ShardCopy::advance() {
+  const auto left = static_cast<std::size_t>(entry_.bytes - copied_);
+  const auto piece = std::span(buffer_).first(std::min(left, buffer_.size()));
+  const std::size_t got = left == 0 ? 0 : read(piece);
+  if (got == 0) {
+    finish();
+    return 0;
+  }
+  hash_.add(piece.first(got));
+  write(piece.first(got));
+  copied_ += static_cast<std::int64_t>(got);
+  return static_cast<std::int64_t>(got);
+}
+
+std::size_t ShardCopy::read(std::span<std::byte> bytes) const {
+  while (true) {
+    const ssize_t got = ::pread(source_.descriptor(), bytes.data(), bytes.size(), copied_);
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno == EINTR) continue;
+    throw system_failure(fmt::format("cannot read shard '{}'", from_.string()), errno, Access::reading, "to stage it");
+  }
+}
+
+void ShardCopy::write(std::span<const std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(copy_->descriptor(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_unwritable(to_, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void ShardCopy::finish() {
+  const bool is_whole = source_.bytes() == static_cast<std::size_t>(entry_.bytes) && copied_ == entry_.bytes;
+  require(is_whole, Failure::bad_data,
+          "shard '{}' is damaged: it has {} bytes, but manifest.json says {}. Re-run make_shards, or make_shards "
+          "verify?",
+          from_.string(), is_whole ? copied_ : static_cast<std::int64_t>(source_.bytes()), entry_.bytes);
+  require(hash_.hex() == entry_.hash, Failure::bad_data,
+          "shard '{}' is damaged: its bytes have another hash than manifest.json says (found while it was staged). "
+          "Re-run make_shards, or make_shards verify?",
+          from_.string());
+  try {
+    copy_->publish(to_);
+  } catch (const std::system_error& reason) {
+    throw_unwritable(to_, reason.code().value());
+  }
+}
+
+}  // namespace lockstep

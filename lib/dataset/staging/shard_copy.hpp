@@ -1,0 +1,50 @@
+// One shard on its way from where it lies to a folder of copies.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "base/io/claimed_file.hpp"
+#include "base/io/regular_file.hpp"
+#include "dataset/shards/hash.hpp"
+#include "dataset/shards/manifest.hpp"
+
+namespace lockstep {
+
+// The name under which the copy is made, and claimed by whoever makes it.
+std::filesystem::path unfinished_copy(const std::filesystem::path& folder, const ShardEntry& entry);
+
+// A copy that ends before it is whole leaves nothing.
+class ShardCopy {
+ public:
+  // Null where another process makes this copy. `entry` outlives it. Throws Error as its shard or `to` cannot be
+  // opened.
+  static std::unique_ptr<ShardCopy> begin(const std::filesystem::path& from, const std::filesystem::path& to,
+                                          const ShardEntry& entry);
+
+  // Copies the next few MiB and returns how many bytes it were; 0 when the copy is whole, has the right hash, is safe
+  // on disk and has its name. Throws Error(bad_data) naming a shard that is not what the manifest says, and as
+  // system_failure() where it cannot be read or its copy not be written.
+  std::int64_t advance();
+
+ private:
+  ShardCopy(std::filesystem::path from, std::filesystem::path to, const ShardEntry& entry, RegularFile source,
+            std::unique_ptr<ClaimedFile> copy);
+  std::size_t read(std::span<std::byte> bytes) const;
+  void write(std::span<const std::byte> bytes) const;
+  void finish();
+
+  std::filesystem::path from_;
+  std::filesystem::path to_;
+  const ShardEntry& entry_;
+  RegularFile source_;
+  std::unique_ptr<ClaimedFile> copy_;
+  GrowingHash hash_;
+  std::int64_t copied_ = 0;
+  std::vector<std::byte> buffer_;
+};
+
+}  // namespace lockstep

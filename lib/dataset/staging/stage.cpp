@@ -1,0 +1,232 @@
+#include "dataset/staging/stage.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <list>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "base/progress.hpp"
+#include "base/system_failure.hpp"
+#include "dataset/shards/manifest.hpp"
+#include "dataset/staging/shard_copy.hpp"
+#include "runtime/watch/rank_status.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double round_seconds = 0.25;
+constexpr double megabyte = 1e6;
+
+std::int64_t whole_megabytes(double bytes) { return static_cast<std::int64_t>(std::ceil(bytes / megabyte)); }
+
+void make_folder(const fs::path& folder) {
+  std::error_code reason;
+  fs::create_directories(folder, reason);
+  if (!reason && fs::is_directory(folder, reason)) return;
+  throw system_failure(fmt::format("cannot make the folder '{}'", folder.string()),
+                       reason ? reason.default_error_condition().value() : ENOTDIR, Access::writing, "--stage");
+}
+
+// A link would lead the copies to where nobody expects them.
+void make_folder_of_copies(const fs::path& folder) {
+  make_folder(folder);
+  require(!fs::is_symlink(folder), Failure::usage,
+          "cannot stage the data in '{}': it is a link (copies would lie elsewhere). Remove it, or choose another "
+          "--stage.",
+          folder.string());
+}
+
+bool is_there(const fs::path& path, std::int64_t bytes) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size == bytes;
+}
+
+std::int64_t bytes_on_disk(const fs::path& path) {
+  constexpr std::int64_t unit_bytes = 512;  // of st_blocks, on every file system
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 ? status.st_blocks * unit_bytes : 0;
+}
+
+// A split on its way.
+struct StagedSplit {
+  fs::path from;
+  fs::path to;
+  Manifest manifest;
+};
+
+class Staging {
+ public:
+  Staging(const Communicator& world, fs::path folder) : world_(world), folder_(std::move(folder)) {
+    make_folder(folder_);
+  }
+
+  // Where its copy is going to lie.
+  fs::path add(Split split, const fs::path& from) {
+    Manifest manifest = read_manifest(from);
+    fs::path to = folder_ / fmt::format("{}-{}", split_name(split), manifest.root_hash);
+    make_folder_of_copies(to);
+    const StagedSplit& added = splits_.emplace_back(StagedSplit{from, to, std::move(manifest)});
+    for (const ShardEntry& entry : added.manifest.shards) {
+      ++shards_;
+      if (is_there(to / entry.file, entry.bytes)) continue;
+      missing_.push_back({&added, &entry});
+      missing_bytes_ += entry.bytes;
+    }
+    return to;
+  }
+
+  void run(const std::function<void()>& look) {
+    require_room();
+    const auto of_nodes = [&](double value) { return world_.sum(world_.local_rank() == 0 ? value : 0); };
+    const double to_copy = of_nodes(static_cast<double>(missing_bytes_));
+    const double shards_to_copy = of_nodes(static_cast<double>(missing_.size()));
+    const double shards = of_nodes(shards_);
+    const double nodes = of_nodes(1);
+    if (to_copy > 0) copy(to_copy, look);
+    if (world_.local_rank() == 0) {
+      for (const StagedSplit& split : splits_) copy_manifest(split.from, split.to, split.manifest.root_hash);
+    }
+    world_.barrier();
+    log::info("data: staged in '{}' on {:.0f} {}: {:.0f} of {:.0f} shards copied now ({:.1f} MB)", folder_.string(),
+              nodes, nodes == 1 ? "node" : "nodes", shards_to_copy, shards, to_copy / megabyte);
+  }
+
+ private:
+  struct Missing {
+    const StagedSplit* split;
+    const ShardEntry* entry;
+    fs::path copy() const { return split->to / entry->file; }
+  };
+  enum class State { done, copying, failed };
+
+  // What a run that was killed left half written is room as well: it is begun again.
+  void require_room() const {
+    if (world_.local_rank() != 0 || missing_.empty()) return;
+    std::int64_t needed = 0;
+    for (const Missing& missing : missing_) {
+      needed += missing.entry->bytes -
+                std::min(missing.entry->bytes, bytes_on_disk(unfinished_copy(missing.split->to, *missing.entry)));
+    }
+    std::error_code unknown;
+    const fs::space_info space = fs::space(folder_, unknown);
+    if (unknown || static_cast<double>(space.available) >= static_cast<double>(needed)) return;
+    throw system_failure(
+        fmt::format("cannot stage the data in '{}'", folder_.string()), ENOSPC, Access::writing,
+        fmt::format("{:.1f} MB to copy, {:.1f} MB free", static_cast<double>(missing_bytes_) / megabyte,
+                    static_cast<double>(space.available) / megabyte));
+  }
+
+  // In rounds, between which all ranks ask each other whether to go on.
+  void copy(double to_copy, const std::function<void()>& look) {
+    begin_apart();
+    Progress progress("staging", whole_megabytes(to_copy), "MB");
+    std::int64_t told = 0;
+    for (State worst = State::copying; worst != State::done;) {
+      look();
+      std::exception_ptr failure;
+      try {
+        copy_for_a_round();
+      } catch (const Error&) {
+        failure = std::current_exception();
+      }
+      const State own = failure != nullptr ? State::failed : missing_.empty() ? State::done : State::copying;
+      rank_status::enter(Phase::meeting);
+      worst = static_cast<State>(std::lround(world_.max(static_cast<double>(own))));
+      const double copied = std::min(world_.sum(static_cast<double>(copied_bytes_)), to_copy);
+      if (worst == State::failed) give_up(failure);
+      const std::int64_t now = worst == State::done ? whole_megabytes(to_copy) : whole_megabytes(copied);
+      progress.add(now - std::exchange(told, now));
+    }
+    progress.finish();
+  }
+
+  // All ranks remove what they have half written before the first of them ends the job.
+  void give_up(const std::exception_ptr& failure) {
+    current_.reset();
+    world_.barrier();
+    if (failure != nullptr) std::rethrow_exception(failure);
+    world_.barrier();  // until those who failed have ended the job
+  }
+
+  // The ranks of a node begin in different places of the list.
+  void begin_apart() {
+    const std::size_t first =
+        missing_.size() * static_cast<std::size_t>(world_.local_rank()) / static_cast<std::size_t>(world_.local_size());
+    missing_.splice(missing_.end(), missing_, missing_.begin(),
+                    std::next(missing_.begin(), static_cast<std::ptrdiff_t>(first)));
+  }
+
+  void copy_for_a_round() {
+    rank_status::enter(Phase::staging);
+    const Stopwatch watch;
+    while (watch.seconds() < round_seconds) {
+      if (current_ == nullptr && !begin_next()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(missing_.empty() ? 0 : 50));
+        break;
+      }
+      rank_status::begin_reading(current_shard_);
+      const std::int64_t bytes = current_->advance();
+      copied_bytes_ += bytes;
+      rank_status::get_on();
+      if (bytes == 0) current_.reset();
+    }
+    rank_status::end_reading();
+  }
+
+  // Drops what has come to be there on the way. Whether there is one that nobody else makes.
+  bool begin_next() {
+    for (auto next = missing_.begin(); next != missing_.end();) {
+      if (is_there(next->copy(), next->entry->bytes)) {
+        next = missing_.erase(next);
+        continue;
+      }
+      current_shard_ = rank_status::name_shard(next->split->from / next->entry->file);
+      current_ = ShardCopy::begin(next->split->from, next->split->to, *next->entry);
+      // Between our look and our claim another may have ended.
+      if (current_ != nullptr && is_there(next->copy(), next->entry->bytes)) current_.reset();
+      if (current_ != nullptr) return true;
+      ++next;
+    }
+    return false;
+  }
+
+  const Communicator& world_;
+  fs::path folder_;
+  std::list<StagedSplit> splits_;  // addresses stay
+  std::list<Missing> missing_;
+  double shards_ = 0;
+  std::int64_t missing_bytes_ = 0;
+  std::int64_t copied_bytes_ = 0;  // by this rank
+  std::unique_ptr<ShardCopy> current_;
+  std::int32_t current_shard_ = 0;  // of rank_status::name_shard
+};
+
+}  // namespace
+
+SplitFolders stage(const Communicator& world, const StagePlan& plan, const std::function<void()>& look) {
+  rank_status::enter(Phase::staging);
+  look();
+  SplitFolders folders = plan.from;
+  Staging staging(world, plan.folder);
+  for (const Split split : plan.splits) {
+    if (!is_absent(plan.from.of(split) / manifest_file)) folders.of(split) = staging.add(split, plan.from.of(split));
+  }
+  staging.run(look);
+  return folders;
+}
+
+}  // namespace lockstep

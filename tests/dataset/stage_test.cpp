@@ -1,0 +1,262 @@
+// On any number of ranks: copies are whole or absent, made once, and taken again.
+#include "dataset/staging/stage.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <map>
+
+#include "dataset/dataset.hpp"
+#include "dataset/staging/shard_copy.hpp"
+#include "support/no_room.hpp"
+#include "support/samples/small_data_set.hpp"
+#include "support/special_files.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+class StageTest : public testing::Test {
+ protected:
+  StageTest() {
+    // All ranks work in rank 0's folder.
+    folder_ = world_.broadcast(own_.path().string(), 0);
+    if (world_.rank() == 0) {
+      write_small_data_set(folder_ / "data" / "train", {8, 8, 3}, 60, 7);
+      write_small_data_set(folder_ / "data" / "test", {8, 8, 3}, 20, 9);
+    }
+    world_.barrier();
+    plan_ = {split_folders(folder_ / "data"), {Split::train, Split::validation, Split::test}, folder_ / "local"};
+  }
+  ~StageTest() override { world_.barrier(); }
+
+  SplitFolders stage_all() const {
+    return stage(world_, plan_, [] {});
+  }
+  // What fails does so on one rank, and the others wait for the job's end: these are tests of one.
+  SplitFolders stage_alone() const {
+    return stage(alone_, plan_, [] {});
+  }
+
+  static std::string content(const fs::path& file) { return read_file(file, 1 << 24); }
+  // The name and inode of each file under the copies.
+  std::map<std::string, ino_t> files() const {
+    std::map<std::string, ino_t> found;
+    for (const auto& entry : fs::recursive_directory_iterator(plan_.folder)) {
+      struct stat status {};
+      EXPECT_EQ(::lstat(entry.path().c_str(), &status), 0);
+      if (!entry.is_directory()) found[fs::relative(entry.path(), plan_.folder).string()] = status.st_ino;
+    }
+    return found;
+  }
+  fs::path copies(Split split) const {
+    const std::string hash = read_manifest(plan_.from.of(split)).root_hash;
+    return plan_.folder / (std::string(split_name(split)) + "-" + hash);
+  }
+  void expect_copied(const SplitFolders& folders) const {
+    for (const Split split : {Split::train, Split::test}) {
+      EXPECT_EQ(folders.of(split), copies(split));
+      for (const auto& entry : fs::directory_iterator(plan_.from.of(split))) {
+        EXPECT_EQ(content(copies(split) / entry.path().filename()), content(entry.path())) << entry.path();
+      }
+    }
+    EXPECT_EQ(files().size(), 9U + 3 + 2);  // shards, manifests, and nothing else
+    EXPECT_EQ(Dataset(folders.of(Split::train)).samples(), 60);
+  }
+  template <typename Change>
+  void on_rank_0(Change change) const {
+    world_.barrier();
+    if (world_.rank() == 0) change();
+    world_.barrier();
+  }
+
+  Communicator world_{MPI_COMM_WORLD};
+  Communicator alone_{MPI_COMM_SELF};
+  TemporaryFolder own_;
+  fs::path folder_;
+  StagePlan plan_;
+};
+
+TEST_F(StageTest, copies_what_there_is_and_leaves_the_rest) {
+  const SplitFolders folders = stage_all();
+  expect_copied(folders);
+  EXPECT_EQ(folders.of(Split::validation), folder_ / "data" / "validation");
+}
+
+TEST_F(StageTest, a_second_start_writes_nothing) {
+  stage_all();
+  const auto before = files();
+  on_rank_0([] {});
+  expect_copied(stage_all());
+  EXPECT_EQ(files(), before);
+}
+
+TEST_F(StageTest, goes_on_where_another_was_interrupted) {
+  stage_all();
+  const auto before = files();
+  on_rank_0([&] {
+    const ShardEntry entry = read_manifest(plan_.from.of(Split::train)).shards[3];
+    fs::remove(copies(Split::train) / "shard-3.h5");
+    fs::remove(copies(Split::train) / "manifest.json");
+    write_file_atomically(unfinished_copy(copies(Split::train), entry), "half");
+    fs::resize_file(copies(Split::train) / "shard-5.h5", 1000);
+  });
+  expect_copied(stage_all());
+  int made_again = 0;
+  for (const auto& [name, inode] : files()) made_again += before.at(name) != inode;
+  EXPECT_LE(made_again, 3);
+}
+
+TEST_F(StageTest, jobs_that_stage_the_same_at_once_do_no_harm) {
+  expect_copied(stage_alone());  // each rank is a job
+}
+
+TEST_F(StageTest, a_link_in_the_place_of_a_copy_is_replaced_and_what_it_leads_to_stays) {
+  const fs::path target = folder_ / "target";
+  on_rank_0([&] {
+    fs::create_directories(copies(Split::train));
+    write_file_atomically(target, content(plan_.from.of(Split::train) / "shard-2.h5"));
+    fs::create_symlink(target, copies(Split::train) / "shard-2.h5");
+  });
+  stage_all();
+  EXPECT_TRUE(fs::symlink_status(copies(Split::train) / "shard-2.h5").type() == fs::file_type::regular);
+  EXPECT_FALSE(is_absent(target));
+}
+
+class StageAloneTest : public StageTest {
+ protected:
+  void SetUp() override {
+    if (world_.size() > 1) GTEST_SKIP() << "of one rank";
+  }
+  // No file under a name of copies in the making.
+  bool nothing_is_half_written() const {
+    for (const auto& [name, inode] : files()) {
+      if (fs::path(name).filename().string().front() == '.') return false;
+    }
+    return true;
+  }
+};
+
+TEST_F(StageAloneTest, a_damaged_shard_is_named_and_not_copied) {
+  const fs::path shard = plan_.from.of(Split::train) / "shard-4.h5";
+  std::string bytes = content(shard);
+  bytes[bytes.size() / 2] ^= 1;
+  write_file_atomically(shard, bytes);
+  EXPECT_EQ(error_sentence([&] { stage_alone(); }, Failure::bad_data),
+            "shard '" + shard.string() +
+                "' is damaged: its bytes have another hash than manifest.json says (found while it was staged). Re-run "
+                "make_shards, or make_shards verify?");
+  EXPECT_TRUE(is_absent(copies(Split::train) / "shard-4.h5"));
+  EXPECT_TRUE(nothing_is_half_written());
+
+  fs::resize_file(shard, 1000);
+  EXPECT_EQ(error_sentence([&] { stage_alone(); }, Failure::bad_data),
+            "shard '" + shard.string() + "' is damaged: it has 1000 bytes, but manifest.json says " +
+                std::to_string(bytes.size()) + ". Re-run make_shards, or make_shards verify?");
+  fs::remove(shard);
+  EXPECT_EQ(error_sentence([&] { stage_alone(); }, Failure::bad_data),
+            "cannot open shard '" + shard.string() +
+                "': No such file or directory (listed in manifest.json). Re-run make_shards?");
+  EXPECT_TRUE(nothing_is_half_written());
+}
+
+TEST_F(StageAloneTest, names_in_a_manifest_do_not_leave_the_folder) {
+  const fs::path file = plan_.from.of(Split::train) / manifest_file;
+  const std::string text = content(file);
+  for (const char* const name : {"../../evil.h5", "/tmp/evil.h5", "..", ".hidden", "a\\\\b"}) {
+    std::string changed = text;
+    const std::string_view before = "\"shard-0.h5\"";
+    changed.replace(changed.find(before), before.size(), '"' + std::string(name) + '"');
+    write_file_atomically(file, changed);
+    EXPECT_EQ(error_sentence([&] { stage_alone(); }, Failure::bad_data),
+              "'" + file.string() + "' is damaged: 'shards[0].file' is not a plain file name. Re-run make_shards?");
+    EXPECT_TRUE(files().empty());
+  }
+}
+
+TEST_F(StageAloneTest, a_folder_that_cannot_be_is_refused) {
+  write_file_atomically(plan_.folder, "a file");
+  EXPECT_EQ(error_sentence([&] { stage_alone(); }),
+            "cannot make the folder '" + plan_.folder.string() +
+                "': Not a directory (--stage). Choose a folder that you may write to.");
+  fs::remove(plan_.folder);
+  const fs::path elsewhere = folder_ / "elsewhere";
+  fs::create_directories(elsewhere);
+  fs::create_directories(plan_.folder);
+  fs::create_directory_symlink(elsewhere, copies(Split::train));
+  EXPECT_EQ(error_sentence([&] { stage_alone(); }),
+            "cannot stage the data in '" + copies(Split::train).string() +
+                "': it is a link (copies would lie elsewhere). Remove it, or choose another --stage.");
+  EXPECT_TRUE(fs::is_empty(elsewhere));
+}
+
+TEST_F(StageAloneTest, no_room_is_told_before_anything_is_copied) {
+  Manifest manifest = read_manifest(plan_.from.of(Split::train));
+  manifest.block_bytes = 1 << 30;
+  for (ShardEntry& entry : manifest.shards) entry.block_hashes.resize(1);
+  manifest.shards[1].bytes = std::int64_t{1} << 47;
+  manifest.shards[1].block_hashes.assign(1 << 17, manifest.shards[1].block_hashes.front());
+  write_manifest(plan_.from.of(Split::train), manifest);
+  const std::string told = error_sentence([&] { stage_alone(); }, Failure::other);
+  const std::string start =
+      "cannot stage the data in '" + plan_.folder.string() + "': No space left on device (140737488.4 MB to copy, ";
+  EXPECT_EQ(told.substr(0, start.size()), start);
+  EXPECT_NE(told.find(" MB free). Free some space there and run again."), std::string::npos) << told;
+  EXPECT_TRUE(files().empty());
+}
+
+TEST_F(StageAloneTest, a_copy_that_cannot_be_written_leaves_nothing) {
+  const NoRoomBeyond limit(900);
+  EXPECT_EQ(error_sentence([&] { stage_alone(); }),
+            "cannot stage '" + (copies(Split::train) / "shard-0.h5").string() +
+                "': File too large. Raise the limit on the size of a file (ulimit -f).");
+  EXPECT_TRUE(files().empty());
+}
+
+// A small disk, which only root can make.
+TEST_F(StageAloneTest, a_disk_that_fills_up_meanwhile_is_told) {
+  fs::create_directories(plan_.folder);
+  if (::mount("none", plan_.folder.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "no right to mount";
+  const std::string told = error_sentence(
+      [&] {
+        int round = 0;
+        stage(alone_, plan_, [&] {
+          if (++round > 1) std::ofstream(plan_.folder / "other") << std::string(1 << 20, 'x');
+        });
+      },
+      Failure::other);
+  EXPECT_EQ(told, "cannot stage '" + (copies(Split::train) / "shard-0.h5").string() +
+                      "': No space left on device. Free some space there and run again.");
+  EXPECT_TRUE(nothing_is_half_written());
+  ::umount(plan_.folder.c_str());
+}
+
+TEST_F(StageAloneTest, a_copy_that_ends_early_leaves_nothing) {
+  const ShardEntry entry = read_manifest(plan_.from.of(Split::train)).shards[0];
+  fs::create_directories(plan_.folder);
+  std::unique_ptr<ShardCopy> copy = ShardCopy::begin(plan_.from.of(Split::train), plan_.folder, entry);
+  EXPECT_EQ(ShardCopy::begin(plan_.from.of(Split::train), plan_.folder, entry), nullptr);
+  EXPECT_EQ(copy->advance(), entry.bytes);
+  EXPECT_EQ(files().size(), 1U);
+  copy.reset();
+  EXPECT_TRUE(files().empty());
+}
+
+TEST_F(StageAloneTest, a_stop_leaves_whole_copies_alone) {
+  struct Asked {};
+  int rounds = 0;
+  EXPECT_THROW(stage(alone_, plan_,
+                     [&] {
+                       if (++rounds == 2) throw Asked();
+                     }),
+               Asked);
+  EXPECT_TRUE(nothing_is_half_written());
+  expect_copied(stage_alone());
+}
+
+}  // namespace
+}  // namespace lockstep
