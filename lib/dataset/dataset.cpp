@@ -59,14 +59,17 @@ void Dataset::begin_reading(std::int64_t sample, std::int64_t epoch) const {
   place.shard.check.require_whole(place.shard.reader.label_bytes(place.index), epoch);
 }
 
-void Dataset::read_ahead(std::int64_t first, std::int64_t count) const {
+void Dataset::read_ahead(std::int64_t first, std::int64_t count, std::int64_t epoch) const {
+  constexpr std::size_t read_at_once = 64 << 10;  // what the system reads around a missing page, or more
   while (count > 0) {
     const Place place = find(first);
     const ShardReader& reader = place.shard.reader;
     const std::int64_t here = std::min(count, reader.samples() - place.index);
     const auto begin = reader.stored(place.index);
     const auto last = reader.stored(place.index + here - 1);
-    lockstep::read_ahead(std::as_bytes(std::span(begin.data(), last.data() + last.size())));
+    const auto samples = std::as_bytes(std::span(begin.data(), last.data() + last.size()));
+    const auto bytes = place.shard.check.to_be_read(samples, epoch);
+    if (bytes.size() > samples.size() || samples.size() > read_at_once) lockstep::read_ahead(bytes);
     first += here;
     count -= here;
   }

@@ -37,8 +37,10 @@ class Dataset {
   // thread reads the sample's shard from here on (see runtime/watch/rank_status), and at an epoch's first touch of a
   // block compares it with the manifest: throws Error(bad_data) naming shard and block.
   void begin_reading(std::int64_t sample, std::int64_t epoch) const;
-  // Asks the system to read samples [first, first + count), which lie one after another, and waits for nothing.
-  void read_ahead(std::int64_t first, std::int64_t count) const;
+  // Asks the system to read samples [first, first + count), which lie one after another and are used in `epoch`, with
+  // all of the blocks that are to be compared first; waits for nothing. Small samples of blocks that are known to be
+  // whole are left to the system, which reads as much around whatever is missing.
+  void read_ahead(std::int64_t first, std::int64_t count, std::int64_t epoch) const;
 
  private:
   struct OpenShard;

@@ -49,6 +49,21 @@ class BlockCheckTest : public testing::Test {
   std::unique_ptr<BlockCheck> check_;
 };
 
+TEST_F(BlockCheckTest, blocks_that_are_yet_to_be_hashed_are_to_be_read_whole) {
+  const auto to_be_read = [&](std::size_t begin, std::size_t end, std::int64_t epoch) {
+    const auto bytes = check_->to_be_read(std::span<const std::byte>(file_).subspan(begin, end - begin), epoch);
+    const auto first = static_cast<std::size_t>(bytes.data() - file_.data());
+    return std::pair(first, first + bytes.size());
+  };
+  EXPECT_EQ(to_be_read(70, 80, 0), std::pair(std::size_t{64}, std::size_t{128}));
+  EXPECT_EQ(to_be_read(70, 130, 0), std::pair(std::size_t{64}, std::size_t{192}));
+  EXPECT_EQ(to_be_read(6 * 64 + 1, file_bytes, 0), std::pair(std::size_t{6 * 64}, file_bytes));
+  EXPECT_EQ(said(64, 128, 0), "");
+  EXPECT_EQ(to_be_read(70, 80, 0), std::pair(std::size_t{70}, std::size_t{80}));
+  EXPECT_EQ(to_be_read(70, 130, 0), std::pair(std::size_t{70}, std::size_t{192}));
+  EXPECT_EQ(to_be_read(70, 80, 1), std::pair(std::size_t{64}, std::size_t{128})) << "hashed again in every epoch";
+}
+
 TEST_F(BlockCheckTest, whole_blocks_pass) { EXPECT_EQ(said(0, file_bytes, 0), ""); }
 
 TEST_F(BlockCheckTest, every_block_that_is_touched_is_looked_at) {

@@ -205,7 +205,7 @@ TEST(DatasetReadAhead, samples_that_are_asked_for_come_into_memory) {
   const auto bytes = [&](std::int64_t sample) { return std::as_bytes(dataset.picture(sample).pixels); };
   const auto middle = [&](std::int64_t sample) { return bytes(sample).subspan(8192, bytes(sample).size() - 16384); };
   if (is_in_memory(middle(5))) GTEST_SKIP() << "this file system keeps files in memory";
-  dataset.read_ahead(4, 3);
+  dataset.read_ahead(4, 3, 0);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!(is_in_memory(bytes(4)) && is_in_memory(bytes(5)) && is_in_memory(bytes(6)))) {
     ASSERT_LT(std::chrono::steady_clock::now(), deadline);

@@ -102,7 +102,7 @@ class HostLoader final : public Loader {
     for (std::int64_t i = 0; i < place.samples; ++i, image += image_count) {
       const std::int64_t position = place.first + i;
       if (const auto ahead = source_.plan->needed_ahead(place, position)) {
-        source_.dataset->read_ahead(ahead->first, ahead->count);
+        source_.dataset->read_ahead(ahead->first, ahead->count, place.epoch);
       }
       labels[i] = read(position, {image, image_count});
     }
@@ -174,14 +174,16 @@ LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, c
           "global batch?",
           samples, share.global_batch);
   const std::int64_t first_step = epoch * (samples / share.global_batch) + step;
-  return {&dataset, rules, make_training_plan(samples, share, rules, seed, first_step, blocks), share.part_size(),
-          threads};
+  // Each thread has a part in work: what is asked for is of those that follow.
+  const int steps_ahead = (threads + share.parts - 1) / share.parts;
+  return {&dataset, rules, make_training_plan(samples, share, rules, seed, first_step, blocks, steps_ahead),
+          share.part_size(), threads};
 }
 
 LoaderSource evaluation_source(const Dataset& dataset, const ImageRules& rules, std::int64_t batch, int rank, int ranks,
                                int threads) {
   require_can_show(dataset, rules);
-  return {&dataset, rules, make_evaluation_plan(dataset.samples(), rules, batch, rank, ranks), batch, threads};
+  return {&dataset, rules, make_evaluation_plan(dataset.samples(), rules, batch, rank, ranks, threads), batch, threads};
 }
 
 SampleShape image_shape(const LoaderSource& source) {

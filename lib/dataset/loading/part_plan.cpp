@@ -11,8 +11,14 @@ namespace {
 class TrainingPlan final : public PartPlan {
  public:
   TrainingPlan(std::int64_t samples, const LoaderShare& share, const ImageRules& rules, std::uint64_t seed,
-               std::int64_t first_step, const std::optional<BlockShuffle>& blocks)
-      : samples_(samples), share_(share), rules_(rules), seed_(seed), first_step_(first_step), blocks_(blocks) {}
+               std::int64_t first_step, const std::optional<BlockShuffle>& blocks, int steps_ahead)
+      : samples_(samples),
+        share_(share),
+        rules_(rules),
+        seed_(seed),
+        first_step_(first_step),
+        blocks_(blocks),
+        steps_ahead_(steps_ahead) {}
 
   PartPlace place(std::int64_t part) const override {
     const std::int64_t steps_per_epoch = samples_ / share_.global_batch;
@@ -26,8 +32,11 @@ class TrainingPlan final : public PartPlan {
                    : SampleOrder(samples_, seed_, place.epoch).sample_at(position);
   }
   std::optional<SampleRange> needed_ahead(const PartPlace& place, std::int64_t position) const override {
-    if (!blocks_) return std::nullopt;
-    return block_order(place).block_ahead(position);
+    if (blocks_) return block_order(place).block_ahead(position);
+    const std::int64_t epoch_length = samples_ / share_.global_batch * share_.global_batch;
+    const std::int64_t ahead = position + steps_ahead_ * share_.global_batch;
+    const SampleOrder order(samples_, seed_, place.epoch + ahead / epoch_length);
+    return SampleRange{order.sample_at(ahead % epoch_length), 1};
   }
   View view_at(const PartPlace& place, std::int64_t position, const PictureSize& picture) const override {
     return choose_view(rules_, seed_, place.epoch, position, picture);
@@ -50,12 +59,14 @@ class TrainingPlan final : public PartPlan {
   std::uint64_t seed_;
   std::int64_t first_step_;
   std::optional<BlockShuffle> blocks_;
+  int steps_ahead_;
 };
 
 class EvaluationPlan final : public PartPlan {
  public:
-  EvaluationPlan(std::int64_t samples, const ImageRules& rules, std::int64_t batch, int rank, int ranks)
-      : samples_(samples), rules_(rules), batch_(batch), rank_(rank), ranks_(ranks) {}
+  EvaluationPlan(std::int64_t samples, const ImageRules& rules, std::int64_t batch, int rank, int ranks,
+                 int parts_ahead)
+      : samples_(samples), rules_(rules), batch_(batch), rank_(rank), ranks_(ranks), parts_ahead_(parts_ahead) {}
 
   PartPlace place(std::int64_t part) const override {
     const std::int64_t batches = evaluation_batches(samples_, batch_, ranks_);
@@ -64,6 +75,12 @@ class EvaluationPlan final : public PartPlan {
     return {part / batches, first, std::min(batch_, samples_ - first)};
   }
   std::int64_t sample_at(const PartPlace&, std::int64_t position) const override { return position; }
+  // A whole part at once, when another begins.
+  std::optional<SampleRange> needed_ahead(const PartPlace& place, std::int64_t position) const override {
+    const std::int64_t first = place.first + parts_ahead_ * ranks_ * batch_;
+    if (position != place.first || first >= samples_) return std::nullopt;
+    return SampleRange{first, std::min(batch_, samples_ - first)};
+  }
   View view_at(const PartPlace&, std::int64_t, const PictureSize& picture) const override {
     return middle_view(rules_, picture);
   }
@@ -74,22 +91,23 @@ class EvaluationPlan final : public PartPlan {
   std::int64_t batch_;
   int rank_;
   int ranks_;
+  int parts_ahead_;
 };
 
 }  // namespace
 
 std::unique_ptr<PartPlan> make_training_plan(std::int64_t samples, const LoaderShare& share, const ImageRules& rules,
                                              std::uint64_t seed, std::int64_t first_step,
-                                             const std::optional<BlockShuffle>& blocks) {
+                                             const std::optional<BlockShuffle>& blocks, int steps_ahead) {
   assert(share.total_parts > 0 && share.global_batch % share.total_parts == 0 && samples >= share.global_batch);
   assert(share.parts > 0 && share.first_part >= 0 && share.first_part + share.parts <= share.total_parts);
-  return std::make_unique<TrainingPlan>(samples, share, rules, seed, first_step, blocks);
+  return std::make_unique<TrainingPlan>(samples, share, rules, seed, first_step, blocks, steps_ahead);
 }
 
 std::unique_ptr<PartPlan> make_evaluation_plan(std::int64_t samples, const ImageRules& rules, std::int64_t batch,
-                                               int rank, int ranks) {
+                                               int rank, int ranks, int parts_ahead) {
   assert(batch > 0 && rank >= 0 && rank < ranks);
-  return std::make_unique<EvaluationPlan>(samples, rules, batch, rank, ranks);
+  return std::make_unique<EvaluationPlan>(samples, rules, batch, rank, ranks, parts_ahead);
 }
 
 std::int64_t evaluation_batches(std::int64_t samples, std::int64_t batch, int ranks) {

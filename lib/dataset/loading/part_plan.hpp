@@ -51,15 +51,15 @@ class PartPlan {
 
 // Endless: every epoch in an order of its own, the incomplete last batch dropped. Part 0 is the first of step
 // `first_step`, counted from the first epoch. `samples` is at least the global batch. Without `blocks` any sample may
-// stand anywhere.
+// stand anywhere, and each is asked for `steps_ahead` steps ahead.
 std::unique_ptr<PartPlan> make_training_plan(std::int64_t samples, const LoaderShare& share, const ImageRules& rules,
                                              std::uint64_t seed, std::int64_t first_step,
-                                             const std::optional<BlockShuffle>& blocks = {});
+                                             const std::optional<BlockShuffle>& blocks = {}, int steps_ahead = 1);
 
 // Each sample once over all ranks, in file order, from its middle; every rank has the same number of parts of `batch`
-// places, the last ones not full. After the last one it starts again.
+// places, the last ones not full. After the last one it starts again. Each part is asked for `parts_ahead` parts ahead.
 std::unique_ptr<PartPlan> make_evaluation_plan(std::int64_t samples, const ImageRules& rules, std::int64_t batch,
-                                               int rank, int ranks);
+                                               int rank, int ranks, int parts_ahead = 1);
 std::int64_t evaluation_batches(std::int64_t samples, std::int64_t batch, int ranks);  // per rank
 
 }  // namespace lockstep

@@ -51,7 +51,8 @@ void fill_raw_part(const LoaderSource& source, PixelSource pixels, std::int64_t 
   for (std::int64_t i = 0; i < place.samples; ++i) {
     const std::int64_t position = place.first + i;
     if (pixels == PixelSource::travelling) {
-      if (const auto ahead = source.plan->needed_ahead(place, position)) dataset.read_ahead(ahead->first, ahead->count);
+      if (const auto ahead = source.plan->needed_ahead(place, position))
+        dataset.read_ahead(ahead->first, ahead->count, place.epoch);
     }
     view_of(i) = put(position, i);
   }

@@ -37,6 +37,17 @@ void BlockCheck::require_whole(std::span<const std::byte> bytes, std::int64_t ep
   }
 }
 
+std::span<const std::byte> BlockCheck::to_be_read(std::span<const std::byte> bytes, std::int64_t epoch) const {
+  const auto begin = static_cast<std::size_t>(bytes.data() - file_.data());
+  const std::size_t end = begin + bytes.size();
+  const std::size_t first = begin / block_bytes_;
+  const std::size_t last = (end - 1) / block_bytes_;
+  const auto is_hashed = [&](std::size_t block) { return whole_in_[block].load(std::memory_order_relaxed) >= epoch; };
+  const std::size_t from = is_hashed(first) ? begin : first * block_bytes_;
+  const std::size_t to = is_hashed(last) ? end : std::min((last + 1) * block_bytes_, file_.size());
+  return file_.subspan(from, to - from);
+}
+
 // The system keeps a removed file for those who have it mapped, but the next start would miss it. Reasons other than
 // its absence may pass: a server that does not answer now.
 void BlockCheck::require_present() const {

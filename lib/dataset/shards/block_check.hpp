@@ -26,6 +26,9 @@ class BlockCheck {
   // gone or has another size.
   void require_whole(std::span<const std::byte> bytes, std::int64_t epoch);
 
+  // What require_whole() and the reading of `bytes` will touch in `epoch`: the blocks that are yet to be hashed, whole.
+  std::span<const std::byte> to_be_read(std::span<const std::byte> bytes, std::int64_t epoch) const;
+
  private:
   void require_present() const;
   void require_block(std::size_t block) const;
