@@ -33,7 +33,10 @@ Dataset::Dataset(const std::filesystem::path& directory) : manifest_(read_manife
   rank_status::end_reading();
 }
 
-Dataset::~Dataset() = default;
+// The youngest first: guards of mapped files are a list that begins with it.
+Dataset::~Dataset() {
+  while (!shards_.empty()) shards_.pop_back();
+}
 
 Picture Dataset::picture(std::int64_t sample) const {
   const Place place = find(sample);

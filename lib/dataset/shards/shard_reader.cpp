@@ -129,6 +129,8 @@ ShardReader::ShardReader(std::filesystem::path path, const RegularFile& file, co
       samples_(entry.samples),
       image_size_{manifest.shape.height, manifest.shape.width} {
   assert(samples_ > 0);
+  // Alone: around a missing page the system reads megabytes that opening does not need.
+  read_ahead(file_.bytes().first(std::min(file_.bytes().size(), static_cast<std::size_t>(manifest.block_bytes))));
   require_listed_bytes(path_, file_.bytes(), entry, manifest.block_bytes);
   const File shard(path_, file, manifest.format());
   const std::byte* const start = file_.bytes().data();
