@@ -38,6 +38,11 @@ def resnet50(batch, precision, threads, target, peer_mode=""):
     return Case(f"resnet50-{precision}", description, "resnet50", batch, precision, 1, threads, target, peer_mode, 224, 1000)
 
 
+def resnet18_photographs(precision, target):
+    description = f"ResNet-18, 224 px, batch 32, {precision}"
+    return Case(f"resnet18-224-{precision}", description, "resnet18", 32, precision, 1, 2, target, "", 224, 1000)
+
+
 # Name, description, model, batch, precision, ranks, threads, target.
 CASES = [
     Case("resnet18-fp32", "ResNet-18 (CIFAR), batch 64, fp32", "resnet18", 64, "fp32", 1, 2, 2.5),
@@ -47,6 +52,8 @@ CASES = [
     Case("resnet18-2ranks", "ResNet-18, batch 32 each, fp32", "resnet18", 32, "fp32", 2, 1, 2.7),
     resnet50(16, "fp32", 2, 1.5),
     resnet50(16, "bf16", 2, 1.3),
+    resnet18_photographs("fp32", 1.8),
+    resnet18_photographs("bf16", 1.3),
 ]
 GPU_CASES = [
     Case("resnet18-bf16-eager", "ResNet-18 (CIFAR), batch 512, bf16", "resnet18", 512, "bf16", 1, 1, 2.0, "eager"),
