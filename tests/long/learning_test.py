@@ -47,11 +47,16 @@ def output_of(words):
 def epochs_of(metrics):
     """What a run of ours reported: the mean training loss of each epoch, and what it reached on the validation split."""
     lines = [json.loads(line) for line in metrics.read_text().splitlines()]
-    epochs = []
-    for test in (line for line in lines if line["kind"] == "validation"):
-        parts = [line for line in lines if line["kind"] == "training" and line["epoch"] == test["epoch"]]
-        loss = sum(part["loss"] * part["samples"] for part in parts) / sum(part["samples"] for part in parts)
-        epochs.append({"training_loss": loss} | {name: test[name] for name in ("loss", "accuracy", "top5")})
+    epochs, losses, steps = [], 0.0, 0
+    for line in lines:
+        if line["kind"] == "training":  # a mean over the steps since the report before
+            stretch = line["step"] - steps - sum(epoch["steps"] for epoch in epochs)
+            losses += line["loss"] * stretch
+            steps += stretch
+        elif line["kind"] == "validation":
+            names = ("loss", "accuracy", "top5")
+            epochs.append({"training_loss": losses / steps, "steps": steps} | {name: line[name] for name in names})
+            losses, steps = 0.0, 0
     return epochs
 
 
