@@ -11,7 +11,11 @@ namespace lockstep {
 
 MpiSession::MpiSession(int& argc, char**& argv) {
   // Open MPI 4.1 starts a daemon for a lone process, in case it wants to spawn others: 0.1 s, and a failure as root.
-  if (!this_job().has_pmi) setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+  // And all lone processes of a node share one folder in /tmp: one that ends removes it from under one that starts.
+  if (!this_job().has_pmi) {
+    setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+    setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
+  }
   int provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "start");
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "make its errors return");

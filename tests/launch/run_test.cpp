@@ -115,6 +115,14 @@ TEST_F(RunTest, a_program_that_finishes_ends_with_0_and_leaves_no_report) {
   }
 }
 
+// Where Open MPI puts its folders all processes of a node meet: one that ends there takes away what others begin with.
+TEST_F(RunTest, one_rank_alone_needs_no_folder_of_mpi) {
+  const ProgramResult result =
+      run_program({built_program("failing_program").string(), "--output", output().string(), "--rank", "-1"},
+                  {{"OMPI_MCA_orte_tmpdir_base", "/proc/none"}});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+}
+
 TEST_F(RunTest, mpi_that_does_not_start_ends_the_program_in_time) {
   const ProgramResult result =
       run_program({built_program("failing_program").string(), "--output", output().string(), "--how", "exit_0"},
@@ -353,11 +361,12 @@ TEST_F(RunTest, help_and_versions_are_printed_once) {
     const ProgramResult version = run(ranks, {"--version"});
     EXPECT_EQ(version.exit_code, 0);
     for (const char* library :
-         {"lockstep", "compiler", "MPI ", "HDF5", "zlib", "xxHash", "libsodium", "fmt", "CLI11"}) {
+         {"lockstep", "commit", "compiler", "MPI ", "HDF5", "zlib", "xxHash", "libsodium", "fmt", "CLI11"}) {
       EXPECT_EQ(times(version.output, std::string("\n") + library) + version.output.starts_with(library), 1U)
           << library << " in\n"
           << version.output;
     }
+    EXPECT_EQ(times(version.output, "\nNCCL "), times(version.output, "\ncuDNN "));
   }
 }
 
