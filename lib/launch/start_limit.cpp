@@ -1,9 +1,9 @@
 #include "launch/start_limit.hpp"
 
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 
 #include "base/error.hpp"

@@ -53,4 +53,10 @@ void ClaimedFile::publish(const std::filesystem::path& path) {
   name_.clear();
 }
 
+std::optional<Descriptor> claim_folder(const std::filesystem::path& folder) {
+  Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened >= 0 && ::flock(opened, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return std::nullopt;
+  return opened;
+}
+
 }  // namespace lockstep

@@ -1,15 +1,17 @@
-// A file in the making that several processes may set out to make: one of them claims it, the others see that it has.
+// What several processes may set out to make, a file or all that is in a folder: one of them claims it, the others see
+// that it has. A claim is the system's lock (flock), so it ends with the process that has it.
 #pragma once
 
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "base/io/descriptor.hpp"
 
 namespace lockstep {
 
-// The claim is the system's lock on the file (flock), so it ends with the process that has it: what that one left is
-// claimed again, and begun again.
+// A file in the making. What a process that ended has left is claimed again, and begun again.
 class ClaimedFile {
  public:
   // Claims `name`, which every process that makes the file gives alike: a new file, or an old one, emptied. Null where
@@ -31,5 +33,9 @@ class ClaimedFile {
   std::filesystem::path name_;  // empty once it is published
   Descriptor file_;
 };
+
+// Until what is returned is closed. Nothing where another process has the claim; where the file system knows no locks
+// everyone has it.
+std::optional<Descriptor> claim_folder(const std::filesystem::path& folder);
 
 }  // namespace lockstep

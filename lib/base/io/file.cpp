@@ -1,7 +1,6 @@
 #include "base/io/file.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/io/descriptor.hpp"
 #include "base/system_failure.hpp"
 
 namespace lockstep {
@@ -115,12 +115,6 @@ void require_own_kind(const fs::path& path, const ReplaceableKind& kind, std::st
   const std::string start = read_up_to(path, open_to_read(path), shown_bytes);
   require(start.empty() || kind.begins(start), Failure::usage,
           "'{}' exists and is no {} (it would be lost). Choose another name for {}.", path.string(), kind.name, option);
-}
-
-std::optional<Descriptor> claim_folder(const fs::path& folder) {
-  Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened >= 0 && ::flock(opened, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return std::nullopt;
-  return opened;
 }
 
 RegularFile open_to_read(const fs::path& path) try {

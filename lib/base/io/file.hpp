@@ -4,12 +4,10 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "base/io/descriptor.hpp"
 #include "base/io/partial_file.hpp"
 #include "base/io/regular_file.hpp"
 
@@ -39,10 +37,6 @@ struct ReplaceableKind {
 // is empty: "'a.h5' exists and is no PNG picture (it would be lost). Choose another name for --pictures."; and as
 // require_replaceable().
 void require_own_kind(const std::filesystem::path& path, const ReplaceableKind& kind, std::string_view option);
-
-// For one process at a time, on all nodes whose file system can do that (elsewhere the claim is one in name): until
-// what is returned is closed or the process ends. Nothing where another one has it.
-std::optional<Descriptor> claim_folder(const std::filesystem::path& folder);
 
 // Opens it. Throws Error(usage) if it cannot be opened or is no regular file, naming path and reason.
 RegularFile open_to_read(const std::filesystem::path& path);

@@ -24,9 +24,8 @@ MappedFile::~MappedFile() {
 void read_ahead(std::span<const std::byte> bytes) {
   if (bytes.empty()) return;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data()) / page * page;
-  const auto end = reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size();
-  static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_WILLNEED));
+  const std::size_t before = reinterpret_cast<std::uintptr_t>(bytes.data()) % page;
+  static_cast<void>(madvise(const_cast<std::byte*>(bytes.data()) - before, before + bytes.size(), MADV_WILLNEED));
 }
 
 }  // namespace lockstep

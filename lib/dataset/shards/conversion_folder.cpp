@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/io/claimed_file.hpp"
 #include "base/io/file.hpp"
 #include "base/system_failure.hpp"
 #include "base/text/json_text.hpp"

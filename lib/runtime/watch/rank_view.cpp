@@ -53,7 +53,7 @@ RankView view_of(const RankStatus& status, int rank, const std::string& host) {
   }
   if (status.device.is_shown) {
     const RankStatus::Device& device = status.device;
-    view.device = {{device.begun, device.bucket, device.begun_ns, device.ended, device.ended_ns}};
+    view.device = DeviceView{.marks = {device.begun, device.bucket, device.begun_ns, device.ended, device.ended_ns}};
   }
   std::ranges::sort(view.shards);
   view.shards.erase(std::ranges::unique(view.shards).begin(), view.shards.end());
@@ -67,6 +67,7 @@ std::string host_words(const RankView& view) {
   constexpr std::array reads = {Phase::staging, Phase::opening_data, Phase::reading, Phase::testing};
   if (std::ranges::find(reads, view.phase) == reads.end()) return words;
   std::vector<std::string> shards;
+  shards.reserve(view.shards.size());
   for (const std::int32_t shard : view.shards) shards.push_back(shard_words(shard));
   std::ranges::sort(shards);
   return shards.empty() ? words : fmt::format("{}, reading {}", words, fmt::join(shards, " and "));

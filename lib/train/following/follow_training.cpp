@@ -30,8 +30,8 @@ class Scorer {
          const ModelFile& first)
       : model_(session.device(), {first.model, first.shape, static_cast<std::int64_t>(first.classes.size())}) {
     model_.store.allocate(session.device().make_lasting(model_.store.reduced_count(), DType::f32));
-    evaluator_.emplace(session.world, *session.backend, model_, dataset, rules, options.loader_threads,
-                       DataPlace::automatic, options.view);
+    evaluator_ = std::make_unique<Evaluator>(session.world, *session.backend, model_, dataset, rules,
+                                             options.loader_threads, DataPlace::automatic, options.view);
   }
 
   // Collective.
@@ -42,7 +42,7 @@ class Scorer {
 
  private:
   Model model_;
-  std::optional<Evaluator> evaluator_;
+  std::unique_ptr<Evaluator> evaluator_;
 };
 
 class Follower {
@@ -94,27 +94,30 @@ class Follower {
     }
   }
 
+  // Nothing, and said, if it is damaged.
+  std::optional<Checkpoint> whole(CheckpointFeed::Look& found) const try {
+    return parse_checkpoint(found.path, found.image);
+  } catch (const Error& error) {
+    if (speaks()) log::warning("{} It is passed over.", error.what());
+    return std::nullopt;
+  }
+
   // Collective. Every rank finds the same in the same bytes.
   void take(CheckpointFeed::Look& found) {
-    std::optional<Checkpoint> checkpoint;
-    try {
-      checkpoint.emplace(parse_checkpoint(found.path, found.image));
-    } catch (const Error& error) {
-      if (speaks()) log::warning("{} It is passed over.", error.what());
-      return;
-    }
+    std::optional<Checkpoint> checkpoint = whole(found);
+    if (!checkpoint) return;
     const TrainingProgress progress = checkpoint->state.progress;
     const ModelFile model = model_to_use(std::move(*checkpoint));
     const std::string hash = weights_hash(model.entries);
-    const bool is_known = session_.world.broadcast(speaks() && list_->has(progress.step, hash) ? "known" : "", 0) != "";
-    if (is_known) return;
+    const bool knows = list_ && list_->has(progress.step, hash);
+    if (!session_.world.broadcast(knows ? "known" : "", 0).empty()) return;
     const ImageRules rules = rules_for(model, dataset_.manifest(), options_.images);
     if (!scorer_ || model_ != model.model) {
       model_ = model.model;
       scorer_ = std::make_unique<Scorer>(session_, options_, dataset_, rules, model);
     }
     const Evaluation evaluation = scorer_->score(model);
-    if (!speaks()) return;
+    if (!list_) return;
     list_->add(progress.step, progress.epoch, hash, evaluation);
     log::info("step {}  {} loss {:.4f}  {} accuracy {:.2f} %  ({} samples)", progress.step, split_name(),
               evaluation.loss(), split_name(), 100 * evaluation.accuracy(), evaluation.samples);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cassert>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "device/cpu/cpu_context.hpp"
@@ -22,15 +23,15 @@ template <typename Rule>
 class CpuFlatUpdate final : public FlatUpdate {
  public:
   CpuFlatUpdate(const CpuContext& context, const VectorLoops& loops, const Rule& rule, std::span<const UpdateRun> runs,
-                const UpdateArrays& arrays)
+                UpdateArrays arrays)
       : context_(context),
         rule_(rule),
         runs_(runs.begin(), runs.end()),
-        arrays_(arrays),
+        arrays_(std::move(arrays)),
         rates_(runs.size()),
         norms_(context, loops, Rule::rates_are == RatesAre::adapted ? runs_ : std::vector<UpdateRun>()) {
-    assert(arrays.states.size() == Rule::states && !runs.empty());
-    assert(arrays.values.shape().count() >= arrays.gradients.shape().count());
+    assert(arrays_.states.size() == Rule::states && !runs.empty());
+    assert(arrays_.values.shape().count() >= arrays_.gradients.shape().count());
   }
 
   void run(const StepRecord& record) override {

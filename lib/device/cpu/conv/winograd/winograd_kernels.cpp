@@ -54,8 +54,7 @@ WinogradPass::WinogradPass(const WinogradShape& shape)
       from(shape.x),
       to(shape.y),
       from_plane_bytes(shape.x_plane_bytes()),
-      to_plane_bytes(shape.y_plane_bytes()),
-      order(WeightOrder::stored) {
+      to_plane_bytes(shape.y_plane_bytes()) {
   if (shape.problem.direction == Direction::backward_data) {
     std::swap(in_blocks, out_blocks);
     std::swap(from, to);

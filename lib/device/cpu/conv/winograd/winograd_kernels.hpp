@@ -53,7 +53,7 @@ struct WinogradPass {
   std::int64_t in_blocks, out_blocks;  // of the maps that are read and written
   TileGrid from, to;
   std::int64_t from_plane_bytes, to_plane_bytes;
-  WeightOrder order;
+  WeightOrder order = WeightOrder::stored;
 };
 
 // Floats from one point to the next where each has `count`: a cache line more, see winograd_loops.hpp.
