@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text/json_text.hpp"
+#include "base/text/nearest_name.hpp"
 #include "job/job_environment.hpp"
 #include "recipe/fields.hpp"
 #include "recipe/recipes.hpp"
@@ -71,8 +72,11 @@ class CallForRecipe final : public CLI::Success {
 // Declared before the fields, whose options are then stated over what the recipe sets. Afterwards `usual` is the
 // optimizer that rates are meant for where none is stated.
 void declare_recipe(CLI::App& app, Settings& settings, const std::shared_ptr<OptimizerKind>& usual) {
-  const auto objection = [](const std::string& name) {
-    return find_recipe(name) != nullptr ? "" : fmt::format("unknown recipe '{}'. Known: {}", name, known_recipes());
+  const auto objection = [](const std::string& name) -> std::string {
+    if (find_recipe(name) != nullptr) return "";
+    std::vector<std::string> names;
+    for (const PublishedRecipe& recipe : published_recipes()) names.emplace_back(recipe.name);
+    return fmt::format("unknown recipe '{}'. {}Known: {}", name, did_you_mean(name, names), known_recipes());
   };
   app.add_option_function<std::string>(
          "--recipe",

@@ -1,38 +1,65 @@
 #include "launch/parse.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
+#include <array>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
 #include "backend/versions.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text/nearest_name.hpp"
+#include "launch/build_info.hpp"
 #include "runtime/failure/failure_report.hpp"
 
 namespace lockstep {
 namespace {
 
-// Insertions, deletions and substitutions from one word to the other (Levenshtein 1966).
-std::size_t edits_between(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (const char letter : a) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (letter == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
+// Options of other programs that train, PyTorch's first of all, by their name here.
+struct ForeignName {
+  std::string_view foreign;
+  std::string_view own;
+};
+constexpr std::array<ForeignName, 30> foreign_names{{{"batch-size", "batch-per-rank"},
+                                                     {"batch-size", "global-batch"},
+                                                     {"workers", "loader-threads"},
+                                                     {"num-workers", "loader-threads"},
+                                                     {"amp", "precision"},
+                                                     {"mixed-precision", "precision"},
+                                                     {"fp16", "precision"},
+                                                     {"bf16", "precision"},
+                                                     {"dist-backend", "reduce"},
+                                                     {"backend", "reduce"},
+                                                     {"max-epochs", "epochs"},
+                                                     {"num-epochs", "epochs"},
+                                                     {"learning-rate", "lr"},
+                                                     {"wd", "weight-decay"},
+                                                     {"arch", "model"},
+                                                     {"opt", "optimizer"},
+                                                     {"lr-scheduler", "schedule"},
+                                                     {"lr-warmup-epochs", "warmup"},
+                                                     {"clip-grad-norm", "clip-norm"},
+                                                     {"gradient-clip-val", "clip-norm"},
+                                                     {"model-ema", "ema"},
+                                                     {"model-ema-decay", "ema"},
+                                                     {"sync-bn", "sync-batch-norm"},
+                                                     {"accumulate-grad-batches", "accumulate"},
+                                                     {"gradient-accumulation-steps", "accumulate"},
+                                                     {"print-freq", "report-every"},
+                                                     {"data-path", "data"},
+                                                     {"output-dir", "output"},
+                                                     {"weights", "init-from"},
+                                                     {"weights", "model-file"}}};
 
 std::string versions_text() {
+  std::vector<LibraryVersion> versions = library_versions();
+  const std::string commit = build_info().commit;
+  if (!commit.empty()) versions.insert(versions.begin() + 1, {"commit", commit});
   std::string text;
-  for (const LibraryVersion& version : library_versions()) {
+  for (const LibraryVersion& version : versions) {
     text += fmt::format("{}{:<14} {}", text.empty() ? "" : "\n", version.name, version.version);
   }
   return text;
@@ -62,36 +89,69 @@ std::string words_of(const CLI::ParseError& error) {
   return std::string(words);
 }
 
-// CLI11's words end where ours go on.
-std::string mistake(const CLI::App& app, const CLI::ParseError& error) {
-  const auto* const extra = dynamic_cast<const CLI::ExtrasError*>(&error);
-  if (extra == nullptr) return fmt::format("{}. See --help.", words_of(error));
-  const std::vector<std::string> words = app.remaining(true);
-  const std::string word = words.empty() ? "" : words.front().substr(0, words.front().find('='));
-  const std::string nearest = nearest_option(app, word);
-  return fmt::format("unknown {} '{}'. {}See --help.", word.starts_with('-') ? "option" : "argument", word,
-                     nearest.empty() ? "" : fmt::format("Did you mean {}? ", nearest));
+// Of the program and of the commands in use, with the names that stand for them, without dashes.
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  std::vector<const CLI::App*> apps = {&app};
+  for (const CLI::App* command : app.get_subcommands()) apps.push_back(command);
+  for (const CLI::App* one : apps) {
+    for (const CLI::Option* option : one->get_options())
+      std::ranges::copy(option->get_lnames(), std::back_inserter(names));
+  }
+  return names;
+}
+
+// "--batch-per-rank or --global-batch" of "--batch_size"; empty where nothing is near.
+std::string meant_options(const std::vector<std::string>& names, std::string word) {
+  word.erase(0, word.find_first_not_of('-'));
+  std::ranges::replace(word, '_', '-');
+  std::vector<std::string> meant;
+  for (const ForeignName& name : foreign_names) {
+    const bool is_here = std::ranges::find(names, name.own) != names.end();
+    if (name.foreign == word && is_here) meant.push_back(fmt::format("--{}", name.own));
+  }
+  if (meant.empty()) {
+    const std::string nearest = nearest_name(word, names);
+    if (!nearest.empty()) meant.push_back("--" + nearest);
+  }
+  return fmt::format("{}", fmt::join(meant, " or "));
+}
+
+std::string unknown_option_words(const CLI::App& app, const std::string& word) {
+  const std::string meant = meant_options(option_names(app), word);
+  if (meant == word && !app.get_subcommands().empty()) {
+    return fmt::format("{} stands before the command '{}', which reads it. Write it behind. See --help.", word,
+                       app.get_subcommands().front()->get_name());
+  }
+  return fmt::format("unknown option '{}'. {}See --help.", word,
+                     meant.empty() ? "" : fmt::format("Did you mean {}? ", meant));
+}
+
+// Of a program that wants a command and got none.
+std::string missing_command_words(const CLI::App& app, const std::vector<std::string>& words) {
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
+  const auto word = std::ranges::find_if(words, [](const std::string& one) { return !one.starts_with('-'); });
+  const std::string unknown = word == words.end()
+                                  ? "no command is named. "
+                                  : fmt::format("unknown command '{}'. {}", *word, did_you_mean(*word, commands));
+  return fmt::format("{}Known: {}. See --help.", unknown, fmt::join(commands, ", "));
 }
 
 }  // namespace
 
-std::string nearest_option(const CLI::App& app, const std::string& word) {
-  if (!word.starts_with('-')) return "";
-  std::string nearest;
-  std::size_t fewest = std::max<std::size_t>(3, word.size() / 2);
-  std::vector<const CLI::App*> apps = {&app};
-  for (const CLI::App* command : app.get_subcommands()) apps.push_back(command);
-  for (const CLI::App* one : apps) {
-    for (const CLI::Option* option : one->get_options()) {
-      if (option->get_lnames().empty()) continue;
-      const std::string name = "--" + option->get_lnames().front();
-      const std::size_t edits = edits_between(word, name);
-      if (edits >= fewest) continue;
-      fewest = edits;
-      nearest = name;
-    }
-  }
-  return nearest;
+std::string mistake_words(const CLI::App& app, const CLI::ParseError& error) {
+  const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  const std::vector<std::string> words = app.remaining(true);
+  const bool has_commands = !app.get_subcommands({}).empty();
+  if (is_missing && has_commands && app.get_subcommands().empty()) return missing_command_words(app, words);
+  // What is missing is often there, under a name that is wrong.
+  const bool is_unknown = is_extra || (is_missing && !words.empty());
+  if (!is_unknown || words.empty()) return fmt::format("{}. See --help.", words_of(error));
+  const std::string word = words.front().substr(0, words.front().find('='));
+  return word.starts_with('-') ? unknown_option_words(app, word)
+                               : fmt::format("unknown argument '{}'. See --help.", word);
 }
 
 std::optional<int> parse_options(int argc, char** argv, const std::function<void(CLI::App&)>& declare, int rank) {
@@ -112,7 +172,7 @@ std::optional<int> parse_options(int argc, char** argv, const std::function<void
     return 0;
   } catch (const CLI::ParseError& error) {
     constexpr int code = static_cast<int>(Failure::usage);
-    const std::string sentence = mistake(app, error);
+    const std::string sentence = mistake_words(app, error);
     if (rank == 0 && failure_report::write({code, 0, sentence})) log::error(sentence);
     return code;
   }

@@ -12,7 +12,8 @@ namespace lockstep {
 // 0 after --help or --version, 2 after a mistake. `rank` 0 prints and reports; every rank comes to the same result.
 std::optional<int> parse_options(int argc, char** argv, const std::function<void(CLI::App&)>& declare, int rank);
 
-// The option of `app` (or of the sub-commands in use) nearest to `word`, by edits; empty if none is near.
-std::string nearest_option(const CLI::App& app, const std::string& word);
+// What is wrong with a command line, in one sentence, and what was meant where that can be told: the right name of a
+// misspelt option or command, and of other programs' options. `error` is what parsing with `app` threw.
+std::string mistake_words(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace lockstep

@@ -7,12 +7,13 @@
 
 namespace lockstep {
 
-int run_training(int argc, char** argv, const std::string& description, Settings settings) {
+int run_training(int argc, char** argv, const TrainingHelp& help, Settings settings) {
   if (const std::optional<int> code = spread_over_gpus(argc, argv)) return *code;
   std::string gpus;
   Program program;
   program.declare = [&](CLI::App& app) {
-    app.description(description);
+    app.description(help.description);
+    app.footer("Examples:\n" + help.examples);
     declare_training(app, settings);
     declare_gpus(app, gpus);
   };

@@ -8,8 +8,14 @@
 
 namespace lockstep {
 
+// What --help says before and after the options.
+struct TrainingHelp {
+  std::string description;
+  std::string examples;  // a command a line
+};
+
 // Takes the options of a training, trains, and returns the program's exit code. First thing in main, before MPI: with
 // --gpus the program starts itself anew, a rank for each GPU.
-int run_training(int argc, char** argv, const std::string& description, Settings settings);
+int run_training(int argc, char** argv, const TrainingHelp& help, Settings settings);
 
 }  // namespace lockstep

@@ -168,7 +168,9 @@ TEST_F(OptionsTest, what_a_recipes_optimizer_does_not_read_is_refused_too) {
   EXPECT_EQ(parse("--recipe rn50-mlperf --beta1 0.8"),
             "--beta1: --optimizer lars does not read it (adamw does). Leave it out");
   const std::string words = parse("--recipe rn50-mlpref");
-  EXPECT_TRUE(words.starts_with("--recipe: unknown recipe 'rn50-mlpref'. Known: rn50-ffcv-16, ")) << words;
+  EXPECT_TRUE(
+      words.starts_with("--recipe: unknown recipe 'rn50-mlpref'. Did you mean rn50-mlperf? Known: rn50-ffcv-16, "))
+      << words;
 }
 
 // No data are named, and none are asked for.
@@ -261,11 +263,13 @@ TEST_F(OptionsTest, a_range_is_said_in_words) {
 TEST_F(OptionsTest, an_unknown_value_names_the_known_ones) {
   EXPECT_EQ(parse("--schedule linear"),
             "--schedule: unknown value 'linear'. Known: constant, step, cosine, poly, one-cycle");
-  EXPECT_EQ(parse("--optimizer adam"), "--optimizer: unknown value 'adam'. Known: sgd, lars, adamw");
+  EXPECT_EQ(parse("--optimizer adam"),
+            "--optimizer: unknown value 'adam'. Did you mean adamw? Known: sgd, lars, adamw");
   EXPECT_EQ(parse("--precision fp8"), "--precision: unknown value 'fp8'. Known: fp32, bf16, fp16");
   EXPECT_EQ(parse("--reduce ring"), "--reduce: unknown value 'ring'. Known: auto, nccl, mpi, shared");
-  EXPECT_EQ(parse("--instruction-set avx"),
-            "--instruction-set: unknown value 'avx'. Known: auto, avx512_bf16, avx512, avx2, baseline");
+  EXPECT_EQ(
+      parse("--instruction-set avx"),
+      "--instruction-set: unknown value 'avx'. Did you mean avx2? Known: auto, avx512_bf16, avx512, avx2, baseline");
   EXPECT_EQ(parse("--convolutions fft"), "--convolutions: unknown value 'fft'. Known: auto, direct");
 }
 

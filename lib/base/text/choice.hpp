@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "base/text/nearest_name.hpp"
 
 namespace lockstep {
 
@@ -38,10 +41,12 @@ std::string choice_name(const Choices& choices, const Value& value) {
   return std::ranges::find_if(choices, [&](const auto& choice) { return choice.value == value; })->name;
 }
 
-// "unknown value 'linear'. Known: constant, step"
+// "unknown value 'linear'. Known: constant, step"; "unknown value 'stpe'. Did you mean step? Known: constant, step"
 template <typename Choices>
 std::string unknown_choice_words(const Choices& choices, std::string_view name) {
-  return fmt::format("unknown value '{}'. Known: {}", name, choice_names(choices));
+  std::vector<std::string> names;
+  for (const auto& choice : choices) names.emplace_back(choice.name);
+  return fmt::format("unknown value '{}'. {}Known: {}", name, did_you_mean(name, names), choice_names(choices));
 }
 
 }  // namespace lockstep

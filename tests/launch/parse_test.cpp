@@ -1,0 +1,100 @@
+// The words for a command line that is wrong: what a user meant is named.
+#include "launch/parse.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "launch/field_options.hpp"
+
+namespace lockstep {
+namespace {
+
+std::string words_for(const std::string& line, const std::function<void(CLI::App&)>& declare) {
+  CLI::App app;
+  declare(app);
+  try {
+    app.parse(line);
+  } catch (const CLI::ParseError& error) {
+    return mistake_words(app, error);
+  }
+  return "";
+}
+
+std::string of_training(const std::string& line) {
+  Settings settings;
+  return words_for(line, [&](CLI::App& app) { declare_training(app, settings); });
+}
+
+// A program with commands, which has none of a training's options.
+std::string of_commands(const std::string& line) {
+  return words_for(line, [](CLI::App& app) {
+    app.require_subcommand(1);
+    app.add_subcommand("cifar10")->add_option("--source")->required();
+    app.get_subcommand("cifar10")->add_option("--output");
+    app.add_subcommand("images");
+  });
+}
+
+std::string meant(const std::string& option, const std::string& names) {
+  return "unknown option '" + option + "'. Did you mean " + names + "? See --help.";
+}
+
+TEST(ParseTest, words_of_other_programs_are_translated) {
+  for (const auto& [foreign, own] :
+       {std::pair("--batch-size", "--batch-per-rank or --global-batch"),
+        std::pair("--batch_size", "--batch-per-rank or --global-batch"), std::pair("--workers", "--loader-threads"),
+        std::pair("--num-workers", "--loader-threads"), std::pair("--amp", "--precision"),
+        std::pair("--dist-backend", "--reduce"), std::pair("--backend", "--reduce"),
+        std::pair("--max-epochs", "--epochs"), std::pair("--learning_rate", "--lr"),
+        std::pair("--wd", "--weight-decay")}) {
+    EXPECT_EQ(of_training("--data d " + std::string(foreign) + " 4"), meant(foreign, own));
+    EXPECT_EQ(of_training("--data d " + std::string(foreign) + "=4"), meant(foreign, own));
+  }
+  Settings settings;
+  EXPECT_EQ(of_training("--data d --learning-rate 4"), "");
+}
+
+TEST(ParseTest, they_are_only_where_the_program_has_the_option) {
+  EXPECT_EQ(of_commands("cifar10 --source s --batch-size 4"), "unknown option '--batch-size'. See --help.");
+  EXPECT_EQ(of_commands("cifar10 --source s --amp"), "unknown option '--amp'. See --help.");
+}
+
+TEST(ParseTest, a_misspelt_option_gets_the_nearest_name) {
+  EXPECT_EQ(of_training("--data d --epoch 3"), meant("--epoch", "--epochs"));
+  EXPECT_EQ(of_training("--data d --checkpoint_every 3"), meant("--checkpoint_every", "--checkpoint-every"));
+  EXPECT_EQ(of_training("--data d --gloabl-batch=3"), meant("--gloabl-batch", "--global-batch"));
+  EXPECT_EQ(of_training("--data d -epochs 3"), meant("-epochs", "--epochs"));
+  EXPECT_EQ(of_training("--data d --quantum-leap 3"), "unknown option '--quantum-leap'. See --help.");
+  EXPECT_EQ(of_training("--data d 3"), "unknown argument '3'. See --help.");
+}
+
+// "--data is required", where it was there but for a letter.
+TEST(ParseTest, a_misspelt_option_is_told_before_what_is_missing) {
+  EXPECT_EQ(of_training("--dta d"), meant("--dta", "--data"));
+  EXPECT_EQ(of_commands("cifar10 --sourc s"), meant("--sourc", "--source"));
+  EXPECT_EQ(of_training(""), "--data is required. See --help.");
+}
+
+TEST(ParseTest, a_misspelt_command_gets_the_nearest_name) {
+  EXPECT_EQ(of_commands("cifra10 --source s"),
+            "unknown command 'cifra10'. Did you mean cifar10? Known: cifar10, images. See --help.");
+  EXPECT_EQ(of_commands("download"), "unknown command 'download'. Known: cifar10, images. See --help.");
+  EXPECT_EQ(of_commands(""), "no command is named. Known: cifar10, images. See --help.");
+}
+
+TEST(ParseTest, an_option_before_its_command_is_told_where_it_belongs) {
+  EXPECT_EQ(of_commands("--output o cifar10 --source s"),
+            "--output stands before the command 'cifar10', which reads it. Write it behind. See --help.");
+}
+
+TEST(ParseTest, a_misspelt_value_gets_the_nearest_name) {
+  EXPECT_EQ(
+      of_training("--data d --schedule cosin"),
+      "--schedule: unknown value 'cosin'. Did you mean cosine? Known: constant, step, cosine, poly, one-cycle. See "
+      "--help.");
+}
+
+}  // namespace
+}  // namespace lockstep
