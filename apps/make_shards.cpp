@@ -11,6 +11,7 @@
 #include "dataset/shards/shard.hpp"
 #include "dataset/shards/verify.hpp"
 #include "dataset/sources/source_table.hpp"
+#include "launch/choice_option.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
 
@@ -47,6 +48,10 @@ struct MakeShardsOptions {
     } else {
       sub->add_option("--source", request.folder, "Folder with the published files")->required()->type_name("DIR");
     }
+    if (entry.needs == SourceNeeds::folder_and_labels) {
+      add_choice(*sub, "--labels", cifar100_labels, request.labels, "100 fine classes, or the 20 coarse ones");
+    }
+    if (entry.needs == SourceNeeds::folder_and_idx_set) declare_idx_set(*sub);
     sub->add_option("--output", convert.output, "Folder to write to")->required()->type_name("DIR");
     if (entry.needs != SourceNeeds::pictures) {
       add_number(*sub, "--samples-per-shard", convert.samples_per_shard, {1, most_samples}, "Samples in a shard");
@@ -55,6 +60,14 @@ struct MakeShardsOptions {
                "Training samples to split off into DIR/validation");
     add_number(*sub, "--seed", convert.seed, {0, std::numeric_limits<std::uint64_t>::max()},
                "Chooses the validation samples; draws the synthetic ones; orders and splits pictures");
+  }
+
+  void declare_idx_set(CLI::App& sub) {
+    add_number(sub, "--classes", request.idx.classes, {1, most_idx_classes},
+               "Number of classes; without it the largest training label and one more, for labels count from 0");
+    sub.add_option("--prefix", request.idx.prefix,
+                   "What the names of the set's files begin with, like emnist-letters, where DIR holds several sets")
+        ->type_name("TEXT");
   }
 
   void declare_pictures(CLI::App& sub) {

@@ -90,7 +90,7 @@ TEST_F(BlockCheckTest, of_a_block_that_was_whole_it_is_told_since_when_it_may_no
       said(0, 10, 3),
       damaged(0) +
           " since epoch 3 first read it (what was learned from it since then may be wrong). Restore it, or re-run "
-          "make_shards; then go on from a checkpoint of before that epoch: --resume FILE.");
+          "make_shards. Then go on from a checkpoint of before that epoch: --resume FILE.");
 }
 
 TEST_F(BlockCheckTest, a_thread_still_in_an_earlier_epoch_asks_for_nothing_more) {

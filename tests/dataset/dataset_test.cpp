@@ -93,7 +93,7 @@ TEST_F(DatasetTest, a_shard_that_changes_while_it_is_used_is_noticed_in_the_next
         "shard '" + (directory_ / "shard-1.h5").string() +
             "' is damaged: block 0 of 1 changed since epoch 1 first read it (what was learned from it since then may "
             "be wrong). "
-            "Restore it, or re-run make_shards; then go on from a checkpoint of before that epoch: --resume FILE.");
+            "Restore it, or re-run make_shards. Then go on from a checkpoint of before that epoch: --resume FILE.");
   }
 }
 

@@ -76,6 +76,24 @@ TEST_F(ManifestTest, a_folder_without_one_holds_no_data_set) {
   }
 }
 
+// --data DATA/train was answered with "'DATA/train/train' holds no data set".
+TEST_F(ManifestTest, a_split_that_is_named_as_the_data_set_names_the_folder_above) {
+  write_small_data_set(folder_.path() / "train", {2, 2, 3}, 5, 3);
+  const std::string expected = "'" + (folder_.path() / "train").string() +
+                               "' is one part of a data set (its other parts are needed, too). Name the folder above "
+                               "it: '" +
+                               folder_.path().string() + "'.";
+  for (const char* const named : {"train/train", "train//train", "test/../train/./test"}) {
+    try {
+      read_manifest(folder_.path() / named);
+      ADD_FAILURE() << named;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.failure(), Failure::usage);
+      EXPECT_EQ(error.what(), expected);
+    }
+  }
+}
+
 // "[json.exception.parse_error.101] parse error at line ..." was told.
 TEST_F(ManifestTest, what_is_no_json_is_told_with_its_place) {
   const std::string whole = text();

@@ -83,14 +83,25 @@ TEST_F(CifarTest, a_source_that_is_no_directory_is_named) {
             quoted("test_batch.bin") + " is not a directory (--source). Name the folder that holds data_batch_1.bin.");
 }
 
-TEST_F(CifarTest, of_two_labels_the_fine_one_counts) {
+TEST_F(CifarTest, of_two_labels_the_fine_one_counts_unless_the_coarse_one_is_asked_for) {
   const std::string record = std::string("\x13\x63", 2) + std::string(3072, 'x');
   write_file_atomically(folder_.path() / "train.bin", record);
   write_file_atomically(folder_.path() / "test.bin", record);
   SourceSample image;
-  const auto source = open_cifar100(folder_.path());
-  EXPECT_EQ(source->read(SourceSplit::test, 0, image), 99);
-  EXPECT_EQ(source->description().classes.size(), 100U);
+  const auto fine = open_cifar100(folder_.path(), Cifar100Labels::fine);
+  EXPECT_EQ(fine->read(SourceSplit::test, 0, image), 99);
+  EXPECT_EQ(fine->description().classes.size(), 100U);
+  EXPECT_TRUE(fine->description().source.starts_with("cifar100 (binary version) from ")) << "shards' bytes changed";
+  const auto coarse = open_cifar100(folder_.path(), Cifar100Labels::coarse);
+  EXPECT_EQ(coarse->read(SourceSplit::test, 0, image), 19);
+  EXPECT_EQ(image.picture.pixels.front(), 'x');
+  EXPECT_EQ(coarse->description().classes.size(), 20U);
+  EXPECT_EQ(coarse->description().classes[19], "vehicles_2");
+  EXPECT_TRUE(coarse->description().source.starts_with("cifar100_coarse (binary version, coarse labels) from "));
+  write_file_atomically(folder_.path() / "train.bin", "\x14" + record.substr(1));
+  EXPECT_EQ(
+      words_of(Failure::bad_data, [&] { open_cifar100(folder_.path(), Cifar100Labels::coarse); }),
+      "sample 0 of " + quoted("train.bin") + " has label 20, but there are 20 classes. Unpack the archive again?");
 }
 
 std::string idx(const std::vector<std::uint32_t>& dims, const std::string& values) {
@@ -125,6 +136,103 @@ TEST_F(IdxTest, images_and_labels_are_read) {
   SourceSample image;
   EXPECT_EQ(source->read(SourceSplit::train, 1, image), 9);
   EXPECT_EQ(std::string(image.picture.pixels.begin(), image.picture.pixels.end()), "ghijkl");
+}
+
+// Label 13 was answered with "there are 10 classes. Fetch it again?", and a set of four classes got ten.
+TEST_F(IdxTest, a_set_of_other_classes_is_not_taken_for_mnist) {
+  write("t10k-labels-idx1-ubyte", idx({1}, "\x0d"));
+  EXPECT_EQ(words(), "sample 0 of " + quoted("t10k-labels-idx1-ubyte") +
+                         " has label 13, but mnist has 10 classes (is it another set?). 'make_shards idx' takes any, "
+                         "with --classes 14 or more.");
+  write("train-labels-idx1-ubyte", idx({2}, "\x03\x01"));
+  write("t10k-labels-idx1-ubyte", idx({1}, "\x01"));
+  EXPECT_EQ(words_of(Failure::bad_data, [&] { open_fashion_mnist(folder_.path()); }),
+            quoted("train-labels-idx1-ubyte") +
+                " has no label above 3, but fashion_mnist has 10 classes (is it another set?). 'make_shards idx' takes "
+                "it as it is, and with --classes 10 as one of 10.");
+}
+
+class IdxSetTest : public IdxTest {
+ protected:
+  std::vector<std::string> classes(const IdxSet& set) const {
+    return open_idx_set(folder_.path(), set)->description().classes;
+  }
+  std::string refusal(Failure failure, const IdxSet& set = {}) const {
+    return words_of(failure, [&] { open_idx_set(folder_.path(), set); });
+  }
+  std::string quoted_folder() const { return "'" + folder_.path().string() + "'"; }
+  // As EMNIST's files are called.
+  void rename(const char* from, const char* to) const {
+    std::filesystem::rename(folder_.path() / from, folder_.path() / to);
+  }
+  void call_them_letters() const {
+    rename("train-images-idx3-ubyte", "emnist-letters-train-images-idx3-ubyte");
+    rename("train-labels-idx1-ubyte", "emnist-letters-train-labels-idx1-ubyte");
+    rename("t10k-images-idx3-ubyte", "emnist-letters-test-images-idx3-ubyte");
+    rename("t10k-labels-idx1-ubyte", "emnist-letters-test-labels-idx1-ubyte");
+  }
+};
+
+TEST_F(IdxSetTest, labels_say_the_number_of_classes_unless_it_is_given) {
+  write("train-labels-idx1-ubyte", idx({2}, "\x03\x01"));
+  EXPECT_EQ(classes({}), (std::vector<std::string>{"0", "1", "2", "3"}));
+  EXPECT_EQ(classes({.classes = 47}).size(), 47U);
+  // An interrupted run does not go on with another number.
+  EXPECT_NE(open_idx_set(folder_.path(), {.classes = 47})->description().source.find("idx (IDX files, 47 classes)"),
+            std::string::npos);
+}
+
+TEST_F(IdxSetTest, a_label_beyond_the_classes_names_the_option) {
+  EXPECT_EQ(refusal(Failure::bad_data, {.classes = 9}),
+            "sample 1 of " + quoted("train-labels-idx1-ubyte") +
+                " has label 9, but there are 9 classes (labels count from 0). Give --classes 10 or more, or leave it "
+                "out.");
+  write("t10k-labels-idx1-ubyte", idx({1}, "\x0d"));
+  EXPECT_EQ(refusal(Failure::bad_data), "sample 0 of " + quoted("t10k-labels-idx1-ubyte") +
+                                            " has label 13, but the training labels end at 9 (nothing was trained for "
+                                            "it). If there are that many classes, say so: --classes 14.");
+  EXPECT_EQ(classes({.classes = 14}).size(), 14U);
+}
+
+TEST_F(IdxSetTest, files_are_found_whatever_their_names_begin_with) {
+  call_them_letters();
+  const auto source = open_idx_set(folder_.path(), {});
+  EXPECT_EQ(source->description().name, "emnist-letters");
+  EXPECT_EQ(source->samples(SourceSplit::train), 2);
+  EXPECT_EQ(source->samples(SourceSplit::test), 1);
+  rename("emnist-letters-train-images-idx3-ubyte", "emnist-letters-train-images.idx3-ubyte");
+  EXPECT_EQ(open_idx_set(folder_.path(), {.prefix = "emnist-letters"})->samples(SourceSplit::train), 2);
+}
+
+TEST_F(IdxSetTest, which_set_is_meant_is_never_guessed) {
+  const std::string other = read_file(folder_.path() / "train-labels-idx1-ubyte", 1000);
+  call_them_letters();
+  write("emnist-digits-train-labels-idx1-ubyte", other);
+  EXPECT_EQ(refusal(Failure::usage), quoted_folder() +
+                                         " holds 2 sets of IDX files, whose names begin with 'emnist-digits', "
+                                         "'emnist-letters' (one is to be converted). Choose it with --prefix.");
+  EXPECT_EQ(classes({.prefix = "emnist-letters"}).size(), 10U);
+  EXPECT_EQ(refusal(Failure::usage, {.prefix = "letters"}),
+            quoted_folder() +
+                " holds no IDX files whose names begin with 'letters' (--prefix). There are: 'emnist-digits', "
+                "'emnist-letters'.");
+  EXPECT_EQ(refusal(Failure::usage, {.prefix = "emnist-digits"}),
+            "the set of IDX files in " + quoted_folder() +
+                " has no training images (a set has images and labels, for training and test). Put its other files "
+                "beside it.");
+  write("emnist-letters-t10k-labels-idx1-ubyte", other);
+  EXPECT_EQ(refusal(Failure::usage, {.prefix = "emnist-letters"}),
+            "'emnist-letters-t10k-labels-idx1-ubyte' and 'emnist-letters-test-labels-idx1-ubyte' in " +
+                quoted_folder() +
+                " could both be the test labels (one set of IDX files has one). Move one of them elsewhere.");
+}
+
+TEST_F(IdxSetTest, a_folder_without_a_set_is_named) {
+  const TemporaryFolder empty;
+  EXPECT_EQ(words_of(Failure::usage, [&] { open_idx_set(empty.path(), {}); }),
+            "'" + empty.path().string() +
+                "' holds no set of IDX files (their names end in train-images-idx3-ubyte and the like, or that and "
+                ".gz). Name the folder that does: --source.");
 }
 
 TEST_F(IdxTest, packed_files_are_unpacked) {
@@ -252,8 +360,8 @@ TEST_F(IdxTest, each_source_of_the_table_is_opened_under_its_own_name) {
       EXPECT_NE(words.find(empty.path().string()), std::string::npos) << entry.name << ": " << words;
     }
   }
-  EXPECT_EQ(names,
-            (std::set<std::string_view>{"cifar10", "cifar100", "images", "mnist", "fashion_mnist", "synthetic"}));
+  EXPECT_EQ(names, (std::set<std::string_view>{"cifar10", "cifar100", "images", "mnist", "fashion_mnist", "idx",
+                                               "synthetic"}));
 }
 
 }  // namespace

@@ -116,10 +116,13 @@ TEST_F(MakeShardsTest, an_output_that_is_a_file_is_refused) {
 TEST_F(MakeShardsTest, a_link_that_leads_to_itself_is_told_in_one_sentence) {
   const fs::path loop = folder_.path() / "loop";
   fs::create_symlink("loop", loop);
-  const std::vector<std::vector<std::string>> commands = {
-      {"cifar10", "--source", loop, "--output", output()}, {"cifar100", "--source", loop, "--output", output()},
-      {"mnist", "--source", loop, "--output", output()},   {"fashion_mnist", "--source", loop, "--output", output()},
-      {"cifar10", "--source", cifar(), "--output", loop},  {"verify", loop}};
+  const std::vector<std::vector<std::string>> commands = {{"cifar10", "--source", loop, "--output", output()},
+                                                          {"cifar100", "--source", loop, "--output", output()},
+                                                          {"mnist", "--source", loop, "--output", output()},
+                                                          {"fashion_mnist", "--source", loop, "--output", output()},
+                                                          {"idx", "--source", loop, "--output", output()},
+                                                          {"cifar10", "--source", cifar(), "--output", loop},
+                                                          {"verify", loop}};
   for (std::vector<std::string> words : commands) {
     words.insert(words.begin(), built_program("make_shards"));
     const ProgramResult result = run_program(words);
@@ -291,6 +294,25 @@ TEST_F(MakeShardsTest, a_folder_that_another_run_writes_into_is_left_to_it) {
           "another --output.",
           output().string()));
   EXPECT_TRUE(fs::is_empty(output()));
+}
+
+TEST_F(MakeShardsTest, coarse_labels_of_cifar100_are_a_data_set_of_20_classes) {
+  const fs::path cifar100 = folder_.path() / "cifar100";
+  fs::create_directories(cifar100);
+  for (const char* const file : {"train.bin", "test.bin"}) {
+    std::string records;
+    for (char sample = 0; sample < 20; ++sample) records += std::string{sample, '\x40'} + std::string(3072, sample);
+    write_file_atomically(cifar100 / file, records);
+  }
+  std::vector<std::string> words = {
+      built_program("make_shards"), "cifar100", "--source", cifar100, "--output", output(), "--labels", "coarse"};
+  const ProgramResult made = run_program(words);
+  ASSERT_EQ(made.exit_code, 0) << made.errors;
+  const ProgramResult looked = run_program({built_program("inspect"), output() / "test"});
+  EXPECT_NE(looked.output.find("data set 'cifar100_coarse'"), std::string::npos) << looked.output;
+  EXPECT_NE(looked.output.find("20: aquatic_mammals, fish, "), std::string::npos) << looked.output;
+  words.back() = "fine";
+  expect_failure(words, 2, "was begun with other options: source was ");
 }
 
 TEST_F(MakeShardsTest, a_store_that_is_none_is_refused) {

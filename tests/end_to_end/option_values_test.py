@@ -14,7 +14,7 @@ import sys
 
 COMMANDS = [["train_cifar"], ["evaluate"], ["export_model"], ["inspect"], ["predict"], ["make_shards"],
             ["step_bench"], ["conv_bench"]]
-COMMANDS += [["make_shards", source] for source in ("cifar10", "cifar100", "mnist", "fashion_mnist", "synthetic", "verify")]
+COMMANDS += [["make_shards", source] for source in ("cifar10", "cifar100", "mnist", "fashion_mnist", "idx", "synthetic", "verify")]
 OPTIONAL = {"step_bench", "conv_bench"}  # built where benches and their peers are
 PROBE = "12abc"
 TEXT_TYPES = {"FOLDER", "FILE", "DIR", "NAME", "TEXT", "auto|never|FILE"}

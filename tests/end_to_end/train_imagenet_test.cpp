@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/io/file.hpp"
+#include "dataset/shards/manifest.hpp"
 #include "picture/decode.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
@@ -103,9 +104,27 @@ TEST_F(TrainImagenetTest, copies_on_the_node_change_no_bit) {
       {built_program("evaluate"), "--model-file", output / "model.h5", "--data", data("jpeg"), "--stage", copies});
   EXPECT_EQ(tested.exit_code, 0) << tested.errors;
   EXPECT_THAT(tested.output, HasSubstr("on 1 node: 0 of 1 shards copied now (0.0 MB)"));
+  const fs::path copy = copies / ("test-" + read_manifest(data("jpeg") / "test").root_hash) / "test-00000.h5";
+  std::string bytes = read_file(copy, 1 << 24);
+  bytes.back() ^= 1;
+  write_file_atomically(copy, bytes);
+  const ProgramResult damaged = run_program(
+      {built_program("evaluate"), "--model-file", output / "model.h5", "--data", data("jpeg"), "--stage", copies});
+  EXPECT_EQ(damaged.exit_code, 65);
+  EXPECT_THAT(damaged.errors, HasSubstr(copy.string() + "' is damaged: "));
+  EXPECT_THAT(damaged.errors, HasSubstr(" changed. Remove this copy: --stage makes it again."));
   const ProgramResult unset = train("jpeg", 1, output, {"--stage", ""});
   EXPECT_EQ(unset.exit_code, 2);
   EXPECT_THAT(unset.errors, HasSubstr("'' names no folder (is a variable unset?)"));
+}
+
+TEST_F(TrainImagenetTest, a_recipe_that_cannot_be_is_told_before_anything_is_copied) {
+  const fs::path copies = folder_->path() / "never copied";
+  const ProgramResult result = train("jpeg", 1, folder_->path() / "never begun",
+                                     {"--stage", copies, "--schedule", "step", "--milestones", "3", "2"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("the milestones of a step schedule must rise."));
+  EXPECT_FALSE(fs::exists(copies));
 }
 
 // One rank finds it, and all of them leave nothing.

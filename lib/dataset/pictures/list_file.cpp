@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <unordered_map>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
@@ -28,6 +30,11 @@ struct Line {
   std::string label;
 };
 
+struct List {
+  fs::path file;
+  std::vector<Line> lines;
+};
+
 void for_each_line(const fs::path& file, const std::function<void(std::int64_t, std::string_view)>& take) {
   const std::string text = read_file(file, list_limit_bytes);
   std::int64_t number = 0;
@@ -41,7 +48,19 @@ void for_each_line(const fs::path& file, const std::function<void(std::int64_t, 
   }
 }
 
-std::vector<Line> read_lines(const fs::path& file) {
+// A picture may be named twice, which makes it count twice, but not as two things.
+void require_one_label_each(const List& list) {
+  std::unordered_map<std::string_view, const Line*> seen;
+  for (const Line& line : list.lines) {
+    const Line& first = *seen.emplace(line.path, &line).first->second;
+    require(line.label == first.label, Failure::bad_data,
+            "line {} of '{}' says '{}' of '{}', and line {} says '{}' (a picture has one class). Mend the list?",
+            line.number, list.file.string(), printable(line.label), printable(line.path), first.number,
+            printable(first.label));
+  }
+}
+
+List read_list(const fs::path& file) {
   std::vector<Line> lines;
   for_each_line(file, [&](std::int64_t number, std::string_view line) {
     const std::size_t gap = line.find_last_of(white);
@@ -53,7 +72,9 @@ std::vector<Line> read_lines(const fs::path& file) {
   });
   require(!lines.empty(), Failure::bad_data, "'{}' names no picture. Write a path and a label on each line.",
           file.string());
-  return lines;
+  List list{file, std::move(lines)};
+  require_one_label_each(list);
+  return list;
 }
 
 std::optional<std::int64_t> number_of(const std::string& label) {
@@ -75,9 +96,9 @@ std::vector<std::string> numbered_classes(const fs::path& folder, std::int64_t l
 }
 
 // What each label's text stands for; fills list.classes.
-std::map<std::string, std::int32_t> meaning_of_labels(const std::vector<Line>& train, PictureList& list) {
+std::map<std::string, std::int32_t> meaning_of_labels(const List& train, PictureList& list) {
   std::map<std::string, std::int32_t> meaning;
-  for (const Line& line : train) meaning[line.label] = 0;
+  for (const Line& line : train.lines) meaning[line.label] = 0;
   const bool are_numbers =
       std::ranges::all_of(meaning, [](const auto& label) { return number_of(label.first).has_value(); });
   std::int64_t largest = 0;
@@ -91,17 +112,20 @@ std::map<std::string, std::int32_t> meaning_of_labels(const std::vector<Line>& t
   return meaning;
 }
 
-void add_lines(const fs::path& file, const std::vector<Line>& lines, const std::map<std::string, std::int32_t>& meaning,
-               const fs::path& folder, std::vector<PictureFile>& files) {
-  for (const Line& line : lines) {
+// `meaning` is that of the labels in the list `train`.
+void add_lines(const List& list, const std::map<std::string, std::int32_t>& meaning, const fs::path& train,
+               std::vector<PictureFile>& files) {
+  const fs::path folder = train.parent_path();
+  for (const Line& line : list.lines) {
     std::error_code reason;
     const auto bytes = fs::file_size(folder / line.path, reason);
     require(!reason, Failure::bad_data, "line {} of '{}' names '{}', which cannot be looked at: {}. Mend the list?",
-            line.number, file.string(), printable(line.path), reason.message());
+            line.number, list.file.string(), printable(line.path), reason.message());
     const auto label = meaning.find(line.label);
     require(label != meaning.end(), Failure::bad_data,
-            "line {} of '{}' has label '{}', which no training picture has. Mend the list?", line.number, file.string(),
-            printable(line.label));
+            "line {} of '{}' has label '{}', which no line of '{}' has (a class must be learned before it is tested). "
+            "Mend one of the two?",
+            line.number, list.file.string(), printable(line.label), train.string());
     files.push_back({line.path, static_cast<std::int64_t>(bytes), label->second, -1, 0});
   }
 }
@@ -109,10 +133,10 @@ void add_lines(const fs::path& file, const std::vector<Line>& lines, const std::
 }  // namespace
 
 void add_list_files(const fs::path& train, const fs::path& test, PictureList& list) {
-  const std::vector<Line> lines = read_lines(list.folder / train);
-  const std::map<std::string, std::int32_t> meaning = meaning_of_labels(lines, list);
-  add_lines(list.folder / train, lines, meaning, list.folder, list.train);
-  if (!test.empty()) add_lines(list.folder / test, read_lines(list.folder / test), meaning, list.folder, list.test);
+  const List learned = read_list(list.folder / train);
+  const std::map<std::string, std::int32_t> meaning = meaning_of_labels(learned, list);
+  add_lines(learned, meaning, learned.file, list.train);
+  if (!test.empty()) add_lines(read_list(list.folder / test), meaning, learned.file, list.test);
 }
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
@@ -257,8 +258,18 @@ Manifest manifest_in(const std::string& text, const Refusal& refuse) {
   return manifest;
 }
 
+// `directory` is DATA/train/train where a split was named in place of DATA, which holds it.
+void require_no_part(const std::filesystem::path& directory) {
+  std::error_code error;
+  const std::filesystem::path split = std::filesystem::absolute(directory, error).lexically_normal().parent_path();
+  require(is_absent(split / manifest_file), Failure::usage,
+          "'{}' is one part of a data set (its other parts are needed, too). Name the folder above it: '{}'.",
+          split.string(), split.parent_path().string());
+}
+
 std::string manifest_text(const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / manifest_file;
+  if (is_absent(file)) require_no_part(directory);
   require(!is_absent(file), Failure::usage, "'{}' holds no data set: there is no {}. Make one with make_shards?",
           directory.string(), manifest_file);
   return read_file(file, manifest_limit_bytes);

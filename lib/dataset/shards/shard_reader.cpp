@@ -10,6 +10,7 @@
 #include "base/io/hdf5.hpp"
 #include "base/system_failure.hpp"
 #include "dataset/shards/hash.hpp"
+#include "dataset/shards/mending.hpp"
 #include "dataset/shards/shard.hpp"
 #include "dataset/shards/shard_format.hpp"
 
@@ -20,8 +21,8 @@ namespace {
   const std::string task = fmt::format("cannot open shard '{}'", path.string());
   constexpr std::string_view why = "listed in manifest.json";
   const int error_number = reason.code().value();
-  require(error_number != ENOENT, Failure::bad_data, "{}: {} ({}). Re-run make_shards?", task,
-          system_words(error_number), why);
+  require(error_number != ENOENT, Failure::bad_data, "{}: {} ({}). {}", task, system_words(error_number), why,
+          mending(path, "Re-run make_shards?"));
   throw system_failure(task, error_number, Access::reading, why);
 }
 
@@ -36,8 +37,9 @@ template <typename... Args>
 void require_whole(bool condition, const std::filesystem::path& path, fmt::format_string<Args...> text,
                    Args&&... args) {
   if (condition) return;
-  throw Error(Failure::bad_data, fmt::format("shard '{}' is damaged: {}. Re-run make_shards, or make_shards verify?",
-                                             path.string(), fmt::format(text, std::forward<Args>(args)...)));
+  throw Error(Failure::bad_data, fmt::format("shard '{}' is damaged: {}. {}", path.string(),
+                                             fmt::format(text, std::forward<Args>(args)...),
+                                             mending(path, "Re-run make_shards, or make_shards verify?")));
 }
 
 void require_listed_bytes(const std::filesystem::path& path, std::span<const std::byte> bytes, const ShardEntry& entry,

@@ -15,7 +15,9 @@ namespace {
 // channel by channel.
 struct CifarVersion {
   const char* name;
-  std::size_t label_bytes;  // the last of them counts
+  const char* form;  // for people
+  std::size_t label_bytes;
+  std::size_t label_at;  // the one of them that counts
   std::vector<const char*> train_files;
   std::int64_t train_file_samples;  // in each of the published files
   const char* test_file;
@@ -49,17 +51,19 @@ std::vector<std::string> class_names(const std::filesystem::path& directory, con
 class CifarSource final : public SampleSource {
  public:
   CifarSource(const std::filesystem::path& directory, const CifarVersion& version)
-      : record_bytes_(version.label_bytes + image_bytes), label_bytes_(version.label_bytes) {
+      : record_bytes_(version.label_bytes + image_bytes),
+        label_bytes_(version.label_bytes),
+        label_at_(version.label_at) {
     std::error_code reason;
     require(std::filesystem::is_directory(directory, reason), Failure::usage,
             "'{}' is not a directory (--source). Name the folder that holds {}.", directory.string(),
             version.train_files.front());
-    description_ = {
-        version.name,
-        fmt::format("{} (binary version) from {}", version.name, std::filesystem::weakly_canonical(directory).string()),
-        {side, side, channels},
-        SampleKind::picture,
-        class_names(directory, version)};
+    description_ = {version.name,
+                    fmt::format("{} ({}) from {}", version.name, version.form,
+                                std::filesystem::weakly_canonical(directory).string()),
+                    {side, side, channels},
+                    SampleKind::picture,
+                    class_names(directory, version)};
     for (const char* file : version.train_files) {
       train_ += read_records(directory / file, version.train_file_samples);
     }
@@ -84,7 +88,7 @@ class CifarSource final : public SampleSource {
         picture.pixels[pixel * channels + channel] = static_cast<std::uint8_t>(planes[channel * plane_bytes + pixel]);
       }
     }
-    return static_cast<std::uint8_t>(record[label_bytes_ - 1]);
+    return static_cast<std::uint8_t>(record[label_at_]);
   }
 
  private:
@@ -101,7 +105,7 @@ class CifarSource final : public SampleSource {
                 samples, published_samples);
     }
     for (std::size_t at = 0; at < bytes.size(); at += record_bytes_) {
-      const auto label = static_cast<std::uint8_t>(bytes[at + label_bytes_ - 1]);
+      const auto label = static_cast<std::uint8_t>(bytes[at + label_at_]);
       require(label < description_.classes.size(), Failure::bad_data,
               "sample {} of '{}' has label {}, but there are {} classes. Unpack the archive again?", at / record_bytes_,
               file.string(), label, description_.classes.size());
@@ -111,6 +115,7 @@ class CifarSource final : public SampleSource {
 
   std::size_t record_bytes_;
   std::size_t label_bytes_;
+  std::size_t label_at_;
   SourceDescription description_;
   std::string train_;
   std::string test_;
@@ -121,7 +126,9 @@ class CifarSource final : public SampleSource {
 std::unique_ptr<SampleSource> open_cifar10(const std::filesystem::path& directory) {
   const CifarVersion version = {
       "cifar10",
+      "binary version",
       1,
+      0,
       {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
       10000,
       "test_batch.bin",
@@ -130,10 +137,42 @@ std::unique_ptr<SampleSource> open_cifar10(const std::filesystem::path& director
   return std::make_unique<CifarSource>(directory, version);
 }
 
-std::unique_ptr<SampleSource> open_cifar100(const std::filesystem::path& directory) {
-  CifarVersion version = {"cifar100", 2, {"train.bin"}, 50000, "test.bin", "fine_label_names.txt", {}};
-  for (int i = 0; i < 100; ++i) version.known_classes.push_back(fmt::format("class {}", i));
-  return std::make_unique<CifarSource>(directory, version);
+std::unique_ptr<SampleSource> open_cifar100(const std::filesystem::path& directory, Cifar100Labels labels) {
+  if (labels == Cifar100Labels::coarse) {
+    const CifarVersion coarse = {"cifar100_coarse",
+                                 "binary version, coarse labels",
+                                 2,
+                                 0,
+                                 {"train.bin"},
+                                 50000,
+                                 "test.bin",
+                                 "coarse_label_names.txt",
+                                 {"aquatic_mammals",
+                                  "fish",
+                                  "flowers",
+                                  "food_containers",
+                                  "fruit_and_vegetables",
+                                  "household_electrical_devices",
+                                  "household_furniture",
+                                  "insects",
+                                  "large_carnivores",
+                                  "large_man-made_outdoor_things",
+                                  "large_natural_outdoor_scenes",
+                                  "large_omnivores_and_herbivores",
+                                  "medium_mammals",
+                                  "non-insect_invertebrates",
+                                  "people",
+                                  "reptiles",
+                                  "small_mammals",
+                                  "trees",
+                                  "vehicles_1",
+                                  "vehicles_2"}};
+    return std::make_unique<CifarSource>(directory, coarse);
+  }
+  CifarVersion fine = {"cifar100", "binary version",       2, 1, {"train.bin"}, 50000,
+                       "test.bin", "fine_label_names.txt", {}};
+  for (int i = 0; i < 100; ++i) fine.known_classes.push_back(fmt::format("class {}", i));
+  return std::make_unique<CifarSource>(directory, fine);
 }
 
 }  // namespace lockstep

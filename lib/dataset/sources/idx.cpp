@@ -2,10 +2,16 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cerrno>
+#include <iterator>
+#include <map>
 #include <memory>
+#include <set>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
@@ -85,22 +91,47 @@ IdxFile open_idx(const std::filesystem::path& path, std::size_t ndim) {
   return file;
 }
 
+// Samples of one split.
+struct IdxPart {
+  std::filesystem::path labels_path;
+  IdxFile images;
+  IdxFile labels;
+
+  // What a network needs at least.
+  std::size_t classes() const { return largest_label() + 1U; }
+  std::uint8_t largest_label() const { return labels.value(first_with_largest_label()); }
+  std::size_t first_with_largest_label() const {
+    std::size_t first = 0;
+    for (std::size_t sample = 1; sample < labels.dims[0]; ++sample) {
+      if (labels.value(sample) > labels.value(first)) first = sample;
+    }
+    return first;
+  }
+};
+
+struct IdxPaths {
+  std::filesystem::path images;
+  std::filesystem::path labels;
+};
+
+IdxPart open_part(const IdxPaths& paths) {
+  IdxPart opened = {paths.labels, open_idx(paths.images, 3), open_idx(paths.labels, 1)};
+  require(opened.images.dims[0] == opened.labels.dims[0], Failure::bad_data,
+          "'{}' has {} labels for {} images. Fetch both again?", paths.labels.string(), opened.labels.dims[0],
+          opened.images.dims[0]);
+  return opened;
+}
+
 class IdxSource final : public SampleSource {
  public:
-  IdxSource(const std::filesystem::path& directory, SourceDescription description)
-      : description_(std::move(description)) {
-    std::error_code reason;
-    require(std::filesystem::is_directory(directory, reason), Failure::usage,
-            "'{}' is not a directory (--source). Name the folder that holds train-images-idx3-ubyte.",
-            directory.string());
-    description_.source =
-        fmt::format("{} (IDX files) from {}", description_.name, std::filesystem::weakly_canonical(directory).string());
-    train_ = open_part(directory, "train");
-    test_ = open_part(directory, "t10k");
+  IdxSource(SourceDescription description, IdxPart train, IdxPart test)
+      : description_(std::move(description)), train_(std::move(train)), test_(std::move(test)) {
     const std::vector<std::size_t>& dims = train_.images.dims;
     require(dims[1] == test_.images.dims[1] && dims[2] == test_.images.dims[2], Failure::bad_data,
-            "the training and the test images in '{}' differ in size. Are they from one data set?", directory.string());
+            "the training and the test images in '{}' differ in size. Are they from one data set?",
+            test_.labels_path.parent_path().string());
     description_.shape = {static_cast<std::int64_t>(dims[1]), static_cast<std::int64_t>(dims[2]), 1};
+    assert(train_.classes() <= description_.classes.size() && test_.classes() <= description_.classes.size());
   }
 
   const SourceDescription& description() const override { return description_; }
@@ -111,7 +142,7 @@ class IdxSource final : public SampleSource {
   std::optional<std::int32_t> read(SourceSplit split, std::int64_t index, SourceSample& sample) const override {
     OwnedPicture& picture = sample.picture;
     assert(index >= 0 && index < samples(split));
-    const Part& from = part(split);
+    const IdxPart& from = part(split);
     const auto at = static_cast<std::size_t>(index);
     picture.size = {description_.shape.height, description_.shape.width};
     picture.pixels.resize(static_cast<std::size_t>(picture.size.height * picture.size.width));
@@ -122,48 +153,190 @@ class IdxSource final : public SampleSource {
   }
 
  private:
-  struct Part {
-    IdxFile images;
-    IdxFile labels;
-  };
-  const Part& part(SourceSplit split) const { return split == SourceSplit::train ? train_ : test_; }
-
-  Part open_part(const std::filesystem::path& directory, const std::string& name) const {
-    const std::filesystem::path labels = directory / (name + "-labels-idx1-ubyte");
-    Part opened = {open_idx(directory / (name + "-images-idx3-ubyte"), 3), open_idx(labels, 1)};
-    require(opened.images.dims[0] == opened.labels.dims[0], Failure::bad_data,
-            "'{}' has {} labels for {} images. Fetch both again?", labels.string(), opened.labels.dims[0],
-            opened.images.dims[0]);
-    for (std::size_t sample = 0; sample < opened.labels.dims[0]; ++sample) {
-      const std::uint8_t label = opened.labels.value(sample);
-      require(label < description_.classes.size(), Failure::bad_data,
-              "sample {} of '{}' has label {}, but there are {} classes. Fetch it again?", sample, labels.string(),
-              label, description_.classes.size());
-    }
-    return opened;
-  }
+  const IdxPart& part(SourceSplit split) const { return split == SourceSplit::train ? train_ : test_; }
 
   SourceDescription description_;
-  Part train_;
-  Part test_;
+  IdxPart train_;
+  IdxPart test_;
 };
+
+void require_folder(const std::filesystem::path& directory) {
+  std::error_code reason;
+  require(std::filesystem::is_directory(directory, reason), Failure::usage,
+          "'{}' is not a directory (--source). Name the folder that holds train-images-idx3-ubyte.",
+          directory.string());
+}
+
+std::vector<std::string> numbered_classes(std::size_t count) {
+  std::vector<std::string> names;
+  for (std::size_t label = 0; label < count; ++label) names.push_back(fmt::format("{}", label));
+  return names;
+}
+
+// The ten classes of MNIST or Fashion-MNIST, and no others under their names.
+std::unique_ptr<SampleSource> open_published(const std::filesystem::path& directory, SourceDescription description) {
+  require_folder(directory);
+  const auto opened = [&](const std::string& name) {
+    return open_part({directory / (name + "-images-idx3-ubyte"), directory / (name + "-labels-idx1-ubyte")});
+  };
+  IdxPart train = opened("train");
+  IdxPart test = opened("t10k");
+  const std::size_t classes = description.classes.size();
+  for (const IdxPart* const part : {&train, &test}) {
+    require(part->classes() <= classes, Failure::bad_data,
+            "sample {} of '{}' has label {}, but {} has {} classes (is it another set?). 'make_shards idx' takes any, "
+            "with --classes {} or more.",
+            part->first_with_largest_label(), part->labels_path.string(), part->largest_label(), description.name,
+            classes, part->classes());
+  }
+  require(train.classes() == classes, Failure::bad_data,
+          "'{}' has no label above {}, but {} has {} classes (is it another set?). 'make_shards idx' takes it as it "
+          "is, and with --classes {} as one of {}.",
+          train.labels_path.string(), train.largest_label(), description.name, classes, classes, classes);
+  description.source =
+      fmt::format("{} (IDX files) from {}", description.name, std::filesystem::weakly_canonical(directory).string());
+  return std::make_unique<IdxSource>(std::move(description), std::move(train), std::move(test));
+}
+
+// The four files of a set.
+enum class IdxRole : std::uint8_t { train_images, train_labels, test_images, test_labels };
+struct IdxEnding {
+  std::string_view text;
+  IdxRole role;
+};
+constexpr std::array idx_endings = {IdxEnding{"train-images-idx3-ubyte", IdxRole::train_images},
+                                    IdxEnding{"train-images.idx3-ubyte", IdxRole::train_images},
+                                    IdxEnding{"train-labels-idx1-ubyte", IdxRole::train_labels},
+                                    IdxEnding{"train-labels.idx1-ubyte", IdxRole::train_labels},
+                                    IdxEnding{"test-images-idx3-ubyte", IdxRole::test_images},
+                                    IdxEnding{"test-images.idx3-ubyte", IdxRole::test_images},
+                                    IdxEnding{"t10k-images-idx3-ubyte", IdxRole::test_images},
+                                    IdxEnding{"t10k-images.idx3-ubyte", IdxRole::test_images},
+                                    IdxEnding{"test-labels-idx1-ubyte", IdxRole::test_labels},
+                                    IdxEnding{"test-labels.idx1-ubyte", IdxRole::test_labels},
+                                    IdxEnding{"t10k-labels-idx1-ubyte", IdxRole::test_labels},
+                                    IdxEnding{"t10k-labels.idx1-ubyte", IdxRole::test_labels}};
+
+// Names without .gz.
+using IdxNames = std::map<IdxRole, std::set<std::string>>;
+
+// By the prefix of their names, without the sign that ends it.
+std::map<std::string, IdxNames> sets_in(const std::filesystem::path& directory) {
+  std::map<std::string, IdxNames> sets;
+  std::error_code reason;
+  for (std::filesystem::directory_iterator entry(directory, reason), end; !reason && entry != end;
+       entry.increment(reason)) {
+    std::string name = entry->path().filename().string();
+    if (name.ends_with(".gz")) name.resize(name.size() - 3);
+    const auto* const ending =
+        std::ranges::find_if(idx_endings, [&](const IdxEnding& one) { return name.ends_with(one.text); });
+    if (ending == idx_endings.end()) continue;
+    std::string prefix = name.substr(0, name.size() - ending->text.size());
+    if (!prefix.empty() && std::string_view("-_.").find(prefix.back()) != std::string_view::npos) prefix.pop_back();
+    sets[prefix][ending->role].insert(name);
+  }
+  if (reason) {
+    throw system_failure(fmt::format("cannot list the folder '{}'", directory.string()), reason.value(),
+                         Access::reading, "--source");
+  }
+  return sets;
+}
+
+std::string quoted_prefixes(const std::map<std::string, IdxNames>& sets) {
+  std::string text;
+  for (const auto& [prefix, names] : sets) text += fmt::format("{}'{}'", text.empty() ? "" : ", ", prefix);
+  return text;
+}
+
+std::pair<std::string, IdxNames> chosen_set(const std::filesystem::path& directory,
+                                            const std::optional<std::string>& prefix) {
+  const std::map<std::string, IdxNames> sets = sets_in(directory);
+  require(!sets.empty(), Failure::usage,
+          "'{}' holds no set of IDX files (their names end in train-images-idx3-ubyte and the like, or that and .gz). "
+          "Name the folder that does: --source.",
+          directory.string());
+  require(prefix || sets.size() == 1, Failure::usage,
+          "'{}' holds {} sets of IDX files, whose names begin with {} (one is to be converted). Choose it with "
+          "--prefix.",
+          directory.string(), sets.size(), quoted_prefixes(sets));
+  if (!prefix) return *sets.begin();
+  const auto found = sets.find(*prefix);
+  require(found != sets.end(), Failure::usage,
+          "'{}' holds no IDX files whose names begin with '{}' (--prefix). There are: {}.", directory.string(), *prefix,
+          quoted_prefixes(sets));
+  return *found;
+}
+
+// `words` say which one it is.
+std::filesystem::path only_file(const std::filesystem::path& directory, const IdxNames& names, IdxRole role,
+                                std::string_view words) {
+  const auto found = names.find(role);
+  require(found != names.end(), Failure::usage,
+          "the set of IDX files in '{}' has no {} (a set has images and labels, for training and test). Put its other "
+          "files beside it.",
+          directory.string(), words);
+  require(found->second.size() == 1, Failure::usage,
+          "'{}' and '{}' in '{}' could both be the {} (one set of IDX files has one). Move one of them elsewhere.",
+          *found->second.begin(), *std::next(found->second.begin()), directory.string(), words);
+  return directory / *found->second.begin();
+}
+
+// Of an IdxSet.
+std::size_t class_count(const IdxSet& set, const IdxPart& train, const IdxPart& test) {
+  if (!set.classes) {
+    require(test.classes() <= train.classes(), Failure::bad_data,
+            "sample {} of '{}' has label {}, but the training labels end at {} (nothing was trained for it). If there "
+            "are that many classes, say so: --classes {}.",
+            test.first_with_largest_label(), test.labels_path.string(), test.largest_label(), train.largest_label(),
+            test.classes());
+    return train.classes();
+  }
+  for (const IdxPart* const part : {&train, &test}) {
+    require(std::cmp_less_equal(part->classes(), *set.classes), Failure::bad_data,
+            "sample {} of '{}' has label {}, but there are {} classes (labels count from 0). Give --classes {} or "
+            "more, or leave it out.",
+            part->first_with_largest_label(), part->labels_path.string(), part->largest_label(), *set.classes,
+            std::max(train.classes(), test.classes()));
+  }
+  return static_cast<std::size_t>(*set.classes);
+}
 
 }  // namespace
 
 std::unique_ptr<SampleSource> open_mnist(const std::filesystem::path& directory) {
-  SourceDescription description = {"mnist", "", {}, SampleKind::digit, {}};
-  for (int digit = 0; digit < 10; ++digit) description.classes.push_back(fmt::format("{}", digit));
-  return std::make_unique<IdxSource>(directory, std::move(description));
+  return open_published(directory, SourceDescription{"mnist", "", {}, SampleKind::digit, numbered_classes(10)});
 }
 
 std::unique_ptr<SampleSource> open_fashion_mnist(const std::filesystem::path& directory) {
-  return std::make_unique<IdxSource>(
-      directory, SourceDescription{"fashion_mnist",
-                                   "",
+  return open_published(directory, SourceDescription{"fashion_mnist",
+                                                     "",
+                                                     {},
+                                                     SampleKind::picture,
+                                                     {"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal",
+                                                      "shirt", "sneaker", "bag", "ankle boot"}});
+}
+
+std::unique_ptr<SampleSource> open_idx_set(const std::filesystem::path& directory, const IdxSet& set) {
+  require_folder(directory);
+  const auto [prefix, names] = chosen_set(directory, set.prefix);
+  const auto file = [&, &found = names](IdxRole role, std::string_view words) {
+    return only_file(directory, found, role, words);
+  };
+  const IdxPaths train_paths = {file(IdxRole::train_images, "training images"),
+                                file(IdxRole::train_labels, "training labels")};
+  const IdxPaths test_paths = {file(IdxRole::test_images, "test images"), file(IdxRole::test_labels, "test labels")};
+  IdxPart train = open_part(train_paths);
+  IdxPart test = open_part(test_paths);
+  const std::size_t classes = class_count(set, train, test);
+  const std::string name = prefix.empty() ? "idx" : prefix;
+  // Of handwriting, as far as is known: its mirror image is not of the same class.
+  SourceDescription description = {name,
+                                   fmt::format("{} (IDX files, {} classes) from {}", name, classes,
+                                               std::filesystem::weakly_canonical(directory).string()),
                                    {},
-                                   SampleKind::picture,
-                                   {"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker",
-                                    "bag", "ankle boot"}});
+                                   SampleKind::digit,
+                                   numbered_classes(classes)};
+  return std::make_unique<IdxSource>(std::move(description), std::move(train), std::move(test));
 }
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 // Where samples come from before they are in shards.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text/choice.hpp"
 #include "dataset/shards/manifest.hpp"
 #include "nn/sample_shape.hpp"
 #include "picture/picture.hpp"
@@ -67,11 +69,27 @@ class SampleSource {
 // The binary version of CIFAR, unpacked. They throw Error(usage) where a file cannot be read, Error(bad_data) where it
 // is cut short or has a label out of range.
 std::unique_ptr<SampleSource> open_cifar10(const std::filesystem::path& directory);
-std::unique_ptr<SampleSource> open_cifar100(const std::filesystem::path& directory);  // the 100 fine labels
+// Of the two labels that each sample of CIFAR-100 has: of 100 classes, or of the 20 that those are grouped into.
+enum class Cifar100Labels : std::uint8_t { fine, coarse };
+inline constexpr std::array<Choice<Cifar100Labels>, 2> cifar100_labels{
+    {{"fine", Cifar100Labels::fine}, {"coarse", Cifar100Labels::coarse}}};
+std::unique_ptr<SampleSource> open_cifar100(const std::filesystem::path& directory, Cifar100Labels labels);
 
-// IDX files, plain or with .gz, under the names that MNIST and Fashion-MNIST use alike. Fails as above.
+// IDX files, plain or with .gz, under the names that MNIST and Fashion-MNIST use alike. Fail as above, and with
+// Error(bad_data) where the training labels are not of ten classes.
 std::unique_ptr<SampleSource> open_mnist(const std::filesystem::path& directory);
 std::unique_ptr<SampleSource> open_fashion_mnist(const std::filesystem::path& directory);
+
+// Which of the IDX files in a folder, and of how many classes they are.
+struct IdxSet {
+  std::optional<std::string> prefix = {};    // of the files' names; none: the folder holds one set
+  std::optional<std::int64_t> classes = {};  // 1 to most_idx_classes; none: the largest training label and one more
+};
+inline constexpr std::int64_t most_idx_classes = 256;  // a label is a byte
+// Any such set, like EMNIST's. Its files are found by their names' ends, whatever comes before:
+// train-images-idx3-ubyte, train-labels-idx1-ubyte, and likewise with t10k- or test-; a dot may stand before "idx".
+// Fails as above, and with Error(usage) where none or several sets are there and the prefix does not choose one.
+std::unique_ptr<SampleSource> open_idx_set(const std::filesystem::path& directory, const IdxSet& set);
 
 // A stand-in for real pictures, drawn from a formula: `samples` for training and a fifth of that for the test.
 std::unique_ptr<SampleSource> make_synthetic_source(std::int64_t samples, std::uint64_t seed);

@@ -13,6 +13,14 @@ std::unique_ptr<SampleSource> from_folder(const SourceRequest& request) {
   return open_folder(request.folder);
 }
 
+std::unique_ptr<SampleSource> labelled_cifar100(const SourceRequest& request) {
+  return open_cifar100(request.folder, request.labels);
+}
+
+std::unique_ptr<SampleSource> idx_set(const SourceRequest& request) {
+  return open_idx_set(request.folder, request.idx);
+}
+
 std::unique_ptr<SampleSource> drawn(const SourceRequest& request) {
   return make_synthetic_source(request.samples, request.seed);
 }
@@ -24,11 +32,13 @@ std::unique_ptr<SampleSource> listed(const SourceRequest& request) {
 constexpr std::array sources = {
     SourceEntry{"cifar10", "CIFAR-10, binary version: data_batch_1.bin ... test_batch.bin", SourceNeeds::folder,
                 from_folder<open_cifar10>},
-    SourceEntry{"cifar100", "CIFAR-100, binary version: train.bin and test.bin, fine labels", SourceNeeds::folder,
-                from_folder<open_cifar100>},
+    SourceEntry{"cifar100", "CIFAR-100, binary version: train.bin and test.bin", SourceNeeds::folder_and_labels,
+                labelled_cifar100},
     SourceEntry{"mnist", "MNIST: IDX files, plain or .gz", SourceNeeds::folder, from_folder<open_mnist>},
     SourceEntry{"fashion_mnist", "Fashion-MNIST: IDX files, plain or .gz", SourceNeeds::folder,
                 from_folder<open_fashion_mnist>},
+    SourceEntry{"idx", "any other set of IDX files, like EMNIST's, plain or .gz: PREFIXtrain-images-idx3-ubyte ...",
+                SourceNeeds::folder_and_idx_set, idx_set},
     SourceEntry{"images", "folders of JPEG or PNG pictures, one for each class; or train.list and test.list",
                 SourceNeeds::pictures, listed},
     SourceEntry{"synthetic", "a procedural stand-in where there are no real pictures", SourceNeeds::sample_count,

@@ -19,9 +19,12 @@ struct SourceRequest {
   std::uint64_t seed = 0;
   PictureStorage pictures = {};
   const Communicator* world = nullptr;  // whose ranks make the source together
+  Cifar100Labels labels = Cifar100Labels::fine;
+  IdxSet idx = {};
 };
-// What it cannot do without: a folder, a number of samples, or a folder and a word on how to store pictures.
-enum class SourceNeeds : std::uint8_t { folder, sample_count, pictures };
+// What it is told: a folder, that and which of its labels or files to take, a number of samples, or a folder and a word
+// on how to store pictures.
+enum class SourceNeeds : std::uint8_t { folder, folder_and_labels, folder_and_idx_set, sample_count, pictures };
 struct SourceEntry {
   std::string_view name;
   std::string_view help;  // what it is and reads, for people

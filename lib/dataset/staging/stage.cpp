@@ -20,6 +20,7 @@
 #include "base/progress.hpp"
 #include "base/system_failure.hpp"
 #include "dataset/shards/manifest.hpp"
+#include "dataset/shards/mending.hpp"
 #include "dataset/staging/shard_copy.hpp"
 #include "runtime/watch/rank_status.hpp"
 
@@ -77,7 +78,7 @@ class Staging {
   // Where its copy is going to lie.
   fs::path add(Split split, const fs::path& from) {
     Manifest manifest = read_manifest(from);
-    fs::path to = folder_ / fmt::format("{}-{}", split_name(split), manifest.root_hash);
+    fs::path to = folder_ / staged_folder_name(split_name(split), manifest.root_hash);
     make_folder_of_copies(to);
     const StagedSplit& added = splits_.emplace_back(StagedSplit{from, to, std::move(manifest)});
     for (const ShardEntry& entry : added.manifest.shards) {

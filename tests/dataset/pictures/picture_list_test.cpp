@@ -183,7 +183,8 @@ TEST_F(PictureListTest, lists_with_names_of_classes) {
 
 TEST_F(PictureListTest, lists_with_numbers_keep_them) {
   write("a.jpg");
-  write("train.list", "a.jpg 2\na.jpg 0\n");
+  write("b.jpg");
+  write("train.list", "a.jpg 2\nb.jpg 0\n");
   write("val.list", "a.jpg 2\n");
   EXPECT_THAT(list().classes, ElementsAre("0", "1", "2"));
   EXPECT_EQ(list().test.front().label, 2);
@@ -207,8 +208,12 @@ TEST_F(PictureListTest, what_is_wrong_in_a_list_is_named_by_its_line) {
   EXPECT_EQ(data_words(), list_name + " names no picture. Write a path and a label on each line.");
   write("train.list", "a.jpg cat\n");
   write("test.list", "a.jpg dog\n");
-  EXPECT_EQ(data_words(), "line 1 of '" + (root() / "test.list").string() +
-                              "' has label 'dog', which no training picture has. Mend the list?");
+  EXPECT_EQ(data_words(), "line 1 of '" + (root() / "test.list").string() + "' has label 'dog', which no line of " +
+                              list_name + " has (a class must be learned before it is tested). Mend one of the two?");
+  write("train.list", "a.jpg cat\na.jpg cat\n\na.jpg dog\n");
+  EXPECT_EQ(data_words(),
+            "line 4 of " + list_name +
+                " says 'dog' of 'a.jpg', and line 1 says 'cat' (a picture has one class). Mend the list?");
 }
 
 }  // namespace
