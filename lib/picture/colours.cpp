@@ -55,7 +55,8 @@ std::int32_t mean_gray(std::span<const std::uint8_t> pixels) {
   for (std::int64_t first = 0; first < count; first += most_summed) {
     sum += sum_of_grays(pixels.data() + first * channels, std::min(most_summed, count - first));
   }
-  return static_cast<std::int32_t>(static_cast<double>(sum) / static_cast<double>(count) + 0.5);
+  const double mean = static_cast<double>(sum) / static_cast<double>(count);
+  return static_cast<std::int32_t>(mean + 0.5);  // NOLINT(bugprone-incorrect-roundings): as Pillow rounds
 }
 
 }  // namespace

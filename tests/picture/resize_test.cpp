@@ -75,6 +75,38 @@ TEST(Resampler, takes_a_picture_at_half_its_size) {
   }
 }
 
+OwnedPicture turned(const OwnedPicture& picture) {
+  OwnedPicture result;
+  result.size = {picture.size.width, picture.size.height};
+  result.pixels.resize(picture.pixels.size());
+  for (std::int64_t y = 0; y < picture.size.height; ++y) {
+    for (std::int64_t x = 0; x < picture.size.width; ++x) {
+      for (std::int64_t channel = 0; channel < 3; ++channel) {
+        result.pixels[static_cast<std::size_t>((x * picture.size.height + y) * 3 + channel)] =
+            picture.pixels[static_cast<std::size_t>((y * picture.size.width + x) * 3 + channel)];
+      }
+    }
+  }
+  return result;
+}
+
+// Rows go another way than columns, several at once, and what is left over yet another one.
+TEST(Resampler, a_row_becomes_what_a_column_becomes) {
+  for (std::int64_t height = 1; height < 22; ++height) {
+    for (std::int64_t width = 1; width < 22; ++width) {
+      const OwnedPicture picture = smooth_picture({height, width}, width);
+      for (const std::int64_t wanted : {1, 5, 20, 23, 64}) {
+        OwnedPicture of_rows;
+        resize(picture, {{0, 0, picture.size}, {height, wanted}}, of_rows);
+        const OwnedPicture columns = turned(picture);
+        OwnedPicture of_columns;
+        resize(columns, {{0, 0, columns.size}, {wanted, height}}, of_columns);
+        ASSERT_EQ(of_rows.pixels, turned(of_columns).pixels) << height << " x " << width << " to " << wanted;
+      }
+    }
+  }
+}
+
 TEST(ResizedSize, sides_are_rounded_as_torchvision_does) {
   EXPECT_EQ(with_shorter_side({300, 400}, 256), (PictureSize{256, 341}));
   EXPECT_EQ(with_shorter_side({400, 300}, 256), (PictureSize{341, 256}));

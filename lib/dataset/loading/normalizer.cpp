@@ -6,28 +6,16 @@
 #include <array>
 #include <cassert>
 #include <cstddef>
+#include <memory>
 
 namespace lockstep {
 namespace {
-
-constexpr std::size_t pixel_values = 256;
-
-// A table look-up for each pixel, `stride` bytes apart; `direction` 1 writes ahead from `row`, -1 backwards. As fast as
-// the memory takes the result, without any instruction set; unrolled because the loop's own counting would cost half.
-template <int direction>
-void look_up(const std::uint8_t* pixels, std::int64_t stride, std::span<const float, pixel_values> table,
-             std::int64_t count, float* row) {
-#pragma GCC unroll 8
-  for (std::int64_t i = 0; i < count; ++i) row[i * direction] = table[pixels[i * stride]];
-}
 
 // Images so large that a part of a batch leaves the caches before it is used go past them: nothing is read of the
 // memory that they are written to. picture_bench gains a tenth by it.
 constexpr std::int64_t least_bytes_past_caches = 128 << 10;
 constexpr std::size_t longest_row_past_caches = 4096;  // pixels
 constexpr std::size_t vector_bytes = 16;
-
-enum class Way : std::uint8_t { through_caches, past_caches };
 
 bool goes_past_caches(std::span<const float> image, std::int64_t width) {
   return static_cast<std::int64_t>(image.size_bytes()) >= least_bytes_past_caches &&
@@ -41,41 +29,25 @@ void write_past_caches(const float* from, std::int64_t count, float* to) {
   for (std::int64_t i = 0; i < count; i += lanes) _mm_stream_ps(to + i, _mm_load_ps(from + i));
 }
 
-// One channel of a picture, and of the images that it becomes.
-struct Plane {
-  const std::uint8_t* pixels;
-  const PictureSize& size;
-  const SampleShape& shape;
-  std::span<const float, pixel_values> table;
-};
-
-template <Way way>
-void write_plane(const Plane& from, const View& view, float* plane) {
-  alignas(vector_bytes) std::array<float, way == Way::past_caches ? longest_row_past_caches : 1> passing;
-  const std::int64_t width = from.shape.width;
-  const std::int64_t stride = from.shape.channels;
+// Row `y` of the window, channel by channel: [channels, width], 0 outside the picture. `unmirrored` has room for one.
+void fill_rows(const Picture& picture, const View& view, std::int64_t y, const SampleShape& shape,
+               std::span<std::uint8_t> rows, std::span<std::uint8_t> unmirrored) {
+  const std::int64_t width = shape.width;
   // Columns [first, last) of the window lie inside the picture.
   const std::int64_t first = std::clamp<std::int64_t>(-view.left, 0, width);
-  const std::int64_t last = std::clamp<std::int64_t>(from.size.width - view.left, first, width);
-  for (std::int64_t y = 0; y < from.shape.height; ++y) {
-    float* const row = way == Way::past_caches ? passing.data() : plane + y * width;
-    const std::int64_t source_y = y + view.top;
-    const std::uint8_t* const source = from.pixels + (source_y * from.size.width + first + view.left) * stride;
-    if (first == last || source_y < 0 || source_y >= from.size.height) {
-      std::fill_n(row, width, from.table[0]);
-    } else if (view.mirrored) {
-      std::fill_n(row, width - last, from.table[0]);
-      look_up<-1>(source, stride, from.table, last - first, row + width - 1 - first);
-      std::fill_n(row + width - first, first, from.table[0]);
-    } else {
-      std::fill_n(row, first, from.table[0]);
-      look_up<1>(source, stride, from.table, last - first, row + first);
-      std::fill_n(row + last, width - last, from.table[0]);
-    }
-    if (y >= view.erased.top && y < view.erased.top + view.erased.size.height) {
-      std::fill_n(row + view.erased.left, view.erased.size.width, 0.0F);
-    }
-    if constexpr (way == Way::past_caches) write_past_caches(row, width, plane + y * width);
+  const std::int64_t last = std::clamp<std::int64_t>(picture.size.width - view.left, first, width);
+  const std::int64_t from = y + view.top;
+  const bool is_outside = from < 0 || from >= picture.size.height;
+  if (is_outside || last - first < width) std::ranges::fill(rows, std::uint8_t{0});
+  if (is_outside || first == last) return;
+  const std::uint8_t* const pixels =
+      picture.pixels.data() + (from * picture.size.width + view.left + first) * shape.channels;
+  split_channels(pixels, shape.channels, last - first, rows.data() + first, width);
+  if (!view.mirrored) return;
+  for (std::int64_t channel = 0; channel < shape.channels; ++channel) {
+    std::uint8_t* const row = rows.data() + channel * width;
+    std::copy_n(row, width, unmirrored.data());
+    mirror_row(unmirrored.data(), width, row);
   }
 }
 
@@ -99,26 +71,32 @@ void cut_window(const Picture& picture, const View& view, const PictureSize& ima
 Normalizer::Normalizer(const SampleShape& shape, std::span<const float> mean, std::span<const float> deviation)
     : shape_(shape) {
   assert(mean.size() == static_cast<std::size_t>(shape.channels) && deviation.size() == mean.size());
-  tables_.reserve(mean.size() * pixel_values);
-  for (std::size_t channel = 0; channel < mean.size(); ++channel) {
-    for (std::size_t pixel = 0; pixel < pixel_values; ++pixel) {
-      tables_.push_back((static_cast<float>(pixel) / 255.0F - mean[channel]) / deviation[channel]);
-    }
-  }
+  for (std::size_t channel = 0; channel < mean.size(); ++channel)
+    scales_.emplace_back(mean[channel], deviation[channel]);
 }
 
 void Normalizer::write(const Picture& picture, const View& view, std::span<float> image) const {
-  const std::int64_t plane = shape_.height * shape_.width;
+  const std::int64_t width = shape_.width;
   assert(static_cast<std::int64_t>(picture.pixels.size()) ==
          picture.size.height * picture.size.width * shape_.channels);
-  assert(static_cast<std::int64_t>(image.size()) == plane * shape_.channels);
-  const bool goes_past = goes_past_caches(image, shape_.width);
-  for (std::int64_t channel = 0; channel < shape_.channels; ++channel) {
-    const Plane from{picture.pixels.data() + channel, picture.size, shape_,
-                     std::span<const float, pixel_values>(
-                         tables_.data() + channel * static_cast<std::int64_t>(pixel_values), pixel_values)};
-    float* const to = image.data() + channel * plane;
-    goes_past ? write_plane<Way::past_caches>(from, view, to) : write_plane<Way::through_caches>(from, view, to);
+  assert(static_cast<std::int64_t>(image.size()) == shape_.height * width * shape_.channels);
+  const bool goes_past = goes_past_caches(image, width);
+  alignas(vector_bytes) std::array<float, longest_row_past_caches> passing;
+  const auto bytes = static_cast<std::size_t>(shape_.channels * width);
+  const auto room = std::make_unique_for_overwrite<std::uint8_t[]>(bytes + static_cast<std::size_t>(width));
+  const std::span<std::uint8_t> rows(room.get(), bytes);
+  const PictureBox& erased = view.erased;
+  for (std::int64_t y = 0; y < shape_.height; ++y) {
+    fill_rows(picture, view, y, shape_, rows, {room.get() + bytes, static_cast<std::size_t>(width)});
+    const bool has_erased = y >= erased.top && y < erased.top + erased.size.height;
+    for (std::int64_t channel = 0; channel < shape_.channels; ++channel) {
+      float* const target = image.data() + (channel * shape_.height + y) * width;
+      float* const row = goes_past ? passing.data() : target;
+      scales_[static_cast<std::size_t>(channel)].write(
+          rows.subspan(static_cast<std::size_t>(channel * width), static_cast<std::size_t>(width)), row);
+      if (has_erased) std::fill_n(row + erased.left, erased.size.width, 0.0F);
+      if (goes_past) write_past_caches(row, width, target);
+    }
   }
   if (goes_past) _mm_sfence();  // before another thread is told of the image
 }

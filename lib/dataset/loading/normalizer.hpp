@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dataset/loading/augment.hpp"
+#include "dataset/loading/pixel_rows.hpp"
 #include "nn/sample_shape.hpp"
 #include "picture/picture.hpp"
 
@@ -28,7 +29,7 @@ class Normalizer {
 
  private:
   SampleShape shape_;
-  std::vector<float> tables_;  // [channels, 256]: the value of each pixel
+  std::vector<PixelScale> scales_;  // of each channel
 };
 
 }  // namespace lockstep
