@@ -1,12 +1,17 @@
 // Tests a trained model on a data set: accuracy over all classes, for each class, and what is mistaken for what.
 //
 //   mpirun -n 2 evaluate --model-file runs/cifar10/model.h5 --data data/cifar10
+//   evaluate --model-file runs/cifar10 --data data/cifar10 --json test.json    the best model of a training
 //   evaluate --follow runs/cifar10 --data data/cifar10      each checkpoint of a training as it appears
 #include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "base/text/json_text.hpp"
 #include "dataset/split.hpp"
 #include "dataset/staging/stage.hpp"
 #include "files/predictions_table.hpp"
@@ -15,11 +20,11 @@
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
 #include "models/model_zoo.hpp"
-#include "train/evaluation/evaluation.hpp"
+#include "train/evaluation/evaluation_json.hpp"
 #include "train/evaluation/evaluation_text.hpp"
-#include "train/evaluation/model_fit.hpp"
+#include "train/evaluation/model_test.hpp"
 #include "train/following/follow_training.hpp"
-#include "train/given/given_model.hpp"
+#include "train/given/run_model.hpp"
 
 using namespace lockstep;
 
@@ -32,6 +37,7 @@ struct EvaluateOptions {
   std::filesystem::path data;
   Split split = Split::test;
   std::filesystem::path predictions;
+  std::filesystem::path json;
   int loader_threads = 1;
   Settings settings;  // of the device, of how pictures become images, and of a test's view
 
@@ -40,8 +46,9 @@ struct EvaluateOptions {
     CLI::Option* const file =
         app.add_option(
                "--model-file", model_file,
-               "A model file or a checkpoint of train_cifar, or weights that another program wrote (safetensors, or "
-               "HDF5 with a data set for each tensor)")
+               "A model file or a checkpoint of train_cifar; the output folder of a training: its best checkpoint, "
+               "or else its model.h5; or weights that another program wrote (safetensors, or HDF5 with a data set for "
+               "each tensor)")
             ->type_name("FILE");
     CLI::Option* const follow =
         app.add_option(
@@ -61,6 +68,9 @@ struct EvaluateOptions {
            "4180, lines end in LF); tab-separated where FILE ends in .tsv")
         ->type_name("FILE")
         ->excludes(follow);
+    app.add_option("--json", json, "Where to write the result as one JSON object, with all counts")
+        ->type_name("FILE")
+        ->excludes(follow);
     add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
         ->type_name("THREADS");
     declare_fields(app, settings, {FieldGroup::staging, FieldGroup::device, FieldGroup::pictures, FieldGroup::testing});
@@ -75,6 +85,24 @@ std::filesystem::path folder_of_split(const Communicator& world, const EvaluateO
   return (copies.empty() ? from : stage(world, {from, {options.split}, copies}, [] {})).of(options.split);
 }
 
+// Collective. What --model-file names, or the model of the training that it names.
+std::filesystem::path model_file(const Communicator& world, const EvaluateOptions& options) {
+  std::string file = options.model_file;
+  std::error_code error;
+  if (world.rank() == 0 && std::filesystem::is_directory(options.model_file, error)) {
+    const RunModel model = model_of_run(options.model_file);
+    log::info("model: {}", model.words);
+    file = model.file;
+  }
+  return world.broadcast(file, 0);
+}
+
+// Rank 0's, before the work.
+void require_places(const EvaluateOptions& options) {
+  if (!options.predictions.empty()) require_place_for_table(options.predictions);
+  if (!options.json.empty()) require_place_for_evaluation(options.json);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -86,24 +114,22 @@ int main(int argc, char** argv) {
     }
     require(!options.model_file.empty(), Failure::usage,
             "nothing to test: neither --model-file nor --follow is stated. See --help.");
-    if (!options.predictions.empty() && session.world.rank() == 0) require_place_for_table(options.predictions);
-    const Dataset dataset(folder());
-    const ModelFile file = read_given_model(options.model_file, options.model, dataset.manifest());
-    const ImageRules rules = rules_for(file, dataset.manifest(), options.settings.recipe.images);
-
-    Model model(session.device(), {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
-    model.store.allocate(session.device().make_lasting(model.store.reduced_count(), DType::f32));
-    model.store.assign(file.entries);
-
-    // Each sample is needed once: it need not stay on the device.
-    Evaluator evaluator(session.world, *session.backend, model, dataset, rules, options.loader_threads, DataPlace::host,
-                        options.settings.run.test_view);
-    const Evaluation evaluation = evaluator.evaluate();
-    log::plain(evaluation_text(evaluation, file.classes));
-    if (options.predictions.empty() || session.world.rank() != 0) return;
-    std::vector<std::int32_t> labels;
-    for (std::int64_t sample = 0; sample < dataset.samples(); ++sample) labels.push_back(dataset.label(sample));
-    write_file_atomically(options.predictions, predictions_table(labels, evaluation.predictions, file.classes,
+    if (session.world.rank() == 0) require_places(options);
+    const std::filesystem::path path = model_file(session.world, options);
+    ModelTest test(session, {path, options.model, folder(), options.settings.recipe.images, options.loader_threads,
+                             options.settings.run.test_view});
+    const Evaluation evaluation = test.evaluate();
+    log::plain(evaluation_text(evaluation, test.file().classes));
+    if (session.world.rank() != 0) return;
+    if (!options.json.empty()) {
+      const nlohmann::json result = evaluation_json(
+          evaluation, {path, test.file().model, test.weights_hash()},
+          {test.dataset().manifest(), options.split, test.rules(), options.settings.run.test_view}, session);
+      write_file_atomically(options.json, json_text(result) + "\n");
+    }
+    if (options.predictions.empty()) return;
+    const std::vector<std::int32_t> labels = labels_of(test.dataset());
+    write_file_atomically(options.predictions, predictions_table(labels, evaluation.predictions, test.file().classes,
                                                                  table_format_of(options.predictions)));
   });
 }

@@ -1,19 +1,15 @@
 #include "files/predictions_table.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
-#include <cerrno>
 #include <iterator>
 #include <string_view>
 #include <vector>
 
-#include "base/error.hpp"
-#include "base/io/file.hpp"
-#include "base/system_failure.hpp"
 #include "base/text/printable.hpp"
+#include "files/result_file.hpp"
 
 namespace lockstep {
 namespace {
@@ -50,13 +46,7 @@ bool begins_as_table(std::string_view start) {
 }  // namespace
 
 void require_place_for_table(const std::filesystem::path& file) {
-  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  if (std::filesystem::is_directory(file) || ::access(folder.c_str(), W_OK | X_OK) != 0) {
-    const int error_number = std::filesystem::is_directory(file) ? EISDIR : errno;
-    throw system_failure(fmt::format("cannot write '{}'", file.string()), error_number, Access::writing,
-                         "--predictions");
-  }
-  require_own_kind(file, {"table of predictions", begins_as_table}, "--predictions");
+  require_place_for_result(file, {"table of predictions", begins_as_table}, "--predictions");
 }
 
 TableFormat table_format_of(const std::filesystem::path& file) {

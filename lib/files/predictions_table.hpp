@@ -17,8 +17,7 @@ enum class TableFormat { csv, tsv };
 // tsv where the name ends in .tsv, csv otherwise.
 TableFormat table_format_of(const std::filesystem::path& file);
 
-// Call before the work: throws as system_failure() if a table cannot be written to `file`, Error(usage) if something
-// stands there that is no such table, and would be lost.
+// Call before the work. Throws as require_place_for_result().
 void require_place_for_table(const std::filesystem::path& file);
 
 // A line of headings, then for each sample its number, label, prediction, and their names.

@@ -66,6 +66,15 @@ struct NamedFolderForm : TextForm {
   }
 };
 
+struct TagForm : TextForm {
+  static std::string values() { return "KEY=VALUE"; }
+  static std::string objection(const std::string& text) {
+    const std::size_t equals = text.find('=');
+    const bool is_tag = equals != std::string::npos && equals > 0;
+    return is_tag ? "" : fmt::format("'{}' is no tag. Write KEY=VALUE", text);
+  }
+};
+
 struct IntervalForm {
   static constexpr Field::JsonType json_type = Field::JsonType::text;
 

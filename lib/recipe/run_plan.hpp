@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dataset/loading/loader.hpp"
 #include "device/device.hpp"

@@ -21,6 +21,7 @@
 #include "files/checkpoint/checkpoint.hpp"
 #include "files/foreign/given_weights.hpp"
 #include "files/foreign/hdf5_tensors.hpp"
+#include "train/run_checkpoints.hpp"
 #include "train/run_inspection.hpp"
 
 namespace lockstep {
@@ -128,8 +129,8 @@ std::string describe_tensors(const std::vector<ParameterStore::Entry>& entries) 
 }
 
 std::string resizing_text(const ModelFile& model) {
-  if (model.shorter_side.value_or(0) == 0) return "";
-  return fmt::format(", the middle of pictures whose shorter side is resized to {}", *model.shorter_side);
+  const auto side = model.shorter_side.value_or(0);
+  return side == 0 ? "" : fmt::format(", the middle of pictures whose shorter side is resized to {}", side);
 }
 
 // After the first line.
@@ -185,7 +186,7 @@ bool holds_splits(const std::filesystem::path& folder) {
 }
 
 std::string describe_folder(const std::filesystem::path& folder) {
-  if (holds_run(folder)) return describe_run(folder);
+  if (holds_run(folder)) return describe_run(folder) + describe_checkpoints(folder);
   if (!holds_splits(folder)) return describe_manifest(folder);
   std::string text;
   for (const Choice<Split>& split : splits) {

@@ -46,6 +46,22 @@ std::string command_of(const Json& summary) {
   return printable(text);
 }
 
+// Lines of the note and the tags, as far as there are any.
+std::string notes_in(const Json& summary) {
+  const Json run = summary.value("run", Json());
+  if (!run.is_object()) return "";
+  std::string text;
+  const Json note = run.value("note", Json());
+  if (note.is_string() && !note.get<std::string>().empty()) {
+    text += fmt::format("\n  note       {}", printable(note.get<std::string>()));
+  }
+  const Json tags = run.value("tag", Json());
+  for (const Json& tag : tags.is_array() ? tags : Json::array()) {
+    if (tag.is_string()) text += fmt::format("\n  tag        {}", printable(tag.get<std::string>()));
+  }
+  return text;
+}
+
 }  // namespace
 
 bool holds_run(const std::filesystem::path& folder) {
@@ -69,11 +85,11 @@ std::string describe_run(const std::filesystem::path& folder) {
   const Json interruptions = summary.value("interruptions", Json());
   return fmt::format(
       "training of '{}' on '{}'\n  state      {}\n  step       {} of {}\n  test       {}\n  best       {}\n  weights   "
-      " {}\n  started    {}\n  ended      {}\n  attempts   {}\n  command    {}",
+      " {}\n  started    {}\n  ended      {}\n  attempts   {}\n  command    {}{}",
       shown(summary, "model"), shown(summary, "data"), state_words(*state, holder_of(folder)), shown(summary, "step"),
       shown(summary, "steps"), percent(summary, "test_accuracy"), best_words(summary), shown(summary, "weights_hash"),
       shown(summary, "started"), shown(summary, "ended"), 1 + (interruptions.is_array() ? interruptions.size() : 0),
-      command_of(summary));
+      command_of(summary), notes_in(summary));
 }
 
 }  // namespace lockstep

@@ -21,7 +21,7 @@ namespace lockstep {
 
 namespace {
 
-TrainingLength training_length(const Recipe& recipe, const Dataset& train, std::int64_t global_batch) {
+TrainingLength training_length(const Recipe& recipe, const Manifest& train, std::int64_t global_batch) {
   require(recipe.epochs >= 1, Failure::usage, "--epochs is {}. Train at least one epoch.", recipe.epochs);
   const std::int64_t steps = train.samples() / global_batch;
   require(
@@ -80,6 +80,7 @@ std::shared_ptr<FolderLock> take_output(const Communicator& world, const StopAgr
 SplitFolders data_folders(const Communicator& world, const RunPlan& run, const StopAgreement& stops) {
   const SplitFolders from = split_folders(run.data);
   if (run.stage.empty()) return from;
+  schedule_of(recipe, share, training_length(recipe, read_manifest(from.of(Split::train)), share.global_batch));
   return stage(world, {from, {Split::train, Split::validation, Split::test}, run.stage},
                [&] { stops.end_start_if_asked("what was staged stays there. The same command starts again."); });
 }
@@ -94,14 +95,6 @@ LoaderShare share_of(const Recipe& recipe, const Checkpoint* earlier, const Comm
   return loader_share(plan, world.rank(), world.size());
 }
 
-// Collective.
-nlohmann::json ranks_by_host(const Communicator& world) {
-  nlohmann::json hosts = nlohmann::json::object();
-  const std::vector<std::string> names = world.all_gather(log::host());
-  for (std::size_t rank = 0; rank < names.size(); ++rank) hosts[names[rank]].push_back(rank);
-  return hosts;
-}
-
 }  // namespace
 
 Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
@@ -114,12 +107,12 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       output_(take_output(session.world, stops_, run_.output)),
       checkpoints_(session.world, run_.checkpoints, output_, stops_),
       share_(share_of(recipe_, checkpoints_.found(), session.world)),
-      folders_(data_folders(session.world, run_, stops_)),
+      folders_(data_folders(session.world, run_, recipe_, share_, stops_)),
       train_(folders_.of(Split::train)),
       test_(folders_.of(Split::test)),
       test_rules_(test_rules(recipe_.images, train_.manifest())),
-      length_(training_length(recipe_, train_, share_.global_batch)),
-      schedule_(make_schedule(recipe_.learning_rate, share_.global_batch, length_.epochs, length_.steps_per_epoch)),
+      length_(training_length(recipe_, train_.manifest(), share_.global_batch)),
+      schedule_(schedule_of(recipe_, share_, length_)),
       reporter_(session.world.rank(), output_.get(), length_, run_.report_every, checked_earlier()),
       stragglers_(session.world),
       model_(session.device(), model_options(recipe_, train_.manifest(), test_rules_.size)),
@@ -131,7 +124,7 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       evaluator_(session.world, *session.backend, model_, test_, test_rules_, run_.loader_threads, run_.data_place,
                  run_.test_view) {
   require_follows(session.device(), recipe_);
-  hosts_ = ranks_by_host(session.world);
+  hosts_ = session.world.all_gather(log::host());
   require_same_labels(run_.data, Split::test, train_.manifest(), test_.manifest());
   open_validation();
   describe();
@@ -186,7 +179,10 @@ void Trainer::load_weights() {
     initialise(model_.store, recipe_.seed);
     if (!recipe_.init.file.empty()) {
       load_initial_weights(recipe_.init.file, recipe_.init.head, model_);
-      log::info("weights from '{}'", recipe_.init.file.string());
+      log::info("weights from '{}'{}", recipe_.init.file.string(),
+                recipe_.init.head == Head::fresh
+                    ? fmt::format(", but for the last layer, which is new ({} classes)", model_.options.classes)
+                    : "");
     }
     if (mean_) mean_->begin();
     return;

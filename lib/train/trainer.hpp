@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "backend/session.hpp"
 #include "base/log_voice.hpp"
@@ -97,8 +98,8 @@ class Trainer {
   PictureSize image_size_;          // of the epoch at hand
   double waited_before_ms_ = 0;     // for earlier loaders
   TrainingProgress progress_;
-  nlohmann::json hosts_;    // ranks by the name of their node
-  std::string divergence_;  // of the first step that diverged
+  std::vector<std::string> hosts_;  // names of the ranks' nodes, by rank
+  std::string divergence_;          // of the first step that diverged
 };
 
 // Collective. Trainer(session, recipe, run).fit(), where a stop during the start is an outcome too. What a process

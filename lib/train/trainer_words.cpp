@@ -3,8 +3,10 @@
 
 #include "backend/versions.hpp"
 #include "base/log.hpp"
+#include "base/text/json_text.hpp"
 #include "dataset/split.hpp"
 #include "recipe/fields.hpp"
+#include "train/rank_places.hpp"
 #include "train/trainer.hpp"
 
 namespace lockstep {
@@ -12,6 +14,13 @@ namespace lockstep {
 namespace {
 
 nlohmann::json or_null(const std::string& text) { return text.empty() ? nlohmann::json() : nlohmann::json(text); }
+
+// Lines that stand as they are.
+std::string markdown_code(const nlohmann::json& value) {
+  std::string text = "    ";
+  for (const char c : json_lines(value)) text += c == '\n' ? "\n    " : std::string(1, c);
+  return text;
+}
 
 std::int64_t skipped_steps(const TrainingStep& step) {
   return std::llround(step.loss_scale().value_or(LossScale{}).skipped_steps);
@@ -27,6 +36,7 @@ std::string Trainer::gradients_text() const {
 void Trainer::describe() const {
   const Manifest& data = train_.manifest();
   const LearningRate& rate = recipe_.learning_rate;
+  log::info("ranks: {}", ranks_words(hosts_));
   log::info("data: {} ({}), {} training and {} test samples of {} classes", data.name, data.source, train_.samples(),
             test_.samples(), data.classes.size());
   log::info("model: {}, {} parameters, on {}", model_.options.name, model_.store.parameter_count(),
@@ -46,7 +56,16 @@ void Trainer::describe() const {
             rate.base_batch == 0 ? share_.global_batch : rate.base_batch, scaled, share_.global_batch);
   log::info("gradients: {}", gradients_text());
   if (session_.world.rank() == 0 && output_ == nullptr && !checkpoints_.is_on()) {
-    log::warning("nothing of this training will be kept (neither --output nor --checkpoints is set).");
+    log::warning(
+        "the weights of this training will be lost when it ends (neither --output nor --checkpoints is set). State "
+        "--output FOLDER to keep them.");
+  }
+  if (checkpoints_.found() != nullptr && checkpoints_.found()->state.progress.step == length_.steps()) {
+    log::info(
+        "this training is done already: {} of {} steps, {}. To train on state more than --epochs {}; to begin another "
+        "one, another --output or --resume never",
+        length_.steps(), length_.steps(), length_.epochs == 1 ? "1 epoch" : fmt::format("{} epochs", length_.epochs),
+        length_.epochs);
   }
   if (checkpoints_.is_on()) {
     log::info("checkpoints: {} by {} accuracy", checkpoints_.description(),
@@ -73,7 +92,7 @@ nlohmann::json Trainer::summary() const {
       {"build", or_null(session_.invocation.build)},
       {"recipe", json_of(settings, Field::Part::recipe)},
       {"run", json_of(settings, Field::Part::run)},
-      {"hosts", hosts_},
+      {"hosts", ranks_by_host(hosts_)},
       {"validation_accuracy", validator_ && reporter_.is_tested() ? nlohmann::json(reporter_.state().score) : nullptr},
       {"steps", length_.steps()},
       {"epochs", length_.epochs},

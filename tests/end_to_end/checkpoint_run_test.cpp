@@ -110,8 +110,14 @@ TEST_F(CheckpointRunTest, a_finished_training_stays_as_it_is_and_can_be_given_mo
   EXPECT_EQ(weights(output()), undisturbed());
   EXPECT_EQ(json(output() / "summary.json")["test_accuracy"],
             json(folder_->path() / "undisturbed" / "summary.json")["test_accuracy"]);
+  const std::string done =
+      "this training is done already: 30 of 30 steps, 3 epochs. To train on state more than --epochs 3; to begin "
+      "another "
+      "one, another --output or --resume never";
+  EXPECT_THAT(train(output()).output, HasSubstr(done));
   const ProgramResult more = train(output(), {"--epochs", "4"});
   EXPECT_EQ(more.exit_code, 0) << more.errors;
+  EXPECT_THAT(more.output, Not(HasSubstr("is done already")));
   EXPECT_EQ(json(output() / "summary.json")["steps"], 40);
   EXPECT_EQ(train(output()).exit_code, 2);  // not fewer than are done
 }

@@ -120,7 +120,9 @@ TEST_F(InteropTest, a_training_begins_with_another_programs_weights) {
   const fs::path output = folder_->path() / "transfer";
   const ProgramResult result = train(output, {"--init-from", foreign(), "--new-head"});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr(fmt::format("weights from '{}'", foreign().string())));
+  EXPECT_THAT(result.output,
+              HasSubstr(fmt::format("weights from '{}', but for the last layer, which is new (10 classes)",
+                                    foreign().string())));
 }
 
 TEST_F(InteropTest, a_pickle_is_never_opened) {

@@ -181,8 +181,9 @@ TEST_F(OutputFolderTest, an_output_folder_without_a_name_is_refused_and_none_at_
   const ProgramResult none = start({built_program("train_cifar"), "--data", data(), "--model", "lenet", "--epochs", "1",
                                     "--threads", "1", "--global-batch", "60"});
   EXPECT_EQ(none.exit_code, 0) << none.errors;
-  EXPECT_THAT(none.errors, HasSubstr("nothing of this training will be kept (neither --output nor --checkpoints is "
-                                     "set)."));
+  EXPECT_THAT(none.errors,
+              HasSubstr("the weights of this training will be lost when it ends (neither --output nor --checkpoints is "
+                        "set). State --output FOLDER to keep them."));
 }
 
 // A job script waited for a verdict that nobody could write, and nobody said so.

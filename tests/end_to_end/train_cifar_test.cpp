@@ -92,6 +92,8 @@ TEST_F(TrainCifarTest, one_rank_needs_no_launcher_and_leaves_three_files) {
   ASSERT_EQ(objects.size(), 5U);  // steps 3, 6, 9, 10 and the test
   EXPECT_EQ(objects.back()["kind"], "test");
   EXPECT_EQ(objects.back()["accuracy"], said["test_accuracy"]);
+  EXPECT_NE(result.output.find("]  ranks: 1 on " + said["hosts"].items().begin().key() + "\n"), std::string::npos)
+      << result.output;
   EXPECT_NE(result.output.find("batch: 60 per rank, 60 in all"), std::string::npos) << result.output;
   EXPECT_NE(result.output.find("epoch 1/1  step 3/10  loss "), std::string::npos) << result.output;
 }
@@ -176,6 +178,15 @@ TEST_F(TrainCifarTest, wrong_options_are_told_in_one_sentence) {
       {built_program("train_cifar"), "--data", pictures(), "--global-batch", "1000"}, 2,
       "a global batch of 1000 samples is larger than the training set of 600. Lower --global-batch to 600 at most.");
   EXPECT_FALSE(fs::exists(output / "metrics.jsonl"));
+}
+
+TEST_F(TrainCifarTest, help_ends_with_two_examples) {
+  const ProgramResult result = run_program({built_program("train_cifar"), "--help"});
+  EXPECT_EQ(result.exit_code, 0);
+  const std::string examples =
+      "\nExamples:\n  train_cifar --data data/cifar10 --output runs/r20\n"
+      "  mpirun -n 4 train_cifar --data data/cifar10 --epochs 30 --precision bf16 --output runs/longer\n";
+  EXPECT_TRUE(result.output.find(examples) != std::string::npos) << result.output;
 }
 
 // Without data, and with no more on the output than JSON.

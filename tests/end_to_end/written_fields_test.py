@@ -38,6 +38,33 @@ def train(programs, data, output, *options):
                           check=False)
 
 
+def evaluated(programs, data, run, fields, summary):
+    """What `evaluate --json` writes of the training's best model."""
+    file = run.parent / "test.json"
+    command = [*MPIRUN, f"{programs}/evaluate", "--model-file", run, "--data", data, "--device", "cpu", "--threads", "1",
+               "--json", file]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    again = subprocess.run([*command[len(MPIRUN):-1], run / "metrics.jsonl"], capture_output=True, text=True, check=False)
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)  # over its own result
+    result = json.loads(file.read_text())
+    faults = compare("evaluate --json", set(result), fields)
+    best = run / "checkpoints" / f"step-{summary['best_step']:012}.h5"
+    facts = {"model_file": str(best), "model": "lenet", "data_hash": None, "split": "test", "samples": 32, "test_flip": False,
+             "image_size": [32, 32], "shorter_side": None}
+    facts["data_hash"] = json.loads((data / "test" / "manifest.json").read_text())["root_hash"]
+    rows = result["confusion"]
+    facts |= {"correct": sum(row[label] for label, row in enumerate(rows)), "accuracy": result["correct"] / 32}
+    faults += [f"evaluate --json: {key} is {result[key]}, not {fact}" for key, fact in facts.items() if result[key] != fact]
+    if sum(map(sum, rows)) != 32 or len(result["classes"]) != len(rows) or result["top5"] != result["in_top5"] / 32:
+        faults.append(f"evaluate --json: the counts are {result}")
+    if f"model: the best checkpoint of '{run}' (step {summary['best_step']})" not in said:
+        faults.append(f"evaluate does not say which model it tests: {said[:300]}")
+    refusal = "exists and is no result of evaluate (it would be lost). Choose another name for --json."
+    if again.returncode != 2 or refusal not in again.stderr or "top-1" in again.stdout:
+        faults.append(f"evaluate --json replaces another file, or tests first: {again.returncode} {again.stderr[-300:]}")
+    return faults
+
+
 def main(programs, page):
     fields = tables(pathlib.Path(page))
     with tempfile.TemporaryDirectory() as name:
@@ -46,7 +73,8 @@ def main(programs, page):
         subprocess.run([f"{programs}/make_shards", "synthetic", "--samples", "160", "--validation", "40", "--output", data],
                        check=True, stdout=subprocess.DEVNULL)
         done = train(programs, data, output, "--epochs", "2", "--momentum", "0.9", "--ema", "0.9", "--clip-norm", "5",
-                     "--image-size", "32", "--image-size-ramp", "32:0:1")
+                     "--image-size", "32", "--image-size-ramp", "32:0:1", "--note", "the first, of \"two\"", "--tag", "set=a",
+                     "--tag", "try=1")
         if done.returncode != 0:
             sys.exit(f"the training failed: {done.stderr}")
         summary = json.loads((output / "summary.json").read_text())
@@ -72,9 +100,16 @@ def main(programs, page):
             faults.append(f"hosts are {summary['hosts']}")
         if summary["command_line"][0].split("/")[-1] != "train_cifar" or "--momentum" not in summary["command_line"]:
             faults.append(f"the command line is {summary['command_line']}")
+        if (summary["run"]["note"], summary["run"]["tag"]) != ('the first, of "two"', ["set=a", "try=1"]):
+            faults.append(f"note and tags are {summary['run']}")
+        inspected = subprocess.run([f"{programs}/inspect", output], capture_output=True, text=True, check=True)
+        if '\n  note       the first, of "two"\n  tag        set=a\n  tag        try=1\n' not in inspected.stdout:
+            faults.append(f"inspect does not show note and tags: {inspected.stdout}")
         inspected = subprocess.run([f"{programs}/inspect", output / "model.h5"], capture_output=True, text=True, check=True)
         if f"weights    {summary['weights_hash']}" not in inspected.stdout:
             faults.append(f"inspect does not find the weights {summary['weights_hash']}: {inspected.stdout[:600]}")
+
+        faults += evaluated(programs, data, output, fields["The result of evaluate"], summary)
 
         refused = train(programs, data, output, "--epochs", "2", "--momentum", "0.8")
         failure = json.loads((output / "failure.json").read_text())

@@ -71,8 +71,9 @@ TEST_F(InitialWeightsTest, a_new_head_keeps_its_own_weights_and_may_have_other_c
 TEST_F(InitialWeightsTest, other_classes_without_a_new_head_are_refused) {
   write(*make(10, 1), 10);
   const auto model = make(3, 2);
-  const std::string words = words_of(Failure::bad_data, [&] { load_initial_weights(path_, Head::as_written, *model); });
-  EXPECT_TRUE(words.starts_with("the weights do not fit this model: ")) << words;
+  EXPECT_EQ(words_of(Failure::usage, [&] { load_initial_weights(path_, Head::as_written, *model); }),
+            "the last layer of '" + path_.string() +
+                "' tells 10 classes apart, the data have 3. Begin with a new one: --new-head.");
 }
 
 }  // namespace

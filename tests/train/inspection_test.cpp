@@ -9,6 +9,7 @@
 #include "support/temporary_folder.hpp"
 #include "train/evaluation/evaluation.hpp"
 #include "train/evaluation/evaluation_text.hpp"
+#include "train/run_checkpoints.hpp"
 
 namespace lockstep {
 namespace {
@@ -31,6 +32,31 @@ TEST(InspectionTest, a_training_that_has_not_done_a_step_is_called_one) {
   std::filesystem::create_directory(folder.path() / "checkpoints");
   EXPECT_EQ(describe_file(folder.path()),
             "training that ended before its first step; the same command begins it again");
+}
+
+TEST(InspectionTest, checkpoints_of_a_training_are_listed_with_what_is_known_of_them) {
+  const std::string metrics = R"({"kind":"training","epoch":1,"step":5,"accuracy":0.9}
+{"kind":"test","epoch":1,"step":10,"accuracy":0.625}
+no JSON
+{"kind":"test","epoch":2,"step":20,"accuracy":0.5}
+{"kind":"training","epoch":3,"step":2)";
+  const std::vector<std::int64_t> steps = {7, 10, 20, 25};
+  EXPECT_EQ(checkpoints_text(steps, metrics, 10),
+            "\n\n  checkpoints"
+            "\n  step         7  epoch    1"
+            "\n  step        10  epoch    1  test  62.50 %  best"
+            "\n  step        20  epoch    2  test  50.00 %"
+            "\n  step        25  newest");
+  EXPECT_EQ(checkpoints_text({}, metrics, 10), "");
+}
+
+TEST(InspectionTest, the_folder_of_a_training_lists_its_checkpoints) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() / "checkpoints");
+  write_file_atomically(folder.path() / "checkpoints" / "step-000000000312.h5", "weights");
+  write_file_atomically(folder.path() / "summary.json", R"({"state":"done","best_step":312})");
+  const std::string text = describe_file(folder.path());
+  EXPECT_TRUE(text.ends_with("\n\n  checkpoints\n  step       312  best  newest")) << text;
 }
 
 // Escape sequences in the names of classes reached the terminal.

@@ -29,6 +29,12 @@ double Evaluation::ratio(std::int64_t part) const {
   return samples == 0 ? 0 : static_cast<double>(part) / static_cast<double>(samples);
 }
 
+std::vector<std::int32_t> labels_of(const Dataset& dataset) {
+  std::vector<std::int32_t> labels;
+  for (std::int64_t sample = 0; sample < dataset.samples(); ++sample) labels.push_back(dataset.label(sample));
+  return labels;
+}
+
 std::int64_t evaluation_batch(std::int64_t samples, const PictureSize& image) {
   constexpr std::int64_t most_samples = 200;
   constexpr std::int64_t most_pixels = std::int64_t{32} * 224 * 224;

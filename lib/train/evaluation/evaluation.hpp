@@ -36,6 +36,9 @@ struct Evaluation {
   double ratio(std::int64_t part) const;
 };
 
+// [samples], in the order of Evaluation::predictions.
+std::vector<std::int32_t> labels_of(const Dataset& dataset);
+
 class Evaluator {
  public:
   // `backend`, `dataset` and `model` outlive this.

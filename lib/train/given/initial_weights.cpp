@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
+#include "base/error.hpp"
 #include "files/foreign/given_weights.hpp"
 
 namespace lockstep {
@@ -15,10 +17,21 @@ std::string head_of(const ParameterStore& store) {
   return last.substr(0, last.rfind('.') + 1);
 }
 
+// By its bias: a number for each class, in whatever program's file.
+void require_same_classes(const std::filesystem::path& path, const std::vector<ParameterStore::Entry>& entries,
+                          const Model& model) {
+  const auto bias = std::ranges::find(entries, model.store.parameters().back().name, &ParameterStore::Entry::name);
+  if (bias == entries.end() || bias->dims.size() != 1) return;
+  require(bias->dims.front() == model.options.classes, Failure::usage,
+          "the last layer of '{}' tells {} classes apart, the data have {}. Begin with a new one: --new-head.",
+          path.string(), bias->dims.front(), model.options.classes);
+}
+
 }  // namespace
 
 void load_initial_weights(const std::filesystem::path& path, Head head, Model& model) {
   std::vector<ParameterStore::Entry> entries = read_given_weights(path).entries;
+  if (head == Head::as_written) require_same_classes(path, entries, model);
   if (head == Head::fresh) {
     const std::string name = head_of(model.store);
     const auto is_head = [&name](const ParameterStore::Entry& entry) { return entry.name.starts_with(name); };

@@ -9,7 +9,8 @@
 namespace lockstep {
 
 // Loads the weights and statistics of a model file or checkpoint into `model`; with Head::fresh all but those of the
-// last layer, which keeps its random ones and may be of another size. Throws Error(bad_data) if they do not fit.
+// last layer, which keeps its random ones and may be of another size. Throws Error(usage)
+// where the last layer is loaded and is of other classes, Error(bad_data) if anything else does not fit.
 void load_initial_weights(const std::filesystem::path& path, Head head, Model& model);
 
 }  // namespace lockstep

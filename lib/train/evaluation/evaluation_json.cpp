@@ -1,0 +1,62 @@
+#include "train/evaluation/evaluation_json.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/io/file.hpp"
+#include "files/result_file.hpp"
+
+namespace lockstep {
+namespace {
+
+// As json_text() writes it. Lines of metrics.jsonl begin with an accuracy too.
+bool begins_as_evaluation(std::string_view start) {
+  constexpr std::string_view first = "{\"accuracy\":";
+  if (!start.starts_with(first)) return false;
+  start.remove_prefix(first.size());
+  start.remove_prefix(std::min(start.size(), start.find_first_not_of("0123456789.e+-")));
+  return start.starts_with(",\"classes\":[");
+}
+
+nlohmann::json or_null(const std::string& text) { return text.empty() ? nlohmann::json() : nlohmann::json(text); }
+
+}  // namespace
+
+nlohmann::json evaluation_json(const Evaluation& evaluation, const EvaluatedModel& model, const EvaluatedData& data,
+                               const Session& session) {
+  std::vector<std::vector<std::int64_t>> confusion;
+  for (std::int64_t label = 0; label < evaluation.classes; ++label) {
+    std::vector<std::int64_t>& row = confusion.emplace_back();
+    for (std::int64_t c = 0; c < evaluation.classes; ++c) row.push_back(evaluation.count(label, c));
+  }
+  const std::int64_t shorter_side = data.rules.shorter_side.value_or(0);
+  return {{"accuracy", evaluation.accuracy()},
+          {"classes", data.manifest.classes},
+          {"command_line", session.invocation.command_line},
+          {"commit", or_null(session.invocation.commit)},
+          {"confusion", confusion},
+          {"correct", evaluation.correct()},
+          {"data", data.manifest.name},
+          {"data_hash", data.manifest.root_hash},
+          {"device", session.device().description()},
+          {"image_size", {data.rules.size.height, data.rules.size.width}},
+          {"in_top5", evaluation.in_top5},
+          {"loss", evaluation.loss()},
+          {"model", model.name},
+          {"model_file", model.file.string()},
+          {"precision", precision_name(session.device().precision())},
+          {"samples", evaluation.samples},
+          {"shorter_side", shorter_side == 0 ? nlohmann::json() : nlohmann::json(shorter_side)},
+          {"split", split_name(data.split)},
+          {"test_flip", data.view == TestView::flipped_too},
+          {"top5", evaluation.top5()},
+          {"weights_hash", model.weights_hash}};
+}
+
+void require_place_for_evaluation(const std::filesystem::path& file) {
+  require_place_for_result(file, {"result of evaluate", begins_as_evaluation}, "--json");
+}
+
+}  // namespace lockstep

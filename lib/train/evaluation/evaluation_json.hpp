@@ -1,0 +1,35 @@
+// What an evaluation says to other programs. Field by field in apps/files.md.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "backend/session.hpp"
+#include "dataset/loading/augment.hpp"
+#include "dataset/shards/manifest.hpp"
+#include "dataset/split.hpp"
+#include "train/evaluation/evaluation.hpp"
+
+namespace lockstep {
+
+// What was tested on what.
+struct EvaluatedModel {
+  std::filesystem::path file;
+  std::string name;
+  std::string weights_hash;
+};
+struct EvaluatedData {
+  const Manifest& manifest;
+  Split split;
+  const ImageRules& rules;
+  TestView view;
+};
+
+nlohmann::json evaluation_json(const Evaluation& evaluation, const EvaluatedModel& model, const EvaluatedData& data,
+                               const Session& session);
+
+// Call before the work. Throws as require_place_for_result().
+void require_place_for_evaluation(const std::filesystem::path& file);
+
+}  // namespace lockstep

@@ -1,0 +1,34 @@
+#include "train/evaluation/model_test.hpp"
+
+#include <cstdint>
+
+#include "train/evaluation/model_fit.hpp"
+#include "train/given/given_model.hpp"
+
+namespace lockstep {
+namespace {
+
+ModelOptions options_of(const ModelFile& file) {
+  return {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())};
+}
+
+Model& with_weights(Model& model, const ModelFile& file) {
+  model.store.allocate(model.store.device().make_lasting(model.store.reduced_count(), DType::f32));
+  model.store.assign(file.entries);
+  return model;
+}
+
+}  // namespace
+
+// Each sample is needed once: it need not stay on the device.
+ModelTest::ModelTest(const Session& session, const ModelTestPlan& plan)
+    : dataset_(plan.folder),
+      file_(read_given_model(plan.file, plan.model, dataset_.manifest())),
+      rules_(rules_for(file_, dataset_.manifest(), plan.images)),
+      model_(session.device(), options_of(file_)),
+      evaluator_(session.world, *session.backend, with_weights(model_, file_), dataset_, rules_, plan.loader_threads,
+                 DataPlace::host, plan.view) {}
+
+std::string ModelTest::weights_hash() const { return model_.store.weights_hash(); }
+
+}  // namespace lockstep

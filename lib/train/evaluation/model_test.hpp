@@ -1,0 +1,44 @@
+// A model file and a data set, opened to be tested: what every program that evaluates begins with.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "backend/session.hpp"
+#include "dataset/dataset.hpp"
+#include "files/model_file.hpp"
+#include "recipe/run_plan.hpp"
+#include "train/evaluation/evaluation.hpp"
+
+namespace lockstep {
+
+struct ModelTestPlan {
+  std::filesystem::path file;
+  std::string model;             // of another program's weights (--model); else empty
+  std::filesystem::path folder;  // of the split
+  ImagePlan images;
+  int loader_threads = 1;
+  TestView view = TestView::plain;
+};
+
+class ModelTest {
+ public:
+  // Collective. `session` outlives this. Throws as Dataset, read_given_model() and rules_for().
+  ModelTest(const Session& session, const ModelTestPlan& plan);
+
+  const Dataset& dataset() const { return dataset_; }
+  const ModelFile& file() const { return file_; }
+  const ImageRules& rules() const { return rules_; }
+  std::string weights_hash() const;
+  // Collective.
+  Evaluation evaluate() { return evaluator_.evaluate(); }
+
+ private:
+  Dataset dataset_;
+  ModelFile file_;
+  ImageRules rules_;
+  Model model_;
+  Evaluator evaluator_;
+};
+
+}  // namespace lockstep

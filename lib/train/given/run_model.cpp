@@ -1,0 +1,45 @@
+#include "train/given/run_model.hpp"
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "files/checkpoint/checkpoint_folder.hpp"
+#include "train/run_summary.hpp"
+
+namespace lockstep {
+namespace {
+
+// After which the best test was made; null where none was, or nobody knows.
+nlohmann::json best_step_of(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "summary.json";
+  if (is_absent(file)) return {};
+  const nlohmann::json summary = read_summary(file);
+  return summary.is_object() ? summary.value("best_step", nlohmann::json()) : nlohmann::json();
+}
+
+}  // namespace
+
+RunModel model_of_run(const std::filesystem::path& folder) {
+  const nlohmann::json best = best_step_of(folder);
+  if (best.is_number_integer()) {
+    const std::map<std::int64_t, std::filesystem::path> checkpoints = checkpoints_in(folder / "checkpoints");
+    const auto found = checkpoints.find(best.get<std::int64_t>());
+    if (found != checkpoints.end()) {
+      return {found->second, fmt::format("the best checkpoint of '{}' (step {})", folder.string(), found->first)};
+    }
+  }
+  const std::filesystem::path last = folder / "model.h5";
+  require(!is_absent(last), Failure::usage,
+          "'{}' holds no model (neither the checkpoint of a training's best test nor model.h5). Name a model file or a "
+          "training's output folder.",
+          folder.string());
+  return {last,
+          fmt::format("model.h5 of '{}', the weights at its end (the best checkpoint is not there)", folder.string())};
+}
+
+}  // namespace lockstep

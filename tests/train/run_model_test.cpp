@@ -1,0 +1,59 @@
+#include "train/given/run_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/io/file.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+class RunModelTest : public testing::Test {
+ protected:
+  void write(const std::filesystem::path& name, std::string_view text) const {
+    std::filesystem::create_directories((run_ / name).parent_path());
+    write_file_atomically(run_ / name, text);
+  }
+  std::string quoted() const { return "'" + run_.string() + "'"; }
+
+  TemporaryFolder folder_;
+  const std::filesystem::path run_ = folder_.path() / "a run";
+};
+
+TEST_F(RunModelTest, the_checkpoint_of_the_best_test_comes_first) {
+  write("model.h5", "last");
+  write("checkpoints/step-000000000020.h5", "best");
+  write("checkpoints/step-000000000030.h5", "newest");
+  write("summary.json", R"({"state": "running", "best_step": 20})");
+  const RunModel model = model_of_run(run_);
+  EXPECT_EQ(model.file, run_ / "checkpoints" / "step-000000000020.h5");
+  EXPECT_EQ(model.words, "the best checkpoint of " + quoted() + " (step 20)");
+}
+
+TEST_F(RunModelTest, without_it_the_weights_at_the_end) {
+  write("model.h5", "last");
+  const std::string words = "model.h5 of " + quoted() + ", the weights at its end (the best checkpoint is not there)";
+  for (const char* summary :
+       {R"({"best_step": 20})", R"({"best_step": null})", R"({"best_step": "20"})", "[20]", "no"}) {
+    write("summary.json", summary);
+    EXPECT_EQ(model_of_run(run_).file, run_ / "model.h5") << summary;
+    EXPECT_EQ(model_of_run(run_).words, words) << summary;
+  }
+  std::filesystem::remove(run_ / "summary.json");
+  EXPECT_EQ(model_of_run(run_).file, run_ / "model.h5");
+}
+
+TEST_F(RunModelTest, a_folder_without_a_model_is_refused) {
+  write("summary.json", R"({"best_step": 20})");
+  write("checkpoints/step-000000000030.h5", "newest");
+  EXPECT_EQ(words_of(Failure::usage, [&] { model_of_run(run_); }),
+            quoted() +
+                " holds no model (neither the checkpoint of a training's best test nor model.h5). Name a model file or "
+                "a training's output folder.");
+}
+
+}  // namespace
+}  // namespace lockstep
