@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/io/append.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
@@ -29,24 +30,6 @@ std::unique_ptr<Descriptor> open_log(const fs::path& path) {
     throw system_failure(fmt::format("cannot write '{}'", path.string()), errno, Access::writing, "--output");
   require(S_ISREG(status.st_mode), Failure::usage, "'{}' is no regular file (--output). Remove it.", path.string());
   return file;
-}
-
-// Whole or not at all.
-bool append_whole(int file, std::string_view text) {
-  struct stat before {};
-  if (::fstat(file, &before) != 0) return false;
-  while (!text.empty()) {
-    const ssize_t written = ::write(file, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int error = errno;
-      [[maybe_unused]] const int ignored = ::ftruncate(file, before.st_size);
-      errno = error;
-      return false;
-    }
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
 }
 
 bool copy_to(int target, int source) {

@@ -86,6 +86,7 @@ Reporter::Reporter(int rank, FolderLock* output, const TrainingLength& length, s
 }
 
 void Reporter::start(Past past) {
+  if (events_) events_->begin(steps_done_);
   if (output_ != nullptr) begin_files(past);
   watch_ = Stopwatch();
 }
@@ -246,6 +247,7 @@ void Reporter::slowest(const Position& position, const Straggler& rank) {
 
 void Reporter::append(const nlohmann::json& object) {
   if (metrics_log_) metrics_log_->append(json_text(object));
+  if (events_) events_->append(object);
 }
 
 void Reporter::summarise(RunState state, nlohmann::json fields) {
@@ -275,6 +277,7 @@ void Reporter::summarise(RunState state, nlohmann::json fields) {
 }
 
 void Reporter::finish() {
+  if (events_ && !events_->flush()) log::warning("what TensorBoard is to show of the training's end is lost.");
   require(!metrics_log_ || metrics_log_->flush(), Failure::other,
           "{} lines of '{}' could not be written. Free some space there; the next run of the same command leaves them "
           "out.",

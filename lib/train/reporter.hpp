@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "dataset/split.hpp"
@@ -16,6 +18,7 @@
 #include "train/metrics_log.hpp"
 #include "train/run_summary.hpp"
 #include "train/straggler.hpp"
+#include "train/tensorboard/event_log.hpp"
 
 namespace lockstep {
 
@@ -37,6 +40,9 @@ class Reporter {
   // `earlier`: what the training goes on from (null: from the beginning).
   Reporter(int rank, FolderLock* output, const TrainingLength& length, std::int64_t report_every,
            const TrainingState* earlier = nullptr);
+
+  // Before start(), of rank 0: what goes into metrics.jsonl goes into events too.
+  void also_tell(std::unique_ptr<EventLog> events) { events_ = std::move(events); }
 
   // Call when nothing more can keep the training from beginning. The clock of rates and time left starts here. Results
   // of an earlier training in the folder are set aside, with a warning; metrics.jsonl of the one that goes on is cut
@@ -92,6 +98,7 @@ class Reporter {
   std::int64_t report_every_;
   std::optional<RunSummary> summary_;
   std::optional<MetricsLog> metrics_log_;
+  std::unique_ptr<EventLog> events_;  // where they are asked for
   std::optional<TrainingProgress> earlier_progress_;
   ReportState earlier_;
   Stopwatch watch_;

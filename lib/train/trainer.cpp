@@ -128,6 +128,7 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
   require_same_labels(run_.data, Split::test, train_.manifest(), test_.manifest());
   open_validation();
   describe();
+  show_in_tensorboard();
   load_weights();
   stop_start_if_asked();
   std::vector<std::int64_t> evaluation_batches{evaluator_.batch()};

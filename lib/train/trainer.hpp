@@ -42,6 +42,7 @@ class Trainer {
   const TrainingState* checked_earlier() const;
   void describe() const;
   std::string gradients_text() const;
+  void show_in_tensorboard();
   void open_validation();
   void load_weights();
   std::vector<SampleShape> training_shapes() const;

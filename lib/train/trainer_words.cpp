@@ -73,6 +73,17 @@ void Trainer::describe() const {
   }
 }
 
+void Trainer::show_in_tensorboard() {
+  if (run_.tensorboard.empty() || session_.world.rank() != 0) return;
+  const Settings settings{recipe_, run_};
+  std::string command;
+  for (const std::string& word : session_.invocation.command_line) command += (command.empty() ? "" : " ") + word;
+  reporter_.also_tell(std::make_unique<EventLog>(
+      run_.tensorboard, std::vector<EventText>{{"recipe", markdown_code(json_of(settings, Field::Part::recipe))},
+                                               {"run", markdown_code(json_of(settings, Field::Part::run))},
+                                               {"command_line", markdown_code(command)}}));
+}
+
 // Rank 0 writes. `weights_hash`: empty while the training runs.
 void Trainer::summarise(RunState state, const std::string& weights_hash) {
   if (output_ == nullptr) return;
