@@ -222,6 +222,20 @@ std::vector<Field> output_fields() {
       one_value(
           {"output", group, "FOLDER", "Folder for metrics.jsonl, summary.json and model.h5; unset: none is written"},
           of(&RunPlan::output), NamedFolderForm()),
+      one_value({"tensorboard", group, "FOLDER",
+                 "Also write what TensorBoard shows into this folder, one for each training: loss, accuracy, learning "
+                 "rate, throughput, options; unset: none"},
+                of(&RunPlan::tensorboard), NamedFolderForm()),
+      one_value(
+          {"trace", group, "FOLDER",
+           "Write a trace of all ranks into this folder when the training ends or is stopped: what each did when, "
+           "for Perfetto (ui.perfetto.dev) or chrome://tracing; unset: none"},
+          of(&RunPlan::trace), NamedFolderForm()),
+      one_value({"note", group, "TEXT", "What this training is, in your words: for summary.json and inspect"},
+                of(&RunPlan::note), TextForm()),
+      list_of_values(
+          {"tag", group, "KEY=VALUE", "Likewise: a word to find this training by; may be given several times"},
+          of(&RunPlan::tags), TagForm()),
       one_value({"report-every", group, "STEPS", "Steps between two lines of a log file and of metrics.jsonl"},
                 of(&RunPlan::report_every), any_count),
   };

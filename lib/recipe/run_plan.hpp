@@ -39,9 +39,13 @@ struct SumPlan {
 enum class TestView : std::uint8_t { plain, flipped_too };
 
 struct RunPlan {
-  std::filesystem::path data;    // holds train/ and test/
-  std::filesystem::path stage;   // of copies of the data on the node's own disk; empty: read where they lie
-  std::filesystem::path output;  // empty: nothing is written
+  std::filesystem::path data;         // holds train/ and test/
+  std::filesystem::path stage;        // of copies of the data on the node's own disk; empty: read where they lie
+  std::filesystem::path output;       // empty: nothing is written
+  std::filesystem::path tensorboard;  // folder for what TensorBoard shows; empty: nothing is written
+  std::filesystem::path trace;        // folder for a trace of each attempt; empty: none is kept
+  std::string note;                   // what the training is, in the user's words, for the records
+  std::vector<std::string> tags;      // likewise: KEY=VALUE each
   DataPlace data_place = DataPlace::automatic;
   int loader_threads = 1;
   DevicePlan device;

@@ -108,6 +108,7 @@ void AllReduce::start_sum(const Bucket& full) {
   } else {
     reducer_->start_rounded_sum(full.sums);
   }
+  rank_status::end_sum();
   cost_.within_backward_ms += watch.milliseconds();
 }
 

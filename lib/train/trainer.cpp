@@ -76,8 +76,19 @@ std::shared_ptr<FolderLock> take_output(const Communicator& world, const StopAgr
   return lock;
 }
 
-// Collective. Where to read the data: where they lie, or from copies that are made now.
-SplitFolders data_folders(const Communicator& world, const RunPlan& run, const StopAgreement& stops) {
+// Collective.
+std::unique_ptr<Trace> begin_trace(const Communicator& world, const std::filesystem::path& folder) {
+  return folder.empty() ? nullptr : std::make_unique<Trace>(world, folder, log::host());
+}
+
+LrSchedule schedule_of(const Recipe& recipe, const LoaderShare& share, const TrainingLength& length) {
+  return make_schedule(recipe.learning_rate, share.global_batch, length.epochs, length.steps_per_epoch);
+}
+
+// Collective. Where to read the data: where they lie, or from copies that are made now, which takes its time: what is
+// wrong with the recipe is told before.
+SplitFolders data_folders(const Communicator& world, const RunPlan& run, const Recipe& recipe, const LoaderShare& share,
+                          const StopAgreement& stops) {
   const SplitFolders from = split_folders(run.data);
   if (run.stage.empty()) return from;
   schedule_of(recipe, share, training_length(recipe, read_manifest(from.of(Split::train)), share.global_batch));
@@ -105,6 +116,7 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       recipe_(std::move(recipe)),
       run_(with_checkpoint_folder(std::move(run))),
       output_(take_output(session.world, stops_, run_.output)),
+      trace_(begin_trace(session.world, run_.trace)),
       checkpoints_(session.world, run_.checkpoints, output_, stops_),
       share_(share_of(recipe_, checkpoints_.found(), session.world)),
       folders_(data_folders(session.world, run_, recipe_, share_, stops_)),

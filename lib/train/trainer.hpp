@@ -13,6 +13,7 @@
 #include "dataset/split.hpp"
 #include "recipe/run_plan.hpp"
 #include "runtime/stop/stop_agreement.hpp"
+#include "runtime/trace/trace.hpp"
 #include "runtime/watch/rank_status.hpp"
 #include "step/rank_norm_group.hpp"
 #include "step/training_step.hpp"
@@ -76,6 +77,7 @@ class Trainer {
   Recipe recipe_;
   RunPlan run_;
   std::shared_ptr<FolderLock> output_;  // rank 0, with an output folder
+  std::unique_ptr<Trace> trace_;        // where one is asked for
   Checkpointing checkpoints_;
   LoaderShare share_;
   SplitFolders folders_;

@@ -57,6 +57,7 @@ void give_folder_back(const Communicator& world, const TrainingOutcome& outcome)
 TrainingOutcome Trainer::fit() {
   TrainingOutcome outcome = train_epochs();
   summarise(state_of(outcome), outcome.weights_hash);
+  if (trace_) trace_->write(checkpoints_.found() == nullptr ? 0 : checkpoints_.found()->state.progress.step);
   if (outcome.end == End::done) reporter_.finish();
   give_folder_back(session_.world, outcome);
   return outcome;

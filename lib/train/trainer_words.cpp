@@ -1,5 +1,6 @@
 // What a training says of itself: before the first step, and after the last.
 #include <cmath>
+#include <span>
 
 #include "backend/versions.hpp"
 #include "base/log.hpp"
@@ -12,6 +13,13 @@
 namespace lockstep {
 
 namespace {
+
+// By the name of their node.
+nlohmann::json ranks_by_host(std::span<const std::string> hosts) {
+  nlohmann::json ranks = nlohmann::json::object();
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) ranks[hosts[rank]].push_back(rank);
+  return ranks;
+}
 
 nlohmann::json or_null(const std::string& text) { return text.empty() ? nlohmann::json() : nlohmann::json(text); }
 

@@ -6,6 +6,8 @@
 #include <map>
 #include <mutex>
 
+#include "runtime/trace/span_log.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -17,6 +19,16 @@ std::map<std::int32_t, std::string> names;  // guarded by names_mutex
 
 std::mutex marks_mutex;
 SumMarks* marks = nullptr;  // guarded by marks_mutex, and so is what they point to
+
+// Of the main thread, which alone enters phases and begins sums.
+struct Tracing {
+  SpanLog* log = nullptr;  // null: nobody asks
+  std::int64_t step = 0;   // in which the phase began
+  std::int64_t sum_since_ns = 0;
+  std::int32_t sums = 0;
+  std::array<std::int32_t, phase_count> entered{};
+};
+Tracing tracing;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
@@ -121,6 +133,10 @@ void enter(Phase phase) noexcept {
   const auto before = static_cast<std::size_t>(status.phase.load(relaxed));
   const std::int64_t since = status.since_ns.load(relaxed);
   if (since != 0) add(status.spent_ns[before], now - since);
+  if (tracing.log != nullptr) {
+    tracing.log->add({since, now, tracing.step, static_cast<std::int32_t>(before), ++tracing.entered[before]});
+    tracing.step = status.step.load(relaxed);
+  }
   status.since_ns.store(now, relaxed);
   status.phase.store(phase, relaxed);
   get_on();
@@ -131,6 +147,14 @@ void set_step(std::int64_t step) noexcept { record().step.store(step + 1, relaxe
 void begin_sum() noexcept {
   add(record().sum, std::int64_t{1});
   get_on();
+  if (tracing.log == nullptr) return;
+  ++tracing.sums;
+  tracing.sum_since_ns = monotonic_ns();
+}
+
+void end_sum() noexcept {
+  if (tracing.log == nullptr) return;
+  tracing.log->add({tracing.sum_since_ns, monotonic_ns(), tracing.step, Span::starting_sum, tracing.sums});
 }
 
 void get_on() noexcept { add(record().progress, std::uint64_t{1}); }
@@ -168,6 +192,15 @@ ShownMarks::~ShownMarks() {
   marks = nullptr;
   record().device.is_shown.store(false, relaxed);
 }
+
+ShownSpans::ShownSpans(SpanLog* log) {
+  enter(record().phase.load(relaxed));  // the first span begins here
+  tracing = {};
+  tracing.log = log;
+  tracing.step = record().step.load(relaxed);
+}
+
+ShownSpans::~ShownSpans() { tracing = {}; }
 
 void copy_device_marks() {
   const std::lock_guard lock(marks_mutex);

@@ -17,6 +17,8 @@
 
 namespace lockstep {
 
+class SpanLog;
+
 // What the main thread of a rank does. In a phase for which waits_for_others() is true it goes on when others come.
 enum class Phase : std::int32_t {
   starting,
@@ -109,7 +111,8 @@ class InTeam {
 void enter(Phase phase) noexcept;
 void set_step(std::int64_t step) noexcept;  // counted from 0
 void begin_sum() noexcept;
-void get_on() noexcept;  // within a phase
+void end_sum() noexcept;  // it was begun; the sum itself may take longer
+void get_on() noexcept;   // within a phase
 
 // From any thread: it reads from a shard, of name_shard(); it reads from none.
 void begin_reading(std::int32_t shard) noexcept;
@@ -128,6 +131,15 @@ class ShownMarks {
 };
 // From any thread. The watcher calls it, so that no step pays for it.
 void copy_device_marks();
+
+// While this lives the main thread's phases and sums go into a log, numbered from 1. It outlives this.
+class ShownSpans {
+ public:
+  explicit ShownSpans(SpanLog* log);
+  ShownSpans(const ShownSpans&) = delete;
+  ShownSpans& operator=(const ShownSpans&) = delete;
+  ~ShownSpans();
+};
 
 // A number that depends on the path alone, so that it means the same on every rank, whatever else that rank reads. Of
 // 31 bits: where two paths share one, of a thousand in one case of four thousand, the first that came is told.
