@@ -4,7 +4,9 @@
 #include <set>
 #include <string_view>
 
+#include "backend/backend.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 
 namespace lockstep {
 namespace {
@@ -46,6 +48,20 @@ bool peers_are_hidden(const LocalGpus& gpus) {
   std::set<std::string> different;
   for (const std::vector<std::string>& seen : gpus) different.insert(seen[0]);
   return different.size() == gpus.size();
+}
+
+void place_on_node(const Communicator& world, DeviceOptions& device) {
+  device.local_rank = world.local_rank();
+  device.local_size = world.local_size();
+  if (device.name == "cpu") return;
+  const std::vector<std::string> seen = visible_gpus();
+  if (device.name == "auto") require_alike(static_cast<int>(world.sum(seen.empty() ? 0 : 1)), world.size());
+  device.local_gpus = gather_local_gpus(world, seen);
+  if (world.local_rank() == 0 && peers_are_hidden(device.local_gpus)) {
+    log::warning(
+        "each rank sees one GPU of its own and no other (--gpus-per-task does so; gradients may then go through the "
+        "host instead of from GPU to GPU). Use --gpus-per-node with --gpu-bind=none?");
+  }
 }
 
 }  // namespace lockstep

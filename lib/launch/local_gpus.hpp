@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "device/device.hpp"
 
 namespace lockstep {
 
@@ -20,5 +21,9 @@ void require_alike(int ranks_with_gpu, int ranks);
 
 // Whether each of several ranks sees one GPU alone, not its neighbours'.
 bool peers_are_hidden(const LocalGpus& gpus);
+
+// Collective. What open_backend() needs to give each rank of a node a device of its own. Warns of GPUs that are hidden
+// from each other; throws as require_alike().
+void place_on_node(const Communicator& world, DeviceOptions& device);
 
 }  // namespace lockstep

@@ -107,21 +107,6 @@ void begin_attempt(const Communicator& world) {
   if (world.rank() == 0) failure_report::begin_attempt();
 }
 
-// Collective. What open_backend() needs to give each rank of a node a device of its own.
-void place_on_node(const Communicator& world, DeviceOptions& device) {
-  device.local_rank = world.local_rank();
-  device.local_size = world.local_size();
-  if (device.name == "cpu") return;
-  const std::vector<std::string> seen = visible_gpus();
-  if (device.name == "auto") require_alike(static_cast<int>(world.sum(seen.empty() ? 0 : 1)), world.size());
-  device.local_gpus = gather_local_gpus(world, seen);
-  if (world.local_rank() == 0 && peers_are_hidden(device.local_gpus)) {
-    log::warning(
-        "each rank sees one GPU of its own and no other (--gpus-per-task does so; gradients may then go through the "
-        "host instead of from GPU to GPU). Use --gpus-per-node with --gpu-bind=none?");
-  }
-}
-
 // srun starts as many processes as it is told to, also where they cannot find each other.
 std::string lonely_words(std::int64_t processes) {
   return fmt::format(
@@ -165,7 +150,7 @@ Ending run_body(const Communicator& world, const Program& program, ProcessSignal
 // Collective. The exit code.
 int end_in_order(const Communicator& world, const Ending& ending, ProcessSignals& signals) {
   if (ending.code == 0) return 0;
-  if (world.rank() == 0 && failure_report::write({ending.code, 0, ending.sentence}) &&
+  if (world.rank() == 0 && failure_report::write({ending.code, 0, ending.sentence, ending.bad_hosts}) &&
       ending.code != static_cast<int>(Failure::stopped_early)) {
     log::error(ending.sentence);
   }

@@ -60,6 +60,20 @@ TEST_F(FailureReportTest, has_every_field) {
   EXPECT_EQ(files(), 1) << "no temporary file stays";
 }
 
+TEST_F(FailureReportTest, names_the_hosts_that_another_attempt_had_better_avoid) {
+  const std::vector<std::string> hosts = {"n1", "n\"2"};
+  failure_report::write({71, 0, "bad", hosts});
+  EXPECT_EQ(report()["bad_hosts"], nlohmann::json({"n1", "n\"2"}));
+}
+
+TEST_F(FailureReportTest, names_as_many_hosts_as_there_is_room_for) {
+  const std::vector<std::string> hosts(1000, std::string(50, 'h'));
+  failure_report::write({71, 0, std::string(10'000, 's'), hosts});
+  EXPECT_GT(report()["bad_hosts"].size(), 50);
+  EXPECT_LT(report()["bad_hosts"].size(), 100);
+  EXPECT_TRUE(report().contains("time"));
+}
+
 TEST_F(FailureReportTest, the_first_report_stands) {
   EXPECT_TRUE(failure_report::write_of(1, "gpu08", {1, 9, "killed"}));
   EXPECT_FALSE(failure_report::write({65, 0, "too late"}));

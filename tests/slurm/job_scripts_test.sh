@@ -102,6 +102,62 @@ ended_with() { [ "$code" = "$1" ] || fail "the script ended with $code, not $1";
 pretend squeue "$job_runs"
 srun_ends() { pretend srun '[ "$1" = --mpi=list ] && { echo pmix; exit; }'$'\n'"$1"; }
 
+# Started without Slurm.
+for script in train_cifar train_imagenet run_roles; do
+  (cd "$work" && env -u SLURM_JOB_ID bash "$scripts/$script.sbatch" roles.json >"$work/out" 2>&1)
+  code=$?
+  ended_with 2
+  says "$script.sbatch: this is a job script. Submit it: sbatch $scripts/$script.sbatch OPTIONS"
+done
+
+# The script that README.md tells to write.
+{ echo '#!/usr/bin/env bash'; sed -n '/^    scripts=/,/^    end_attempt/s/^    //p' "$(dirname "$0")/../../slurm/README.md"; } >"$work/own"
+sed -i "s:^scripts=.*:scripts='$scripts':" "$work/own"
+ln -s train_cifar "$work/programs/train_imagenet"
+srun_ends 'printf "<%s>" "${@:3}"'
+slurm 7
+(cd "$work" && bash own --epochs 2 >"$work/out" 2>&1)
+code=$?
+ended_with 0
+says "<$work/programs/train_imagenet><--data><data/flowers><--output><runs/flowers><--epochs><2>"
+
+# A look at the nodes before the program, which does not start where they are bad; and such a look alone.
+ln -s train_cifar "$work/programs/check_cluster"
+srun_ends 'printf "<%s>" "${@:3}"; echo; case $3 in *check_cluster)
+  echo "{\"code\": 71, \"host\": \"n1\", \"bad_hosts\": [\"n2\", \"n3\"], \"sentence\": \"they are slow.\"}" >"$LOCKSTEP_VERDICT"
+  exit 71 ;; esac'
+pretend sinfo 'printf "n%s\n" 1 2 3 4 5'
+LOCKSTEP_CHECK="my floors.json" job 8 --data nothing --output "my runs"
+ended_with 71
+says "<$work/programs/check_cluster><--output><my runs><--floors><my floors.json>"
+! grep -q '<--data>' "$work/out" || fail "the program has started on nodes that are bad"
+says "cause bad_node"
+called "scontrol requeue 8" 1
+called "scontrol update JobId=8 ExcNodeList=n2,n3" 1
+LOCKSTEP_CHECK=yes job 9 --data nothing
+ended_with 71
+says "<$work/programs/check_cluster><--output><runs/9>"
+job_script=check_cluster.sbatch job 10 --output "my runs"
+ended_with 71
+says "they are slow."
+! grep -q requeue "$work/calls" || fail "a check is repeated: $(cat "$work/calls")"
+srun_ends 'printf "<%s>" "${@:3}"; echo'
+LOCKSTEP_CHECK=yes job 11 --data nothing
+ended_with 0
+says "<$work/programs/train_cifar><--data><nothing>"
+pretend sinfo ''
+echo "  a look at the nodes first"
+
+# A scaling study has a folder of its own where none is named.
+ln -s train_cifar "$work/programs/scaling_study"
+job_script=scaling_study.sbatch job 12 --model resnet20
+ended_with 0
+says "<$work/programs/scaling_study><--model><resnet20><--output><studies/12>"
+job_script=scaling_study.sbatch job 13 --output "my study"
+ended_with 0
+says "<$work/programs/scaling_study><--output><my study>"
+echo "  a scaling study"
+
 # What is wrong with the site: code 2, before any rank.
 srun_ends 'env >"'"$work"'/environment"'
 refused() { # NUMBER WORDS

@@ -21,6 +21,13 @@ wait_for_end
 expect "JobState=COMPLETED"
 expect "NodeList=n[1-3]"
 grep -q '"ranks": 6' "$output/summary.json" || fail "not two ranks on each of three nodes"
+# From copies on the nodes' own disk. The nodes here have one disk, so the ranks of both share what they copy.
+submit staged --nodes=2 "$scripts/train_imagenet.sbatch" "${common[@]}" --image-size 24 --stage "$work/a node's own" \
+  --output "$work/staged"
+wait_for_end
+expect "JobState=COMPLETED"
+expect_log staged "data: staged in '$work/a node's own' on 2 nodes"
+find "$work/a node's own" -name '.*' -type f | grep -q . && fail "something is left half staged"
 submit evaluate --nodes=1 "$scripts/evaluate.sbatch" --model-file "$output/model.h5" --data "$data" \
   --predictions "$work/predictions.csv"
 wait_for_end
@@ -31,6 +38,32 @@ wait_for_end
 expect "JobState=COMPLETED"
 grep -q '"augment": "resized-crop-flip"' "$output 2/summary.json" || fail "not train_imagenet's defaults"
 echo "  make_shards, train_cifar, train_imagenet and evaluate, from a prefix with a space"
+
+# A look at the nodes; one that cannot write is left out of the next attempt.
+echo '{"compute_share": 0, "link_share": 0}' >"$work/floors.json"  # nodes that share a machine's cores compute unevenly
+submit check --nodes=3 "$scripts/check_cluster.sbatch" --output "$work" --floors "$work/floors.json" --json "$work/check.json"
+wait_for_end
+expect "JobState=COMPLETED"
+expect_log check "3 nodes with 6 ranks: nothing is wrong."
+grep -q '"hosts":\[\],' "$work/check.json" || fail "somebody is to blame: $(cat "$work/check.json")"
+mkdir "$work/programs"
+ln -s "$prefix"/bin/* "$work/programs"
+rm "$work/programs/check_cluster"
+cat >"$work/programs/check_cluster" <<END
+#!/usr/bin/env bash
+[ "\$(hostname)" != n2 ] || set -- --output /proc/none --floors '$work/floors.json'
+exec '$prefix/bin/check_cluster' "\$@"
+END
+chmod +x "$work/programs/check_cluster"
+LOCKSTEP_BIN=$work/programs LOCKSTEP_CHECK=$work/floors.json submit checked --nodes=2 "$scripts/train_cifar.sbatch" \
+  "${common[@]}" --output "$work/checked"
+wait_for_end
+expect "JobState=COMPLETED"
+expect "ExcNodeList=n2"
+expect_log checked "cause bad_node"
+expect_log checked "bad: n2. the output folder cannot be written from n2 ("
+grep -q '"state": "done"' "$work/checked/summary.json" || fail "the training did not go on elsewhere"
+echo "  a look at the nodes first"
 
 # A sweep of four, two at a time.
 printf -- '--seed %d\n' 1 2 3 >"$work/a sweep.txt"

@@ -93,6 +93,7 @@ class Text {
     const std::span<char> room = std::span(buffer_).subspan(length_);
     length_ += write_json_string(text, room.first(std::min(room.size(), longest)));
   }
+  std::size_t room() const { return buffer_.size() - length_; }
   std::string_view view() const { return {buffer_.data(), length_}; }
 
  private:
@@ -102,6 +103,21 @@ class Text {
   std::array<char, 8192> buffer_;
   std::size_t length_ = 0;
 };
+
+// As many as leave room for what follows.
+void add_bad_hosts(const Cause& cause, Text& text) {
+  constexpr std::size_t kept_room = 4500;
+  if (cause.bad_hosts.empty()) return;
+  text.add(", \"bad_hosts\": ");
+  std::string_view before = "[";
+  for (const std::string& host : cause.bad_hosts) {
+    if (text.room() < kept_room + host.size()) break;
+    text.add(before);
+    text.add_quoted(host);
+    before = ", ";
+  }
+  text.add("]");
+}
 
 Text report_of(int rank, std::string_view host, const Cause& cause) {
   Text text;
@@ -117,6 +133,7 @@ Text report_of(int rank, std::string_view host, const Cause& cause) {
   text.add(std::int64_t{rank});
   text.add(", \"host\": ");
   text.add_quoted(host);
+  add_bad_hosts(cause, text);
   text.add(", \"step\": ");
   text.add(state.step.load());
   text.add(", \"sentence\": ");

@@ -10,6 +10,7 @@
 //   code      exit code of base/error.hpp; 1 where a signal ended the rank
 //   signal    number of the signal, or null
 //   rank, host  where
+//   bad_hosts  nodes that another attempt had better avoid; only where they are known
 //   step      the last one begun, -1 before the first; of the rank that writes
 //   sentence  what happened, for people
 //   time      seconds since 1970
@@ -22,6 +23,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -59,6 +61,7 @@ struct Cause {
   int code = 1;
   int signal = 0;  // 0: none
   std::string_view sentence;
+  std::span<const std::string> bad_hosts = {};
 };
 
 // What happened to this rank, or to `rank` on `host`, of which a survivor writes. The first report stands: a later one

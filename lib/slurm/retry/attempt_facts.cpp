@@ -99,6 +99,7 @@ std::string sentence_of(const AttemptFacts& facts, Cause cause, int code) {
 }
 
 std::vector<std::string> blamed_nodes(const AttemptFacts& facts) {
+  if (facts.verdict && !facts.verdict->bad_hosts.empty()) return facts.verdict->bad_hosts;
   if (facts.verdict && !facts.verdict->host.empty()) return {facts.verdict->host};
   return facts.nodes;
 }
@@ -120,6 +121,10 @@ std::optional<Verdict> parse_verdict(std::string_view text) {
   if (rank.is_number_unsigned() && rank < std::numeric_limits<int>::max()) verdict.rank = rank.get<int>();
   const nlohmann::json host = json.value("host", nlohmann::json());
   if (host.is_string() && is_host(host.get<std::string>())) verdict.host = host.get<std::string>();
+  const nlohmann::json bad_hosts = json.value("bad_hosts", nlohmann::json());
+  for (const nlohmann::json& bad : bad_hosts.is_array() ? bad_hosts : nlohmann::json::array()) {
+    if (bad.is_string() && is_host(bad.get<std::string>())) verdict.bad_hosts.push_back(bad.get<std::string>());
+  }
   return verdict;
 }
 

@@ -17,7 +17,8 @@ struct Verdict {
   int signal = 0;    // 0: none
   std::string host;  // empty where it is no name of a host
   std::string sentence;
-  int rank = -1;  // -1: not known
+  int rank = -1;                            // -1: not known
+  std::vector<std::string> bad_hosts = {};  // where it names any; those that are no names of hosts left out
 };
 // Nothing where `text` is no verdict.
 std::optional<Verdict> parse_verdict(std::string_view text);

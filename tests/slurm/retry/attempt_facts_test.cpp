@@ -206,6 +206,20 @@ TEST(AttemptFactsTest, rules_come_after_slurm_and_before_our_own_table) {
   EXPECT_EQ(find_cause(with_code(42), rules).kind, RetryKind::transient_conflict);
 }
 
+TEST(AttemptFactsTest, a_verdict_may_blame_several_nodes_and_none_that_is_no_name_of_one) {
+  AttemptFacts facts;
+  facts.nodes = {"n1", "n2", "n3", "n4"};
+  const auto blamed = [&](std::string_view hosts) {
+    facts.verdict =
+        parse_verdict(fmt::format(R"({{"code": 71, "host": "n1", "bad_hosts": {}, "sentence": "bad"}})", hosts));
+    return find_cause(facts, {}).blamed;
+  };
+  EXPECT_EQ(blamed(R"x(["n2", "n4", "$(reboot)", "n[1-3]", 3, null])x"), (std::vector<std::string>{"n2", "n4"}));
+  for (const char* hosts : {"[]", "null", "\"n2\"", "{\"n2\": 1}", "[\"n1 n2\"]"}) {
+    EXPECT_EQ(blamed(hosts), std::vector<std::string>{"n1"}) << hosts;
+  }
+}
+
 TEST(AttemptFactsTest, verdicts_are_read_with_care) {
   const std::optional<Verdict> verdict = parse_verdict(
       R"({"code": 1, "signal": 9, "rank": 3, "host": "gpu07", "step": 5, "sentence": "it was killed", "time": 1})");

@@ -1,0 +1,100 @@
+// Looks at a cluster before an expensive job does: half a minute that says which node is slow, whose clock is wrong,
+// whether sums over ranks are right and fast, and whether there is room for checkpoints.
+//
+//   mpirun -n 8 --hostfile nodes check_cluster --output runs
+//   srun --mpi=pmix check_cluster --output runs --write-floors floors.json     on a day when all is well
+//   srun --mpi=pmix check_cluster --output runs --floors floors.json           ends with 71 where a node is to blame
+#include <algorithm>
+
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "base/text/json_text.hpp"
+#include "base/text/printable.hpp"
+#include "launch/field_options.hpp"
+#include "launch/number_option.hpp"
+#include "launch/run.hpp"
+#include "preflight/measure.hpp"
+#include "preflight/report.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+struct CheckOptions {
+  std::filesystem::path output = ".";
+  std::string model = "resnet18";
+  std::int64_t image_size = 32;
+  std::int64_t batch = 32;
+  std::filesystem::path floors;
+  std::filesystem::path new_floors;
+  std::filesystem::path json;
+  double hang_timeout = 60;
+  Settings settings;  // of the device and the sums
+
+  void declare(CLI::App& app) {
+    app.description(
+        "Looks at the nodes and ranks of a job before it begins: who computes slowly, whose clock or network is off, "
+        "whether sums over ranks are right and fast, whether there is room for two checkpoints. Ends with 71 where "
+        "nodes are to blame, and names them; with 1 where something else is wrong; else with 0.");
+    constexpr NumberRange<std::int64_t> count{1, std::int64_t{1} << 20};
+    app.add_option("--output", output, "The folder that the job will write into, or one above it")
+        ->capture_default_str()
+        ->type_name("FOLDER");
+    app.add_option("--model", model, "Whose steps are computed and whose gradients are summed: " + known_models())
+        ->capture_default_str()
+        ->type_name("NAME");
+    add_number(app, "--image-size", image_size, count, "Height and width")->type_name("PIXELS");
+    add_number(app, "--batch", batch, count, "Samples of each rank in a step")->type_name("SAMPLES");
+    app.add_option("--floors", floors, "What must be reached, at least: a file that --write-floors wrote")
+        ->type_name("FILE");
+    app.add_option("--write-floors", new_floors,
+                   "Where to write four fifths of what is measured now, for later checks to be held against")
+        ->type_name("FILE");
+    app.add_option("--json", json, "Where to write all that was measured and found, as one JSON object")
+        ->type_name("FILE");
+    add_number(app, "--hang-timeout", hang_timeout, {0, 1e9},
+               "How long a rank may stand still before it is named and the check ends with 76; 0: for ever")
+        ->type_name("SECONDS");
+    declare_fields(app, settings, {FieldGroup::device, FieldGroup::sums});
+  }
+  DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
+  double hang_timeout_seconds() const { return hang_timeout; }
+};
+
+// Rank 0's, before the work.
+void require_places(const CheckOptions& options) {
+  if (!options.json.empty()) require_place_for_cluster(options.json);
+  if (!options.new_floors.empty()) require_place_for_floors(options.new_floors);
+}
+
+// Rank 0's.
+ClusterVerdict tell(const ClusterFacts& facts, const CheckOptions& options, const Floors& floors) {
+  const std::vector<ClusterFinding> findings = judge(facts, floors);
+  const ClusterVerdict verdict = verdict_of(findings, facts);
+  log::plain(cluster_table(facts) + findings_text(findings));
+  if (!options.json.empty()) {
+    write_file_atomically(options.json, json_text(cluster_json(facts, findings, verdict)) + "\n");
+  }
+  if (!options.new_floors.empty()) write_file_atomically(options.new_floors, floors_text(floors_below(facts)));
+  if (verdict.code == 0) log::info(verdict.sentence);
+  return verdict;
+}
+
+Ending check(Session& session, const CheckOptions& options) {
+  if (session.world.rank() == 0) require_places(options);
+  const Floors floors = options.floors.empty() ? Floors{} : read_floors(options.floors);
+  constexpr std::int64_t colours = 3;
+  constexpr std::int64_t classes = 1000;
+  const ModelOptions model{options.model, {options.image_size, options.image_size, colours}, classes};
+  const ClusterFacts facts =
+      measure_cluster(session, {model, options.batch, options.settings.run.sums.reducer, options.output});
+  ClusterVerdict verdict;
+  if (session.world.rank() == 0) verdict = tell(facts, options, floors);
+  const bool is_bad = session.world.max(verdict.code) > 0;
+  verdict.code = static_cast<int>(session.world.max(verdict.code));
+  return is_bad ? Ending{verdict.code, verdict.sentence, verdict.hosts} : Ending{};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run<CheckOptions>(argc, argv, check); }

@@ -1,0 +1,201 @@
+#include "preflight/measure.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backend/versions.hpp"
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "base/text/json_text.hpp"
+#include "base/text/number.hpp"
+#include "comm/check_mpi.hpp"
+#include "device/cpu/threads/threads.hpp"
+#include "nn/initialise.hpp"
+#include "nn/loss.hpp"
+#include "preflight/folder_rate.hpp"
+#include "preflight/links.hpp"
+#include "preflight/sum_check.hpp"
+#include "runtime/watch/rank_status.hpp"
+#include "step/metrics.hpp"
+#include "step/model.hpp"
+#include "step/noise.hpp"
+
+namespace lockstep {
+namespace {
+
+class NoExchange final : public GradientSink {
+ public:
+  Accumulate accumulate() const override { return Accumulate::overwrite; }
+  void ready(const Parameter&) override {}
+};
+
+// Forward and backward of one rank, again and again.
+double samples_per_second(const Session& session, Model& model, std::int64_t batch) {
+  constexpr double seconds = 2;
+  constexpr std::int64_t least_steps = 3;
+  Device& device = session.device();
+  const Batch noise = noise_batch(device, model.options.sample, batch, model.options.classes);
+  NoExchange nowhere;
+  const auto step = [&] {
+    rank_status::enter(Phase::forward);
+    model.statistics = {1.0F, Accumulate::overwrite, nullptr};
+    const Tensor logits = model.network->forward(noise.images, Mode::train);
+    const LossOptions loss{.scale = 1.0F / static_cast<float>(batch)};
+    const Tensor gradient = softmax_cross_entropy(device, logits, {noise.labels, noise.others, noise.shares}, loss,
+                                                  loss_sums(model.store), Accumulate::overwrite);
+    rank_status::enter(Phase::backward);
+    model.network->backward(gradient, nowhere);
+    device.synchronize();
+  };
+  step();  // takes memory, and chooses kernels on a GPU
+  rank_status::enter(Phase::meeting);
+  session.world.barrier();
+  const Stopwatch watch;
+  std::int64_t steps = 0;
+  while (steps < least_steps || watch.seconds() < seconds) {
+    step();
+    ++steps;
+  }
+  return static_cast<double>(steps * batch) / watch.seconds();
+}
+
+SumFacts time_sum(const Session& session, AllReducer& reducer, const Tensor& values) {
+  const MPI_Comm world = session.world.handle();
+  const auto seconds_of_one = [&] {
+    check_mpi(MPI_Barrier(world), "meet");
+    const Stopwatch watch;
+    reducer.start_sum(values);
+    reducer.wait();
+    session.device().synchronize();
+    return watch.seconds();
+  };
+  constexpr double seconds = 0.5;
+  constexpr int warm_up = 2;
+  double estimate = 0;
+  for (int i = 0; i < warm_up; ++i) estimate = seconds_of_one();
+  const int repetitions = std::clamp(static_cast<int>(seconds / session.world.max(estimate)), 5, 200);
+  SumFacts facts;
+  facts.bytes = values.bytes();
+  for (int i = 0; i < repetitions; ++i) facts.seconds.push_back(seconds_of_one());
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, facts.seconds.data(), repetitions, MPI_DOUBLE, MPI_MAX, world),
+            "compare times");
+  std::ranges::sort(facts.seconds);
+  return facts;
+}
+
+struct Sums {
+  std::vector<SumFacts> facts;
+  std::optional<int> wrong_part;
+  std::string reducer;
+};
+
+// Small ones show latency, and all gradients of a model what a training waits for at most.
+Sums measure_sums(const Session& session, std::int64_t gradients, const std::string& reduce) {
+  rank_status::enter(Phase::reducing);
+  const std::int64_t bytes = gradients * size_of(DType::f32);
+  const std::unique_ptr<AllReducer> reducer = session.backend->make_reducer(reduce, session.world, bytes, DType::f32);
+  const Tensor values = reducer->allocate(gradients);
+  Sums sums;
+  sums.reducer = reducer->description();
+  sums.wrong_part = find_wrong_part(session.device(), *reducer, values, session.world.rank(), session.world.size());
+  const std::vector<float> zeros(static_cast<std::size_t>(gradients));
+  session.device().write(zeros, values);
+  for (const std::int64_t size :
+       {std::int64_t{1} << 10, std::int64_t{1} << 15, std::int64_t{1} << 20, std::int64_t{1} << 23}) {
+    if (size < bytes) sums.facts.push_back(time_sum(session, *reducer, values.slice(0, size / size_of(DType::f32))));
+  }
+  sums.facts.push_back(time_sum(session, *reducer, values));
+  return sums;
+}
+
+// A GPU's description ends with its address, which no two devices share.
+void describe_device(const std::string& description, RankFacts& facts) {
+  constexpr std::string_view before_address = ", at ";
+  const std::size_t at = description.starts_with("cuda:") ? description.rfind(before_address) : std::string::npos;
+  facts.device = description.substr(0, at);
+  if (at != std::string::npos) facts.gpu = description.substr(at + before_address.size());
+}
+
+std::map<std::string, std::string> versions_here(const Session& session) {
+  std::map<std::string, std::string> versions;
+  for (const LibraryVersion& library : library_versions()) versions[library.name] = library.version;
+  versions["program's commit"] = session.invocation.commit;
+  return versions;
+}
+
+}  // namespace
+
+ClusterFacts measure_cluster(const Session& session, const PreflightPlan& plan) {
+  const Communicator& world = session.world;
+  const Communicator node = world.node();
+  const bool speaks = node.rank() == 0;
+  const Communicator speakers = world.split(speaks ? 0 : 1, world.rank());
+
+  NodeFacts own_node;
+  own_node.host = log::host();
+  own_node.versions = versions_here(session);
+  constexpr NumberRange<int> any_rank{0, std::numeric_limits<int>::max()};
+  for (const std::string& rank : node.gather(number_text(world.rank()), 0)) {
+    own_node.ranks.push_back(parse_number(rank, any_rank).value());
+  }
+  const int node_index = parse_number(node.broadcast(number_text(speakers.rank()), 0), any_rank).value();
+  log::info("clocks and links between nodes");
+  rank_status::enter(Phase::meeting);
+  if (speaks) {
+    const ClockFacts clock = compare_clocks(speakers);
+    own_node.clock_ahead_seconds = clock.ahead_seconds;
+    own_node.clock_error_seconds = clock.error_seconds;
+    own_node.link = measure_link(speakers);
+  }
+  world.barrier();
+  log::info("the output folder");
+  if (speaks) {
+    rank_status::enter(Phase::saving);
+    own_node.folder = try_folder(plan.folder);
+    rank_status::enter(Phase::meeting);
+  }
+  world.barrier();
+
+  Model model(session.device(), plan.model);
+  model.store.allocate(session.device().make_lasting(model.store.reduced_count(), DType::f32));
+  initialise(model.store, 0);
+  RankFacts own;
+  own.rank = world.rank();
+  own.node = node_index;
+  describe_device(session.device().description(), own);
+  own.cores = cpu::observe_cores(node.size()).allowed_cores;
+  log::info("steps of {}", plan.model.name);
+  own.samples_per_second = samples_per_second(session, model, plan.batch);
+  Sums sums;
+  if (world.size() > 1) {
+    log::info("sums over ranks");
+    sums = measure_sums(session, model.store.reduced_count(), plan.reducer);
+    own.wrong_part = sums.wrong_part;
+  }
+
+  rank_status::enter(Phase::gathering);
+  ClusterFacts facts;
+  for (const std::string& text : world.gather(json_text(json_of(own)), 0)) facts.ranks.push_back(rank_facts(text));
+  for (const std::string& text :
+       speaks ? speakers.gather(json_text(json_of(own_node)), 0) : std::vector<std::string>()) {
+    facts.nodes.push_back(node_facts(text));
+  }
+  facts.sums = std::move(sums.facts);
+  facts.reducer = sums.reducer;
+  facts.folder = plan.folder.string();
+  facts.model = plan.model.name;
+  // Weights and momentum; running statistics are few.
+  facts.checkpoint_bytes = 2.0 * static_cast<double>(model.store.values().bytes());
+  return facts;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,148 @@
+#include "preflight/report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "base/text/printable.hpp"
+#include "files/result_file.hpp"
+
+namespace lockstep {
+namespace {
+
+// "0-3,8"
+std::string ranges_words(const std::vector<int>& numbers) {
+  std::vector<std::string> words;
+  for (std::size_t first = 0; first < numbers.size();) {
+    std::size_t last = first;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    words.push_back(first == last ? fmt::format("{}", numbers[first])
+                                  : fmt::format("{}-{}", numbers[first], numbers[last]));
+    first = last + 1;
+  }
+  return fmt::format("{}", fmt::join(words, ","));
+}
+
+// With a unit of a thousand, million, ...: "1.5 G".
+std::string scaled(double value) {
+  constexpr std::array<std::string_view, 5> units = {"", " k", " M", " G", " T"};
+  std::size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < units.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.3g}{}", value, units[unit]);
+}
+
+std::string seconds_scaled(double seconds) {
+  if (std::abs(seconds) >= 1) return fmt::format("{:.3g} s", seconds);
+  return std::abs(seconds) >= 1e-3 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} us", 1e6 * seconds);
+}
+
+std::string size_words(std::int64_t bytes) {
+  constexpr std::int64_t kibi = 1024;
+  if (bytes % (kibi * kibi) == 0) return fmt::format("{} MiB", bytes / kibi / kibi);
+  if (bytes % kibi == 0 && bytes < kibi * kibi) return fmt::format("{} KiB", bytes / kibi);
+  return fmt::format("{:.1f} MB", 1e-6 * static_cast<double>(bytes));
+}
+
+using Row = std::vector<std::string>;
+// Columns as wide as they need be; the first and the last to the left, numbers to the right.
+std::string aligned(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const Row& row : rows) {
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      widths[column] = std::max(widths[column], row[column].size());
+    }
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      text += column == 0 ? fmt::format("{:<{}}", row[column], widths[column])
+                          : fmt::format("  {:>{}}", row[column], widths[column]);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+double slowest_of(const NodeFacts& node, const ClusterFacts& facts) {
+  double slowest = facts.ranks[static_cast<std::size_t>(node.ranks.front())].samples_per_second;
+  for (const int rank : node.ranks) {
+    slowest = std::min(slowest, facts.ranks[static_cast<std::size_t>(rank)].samples_per_second);
+  }
+  return slowest;
+}
+
+bool begins_as_cluster(std::string_view start) { return start.starts_with("{\"checkpoint_bytes\":"); }
+
+std::string_view name_of(Severity severity) {
+  constexpr std::array<std::string_view, 3> names = {"note", "bad cluster", "bad node"};
+  return names[static_cast<std::size_t>(severity)];
+}
+
+}  // namespace
+
+std::string cluster_table(const ClusterFacts& facts) {
+  constexpr std::size_t most_rows = 64;
+  std::vector<const NodeFacts*> nodes;
+  for (const NodeFacts& node : facts.nodes) nodes.push_back(&node);
+  if (nodes.size() > most_rows) {
+    std::ranges::stable_sort(nodes, {}, [&](const NodeFacts* node) { return slowest_of(*node, facts); });
+    nodes.resize(most_rows);
+  }
+  std::vector<Row> rows = {
+      {"node", "ranks", "cores", "samples/s", "clock", "next node", "B/s", "free B", "writes B/s", "reads B/s"}};
+  for (const NodeFacts* node : nodes) {
+    const RankFacts& first = facts.ranks[static_cast<std::size_t>(node->ranks.front())];
+    const bool is_open = node->folder.fault.empty();
+    rows.push_back({printable(node->host), ranges_words(node->ranks), fmt::format("{}", first.cores),
+                    fmt::format("{:.0f}", slowest_of(*node, facts)), seconds_scaled(node->clock_ahead_seconds),
+                    node->link ? seconds_scaled(node->link->latency_seconds) : "-",
+                    node->link ? scaled(node->link->bytes_per_second) : "-", scaled(node->folder.free_bytes),
+                    is_open ? scaled(node->folder.write_bytes_per_second) : "-",
+                    is_open ? scaled(node->folder.read_bytes_per_second) : "-"});
+  }
+  std::string text = aligned(rows);
+  if (facts.nodes.size() > most_rows) {
+    text += fmt::format("and {} nodes more, whose ranks are faster\n", facts.nodes.size() - most_rows);
+  }
+  if (facts.sums.empty()) return text;
+  rows = {{"sum of", "median", "99 %", "algorithm B/s", "bus B/s"}};
+  for (const SumFacts& sum : facts.sums) {
+    rows.push_back({size_words(sum.bytes), seconds_scaled(sum.median()), seconds_scaled(sum.percentile_99()),
+                    scaled(static_cast<double>(sum.bytes) / sum.median()),
+                    scaled(bus_bytes_per_second(sum, facts.ranks.size()))});
+  }
+  return text + "\n" + aligned(rows) + "by " + facts.reducer + "\n";
+}
+
+std::string findings_text(const std::vector<ClusterFinding>& findings) {
+  std::string text;
+  for (const ClusterFinding& finding : findings) {
+    text += fmt::format("{}: {}\n", name_of(finding.severity), printable(finding.sentence));
+  }
+  return text;
+}
+
+nlohmann::json cluster_json(const ClusterFacts& facts, const std::vector<ClusterFinding>& findings,
+                            const ClusterVerdict& verdict) {
+  nlohmann::json json = json_of(facts);
+  nlohmann::json list = nlohmann::json::array();
+  for (const ClusterFinding& finding : findings) {
+    list.push_back({{"severity", name_of(finding.severity)}, {"hosts", finding.hosts}, {"sentence", finding.sentence}});
+  }
+  json["findings"] = list;
+  json["verdict"] = {{"code", verdict.code}, {"hosts", verdict.hosts}, {"sentence", verdict.sentence}};
+  return json;
+}
+
+void require_place_for_cluster(const std::filesystem::path& file) {
+  require_place_for_result(file, {"result of check_cluster", begins_as_cluster}, "--json");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,90 @@
+// check_cluster as people and job scripts meet it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/io/file.hpp"
+#include "support/program.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class CheckClusterTest : public testing::Test {
+ protected:
+  // A machine that tests share computes at no even pace.
+  void SetUp() override { write_file_atomically(floors(), R"({"compute_share": 0})"); }
+
+  ProgramResult check(int ranks, const std::vector<std::string>& options) const {
+    std::vector<std::string> arguments = {built_program("check_cluster").string(),
+                                          "--output",
+                                          (folder_.path() / "runs").string(),
+                                          "--model",
+                                          "resnet20",
+                                          "--batch",
+                                          "4",
+                                          "--floors",
+                                          floors().string()};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return run_program(ranks == 1 ? arguments : under_mpirun(ranks, arguments),
+                       {{"LOCKSTEP_VERDICT", verdict().string()}});
+  }
+  nlohmann::json read(const fs::path& file) const { return nlohmann::json::parse(read_file(file, 1 << 20)); }
+
+  fs::path floors() const { return folder_.path() / "floors.json"; }
+  fs::path verdict() const { return folder_.path() / "verdict.json"; }
+  TemporaryFolder folder_;
+};
+
+TEST_F(CheckClusterTest, all_is_well) {
+  const fs::path json = folder_.path() / "cluster.json";
+  const fs::path written = folder_.path() / "new.json";
+  const ProgramResult result = check(3, {"--json", json.string(), "--write-floors", written.string()});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("1 node with 3 ranks: nothing is wrong."));
+  EXPECT_FALSE(fs::exists(verdict()));
+  EXPECT_FALSE(fs::exists(folder_.path() / "runs"));
+  const nlohmann::json cluster = read(json);
+  EXPECT_EQ(cluster["ranks"].size(), 3);
+  EXPECT_EQ(cluster["nodes"][0]["ranks"], nlohmann::json({0, 1, 2}));
+  for (const nlohmann::json& rank : cluster["ranks"]) EXPECT_TRUE(rank["wrong_part"].is_null());
+  EXPECT_GT(cluster["sums"].back()["bus_bytes_per_second"], 0);
+  EXPECT_GT(read(written)["samples_per_second"], 0);
+}
+
+TEST_F(CheckClusterTest, one_rank_has_no_sums_to_check) {
+  const ProgramResult result = check(1, {});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("1 node with 1 rank: nothing is wrong."));
+}
+
+TEST_F(CheckClusterTest, what_stays_below_a_floor_is_told_with_its_code) {
+  write_file_atomically(floors(), R"({"compute_share": 0, "samples_per_second": 1e12})");
+  const ProgramResult result = check(2, {});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, HasSubstr("bad cluster: ranks on "));
+  EXPECT_THAT(result.errors, HasSubstr("compute less than the floor of 1000000000000 samples/s"));
+  EXPECT_EQ(read(verdict())["code"], 1);
+  EXPECT_FALSE(read(verdict()).contains("bad_hosts"));
+}
+
+TEST_F(CheckClusterTest, files_of_another_kind_are_not_replaced) {
+  const fs::path mine = folder_.path() / "mine";
+  write_file_atomically(mine, "my thesis");
+  for (const char* option : {"--json", "--write-floors"}) {
+    const ProgramResult result = check(1, {option, mine.string()});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.errors, HasSubstr(std::string("(it would be lost). Choose another name for ") + option));
+  }
+  EXPECT_EQ(read_file(mine, 100), "my thesis");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,55 @@
+#include "preflight/floors.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "made_cluster.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+TEST(Floors, what_is_written_is_read_again) {
+  const Floors written = floors_below(made_cluster(2));
+  EXPECT_DOUBLE_EQ(written.samples_per_second, 800);
+  EXPECT_DOUBLE_EQ(written.write_bytes_per_second, 720e6);
+  EXPECT_DOUBLE_EQ(written.read_bytes_per_second, 1.6e9);
+  EXPECT_DOUBLE_EQ(written.bus_bytes_per_second, 0.8 * 6.9e9);
+  const Floors read = parse_floors(floors_text(written), "floors.json");
+  EXPECT_EQ(read.samples_per_second, written.samples_per_second);
+  EXPECT_EQ(read.bus_bytes_per_second, written.bus_bytes_per_second);
+  EXPECT_EQ(read.compute_share, 0.8);
+}
+
+TEST(Floors, what_is_left_out_keeps_its_default) {
+  const Floors floors = parse_floors(R"({"clock_seconds": 0.1})", "floors.json");
+  EXPECT_EQ(floors.clock_seconds, 0.1);
+  EXPECT_EQ(floors.link_share, 0.5);
+  EXPECT_EQ(floors.samples_per_second, 0);
+}
+
+TEST(Floors, anything_else_is_refused) {
+  const auto words = [](const std::string& text) {
+    return words_of(Failure::usage, [&] { parse_floors(text, "floors.json"); });
+  };
+  for (const char* text : {"", "[]", "7", "{", "\"x\"", "{\"clock_seconds\": 1}}"}) {
+    EXPECT_EQ(words(text),
+              "'floors.json' holds no floors: it is no JSON object. Let check_cluster write one: --write-floors.");
+  }
+  EXPECT_EQ(
+      words(R"({"clock_second": 1})"),
+      "'floors.json': no floor is called 'clock_second'. Did you mean clock_seconds? Known: compute_share, link_share, "
+      "clock_seconds, samples_per_second, write_bytes_per_second, read_bytes_per_second, bus_bytes_per_second.");
+  for (const char* value : {"-1", "1.5", "null", "\"1\"", "[1]", "1e999"}) {
+    EXPECT_EQ(words(std::string("{\"compute_share\": ") + value + "}"),
+              value == std::string("1e999")
+                  ? "'floors.json' holds no floors: it is no JSON object. Let check_cluster write one: --write-floors."
+                  : "'floors.json': compute_share is no number from 0 to 1.")
+        << value;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

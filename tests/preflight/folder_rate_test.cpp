@@ -1,0 +1,51 @@
+#include "preflight/folder_rate.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/io/file.hpp"
+#include "support/no_room.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(FolderRate, a_folder_is_measured_and_left_as_it_was) {
+  const TemporaryFolder folder;
+  const FolderFacts facts = try_folder(folder.path());
+  EXPECT_EQ(facts.fault, "");
+  EXPECT_GT(facts.write_bytes_per_second, 0);
+  EXPECT_GT(facts.read_bytes_per_second, 0);
+  EXPECT_GT(facts.free_bytes, 0);
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(FolderRate, one_that_will_be_made_is_judged_by_the_nearest_above) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(try_folder(folder.path() / "runs" / "a").fault, "");
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(FolderRate, one_that_takes_no_file_is_told) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "file";
+  write_file_atomically(file, "x");
+  EXPECT_THAT(try_folder(file).fault, testing::AllOf(testing::HasSubstr("cannot write to the folder of '"),
+                                                     testing::HasSubstr("Not a directory. Make room or a folder that "
+                                                                        "every node may write to.")));
+}
+
+TEST(FolderRate, a_disk_that_fills_up_is_told_and_nothing_stays) {
+  const TemporaryFolder folder;
+  const NoRoomBeyond room(3 << 20);
+  const FolderFacts facts = try_folder(folder.path());
+  EXPECT_THAT(facts.fault, testing::AllOf(testing::StartsWith("cannot write '"), testing::HasSubstr("File too large")));
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+}  // namespace
+}  // namespace lockstep
