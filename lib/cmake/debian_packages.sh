@@ -11,7 +11,7 @@ test_packages=(
 )
 long_test_packages=(
   clang-tidy-16 libomp-16-dev debootstrap qemu-user python3-torch python3-torchvision python3-h5py python3-numpy python3-pil
-  python3-fusepy fuse3
+  python3-fusepy fuse3 chromium
   bochs bochs-term bochsbios vgabios isolinux syslinux-common genisoimage busybox cpio
 )
 

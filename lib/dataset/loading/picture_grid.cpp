@@ -19,15 +19,40 @@ bool holds(const PictureBox& box, std::int64_t y, std::int64_t x) {
   return y >= box.top && y < box.top + box.size.height && x >= box.left && x < box.left + box.size.width;
 }
 
+std::vector<std::uint8_t> mean_colour(const Manifest& data) {
+  std::vector<std::uint8_t> colour;
+  for (const float share : data.mean) {
+    colour.push_back(static_cast<std::uint8_t>(std::lround(std::clamp(share, 0.0F, 1.0F) * 255)));
+  }
+  return colour;
+}
+
+// RGB, of that size.
+std::vector<std::uint8_t> image_of(const SeenPicture& seen, const PictureSize& size, const Manifest& data) {
+  const auto& [height, width] = size;
+  const std::int64_t channels = data.shape.channels;
+  const std::vector<std::uint8_t> mean = mean_colour(data);
+  std::vector<std::uint8_t> window(static_cast<std::size_t>(height * width * channels));
+  cut_window(seen.picture, seen.view, size, window);
+  std::vector<std::uint8_t> image;
+  for (std::int64_t i = 0; i < height * width; ++i) {
+    const std::int64_t x = i % width;
+    const std::int64_t from = seen.view.mirrored ? i - x + width - 1 - x : i;
+    const bool is_erased = holds(seen.view.erased, i / width, x);
+    for (std::int64_t c = 0; c < 3; ++c) {
+      const std::int64_t channel = std::min(c, channels - 1);
+      image.push_back(is_erased ? mean[static_cast<std::size_t>(channel)]
+                                : window[static_cast<std::size_t>(from * channels + channel)]);
+    }
+  }
+  return image;
+}
+
 // Images as training has them, one after another, before they are mixed.
 class ImageReader {
  public:
   ImageReader(const Dataset& dataset, const ImageRules& rules, const PartPlan& plan)
-      : dataset_(dataset), rules_(rules), plan_(plan), place_(plan.place(0)), reader_(dataset, rules) {
-    for (const float share : dataset.manifest().mean) {
-      mean_.push_back(static_cast<std::uint8_t>(std::lround(std::clamp(share, 0.0F, 1.0F) * 255)));
-    }
-  }
+      : dataset_(dataset), rules_(rules), plan_(plan), place_(plan.place(0)), reader_(dataset, rules) {}
 
   std::int32_t label(std::int64_t position) const { return dataset_.label(plan_.sample_at(place_, position)); }
 
@@ -36,22 +61,7 @@ class ImageReader {
     const std::int64_t sample = plan_.sample_at(place_, position);
     dataset_.begin_reading(sample, 0);
     const SeenPicture seen = reader_.read(sample, plan_.view_at(place_, position, dataset_.picture_size(sample)));
-    const auto& [height, width] = rules_.size;
-    const std::int64_t channels = dataset_.manifest().shape.channels;
-    std::vector<std::uint8_t> window(static_cast<std::size_t>(height * width * channels));
-    cut_window(seen.picture, seen.view, rules_.size, window);
-    std::vector<std::uint8_t> image;
-    for (std::int64_t i = 0; i < height * width; ++i) {
-      const std::int64_t x = i % width;
-      const std::int64_t from = seen.view.mirrored ? i - x + width - 1 - x : i;
-      const bool is_erased = holds(seen.view.erased, i / width, x);
-      for (std::int64_t c = 0; c < 3; ++c) {
-        const std::int64_t channel = std::min(c, channels - 1);
-        image.push_back(is_erased ? mean_[static_cast<std::size_t>(channel)]
-                                  : window[static_cast<std::size_t>(from * channels + channel)]);
-      }
-    }
-    return image;
+    return image_of(seen, rules_.size, dataset_.manifest());
   }
 
  private:
@@ -60,7 +70,6 @@ class ImageReader {
   const PartPlan& plan_;
   PartPlace place_;
   ViewReader reader_;
-  std::vector<std::uint8_t> mean_;  // of each channel
 };
 
 void mix(std::vector<std::uint8_t>& image, const std::vector<std::uint8_t>& other, float share) {
@@ -101,6 +110,13 @@ PictureGrid picture_grid(const Dataset& dataset, const ImageRules& rules, std::u
     }
   }
   return grid;
+}
+
+OwnedPicture tested_picture(const Dataset& dataset, const ImageRules& rules, std::int64_t sample) {
+  dataset.begin_reading(sample, 0);
+  ViewReader reader(dataset, rules);
+  const SeenPicture seen = reader.read(sample, middle_view(rules, dataset.picture_size(sample)));
+  return {image_of(seen, rules.size, dataset.manifest()), rules.size};
 }
 
 }  // namespace lockstep

@@ -22,4 +22,7 @@ struct PictureGrid {
 // the mean colour of the data set.
 PictureGrid picture_grid(const Dataset& dataset, const ImageRules& rules, std::uint64_t seed, std::int64_t count);
 
+// RGB: a sample as a network is given it in tests, not yet normalised.
+OwnedPicture tested_picture(const Dataset& dataset, const ImageRules& rules, std::int64_t sample);
+
 }  // namespace lockstep

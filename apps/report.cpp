@@ -1,0 +1,90 @@
+// Writes one HTML page of a training, or of several beside each other: results, curves, throughput, interruptions, what
+// differs, machine and versions. With a data set also what the models mistake.
+//
+//   report runs/r20 --output r20.html
+//   report runs/r20 runs/r20-wide --data data/cifar10 --output widths.html
+#include <fmt/core.h>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "dataset/split.hpp"
+#include "files/result_file.hpp"
+#include "launch/choice_option.hpp"
+#include "launch/field_options.hpp"
+#include "launch/number_option.hpp"
+#include "launch/run.hpp"
+#include "report/evaluation_page.hpp"
+#include "report/page/html.hpp"
+#include "report/training_page.hpp"
+#include "train/evaluation/model_test.hpp"
+#include "train/given/run_model.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+constexpr std::size_t most_pictures = 24;
+constexpr std::int64_t most_pixels = 128;
+
+struct ReportOptions {
+  std::vector<std::filesystem::path> folders;
+  std::filesystem::path output;
+  std::filesystem::path data;
+  Split split = Split::test;
+  int loader_threads = 1;
+  Settings settings;  // of the device, of how pictures become images, and of a test's view
+
+  void declare(CLI::App& app) {
+    app.description("Writes an HTML page of a training, or of several beside each other, that needs no other file.");
+    app.add_option("RUN_FOLDER", folders, "Output folders of trainings")->required()->expected(1, most_runs);
+    app.add_option("--output", output, "The page")->required()->type_name("FILE");
+    app.add_option(
+           "--data", data,
+           "Folder made by make_shards: test the best checkpoint that a folder keeps, or else its model.h5, and "
+           "show its confusion matrix, its worst classes and pictures that were mistaken")
+        ->type_name("FOLDER");
+    add_choice(app, "--split", splits, split, "Part of the data set");
+    add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
+        ->type_name("THREADS");
+    declare_fields(app, settings, {FieldGroup::device, FieldGroup::pictures, FieldGroup::testing});
+  }
+  DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
+};
+
+bool begins_as_page(std::string_view start) { return start.starts_with(html_page_start); }
+
+// Collective. Html on rank 0.
+std::string tested(const Session& session, const ReportOptions& options, const std::filesystem::path& folder) {
+  RunModel model;
+  if (session.world.rank() == 0) model = model_of_run(folder);
+  const std::filesystem::path file = session.world.broadcast(model.file.string(), 0);
+  ModelTest test(session, {file, "", split_folder(options.data, options.split), options.settings.recipe.images,
+                           options.loader_threads, options.settings.run.test_view});
+  const Evaluation evaluation = test.evaluate();
+  if (session.world.rank() != 0) return "";
+  const std::string heading = fmt::format("Evaluation: {}, {} split of '{}'", model.words, split_name(options.split),
+                                          test.dataset().manifest().name);
+  return evaluation_html(heading, evaluation, test.file().classes,
+                         mistaken_pictures(evaluation, test.dataset(), test.rules(), most_pictures, most_pixels));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run<ReportOptions>(argc, argv, [](Session& session, const ReportOptions& options) {
+    const bool writes = session.world.rank() == 0;
+    std::vector<RunRecord> runs;
+    if (writes) {
+      require_place_for_result(options.output, {"report", begins_as_page}, "--output");
+      for (const std::filesystem::path& folder : options.folders) runs.push_back(read_run(folder));
+    }
+    std::string evaluations;
+    if (!options.data.empty()) {
+      for (const std::filesystem::path& folder : options.folders) evaluations += tested(session, options, folder);
+    }
+    if (!writes) return;
+    write_file_atomically(options.output, html_page(title_of(runs), training_html(runs, evaluations)));
+    log::plain(fmt::format("{}: {} training{}", options.output.string(), runs.size(), runs.size() == 1 ? "" : "s"));
+  });
+}

@@ -1,0 +1,205 @@
+#include "report/evaluation_page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/text/utf8.hpp"
+#include "dataset/loading/picture_grid.hpp"
+#include "picture/png.hpp"
+#include "picture/resize.hpp"
+#include "report/page/html.hpp"
+#include "report/page/plot.hpp"
+
+namespace lockstep {
+namespace {
+
+using Align = TableColumn::Align;
+
+constexpr std::int64_t largest_matrix = 40;
+constexpr std::int64_t largest_numbered_matrix = 16;
+constexpr std::size_t listed = 12;
+
+double share_of(std::int64_t part, std::int64_t all) {
+  return all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all);
+}
+std::string percent(std::int64_t part, std::int64_t all) {
+  return all == 0 ? "" : fmt::format("{:.1f} %", 100 * share_of(part, all));
+}
+
+// At most `most` characters.
+std::string shortened(std::string_view text, std::size_t most) {
+  std::size_t bytes = 0;
+  for (std::size_t characters = 0; bytes < text.size(); ++characters) {
+    if (characters == most) return fmt::format("{}…", text.substr(0, bytes));
+    bytes += first_character(text.substr(bytes)).bytes;
+  }
+  return std::string(text);
+}
+
+std::string matrix_html(const Evaluation& evaluation, std::span<const std::string> classes) {
+  const std::int64_t count = evaluation.classes;
+  constexpr double side = 520;
+  constexpr double margin = 110;
+  const double cell = side / static_cast<double>(count);
+  const double letters = std::min(13.0, 0.9 * cell);
+  std::string svg;
+  for (std::int64_t label = 0; label < count; ++label) {
+    const double y = margin + static_cast<double>(label) * cell;
+    const std::string& name = classes[static_cast<std::size_t>(label)];
+    const std::string shown = escaped(shortened(name, 14));
+    svg += fmt::format("<text style=\"font-size:{:.1f}px\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n",
+                       letters, margin - 6, y + 0.5 * cell + 0.35 * letters, shown);
+    svg += fmt::format("<text style=\"font-size:{:.1f}px\" transform=\"translate({:.1f} {}) rotate(-90)\">{}</text>\n",
+                       letters, y + 0.5 * cell + 0.35 * letters, margin - 6, shown);
+    const std::int64_t all = evaluation.label_count(label);
+    for (std::int64_t c = 0; c < count; ++c) {
+      const std::int64_t samples = evaluation.count(label, c);
+      const double x = margin + static_cast<double>(c) * cell;
+      svg += fmt::format("<rect class=\"empty\" x=\"{0:.2f}\" y=\"{1:.2f}\" width=\"{2:.2f}\" height=\"{2:.2f}\"/>", x,
+                         y, cell);
+      if (samples == 0) continue;
+      svg += fmt::format(
+          "<rect class=\"{}\" opacity=\"{:.3f}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\">"
+          "<title>{} taken for {}: {} of {}</title></rect>",
+          label == c ? "cell" : "wrong", 0.08 + 0.62 * std::sqrt(share_of(samples, all)), x, y, cell, cell,
+          escaped(name), escaped(classes[static_cast<std::size_t>(c)]), samples, all);
+      if (count > largest_numbered_matrix) continue;
+      svg += fmt::format(
+          "<text class=\"count\" style=\"font-size:{:.1f}px\" x=\"{:.1f}\" y=\"{:.1f}\" "
+          "text-anchor=\"middle\">{}</text>\n",
+          std::min(13.0, 0.3 * cell), x + 0.5 * cell, y + 0.5 * cell + 0.12 * cell, samples);
+    }
+  }
+  return fmt::format(
+      "<h3>Confusion matrix</h3>\n{}<figure class=\"matrix\"><svg viewBox=\"0 0 {} {}\" role=\"img\" "
+      "aria-label=\"Confusion matrix\">\n{}</svg></figure>\n",
+      html_paragraph(
+          "A row for each class of the labels, a column for each class of the predictions; numbers of samples. "
+          "The stronger a colour, the larger the share of the row."),
+      side + margin + 4, side + margin + 4, svg);
+}
+
+std::string worst_classes_html(const Evaluation& evaluation, std::span<const std::string> classes) {
+  std::vector<std::vector<std::string>> rows;
+  for (const ClassScore& score : worst_classes(evaluation)) {
+    if (rows.size() == listed) break;
+    rows.push_back({classes[static_cast<std::size_t>(score.label)], std::to_string(score.samples),
+                    percent(score.correct, score.samples), percent(score.correct, score.predicted)});
+  }
+  const std::vector<TableColumn> columns{{"class", Align::left},
+                                         {"samples", Align::right},
+                                         {"recognised", Align::right},
+                                         {"right where predicted", Align::right}};
+  return "<h3>Classes that do worst</h3>\n" + html_table(columns, rows);
+}
+
+std::string confusions_html(const Evaluation& evaluation, std::span<const std::string> classes) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Confusion& confusion : confusions_of(evaluation)) {
+    if (rows.size() == listed) break;
+    rows.push_back({classes[static_cast<std::size_t>(confusion.label)],
+                    classes[static_cast<std::size_t>(confusion.prediction)], std::to_string(confusion.samples),
+                    percent(confusion.samples, evaluation.label_count(confusion.label))});
+  }
+  if (rows.empty()) return html_paragraph("No sample was mistaken.");
+  const std::vector<TableColumn> columns{
+      {"label", Align::left}, {"taken for", Align::left}, {"samples", Align::right}, {"of the class", Align::right}};
+  return "<h3>Most frequent mistakes</h3>\n" + html_table(columns, rows);
+}
+
+std::string pictures_html(std::span<const MistakenPicture> pictures, std::span<const std::string> classes) {
+  if (pictures.empty()) return "";
+  std::string html = "<h3>Pictures that were mistaken</h3>\n<div class=\"pictures\">\n";
+  for (const MistakenPicture& picture : pictures) {
+    const std::string label = escaped(classes[static_cast<std::size_t>(picture.label)]);
+    const std::string prediction = escaped(classes[static_cast<std::size_t>(picture.prediction)]);
+    html += fmt::format(
+        "<figure><img src=\"{}\" alt=\"sample {}\">{}<br><span class=\"quiet\">taken for</span> {}</figure>\n",
+        png_link(picture.png), picture.sample, label, prediction);
+  }
+  return html + "</div>\n";
+}
+
+}  // namespace
+
+std::vector<Confusion> confusions_of(const Evaluation& evaluation) {
+  std::vector<Confusion> confusions;
+  for (std::int64_t label = 0; label < evaluation.classes; ++label) {
+    for (std::int64_t c = 0; c < evaluation.classes; ++c) {
+      if (label != c && evaluation.count(label, c) > 0) confusions.push_back({label, c, evaluation.count(label, c)});
+    }
+  }
+  std::ranges::stable_sort(confusions, std::ranges::greater{}, &Confusion::samples);
+  return confusions;
+}
+
+std::vector<ClassScore> worst_classes(const Evaluation& evaluation) {
+  std::vector<ClassScore> scores;
+  for (std::int64_t label = 0; label < evaluation.classes; ++label) {
+    const std::int64_t samples = evaluation.label_count(label);
+    if (samples == 0) continue;
+    std::int64_t predicted = 0;
+    for (std::int64_t other = 0; other < evaluation.classes; ++other) predicted += evaluation.count(other, label);
+    scores.push_back({label, samples, evaluation.count(label, label), predicted});
+  }
+  std::ranges::stable_sort(scores, {}, [](const ClassScore& score) { return share_of(score.correct, score.samples); });
+  return scores;
+}
+
+std::vector<std::int64_t> chosen_mistakes(const Evaluation& evaluation, std::span<const std::int32_t> labels,
+                                          std::size_t most) {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::int64_t>> of_kind;
+  for (std::size_t sample = 0; sample < labels.size(); ++sample) {
+    const std::int32_t prediction = evaluation.predictions[sample];
+    if (labels[sample] == prediction) continue;
+    std::vector<std::int64_t>& samples = of_kind[{labels[sample], prediction}];
+    if (samples.size() < most) samples.push_back(static_cast<std::int64_t>(sample));
+  }
+  const std::vector<Confusion> kinds = confusions_of(evaluation);
+  std::vector<std::int64_t> chosen;
+  for (std::size_t turn = 0; turn < most && chosen.size() < most; ++turn) {
+    for (const Confusion& kind : kinds) {
+      const std::vector<std::int64_t>& samples = of_kind[{kind.label, kind.prediction}];
+      if (turn < samples.size() && chosen.size() < most) chosen.push_back(samples[turn]);
+    }
+  }
+  return chosen;
+}
+
+std::vector<MistakenPicture> mistaken_pictures(const Evaluation& evaluation, const Dataset& dataset,
+                                               const ImageRules& rules, std::size_t most, std::int64_t most_pixels) {
+  const std::vector<std::int32_t> labels = labels_of(dataset);
+  std::vector<MistakenPicture> pictures;
+  for (const std::int64_t sample : chosen_mistakes(evaluation, labels, most)) {
+    OwnedPicture shown = tested_picture(dataset, rules, sample);
+    const PictureSize small = with_longest_side(shown.size, most_pixels);
+    if (small != shown.size) {
+      OwnedPicture resized;
+      resize(shown, {{0, 0, shown.size}, small}, resized);
+      shown = std::move(resized);
+    }
+    const auto place = static_cast<std::size_t>(sample);
+    pictures.push_back({labels[place], evaluation.predictions[place], sample, encode_png(shown)});
+  }
+  return pictures;
+}
+
+std::string evaluation_html(std::string_view heading, const Evaluation& evaluation,
+                            std::span<const std::string> classes, std::span<const MistakenPicture> pictures) {
+  std::string html =
+      html_paragraph(fmt::format("{} of {} samples are recognised: {:.2f} %. Of {:.2f} % the label is among the five "
+                                 "likeliest classes. Mean loss: "
+                                 "{:.4f}.",
+                                 evaluation.correct(), evaluation.samples, 100 * evaluation.accuracy(),
+                                 100 * evaluation.top5(), evaluation.loss()));
+  html += evaluation.classes <= largest_matrix
+              ? matrix_html(evaluation, classes)
+              : html_paragraph(fmt::format("With {} classes no confusion matrix is drawn.", evaluation.classes));
+  html += worst_classes_html(evaluation, classes) + confusions_html(evaluation, classes);
+  return html_section(heading, html + pictures_html(pictures, classes));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/training_page.hpp"
+
+namespace lockstep {
+namespace {
+
+struct Curve {
+  const char* field;
+  double factor = 1;
+};
+
+PlotSeries scaled(PlotSeries series, double factor) {
+  for (PlotPoint& point : series.points) point.y *= factor;
+  for (PlotSpread& spread : series.spread) spread = {spread.low * factor, spread.high * factor};
+  return series;
+}
+
+// Added where it has a point.
+void add(Plot& plot, std::span<const MetricsLine> lines, const Curve& curve, const std::string& name, int colour,
+         PlotSeries::Shape shape) {
+  PlotSeries series = scaled(curve_of(lines, curve.field), curve.factor);
+  if (series.points.empty()) return;
+  series.name = name;
+  series.colour = colour;
+  series.shape = shape;
+  plot.series.push_back(std::move(series));
+}
+
+constexpr auto line = PlotSeries::Shape::line;
+constexpr auto dotted_line = PlotSeries::Shape::dotted_line;
+constexpr Curve loss{"loss"};
+constexpr Curve accuracy{"accuracy", 100};
+constexpr Curve ema_loss{"ema_loss"};
+constexpr Curve ema_accuracy{"ema_accuracy", 100};
+constexpr Curve learning_rate{"learning_rate"};
+constexpr Curve throughput{"samples_per_second"};
+
+Plot plot_named(const char* title, const char* unit = "", std::optional<double> least = {}) {
+  return {title, {"epochs", "", 0.0, {}}, {title, unit, least, {}}, {}, {}};
+}
+
+std::vector<Plot> plots_of_one(const RunRecord& run) {
+  Plot losses = plot_named("Loss");
+  add(losses, run.training, loss, "training", 0, line);
+  add(losses, run.tests, loss, "test", 1, dotted_line);
+  add(losses, run.validations, loss, "validation", 2, dotted_line);
+  add(losses, run.tests, ema_loss, "test, mean of weights", 3, dotted_line);
+  Plot accuracies = plot_named("Accuracy (top-1)", " %");
+  add(accuracies, run.training, accuracy, "training", 0, line);
+  add(accuracies, run.tests, accuracy, "test", 1, dotted_line);
+  add(accuracies, run.validations, accuracy, "validation", 2, dotted_line);
+  add(accuracies, run.tests, ema_accuracy, "test, mean of weights", 3, dotted_line);
+  Plot rates = plot_named("Learning rate", "", 0.0);
+  add(rates, run.training, learning_rate, "learning rate", 0, line);
+  Plot speeds = plot_named("Throughput, samples per second", "", 0.0);
+  add(speeds, run.training, throughput, "samples per second", 0, line);
+  std::vector<Plot> plots{losses, accuracies, rates, speeds};
+  for (Plot& plot : plots) {
+    for (const RunRecord::Interruption& pause : run.interruptions) {
+      plot.marks.push_back({pause.epochs, fmt::format("{}; went on from step {}", pause.state, pause.step), 4});
+    }
+  }
+  return plots;
+}
+
+std::vector<Plot> plots_of_several(std::span<const RunRecord> runs) {
+  Plot training_losses = plot_named("Training loss");
+  Plot test_losses = plot_named("Test loss");
+  Plot accuracies = plot_named("Test accuracy (top-1)", " %");
+  Plot means = plot_named("Test accuracy of the mean of weights", " %");
+  Plot validations = plot_named("Validation accuracy", " %");
+  Plot rates = plot_named("Learning rate", "", 0.0);
+  Plot speeds = plot_named("Throughput, samples per second", "", 0.0);
+  for (int i = 0; i < std::ssize(runs); ++i) {
+    const RunRecord& run = runs[static_cast<std::size_t>(i)];
+    add(training_losses, run.training, loss, run.name, i, line);
+    add(test_losses, run.tests, loss, run.name, i, dotted_line);
+    add(accuracies, run.tests, accuracy, run.name, i, dotted_line);
+    add(means, run.tests, ema_accuracy, run.name, i, dotted_line);
+    add(validations, run.validations, accuracy, run.name, i, dotted_line);
+    add(rates, run.training, learning_rate, run.name, i, line);
+    add(speeds, run.training, throughput, run.name, i, line);
+  }
+  std::vector<Plot> plots{training_losses, test_losses, accuracies};
+  if (!means.series.empty()) plots.push_back(means);
+  if (!validations.series.empty()) plots.push_back(validations);
+  plots.push_back(rates);
+  plots.push_back(speeds);
+  return plots;
+}
+
+}  // namespace
+
+PlotSeries curve_of(std::span<const MetricsLine> lines, std::string_view field, std::size_t most_points) {
+  std::vector<PlotPoint> points;
+  for (const MetricsLine& one : lines) {
+    if (const std::optional<double> number = one.number(field)) points.push_back({one.epochs, *number});
+  }
+  PlotSeries series;
+  const std::size_t each = (points.size() + most_points - 1) / most_points;
+  for (std::size_t first = 0; first < points.size(); first += each) {
+    const std::span<const PlotPoint> stretch = std::span(points).subspan(first, std::min(each, points.size() - first));
+    PlotPoint sum{0, 0};
+    PlotSpread spread{stretch[0].y, stretch[0].y};
+    for (const PlotPoint& point : stretch) {
+      sum = {sum.x + point.x, sum.y + point.y};
+      spread = {std::min(spread.low, point.y), std::max(spread.high, point.y)};
+    }
+    const auto count = static_cast<double>(stretch.size());
+    series.points.push_back({sum.x / count, sum.y / count});
+    if (each > 1) series.spread.push_back(spread);
+  }
+  return series;
+}
+
+std::vector<Plot> plots_of(std::span<const RunRecord> runs) {
+  return runs.size() == 1 ? plots_of_one(runs[0]) : plots_of_several(runs);
+}
+
+}  // namespace lockstep

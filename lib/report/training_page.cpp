@@ -1,0 +1,208 @@
+#include "report/training_page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/clock.hpp"
+#include "report/page/html.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::json;
+using Align = TableColumn::Align;
+
+constexpr std::size_t most_shown = 200;  // interruptions, of all trainings
+
+std::string percent(const std::optional<double>& share) { return share ? fmt::format("{:.2f} %", 100 * *share) : ""; }
+std::string decimals(const std::optional<double>& number, int places) {
+  return number ? fmt::format("{:.{}f}", *number, places) : "";
+}
+
+std::string of_whole(const RunRecord& run, std::string_view done, std::string_view whole) {
+  return fmt::format("{} of {}", run.text(done), run.text(whole));
+}
+
+std::string best_words(const RunRecord& run) {
+  const std::string best = percent(run.number("best_accuracy"));
+  return best.empty() ? "" : fmt::format("{} (step {})", best, run.text("best_step"));
+}
+
+std::string top5_words(const RunRecord& run) {
+  return run.tests.empty() ? "" : percent(run.tests.back().number("top5"));
+}
+
+// Those that say something of one of the trainings at least.
+std::string results_html(std::span<const RunRecord> runs) {
+  struct Result {
+    const char* name;
+    std::string (*words)(const RunRecord&);
+  };
+  static constexpr std::array<Result, 16> results{{
+      {"state", [](const RunRecord& run) { return run.state; }},
+      {"test accuracy (top-1)", [](const RunRecord& run) { return percent(run.number("test_accuracy")); }},
+      {"test accuracy (top-5)", top5_words},
+      {"test loss", [](const RunRecord& run) { return decimals(run.number("test_loss"), 4); }},
+      {"of the mean of weights", [](const RunRecord& run) { return percent(run.number("ema_test_accuracy")); }},
+      {"validation accuracy", [](const RunRecord& run) { return percent(run.number("validation_accuracy")); }},
+      {"best accuracy", best_words},
+      {"step", [](const RunRecord& run) { return of_whole(run, "step", "steps"); }},
+      {"epochs", [](const RunRecord& run) { return run.text("epochs"); }},
+      {"global batch", [](const RunRecord& run) { return run.text("global_batch"); }},
+      {"ranks", [](const RunRecord& run) { return run.text("ranks"); }},
+      {"samples per second", [](const RunRecord& run) { return decimals(run.number("samples_per_second"), 0); }},
+      {"time of training",
+       [](const RunRecord& run) {
+         const std::optional<double> seconds = run.number("training_seconds");
+         return seconds ? duration_words(*seconds) : "";
+       }},
+      {"parameters", [](const RunRecord& run) { return run.text("parameters"); }},
+      {"interruptions", [](const RunRecord& run) { return std::to_string(run.interruptions.size()); }},
+      {"hash of the weights", [](const RunRecord& run) { return run.text("weights_hash"); }},
+  }};
+  std::vector<TableColumn> columns{{"", Align::left}};
+  for (const RunRecord& run : runs) columns.push_back({run.name, Align::left});
+  std::vector<std::vector<std::string>> rows;
+  for (const Result& result : results) {
+    std::vector<std::string> row{result.name};
+    for (const RunRecord& run : runs) row.push_back(result.words(run));
+    if (std::any_of(row.begin() + 1, row.end(), [](const std::string& words) { return !words.empty(); })) {
+      rows.push_back(std::move(row));
+    }
+  }
+  return html_table(columns, rows);
+}
+
+// Every value by its name: "recipe lr", "versions HDF5", "device".
+std::map<std::string, std::string> values_of(const RunRecord& run) {
+  std::map<std::string, std::string> values;
+  for (const auto& [group, prefix] : std::array<std::pair<const char*, const char*>, 3>{
+           {{"recipe", "--"}, {"run", "--"}, {"versions", "version of "}}}) {
+    const Json fields = run.summary.value(group, Json());
+    if (!fields.is_object()) continue;
+    for (const auto& [name, value] : fields.items()) values[prefix + name] = value_text(value);
+  }
+  for (const char* field : {"data", "data_hash", "ranks", "global_batch", "parts_per_rank", "virtual_ranks", "device",
+                            "reducer", "hosts", "commit", "build"}) {
+    const std::string text = run.text(field);
+    if (!text.empty()) values[field] = text;
+  }
+  return values;
+}
+
+std::string differences_html(std::span<const RunRecord> runs) {
+  const std::vector<Difference> differences = differences_of(runs);
+  if (differences.empty()) return html_paragraph("Nothing: options, machine and versions are the same.");
+  std::vector<TableColumn> columns{{"", Align::left}};
+  for (const RunRecord& run : runs) columns.push_back({run.name, Align::left});
+  std::vector<std::vector<std::string>> rows;
+  for (const Difference& difference : differences) {
+    rows.push_back({difference.name});
+    rows.back().insert(rows.back().end(), difference.values.begin(), difference.values.end());
+  }
+  return html_table(columns, rows);
+}
+
+std::string interruptions_html(std::span<const RunRecord> runs) {
+  std::vector<std::vector<std::string>> rows;
+  std::size_t all = 0;
+  for (const RunRecord& run : runs) {
+    for (const RunRecord::Interruption& pause : run.interruptions) {
+      ++all;
+      if (rows.size() == most_shown) continue;
+      rows.push_back({run.name, pause.state, std::to_string(pause.step), pause.resumed});
+    }
+  }
+  if (rows.empty()) return "";
+  const std::vector<TableColumn> columns{
+      {"training", Align::left}, {"ended", Align::left}, {"went on from step", Align::right}, {"at", Align::left}};
+  const std::string left = all > rows.size() ? html_paragraph(fmt::format("And {} more.", all - rows.size())) : "";
+  return html_section("Interruptions", html_table(columns, rows) + left);
+}
+
+// A table of an object's fields.
+std::string fields_html(const Json& object) {
+  if (!object.is_object()) return "";
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, value] : object.items()) rows.push_back({name, value_text(value)});
+  const std::vector<TableColumn> columns{{"", Align::left}, {"", Align::left}};
+  return html_table(columns, rows);
+}
+
+std::string made_html(const RunRecord& run) {
+  std::vector<std::vector<std::string>> rows;
+  const auto add = [&](const char* name, const std::string& text) {
+    if (!text.empty()) rows.push_back({name, text});
+  };
+  add("data", run.text("data"));
+  add("hash of the data", run.text("data_hash"));
+  add("device", run.text("device"));
+  add("precision", run.text("precision"));
+  add("sums of gradients", run.text("reducer"));
+  add("ranks by node", run.text("hosts"));
+  add("started", run.text("started"));
+  add("ended", run.text("ended"));
+  add("built from", run.text("commit"));
+  add("built how", run.text("build"));
+  add("versions", run.text("versions"));
+  const Json of_run = run.summary.value("run", Json());
+  if (of_run.is_object()) {
+    add("note", value_text(of_run.value("note", Json())));
+    add("tags", value_text(of_run.value("tag", Json())));
+  }
+  const std::vector<TableColumn> columns{{"", Align::left}, {"", Align::left}};
+  return fmt::format("<h3>{}</h3>\n{}<pre>{}</pre>\n{}{}", escaped(run.name), html_table(columns, rows),
+                     escaped(run.text("command_line")),
+                     html_details("Options that decide the weights", fields_html(run.summary.value("recipe", Json()))),
+                     html_details("Other options", fields_html(of_run)));
+}
+
+}  // namespace
+
+std::vector<Difference> differences_of(std::span<const RunRecord> runs) {
+  std::vector<std::map<std::string, std::string>> values;
+  std::map<std::string, bool> names;
+  for (const RunRecord& run : runs) {
+    values.push_back(values_of(run));
+    for (const auto& [name, text] : values.back()) names[name] = true;
+  }
+  for (const char* place : {"--output", "--checkpoints"}) names.erase(place);
+  std::vector<Difference> differences;
+  for (const auto& [name, known] : names) {
+    Difference difference{name, {}};
+    for (const auto& of_run : values) {
+      const auto found = of_run.find(name);
+      difference.values.push_back(found == of_run.end() ? "" : found->second);
+    }
+    const std::string& first = difference.values.front();
+    if (std::ranges::any_of(difference.values, [&](const std::string& text) { return text != first; })) {
+      differences.push_back(std::move(difference));
+    }
+  }
+  return differences;
+}
+
+std::string title_of(std::span<const RunRecord> runs) {
+  if (runs.size() > 1) return fmt::format("{} trainings", runs.size());
+  return fmt::format("Training of {} on {}", runs[0].text("model"), runs[0].text("data"));
+}
+
+std::string training_html(std::span<const RunRecord> runs, std::string_view more) {
+  std::string names;
+  for (const RunRecord& run : runs) names += (names.empty() ? "" : ", ") + run.name;
+  std::string html = fmt::format("<h1>{}</h1>\n<p class=\"quiet\">{}</p>\n", escaped(title_of(runs)), escaped(names));
+  html += html_section("Results", results_html(runs));
+  if (runs.size() > 1) html += html_section("What differs", differences_html(runs));
+  const bool has_marks = runs.size() == 1 && !runs[0].interruptions.empty();
+  html += html_section("Curves",
+                       html_plots(plots_of(runs)) + (has_marks ? html_paragraph("Dashed lines: interruptions.") : ""));
+  html += more;
+  html += interruptions_html(runs);
+  std::string made;
+  for (const RunRecord& run : runs) made += made_html(run);
+  return html + html_section("How it was made", made);
+}
+
+}  // namespace lockstep

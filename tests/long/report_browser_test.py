@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""A report in headless Chromium: report_browser_test.py PROGRAMS
+
+The page loads nothing, breaks no rule of its own, is drawn as it is written, and follows the reader's scheme of colours.
+Skipped (77) where there is no Chromium.
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from PIL import Image
+
+BACKGROUNDS = {"light": (255, 255, 255), "dark": (0x14, 0x18, 0x1d)}
+
+
+def browse(browser, folder, page, *options):
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr",
+               f"--user-data-dir={folder}/profile", *options, page.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    complaints = [line for line in done.stderr.splitlines() if "CONSOLE" in line or "Refused to" in line]
+    assert not complaints, complaints
+    return done.stdout
+
+
+def make_page(programs, folder):
+    def run(name, *words):
+        subprocess.run([f"{programs}/{name}", *words], check=True, stdout=subprocess.DEVNULL)
+
+    run("make_shards", "synthetic", "--samples", "400", "--output", folder / "data")
+    run("train_cifar", "--data", folder / "data", "--model", "lenet", "--epochs", "3", "--threads", "1", "--report-every",
+        "1", "--output", folder / "run", "--note", "<script>document.title = 'changed'</script>")
+    run("report", folder / "run", "--data", folder / "data", "--threads", "1", "--output", folder / "page.html")
+    return folder / "page.html"
+
+
+def main(programs):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        print("no Chromium here")
+        return 77
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        page = make_page(programs, folder)
+        written = page.read_text()
+        drawn = browse(browser, folder, page, "--dump-dom")
+        for element in ("polyline", "circle", "rect", "table", "img", "figure"):
+            wanted, found = (len(re.findall(rf"<{element}\b", text)) for text in (written, drawn))
+            assert wanted == found > 0, (element, wanted, found)
+        assert "<title>Training of lenet on synthetic</title>" in drawn
+        for scheme, background in BACKGROUNDS.items():
+            for width in (500, 1400):
+                picture = folder / f"{scheme}-{width}.png"
+                browse(browser, folder, page, f"--blink-settings=preferredColorScheme={int(scheme == 'light')}",
+                       f"--window-size={width},1200", f"--screenshot={picture}")
+                with Image.open(picture) as image:
+                    pixels = image.convert("RGB")
+                    assert pixels.getpixel((2, 2)) == background, (scheme, pixels.getpixel((2, 2)))
+                    assert len(pixels.getcolors(1 << 20)) > 50, "nothing is drawn"
+    print("the page is drawn as it is written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

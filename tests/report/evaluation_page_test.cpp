@@ -1,0 +1,89 @@
+// What a page says of an evaluation: counts, the worst classes, which pictures are shown.
+#include "report/evaluation_page.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace lockstep {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+// Labels and predictions of nine samples of four classes, of which the last has none.
+constexpr std::array<std::int32_t, 9> labels{0, 0, 0, 0, 1, 1, 2, 2, 2};
+Evaluation evaluation() {
+  Evaluation result;
+  result.classes = 4;
+  result.samples = 9;
+  result.in_top5 = 9;
+  result.loss_sum = 9;
+  result.predictions = {0, 1, 1, 2, 1, 1, 0, 2, 0};
+  result.confusion.assign(16, 0);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    ++result.confusion[static_cast<std::size_t>(labels.at(i) * 4 + result.predictions[i])];
+  }
+  return result;
+}
+
+TEST(EvaluationPageTest, mistakes_are_sorted_by_how_frequent_they_are) {
+  const std::vector<Confusion> confusions = confusions_of(evaluation());
+  ASSERT_EQ(confusions.size(), 3U);
+  EXPECT_EQ(confusions[0].label, 0);
+  EXPECT_EQ(confusions[0].prediction, 1);
+  EXPECT_EQ(confusions[0].samples, 2);
+  EXPECT_EQ(confusions[1].label, 2);
+  EXPECT_EQ(confusions[2].samples, 1);
+}
+
+TEST(EvaluationPageTest, the_worst_classes_come_first_and_one_without_samples_not_at_all) {
+  const std::vector<ClassScore> scores = worst_classes(evaluation());
+  ASSERT_EQ(scores.size(), 3U);
+  EXPECT_EQ(scores[0].label, 0);  // 1 of 4
+  EXPECT_EQ(scores[1].label, 2);  // 1 of 3
+  EXPECT_EQ(scores[2].label, 1);
+  EXPECT_EQ(scores[2].samples, 2);
+  EXPECT_EQ(scores[2].correct, 2);
+  EXPECT_EQ(scores[2].predicted, 4);
+}
+
+TEST(EvaluationPageTest, pictures_are_taken_of_each_kind_of_mistake_in_turn) {
+  EXPECT_THAT(chosen_mistakes(evaluation(), labels, 4), ElementsAre(1, 6, 3, 2));
+  EXPECT_THAT(chosen_mistakes(evaluation(), labels, 2), ElementsAre(1, 6));
+  EXPECT_THAT(chosen_mistakes(evaluation(), labels, 100), ElementsAre(1, 6, 3, 2, 8));
+  EXPECT_TRUE(chosen_mistakes(evaluation(), labels, 0).empty());
+}
+
+TEST(EvaluationPageTest, a_section_has_matrix_tables_and_pictures_and_escapes_names) {
+  const std::vector<std::string> classes{"<b>cat", "dog", "a very long name of a bird", "frog"};
+  const std::vector<MistakenPicture> pictures{{0, 1, 7, {1, 2, 3}}};
+  const std::string html = evaluation_html("<h>", evaluation(), classes, pictures);
+  EXPECT_THAT(html,
+              HasSubstr("4 of 9 samples are recognised: 44.44 %. Of 100.00 % the label is among the five likeliest "
+                        "classes. Mean loss: 1.0000."));
+  EXPECT_THAT(html, HasSubstr("<title>&lt;b&gt;cat taken for dog: 2 of 4</title>"));
+  EXPECT_THAT(html, HasSubstr("a very long na…</text>"));
+  EXPECT_THAT(html,
+              HasSubstr("<td>&lt;b&gt;cat</td><td>dog</td><td class=\"right\">2</td><td class=\"right\">50.0 %</td>"));
+  EXPECT_THAT(html, HasSubstr("<img src=\"data:image/png;base64,AQID\" alt=\"sample 7\">"));
+  EXPECT_THAT(html, Not(HasSubstr("<b>")));
+  EXPECT_THAT(html, Not(HasSubstr("<h>")));
+}
+
+TEST(EvaluationPageTest, many_classes_have_no_matrix_and_a_flawless_model_no_mistakes) {
+  Evaluation many;
+  many.classes = 41;
+  many.samples = 41;
+  many.confusion.assign(41 * 41, 0);
+  for (std::size_t c = 0; c < 41; ++c) many.confusion[c * 42] = 1;
+  const std::string html = evaluation_html("Evaluation", many, std::vector<std::string>(41, "c"), {});
+  EXPECT_THAT(html, HasSubstr("With 41 classes no confusion matrix is drawn."));
+  EXPECT_THAT(html, HasSubstr("No sample was mistaken."));
+  EXPECT_THAT(html, Not(HasSubstr("<svg")));
+}
+
+}  // namespace
+}  // namespace lockstep

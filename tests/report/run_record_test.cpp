@@ -1,0 +1,153 @@
+// What is read of a training's folder, and what is refused, in which words.
+#include "report/run_record.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "base/error.hpp"
+#include "base/text/utf8.hpp"
+#include "report/training_page.hpp"
+#include "support/mutation.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* summary_file = R"({"state":"stopped",
+ "steps": 20, "epochs": 2, "step": 10, "model": "lenet", "data": "cifar10", "hosts": {"n1": [0, 1]}, "lr": 0.1234567,
+ "test_accuracy": null, "recipe": {"lr": 0.1}, "command_line": ["train_cifar", "--lr", "0.1"],
+ "interruptions": [{"state": "killed", "step": 5, "resumed": "2026-11-22T07:20:00Z"}, {"step": "five"}, 7]})";
+constexpr const char* metrics_file =
+    R"({"kind":"training","epoch":1,"step":5,"loss":2.5,"accuracy":null,"learning_rate":0.1}
+{"kind":"slowest rank","epoch":1,"step":5,"rank":1}
+{"kind":"training","epoch":1,"step":10,"loss":2.0,"accuracy":0.5}
+{"kind":"test","epoch":1,"step":10,"loss":1.5,"accuracy":0.6,"top5":0.9}
+{"kind":"validation","epoch":1,"step":10,"loss":1.25,"accuracy":0.7}
+{"kind":"of a later version","epoch":1,"step":10}
+)";
+
+class RunRecordTest : public testing::Test {
+ protected:
+  RunRecordTest() {
+    write("summary.json", summary_file);
+    write("metrics.jsonl", metrics_file);
+  }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_.path() / name, std::ios::binary) << text;
+  }
+  std::string refusal(Failure failure) {
+    return words_of(failure, [&] { read_run(folder_.path()); });
+  }
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(RunRecordTest, lines_are_sorted_by_kind_and_placed_by_epochs) {
+  const RunRecord run = read_run(folder_.path());
+  EXPECT_EQ(run.state, "stopped; the same command goes on");
+  ASSERT_EQ(run.training.size(), 2U);
+  ASSERT_EQ(run.tests.size(), 1U);
+  ASSERT_EQ(run.validations.size(), 1U);
+  EXPECT_DOUBLE_EQ(run.training[0].epochs, 0.5);
+  EXPECT_EQ(run.training[0].number("loss"), 2.5);
+  EXPECT_EQ(run.training[0].number("accuracy"), std::nullopt);
+  EXPECT_EQ(run.training[0].number("kind"), std::nullopt);
+  ASSERT_EQ(run.interruptions.size(), 1U);
+  EXPECT_EQ(run.interruptions[0].state, "killed");
+  EXPECT_EQ(run.interruptions[0].step, 5);
+  EXPECT_EQ(run.interruptions[0].epochs, 0.5);
+  EXPECT_EQ(run.text("hosts"), "n1: 0 1");
+  EXPECT_EQ(run.text("lr"), "0.123457");
+  EXPECT_EQ(run.text("command_line"), "train_cifar --lr 0.1");
+  EXPECT_EQ(run.text("test_accuracy"), "");
+  EXPECT_EQ(run.text("not there"), "");
+}
+
+// A training that runs, or was killed as it wrote.
+TEST_F(RunRecordTest, a_line_without_its_end_is_left_out) {
+  write("metrics.jsonl", std::string(metrics_file) + R"({"kind":"training","epoch":1,"st)");
+  EXPECT_EQ(read_run(folder_.path()).training.size(), 2U);
+  write("metrics.jsonl", "");
+  EXPECT_TRUE(read_run(folder_.path()).training.empty());
+}
+
+TEST_F(RunRecordTest, a_folder_without_a_training_is_named) {
+  fs::remove(folder_.path() / "metrics.jsonl");
+  EXPECT_EQ(refusal(Failure::usage),
+            fmt::format("'{}' is not there (it has the curves of a training). Leave this folder out, or put the file "
+                        "back.",
+                        path("metrics.jsonl")));
+  fs::remove(folder_.path() / "summary.json");
+  EXPECT_EQ(
+      refusal(Failure::usage),
+      fmt::format("'{}' holds no training (there is no summary.json, which the first step writes). Name the output "
+                  "folder of a training.",
+                  folder_.path().string()));
+}
+
+TEST_F(RunRecordTest, a_damaged_summary_is_named) {
+  for (const char* text : {"", "{", "[]", "{\"state\":7}", "{\"state\":\"odd\"}", "\"done\""}) {
+    write("summary.json", text);
+    EXPECT_EQ(refusal(Failure::bad_data),
+              fmt::format("'{}' does not say how its training stands (an earlier version wrote it, or it is damaged). "
+                          "Leave this folder out.",
+                          path("summary.json")));
+  }
+  for (const char* steps : {"0", "-1", "1e300", "1.5", "\"9\"", "1"}) {
+    write("summary.json", fmt::format(R"({{"state":"done","steps":{},"epochs":2}})", steps));
+    EXPECT_EQ(
+        refusal(Failure::bad_data),
+        fmt::format("'{}' does not say how many steps and epochs its training has (an earlier version wrote it, or "
+                    "it is damaged). Leave this folder out.",
+                    path("summary.json")));
+  }
+}
+
+TEST_F(RunRecordTest, a_damaged_line_is_told_by_its_number) {
+  for (const std::string& line :
+       {std::string("nonsense"), std::string(), std::string("[]"), std::string(R"({"kind":"training","epoch":1})"),
+        std::string(R"({"kind":"training","epoch":0,"step":1})"), std::string(R"({"kind":1,"epoch":1,"step":1})"),
+        std::string(R"({"kind":"test","epoch":1,"step":1,"a":)") + std::string(100, '[') + std::string(100, ']') + "}",
+        std::string(70000, ' ')}) {
+    write("metrics.jsonl", std::string(metrics_file) + line + "\n" + metrics_file);
+    EXPECT_EQ(
+        refusal(Failure::bad_data),
+        fmt::format("line 7 of '{}' is damaged (it is no JSON object with kind, epoch and step). Remove the line, or "
+                    "leave this folder out.",
+                    path("metrics.jsonl")))
+        << line.substr(0, 60);
+  }
+}
+
+// And a page is text, whatever it was made from.
+TEST_F(RunRecordTest, no_damage_does_more_than_be_refused_or_make_a_page) {
+  const std::uint64_t rounds = mutation_rounds(500);
+  std::uint64_t pages = 0;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    const bool of_summary = round % 2 == 0;
+    write("summary.json", of_summary ? mutated(summary_file, round) : summary_file);
+    write("metrics.jsonl", of_summary ? metrics_file : mutated(metrics_file, round));
+    try {
+      const std::vector<RunRecord> runs{read_run(folder_.path())};
+      const std::string html = training_html(runs, "");
+      ++pages;
+      for (std::string_view left = html; !left.empty(); left.remove_prefix(first_character(left).bytes)) {
+        const std::optional<char32_t> code = first_character(left).code;
+        ASSERT_TRUE(code && (*code >= ' ' || *code == '\n')) << round;
+      }
+    } catch (const Error& error) {
+      EXPECT_TRUE(error.failure() == Failure::bad_data || error.failure() == Failure::usage) << error.what();
+    }
+  }
+  EXPECT_GT(pages, rounds / 20);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,143 @@
+// What the page of trainings shows: curves by their numbers, differences, and nothing of a file as markup.
+#include "report/training_page.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+RunRecord run_named(const std::string& name) {
+  RunRecord run;
+  run.name = name;
+  run.state = "done";
+  run.summary = {{"model", "lenet"},
+                 {"data", "cifar10"},
+                 {"steps", 20},
+                 {"step", 20},
+                 {"epochs", 2},
+                 {"ranks", 2},
+                 {"test_accuracy", 0.625},
+                 {"test_loss", 1.25},
+                 {"training_seconds", 75},
+                 {"samples_per_second", 1234.5},
+                 {"recipe", {{"lr", 0.1}, {"epochs", 2}}},
+                 {"run", {{"output", "runs/" + name}, {"note", "a note"}}},
+                 {"versions", {{"HDF5", "1.10.8"}}},
+                 {"command_line", {"train_cifar", "--lr", "0.1"}}};
+  for (int step = 1; step <= 20; ++step) {
+    run.training.push_back({step / 10.0, {{"loss", 3.0 - 0.1 * step}, {"accuracy", 0.03 * step}}});
+  }
+  for (int epoch = 1; epoch <= 2; ++epoch) {
+    run.tests.push_back({1.0 * epoch, {{"loss", 2.0 / epoch}, {"accuracy", 0.25 * epoch}, {"top5", 0.875}}});
+  }
+  return run;
+}
+
+TEST(TrainingPageTest, a_curve_has_a_point_for_each_line_that_has_the_number) {
+  RunRecord run = run_named("a");
+  run.training[3].fields.erase("loss");
+  run.training[4].fields["loss"] = nullptr;
+  const PlotSeries series = curve_of(run.training, "loss");
+  ASSERT_EQ(series.points.size(), 18U);
+  EXPECT_DOUBLE_EQ(series.points[0].x, 0.1);
+  EXPECT_DOUBLE_EQ(series.points[0].y, 2.9);
+  EXPECT_DOUBLE_EQ(series.points[3].x, 0.6);
+  EXPECT_TRUE(series.spread.empty());
+}
+
+TEST(TrainingPageTest, many_lines_become_means_with_their_least_and_most) {
+  const RunRecord run = run_named("a");
+  const PlotSeries series = curve_of(run.training, "loss", 6);  // four each
+  ASSERT_EQ(series.points.size(), 5U);
+  EXPECT_DOUBLE_EQ(series.points[0].x, 0.25);
+  EXPECT_DOUBLE_EQ(series.points[0].y, 2.75);
+  EXPECT_DOUBLE_EQ(series.spread[0].low, 2.6);
+  EXPECT_DOUBLE_EQ(series.spread[0].high, 2.9);
+}
+
+TEST(TrainingPageTest, one_training_has_training_and_test_in_one_plot_and_its_interruptions) {
+  std::vector<RunRecord> runs{run_named("a")};
+  runs[0].interruptions.push_back({"killed", 5, "2026-11-22T07:20:00Z", 0.5});
+  const std::vector<Plot> plots = plots_of(runs);
+  ASSERT_EQ(plots.size(), 4U);
+  ASSERT_EQ(plots[1].series.size(), 2U);
+  EXPECT_EQ(plots[1].series[1].name, "test");
+  EXPECT_DOUBLE_EQ(plots[1].series[1].points[1].y, 50);  // in percent
+  ASSERT_EQ(plots[1].marks.size(), 1U);
+  EXPECT_DOUBLE_EQ(plots[1].marks[0].x, 0.5);
+  EXPECT_EQ(plots[1].marks[0].name, "killed; went on from step 5");
+  const std::string html = training_html(runs, "<p>more</p>");
+  EXPECT_THAT(html, HasSubstr("<h1>Training of lenet on cifar10</h1>"));
+  EXPECT_THAT(html, HasSubstr("<td>test accuracy (top-1)</td><td>62.50 %</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>test accuracy (top-5)</td><td>87.50 %</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>time of training</td><td>1:15</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>killed</td><td class=\"right\">5</td><td>2026-11-22T07:20:00Z</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>versions</td><td>HDF5: 1.10.8</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>note</td><td>a note</td>"));
+  EXPECT_THAT(html, HasSubstr("<pre>train_cifar --lr 0.1</pre>"));
+  EXPECT_THAT(html, HasSubstr("<p>more</p>"));
+  EXPECT_THAT(html, Not(HasSubstr("What differs")));
+  EXPECT_THAT(html, Not(HasSubstr("of the mean of weights")));  // none was kept
+}
+
+TEST(TrainingPageTest, several_trainings_have_a_plot_for_each_kind_and_a_table_of_what_differs) {
+  std::vector<RunRecord> runs{run_named("a"), run_named("b")};
+  runs[1].summary["recipe"]["lr"] = 0.2;
+  runs[1].summary["versions"]["HDF5"] = "1.14";
+  runs[1].summary["recipe"]["ema"] = 0.99;
+  runs[1].tests[0].fields["ema_accuracy"] = 0.5;
+  const std::vector<Plot> plots = plots_of(runs);
+  ASSERT_EQ(plots.size(), 6U);
+  EXPECT_EQ(plots[0].title, "Training loss");
+  ASSERT_EQ(plots[2].series.size(), 2U);
+  EXPECT_EQ(plots[2].series[1].name, "b");
+  EXPECT_EQ(plots[2].series[1].colour, 1);
+  ASSERT_EQ(plots[3].series.size(), 1U);
+  EXPECT_EQ(plots[3].series[0].colour, 1);  // a training has one colour in all plots
+
+  const std::vector<Difference> differences = differences_of(runs);
+  ASSERT_EQ(differences.size(), 3U);
+  EXPECT_EQ(differences[0].name, "--ema");
+  EXPECT_THAT(differences[0].values, testing::ElementsAre("", "0.99"));
+  EXPECT_EQ(differences[1].name, "--lr");
+  EXPECT_THAT(differences[1].values, testing::ElementsAre("0.1", "0.2"));
+  EXPECT_EQ(differences[2].name, "version of HDF5");
+  EXPECT_THAT(training_html(runs, ""), HasSubstr("<td>--lr</td><td>0.1</td><td>0.2</td>"));
+  runs[1] = run_named("a");
+  EXPECT_THAT(training_html(runs, ""), HasSubstr("Nothing: options, machine and versions are the same."));
+}
+
+TEST(TrainingPageTest, nothing_of_a_file_becomes_markup) {
+  const std::string bad = "<img src=x onerror=alert(1)>\"'&";
+  std::vector<RunRecord> runs{run_named(bad), run_named("b")};
+  for (auto& [name, value] : runs[0].summary.items()) {
+    if (value.is_string()) value = bad;
+  }
+  runs[0].state = bad;
+  runs[0].summary["recipe"] = {{bad, bad}};
+  runs[0].summary["run"] = {{bad, {bad, bad}}, {"note", bad}};
+  runs[0].summary["versions"] = {{bad, bad}};
+  runs[0].summary["hosts"] = {{bad, bad}};
+  runs[0].summary["command_line"] = {bad};
+  runs[0].summary["epochs"] = bad;
+  runs[0].interruptions.push_back({bad, 1, bad, 0.1});
+  EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("<img")));
+  EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("\"'&")));
+  runs.pop_back();
+  EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("<img")));
+}
+
+TEST(TrainingPageTest, a_training_that_says_little_has_a_page) {
+  RunRecord run;
+  run.name = "a";
+  run.summary = {{"recipe", 7}, {"run", nlohmann::json::array()}, {"versions", nullptr}};
+  EXPECT_THAT(training_html(std::vector<RunRecord>{run}, ""), HasSubstr("Nothing was measured yet."));
+}
+
+}  // namespace
+}  // namespace lockstep
