@@ -3,6 +3,7 @@
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "comm/check_nccl.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "device/cuda/check_cuda.hpp"
 #include "device/cuda/visible_gpus.hpp"
@@ -40,9 +41,12 @@ std::vector<std::string> visible_gpus() { return cuda::visible_gpus(); }
 std::vector<LibraryVersion> backend_libraries() {
   int runtime = 0;
   static_cast<void>(cudaRuntimeGetVersion(&runtime));
+  int nccl = 0;
+  static_cast<void>(ncclGetVersion(&nccl));
   return {{"CUDA", fmt::format("{}.{}", runtime / 1000, runtime % 1000 / 10)},
           {"cuDNN", version_text(cudnnGetVersion(), 10000, 100)},
-          {"cuBLAS", version_text(cublasLtGetVersion(), 10000, 100)}};
+          {"cuBLAS", version_text(cublasLtGetVersion(), 10000, 100)},
+          {"NCCL", version_text(static_cast<std::size_t>(nccl), 10000, 100)}};
 }
 
 }  // namespace lockstep

@@ -1,7 +1,9 @@
-# `cmake --install BUILD --prefix DIR`: programs, Slurm scripts and a module file, for a site that serves many users.
+# `cmake --install BUILD --prefix DIR`: programs, Slurm scripts and a module file, for a site that serves many users; the
+# libraries with their headers, for programs of one's own.
+include(GNUInstallDirs)
+
 # Programs are installed where they are defined (lockstep_program), job scripts in slurm/CMakeLists.txt. The module file
 # names the prefix, so it is written at install time, when that is known for certain.
-include(GNUInstallDirs)
 install(CODE "
   get_filename_component(prefix \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)  # it may be given relative to where cmake runs
   set(PROJECT_VERSION \"${PROJECT_VERSION}\")
@@ -9,3 +11,18 @@ install(CODE "
   set(LOCKSTEP_SCRIPTS \"\${prefix}/${CMAKE_INSTALL_DATADIR}/lockstep/slurm\")
   configure_file(\"${PROJECT_SOURCE_DIR}/lib/cmake/modulefile.in\"
     \"\$ENV{DESTDIR}\${prefix}/${CMAKE_INSTALL_DATADIR}/modulefiles/lockstep/${PROJECT_VERSION}\" @ONLY)")
+
+# Libraries, too, are installed where they are defined (lockstep_library). find_package(lockstep) finds them, and looks
+# for what they link to as we do.
+include(CMakePackageConfigHelpers)
+set(LOCKSTEP_PACKAGE ${CMAKE_INSTALL_LIBDIR}/cmake/lockstep)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/lib/cmake/lockstepConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/lockstepConfig.cmake INSTALL_DESTINATION ${LOCKSTEP_PACKAGE}
+  NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/lockstepConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+foreach(file LockstepLibraries FindCUDNN FindNCCL)
+  list(APPEND files ${PROJECT_SOURCE_DIR}/lib/cmake/${file}.cmake)
+endforeach()
+install(FILES ${files} ${PROJECT_BINARY_DIR}/lockstepConfig.cmake ${PROJECT_BINARY_DIR}/lockstepConfigVersion.cmake
+  DESTINATION ${LOCKSTEP_PACKAGE})
+install(EXPORT lockstep NAMESPACE lockstep:: FILE lockstepTargets.cmake DESTINATION ${LOCKSTEP_PACKAGE})

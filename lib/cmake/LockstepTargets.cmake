@@ -22,9 +22,15 @@ endif()
 function(lockstep_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
   add_library(lockstep_${name} STATIC)
-  target_link_libraries(lockstep_${name} PUBLIC ${arg_LINK} PRIVATE lockstep_flags)
+  target_link_libraries(lockstep_${name} PUBLIC ${arg_LINK} PRIVATE $<BUILD_INTERFACE:lockstep_flags>)
+  target_compile_features(lockstep_${name} PUBLIC cxx_std_20)
+  if(LOCKSTEP_SANITIZE)  # also of what others link to it
+    target_link_options(lockstep_${name} INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
+  endif()
   lockstep_room(${name} ${arg_UNPARSED_ARGUMENTS})
   add_library(lockstep::${name} ALIAS lockstep_${name})
+  set_target_properties(lockstep_${name} PROPERTIES EXPORT_NAME ${name})
+  install(TARGETS lockstep_${name} EXPORT lockstep FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lockstep)
 endfunction()
 
 # A folder within such a folder: its files are part of that library.
