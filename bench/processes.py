@@ -81,7 +81,7 @@ def step_bench(build):
     folder = pathlib.Path(build).resolve()
     program = folder / "bin" / "step_bench"
     if not program.is_file():
-        give_up(f"no step_bench in {pathlib.Path(build) / 'bin'} (--build). Build the release preset.", CANNOT_COMPARE)
+        give_up(f"no step_bench in {pathlib.Path(build) / 'bin'} (--build). Build the preset ci: cmake --preset ci && cmake --build --preset ci.", CANNOT_COMPARE)
     return [folder / "run", "step_bench"] if (folder / "run").is_file() else [program]
 
 

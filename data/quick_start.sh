@@ -12,10 +12,10 @@ cd "$root"
 source lib/cmake/debian_packages.sh
 
 install_missing "${build_packages[@]}"
-cmake --preset release -D LOCKSTEP_TESTS=OFF -D LOCKSTEP_BENCH=OFF -B build/quick_start
-cmake --build build/quick_start
+cmake --preset release
+cmake --build --preset release
 
-programs=$root/build/quick_start/bin
+programs=$root/build/release/bin
 if (($# > 0)); then
   cifar=$1
 elif [ -d data/cifar-10-batches-bin ] || data/fetch_cifar10.sh; then
@@ -37,4 +37,4 @@ fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 mpirun -n 2 --oversubscribe --bind-to none "$programs/train_cifar" --data "$shards" --model resnet20 --epochs 2 \
   --output runs/quick_start
-echo "Weights and metrics: runs/quick_start. Look at them with build/quick_start/bin/inspect and evaluate."
+echo "Weights and metrics: runs/quick_start. Look at them with build/release/bin/inspect and evaluate."

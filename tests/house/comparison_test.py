@@ -132,7 +132,7 @@ class Compare(StandIns):
 
     def test_refuses_without_step_bench(self):
         (self.build / "bin" / "step_bench").unlink()
-        wanted = f"no step_bench in {self.build}/bin (--build). Build the release preset."
+        wanted = f"no step_bench in {self.build}/bin (--build). Build the preset ci: cmake --preset ci && cmake --build --preset ci."
         self.assertEqual(self.refused(), wanted)
 
 

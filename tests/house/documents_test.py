@@ -16,7 +16,7 @@ MOST_LETTERS_OF_LINE = 120
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 # What data holds beside its own files is made by programs.
 PATH = re.compile(r"(?<![\w./-])(?:apps|bench|lib|slurm|tests)/[\w./*-]+")
-SOURCE = re.compile(r"(?<![\w./*<-])[\w./]*\w\.(?:hpp|cpp|cu|inl|py|sh)(?![\w.])")
+SOURCE = re.compile(r"(?<![\w./*<$-])[\w./]*\w\.(?:hpp|cpp|cu|inl|py|sh)(?![\w.])")
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])")
 # A word in quotes may be an option: the table of fields has them so.
 OPTION_OF_SOURCE = re.compile(r"(?:--|\")([a-z][a-z0-9-]*[a-z0-9])")
@@ -79,7 +79,7 @@ def long_lines_of(text):
 def main(root):
     root = pathlib.Path(root).resolve()
     tracked = tracked_files(root)
-    names = [path.relative_to(root).as_posix() for path in tracked]
+    names = [path.relative_to(root).as_posix().removesuffix(".in") for path in tracked]
     documents = sorted(path for path in tracked if path.suffix == ".md")
     options = {option for path in tracked if path.suffix != ".md"
                for option in OPTION_OF_SOURCE.findall(path.read_text(errors="ignore"))}

@@ -24,7 +24,7 @@ grep --quiet --line-regexp "$processor" <<<"$(bochs-bin --help cpu 2>&1 || true)
 # Libraries of CUDA would not fit the emulated machine's memory.
 tests=(product_loops_test conv_winograd_test pending_norm_test norm_test ops_test layer_test matmul_test conv_direct_test)
 {
-  cmake --preset release -S "$root" -B "$build" -DLOCKSTEP_CUDA=OFF -DLOCKSTEP_BENCH=OFF &&
+  cmake --preset ci -S "$root" -B "$build" -DLOCKSTEP_CUDA=OFF -DLOCKSTEP_BENCH=OFF &&
     cmake --build "$build" --target "${tests[@]}"
 } >"$build.log" 2>&1 || fail "the tests do not compile, see $build.log"
 
