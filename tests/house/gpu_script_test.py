@@ -18,7 +18,7 @@ import unittest
 ROOT = pathlib.Path(sys.argv.pop(1)).resolve()
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support" / "gpu"))
 
-from pretended_bundle import LISTING, TESTS, Bundle, rows_of, running, step_bench, test_program, write  # noqa: E402
+from pretended_bundle import LISTING, PROGRAMS, TESTED, TESTS, Bundle, rows_of, running, step_bench, test_program, write  # noqa: E402
 
 
 class TestsPart(unittest.TestCase):
@@ -47,6 +47,11 @@ class TestsPart(unittest.TestCase):
 
     def test_names_the_gpu(self):
         self.assertEqual(self.rows["start with everything"], "cuda: a GPU")
+
+    def test_trains_on_pictures(self):
+        self.assertEqual(self.rows["training on pictures"], "test accuracy 95.00 %")
+        self.assertEqual(self.rows["its model"], "test accuracy 95.00 %, on the CPU 95.00 %")
+        self.assertIn("--- run train_imagenet --device cuda --data ", self.bundle.result("tests.log"))
 
     def test_counts_what_passed(self):
         self.assertEqual(self.rows["ops_test"], "4 of 4 passed")
@@ -77,6 +82,29 @@ class TestsPart(unittest.TestCase):
         for name in set(TESTS) - {"golden_test"}:
             self.assertIn(f"--- run {name} --gtest_filter=*/cuda*-*/cuda_on_host*\n", log)
         self.assertRegex(log, r"\[       OK \] Devices/ops_test.divides/cuda \(1 ms\)\n--- exit code 0 after \d+ s\n")
+
+
+class Training(unittest.TestCase):
+    """A model that another device tests otherwise, and programs that fail."""
+
+    def rows_with(self, name, text):
+        bundle = Bundle(ROOT)
+        self.addCleanup(bundle.folder.cleanup)
+        bundle.program(name, text)
+        done = bundle.run("tests", "--seconds", "200")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        return rows_of(done.stdout)
+
+    def test_a_model_must_be_worth_the_same_on_the_cpu(self):
+        other = TESTED.replace("echo", "[[ $* == *cpu* ]] && echo 'top-1    35.00 %' && exit\necho")
+        rows = self.rows_with("evaluate", other)
+        self.assertEqual(rows["its model"], "FAILED: test accuracy 95.00 %, on the CPU 35.00 %")
+
+    def test_one_that_fails_says_why_and_costs_itself(self):
+        rows = self.rows_with("train_imagenet", "#!/bin/bash\necho 'out of memory on the GPU'\nexit 71\n")
+        self.assertEqual(rows["training on pictures"], "FAILED: out of memory on the GPU")
+        self.assertNotIn("its model", rows)
+        self.assertEqual(rows["ops_test"], "4 of 4 passed")
 
 
 class Programs(unittest.TestCase):
@@ -234,7 +262,7 @@ class Pack(unittest.TestCase):
               f'#!/bin/bash\nmkdir -p "$1/bin"; head -c 3000 /dev/zero >"$1/bin/big"; echo >"$1/small"\n'
               f'truncate --size {megabytes}M "$1.tar.xz"\n')
         build = bundle.root / "build" / "release"
-        for name in [*TESTS, "step_bench", "make_shards", "train_cifar", "evaluate"]:
+        for name in [*TESTS, *PROGRAMS]:
             write(build / "bin" / name, "")
         return bundle, subprocess.run([bundle.root / "tests" / "gpu.sh", "pack", build], capture_output=True, text=True,
                                       check=False, timeout=60, env=os.environ | {"LOCKSTEP_BUNDLE_MIB": limit})
@@ -264,4 +292,6 @@ class Pack(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    # Bounds are waited for: they run where they are named.
+    classes = [name for name, it in list(globals().items()) if isinstance(it, type) and issubclass(it, unittest.TestCase)]
+    unittest.main(defaultTest=[name for name in classes if name != "Bounds"])
