@@ -1,0 +1,219 @@
+// What more ranks are worth: training steps on 1, 2, 4, ... of a job's ranks, with as many samples a rank (weak
+// scaling) and as many a step (strong scaling), taken apart, judged and predicted.
+//
+//   mpirun -n 4 scaling_study --model resnet20 --output study
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend/versions.hpp"
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "base/progress.hpp"
+#include "dataset/split.hpp"
+#include "device/cpu/threads/threads.hpp"
+#include "files/result_file.hpp"
+#include "launch/field_options.hpp"
+#include "launch/local_gpus.hpp"
+#include "launch/number_option.hpp"
+#include "launch/run.hpp"
+#include "models/model_zoo.hpp"
+#include "report/page/html.hpp"
+#include "scaling/measuring/measure_point.hpp"
+#include "scaling/study_file.hpp"
+#include "scaling/study_page.hpp"
+#include "scaling/study_points.hpp"
+#include "scaling/study_table.hpp"
+#include "train/run_summary.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+struct StudyOptions {
+  std::filesystem::path output;
+  std::filesystem::path data;
+  std::string model = "resnet20";
+  std::optional<std::int64_t> image_size;
+  std::int64_t classes = 10;
+  std::int64_t channels = 3;
+  std::vector<int> ranks;
+  std::int64_t batch_per_rank = 32;
+  std::optional<std::int64_t> global_batch;
+  std::int64_t repeats = 5;
+  double seconds = 2;
+  int loader_threads = 1;
+  Settings settings;  // of the device and the sums
+
+  void declare(CLI::App& app) {
+    app.description(
+        "Measures what more ranks are worth: training steps on 1, 2, 4, ... ranks, taken apart and judged.");
+    constexpr NumberRange<std::int64_t> count{1, std::int64_t{1} << 20};
+    app.add_option("--output", output, "Folder for study.json, study.csv and report.html")
+        ->required()
+        ->type_name("FOLDER");
+    app.add_option("--data", data, "Folder made by make_shards; unset: noise, so that reading costs nothing")
+        ->type_name("FOLDER");
+    app.add_option("--model", model, "Network: " + known_models())->type_name("NAME");
+    add_number(app, "--image-size", image_size, count, "Height and width; unset: as --data has them, without it 32")
+        ->type_name("PIXELS");
+    add_number(app, "--channels", channels, {1, 16}, "Of a picture, without --data")->type_name("COUNT");
+    add_number(app, "--classes", classes, count, "Of the labels, without --data")->type_name("COUNT");
+    add_numbers(app, "--ranks", ranks, {1, 1 << 20}, "Rank counts; unset: 1, 2, 4, ... and all of the job")
+        ->type_name("COUNT")
+        ->delimiter(',');
+    add_number(app, "--batch-per-rank", batch_per_rank, count, "Samples of each rank in weak scaling")
+        ->type_name("SAMPLES");
+    add_number(app, "--global-batch", global_batch, count,
+               "Samples of a step in strong scaling; unset: as --batch-per-rank, or what divides among all rank counts")
+        ->type_name("SAMPLES");
+    add_number(app, "--repeats", repeats, {1, 100}, "How often each is measured, all of them in turn")
+        ->type_name("COUNT");
+    add_number(app, "--seconds", seconds, {0.01, 3600}, "Of timed steps in each measurement, about")
+        ->type_name("SECONDS");
+    add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
+        ->type_name("THREADS");
+    declare_fields(app, settings, {FieldGroup::device, FieldGroup::sums});
+  }
+};
+
+// Collective. A device is opened for each point: its threads are the same at each rank count, and what is wrong with
+// them is told once.
+DeviceOptions place_device(const Communicator& world, const StudyOptions& options) {
+  DeviceOptions device = device_options(options.settings.recipe, options.settings.run);
+  place_on_node(world, device);
+  const bool is_cpu = device.name == "cpu" || (device.name == "auto" && visible_gpus().empty());
+  if (!is_cpu) return device;
+  device.name = "cpu";
+  device.threads = cpu::choose_threads(device.threads, device.local_rank, device.local_size);
+  device.local_rank = std::max(device.local_rank, 1);  // local rank 0 is the one that would tell it again
+  return device;
+}
+
+struct Files {
+  std::filesystem::path study;
+  std::filesystem::path table;
+  std::filesystem::path page;
+};
+
+bool begins_as_page(std::string_view start) { return start.starts_with(html_page_start); }
+
+// Rank 0's, before the work.
+Files place_files(const StudyOptions& options) {
+  std::error_code error;
+  std::filesystem::create_directories(options.output, error);
+  Files files{options.output / "study.json", options.output / "study.csv", options.output / "report.html"};
+  require_place_for_result(files.study, {"scaling study", begins_as_study}, "--output");
+  require_place_for_result(files.table, {"table of a scaling study", begins_as_study_csv}, "--output");
+  require_place_for_result(files.page, {"report", begins_as_page}, "--output");
+  return files;
+}
+
+std::unique_ptr<Dataset> open_data(const StudyOptions& options) {
+  if (options.data.empty()) return nullptr;
+  return std::make_unique<Dataset>(split_folder(options.data, Split::train));
+}
+
+// The device is placed on its node.
+PointSettings settings_of(const StudyOptions& options, const Dataset* data, DeviceOptions device) {
+  const Recipe& recipe = options.settings.recipe;
+  const std::int64_t side = options.image_size.value_or(32);
+  PointSettings settings;
+  settings.model = {options.model, {side, side, options.channels}, options.classes};
+  if (data != nullptr) {
+    ImagePlan images;
+    images.side = options.image_size;
+    settings.input = {data, training_rules(images, data->manifest(), 0), options.loader_threads,
+                      options.settings.run.data_place};
+    const PictureSize size = settings.input.rules.size;
+    settings.model.sample = {size.height, size.width, data->manifest().shape.channels};
+    settings.model.classes = static_cast<std::int64_t>(data->manifest().classes.size());
+  }
+  settings.device = std::move(device);
+  settings.sums = reduce_plan(recipe, options.settings.run);
+  settings.seconds = options.seconds;
+  return settings;
+}
+
+// Collective.
+Study begin_study(const Session& session, const StudyOptions& options, const PointSettings& settings,
+                  const std::vector<int>& counts) {
+  Study study;
+  study.model = options.model;
+  study.image_height = settings.model.sample.height;
+  study.image_width = settings.model.sample.width;
+  study.input = options.data.empty() ? "noise" : options.data.string();
+  study.precision = precision_name(options.settings.recipe.arithmetic.precision);
+  study.cores = cpu::observe_cores(session.world.local_size()).node_cores;
+  study.weak_batch = options.batch_per_rank;
+  study.strong_batch = options.global_batch ? *options.global_batch : usual_strong_batch(study.weak_batch, counts);
+  study.hosts = session.world.all_gather(log::host());
+  for (const LibraryVersion& library : library_versions()) study.versions.emplace(library.name, library.version);
+  for (const std::string& word : session.invocation.command_line) {
+    study.command += (study.command.empty() ? "" : " ") + word;
+  }
+  study.commit = session.invocation.commit;
+  study.started = utc_time();
+  return study;
+}
+
+void write(const Files& files, const Study& study) {
+  write_file_atomically(files.study, study_text(study));
+  write_file_atomically(files.table, study_csv(study));
+  write_file_atomically(files.page, study_page(study));
+}
+
+// Collective. The ranks that are not among the first so many sleep meanwhile.
+std::optional<MeasuredPoint> measure_on_first(const Communicator& world, int ranks, const PointSettings& settings) {
+  enum Half : std::uint8_t { working, waiting };
+  const Half half = world.rank() < ranks ? working : waiting;
+  std::optional<MeasuredPoint> measured;
+  {
+    const Communicator part = world.split(half, world.rank());
+    if (half == working) measured = measure_point(part, settings);
+  }
+  world.barrier();
+  return measured;
+}
+
+void study_scaling(Session& session, const StudyOptions& options) {
+  const Communicator& world = session.world;
+  const Files files = world.rank() == 0 ? place_files(options) : Files();
+  const std::unique_ptr<Dataset> data = open_data(options);
+  PointSettings settings = settings_of(options, data.get(), place_device(world, options));
+
+  const std::vector<int> counts = options.ranks.empty() ? usual_rank_counts(world.size()) : options.ranks;
+  Study study = begin_study(session, options, settings, counts);
+  const std::vector<PlannedPoint> planned = plan_points(counts, world.size(), study.weak_batch, study.strong_batch);
+  study.points.resize(planned.size());
+
+  Progress progress("study", options.repeats * static_cast<std::int64_t>(planned.size()), "measurements");
+  for (std::int64_t repeat = 0; repeat < options.repeats; ++repeat) {
+    for (std::size_t index = 0; index < planned.size(); ++index) {
+      settings.batch_per_rank = planned[index].batch_per_rank;
+      const std::optional<MeasuredPoint> measured = measure_on_first(world, planned[index].ranks, settings);
+      if (measured) {
+        add_repeat(study.points[index], measured->point);
+        study.parameters = measured->parameters;
+        study.device = measured->device;
+        study.reducer = measured->reducer;  // the last one has the most ranks
+      }
+      progress.add(1);
+    }
+    study.ended = utc_time();
+    if (world.rank() == 0) write(files, study);
+  }
+  progress.finish();
+  if (world.rank() != 0) return;
+  log::plain(study_table(study) + '\n');
+  log::plain(study_sentences(study));
+  log::info("written: '{}', and study.json and study.csv beside it", files.page.string());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run<StudyOptions>(argc, argv, study_scaling); }

@@ -1,0 +1,265 @@
+#include "scaling/findings.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+constexpr double worth_mending = 0.05;  // of a step
+constexpr double worth_telling = 0.01;
+constexpr double worth_a_sentence = 0.02;
+constexpr double too_uncertain = 0.15;  // half of an interval, of a step
+
+double percent(double share) { return 100 * share; }
+
+std::string count_of(int ranks) { return fmt::format("{} {}", ranks, ranks == 1 ? "rank" : "ranks"); }
+
+// ", and 4 ranks share 2 cores" where ranks are more.
+std::string crowd_words(const Study& study, const StudyPoint& point) {
+  const int ranks = point.grid.ranks_per_node();
+  return ranks > study.cores ? fmt::format(", and {} share {} cores", count_of(ranks), study.cores) : "";
+}
+
+double middle_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+// What is to be judged, at its largest rank count.
+struct Case {
+  const Study& study;
+  Scaling scaling;
+  const StudyPoint& base;
+  const StudyPoint& point;
+  Loss loss;
+
+  double step() const { return mean_interval(point.step_seconds).middle; }
+  double lost(StepPart part) const { return loss.parts[static_cast<std::size_t>(part)]; }
+  double lost_to_computing() const { return lost(StepPart::forward) + lost(StepPart::backward); }
+  Finding finding(Cause cause, std::string sentence) const {
+    return {scaling, point.grid.ranks, cause, std::move(sentence)};
+  }
+};
+
+// Whether the loss may as well be one to mend as none.
+bool is_too_noisy(const Interval& loss) {
+  if (!loss.is_bounded() || loss.half_width() > too_uncertain) return true;
+  return loss.half_width() > worth_mending && loss.low < worth_mending && loss.high > worth_mending;
+}
+
+std::string noise_sentence(const Case& of) {
+  const std::string start =
+      fmt::format("{} scaling cannot be judged at {}: ", name_of(of.scaling), count_of(of.point.grid.ranks));
+  if (!of.loss.whole.is_bounded()) return start + "each was measured once. Repeat with --repeats 3 or more.";
+  return start + fmt::format(
+                     "noise is too large, as {:.1f} % of a rank's throughput are lost, give or take {:.1f} over {} "
+                     "repeats. Use nodes that nothing else runs on, more --repeats or --seconds.",
+                     percent(of.loss.whole.middle), percent(of.loss.whole.half_width()), of.point.step_seconds.size());
+}
+
+std::string loss_sentence(const Case& of) {
+  std::vector<std::pair<double, std::string>> parts = {{of.lost_to_computing(), "slower computing"}};
+  for (const StepPart part :
+       {StepPart::input, StepPart::exposed, StepPart::imbalance, StepPart::optimizer, StepPart::other}) {
+    parts.emplace_back(of.lost(part), std::string(words_of(part)));
+  }
+  std::ranges::sort(parts, std::greater());
+  std::vector<std::string> words;
+  for (const auto& [share, name] : parts) {
+    if (share >= worth_telling) words.push_back(fmt::format("{:.1f} % {}", percent(share), name));
+  }
+  return fmt::format(
+      "{} scaling loses {:.1f} % (± {:.1f}) of a rank's throughput from {} to {}{}{}.", name_of(of.scaling),
+      percent(of.loss.whole.middle), percent(of.loss.whole.half_width()), of.base.grid.ranks,
+      count_of(of.point.grid.ranks), words.empty() ? "" : ": ",
+      of.point.has_parts() ? fmt::format("{}", fmt::join(words, ", ")) : "; this device does not tell to what");
+}
+
+Finding sums_finding(const Case& of, const StepModel& model) {
+  const StudyPoint& point = of.point;
+  double seconds = 0;
+  double bytes = 0;
+  for (const Bucket& bucket : point.buckets) {
+    seconds += model.sums.seconds(point.grid, static_cast<double>(bucket.bytes)).middle;
+    bytes += static_cast<double>(bucket.bytes);
+  }
+  const auto count = static_cast<double>(point.buckets.size());
+  const double latency = seconds > 0 ? count * model.sums.latency_seconds(point.grid) / seconds : 0;
+  const std::string start = fmt::format("at {} sums of gradients show {:.1f} ms of a step and are ",
+                                        count_of(point.grid.ranks), 1e3 * point.part(StepPart::exposed));
+  if (latency > 0.5) {
+    const BucketAdvice advice = advise_bucket(model, {point.grid, point.batch_per_rank});
+    const std::string remedy =
+        advice.gain < worth_telling
+            ? std::string("Other sizes are not predicted to help; larger batches a rank do.")
+            : fmt::format("Buckets of {} MiB are predicted to shorten a step by {:.1f} % (--bucket-mib {}).",
+                          advice.bytes >> 20, percent(advice.gain), advice.bytes >> 20);
+    return of.finding(Cause::latency,
+                      start + fmt::format("latency-bound: {} buckets of {:.2f} MB on average, {:.0f} % of whose time "
+                                          "does not depend on their bytes. {}",
+                                          point.buckets.size(), 1e-6 * bytes / count, percent(latency), remedy));
+  }
+  return of.finding(
+      Cause::bandwidth,
+      start +
+          fmt::format("bandwidth-bound: {:.1f} MB in {} buckets at a bus bandwidth of {:.2f} GB/s ({}), {:.0f} % of "
+                      "it latency. Larger batches a rank or a faster way between ranks help, larger buckets do "
+                      "not.",
+                      1e-6 * bytes, point.buckets.size(),
+                      1e-9 * bus_bandwidth(point.grid.ranks, bytes, std::max(seconds, 1e-9)), of.study.reducer,
+                      percent(latency)));
+}
+
+Finding imbalance_finding(const Case& of) {
+  const StudyPoint& point = of.point;
+  if (!point.by_rank.empty()) {
+    const auto late = std::ranges::max_element(point.by_rank, {}, &RankTimes::arrival);
+    std::vector<double> arrivals;
+    std::vector<double> inputs;
+    for (const RankTimes& rank : point.by_rank) {
+      arrivals.push_back(rank.arrival);
+      inputs.push_back(rank.input);
+    }
+    const double behind = late->arrival - middle_of(arrivals);
+    if (behind >= worth_mending * of.step() && behind >= 0.5 * point.part(StepPart::imbalance)) {
+      const bool reads_slowly = late->input - middle_of(inputs) >= 0.5 * behind;
+      return of.finding(
+          Cause::slow_rank,
+          fmt::format(
+              "rank {} on {} holds the others up: it comes {:.1f} ms ({:.1f} % of a step) after the rank in the "
+              "middle, as it {}.",
+              late - point.by_rank.begin(), late->host, 1e3 * behind, percent(behind / of.step()),
+              reads_slowly ? "waits longer for samples. Is its disk slow?"
+                           : "computes more slowly. Is that node busy?"));
+    }
+  }
+  return of.finding(
+      Cause::uneven_ranks,
+      fmt::format(
+          "at {} each waits {:.1f} ms of a step for others, and none of them is always the last: other work disturbs "
+          "them{}.",
+          count_of(point.grid.ranks), 1e3 * point.part(StepPart::imbalance), crowd_words(of.study, point)));
+}
+
+Finding computing_finding(const Case& of) {
+  const auto a_sample = [](const StudyPoint& point) {
+    return (point.part(StepPart::forward) + point.part(StepPart::backward)) / static_cast<double>(point.batch_per_rank);
+  };
+  const double longer = a_sample(of.point) / a_sample(of.base) - 1;
+  const std::string why = of.point.batch_per_rank == of.base.batch_per_rank
+                              ? "ranks of a node share its memory and caches"
+                              : fmt::format("a rank has {} samples in place of {}, and shares memory with others",
+                                            of.point.batch_per_rank, of.base.batch_per_rank);
+  return of.finding(
+      Cause::slow_computing,
+      fmt::format("at {} computing a sample takes {:.1f} % longer than at {}: {}{}.", count_of(of.point.grid.ranks),
+                  percent(longer), of.base.grid.ranks, why, crowd_words(of.study, of.point)));
+}
+
+std::vector<Finding> causes_of(const Case& of, const std::optional<StepModel>& model) {
+  std::vector<std::pair<double, Finding>> causes;
+  if (of.lost(StepPart::exposed) >= worth_a_sentence && model) {
+    causes.emplace_back(of.lost(StepPart::exposed), sums_finding(of, *model));
+  }
+  if (of.lost(StepPart::imbalance) >= worth_a_sentence) {
+    causes.emplace_back(of.lost(StepPart::imbalance), imbalance_finding(of));
+  }
+  if (of.lost_to_computing() >= worth_a_sentence) causes.emplace_back(of.lost_to_computing(), computing_finding(of));
+  if (of.lost(StepPart::optimizer) >= worth_a_sentence) {
+    causes.emplace_back(of.lost(StepPart::optimizer),
+                        of.finding(Cause::update, fmt::format("at {} the optimizer takes {:.1f} ms of a step, whatever "
+                                                              "a rank's batch. Larger batches a rank make it cheaper.",
+                                                              count_of(of.point.grid.ranks),
+                                                              1e3 * of.point.part(StepPart::optimizer))));
+  }
+  std::ranges::sort(causes, std::greater(), [](const auto& cause) { return cause.first; });
+  std::vector<Finding> findings;
+  for (auto& [share, finding] : causes) findings.push_back(std::move(finding));
+  return findings;
+}
+
+std::optional<Finding> input_finding(const Case& of) {
+  const double waited = of.point.part(StepPart::input);
+  if (waited < worth_mending * of.step()) return std::nullopt;
+  return of.finding(Cause::slow_input,
+                    fmt::format("at {} a rank waits {:.1f} ms of a step ({:.1f} %) for samples. More --loader-threads, "
+                                "or data on the node's own disk (--stage of a training), may read faster.",
+                                count_of(of.point.grid.ranks), 1e3 * waited, percent(waited / of.step())));
+}
+
+}  // namespace
+
+Loss loss_between(const StudyPoint& base, const StudyPoint& point) {
+  const Interval kept = efficiency_of(point, base);
+  Loss loss;
+  loss.whole = {1 - kept.middle, 1 - kept.high, 1 - kept.low};
+  const double step = mean_interval(point.step_seconds).middle;
+  const double work = static_cast<double>(point.batch_per_rank) / static_cast<double>(base.batch_per_rank);
+  for (std::size_t part = 0; part < step_part_count; ++part) {
+    const auto kind = static_cast<StepPart>(part);
+    loss.parts[part] = (point.part(kind) - work * base.part(kind)) / step;
+  }
+  return loss;
+}
+
+std::vector<Finding> judge(const Study& study) {
+  std::vector<Finding> findings;
+  const std::optional<StepModel> model = fit_steps(
+      study, std::ranges::max(study.points, {}, [](const StudyPoint& point) { return point.grid.ranks; }).grid.ranks);
+  for (const Scaling scaling : {Scaling::weak, Scaling::strong}) {
+    const std::vector<const StudyPoint*> points = points_of(study, scaling);
+    if (points.size() < 2) continue;
+    const Case of{study, scaling, *points.front(), *points.back(), loss_between(*points.front(), *points.back())};
+    if (is_too_noisy(of.loss.whole)) {
+      findings.push_back(of.finding(Cause::too_noisy, noise_sentence(of)));
+      continue;
+    }
+    if (of.loss.whole.middle < worth_mending) {
+      findings.push_back(of.finding(
+          Cause::all_well,
+          fmt::format("{} scaling does well: at {} a rank keeps {:.1f} % (± {:.1f}) of its throughput at {}.",
+                      name_of(scaling), count_of(of.point.grid.ranks), percent(1 - of.loss.whole.middle),
+                      percent(of.loss.whole.half_width()), of.base.grid.ranks)));
+    } else {
+      findings.push_back(of.finding(Cause::loss, loss_sentence(of)));
+      if (of.point.has_parts() && of.base.has_parts())
+        std::ranges::copy(causes_of(of, model), std::back_inserter(findings));
+    }
+    if (std::optional<Finding> slow = input_finding(of)) findings.push_back(std::move(*slow));
+  }
+  return findings;
+}
+
+std::string CheckedPrediction::sentence() const {
+  const std::string interval = predicted.is_bounded()
+                                   ? fmt::format(" ({:.1f} to {:.1f})", 1e3 * predicted.low, 1e3 * predicted.high)
+                                   : std::string();
+  return fmt::format(
+      "{} scaling, from what {} at most told: {:.1f} ms{} predicted for a step at {}, {:.1f} ms "
+      "measured. The prediction is off by {:+.1f} %.",
+      name_of(scaling), count_of(fitted_up_to), 1e3 * predicted.middle, interval, count_of(grid.ranks), 1e3 * measured,
+      100 * error());
+}
+
+std::vector<CheckedPrediction> check_predictions(const Study& study) {
+  std::vector<CheckedPrediction> predictions;
+  for (const Scaling scaling : {Scaling::weak, Scaling::strong}) {
+    const std::vector<const StudyPoint*> points = points_of(study, scaling);
+    if (points.size() < 3) continue;
+    const StudyPoint& last = *points.back();
+    const std::optional<StepModel> model = fit_steps(study, points[points.size() - 2]->grid.ranks);
+    if (!model || !model->covers(last.grid)) continue;
+    predictions.push_back({scaling, last.grid, model->most_ranks, model->predict({last.grid, last.batch_per_rank}).step,
+                           mean_interval(last.step_seconds).middle});
+  }
+  return predictions;
+}
+
+}  // namespace lockstep

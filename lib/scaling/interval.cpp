@@ -1,0 +1,59 @@
+#include "scaling/interval.hpp"
+
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+
+namespace lockstep {
+namespace {
+
+// The inverse of the normal distribution's function, for shares above a half (Abramowitz and Stegun 1964, 26.2.23; off
+// by less than 4.5e-4).
+double upper_quantile(double share) {
+  const double t = std::sqrt(-2 * std::log(1 - share));
+  return t -
+         (2.515517 + 0.802853 * t + 0.010328 * t * t) / (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t);
+}
+
+}  // namespace
+
+bool Interval::is_bounded() const { return std::isfinite(low) && std::isfinite(high); }
+
+double students_t(int degrees) {
+  assert(degrees >= 1);
+  constexpr std::array<double, 6> few = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447};
+  if (static_cast<std::size_t>(degrees) <= few.size()) return few[static_cast<std::size_t>(degrees) - 1];
+  // The first terms of its expansion about the normal distribution (Abramowitz and Stegun 1964, 26.7.5).
+  constexpr double z = 1.959964;
+  const double n = degrees;
+  const double z3 = z * z * z;
+  const double z5 = z3 * z * z;
+  const double z7 = z5 * z * z;
+  return z + (z3 + z) / (4 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96 * n * n) +
+         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * n * n * n);
+}
+
+Interval mean_interval(std::span<const double> values) {
+  assert(!values.empty());
+  const auto count = static_cast<double>(values.size());
+  Interval interval;
+  interval.middle = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  if (values.size() == 1) return interval;
+  double squares = 0;
+  for (const double value : values) squares += (value - interval.middle) * (value - interval.middle);
+  const double error = std::sqrt(squares / (count - 1) / count);
+  const double half = students_t(static_cast<int>(values.size()) - 1) * error;
+  interval.low = interval.middle - half;
+  interval.high = interval.middle + half;
+  return interval;
+}
+
+double expected_maximum(int count) {
+  assert(count >= 1);
+  if (count == 1) return 0;
+  return upper_quantile((count - 0.375) / (count + 0.25));
+}
+
+}  // namespace lockstep

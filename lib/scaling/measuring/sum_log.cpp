@@ -1,0 +1,61 @@
+#include "scaling/measuring/sum_log.hpp"
+
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+class LoggedReducer final : public AllReducer {
+ public:
+  LoggedReducer(std::unique_ptr<AllReducer> inner, SumLog& log) : inner_(std::move(inner)), log_(log) {
+    log_.reducer = inner_.get();
+  }
+
+  Tensor allocate(std::int64_t count, DType dtype) override {
+    log_.values = inner_->allocate(count, dtype);
+    return log_.values;
+  }
+  void start_sum(const Tensor& values) override {
+    log_.begins.push_back({values.bytes(), std::chrono::steady_clock::now()});
+    inner_->start_sum(values);
+  }
+  void start_rounded_sum(const Tensor& values) override {
+    log_.begins.push_back({values.bytes(), std::chrono::steady_clock::now()});
+    inner_->start_rounded_sum(values);
+  }
+  void wait() override { inner_->wait(); }
+  bool needs_host() const override { return inner_->needs_host(); }
+  void check() override { inner_->check(); }
+  SumMarks* marks() const override { return inner_->marks(); }
+  std::string description() const override { return inner_->description(); }
+
+ private:
+  std::unique_ptr<AllReducer> inner_;
+  SumLog& log_;
+};
+
+class LoggedBackend final : public Backend {
+ public:
+  LoggedBackend(std::unique_ptr<Backend> inner, SumLog& log) : inner_(std::move(inner)), log_(log) {}
+
+  Device& device() override { return inner_->device(); }
+  std::unique_ptr<AllReducer> make_reducer(const std::string& name, const Communicator& world, std::int64_t bytes,
+                                           DType wire) override {
+    return std::make_unique<LoggedReducer>(inner_->make_reducer(name, world, bytes, wire), log_);
+  }
+  std::unique_ptr<Loader> load_onto(const LoaderSource& source, DataPlace place) override {
+    return inner_->load_onto(source, place);
+  }
+
+ private:
+  std::unique_ptr<Backend> inner_;
+  SumLog& log_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> with_sum_log(std::unique_ptr<Backend> inner, SumLog& log) {
+  return std::make_unique<LoggedBackend>(std::move(inner), log);
+}
+
+}  // namespace lockstep

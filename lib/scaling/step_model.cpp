@@ -1,0 +1,190 @@
+#include "scaling/step_model.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <numeric>
+
+namespace lockstep {
+namespace {
+
+Features of_computing(const StepSetting& setting) {
+  const auto samples = static_cast<double>(setting.batch_per_rank);
+  return {1, samples, samples * (setting.grid.ranks_per_node() - 1)};
+}
+
+double at_repeat(const StudyPoint& point, StepPart part, std::size_t repeat) {
+  return point.parts[static_cast<std::size_t>(part)][repeat];
+}
+
+double computing_of(const StudyPoint& point, std::size_t repeat) {
+  return at_repeat(point, StepPart::forward, repeat) + at_repeat(point, StepPart::backward, repeat);
+}
+
+StepSetting setting_of(const StudyPoint& point) { return {point.grid, point.batch_per_rank}; }
+
+// By the model, of a point of several ranks.
+Exposure modelled_exposure(const StepModel& model, const RankGrid& grid, std::span<const Bucket> buckets,
+                           double backward_seconds) {
+  return exposure_of(buckets, backward_seconds,
+                     [&](std::int64_t bytes) { return model.sums.seconds(grid, static_cast<double>(bytes)).middle; });
+}
+
+std::vector<const StudyPoint*> points_up_to(const Study& study, int most_ranks) {
+  std::vector<const StudyPoint*> points;
+  for (const StudyPoint& point : study.points) {
+    if (point.grid.ranks <= most_ranks && point.has_parts()) points.push_back(&point);
+  }
+  return points;
+}
+
+SumModel sums_of(std::span<const StudyPoint* const> points) {
+  std::vector<SumSample> samples;
+  for (const StudyPoint* const point : points) {
+    for (const MeasuredSum& sum : point->sums) {
+      for (const double seconds : sum.seconds) {
+        samples.push_back({point->grid, static_cast<double>(sum.bytes), seconds});
+      }
+    }
+  }
+  return fit_sums(samples);
+}
+
+template <typename Observe>
+Regression fit_over(std::span<const StudyPoint* const> points, const Observe& observe) {
+  std::vector<Observation> observations;
+  for (const StudyPoint* const point : points) {
+    for (std::size_t repeat = 0; repeat < point->step_seconds.size(); ++repeat) {
+      observations.push_back(observe(*point, repeat));
+    }
+  }
+  return fit_non_negative(observations);
+}
+
+}  // namespace
+
+Exposure exposure_of(std::span<const Bucket> buckets, double backward_seconds,
+                     const std::function<double(std::int64_t bytes)>& sum_seconds) {
+  Exposure exposure;
+  double end = 0;
+  for (const Bucket& bucket : buckets) {
+    const double seconds = sum_seconds(bucket.bytes);
+    end = std::max(end, bucket.ready * backward_seconds) + seconds;
+    exposure.after += seconds;
+  }
+  exposure.overlapped = std::max(end - backward_seconds, 0.0);
+  return exposure;
+}
+
+std::vector<Bucket> cut_anew(std::span<const Bucket> buckets, std::int64_t bytes) {
+  assert(bytes > 0);
+  std::vector<Bucket> cut;
+  std::int64_t held = 0;
+  if (buckets.empty()) return cut;
+  // Within a bucket gradients are taken to become ready evenly.
+  double ready = 0;
+  for (const Bucket& bucket : buckets.first(buckets.size() - 1)) {
+    std::int64_t rest = bucket.bytes;
+    while (held + rest >= bytes) {
+      const std::int64_t taken = bytes - held;
+      const double share = 1 - static_cast<double>(rest - taken) / static_cast<double>(bucket.bytes);
+      cut.push_back({bytes, ready + share * (bucket.ready - ready)});
+      rest -= taken;
+      held = 0;
+    }
+    held += rest;
+    ready = bucket.ready;
+  }
+  if (held > 0) cut.push_back({held, ready});
+  cut.push_back(buckets.back());
+  return cut;
+}
+
+StepPrediction StepModel::predict(const StepSetting& setting) const {
+  StepPrediction prediction;
+  const Features samples = of_computing(setting);
+  const Interval computed = computing.predict(samples, computing.at(samples));
+  prediction.computing = computed.middle;
+  const Interval remaining = rest.predict(samples, rest.at(samples));
+  prediction.rest = remaining.middle;
+  const Features late = {prediction.computing * expected_maximum(setting.grid.ranks)};
+  const Interval waited = imbalance.predict(late, prediction.computing);
+  prediction.imbalance = waited.middle;
+
+  double error = std::hypot(computed.half_width(), remaining.half_width());
+  if (setting.grid.ranks > 1) {
+    const std::vector<Bucket> cut = setting.bucket_bytes ? cut_anew(buckets, *setting.bucket_bytes) : buckets;
+    const Exposure exposure = modelled_exposure(*this, setting.grid, cut, backward_share * prediction.computing);
+    const Features hidden = {exposure.after, exposure.overlapped};
+    const double without = prediction.computing + prediction.rest + prediction.imbalance;
+    const Interval shown = exposed.predict(hidden, without + exposed.at(hidden));
+    prediction.exposed = shown.middle;
+    double sums_error = 0;
+    for (const Bucket& bucket : cut) {
+      sums_error += sums.seconds(setting.grid, static_cast<double>(bucket.bytes)).half_width();
+    }
+    const double share = exposure.after > 0 ? prediction.exposed / exposure.after : 0;
+    error = std::hypot(std::hypot(error, waited.half_width()), std::hypot(shown.half_width(), share * sums_error));
+  }
+  const double middle = prediction.computing + prediction.rest + prediction.imbalance + prediction.exposed;
+  prediction.step = {middle, std::max(middle - error, 0.0), middle + error};
+  return prediction;
+}
+
+std::optional<StepModel> fit_steps(const Study& study, int most_ranks) {
+  const std::vector<const StudyPoint*> points = points_up_to(study, most_ranks);
+  std::vector<const StudyPoint*> several;
+  for (const StudyPoint* const point : points) {
+    if (point->grid.ranks > 1 && !point->buckets.empty() && !point->sums.empty()) several.push_back(point);
+  }
+  if (several.empty()) return std::nullopt;
+
+  StepModel model;
+  for (const StudyPoint* const point : points) model.most_ranks = std::max(model.most_ranks, point->grid.ranks);
+  model.buckets = several.back()->buckets;
+  model.sums = sums_of(points);
+  double forward = 0;
+  double backward = 0;
+  for (const StudyPoint* const point : points) {
+    forward += point->part(StepPart::forward);
+    backward += point->part(StepPart::backward);
+  }
+  model.backward_share = forward + backward > 0 ? backward / (forward + backward) : 0;
+  model.computing = fit_over(points, [](const StudyPoint& point, std::size_t repeat) -> Observation {
+    const double seconds = computing_of(point, repeat);
+    return {of_computing(setting_of(point)), seconds, seconds};
+  });
+  model.rest = fit_over(points, [](const StudyPoint& point, std::size_t repeat) -> Observation {
+    const double seconds = at_repeat(point, StepPart::input, repeat) + at_repeat(point, StepPart::optimizer, repeat) +
+                           at_repeat(point, StepPart::other, repeat);
+    return {of_computing(setting_of(point)), seconds, point.step_seconds[repeat]};
+  });
+  model.imbalance = fit_over(several, [](const StudyPoint& point, std::size_t repeat) -> Observation {
+    const double computing = computing_of(point, repeat);
+    return {{computing * expected_maximum(point.grid.ranks)}, at_repeat(point, StepPart::imbalance, repeat), computing};
+  });
+  model.exposed = fit_over(several, [&](const StudyPoint& point, std::size_t repeat) -> Observation {
+    const Exposure exposure =
+        modelled_exposure(model, point.grid, point.buckets, at_repeat(point, StepPart::backward, repeat));
+    return {
+        {exposure.after, exposure.overlapped}, at_repeat(point, StepPart::exposed, repeat), point.step_seconds[repeat]};
+  });
+  return model;
+}
+
+BucketAdvice advise_bucket(const StepModel& model, StepSetting setting) {
+  setting.bucket_bytes.reset();
+  const double now = model.predict(setting).step.middle;
+  BucketAdvice advice;
+  double shortest = now;
+  for (std::int64_t bytes = 1 << 20; bytes <= 64 << 20; bytes *= 2) {
+    setting.bucket_bytes = bytes;
+    const double step = model.predict(setting).step.middle;
+    if (advice.bytes != 0 && step >= shortest) continue;
+    shortest = step;
+    advice = {bytes, 1 - step / now};
+  }
+  return advice;
+}
+
+}  // namespace lockstep

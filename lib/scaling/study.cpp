@@ -1,0 +1,59 @@
+#include "scaling/study.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace lockstep {
+namespace {
+
+struct PartWords {
+  std::string_view name;
+  std::string_view words;
+};
+constexpr std::array<PartWords, step_part_count> part_words = {{{"input", "waiting for samples"},
+                                                                {"forward", "forward"},
+                                                                {"backward", "backward"},
+                                                                {"exposed", "exposed sums of gradients"},
+                                                                {"imbalance", "imbalance of ranks"},
+                                                                {"optimizer", "optimizer"},
+                                                                {"other", "everything else"}}};
+
+}  // namespace
+
+std::string_view name_of(StepPart part) { return part_words[static_cast<std::size_t>(part)].name; }
+std::string_view words_of(StepPart part) { return part_words[static_cast<std::size_t>(part)].words; }
+std::string_view name_of(Scaling scaling) { return scaling == Scaling::weak ? "weak" : "strong"; }
+
+double StudyPoint::part(StepPart part) const {
+  const std::vector<double>& seconds = parts[static_cast<std::size_t>(part)];
+  return seconds.empty() ? 0 : mean_interval(seconds).middle;
+}
+
+std::vector<const StudyPoint*> points_of(const Study& study, Scaling scaling) {
+  std::vector<const StudyPoint*> points;
+  for (const StudyPoint& point : study.points) {
+    const bool is_of = scaling == Scaling::weak ? point.batch_per_rank == study.weak_batch
+                                                : point.global_batch() == study.strong_batch;
+    if (is_of) points.push_back(&point);
+  }
+  std::ranges::sort(points, {}, [](const StudyPoint* point) { return point->grid.ranks; });
+  return points;
+}
+
+Interval throughput_of(const StudyPoint& point) {
+  std::vector<double> rates;
+  for (const double seconds : point.step_seconds) rates.push_back(static_cast<double>(point.global_batch()) / seconds);
+  return mean_interval(rates);
+}
+
+Interval efficiency_of(const StudyPoint& point, const StudyPoint& base) {
+  std::vector<double> shares;
+  const std::size_t repeats = std::min(point.step_seconds.size(), base.step_seconds.size());
+  for (std::size_t repeat = 0; repeat < repeats; ++repeat) {
+    shares.push_back(static_cast<double>(point.batch_per_rank) / point.step_seconds[repeat] *
+                     base.step_seconds[repeat] / static_cast<double>(base.batch_per_rank));
+  }
+  return mean_interval(shares);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,280 @@
+#include "scaling/study_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/text/json_text.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::json;
+
+// Its key is the first one in alphabetical order, so that a file tells its kind by its first bytes.
+constexpr std::string_view about = "scaling study of Lockstep, version 1";
+constexpr std::string_view csv_start = "ranks,nodes,batch_per_rank,repeat,step_seconds,samples_per_second";
+
+constexpr std::size_t file_limit_bytes = std::size_t{64} << 20;
+constexpr int nesting_limit = 8;
+constexpr std::size_t text_limit_bytes = 4096;
+constexpr std::int64_t ranks_limit = 1 << 20;
+constexpr std::int64_t count_limit = std::int64_t{1} << 40;
+constexpr std::size_t points_limit = 1000;
+constexpr std::size_t repeats_limit = 1000;
+constexpr std::size_t buckets_limit = 100'000;
+constexpr double seconds_limit = 1e6;
+constexpr double least_seconds = 1e-9;  // of what takes any time at all
+
+// An object of the file with its place, "points[3].", so that every complaint names the field.
+class Fields {
+ public:
+  Fields(const Json& object, std::string place, std::string_view file)
+      : object_(object), place_(std::move(place)), file_(file) {
+    require(object.is_object(), Failure::bad_data, "'{}' is no scaling study: {} is no object. Name a study.json.",
+            file_, place_.empty() ? "it" : place_.substr(0, place_.size() - 1));
+  }
+
+  std::int64_t whole(const char* name, std::int64_t least, std::int64_t most) const {
+    const Json& value = at(name);
+    const bool fits =
+        value.is_number_integer() &&
+        (!value.is_number_unsigned() || value.get<std::uint64_t>() <= static_cast<std::uint64_t>(INT64_MAX));
+    require_field(fits && value.get<std::int64_t>() >= least && value.get<std::int64_t>() <= most, name,
+                  fmt::format("a whole number from {} to {}", least, most));
+    return value.get<std::int64_t>();
+  }
+
+  double number(const char* name, double least, double most) const { return checked(at(name), name, least, most); }
+
+  std::vector<double> numbers(const char* name, std::size_t least_count, double least) const {
+    std::vector<double> values;
+    for (const Json& value : list(name, least_count, repeats_limit)) {
+      values.push_back(checked(value, name, least, seconds_limit));
+    }
+    return values;
+  }
+
+  std::string text(const char* name) const { return checked_text(at(name), name); }
+
+  std::vector<std::string> texts(const char* name, std::size_t most) const {
+    std::vector<std::string> values;
+    for (const Json& value : list(name, 0, most)) values.push_back(checked_text(value, name));
+    return values;
+  }
+
+  std::map<std::string, std::string> named_texts(const char* name) const {
+    const Json& object = at(name);
+    require_field(object.is_object() && object.size() <= 100, name, "an object of at most 100 texts");
+    std::map<std::string, std::string> values;
+    for (const auto& [key, value] : object.items()) values.emplace(key, checked_text(value, name));
+    return values;
+  }
+
+  const Json& list(const char* name, std::size_t least, std::size_t most) const {
+    const Json& value = at(name);
+    require_field(value.is_array() && value.size() >= least && value.size() <= most, name,
+                  fmt::format("a list of {} to {}", least, most));
+    return value;
+  }
+
+  Fields member(const char* name, std::size_t index, const Json& value) const {
+    return {value, fmt::format("{}{}[{}].", place_, name, index), file_};
+  }
+  Fields member(const char* name) const { return {at(name), fmt::format("{}{}.", place_, name), file_}; }
+
+  void require_field(bool condition, const char* name, std::string_view expected) const {
+    require(condition, Failure::bad_data, "'{}' is damaged: '{}{}' is not {}. Repeat the study?", file_, place_, name,
+            expected);
+  }
+
+ private:
+  const Json& at(const char* name) const {
+    const auto found = object_.find(name);
+    require_field(found != object_.end(), name, "there");
+    return *found;
+  }
+
+  double checked(const Json& value, const char* name, double least, double most) const {
+    require_field(value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() >= least &&
+                      value.get<double>() <= most,
+                  name, fmt::format("of numbers from {:g} to {:g}", least, most));
+    return value.get<double>();
+  }
+
+  std::string checked_text(const Json& value, const char* name) const {
+    require_field(value.is_string() && value.get_ref<const std::string&>().size() <= text_limit_bytes, name,
+                  fmt::format("of texts of at most {} bytes", text_limit_bytes));
+    return value.get<std::string>();
+  }
+
+  const Json& object_;
+  std::string place_;
+  std::string_view file_;
+};
+
+Json json_of(const StudyPoint& point) {
+  Json parts = Json::object();
+  Json buckets = Json::array();
+  Json sums = Json::array();
+  Json ranks = Json::array();
+  for (std::size_t part = 0; part < step_part_count; ++part) {
+    parts[std::string(name_of(static_cast<StepPart>(part)))] = point.parts[part];
+  }
+  for (const Bucket& bucket : point.buckets) {
+    buckets.push_back({{"bytes", bucket.bytes}, {"ready", bucket.ready}, {"skew_seconds", bucket.skew}});
+  }
+  for (const MeasuredSum& sum : point.sums) sums.push_back({{"bytes", sum.bytes}, {"seconds", sum.seconds}});
+  for (const RankTimes& rank : point.by_rank) {
+    ranks.push_back({{"host", rank.host}, {"input_seconds", rank.input}, {"arrival_seconds", rank.arrival}});
+  }
+  return {{"ranks", point.grid.ranks},
+          {"nodes", point.grid.nodes},
+          {"batch_per_rank", point.batch_per_rank},
+          {"memory_bytes", point.memory_bytes},
+          {"step_seconds", point.step_seconds},
+          {"part_seconds", parts},
+          {"buckets", buckets},
+          {"sums", sums},
+          {"by_rank", ranks}};
+}
+
+StudyPoint point_of(const Fields& fields) {
+  StudyPoint point;
+  point.grid.ranks = static_cast<int>(fields.whole("ranks", 1, ranks_limit));
+  point.grid.nodes = static_cast<int>(fields.whole("nodes", 1, point.grid.ranks));
+  point.batch_per_rank = fields.whole("batch_per_rank", 1, ranks_limit);
+  point.memory_bytes = fields.whole("memory_bytes", 0, count_limit << 10);
+  point.step_seconds = fields.numbers("step_seconds", 1, least_seconds);
+  const Fields parts = fields.member("part_seconds");
+  for (std::size_t part = 0; part < step_part_count; ++part) {
+    const auto kind = static_cast<StepPart>(part);
+    const bool takes_time = kind == StepPart::forward || kind == StepPart::backward;
+    const std::string name(name_of(kind));
+    point.parts[part] = parts.numbers(name.c_str(), 0, takes_time ? least_seconds : 0);
+    const std::size_t expected = point.parts[0].empty() ? 0 : point.step_seconds.size();
+    parts.require_field(point.parts[part].size() == expected, name.c_str(), "as long as 'step_seconds'");
+  }
+  std::size_t index = 0;
+  for (const Json& value : fields.list("buckets", 0, buckets_limit)) {
+    const Fields bucket = fields.member("buckets", index++, value);
+    point.buckets.push_back({bucket.whole("bytes", 1, count_limit), bucket.number("ready", 0, 1),
+                             bucket.number("skew_seconds", 0, seconds_limit)});
+  }
+  index = 0;
+  for (const Json& value : fields.list("sums", 0, buckets_limit)) {
+    const Fields sum = fields.member("sums", index++, value);
+    point.sums.push_back({sum.whole("bytes", 1, count_limit), sum.numbers("seconds", 1, least_seconds)});
+  }
+  index = 0;
+  for (const Json& value : fields.list("by_rank", 0, static_cast<std::size_t>(point.grid.ranks))) {
+    const Fields rank = fields.member("by_rank", index++, value);
+    point.by_rank.push_back({rank.text("host"), rank.number("input_seconds", 0, seconds_limit),
+                             rank.number("arrival_seconds", 0, seconds_limit)});
+  }
+  return point;
+}
+
+Json parsed(std::string_view text, std::string_view name) {
+  bool is_shallow = true;
+  const auto look = [&](int depth, Json::parse_event_t, Json&) {
+    is_shallow = is_shallow && depth <= nesting_limit;
+    return is_shallow;
+  };
+  constexpr bool no_exceptions = false;
+  Json json = Json::parse(text, look, no_exceptions);
+  require(!json.is_discarded() && is_shallow, Failure::bad_data,
+          "'{}' is no scaling study: it is no JSON. Name a study.json.", name);
+  return json;
+}
+
+}  // namespace
+
+std::string study_text(const Study& study) {
+  Json points = Json::array();
+  for (const StudyPoint& point : study.points) points.push_back(json_of(point));
+  const Json json = {{"about", about},
+                     {"model", study.model},
+                     {"parameters", study.parameters},
+                     {"image_height", study.image_height},
+                     {"image_width", study.image_width},
+                     {"input", study.input},
+                     {"device", study.device},
+                     {"precision", study.precision},
+                     {"reducer", study.reducer},
+                     {"cores", study.cores},
+                     {"weak_batch", study.weak_batch},
+                     {"strong_batch", study.strong_batch},
+                     {"points", points},
+                     {"versions", study.versions},
+                     {"hosts", study.hosts},
+                     {"command", study.command},
+                     {"commit", study.commit},
+                     {"started", study.started},
+                     {"ended", study.ended}};
+  return json_lines(json) + "\n";
+}
+
+Study parse_study(std::string_view text, std::string_view name) {
+  const Json json = parsed(text, name);
+  const Fields fields(json, "", name);
+  require(fields.text("about") == about, Failure::bad_data,
+          "'{}' is no such study: it does not say that it is a '{}' ('about'). Repeat the study with this version.",
+          name, about);
+  Study study;
+  study.model = fields.text("model");
+  study.parameters = fields.whole("parameters", 1, count_limit);
+  study.image_height = fields.whole("image_height", 1, ranks_limit);
+  study.image_width = fields.whole("image_width", 1, ranks_limit);
+  study.input = fields.text("input");
+  study.device = fields.text("device");
+  study.precision = fields.text("precision");
+  study.reducer = fields.text("reducer");
+  study.cores = fields.whole("cores", 1, ranks_limit);
+  study.weak_batch = fields.whole("weak_batch", 1, ranks_limit);
+  study.strong_batch = fields.whole("strong_batch", 1, count_limit);
+  std::size_t index = 0;
+  for (const Json& value : fields.list("points", 1, points_limit)) {
+    study.points.push_back(point_of(fields.member("points", index++, value)));
+  }
+  study.versions = fields.named_texts("versions");
+  study.hosts = fields.texts("hosts", ranks_limit);
+  study.command = fields.text("command");
+  study.commit = fields.text("commit");
+  study.started = fields.text("started");
+  study.ended = fields.text("ended");
+  return study;
+}
+
+Study read_study(const std::filesystem::path& file) {
+  return parse_study(read_file(file, file_limit_bytes), file.string());
+}
+
+std::string study_csv(const Study& study) {
+  std::string table(csv_start);
+  for (std::size_t part = 0; part < step_part_count; ++part) {
+    table += fmt::format(",{}_seconds", name_of(static_cast<StepPart>(part)));
+  }
+  table += '\n';
+  for (const StudyPoint& point : study.points) {
+    for (std::size_t repeat = 0; repeat < point.step_seconds.size(); ++repeat) {
+      table += fmt::format("{},{},{},{},{:.9g},{:.9g}", point.grid.ranks, point.grid.nodes, point.batch_per_rank,
+                           repeat + 1, point.step_seconds[repeat],
+                           static_cast<double>(point.global_batch()) / point.step_seconds[repeat]);
+      for (const std::vector<double>& seconds : point.parts) {
+        table += seconds.empty() ? "," : fmt::format(",{:.9g}", seconds[repeat]);
+      }
+      table += '\n';
+    }
+  }
+  return table;
+}
+
+bool begins_as_study(std::string_view start) { return start.starts_with(fmt::format("{{\n \"about\": \"{}\"", about)); }
+bool begins_as_study_csv(std::string_view start) { return start.starts_with(csv_start); }
+
+}  // namespace lockstep

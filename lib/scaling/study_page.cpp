@@ -1,0 +1,198 @@
+#include "scaling/study_page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "report/page/html.hpp"
+#include "scaling/findings.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<Scaling, 2> scalings = {Scaling::weak, Scaling::strong};
+
+PlotSeries series_of(std::string_view name, int colour) {
+  return {std::string(name), colour, PlotSeries::Shape::dotted_line, {}, {}};
+}
+
+void add(PlotSeries& series, int ranks, const Interval& value, double unit) {
+  series.points.push_back({static_cast<double>(ranks), unit * value.middle});
+  series.spread.push_back({unit * value.low, unit * value.high});
+}
+
+double ms_of(const StudyPoint& point, std::size_t part) { return 1e3 * point.part(static_cast<StepPart>(part)); }
+
+std::string legend_html() {
+  std::string html = "<div class=\"legend\">";
+  for (std::size_t part = 0; part < step_part_count; ++part) {
+    html += fmt::format("<span><span class=\"swatch\" style=\"background:{}\"></span>{}</span>",
+                        plot_colour(static_cast<int>(part)), words_of(static_cast<StepPart>(part)));
+  }
+  return html + "</div>\n";
+}
+
+// A bar for each point, up to `most` milliseconds.
+std::string bars_svg(const std::vector<const StudyPoint*>& points, double most) {
+  constexpr double foot = PlotFrame::height - PlotFrame::bottom;
+  constexpr double room = PlotFrame::width - PlotFrame::left - PlotFrame::right;
+  const auto y_of = [&](double ms) { return foot - ms / most * (foot - PlotFrame::top); };
+  std::string svg = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\">\n", PlotFrame::width, PlotFrame::height);
+  const Ticks ticks = ticks_between(0, most, 8);
+  for (const double tick : ticks.values) {
+    svg += fmt::format(
+        "<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text x=\"{}\" y=\"{:.1f}\" "
+        "text-anchor=\"end\">{} ms</text>\n",
+        PlotFrame::left, PlotFrame::width - PlotFrame::right, y_of(tick), y_of(tick), PlotFrame::left - 7,
+        y_of(tick) + 4.5, tick_text(tick, ticks));
+  }
+  const double pitch = room / static_cast<double>(points.size());
+  for (std::size_t index = 0; index < points.size(); ++index) {
+    const StudyPoint& point = *points[index];
+    const double left = PlotFrame::left + (static_cast<double>(index) + 0.2) * pitch;
+    double below = 0;
+    for (std::size_t part = 0; part < step_part_count; ++part) {
+      const double ms = ms_of(point, part);
+      svg += fmt::format(
+          "<rect fill=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>{}: {:.3g} "
+          "ms</title></rect>\n",
+          plot_colour(static_cast<int>(part)), left, y_of(below + ms), 0.6 * pitch, y_of(below) - y_of(below + ms),
+          words_of(static_cast<StepPart>(part)), ms);
+      below += ms;
+    }
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", left + 0.3 * pitch, foot + 18,
+                       point.grid.ranks);
+  }
+  return svg + fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">ranks</text>\n</svg>\n",
+                           PlotFrame::left + room / 2, PlotFrame::height - 8);
+}
+
+std::string table_of(const Study& study, Scaling scaling) {
+  using Align = TableColumn::Align;
+  std::vector<TableColumn> columns = {{"ranks"}};
+  for (const char* const name : {"nodes", "samples a rank", "samples/s", "±", "efficiency", "±", "step, ms", "±"}) {
+    columns.push_back({name, Align::right});
+  }
+  for (std::size_t part = 0; part < step_part_count; ++part) {
+    columns.push_back({std::string(name_of(static_cast<StepPart>(part))), Align::right});
+  }
+  const auto error = [](const Interval& interval, double unit) {
+    return interval.is_bounded() ? fmt::format("{:.2f}", unit * interval.half_width()) : std::string("?");
+  };
+  std::vector<std::vector<std::string>> rows;
+  const std::vector<const StudyPoint*> points = points_of(study, scaling);
+  for (const StudyPoint* const point : points) {
+    const Interval rate = throughput_of(*point);
+    const Interval kept = efficiency_of(*point, *points.front());
+    const Interval step = mean_interval(point->step_seconds);
+    rows.push_back({fmt::format("{}", point->grid.ranks), fmt::format("{}", point->grid.nodes),
+                    fmt::format("{}", point->batch_per_rank), fmt::format("{:.1f}", rate.middle), error(rate, 1),
+                    fmt::format("{:.1f} %", 100 * kept.middle), error(kept, 100),
+                    fmt::format("{:.2f}", 1e3 * step.middle), error(step, 1e3)});
+    for (std::size_t part = 0; part < step_part_count; ++part) {
+      rows.back().push_back(point->has_parts() ? fmt::format("{:.2f}", ms_of(*point, part)) : "?");
+    }
+  }
+  return html_table(columns, rows);
+}
+
+std::string findings_html(const Study& study) {
+  std::string html;
+  for (const Finding& finding : judge(study)) html += html_paragraph(finding.sentence);
+  for (const CheckedPrediction& prediction : check_predictions(study)) html += html_paragraph(prediction.sentence());
+  return html.empty() ? html_paragraph("One rank count alone tells nothing of scaling.") : html;
+}
+
+std::string machine_html(const Study& study) {
+  std::vector<std::vector<std::string>> rows = {
+      {"model", fmt::format("{}, {} parameters", study.model, study.parameters)},
+      {"images", fmt::format("{} x {} pixels, input: {}", study.image_height, study.image_width, study.input)},
+      {"device", fmt::format("{}, {}", study.device, study.precision)},
+      {"cores of a node", fmt::format("{}", study.cores)},
+      {"sums of gradients", study.reducer},
+      {"measured", fmt::format("{} to {}", study.started, study.ended)},
+      {"command", study.command},
+      {"commit", study.commit}};
+  std::vector<std::string> hosts = study.hosts;
+  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+  std::string names;
+  for (const std::string& host : hosts) names += (names.empty() ? "" : ", ") + host;
+  rows.push_back({"hosts", names});
+  for (const auto& [name, version] : study.versions) rows.push_back({name, version});
+  return html_table(std::vector<TableColumn>{{""}, {""}}, rows);
+}
+
+}  // namespace
+
+Plot throughput_plot(const Study& study) {
+  Plot plot{"Throughput", {"ranks"}, {"samples a second", "", 0}, {}, {}};
+  for (const Scaling scaling : scalings) {
+    const std::vector<const StudyPoint*> points = points_of(study, scaling);
+    if (points.empty()) continue;
+    PlotSeries measured = series_of(fmt::format("{} scaling", name_of(scaling)), static_cast<int>(scaling));
+    for (const StudyPoint* const point : points) add(measured, point->grid.ranks, throughput_of(*point), 1);
+    plot.series.push_back(std::move(measured));
+    if (scaling == Scaling::strong) continue;
+    PlotSeries ideal{"no loss", 7, PlotSeries::Shape::line, {}, {}};
+    const double each = throughput_of(*points.front()).middle / points.front()->grid.ranks;
+    for (const StudyPoint* const point : points) {
+      ideal.points.push_back({static_cast<double>(point->grid.ranks), each * point->grid.ranks});
+    }
+    plot.series.push_back(std::move(ideal));
+  }
+  return plot;
+}
+
+Plot efficiency_plot(const Study& study) {
+  Plot plot{"Efficiency: throughput of a rank", {"ranks"}, {"", " %", 0}, {}, {}};
+  for (const Scaling scaling : scalings) {
+    const std::vector<const StudyPoint*> points = points_of(study, scaling);
+    if (points.empty()) continue;
+    PlotSeries kept = series_of(fmt::format("{} scaling", name_of(scaling)), static_cast<int>(scaling));
+    for (const StudyPoint* const point : points) {
+      add(kept, point->grid.ranks, efficiency_of(*point, *points.front()), 100);
+    }
+    plot.series.push_back(std::move(kept));
+  }
+  return plot;
+}
+
+std::string html_step_bars(const Study& study, Scaling scaling) {
+  std::vector<const StudyPoint*> points = points_of(study, scaling);
+  std::erase_if(points, [](const StudyPoint* point) { return !point->has_parts(); });
+  if (points.empty()) return "";
+  double most = 0;
+  for (const StudyPoint* const point : points) {
+    double step = 0;
+    for (std::size_t part = 0; part < step_part_count; ++part) step += ms_of(*point, part);
+    most = std::max(most, step);
+  }
+  return fmt::format("<figure><figcaption>What a step goes to, {} scaling</figcaption>\n{}{}</figure>\n",
+                     name_of(scaling), legend_html(), bars_svg(points, 1.05 * most));
+}
+
+std::string study_page(const Study& study) {
+  const std::string title = fmt::format("Scaling of {} up to {} ranks", study.model, study.hosts.size());
+  std::string html = fmt::format("<h1>{}</h1>\n", escaped(title));
+  html += html_section("What it says", findings_html(study));
+  html += html_section("Throughput and efficiency", html_plots({throughput_plot(study), efficiency_plot(study)}) +
+                                                        html_paragraph("Bands are 95 % intervals over repeats."));
+  std::string bars;
+  std::string tables;
+  for (const Scaling scaling : scalings) {
+    bars += html_step_bars(study, scaling);
+    if (points_of(study, scaling).empty()) continue;
+    tables +=
+        html_section(scaling == Scaling::weak ? fmt::format("Weak scaling: {} samples a rank", study.weak_batch)
+                                              : fmt::format("Strong scaling: {} samples a step", study.strong_batch),
+                     table_of(study, scaling));
+  }
+  if (!bars.empty()) html += html_section("What a step goes to", fmt::format("<div class=\"plots\">{}</div>\n", bars));
+  html += tables;
+  html += html_section("Machine and versions", machine_html(study));
+  return html_page(title, html);
+}
+
+}  // namespace lockstep

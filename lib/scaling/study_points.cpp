@@ -1,0 +1,47 @@
+#include "scaling/study_points.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+
+std::vector<int> usual_rank_counts(int ranks) {
+  std::vector<int> counts;
+  for (std::int64_t count = 1; count < ranks; count *= 2) counts.push_back(static_cast<int>(count));
+  counts.push_back(ranks);
+  return counts;
+}
+
+std::int64_t usual_strong_batch(std::int64_t weak_batch, std::span<const int> rank_counts) {
+  std::int64_t multiple = 1;
+  for (const int count : rank_counts) {
+    multiple = std::lcm(multiple, static_cast<std::int64_t>(count));
+    require(multiple <= std::int64_t{1} << 20, Failure::usage,
+            "these rank counts have no common multiple below a million (--ranks; a global batch would have to be one). "
+            "Choose counts that divide each other, or state --global-batch.");
+  }
+  return (weak_batch + multiple - 1) / multiple * multiple;
+}
+
+std::vector<PlannedPoint> plan_points(std::span<const int> rank_counts, int ranks, std::int64_t weak_batch,
+                                      std::int64_t strong_batch) {
+  std::vector<int> counts(rank_counts.begin(), rank_counts.end());
+  std::ranges::sort(counts);
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  std::vector<PlannedPoint> points;
+  for (const int count : counts) {
+    require(count <= ranks, Failure::usage,
+            "cannot measure {} ranks in a job of {} (--ranks). Start more, or name fewer.", count, ranks);
+    require(strong_batch % count == 0, Failure::usage,
+            "a global batch of {} does not divide among {} ranks (--global-batch is shared by all of them). Take a "
+            "multiple of {}.",
+            strong_batch, count, count);
+    points.push_back({count, weak_batch});
+    if (strong_batch != weak_batch * count) points.push_back({count, strong_batch / count});
+  }
+  return points;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,191 @@
+// Each study is made up so that one thing is wrong with it.
+#include "scaling/findings.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "made_up_study.hpp"
+
+namespace lockstep {
+namespace {
+
+using testing::HasSubstr;
+
+// Of the first finding of this cause; empty where there is none.
+std::string sentence_of(const Study& study, Cause cause) {
+  for (const Finding& finding : judge(study)) {
+    if (finding.cause == cause) return finding.sentence;
+  }
+  return {};
+}
+
+std::vector<Cause> causes_of(const Study& study, Scaling scaling) {
+  std::vector<Cause> causes;
+  for (const Finding& finding : judge(study)) {
+    if (finding.scaling == scaling) causes.push_back(finding.cause);
+  }
+  return causes;
+}
+
+StudyPoint& largest_weak(Study& study) {
+  return *std::ranges::find_if(study.points, [&](const StudyPoint& point) {
+    return point.grid.ranks == 4 && point.batch_per_rank == study.weak_batch;
+  });
+}
+
+// One rank takes so much longer before it comes to the sums, and the others wait for it.
+void make_late(Study& study, double seconds, double seconds_of_input) {
+  for (StudyPoint& point : study.points) {
+    if (point.grid.ranks == 1) continue;
+    RankTimes& late = point.by_rank[1];
+    late.arrival += seconds;
+    late.input += seconds_of_input;
+    const double waited = seconds * (point.grid.ranks - 1) / point.grid.ranks;
+    for (std::size_t repeat = 0; repeat < point.step_seconds.size(); ++repeat) {
+      point.parts[static_cast<std::size_t>(StepPart::imbalance)][repeat] += waited;
+      point.parts[static_cast<std::size_t>(StepPart::forward)][repeat] += seconds - waited;
+      point.step_seconds[repeat] += seconds;
+    }
+  }
+}
+
+TEST(Loss, is_the_sum_of_what_its_parts_lose) {
+  const Study study = made_up_study({.lateness = 0.05});
+  const std::vector<const StudyPoint*> points = points_of(study, Scaling::strong);
+  ASSERT_EQ(points.size(), 3U);
+  const Loss loss = loss_between(*points.front(), *points.back());
+  double sum = 0;
+  for (const double part : loss.parts) sum += part;
+  EXPECT_NEAR(sum, loss.whole.middle, 1e-9);
+  EXPECT_GT(loss.parts[static_cast<std::size_t>(StepPart::optimizer)], 0.05);
+  EXPECT_NEAR(loss.parts[static_cast<std::size_t>(StepPart::forward)], 0, 1e-9);
+}
+
+TEST(Findings, all_well) {
+  const Study study = made_up_study({.optimizer_seconds = 1e-5, .latency_seconds = 1e-6, .bytes_a_second = 1e12});
+  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{Cause::all_well});
+  EXPECT_EQ(causes_of(study, Scaling::strong), std::vector{Cause::all_well});
+  EXPECT_THAT(sentence_of(study, Cause::all_well),
+              HasSubstr("weak scaling does well: at 4 ranks a rank keeps 99.9 % (± 0.0) of its throughput at 1."));
+}
+
+TEST(Findings, latency_bound) {
+  const Study study = made_up_study({.latency_seconds = 5e-4, .bytes_a_second = 1e11});
+  EXPECT_EQ(causes_of(study, Scaling::weak), (std::vector{Cause::loss, Cause::latency}));
+  EXPECT_THAT(sentence_of(study, Cause::loss),
+              HasSubstr("weak scaling loses 19.4 % (± 0.0) of a rank's throughput from "
+                        "1 to 4 ranks: 19.4 % exposed sums of gradients."));
+  EXPECT_EQ(
+      sentence_of(study, Cause::latency),
+      "at 4 ranks sums of gradients show 8.2 ms of a step and are latency-bound: 4 buckets of 3.41 MB on average, "
+      "98 % of whose time does not depend on their bytes. Buckets of 16 MiB are predicted to shorten a step by 9.5 "
+      "% (--bucket-mib 16).");
+}
+
+TEST(Findings, bandwidth_bound) {
+  const Study study = made_up_study({.latency_seconds = 1e-6, .bytes_a_second = 1e9});
+  EXPECT_EQ(causes_of(study, Scaling::weak), (std::vector{Cause::loss, Cause::bandwidth}));
+  EXPECT_EQ(
+      sentence_of(study, Cause::bandwidth),
+      "at 4 ranks sums of gradients show 20.5 ms of a step and are bandwidth-bound: 13.6 MB in 4 buckets at a bus "
+      "bandwidth of 1.00 GB/s (shared memory (4 ranks)), 0 % of it latency. Larger batches a rank or a faster way "
+      "between ranks help, larger buckets do not.");
+}
+
+TEST(Findings, one_rank_computes_slowly) {
+  Study study = made_up_study({.bytes_a_second = 1e12});
+  make_late(study, 8e-3, 0);
+  const std::vector<Cause> causes = causes_of(study, Scaling::weak);
+  EXPECT_TRUE(std::ranges::find(causes, Cause::slow_rank) != causes.end());
+  EXPECT_THAT(sentence_of(study, Cause::slow_rank),
+              HasSubstr("rank 1 on node0 holds the others up: it comes 8.0 ms ("));
+  EXPECT_THAT(sentence_of(study, Cause::slow_rank), HasSubstr("as it computes more slowly. Is that node busy?"));
+}
+
+TEST(Findings, one_rank_reads_slowly) {
+  Study study = made_up_study({.bytes_a_second = 1e12});
+  make_late(study, 8e-3, 7e-3);
+  EXPECT_THAT(sentence_of(study, Cause::slow_rank), HasSubstr("as it waits longer for samples. Is its disk slow?"));
+}
+
+TEST(Findings, ranks_take_turns_in_being_late) {
+  Study study = made_up_study({.bytes_a_second = 1e12, .lateness = 0.2});
+  study.cores = 2;
+  EXPECT_THAT(sentence_of(study, Cause::uneven_ranks),
+              HasSubstr("at 4 ranks each waits 6.7 ms of a step for others, and none of them is always the last: other "
+                        "work disturbs them, and 4 ranks share 2 cores."));
+}
+
+TEST(Findings, input_is_slow_whatever_the_loss) {
+  const Study study = made_up_study({.input_seconds = 20e-3, .latency_seconds = 1e-6, .bytes_a_second = 1e12});
+  EXPECT_EQ(causes_of(study, Scaling::weak), (std::vector{Cause::all_well, Cause::slow_input}));
+  EXPECT_THAT(sentence_of(study, Cause::slow_input), HasSubstr("at 4 ranks a rank waits 20.0 ms of a step (37.0 %) for "
+                                                               "samples. More --loader-threads"));
+}
+
+TEST(Findings, ranks_disturb_each_other) {
+  Study study = made_up_study({.bytes_a_second = 1e12});
+  StudyPoint& point = largest_weak(study);
+  for (std::size_t repeat = 0; repeat < point.step_seconds.size(); ++repeat) {
+    point.parts[static_cast<std::size_t>(StepPart::backward)][repeat] += 16e-3;
+    point.step_seconds[repeat] += 16e-3;
+  }
+  EXPECT_EQ(
+      sentence_of(study, Cause::slow_computing),
+      "at 4 ranks computing a sample takes 50.0 % longer than at 1: ranks of a node share its memory and caches.");
+}
+
+TEST(Findings, an_update_does_not_shrink_with_the_batch) {
+  const Study study = made_up_study({.optimizer_seconds = 10e-3, .bytes_a_second = 1e12});
+  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{Cause::all_well});
+  EXPECT_EQ(causes_of(study, Scaling::strong), (std::vector{Cause::loss, Cause::update}));
+  EXPECT_THAT(sentence_of(study, Cause::update), HasSubstr("the optimizer takes 10.0 ms of a step"));
+}
+
+TEST(Findings, noise_too_large_to_judge) {
+  Study study = made_up_study({});
+  StudyPoint& point = largest_weak(study);
+  for (std::size_t repeat = 0; repeat < point.step_seconds.size(); ++repeat) {
+    point.step_seconds[repeat] *= repeat % 2 == 0 ? 1.5 : 0.7;
+  }
+  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{Cause::too_noisy});
+  EXPECT_THAT(sentence_of(study, Cause::too_noisy),
+              HasSubstr("weak scaling cannot be judged at 4 ranks: noise is too large, as "));
+  EXPECT_THAT(sentence_of(study, Cause::too_noisy), HasSubstr(" over 5 repeats. Use nodes that nothing else runs on"));
+}
+
+TEST(Findings, what_was_measured_once_is_not_judged) {
+  EXPECT_EQ(sentence_of(made_up_study({.repeats = 1}), Cause::too_noisy),
+            "weak scaling cannot be judged at 4 ranks: each was measured once. Repeat with --repeats 3 or more.");
+}
+
+TEST(Findings, a_device_that_tells_nothing_still_has_a_loss) {
+  Study study = made_up_study({.bytes_a_second = 1e9});
+  for (StudyPoint& point : study.points) {
+    point.parts = {};
+    point.buckets.clear();
+    point.by_rank.clear();
+  }
+  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{Cause::loss});
+  EXPECT_THAT(sentence_of(study, Cause::loss), HasSubstr("from 1 to 4 ranks; this device does not tell to what."));
+}
+
+TEST(Findings, one_rank_count_is_not_judged) { EXPECT_TRUE(judge(made_up_study({.ranks = {1}})).empty()); }
+
+TEST(CheckedPrediction, the_largest_rank_count_is_predicted_from_the_others) {
+  const std::vector<CheckedPrediction> checks = check_predictions(made_up_study({}));
+  ASSERT_EQ(checks.size(), 2U);
+  EXPECT_EQ(checks[0].scaling, Scaling::weak);
+  EXPECT_EQ(checks[0].fitted_up_to, 2);
+  EXPECT_NEAR(checks[0].error(), 0, 0.01);
+  EXPECT_THAT(checks[0].sentence(), HasSubstr("weak scaling, from what 2 ranks at most told: 38.5 ms"));
+  EXPECT_THAT(checks[0].sentence(),
+              HasSubstr("predicted for a step at 4 ranks, 38.5 ms measured. The prediction is off "
+                        "by "));
+  EXPECT_TRUE(check_predictions(made_up_study({.ranks = {1, 2}})).empty());
+}
+
+}  // namespace
+}  // namespace lockstep

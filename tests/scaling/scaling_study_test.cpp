@@ -1,0 +1,70 @@
+// scaling_study as people meet it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/io/file.hpp"
+#include "scaling/study_file.hpp"
+#include "support/program.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+using testing::HasSubstr;
+
+class ScalingStudyTest : public testing::Test {
+ protected:
+  ProgramResult measure(int ranks, const std::vector<std::string>& options) const {
+    std::vector<std::string> arguments = {built_program("scaling_study").string(), "--output", folder().string()};
+    arguments.insert(arguments.end(), {"--model", "lenet", "--batch-per-rank", "6", "--device", "cpu"});
+    arguments.insert(arguments.end(), {"--image-size", "28", "--channels", "1", "--seconds", "0.01"});
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return run_program(ranks == 1 ? arguments : under_mpirun(ranks, arguments));
+  }
+
+  std::filesystem::path folder() const { return root_.path() / "study"; }
+  TemporaryFolder root_;
+};
+
+TEST_F(ScalingStudyTest, ranks_and_batches_are_measured_and_told) {
+  const ProgramResult result = measure(3, {"--ranks", "1,2,3", "--repeats", "2", "--threads", "1"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("weak scaling, 6 samples a rank; parts of a step in ms\n"));
+  EXPECT_THAT(result.output, HasSubstr("strong scaling, 6 samples a step; parts of a step in ms\n"));
+  EXPECT_THAT(result.output, HasSubstr("predicted for a step at 3 ranks"));
+  const Study study = read_study(folder() / "study.json");
+  ASSERT_EQ(study.points.size(), 5U);
+  EXPECT_EQ(study.hosts.size(), 3U);
+  EXPECT_EQ(study.model, "lenet");
+  EXPECT_GT(study.parameters, 10'000);
+  for (const StudyPoint& point : study.points) {
+    EXPECT_EQ(point.step_seconds.size(), 2U);
+    ASSERT_TRUE(point.has_parts());
+    double parts = 0;
+    for (std::size_t part = 0; part < step_part_count; ++part) parts += point.part(static_cast<StepPart>(part));
+    EXPECT_NEAR(parts, mean_interval(point.step_seconds).middle, 0.01 * parts);
+    EXPECT_EQ(point.by_rank.size(), static_cast<std::size_t>(point.grid.ranks));
+    EXPECT_EQ(point.sums.empty(), point.grid.ranks == 1);
+    for (const MeasuredSum& sum : point.sums) EXPECT_EQ(sum.seconds.size(), 2U);
+    for (const Bucket& bucket : point.buckets) EXPECT_LE(bucket.ready, 1);
+  }
+  EXPECT_TRUE(begins_as_study_csv(read_file(folder() / "study.csv", 1 << 20)));
+}
+
+TEST_F(ScalingStudyTest, what_cannot_be_is_refused_before_the_work) {
+  const ProgramResult many = measure(1, {"--ranks", "2"});
+  EXPECT_EQ(many.exit_code, 2);
+  EXPECT_THAT(many.errors, HasSubstr("cannot measure 2 ranks in a job of 1 (--ranks). Start more, or name fewer.\n"));
+  std::filesystem::create_directories(folder());
+  write_file_atomically(folder() / "study.json", std::string_view("{\"mine\": 1}\n"));
+  const ProgramResult other = measure(1, {});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.errors, HasSubstr("exists and is no scaling study (it would be lost)."));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,98 @@
+#include "scaling/step_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include "made_up_study.hpp"
+
+namespace lockstep {
+namespace {
+
+// A step of the machine whose sums are all exposed.
+double truth(const MadeUpMachine& machine, int ranks, std::int64_t batch) {
+  return made_up_point(machine, ranks, batch).step_seconds[0];
+}
+
+TEST(StepModel, more_ranks_than_were_measured_are_predicted) {
+  const MadeUpMachine machine{.lateness = 0.01};
+  const std::optional<StepModel> model = fit_steps(made_up_study(machine), 4);
+  ASSERT_TRUE(model.has_value());
+  EXPECT_EQ(model->most_ranks, 4);
+  for (const int ranks : {6, 8, 64, 1024}) {
+    const double expected = truth(machine, ranks, 32);
+    EXPECT_NEAR(model->predict({{ranks, 1}, 32}).step.middle, expected, 0.01 * expected) << ranks;
+  }
+  EXPECT_NEAR(model->predict({{8, 1}, 8}).step.middle, truth(machine, 8, 8), 0.01 * truth(machine, 8, 8));
+}
+
+TEST(StepModel, noise_widens_the_interval_around_the_truth) {
+  const MadeUpMachine machine{.noise = 0.05};
+  const StepPrediction prediction = fit_steps(made_up_study(machine), 4)->predict({{8, 1}, 32});
+  const double expected = truth(MadeUpMachine(), 8, 32);
+  EXPECT_LT(prediction.step.low, expected);
+  EXPECT_GT(prediction.step.high, expected);
+  EXPECT_LT(prediction.step.half_width(), 0.3 * expected);
+}
+
+TEST(StepModel, points_of_more_ranks_are_left_out) {
+  Study study = made_up_study({});
+  for (StudyPoint& point : study.points) {
+    if (point.grid.ranks < 4) continue;
+    for (std::vector<double>& seconds : point.parts) {
+      for (double& value : seconds) value *= 100;
+    }
+  }
+  EXPECT_NEAR(fit_steps(study, 2)->predict({{4, 1}, 32}).step.middle, truth({}, 4, 32), 1e-4);
+}
+
+TEST(StepModel, one_rank_alone_or_a_device_that_tells_nothing_gives_no_model) {
+  Study study = made_up_study({});
+  EXPECT_FALSE(fit_steps(study, 1).has_value());
+  for (StudyPoint& point : study.points) point.parts = {};
+  EXPECT_FALSE(fit_steps(study, 4).has_value());
+}
+
+TEST(StepModel, a_study_of_one_node_does_not_cover_two) {
+  EXPECT_FALSE(fit_steps(made_up_study({}), 4)->covers({8, 2}));
+  const MadeUpMachine two_a_node{.ranks_per_node = 2};
+  const std::optional<StepModel> model = fit_steps(made_up_study(two_a_node), 4);
+  EXPECT_TRUE(model->covers({8, 4}));
+}
+
+TEST(Exposure, a_schedule_hides_what_backward_leaves_time_for) {
+  const std::vector<Bucket> buckets = {{100, 0.5}, {100, 0.75}, {10, 1}};
+  const Exposure cheap =
+      exposure_of(buckets, 1.0, [](std::int64_t bytes) { return 1e-3 * static_cast<double>(bytes); });
+  EXPECT_NEAR(cheap.overlapped, 0.01, 1e-12);
+  EXPECT_DOUBLE_EQ(cheap.after, 0.21);
+  // The second waits for the first: 0.5 + 0.4 + 0.4 + 0.04 - 1.
+  const Exposure dear = exposure_of(buckets, 1.0, [](std::int64_t bytes) { return 4e-3 * static_cast<double>(bytes); });
+  EXPECT_NEAR(dear.overlapped, 0.34, 1e-12);
+}
+
+TEST(Buckets, are_cut_anew_with_the_same_gradients) {
+  const std::vector<Bucket> buckets = {{100, 0.5}, {100, 0.9}, {10, 1}};
+  const std::vector<Bucket> halves = cut_anew(buckets, 50);
+  ASSERT_EQ(halves.size(), 5U);
+  EXPECT_DOUBLE_EQ(halves[0].ready, 0.25);
+  EXPECT_DOUBLE_EQ(halves[1].ready, 0.5);
+  EXPECT_DOUBLE_EQ(halves[2].ready, 0.7);
+  const std::vector<Bucket> larger = cut_anew(buckets, 150);
+  ASSERT_EQ(larger.size(), 3U);
+  EXPECT_EQ(larger[0].bytes, 150);
+  EXPECT_DOUBLE_EQ(larger[0].ready, 0.7);
+  EXPECT_EQ(larger[1].bytes, 50);
+  EXPECT_DOUBLE_EQ(larger[1].ready, 0.9);
+  EXPECT_EQ(larger[2].bytes, 10);
+}
+
+TEST(Buckets, grow_where_latency_is_what_counts) {
+  const MadeUpMachine slow_start{.latency_seconds = 2e-3, .bytes_a_second = 1e11};
+  const BucketAdvice advice = advise_bucket(*fit_steps(made_up_study(slow_start), 4), {{4, 1}, 32});
+  EXPECT_EQ(advice.bytes, 16 << 20);
+  EXPECT_GT(advice.gain, 0.1);
+  const MadeUpMachine narrow{.latency_seconds = 1e-7, .bytes_a_second = 5e8};
+  EXPECT_LT(advise_bucket(*fit_steps(made_up_study(narrow), 4), {{4, 1}, 32}).gain, 0.01);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,112 @@
+#include "scaling/study_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "made_up_study.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+using testing::HasSubstr;
+
+// What parse_study() says to it; empty: nothing is wrong.
+std::string objection(const std::string& text) {
+  try {
+    parse_study(text, "made_up.json");
+    return {};
+  } catch (const Error& error) {
+    EXPECT_EQ(error.failure(), Failure::bad_data);
+    return error.what();
+  }
+}
+
+// To a study of which one thing was changed.
+std::string objection_after(const std::function<void(nlohmann::json&)>& change) {
+  nlohmann::json json = nlohmann::json::parse(study_text(made_up_study({})));
+  change(json);
+  return objection(json.dump());
+}
+
+TEST(StudyFile, what_is_written_is_read_again) {
+  Study study = made_up_study({.lateness = 0.1, .noise = 0.01});
+  study.points[1].buckets[0].skew = 1e-3;
+  const std::string text = study_text(study);
+  EXPECT_EQ(study_text(parse_study(text, "made_up.json")), text);
+  EXPECT_TRUE(begins_as_study(text.substr(0, 128)));
+  const TemporaryFolder folder;
+  write_file_atomically(folder.path() / "study.json", text);
+  EXPECT_EQ(read_study(folder.path() / "study.json").points.size(), study.points.size());
+}
+
+TEST(StudyFile, names_of_unknown_origin_are_no_trouble) {
+  Study study = made_up_study({});
+  study.hosts[0] = "\xff\x1b[2J\"";
+  EXPECT_EQ(objection(study_text(study)), "");
+}
+
+TEST(StudyFile, parts_may_be_unknown) {
+  Study study = made_up_study({});
+  for (StudyPoint& point : study.points) point.parts = {};
+  EXPECT_FALSE(parse_study(study_text(study), "").points[0].has_parts());
+}
+
+TEST(StudyFile, other_files_are_refused) {
+  EXPECT_EQ(objection("ranks,nodes"), "'made_up.json' is no scaling study: it is no JSON. Name a study.json.");
+  EXPECT_EQ(objection("[]"), "'made_up.json' is no scaling study: it is no object. Name a study.json.");
+  EXPECT_THAT(objection(std::string(100'000, '[')), HasSubstr("it is no JSON"));
+  EXPECT_THAT(objection(R"({"about": "a summary"})"),
+              HasSubstr("it does not say that it is a 'scaling study of Lockstep, version 1' ('about')"));
+}
+
+TEST(StudyFile, each_field_is_checked) {
+  using Json = nlohmann::json;
+  const auto in_point = [](const std::function<void(Json&)>& change) {
+    return objection_after([&](Json& json) { change(json["points"][1]); });
+  };
+  EXPECT_EQ(objection_after([](Json& json) { json.erase("model"); }),
+            "'made_up.json' is damaged: 'model' is not there. Repeat the study?");
+  EXPECT_THAT(objection_after([](Json& json) { json["points"] = Json::array(); }),
+              HasSubstr("'points' is not a list of 1 to 1000"));
+  EXPECT_THAT(objection_after([](Json& json) { json["weak_batch"] = 0; }), HasSubstr("'weak_batch' is not a whole"));
+  EXPECT_THAT(objection_after([](Json& json) { json["hosts"] = {1}; }), HasSubstr("'hosts' is not of texts"));
+  EXPECT_THAT(objection_after([](Json& json) { json["model"] = std::string(5000, 'm'); }), HasSubstr("'model' is not"));
+  EXPECT_THAT(in_point([](Json& point) { point["ranks"] = 18446744073709551615ULL; }),
+              HasSubstr("'points[1].ranks' is not a whole number from 1 to 1048576"));
+  EXPECT_THAT(in_point([](Json& point) { point["nodes"] = point["ranks"].get<int>() + 1; }),
+              HasSubstr("'points[1].nodes' is not a whole number from 1 to "));
+  EXPECT_THAT(in_point([](Json& point) { point["step_seconds"][0] = 0; }),
+              HasSubstr("'points[1].step_seconds' is not"));
+  EXPECT_THAT(in_point([](Json& point) { point["part_seconds"]["forward"][0] = -1; }),
+              HasSubstr("'points[1].part_seconds.forward' is not of numbers from 1e-09 to 1e+06"));
+  EXPECT_THAT(in_point([](Json& point) { point["part_seconds"]["other"].push_back(1); }),
+              HasSubstr("'points[1].part_seconds.other' is not as long as 'step_seconds'"));
+  EXPECT_THAT(objection_after([](Json& json) { json["points"][2]["sums"][0]["seconds"][0] = 0; }),
+              HasSubstr("'points[2].sums[0].seconds' is not of numbers"));
+  EXPECT_THAT(objection_after([](Json& json) { json["points"][2]["buckets"][0]["ready"] = 2; }),
+              HasSubstr("'points[2].buckets[0].ready' is not of numbers from 0 to 1"));
+  EXPECT_THAT(objection_after([](Json& json) {
+                Json& ranks = json["points"][2]["by_rank"];
+                for (int i = 0; i < 8; ++i) ranks.push_back(ranks[0]);
+              }),
+              HasSubstr("'points[2].by_rank' is not a list of 0 to 2"));
+}
+
+TEST(StudyFile, the_table_has_a_line_for_each_repeat) {
+  const Study study = made_up_study({.repeats = 2});
+  const std::string table = study_csv(study);
+  EXPECT_TRUE(begins_as_study_csv(table));
+  EXPECT_EQ(std::ranges::count(table, '\n'), 1 + 2 * static_cast<std::ptrdiff_t>(study.points.size()));
+  EXPECT_THAT(table, HasSubstr(",forward_seconds,backward_seconds,exposed_seconds,"));
+  EXPECT_THAT(table, HasSubstr("\n1,1,32,1,0.0341,938.416422,0.0001,0.0128,0.0192,0,0,0.002,0\n"));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,98 @@
+#include "scaling/study_page.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <string>
+
+#include "made_up_study.hpp"
+#include "scaling/findings.hpp"
+#include "scaling/study_table.hpp"
+
+namespace lockstep {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(StudyPage, has_what_the_study_finds_and_where_it_ran) {
+  const Study study = made_up_study({.latency_seconds = 5e-4, .bytes_a_second = 1e11, .noise = 0.01});
+  const std::string page = study_page(study);
+  EXPECT_THAT(page, HasSubstr("<h1>Scaling of resnet20 up to 4 ranks</h1>"));
+  EXPECT_THAT(page, HasSubstr("latency-bound: 4 buckets of 3.41 MB on average"));
+  EXPECT_THAT(page, HasSubstr("The prediction is off by "));
+  EXPECT_THAT(page, HasSubstr("<td>cpu: made up, 1 thread, fp32</td>"));
+  EXPECT_THAT(page, HasSubstr("<td>Open MPI v4.1.4</td>"));
+  EXPECT_THAT(page, HasSubstr("Strong scaling: 64 samples a step"));
+  EXPECT_THAT(page, Not(HasSubstr("<script")));
+}
+
+TEST(StudyPage, names_of_unknown_origin_are_no_markup) {
+  Study study = made_up_study({});
+  study.model = "<img src=x>";
+  study.hosts[0] = "\x1b[2J<b>";
+  study.points[2].by_rank[0].host = "<i>";
+  study.points[2].by_rank[0].arrival = 1;
+  study.versions["<u>"] = "</table>";
+  const std::string page = study_page(study);
+  for (const char* const markup : {"<img", "\x1b", "<b>", "<i>", "<u>", "</table></td>"}) {
+    EXPECT_THAT(page, Not(HasSubstr(markup)));
+  }
+}
+
+TEST(StudyPage, curves_have_the_intervals_of_their_repeats) {
+  const Study study = made_up_study({.noise = 0.05});
+  const Plot rates = throughput_plot(study);
+  ASSERT_EQ(rates.series.size(), 3U);
+  const Interval rate = throughput_of(*points_of(study, Scaling::weak).back());
+  EXPECT_EQ(rates.series[0].points.back().x, 4);
+  EXPECT_DOUBLE_EQ(rates.series[0].points.back().y, rate.middle);
+  EXPECT_DOUBLE_EQ(rates.series[0].spread.back().low, rate.low);
+  EXPECT_DOUBLE_EQ(rates.series[1].points.back().y, 4 * rates.series[0].points.front().y);
+  EXPECT_DOUBLE_EQ(efficiency_plot(study).series[1].points.front().y, 100);
+}
+
+// 4 ranks spend 38.5 ms: bars are as high as their parts, one on another.
+TEST(StudyPage, bars_stand_on_one_another) {
+  const std::string html = html_step_bars(made_up_study({}), Scaling::weak);
+  const std::regex bar(
+      R"re(<rect fill="[^"]*" x="([\d.]+)" y="([\d.]+)" width="[\d.]+" height="([\d.]+)"><title>([^:]*))re");
+  double foot = 0;
+  std::string column;
+  int bars = 0;
+  for (std::sregex_iterator found(html.begin(), html.end(), bar); found != std::sregex_iterator(); ++found, ++bars) {
+    const double y = std::stod((*found)[2]);
+    const double height = std::stod((*found)[3]);
+    if ((*found)[1] == column) {
+      EXPECT_NEAR(y + height, foot, 0.21) << (*found)[4];
+    }
+    column = (*found)[1];
+    foot = y;
+  }
+  EXPECT_EQ(bars, 3 * static_cast<int>(step_part_count));
+}
+
+TEST(StudyPage, a_device_that_tells_no_parts_has_no_bars) {
+  Study study = made_up_study({});
+  for (StudyPoint& point : study.points) point.parts = {};
+  EXPECT_EQ(html_step_bars(study, Scaling::weak), "");
+  EXPECT_THAT(study_page(study), Not(HasSubstr("What a step goes to")));
+  EXPECT_THAT(study_table(study), HasSubstr("        ?"));
+}
+
+TEST(StudyTable, has_a_row_for_each_rank_count) {
+  const std::string table = study_table(made_up_study({.noise = 0.01}));
+  EXPECT_THAT(table, HasSubstr("weak scaling, 32 samples a rank; parts of a step in ms\n"
+                               "ranks  nodes  batch         samples/s  efficiency, %      step      input    forward"));
+  EXPECT_THAT(table,
+              HasSubstr("\n    1      1     32      936.6 ± 12.8    100.0 ± 0.0     34.17       0.10      12.83"));
+  EXPECT_THAT(table, HasSubstr("\n\nstrong scaling, 64 samples a step; parts of a step in ms\n"));
+}
+
+TEST(StudyTable, one_rank_count_alone_tells_nothing) {
+  EXPECT_EQ(study_sentences(made_up_study({.ranks = {1}})), "one rank count alone tells nothing of scaling.");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,45 @@
+#include "scaling/study_points.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+TEST(StudyPoints, rank_counts_double_up_to_all) {
+  EXPECT_EQ(usual_rank_counts(1), std::vector{1});
+  EXPECT_EQ(usual_rank_counts(4), (std::vector{1, 2, 4}));
+  EXPECT_EQ(usual_rank_counts(6), (std::vector{1, 2, 4, 6}));
+}
+
+TEST(StudyPoints, a_strong_batch_divides_among_all) {
+  EXPECT_EQ(usual_strong_batch(32, std::vector{1, 2, 4}), 32);
+  EXPECT_EQ(usual_strong_batch(32, std::vector{1, 2, 3}), 36);
+}
+
+TEST(StudyPoints, are_measured_once_where_both_kinds_share_them) {
+  const std::vector<PlannedPoint> expected = {{1, 32}, {2, 32}, {2, 16}, {4, 32}, {4, 8}};
+  EXPECT_EQ(plan_points(std::vector{4, 1, 2, 2}, 4, 32, 32), expected);
+}
+
+TEST(StudyPoints, what_cannot_be_is_refused) {
+  EXPECT_EQ(words_of(Failure::usage, [] { plan_points(std::vector{8}, 4, 32, 32); }),
+            "cannot measure 8 ranks in a job of 4 (--ranks). Start more, or name fewer.");
+  EXPECT_EQ(words_of(Failure::usage,
+                     [] {
+                       plan_points(std::vector{1, 3}, 4, 32, 32);
+                     }),
+            "a global batch of 32 does not divide among 3 ranks (--global-batch is shared by all of them). Take a "
+            "multiple of 3.");
+  EXPECT_THAT(words_of(Failure::usage,
+                       [] {
+                         usual_strong_batch(32, std::vector{997, 991, 983});
+                       }),
+              testing::HasSubstr("these rank counts have no common multiple below a million (--ranks;"));
+}
+
+}  // namespace
+}  // namespace lockstep
