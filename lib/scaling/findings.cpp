@@ -43,7 +43,7 @@ struct Case {
   double step() const { return mean_interval(point.step_seconds).middle; }
   double lost(StepPart part) const { return loss.parts[static_cast<std::size_t>(part)]; }
   double lost_to_computing() const { return lost(StepPart::forward) + lost(StepPart::backward); }
-  Finding finding(Cause cause, std::string sentence) const {
+  ScalingFinding finding(LossCause cause, std::string sentence) const {
     return {scaling, point.grid.ranks, cause, std::move(sentence)};
   }
 };
@@ -82,7 +82,7 @@ std::string loss_sentence(const Case& of) {
       of.point.has_parts() ? fmt::format("{}", fmt::join(words, ", ")) : "; this device does not tell to what");
 }
 
-Finding sums_finding(const Case& of, const StepModel& model) {
+ScalingFinding sums_finding(const Case& of, const StepModel& model) {
   const StudyPoint& point = of.point;
   double seconds = 0;
   double bytes = 0;
@@ -101,13 +101,13 @@ Finding sums_finding(const Case& of, const StepModel& model) {
             ? std::string("Other sizes are not predicted to help; larger batches a rank do.")
             : fmt::format("Buckets of {} MiB are predicted to shorten a step by {:.1f} % (--bucket-mib {}).",
                           advice.bytes >> 20, percent(advice.gain), advice.bytes >> 20);
-    return of.finding(Cause::latency,
+    return of.finding(LossCause::latency,
                       start + fmt::format("latency-bound: {} buckets of {:.2f} MB on average, {:.0f} % of whose time "
                                           "does not depend on their bytes. {}",
                                           point.buckets.size(), 1e-6 * bytes / count, percent(latency), remedy));
   }
   return of.finding(
-      Cause::bandwidth,
+      LossCause::bandwidth,
       start +
           fmt::format("bandwidth-bound: {:.1f} MB in {} buckets at a bus bandwidth of {:.2f} GB/s ({}), {:.0f} % of "
                       "it latency. Larger batches a rank or a faster way between ranks help, larger buckets do "
@@ -117,7 +117,7 @@ Finding sums_finding(const Case& of, const StepModel& model) {
                       percent(latency)));
 }
 
-Finding imbalance_finding(const Case& of) {
+ScalingFinding imbalance_finding(const Case& of) {
   const StudyPoint& point = of.point;
   if (!point.by_rank.empty()) {
     const auto late = std::ranges::max_element(point.by_rank, {}, &RankTimes::arrival);
@@ -131,7 +131,7 @@ Finding imbalance_finding(const Case& of) {
     if (behind >= worth_mending * of.step() && behind >= 0.5 * point.part(StepPart::imbalance)) {
       const bool reads_slowly = late->input - middle_of(inputs) >= 0.5 * behind;
       return of.finding(
-          Cause::slow_rank,
+          LossCause::slow_rank,
           fmt::format(
               "rank {} on {} holds the others up: it comes {:.1f} ms ({:.1f} % of a step) after the rank in the "
               "middle, as it {}.",
@@ -141,14 +141,14 @@ Finding imbalance_finding(const Case& of) {
     }
   }
   return of.finding(
-      Cause::uneven_ranks,
+      LossCause::uneven_ranks,
       fmt::format(
           "at {} each waits {:.1f} ms of a step for others, and none of them is always the last: other work disturbs "
           "them{}.",
           count_of(point.grid.ranks), 1e3 * point.part(StepPart::imbalance), crowd_words(of.study, point)));
 }
 
-Finding computing_finding(const Case& of) {
+ScalingFinding computing_finding(const Case& of) {
   const auto a_sample = [](const StudyPoint& point) {
     return (point.part(StepPart::forward) + point.part(StepPart::backward)) / static_cast<double>(point.batch_per_rank);
   };
@@ -158,13 +158,13 @@ Finding computing_finding(const Case& of) {
                               : fmt::format("a rank has {} samples in place of {}, and shares memory with others",
                                             of.point.batch_per_rank, of.base.batch_per_rank);
   return of.finding(
-      Cause::slow_computing,
+      LossCause::slow_computing,
       fmt::format("at {} computing a sample takes {:.1f} % longer than at {}: {}{}.", count_of(of.point.grid.ranks),
                   percent(longer), of.base.grid.ranks, why, crowd_words(of.study, of.point)));
 }
 
-std::vector<Finding> causes_of(const Case& of, const std::optional<StepModel>& model) {
-  std::vector<std::pair<double, Finding>> causes;
+std::vector<ScalingFinding> causes_of(const Case& of, const std::optional<StepModel>& model) {
+  std::vector<std::pair<double, ScalingFinding>> causes;
   if (of.lost(StepPart::exposed) >= worth_a_sentence && model) {
     causes.emplace_back(of.lost(StepPart::exposed), sums_finding(of, *model));
   }
@@ -173,22 +173,23 @@ std::vector<Finding> causes_of(const Case& of, const std::optional<StepModel>& m
   }
   if (of.lost_to_computing() >= worth_a_sentence) causes.emplace_back(of.lost_to_computing(), computing_finding(of));
   if (of.lost(StepPart::optimizer) >= worth_a_sentence) {
-    causes.emplace_back(of.lost(StepPart::optimizer),
-                        of.finding(Cause::update, fmt::format("at {} the optimizer takes {:.1f} ms of a step, whatever "
-                                                              "a rank's batch. Larger batches a rank make it cheaper.",
-                                                              count_of(of.point.grid.ranks),
-                                                              1e3 * of.point.part(StepPart::optimizer))));
+    causes.emplace_back(
+        of.lost(StepPart::optimizer),
+        of.finding(LossCause::update,
+                   fmt::format("at {} the optimizer takes {:.1f} ms of a step, whatever "
+                               "a rank's batch. Larger batches a rank make it cheaper.",
+                               count_of(of.point.grid.ranks), 1e3 * of.point.part(StepPart::optimizer))));
   }
   std::ranges::sort(causes, std::greater(), [](const auto& cause) { return cause.first; });
-  std::vector<Finding> findings;
+  std::vector<ScalingFinding> findings;
   for (auto& [share, finding] : causes) findings.push_back(std::move(finding));
   return findings;
 }
 
-std::optional<Finding> input_finding(const Case& of) {
+std::optional<ScalingFinding> input_finding(const Case& of) {
   const double waited = of.point.part(StepPart::input);
   if (waited < worth_mending * of.step()) return std::nullopt;
-  return of.finding(Cause::slow_input,
+  return of.finding(LossCause::slow_input,
                     fmt::format("at {} a rank waits {:.1f} ms of a step ({:.1f} %) for samples. More --loader-threads, "
                                 "or data on the node's own disk (--stage of a training), may read faster.",
                                 count_of(of.point.grid.ranks), 1e3 * waited, percent(waited / of.step())));
@@ -209,8 +210,8 @@ Loss loss_between(const StudyPoint& base, const StudyPoint& point) {
   return loss;
 }
 
-std::vector<Finding> judge(const Study& study) {
-  std::vector<Finding> findings;
+std::vector<ScalingFinding> judge(const Study& study) {
+  std::vector<ScalingFinding> findings;
   const std::optional<StepModel> model = fit_steps(
       study, std::ranges::max(study.points, {}, [](const StudyPoint& point) { return point.grid.ranks; }).grid.ranks);
   for (const Scaling scaling : {Scaling::weak, Scaling::strong}) {
@@ -218,21 +219,21 @@ std::vector<Finding> judge(const Study& study) {
     if (points.size() < 2) continue;
     const Case of{study, scaling, *points.front(), *points.back(), loss_between(*points.front(), *points.back())};
     if (is_too_noisy(of.loss.whole)) {
-      findings.push_back(of.finding(Cause::too_noisy, noise_sentence(of)));
+      findings.push_back(of.finding(LossCause::too_noisy, noise_sentence(of)));
       continue;
     }
     if (of.loss.whole.middle < worth_mending) {
       findings.push_back(of.finding(
-          Cause::all_well,
+          LossCause::all_well,
           fmt::format("{} scaling does well: at {} a rank keeps {:.1f} % (± {:.1f}) of its throughput at {}.",
                       name_of(scaling), count_of(of.point.grid.ranks), percent(1 - of.loss.whole.middle),
                       percent(of.loss.whole.half_width()), of.base.grid.ranks)));
     } else {
-      findings.push_back(of.finding(Cause::loss, loss_sentence(of)));
+      findings.push_back(of.finding(LossCause::loss, loss_sentence(of)));
       if (of.point.has_parts() && of.base.has_parts())
         std::ranges::copy(causes_of(of, model), std::back_inserter(findings));
     }
-    if (std::optional<Finding> slow = input_finding(of)) findings.push_back(std::move(*slow));
+    if (std::optional<ScalingFinding> slow = input_finding(of)) findings.push_back(std::move(*slow));
   }
   return findings;
 }

@@ -19,7 +19,7 @@ struct Loss {
 };
 Loss loss_between(const StudyPoint& base, const StudyPoint& point);
 
-enum class Cause : std::uint8_t {
+enum class LossCause : std::uint8_t {
   too_noisy,  // repeats differ by more than what is to be judged
   all_well,
   loss,       // how much is lost, and to what
@@ -32,16 +32,16 @@ enum class Cause : std::uint8_t {
   update,          // the optimizer, whose work does not shrink with a rank's batch
 };
 
-struct Finding {
+struct ScalingFinding {
   Scaling scaling;
   int ranks;
-  Cause cause;
+  LossCause cause;
   std::string sentence;
 };
 
 // Of each kind of scaling with several rank counts, at the largest: first how much is lost, then why, the dearest cause
 // first.
-std::vector<Finding> judge(const Study& study);
+std::vector<ScalingFinding> judge(const Study& study);
 
 // Of the largest rank count, from a model that was fitted on the smaller ones.
 struct CheckedPrediction {

@@ -105,7 +105,7 @@ Regression fit_non_negative(std::span<const Observation> observations) {
   const NormalEquations equations = normal_equations(observations);
   Regression best;
   double least = std::numeric_limits<double>::infinity();
-  for (unsigned chosen = 1; chosen < 1U << most_features; ++chosen) {
+  for (unsigned chosen = 0; chosen < 1U << most_features; ++chosen) {
     const std::optional<Matrix> inverted = inverse(equations.products, chosen);
     if (!inverted) continue;
     Regression fit;

@@ -115,10 +115,10 @@ StepPrediction StepModel::predict(const StepSetting& setting) const {
   if (setting.grid.ranks > 1) {
     const std::vector<Bucket> cut = setting.bucket_bytes ? cut_anew(buckets, *setting.bucket_bytes) : buckets;
     const Exposure exposure = modelled_exposure(*this, setting.grid, cut, backward_share * prediction.computing);
-    const Features hidden = {exposure.after, exposure.overlapped};
+    const Features hideable = {exposure.hideable()};
+    prediction.exposed = exposure.after - std::min(hidden.at(hideable), exposure.hideable());
     const double without = prediction.computing + prediction.rest + prediction.imbalance;
-    const Interval shown = exposed.predict(hidden, without + exposed.at(hidden));
-    prediction.exposed = shown.middle;
+    const Interval shown = hidden.predict(hideable, without + prediction.exposed);
     double sums_error = 0;
     for (const Bucket& bucket : cut) {
       sums_error += sums.seconds(setting.grid, static_cast<double>(bucket.bytes)).half_width();
@@ -163,11 +163,12 @@ std::optional<StepModel> fit_steps(const Study& study, int most_ranks) {
     const double computing = computing_of(point, repeat);
     return {{computing * expected_maximum(point.grid.ranks)}, at_repeat(point, StepPart::imbalance, repeat), computing};
   });
-  model.exposed = fit_over(several, [&](const StudyPoint& point, std::size_t repeat) -> Observation {
+  model.hidden = fit_over(several, [&](const StudyPoint& point, std::size_t repeat) -> Observation {
     const Exposure exposure =
         modelled_exposure(model, point.grid, point.buckets, at_repeat(point, StepPart::backward, repeat));
-    return {
-        {exposure.after, exposure.overlapped}, at_repeat(point, StepPart::exposed, repeat), point.step_seconds[repeat]};
+    return {{exposure.hideable()},
+            exposure.after - at_repeat(point, StepPart::exposed, repeat),
+            point.step_seconds[repeat]};
   });
   return model;
 }

@@ -20,6 +20,8 @@ namespace lockstep {
 struct Exposure {
   double overlapped = 0;  // seconds beyond backward, where sums go on beside it
   double after = 0;       // seconds of all sums: where they begin when backward has ended
+
+  double hideable() const { return after - overlapped; }
 };
 Exposure exposure_of(std::span<const Bucket> buckets, double backward_seconds,
                      const std::function<double(std::int64_t bytes)>& sum_seconds);
@@ -47,7 +49,7 @@ struct StepModel {
   Regression computing;       // seconds by (1, samples, samples times further ranks on the node)
   Regression rest;            // likewise: waiting for samples, optimizer, everything else
   Regression imbalance;       // seconds by (seconds of computing times expected_maximum())
-  Regression exposed;         // seconds by (Exposure::after, Exposure::overlapped)
+  Regression hidden;          // seconds of sums by (what a schedule allows to hide)
   double backward_share = 0;  // of computing
   std::vector<Bucket> buckets;
   int most_ranks = 0;  // that it was fitted on

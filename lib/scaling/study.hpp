@@ -14,6 +14,8 @@
 
 namespace lockstep {
 
+inline constexpr std::int64_t most_study_ranks = 1 << 20;
+
 // What a step's time goes to, as the mean rank spends it.
 enum class StepPart : std::uint8_t {
   input,      // waiting for samples

@@ -100,7 +100,7 @@ std::string table_of(const Study& study, Scaling scaling) {
 
 std::string findings_html(const Study& study) {
   std::string html;
-  for (const Finding& finding : judge(study)) html += html_paragraph(finding.sentence);
+  for (const ScalingFinding& finding : judge(study)) html += html_paragraph(finding.sentence);
   for (const CheckedPrediction& prediction : check_predictions(study)) html += html_paragraph(prediction.sentence());
   return html.empty() ? html_paragraph("One rank count alone tells nothing of scaling.") : html;
 }

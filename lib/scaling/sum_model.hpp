@@ -7,8 +7,14 @@
 //
 // The first two are what reducing by halves and gathering cost (Rabenseifner 2004; Thakur, Rabenseifner and Gropp
 // 2005); a ring moves the same bytes in 2 (n - 1) rounds. The third is the node's memory, which its ranks share.
-// Between g nodes each rank that has a place on every node sums its slice: the first two terms again, with other
-// coefficients.
+// Between g nodes each rank that has a place on every node sums its slice, by halves or by doubling (everything in each
+// of log2 g rounds, which MPI takes for some sizes):
+//
+//   alpha 2 log2 g  +  beta 2 (g - 1) / g b  +  doubling log2 g b
+//
+// Both want a power of two. Of other numbers of nodes those beyond the next smaller one first give their part to a
+// neighbour and get the result from it, which takes three rounds and 2 b bytes more (Thakur, Rabenseifner and Gropp
+// 2005, section 4).
 #pragma once
 
 #include <cstdint>
@@ -36,8 +42,9 @@ struct SumSample {
 };
 
 struct SumModel {
-  Regression within;                  // seconds by (rounds, bytes through the bus, bytes through the node's memory)
-  std::optional<Regression> between;  // likewise; nothing where no sum was measured between nodes
+  Regression within;  // seconds by (rounds, bytes through the bus, bytes through the node's memory)
+  std::optional<Regression>
+      between;  // by (rounds, bytes by halves, bytes by doubling); nothing where none was measured
 
   // Whether sums over this many nodes can be told.
   bool covers(const RankGrid& grid) const { return grid.nodes == 1 || between.has_value(); }

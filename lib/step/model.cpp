@@ -4,9 +4,9 @@
 
 namespace lockstep {
 
-Model::Model(Device& device, ModelOptions model_options)
+Model::Model(Device& device, ModelOptions model_options, const NetworkMaker& make_network)
     : options(std::move(model_options)),
       store(device),
-      network(make_model(options, LayerContext{device, store, statistics})) {}
+      network(make_network(options, LayerContext{device, store, statistics})) {}
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 // A network with its parameters on one device.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "device/device.hpp"
@@ -10,9 +11,11 @@
 
 namespace lockstep {
 
+using NetworkMaker = std::function<std::unique_ptr<Layer>(const ModelOptions&, const LayerContext&)>;
+
 // Layers and parameters; the caller allocates `store`, because a reducer may own the gradients' memory.
 struct Model {
-  Model(Device& device, ModelOptions options);
+  Model(Device& device, ModelOptions options, const NetworkMaker& make_network = make_model);
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 

@@ -14,8 +14,8 @@ namespace {
 using testing::HasSubstr;
 
 // Of the first finding of this cause; empty where there is none.
-std::string sentence_of(const Study& study, Cause cause) {
-  for (const Finding& finding : judge(study)) {
+std::string sentence_of(const Study& study, LossCause cause) {
+  for (const ScalingFinding& finding : judge(study)) {
     if (finding.cause == cause) return finding.sentence;
   }
   return {};
@@ -23,7 +23,7 @@ std::string sentence_of(const Study& study, Cause cause) {
 
 std::vector<Cause> causes_of(const Study& study, Scaling scaling) {
   std::vector<Cause> causes;
-  for (const Finding& finding : judge(study)) {
+  for (const ScalingFinding& finding : judge(study)) {
     if (finding.scaling == scaling) causes.push_back(finding.cause);
   }
   return causes;
@@ -65,20 +65,20 @@ TEST(Loss, is_the_sum_of_what_its_parts_lose) {
 
 TEST(Findings, all_well) {
   const Study study = made_up_study({.optimizer_seconds = 1e-5, .latency_seconds = 1e-6, .bytes_a_second = 1e12});
-  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{Cause::all_well});
-  EXPECT_EQ(causes_of(study, Scaling::strong), std::vector{Cause::all_well});
-  EXPECT_THAT(sentence_of(study, Cause::all_well),
+  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{LossCause::all_well});
+  EXPECT_EQ(causes_of(study, Scaling::strong), std::vector{LossCause::all_well});
+  EXPECT_THAT(sentence_of(study, LossCause::all_well),
               HasSubstr("weak scaling does well: at 4 ranks a rank keeps 99.9 % (± 0.0) of its throughput at 1."));
 }
 
 TEST(Findings, latency_bound) {
   const Study study = made_up_study({.latency_seconds = 5e-4, .bytes_a_second = 1e11});
-  EXPECT_EQ(causes_of(study, Scaling::weak), (std::vector{Cause::loss, Cause::latency}));
-  EXPECT_THAT(sentence_of(study, Cause::loss),
+  EXPECT_EQ(causes_of(study, Scaling::weak), (std::vector{LossCause::loss, LossCause::latency}));
+  EXPECT_THAT(sentence_of(study, LossCause::loss),
               HasSubstr("weak scaling loses 19.4 % (± 0.0) of a rank's throughput from "
                         "1 to 4 ranks: 19.4 % exposed sums of gradients."));
   EXPECT_EQ(
-      sentence_of(study, Cause::latency),
+      sentence_of(study, LossCause::latency),
       "at 4 ranks sums of gradients show 8.2 ms of a step and are latency-bound: 4 buckets of 3.41 MB on average, "
       "98 % of whose time does not depend on their bytes. Buckets of 16 MiB are predicted to shorten a step by 9.5 "
       "% (--bucket-mib 16).");
@@ -86,9 +86,9 @@ TEST(Findings, latency_bound) {
 
 TEST(Findings, bandwidth_bound) {
   const Study study = made_up_study({.latency_seconds = 1e-6, .bytes_a_second = 1e9});
-  EXPECT_EQ(causes_of(study, Scaling::weak), (std::vector{Cause::loss, Cause::bandwidth}));
+  EXPECT_EQ(causes_of(study, Scaling::weak), (std::vector{LossCause::loss, LossCause::bandwidth}));
   EXPECT_EQ(
-      sentence_of(study, Cause::bandwidth),
+      sentence_of(study, LossCause::bandwidth),
       "at 4 ranks sums of gradients show 20.5 ms of a step and are bandwidth-bound: 13.6 MB in 4 buckets at a bus "
       "bandwidth of 1.00 GB/s (shared memory (4 ranks)), 0 % of it latency. Larger batches a rank or a faster way "
       "between ranks help, larger buckets do not.");
@@ -98,31 +98,32 @@ TEST(Findings, one_rank_computes_slowly) {
   Study study = made_up_study({.bytes_a_second = 1e12});
   make_late(study, 8e-3, 0);
   const std::vector<Cause> causes = causes_of(study, Scaling::weak);
-  EXPECT_TRUE(std::ranges::find(causes, Cause::slow_rank) != causes.end());
-  EXPECT_THAT(sentence_of(study, Cause::slow_rank),
+  EXPECT_TRUE(std::ranges::find(causes, LossCause::slow_rank) != causes.end());
+  EXPECT_THAT(sentence_of(study, LossCause::slow_rank),
               HasSubstr("rank 1 on node0 holds the others up: it comes 8.0 ms ("));
-  EXPECT_THAT(sentence_of(study, Cause::slow_rank), HasSubstr("as it computes more slowly. Is that node busy?"));
+  EXPECT_THAT(sentence_of(study, LossCause::slow_rank), HasSubstr("as it computes more slowly. Is that node busy?"));
 }
 
 TEST(Findings, one_rank_reads_slowly) {
   Study study = made_up_study({.bytes_a_second = 1e12});
   make_late(study, 8e-3, 7e-3);
-  EXPECT_THAT(sentence_of(study, Cause::slow_rank), HasSubstr("as it waits longer for samples. Is its disk slow?"));
+  EXPECT_THAT(sentence_of(study, LossCause::slow_rank), HasSubstr("as it waits longer for samples. Is its disk slow?"));
 }
 
 TEST(Findings, ranks_take_turns_in_being_late) {
   Study study = made_up_study({.bytes_a_second = 1e12, .lateness = 0.2});
   study.cores = 2;
-  EXPECT_THAT(sentence_of(study, Cause::uneven_ranks),
+  EXPECT_THAT(sentence_of(study, LossCause::uneven_ranks),
               HasSubstr("at 4 ranks each waits 6.7 ms of a step for others, and none of them is always the last: other "
                         "work disturbs them, and 4 ranks share 2 cores."));
 }
 
 TEST(Findings, input_is_slow_whatever_the_loss) {
   const Study study = made_up_study({.input_seconds = 20e-3, .latency_seconds = 1e-6, .bytes_a_second = 1e12});
-  EXPECT_EQ(causes_of(study, Scaling::weak), (std::vector{Cause::all_well, Cause::slow_input}));
-  EXPECT_THAT(sentence_of(study, Cause::slow_input), HasSubstr("at 4 ranks a rank waits 20.0 ms of a step (37.0 %) for "
-                                                               "samples. More --loader-threads"));
+  EXPECT_EQ(causes_of(study, Scaling::weak), (std::vector{LossCause::all_well, LossCause::slow_input}));
+  EXPECT_THAT(sentence_of(study, LossCause::slow_input),
+              HasSubstr("at 4 ranks a rank waits 20.0 ms of a step (37.0 %) for "
+                        "samples. More --loader-threads"));
 }
 
 TEST(Findings, ranks_disturb_each_other) {
@@ -133,15 +134,15 @@ TEST(Findings, ranks_disturb_each_other) {
     point.step_seconds[repeat] += 16e-3;
   }
   EXPECT_EQ(
-      sentence_of(study, Cause::slow_computing),
+      sentence_of(study, LossCause::slow_computing),
       "at 4 ranks computing a sample takes 50.0 % longer than at 1: ranks of a node share its memory and caches.");
 }
 
 TEST(Findings, an_update_does_not_shrink_with_the_batch) {
   const Study study = made_up_study({.optimizer_seconds = 10e-3, .bytes_a_second = 1e12});
-  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{Cause::all_well});
-  EXPECT_EQ(causes_of(study, Scaling::strong), (std::vector{Cause::loss, Cause::update}));
-  EXPECT_THAT(sentence_of(study, Cause::update), HasSubstr("the optimizer takes 10.0 ms of a step"));
+  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{LossCause::all_well});
+  EXPECT_EQ(causes_of(study, Scaling::strong), (std::vector{LossCause::loss, LossCause::update}));
+  EXPECT_THAT(sentence_of(study, LossCause::update), HasSubstr("the optimizer takes 10.0 ms of a step"));
 }
 
 TEST(Findings, noise_too_large_to_judge) {
@@ -150,14 +151,15 @@ TEST(Findings, noise_too_large_to_judge) {
   for (std::size_t repeat = 0; repeat < point.step_seconds.size(); ++repeat) {
     point.step_seconds[repeat] *= repeat % 2 == 0 ? 1.5 : 0.7;
   }
-  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{Cause::too_noisy});
-  EXPECT_THAT(sentence_of(study, Cause::too_noisy),
+  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{LossCause::too_noisy});
+  EXPECT_THAT(sentence_of(study, LossCause::too_noisy),
               HasSubstr("weak scaling cannot be judged at 4 ranks: noise is too large, as "));
-  EXPECT_THAT(sentence_of(study, Cause::too_noisy), HasSubstr(" over 5 repeats. Use nodes that nothing else runs on"));
+  EXPECT_THAT(sentence_of(study, LossCause::too_noisy),
+              HasSubstr(" over 5 repeats. Use nodes that nothing else runs on"));
 }
 
 TEST(Findings, what_was_measured_once_is_not_judged) {
-  EXPECT_EQ(sentence_of(made_up_study({.repeats = 1}), Cause::too_noisy),
+  EXPECT_EQ(sentence_of(made_up_study({.repeats = 1}), LossCause::too_noisy),
             "weak scaling cannot be judged at 4 ranks: each was measured once. Repeat with --repeats 3 or more.");
 }
 
@@ -168,8 +170,8 @@ TEST(Findings, a_device_that_tells_nothing_still_has_a_loss) {
     point.buckets.clear();
     point.by_rank.clear();
   }
-  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{Cause::loss});
-  EXPECT_THAT(sentence_of(study, Cause::loss), HasSubstr("from 1 to 4 ranks; this device does not tell to what."));
+  EXPECT_EQ(causes_of(study, Scaling::weak), std::vector{LossCause::loss});
+  EXPECT_THAT(sentence_of(study, LossCause::loss), HasSubstr("from 1 to 4 ranks; this device does not tell to what."));
 }
 
 TEST(Findings, one_rank_count_is_not_judged) { EXPECT_TRUE(judge(made_up_study({.ranks = {1}})).empty()); }

@@ -60,6 +60,32 @@ TEST(SumModel, nodes_are_a_level_of_their_own) {
   EXPECT_NEAR(model.seconds({16, 8}, 25e6).middle, expected, 1e-6);
 }
 
+// 3 and 6 nodes took half as long again as was predicted.
+TEST(SumModel, a_number_of_nodes_that_is_no_power_of_two_costs_a_detour) {
+  std::vector<SumSample> samples;
+  for (const int nodes : {2, 4}) {
+    for (const double bytes : {4e3, 1e6, 25e6}) {
+      samples.push_back(
+          {{nodes, nodes}, bytes, 2 * (nodes == 2 ? 1 : 2) * 50e-6 + 2.0 * (nodes - 1) / nodes * bytes / 1e9});
+    }
+  }
+  const SumModel model = fit_sums(samples);
+  EXPECT_NEAR(model.seconds({3, 3}, 25e6).middle, 5 * 50e-6 + (1 + 2) * 25e-3, 1e-6);
+  EXPECT_NEAR(model.seconds({6, 6}, 25e6).middle, 7 * 50e-6 + (1.5 + 2) * 25e-3, 1e-6);
+}
+
+TEST(SumModel, doubling_between_nodes_is_told_from_halving) {
+  std::vector<SumSample> samples;
+  const auto doubled = [](double rounds, double bytes) { return rounds * (1e-4 + bytes / 1e9); };
+  for (const double bytes : {4e3, 1e6, 25e6}) {
+    samples.push_back({{2, 2}, bytes, doubled(1, bytes)});
+    samples.push_back({{4, 4}, bytes, doubled(2, bytes)});
+  }
+  const SumModel model = fit_sums(samples);
+  EXPECT_NEAR(model.seconds({8, 8}, 25e6).middle, doubled(3, 25e6), 1e-4);
+  EXPECT_NEAR(model.seconds({1024, 1024}, 25e6).middle, doubled(10, 25e6), 1e-3);
+}
+
 TEST(SumModel, a_study_of_one_node_says_nothing_of_a_network) {
   const SumModel model = fit_sums(samples_of(1, truth));
   EXPECT_TRUE(model.covers({64, 1}));

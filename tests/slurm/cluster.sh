@@ -5,6 +5,7 @@
 #   cluster.sh FOLDER status
 #   cluster.sh FOLDER in NODE COMMAND...
 #   cluster.sh FOLDER cut NODE       its link is dead, and what runs there lives; mend NODE brings it back
+#   cluster.sh FOLDER slow NODE RATE its link carries no more than that, each way: 200mbit, as tc has it
 #   cluster.sh FOLDER kill NODE      it loses power, and all that runs there; start NODE switches it on again
 #   cluster.sh FOLDER kill-slurmd NODE     its daemon alone dies; start-slurmd NODE brings it back
 #   cluster.sh FOLDER kill-controller      slurmctld dies; start-controller brings it back, with what it had written down
@@ -181,6 +182,12 @@ in_node() { # NODE COMMAND...
 
 link() { ip link set "${tag}v$1" "$2" || die "$1 has no link"; } # NODE up|down
 
+slow() { # NODE RATE
+  local bucket=(root tbf rate "$2" burst 8kb latency 20ms)
+  tc qdisc replace dev "${tag}v$1" "${bucket[@]}" && tc -n "$tag$1" qdisc replace dev eth0 "${bucket[@]}" ||
+    die "the link of $1 cannot be made slow"
+}
+
 case $command in
   up) up "${3:-3}" ;;
   down) down ;;
@@ -188,6 +195,7 @@ case $command in
   in) in_node "${@:3}" ;;
   cut) link "$3" down ;;
   mend) link "$3" up ;;
+  slow) slow "$3" "${4:?a rate}" ;;
   kill) kill -KILL "$(recorded "$3")" && wait_until 10 dead "$(recorded "$3")" ;;
   start) start_node "$3" ;;
   kill-slurmd) pkill -KILL -P "$(first_process "$3")" -x slurmd ;;
@@ -195,6 +203,6 @@ case $command in
   kill-controller) kill -KILL "$(recorded slurmctld)" ;;
   start-controller) start_controller ;;
   inside) run_inside_node "$3" ;;
-  *) die "unknown command '$command'. Known: up, status, in, cut, mend, kill, start," \
+  *) die "unknown command '$command'. Known: up, status, in, cut, mend, slow, kill, start," \
     "kill-slurmd, start-slurmd, kill-controller, start-controller, down" ;;
 esac

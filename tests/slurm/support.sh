@@ -1,4 +1,4 @@
-# A real cluster of three nodes for a test, and what tests ask of it. A test sources this file with its build folder in
+# A real cluster for a test, of three nodes or CLUSTER_NODES, and what tests ask of it. A test sources this file with its build folder in
 # `build`; the cluster is taken down when the test ends.
 # shellcheck shell=bash disable=SC2034,SC2154
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -25,7 +25,7 @@ unset LOCKSTEP_BIN SLURM_PMIX_FENCE LOCKSTEP_SITE LOCKSTEP_LAUNCHER LOCKSTEP_RET
 cluster() { "$here/cluster.sh" "$work/cluster" "$@"; }
 trap 'cluster down; rm -rf "$work"' EXIT
 mkdir "$work/cluster"
-cluster up 3 || { cat "$work"/cluster/log/*; fail "the cluster did not come up"; }
+cluster up "${CLUSTER_NODES:-3}" || { cat "$work"/cluster/log/*; fail "the cluster did not come up"; }
 
 # submit NAME SBATCH-OPTIONS... SCRIPT OPTIONS...: sets `id`; the log is $work/NAME.out.
 submit() {

@@ -66,7 +66,7 @@ struct Setting {
   Setting(const Communicator& ranks, const PointSettings& settings)
       : session{ranks, with_sum_log(open_backend(settings.device), log)},
         share{settings.batch_per_rank * ranks.size(), ranks.size(), ranks.rank(), 1},
-        model(session.device(), settings.model),
+        model(session.device(), settings.model, settings.make_network),
         exchange(make_all_reduce(session, model.store, settings.sums, share.total_parts)),
         optimizer(make_optimizer(model.store, SgdOptions{.kind = Momentum::nesterov})),
         step(session, model, *exchange, *optimizer, share, 0.0F) {

@@ -7,6 +7,7 @@
 #include "dataset/dataset.hpp"
 #include "recipe/recipe.hpp"
 #include "scaling/study.hpp"
+#include "step/model.hpp"
 
 namespace lockstep {
 
@@ -20,6 +21,7 @@ struct StudyInput {
 
 struct PointSettings {
   ModelOptions model;
+  NetworkMaker make_network = make_model;
   DeviceOptions device;
   ReducePlan sums;
   StudyInput input;

@@ -1,0 +1,116 @@
+// What a training will take on ranks that were not measured, from a scaling study on fewer: time, memory, node-hours,
+// and what to ask Slurm for.
+//
+//   plan study --ranks 64,1024 --ranks-per-node 4 --samples 1281167 --epochs 90
+//   plan study --run runs/r20                                            a training beside what is predicted of it
+#include "scaling/plan.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/text/printable.hpp"
+#include "dataset/shards/manifest.hpp"
+#include "dataset/split.hpp"
+#include "launch/number_option.hpp"
+#include "launch/run.hpp"
+#include "scaling/study_file.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+struct PlanOptions {
+  std::filesystem::path study;
+  std::vector<int> ranks;
+  std::optional<int> ranks_per_node;
+  std::optional<std::int64_t> batch_per_rank;
+  std::filesystem::path data;
+  std::optional<std::int64_t> samples;
+  std::optional<std::int64_t> test_samples;
+  std::int64_t epochs = 1;
+  std::vector<std::string> runs;
+
+  void declare(CLI::App& app) {
+    app.description(
+        "Predicts what a training takes on more ranks than a scaling study had: time, memory, node-hours, and what to "
+        "ask Slurm for.");
+    app.footer(
+        "Examples:\n  plan study --ranks 64,1024 --ranks-per-node 4 --samples 1281167 --epochs 90\n"
+        "  plan study --run runs/r20");
+    constexpr NumberRange<std::int64_t> count{1, std::int64_t{1} << 40};
+    constexpr int most = most_study_ranks;
+    app.add_option("STUDY", study, "The folder that scaling_study wrote, or its study.json")->required();
+    add_numbers(app, "--ranks", ranks, {1, most}, "Rank counts, like 64,1024")->type_name("COUNT")->delimiter(',');
+    add_number(app, "--ranks-per-node", ranks_per_node, {1, most}, "Unset: as many as the study's largest point has")
+        ->type_name("COUNT");
+    add_number(app, "--batch-per-rank", batch_per_rank, {1, most}, "Samples of a rank; unset: as in weak scaling")
+        ->type_name("SAMPLES");
+    add_number(app, "--samples", samples, count, "Of an epoch; unset: those of --data")->type_name("COUNT");
+    add_number(app, "--test-samples", test_samples, count,
+               "Of a test after each epoch; unset: those of --data, or no test")
+        ->type_name("COUNT");
+    app.add_option("--data", data, "Folder made by make_shards: its samples")->type_name("FOLDER");
+    add_number(app, "--epochs", epochs, {1, std::int64_t{1} << 30}, "Of the training")->type_name("COUNT");
+    app.add_option("--run", runs,
+                   "Output folders of trainings that ran: what is predicted of each, and what it reached")
+        ->type_name("FOLDER");
+  }
+};
+
+Study open_study(const PlanOptions& options) {
+  const bool is_folder = std::filesystem::is_directory(options.study);
+  return read_study(is_folder ? options.study / "study.json" : options.study);
+}
+
+std::vector<TrainingPlan> plans_of(const Study& study, const StepModel& model, const PlanOptions& options) {
+  require(options.samples || !options.data.empty() || options.ranks.empty(), Failure::usage,
+          "how long an epoch is cannot be told (neither --samples nor --data is set). State one of them.");
+  const auto largest = std::ranges::max(study.points, {}, [](const StudyPoint& point) { return point.grid.ranks; });
+  const int on_a_node = options.ranks_per_node.value_or(largest.grid.ranks_per_node());
+  PlanRequest request;
+  request.batch_per_rank = options.batch_per_rank.value_or(study.weak_batch);
+  request.epochs = options.epochs;
+  if (!options.data.empty()) {
+    request.samples = read_manifest(split_folder(options.data, Split::train)).samples();
+    request.test_samples = read_manifest(split_folder(options.data, Split::test)).samples();
+  }
+  request.samples = options.samples.value_or(request.samples);
+  request.test_samples = options.test_samples.value_or(request.test_samples);
+  std::vector<TrainingPlan> plans;
+  for (const int ranks : options.ranks) {
+    request.grid = {ranks, (ranks + on_a_node - 1) / on_a_node};
+    plans.push_back(plan_training(study, model, request));
+  }
+  return plans;
+}
+
+void plan(const PlanOptions& options) {
+  require(!options.ranks.empty() || !options.runs.empty(), Failure::usage,
+          "there is nothing to plan (neither --ranks nor --run is set). State rank counts, like --ranks 64,1024.");
+  const Study study = open_study(options);
+  const StepModel model = model_of(study);
+  const std::vector<TrainingPlan> plans = plans_of(study, model, options);
+  std::vector<std::string> compared;
+  for (const std::string& run : options.runs) compared.push_back(prediction_of(model, speed_of_run(study, run)));
+  log::plain(
+      printable(fmt::format("{}, {} x {} pixels, {}, from a study of 1 to {} ranks on {}", study.model,
+                            study.image_height, study.image_width, study.precision, model.most_ranks, study.device)));
+  if (!plans.empty()) {
+    log::plain(plans_table(plans));
+    log::plain(fmt::format("\nfor {} ranks:", plans.back().request.grid.ranks));
+    log::plain(plan_advice(plans.back()));
+  }
+  for (const std::string& words : compared) log::plain(printable(words));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run<PlanOptions>(argc, argv, [](Session& session, const PlanOptions& options) {
+    if (session.world.rank() == 0) plan(options);
+  });
+}

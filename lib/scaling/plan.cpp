@@ -1,0 +1,178 @@
+#include "scaling/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "report/run_record.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr double seconds_an_hour = 3600;
+constexpr double checkpoint_bytes_a_second = 1e8;
+constexpr double arrays_of_checkpoint = 2;  // weights, and one of the optimizer
+constexpr std::int64_t least_notice_seconds = 30;
+
+Interval times(const Interval& interval, double factor) {
+  return {interval.middle * factor, interval.low * factor, interval.high * factor};
+}
+
+Interval plus(const Interval& interval, double seconds) {
+  return {interval.middle + seconds, interval.low + seconds, interval.high + seconds};
+}
+
+// Of intervals without bounds the middle.
+double upper_end(const Interval& interval) { return interval.is_bounded() ? interval.high : interval.middle; }
+
+// A line in the samples of a rank.
+double memory_of(const Study& study, std::int64_t batch_per_rank) {
+  std::vector<Observation> observations;
+  for (const StudyPoint& point : study.points) {
+    const auto bytes = static_cast<double>(std::max<std::int64_t>(point.memory_bytes, 1));
+    observations.push_back({{1, static_cast<double>(point.batch_per_rank)}, bytes, bytes});
+  }
+  return fit_non_negative(observations).at({1, static_cast<double>(batch_per_rank)});
+}
+
+// All ranks share the samples of a test, and go forward only.
+double test_seconds(const StepModel& model, const PlanRequest& request, const StepPrediction& step) {
+  const double a_sample = step.computing * (1 - model.backward_share) / static_cast<double>(request.batch_per_rank);
+  return a_sample * std::ceil(static_cast<double>(request.test_samples) / request.grid.ranks);
+}
+
+// "12.3 (11.9 to 12.7)", without what is not known.
+std::string with_bounds(const Interval& interval, int decimals) {
+  if (!interval.is_bounded()) return fmt::format("{:.{}f}", interval.middle, decimals);
+  return fmt::format("{:.{}f} ({:.{}f} to {:.{}f})", interval.middle, decimals, interval.low, decimals, interval.high,
+                     decimals);
+}
+
+Interval rate_of(const StepSetting& setting, const Interval& step) {
+  const auto samples = static_cast<double>(setting.grid.ranks * setting.batch_per_rank);
+  return {samples / step.middle, samples / step.high, samples / std::max(step.low, 1e-9)};
+}
+
+}  // namespace
+
+StepModel model_of(const Study& study) {
+  const auto most = std::ranges::max(study.points, {}, [](const StudyPoint& point) { return point.grid.ranks; });
+  require(most.grid.ranks > 1, Failure::usage,
+          "nothing can be predicted from this study: it is of one rank alone, which sums nothing. Study 2 ranks or "
+          "more.");
+  const std::optional<StepModel> model = fit_steps(study, most.grid.ranks);
+  require(model.has_value(), Failure::usage,
+          "nothing can be predicted from this study: its device ({}) does not tell what a step goes to. Study ranks on "
+          "CPUs.",
+          study.device);
+  return *model;
+}
+
+TrainingPlan plan_training(const Study& study, const StepModel& model, const PlanRequest& request) {
+  require(model.covers(request.grid), Failure::usage,
+          "{} nodes cannot be predicted: the study was of one node (sums between nodes are slower, and how much nobody "
+          "measured). Study 2 nodes or more.",
+          request.grid.nodes);
+  const std::int64_t steps = request.samples / request.global_batch();
+  require(steps >= 1, Failure::usage,
+          "an epoch of {} samples has no step: {} ranks of {} samples take {} at a time. Plan fewer ranks, or smaller "
+          "batches.",
+          request.samples, request.grid.ranks, request.batch_per_rank, request.global_batch());
+  TrainingPlan plan;
+  plan.request = request;
+  const StepSetting setting{request.grid, request.batch_per_rank};
+  plan.step = model.predict(setting);
+  plan.efficiency = model.predict({{1, 1}, request.batch_per_rank}).step.middle / plan.step.step.middle;
+  plan.epoch = plus(times(plan.step.step, static_cast<double>(steps)), test_seconds(model, request, plan.step));
+  plan.training = times(plan.epoch, static_cast<double>(request.epochs));
+  plan.node_hours = plan.training.middle * request.grid.nodes / seconds_an_hour;
+  plan.memory_bytes = memory_of(study, request.batch_per_rank);
+  plan.checkpoint_bytes = arrays_of_checkpoint * sizeof(float) * static_cast<double>(study.parameters);
+  if (request.grid.ranks > 1) plan.buckets = advise_bucket(model, setting);
+  constexpr double margin = 1.1;
+  plan.time_limit_minutes = static_cast<std::int64_t>(std::ceil(margin * upper_end(plan.training) / 60)) + 5;
+  const double notice = 2 * upper_end(plan.step.step) + plan.checkpoint_bytes / checkpoint_bytes_a_second;
+  plan.notice_seconds = std::max(least_notice_seconds, static_cast<std::int64_t>(std::ceil(notice / 10)) * 10);
+  return plan;
+}
+
+std::string plans_table(std::span<const TrainingPlan> plans) {
+  std::string text =
+      fmt::format("{:>6}  {:>5}  {:>7}  {:>9}  {:>24}  {:>11}  {:>10}  {:>12}  {:>10}  {:>9}\n", "ranks", "nodes",
+                  "batch", "samples/s", "step, ms", "efficiency", "epoch", "training", "node-hours", "MB a rank");
+  for (const TrainingPlan& plan : plans) {
+    const RankGrid& grid = plan.request.grid;
+    text += fmt::format(
+        "{:>6}  {:>5}  {:>7}  {:>9.0f}  {:>24}  {:>9.1f} %  {:>10}  {:>12}  {:>10.1f}  {:>9.0f}\n", grid.ranks,
+        grid.nodes, plan.request.global_batch(), rate_of({grid, plan.request.batch_per_rank}, plan.step.step).middle,
+        with_bounds(times(plan.step.step, 1e3), 1), 100 * plan.efficiency, duration_words(plan.epoch.middle),
+        duration_words(plan.training.middle), plan.node_hours, 1e-6 * plan.memory_bytes);
+  }
+  text.pop_back();
+  return text;
+}
+
+std::string plan_advice(const TrainingPlan& plan) {
+  const RankGrid& grid = plan.request.grid;
+  constexpr double worth_telling = 0.01;
+  std::string text =
+      plan.buckets.gain < worth_telling
+          ? fmt::format("buckets: the size of the study; no other is predicted to shorten a step by {:.0f} %.\n",
+                        100 * worth_telling)
+          : fmt::format("buckets: --bucket-mib {}, which is predicted to shorten a step by {:.1f} %.\n",
+                        plan.buckets.bytes >> 20, 100 * plan.buckets.gain);
+  text += fmt::format(
+      "sbatch --nodes={} --ntasks-per-node={} --time={}: the upper end of what is predicted ({}), a tenth and five "
+      "minutes more.\n",
+      grid.nodes, grid.ranks_per_node(), slurm_time(plan.time_limit_minutes), duration_words(upper_end(plan.training)));
+  text += fmt::format(
+      "--signal=B:USR1@{} in a script of your own: two steps, and a checkpoint of {:.1f} MB at 100 MB/s. The scripts "
+      "that are installed stop in time without it.",
+      plan.notice_seconds, 1e-6 * plan.checkpoint_bytes);
+  return text;
+}
+
+std::string slurm_time(std::int64_t minutes) {
+  const std::int64_t days = minutes / (24 * 60);
+  const std::string time = fmt::format("{:02}:{:02}:00", minutes / 60 % 24, minutes % 60);
+  return days > 0 ? fmt::format("{}-{}", days, time) : time;
+}
+
+std::string prediction_of(const StepModel& model, const RunSpeed& run) {
+  const RankGrid& grid = run.setting.grid;
+  require(model.covers(grid), Failure::usage,
+          "'{}' ran on {} nodes, and the study was of one (sums between nodes are slower). Study 2 nodes or more.",
+          run.name, grid.nodes);
+  const Interval rate = rate_of(run.setting, model.predict(run.setting).step);
+  return fmt::format(
+      "{}: {} samples/s predicted on {} {} of {} samples, {:.1f} measured. The prediction is off by {:+.1f} %.",
+      run.name, with_bounds(rate, 1), grid.ranks, grid.ranks == 1 ? "rank" : "ranks", run.setting.batch_per_rank,
+      run.samples_per_second, 100 * (rate.middle / run.samples_per_second - 1));
+}
+
+RunSpeed speed_of_run(const Study& study, const std::string& folder) {
+  const RunRecord run = read_run(folder);
+  for (const auto& [field, own] : {std::pair("model", study.model), std::pair("precision", study.precision)}) {
+    require(run.text(field) == own, Failure::usage,
+            "'{}' trained with {} {}, and the study is of {}. Compare it with a study of its own.", folder, field,
+            run.text(field), own);
+  }
+  const double ranks = run.number("ranks").value_or(0);
+  const double batch = run.number("global_batch").value_or(0);
+  const double rate = run.number("samples_per_second").value_or(0);
+  const auto hosts = run.summary.find("hosts");
+  const std::size_t nodes = hosts != run.summary.end() && hosts->is_object() ? hosts->size() : 0;
+  const bool tells = ranks >= 1 && ranks <= most_study_ranks && ranks == std::floor(ranks) && batch >= ranks &&
+                     rate > 0 && nodes >= 1 && static_cast<double>(nodes) <= ranks;
+  require(tells, Failure::usage,
+          "'{}' does not say yet how fast it is (samples_per_second in its summary.json). Wait for its first test.",
+          folder);
+  return {folder, {{static_cast<int>(ranks), static_cast<int>(nodes)}, static_cast<std::int64_t>(batch / ranks)}, rate};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,59 @@
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "base/io/file.hpp"
+#include "made_up_study.hpp"
+#include "scaling/study_file.hpp"
+#include "support/program.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+
+class PlanProgramTest : public ::testing::Test {
+ protected:
+  void SetUp() override { write_file_atomically(folder_.path() / "study.json", study_text(made_up_study({}))); }
+  ProgramResult plan(std::vector<std::string> options) const {
+    options.insert(options.begin(), {built_program("plan"), folder_.path().string()});
+    return run_program(options);
+  }
+  void expect_refused(const std::vector<std::string>& options, const std::string& words) const {
+    const ProgramResult result = plan(options);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.errors, HasSubstr(words));
+    EXPECT_EQ(result.output, "");
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(PlanProgramTest, a_study_tells_of_a_thousand_ranks) {
+  const ProgramResult result =
+      plan({"--ranks", "8,1024", "--ranks-per-node", "1024", "--samples", "1281167", "--epochs", "90"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("resnet20, 32 x 32 pixels, fp32, from a study of 1 to 4 ranks on cpu: made up"));
+  EXPECT_THAT(result.output, HasSubstr("\n     8      1      256 "));
+  EXPECT_THAT(result.output, HasSubstr("\nfor 1024 ranks:\nbuckets: "));
+  EXPECT_THAT(result.output, HasSubstr("\nsbatch --nodes=1 --ntasks-per-node=1024 --time="));
+}
+
+TEST_F(PlanProgramTest, what_is_missing_or_wrong_is_said_in_a_sentence) {
+  expect_refused({},
+                 "there is nothing to plan (neither --ranks nor --run is set). State rank counts, like --ranks "
+                 "64,1024.");
+  expect_refused({"--ranks", "8"},
+                 "how long an epoch is cannot be told (neither --samples nor --data is set). State "
+                 "one of them.");
+  expect_refused({"--ranks", "8", "--samples", "50000"}, "2 nodes cannot be predicted: the study was of one node");
+  expect_refused({"--run", folder_.path() / "none"}, "holds no training");
+  write_file_atomically(folder_.path() / "study.json", "{}");
+  const ProgramResult damaged = plan({"--ranks", "8", "--samples", "50000"});
+  EXPECT_EQ(damaged.exit_code, 65);
+  EXPECT_THAT(damaged.errors, HasSubstr("study.json"));
+}
+
+}  // namespace
+}  // namespace lockstep

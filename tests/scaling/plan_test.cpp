@@ -1,0 +1,163 @@
+#include "scaling/plan.hpp"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "made_up_study.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t imagenet = 1'281'167;
+
+TrainingPlan planned(const MadeUpMachine& machine, const PlanRequest& request) {
+  const Study study = made_up_study(machine);
+  return plan_training(study, model_of(study), request);
+}
+
+TEST(Plan, an_epoch_is_its_whole_steps_and_its_test) {
+  const MadeUpMachine machine;
+  const TrainingPlan plan = planned(machine, {{1024, 1}, 32, imagenet, 50'000, 90});
+  const double step = made_up_point(machine, 1024, 32).step_seconds[0];
+  EXPECT_NEAR(plan.step.step.middle, step, 0.01 * step);
+  const double test = 49 * machine.seconds_a_sample * (1 - machine.backward_share);  // 48.8 samples a rank
+  EXPECT_NEAR(plan.epoch.middle, 39 * step + test, 0.01 * plan.epoch.middle);        // 39.1 batches of 32,768
+  EXPECT_DOUBLE_EQ(plan.training.middle, 90 * plan.epoch.middle);
+  EXPECT_NEAR(planned(machine, {{1024, 1}, 32, imagenet, 0, 1}).epoch.middle, plan.epoch.middle - test, 1e-3);
+}
+
+TEST(Plan, nodes_cost_hours_and_batches_memory) {
+  const MadeUpMachine machine{.ranks_per_node = 2};
+  const TrainingPlan plan = planned(machine, {{8, 4}, 32, imagenet, 0, 10});
+  EXPECT_DOUBLE_EQ(plan.node_hours, plan.training.middle * 4 / 3600);
+  EXPECT_NEAR(plan.memory_bytes, 132e6, 1);  // as the machine has it: 100 MB, and 1 MB a sample
+  EXPECT_NEAR(planned(machine, {{8, 4}, 256, imagenet, 0, 10}).memory_bytes, 356e6, 1);
+  EXPECT_DOUBLE_EQ(plan.checkpoint_bytes, 8.0 * 269'722);
+}
+
+TEST(Plan, efficiency_is_that_beside_one_rank_with_the_same_batch) {
+  const MadeUpMachine machine;
+  const double kept = made_up_point(machine, 1, 8).step_seconds[0] / made_up_point(machine, 64, 8).step_seconds[0];
+  EXPECT_NEAR(planned(machine, {{64, 1}, 8, imagenet, 0, 1}).efficiency, kept, 0.01);
+}
+
+TEST(Plan, slurm_is_asked_for_the_upper_end_and_more) {
+  const TrainingPlan plan = planned({.noise = 0.05}, {{64, 1}, 32, imagenet, 0, 1000});
+  EXPECT_GT(plan.training.high, 1.01 * plan.training.middle);
+  EXPECT_GE(60.0 * static_cast<double>(plan.time_limit_minutes), 1.1 * plan.training.high + 300);
+  EXPECT_LE(60.0 * static_cast<double>(plan.time_limit_minutes), 1.1 * plan.training.high + 360);
+  EXPECT_EQ(plan.notice_seconds, 30);
+  Study study = made_up_study({});
+  study.parameters = 1'000'000'000;
+  EXPECT_EQ(plan_training(study, model_of(study), {{64, 1}, 32, imagenet, 0, 1}).notice_seconds, 90);  // 8 GB: 80 s
+}
+
+TEST(Plan, times_are_written_as_slurm_reads_them) {
+  EXPECT_EQ(slurm_time(5), "00:05:00");
+  EXPECT_EQ(slurm_time(24 * 60 - 1), "23:59:00");
+  EXPECT_EQ(slurm_time(26 * 60 + 30), "1-02:30:00");
+}
+
+TEST(Plan, it_is_told_as_a_table_and_as_what_to_ask_for) {
+  const std::vector<TrainingPlan> plans = {planned({}, {{8, 1}, 32, imagenet, 0, 90}),
+                                           planned({}, {{1024, 1}, 32, imagenet, 0, 90})};
+  const std::string table = plans_table(plans);
+  EXPECT_THAT(table, HasSubstr(" ranks  nodes    batch  samples/s"));
+  EXPECT_THAT(table, HasSubstr("\n     8      1      256 "));
+  EXPECT_THAT(table, HasSubstr("\n  1024      1    32768 "));
+  EXPECT_THAT(plan_advice(plans[1]), HasSubstr("sbatch --nodes=1 --ntasks-per-node=1024 --time=00:"));
+  EXPECT_THAT(plan_advice(plans[1]),
+              HasSubstr("--signal=B:USR1@30 in a script of your own: two steps, and a checkpoint "
+                        "of 2.2 MB at 100 MB/s."));
+}
+
+TEST(Plan, buckets_that_would_help_are_named) {
+  const MadeUpMachine slow{.latency_seconds = 2e-3, .bucket_bytes = {1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 10}};
+  EXPECT_THAT(plan_advice(planned(slow, {{64, 1}, 32, imagenet, 0, 1})),
+              ::testing::StartsWith("buckets: --bucket-mib 4, which is predicted to shorten a step by "));
+  EXPECT_THAT(plan_advice(planned({.bytes_a_second = 1e9}, {{64, 1}, 32, imagenet, 0, 1})),
+              ::testing::StartsWith("buckets: the size of the study; no other is predicted to shorten a step by 1 %."));
+}
+
+TEST(Plan, what_a_study_cannot_tell_is_said) {
+  EXPECT_EQ(words_of(Failure::usage, [] { model_of(made_up_study({.ranks = {1}})); }),
+            "nothing can be predicted from this study: it is of one rank alone, which sums nothing. Study 2 ranks or "
+            "more.");
+  Study silent = made_up_study({});
+  for (StudyPoint& point : silent.points) point.parts = {};
+  EXPECT_EQ(words_of(Failure::usage, [&] { model_of(silent); }),
+            "nothing can be predicted from this study: its device (cpu: made up, 1 thread) does not tell what a step "
+            "goes to. Study ranks on CPUs.");
+  EXPECT_EQ(
+      words_of(Failure::usage,
+               [] {
+                 planned({}, {{8, 2}, 32, imagenet, 0, 1});
+               }),
+      "2 nodes cannot be predicted: the study was of one node (sums between nodes are slower, and how much nobody "
+      "measured). Study 2 nodes or more.");
+  EXPECT_EQ(
+      words_of(Failure::usage,
+               [] {
+                 planned({}, {{8, 1}, 32, 255, 0, 1});
+               }),
+      "an epoch of 255 samples has no step: 8 ranks of 32 samples take 256 at a time. Plan fewer ranks, or smaller "
+      "batches.");
+}
+
+TEST(Plan, a_training_stands_beside_its_prediction) {
+  const Study study = made_up_study({});
+  const double rate = 8 * 32 / made_up_point({}, 8, 32).step_seconds[0];
+  const std::string words = prediction_of(model_of(study), {"runs/r20", {{8, 1}, 32}, rate / 1.1});
+  EXPECT_THAT(words, HasSubstr(" on 8 ranks of 32 samples, "));
+  EXPECT_THAT(words, EndsWith(" measured. The prediction is off by +10.0 %."));
+}
+
+class PlanOfRun : public ::testing::Test {
+ protected:
+  void write(const std::string& fields) {
+    std::ofstream(folder_.path() / "summary.json") << R"({"state": "done", "steps": 20, "epochs": 2)" << fields << "}";
+    std::ofstream(folder_.path() / "metrics.jsonl") << "";
+  }
+  std::string refusal() {
+    return words_of(Failure::usage, [&] { speed_of_run(made_up_study({}), folder_.path().string()); });
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(PlanOfRun, its_speed_is_read_from_its_summary) {
+  write(R"(, "model": "resnet20", "precision": "fp32", "ranks": 4, "global_batch": 128, "samples_per_second": 812.5,
+         "hosts": {"n1": [0, 1], "n2": [2, 3]})");
+  const RunSpeed run = speed_of_run(made_up_study({}), folder_.path().string());
+  EXPECT_EQ(run.setting.grid.ranks, 4);
+  EXPECT_EQ(run.setting.grid.nodes, 2);
+  EXPECT_EQ(run.setting.batch_per_rank, 32);
+  EXPECT_EQ(run.samples_per_second, 812.5);
+}
+
+TEST_F(PlanOfRun, one_of_something_else_is_refused) {
+  const std::string name = "'" + folder_.path().string() + "'";
+  write(R"(, "model": "resnet18", "precision": "fp32")");
+  EXPECT_EQ(refusal(),
+            name + " trained with model resnet18, and the study is of resnet20. Compare it with a study of its own.");
+  write(R"(, "model": "resnet20", "precision": "bf16")");
+  EXPECT_THAT(refusal(), HasSubstr("trained with precision bf16, and the study is of fp32."));
+  const std::string silent =
+      name + " does not say yet how fast it is (samples_per_second in its summary.json). Wait for its first test.";
+  for (const char* const fields : {"", R"(, "samples_per_second": 0)", R"(, "samples_per_second": 10, "hosts": [])",
+                                   R"(, "samples_per_second": 10, "hosts": {"n1": [0]}, "ranks": 1e300)",
+                                   R"(, "samples_per_second": 10, "hosts": {"n1": [0]}, "ranks": 1.5)",
+                                   R"(, "samples_per_second": 10, "hosts": {"n1": [0], "n2": [1]}, "ranks": 1)",
+                                   R"(, "samples_per_second": "fast", "hosts": {"n1": [0]}, "ranks": 1)"}) {
+    write(std::string(R"(, "model": "resnet20", "precision": "fp32", "global_batch": 32)") + fields);
+    EXPECT_EQ(refusal(), silent) << fields;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
