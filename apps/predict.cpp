@@ -10,6 +10,7 @@
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
 #include "models/model_zoo.hpp"
+#include "train/given/assign_given.hpp"
 #include "train/given/given_model.hpp"
 #include "train/prediction/picture_files.hpp"
 #include "train/prediction/predictor.hpp"
@@ -133,7 +134,7 @@ int main(int argc, char** argv) {
 
     Model model(session.device(), {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
     model.store.allocate(session.device().make_lasting(model.store.reduced_count(), DType::f32));
-    model.store.assign(file.entries);
+    assign_given(options.model_file, file.entries, model);
     const std::vector<PicturePrediction> predictions =
         Predictor(session.world, model, preparation, options.top).predict(files);
     if (session.world.rank() == 0) print(predictions, file, options);

@@ -15,8 +15,8 @@ Settings cifar_settings() {
   Settings settings;
   Recipe& recipe = settings.recipe;
   recipe.model = "resnet20";
-  recipe.epochs = 10;
-  recipe.batch.global_batch = 128;
+  recipe.epochs = {10, ChosenBy::program};
+  recipe.batch.global_batch = {128, ChosenBy::program};
   recipe.learning_rate.rate = 0.2;
   recipe.learning_rate.base_batch = 128;
   recipe.learning_rate.schedule = Schedule::one_cycle;

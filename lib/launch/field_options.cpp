@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/text/json_text.hpp"
 #include "base/text/nearest_name.hpp"
 #include "job/job_environment.hpp"
@@ -63,6 +64,14 @@ void refuse_unread(const CLI::App& app, const Settings& settings) {
   }
 }
 
+void refuse_impossible(const Settings& settings) {
+  try {
+    require_possible(settings.recipe, settings.run);
+  } catch (const Error& error) {
+    throw CLI::ValidationError(error.what());
+  }
+}
+
 // What every user sees who asks for it: all that decides the weights, as a checkpoint keeps it.
 class CallForRecipe final : public CLI::Success {
  public:
@@ -115,19 +124,16 @@ void declare_training(CLI::App& app, Settings& settings) {
   declare_fields(app, settings,
                  {data, staging, views, pictures, model, batch, optimizer, schedule, testing, device, sums, output,
                   watch, checkpoints});
-  const auto check = [&app, &settings, usual] {
+  // Which needs no data. What a training would refuse is refused all the same.
+  CLI::Option* const print = app.add_flag_callback(
+      "--print-recipe", [&app] { app.get_option("--data")->required(false); },
+      "Print the recipe that --recipe and the other options come to, as JSON, and end");
+  app.final_callback([&app, &settings, usual, print] {
     refuse_unread(app, settings);
     require_own_rate(app, *usual, settings);
-  };
-  app.final_callback(check);
-  // Declared after the fields, and so called when all of them are set.
-  app.add_flag_callback(
-      "--print-recipe",
-      [&settings, check] {
-        check();
-        throw CallForRecipe(json_lines(json_of(settings, Field::Part::recipe)));
-      },
-      "Print the recipe that --recipe and the other options come to, as JSON, and end");
+    refuse_impossible(settings);
+    if (print->count() > 0) throw CallForRecipe(json_lines(json_of(settings, Field::Part::recipe)));
+  });
 }
 
 }  // namespace lockstep

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <ranges>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
+#include "base/text/nearest_name.hpp"
 #include "models/plain_nets.hpp"
 #include "models/resnet.hpp"
 
@@ -37,7 +40,12 @@ constexpr std::array models = {Model{"convnet", Sizes::its_own, 4, Kind::plain, 
 const Model& find_model(const std::string& name) {
   const std::string plain = is_blurred(name) ? name.substr(0, name.size() - blur_ending.size()) : name;
   const auto* const found = std::ranges::find(models, plain, &Model::name);
-  require(found != models.end(), Failure::usage, "unknown model '{}' (--model). Known: {}.", name, known_models());
+  if (found == models.end()) {
+    std::vector<std::string> names;
+    for (const Model& model : models) names.emplace_back(model.name);
+    throw Error(Failure::usage, fmt::format("unknown model '{}' (--model). {}Known: {}.", name,
+                                            did_you_mean(plain, names), known_models()));
+  }
   require(found->kind == Kind::residual || !is_blurred(name), Failure::usage,
           "model '{}' has no strided convolution, before which maps could be blurred (--blur-pool). Leave out "
           "--blur-pool.",
@@ -65,6 +73,15 @@ std::string with_blur(const std::string& name) { return is_blurred(name) ? name 
 
 std::string known_models() { return fmt::format("{}", fmt::join(models | std::views::transform(&Model::name), ", ")); }
 
+void require_model(const std::string& name, BlockStart start) {
+  const Model& model = find_model(name);
+  require(
+      start == BlockStart::whole || model.kind == Kind::residual, Failure::usage,
+      "model '{}' has no residual blocks, whose last norms could begin with a scale of 0 (--zero-init-gamma). Leave "
+      "out --zero-init-gamma.",
+      name);
+}
+
 void require_takes(const ModelOptions& options, std::int64_t height, std::int64_t width) {
   const SampleShape& sample = options.sample;
   const bool is_its_own = height == sample.height && width == sample.width;
@@ -84,11 +101,7 @@ std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContex
           "model '{}' cannot take samples with {} channels. It takes 1 to 3 (grey or colour): choose another --data.",
           options.name, options.sample.channels);
   require_size(options, model.smallest_side);
-  require(
-      options.block_start == BlockStart::whole || model.kind == Kind::residual, Failure::usage,
-      "model '{}' has no residual blocks, whose last norms could begin with a scale of 0 (--zero-init-gamma). Leave "
-      "out --zero-init-gamma.",
-      options.name);
+  require_model(options.name, options.block_start);
   return model.make(options, context);
 }
 

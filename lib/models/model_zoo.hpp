@@ -35,6 +35,10 @@ struct ModelOptions {
 // [n, classes], plain fp32. Throws Error(usage) for an unknown name or samples that the model cannot take.
 std::unique_ptr<Layer> make_model(const ModelOptions& options, const LayerContext& context);
 
+// What make_model() refuses whatever the samples: throws Error(usage) for an unknown name, and where the model has no
+// block that could begin so.
+void require_model(const std::string& name, BlockStart start);
+
 // The name of the same model with blurred maps; that of one with them already is left as it is. Not all have one:
 // make_model() says so.
 std::string with_blur(const std::string& name);

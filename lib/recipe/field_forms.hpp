@@ -33,6 +33,17 @@ struct NumberForm {
   std::string text(Number number) const { return number_text(number); }
 };
 
+// A number that somebody states.
+struct ChosenNumberForm {
+  static constexpr Field::JsonType json_type = Field::JsonType::whole_number;
+  NumberForm<std::int64_t> form;
+
+  std::string values() const { return form.values(); }
+  std::string objection(const std::string& text) const { return form.objection(text); }
+  ChosenNumber parse(const std::string& text) const { return {form.parse(text), ChosenBy::user}; }
+  std::string text(const ChosenNumber& number) const { return form.text(number.value); }
+};
+
 template <typename Choices>
 struct ChoiceForm {
   static constexpr Field::JsonType json_type = Field::JsonType::text;

@@ -20,6 +20,7 @@ constexpr NumberForm<double> from_zero{{0, largest}};
 constexpr std::int64_t most_samples = std::int64_t{1} << 31;
 constexpr NumberForm<std::int64_t> any_count{{1, most_samples}};
 constexpr NumberForm<std::int64_t> any_count_or_none{{0, most_samples}};
+constexpr ChosenNumberForm chosen(std::int64_t least, std::int64_t most) { return {{{least, most}}}; }
 template <typename Number>
 constexpr NumberForm<Number> from_to(Number least, Number most) {
   return {{least, most}};
@@ -53,6 +54,14 @@ inline Field needs(Field field, const char* other) {
 inline Field read_by(Field field, const char* chooser, std::vector<std::string> values) {
   field.chooser = chooser;
   field.readers = std::move(values);
+  return field;
+}
+
+// Not stated where a default of the program's gives way to another field.
+inline Field unstated_where(Field field, const std::function<bool(const Settings&)>& gives_way) {
+  field.texts = [texts = std::move(field.texts), gives_way](const Settings& settings) {
+    return gives_way(settings) ? std::vector<std::string>() : texts(settings);
+  };
   return field;
 }
 

@@ -127,8 +127,16 @@ std::vector<Field> model_fields() {
   constexpr FieldGroup group = FieldGroup::model;
   return {
       one_value({"model", group, "NAME", "Network: " + known_models()}, of(&Recipe::model), TextForm()),
-      may_change(one_value({"epochs", group, "EPOCHS", "Passes over the training set"}, of(&Recipe::epochs),
-                           from_to<std::int64_t>(1, 1000000))),
+      may_change(unstated_where(one_value({"epochs", group, "EPOCHS", "Passes over the training set"},
+                                          of(&Recipe::epochs), chosen(1, 1000000)),
+                                [](const Settings& settings) {
+                                  const Recipe& recipe = settings.recipe;
+                                  return recipe.max_steps && recipe.epochs.by == ChosenBy::program;
+                                })),
+      may_change(one_value({"max-steps", group, "STEPS",
+                            "End after so many steps, counted from the training's beginning; without --epochs the "
+                            "schedule ends there too; unset: epochs decide"},
+                           of(&Recipe::max_steps), from_to<std::int64_t>(1, 1000000000000))),
       one_value({"seed", group, "NUMBER", "Of weights, sample order and augmentation"}, of(&Recipe::seed),
                 from_to<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max())),
       flag({"zero-init-gamma", group, "",
@@ -151,8 +159,9 @@ std::vector<Field> model_fields() {
 std::vector<Field> batch_fields() {
   constexpr FieldGroup group = FieldGroup::batch;
   return {
-      one_value({"global-batch", group, "SAMPLES", "Samples of all ranks in one step"},
-                of(&Recipe::batch, &BatchPlan::global_batch), any_count),
+      one_value({"global-batch", group, "SAMPLES",
+                 "Samples of all ranks in one step; unset: as shown, or less where ranks or data ask for it"},
+                of(&Recipe::batch, &BatchPlan::global_batch), chosen(1, most_samples)),
       instead_of(one_value({"batch-per-rank", group, "SAMPLES",
                             "Samples of one part of each rank; the global batch is this x ranks x parts"},
                            of(&Recipe::batch, &BatchPlan::batch_per_rank), any_count),

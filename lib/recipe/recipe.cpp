@@ -34,22 +34,23 @@ LoaderShare share_of_virtual_ranks(const BatchPlan& plan, int rank, int ranks) {
   require(plan.global_batch.has_value(), Failure::usage,
           "--batch-per-rank depends on the number of ranks, which --virtual-ranks makes of no account. Use "
           "--global-batch.");
-  require_batch("--global-batch", *plan.global_batch);
+  require_batch("--global-batch", plan.global_batch->value);
   require(ranks <= parts, Failure::usage,
           "{} ranks cannot share {} virtual ranks (a virtual rank is computed by one rank). Start at most {}, or raise "
           "--virtual-ranks.",
           ranks, parts, parts);
-  require_divides(*plan.global_batch, parts, "virtual ranks");
+  require_divides(plan.global_batch->value, parts, "virtual ranks");
   const auto first_of = [&](std::int64_t one) { return static_cast<int>(one * parts / ranks); };
-  return {*plan.global_batch, parts, first_of(rank), first_of(rank + 1) - first_of(rank)};
+  return {plan.global_batch->value, parts, first_of(rank), first_of(rank + 1) - first_of(rank)};
 }
 
 std::int64_t steps_of(double epochs, std::int64_t steps_per_epoch) {
   return static_cast<std::int64_t>(std::llround(epochs * static_cast<double>(steps_per_epoch)));
 }
 
-std::int64_t warmup_steps(const LearningRate& rate, std::int64_t epochs, std::int64_t steps_per_epoch) {
-  return steps_of(rate.warmup_epochs.value_or(0.2 * static_cast<double>(epochs)), steps_per_epoch);
+std::int64_t warmup_steps(const LearningRate& rate, std::int64_t steps, std::int64_t steps_per_epoch) {
+  if (rate.warmup_epochs) return steps_of(*rate.warmup_epochs, steps_per_epoch);
+  return rate.schedule == Schedule::one_cycle ? std::llround(0.2 * static_cast<double>(steps)) : 0;
 }
 
 }  // namespace
@@ -58,11 +59,24 @@ std::string model_name(const Recipe& recipe) {
   return recipe.blur_pool == BlurPool::none ? recipe.model : with_blur(recipe.model);
 }
 
+BatchPlan fitted(BatchPlan plan, int ranks, std::int64_t samples) {
+  if (!plan.global_batch || plan.global_batch->by == ChosenBy::user) return plan;
+  const std::int64_t parts = plan.virtual_ranks.value_or(ranks * std::max(plan.accumulate, 1));
+  require(parts <= samples, Failure::usage,
+          "{} parts cannot share a training set of {} samples (each takes at least one in a step). {}.", parts, samples,
+          plan.virtual_ranks     ? "Lower --virtual-ranks"
+          : plan.accumulate == 1 ? "Start fewer ranks"
+                                 : "Start fewer ranks, or lower --accumulate");
+  const std::int64_t most = std::max(std::min(plan.global_batch->value, samples), parts);
+  plan.global_batch->value = most / parts * parts;
+  return plan;
+}
+
 LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks) {
   if (plan.virtual_ranks) return share_of_virtual_ranks(plan, rank, ranks);
   require(plan.accumulate >= 1, Failure::usage, "--accumulate is {}. It must be at least 1.", plan.accumulate);
   const std::int64_t parts = static_cast<std::int64_t>(ranks) * plan.accumulate;
-  const std::int64_t stated = plan.global_batch.value_or(plan.batch_per_rank.value_or(0));
+  const std::int64_t stated = plan.global_batch ? plan.global_batch->value : plan.batch_per_rank.value_or(0);
   require_batch(plan.global_batch ? "--global-batch" : "--batch-per-rank", stated);
   const std::int64_t global = plan.global_batch ? stated : stated * parts;
   require_divides(global, parts, fmt::format("ranks: {}, parts each: {}", ranks, plan.accumulate));
@@ -94,12 +108,17 @@ double scaled_rate(const LearningRate& rate, std::int64_t global_batch) {
   return rate.base_batch == 0 ? rate.rate : scale_learning_rate(rate.rate, rate.base_batch, global_batch);
 }
 
-LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t epochs,
+std::int64_t schedule_steps(const Recipe& recipe, std::int64_t steps_per_epoch) {
+  const bool is_by_steps = recipe.max_steps && recipe.epochs.by == ChosenBy::program;
+  return is_by_steps ? *recipe.max_steps : recipe.epochs.value * steps_per_epoch;
+}
+
+LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t steps,
                          std::int64_t steps_per_epoch) {
   ScheduleOptions options{rate.schedule,
                           scaled_rate(rate, global_batch),
-                          epochs * steps_per_epoch,
-                          warmup_steps(rate, epochs, steps_per_epoch),
+                          steps,
+                          warmup_steps(rate, steps, steps_per_epoch),
                           {},
                           rate.factor,
                           rate.power,
@@ -111,7 +130,8 @@ LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, st
 
 std::optional<MeanRule> mean_rule(const Recipe& recipe, std::int64_t steps_per_epoch) {
   if (!recipe.mean.decay) return std::nullopt;
-  const std::int64_t warmup = warmup_steps(recipe.learning_rate, recipe.epochs, steps_per_epoch);
+  const std::int64_t warmup =
+      warmup_steps(recipe.learning_rate, schedule_steps(recipe, steps_per_epoch), steps_per_epoch);
   return MeanRule{static_cast<float>(1 - *recipe.mean.decay), recipe.mean.every, std::max(warmup, recipe.mean.every)};
 }
 
@@ -139,18 +159,6 @@ std::int64_t shorter(const PictureSize& size) { return std::min(size.height, siz
 
 std::optional<std::int64_t> side_of_tests(const ImagePlan& plan) { return plan.test_side ? plan.test_side : plan.side; }
 
-void require_ramp_grows(const ImagePlan& plan) {
-  if (!plan.ramp) return;
-  const std::string ramp = size_ramp_text(*plan.ramp);
-  require(plan.side.has_value(), Failure::usage,
-          "--image-size-ramp {} does not say how large images get at its end. State that too: --image-size.", ramp);
-  require(
-      plan.ramp->from <= *plan.side, Failure::usage,
-      "--image-size-ramp {} begins with larger images than it ends with (--image-size {}). Begin with smaller ones, "
-      "or without a ramp: --image-size-ramp none.",
-      ramp, *plan.side);
-}
-
 ImageRules rules_of_size(const ImagePlan& plan, const Manifest& data, const PictureSize& size) {
   ImageRules rules;
   rules.size = size;
@@ -177,6 +185,18 @@ ImageRules rules_of_size(const ImagePlan& plan, const Manifest& data, const Pict
 }
 
 }  // namespace
+
+void require_ramp_grows(const ImagePlan& plan) {
+  if (!plan.ramp) return;
+  const std::string ramp = size_ramp_text(*plan.ramp);
+  require(plan.side.has_value(), Failure::usage,
+          "--image-size-ramp {} does not say how large images get at its end. State that too: --image-size.", ramp);
+  require(
+      plan.ramp->from <= *plan.side, Failure::usage,
+      "--image-size-ramp {} begins with larger images than it ends with (--image-size {}). Begin with smaller ones, "
+      "or without a ramp: --image-size-ramp none.",
+      ramp, *plan.side);
+}
 
 ImageRules test_rules(const ImagePlan& plan, const Manifest& data) {
   require_ramp_grows(plan);

@@ -21,9 +21,17 @@
 
 namespace lockstep {
 
+// A number, and who chose it. A program's own choice gives way where it does not fit: a global batch to ranks and data,
+// epochs to --max-steps. A user's is kept, or refused.
+enum class ChosenBy : std::uint8_t { user, program };
+struct ChosenNumber {
+  std::int64_t value = 0;
+  ChosenBy by = ChosenBy::user;
+};
+
 // How the global batch is stated: whole, or as each rank's micro-batch. Exactly one of the first two is set.
 struct BatchPlan {
-  std::optional<std::int64_t> global_batch;
+  std::optional<ChosenNumber> global_batch;
   std::optional<std::int64_t> batch_per_rank;  // of one micro-batch
   int accumulate = 1;                          // micro-batches a rank carries in each step
   std::optional<int> virtual_ranks = {};       // equal parts of the global batch, whatever the number of ranks
@@ -47,7 +55,7 @@ struct LearningRate {
   double rate = 0.1;              // the peak, for a global batch of base_batch; grows in proportion to the global batch
   std::int64_t base_batch = 128;  // 0: the rate is taken as it is
   Schedule schedule = Schedule::one_cycle;
-  std::optional<double> warmup_epochs;  // none stated: a fifth of the training
+  std::optional<double> warmup_epochs;  // none stated: a fifth of the training for one_cycle, else none
   std::vector<double> milestones;       // epochs, for Schedule::step
   double factor = 0.1;                  // at each milestone
   double power = 2;                     // of Schedule::poly
@@ -121,7 +129,8 @@ struct OrderPlan {
 
 struct Recipe {
   std::string model;
-  std::int64_t epochs = 1;
+  ChosenNumber epochs{1};
+  std::optional<std::int64_t> max_steps;  // after which the training ends, counted from its beginning; none: by epochs
   std::uint64_t seed = 0;
   BatchPlan batch;
   LearningRate learning_rate;
@@ -143,6 +152,11 @@ std::string model_name(const Recipe& recipe);
 
 inline Sums sums_of(const Recipe& recipe) { return recipe.batch.virtual_ranks ? Sums::exact : Sums::rounded; }
 
+// The plan with a batch that the program chose fitted to `ranks` and to so many training samples: as many as it has, or
+// the next smaller number of them that divides into the parts; at least one for each part. Throws Error(usage) where
+// there are fewer samples than parts.
+BatchPlan fitted(BatchPlan plan, int ranks, std::int64_t samples);
+
 // What `rank` of `ranks` carries: parts as equal in number as can be. Throws Error(usage) where the global batch does
 // not divide into equal parts, naming the nearest that do, and where ranks would have none.
 LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks);
@@ -155,8 +169,11 @@ std::optional<BlockShuffle> block_shuffle(const OrderPlan& plan, const Manifest&
 // and where virtual ranks of a group would not go forward at the same time.
 int norm_group_size(const Recipe& recipe, const LoaderShare& share, int ranks);
 
-// The schedule of a whole training. Throws Error(usage) on a warm-up longer than the training.
-LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t epochs,
+// The steps over which the rate takes its course: of all epochs, or as many as --max-steps says where only that is
+// stated. A training may end before.
+std::int64_t schedule_steps(const Recipe& recipe, std::int64_t steps_per_epoch);
+// The schedule of so many steps. Throws Error(usage) on a warm-up longer than that.
+LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t steps,
                          std::int64_t steps_per_epoch);
 // The options of the optimizer that the plan names.
 OptimizerOptions optimizer_options(const OptimizerPlan& plan);
@@ -170,11 +187,14 @@ double scaled_rate(const LearningRate& rate, std::int64_t global_batch);
 // The shorter side of pictures whose middle of `side` pixels is looked at: 256 for 224, as torchvision's tests have it.
 std::int64_t side_with_margin(std::int64_t side);
 
+// Throws Error(usage) on a ramp of images without an end, or one that falls.
+void require_ramp_grows(const ImagePlan& plan);
+
 // Every choice made for these data, in tests and in an epoch of training. Pictures are cropped and mirrored, digits
 // only cropped: a mirrored digit is another one. Crops are resized where samples are JPEG files. Pictures that have not
 // the size of images are resized before a window is taken: JPEG files, and others where the plan asks for images of
 // another size than the data set's. A shorter side that the plan states is that of tests; in training it is in
-// proportion to the images. Both throw Error(usage) on a ramp without an end, or one that falls.
+// proportion to the images. Both throw as require_ramp_grows().
 ImageRules test_rules(const ImagePlan& plan, const Manifest& data);
 ImageRules training_rules(const ImagePlan& plan, const Manifest& data, std::int64_t epoch);
 // Sizes of the images of so many epochs, each once, the smallest first. Throws as training_rules().

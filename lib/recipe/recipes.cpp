@@ -239,6 +239,7 @@ void set_recipe(Settings& settings, const PublishedRecipe& recipe) {
     assert(field != training_fields().end());
     field->set(settings, words_in(stated.value));
   }
+  settings.recipe.epochs.by = ChosenBy::program;  // --max-steps ends such a training as it does any other
 }
 
 }  // namespace lockstep

@@ -29,8 +29,8 @@ const PublishedRecipe* find_recipe(std::string_view name);
 std::string known_recipes();  // "pai-cifar, ..."
 
 // Everything that decides how weights move, and what a test looks at, becomes what the recipe states, or else its plain
-// default, whatever was there before; the seed, the arithmetic, where it runs, and how pictures are shown where it does
-// not say, stay.
+// default, whatever was there before (epochs give way to --max-steps); the seed, the arithmetic, where it runs, and how
+// pictures are shown where it does not say, stay.
 void set_recipe(Settings& settings, const PublishedRecipe& recipe);
 
 }  // namespace lockstep

@@ -4,6 +4,35 @@
 
 namespace lockstep {
 
+namespace {
+
+void require_possible_batch(const BatchPlan& plan) {
+  constexpr std::int64_t plenty = std::int64_t{1} << 31;
+  loader_share(fitted(plan, 1, plenty), 0, 1);  // more ranks only want more parts
+}
+
+void require_possible_schedule(const Recipe& recipe) {
+  const double warmup = recipe.learning_rate.warmup_epochs.value_or(0);
+  const bool is_by_steps = recipe.max_steps && recipe.epochs.by == ChosenBy::program;
+  require(is_by_steps || warmup < static_cast<double>(recipe.epochs.value), Failure::usage,
+          "--warmup {:g} does not fit a training of --epochs {}. Shorten the warm-up or train longer.", warmup,
+          recipe.epochs.value);
+  constexpr std::int64_t fine = 1000000;  // steps of an epoch: milestones that differ stay apart
+  LearningRate rate = recipe.learning_rate;
+  rate.warmup_epochs = 0;
+  make_schedule(rate, 1, fine, fine);
+}
+
+}  // namespace
+
+void require_possible(const Recipe& recipe, const RunPlan& run) {
+  require_model(model_name(recipe), recipe.block_start);
+  require_ramp_grows(recipe.images);
+  require_possible_batch(recipe.batch);
+  require_possible_schedule(recipe);
+  reduce_plan(recipe, run);
+}
+
 Arithmetic arithmetic_of(const Device& device) {
   return {device.precision(), device.uses_tf32(), device.has_direct_convolutions()};
 }

@@ -64,6 +64,10 @@ struct Settings {
   RunPlan run;
 };
 
+// Throws Error(usage) on what no data, ranks or device could make right: a model that there is not, images that would
+// shrink, batches that are stated in two ways, a warm-up as long as the training.
+void require_possible(const Recipe& recipe, const RunPlan& run);
+
 // The device that follows both. With virtual ranks it is deterministic: the same bits on any number of ranks are the
 // same bits in every run.
 DeviceOptions device_options(const Recipe& recipe, const RunPlan& run);

@@ -147,7 +147,7 @@ void Reporter::step(const Position& position, const Metrics& metrics, double lea
   const double rate = static_cast<double>(stretch_.samples) / (now - stretch_start_);
   if (log::is_terminal()) log::progress(line(position, stretch_, learning_rate, rate));
   const std::int64_t done = position.step + 1;
-  if (done % report_every_ != 0 && done % length_.steps_per_epoch != 0) return;
+  if (done % report_every_ != 0 && !length_.ends_epoch(done)) return;
   if (!log::is_terminal()) log::info(line(position, stretch_, learning_rate, rate));
   nlohmann::json report = {{"kind", "training"},
                            {"epoch", position.epoch + 1},

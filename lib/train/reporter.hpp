@@ -1,6 +1,7 @@
 // What a training tells people and scripts: a live line or log lines, metrics.jsonl and summary.json. Rank 0 writes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -29,9 +30,14 @@ struct Position {
 };
 
 struct TrainingLength {
-  std::int64_t epochs = 0;
+  std::int64_t epochs = 0;  // the last one may end early
   std::int64_t steps_per_epoch = 0;
-  std::int64_t steps() const { return epochs * steps_per_epoch; }
+  std::optional<std::int64_t> most_steps = {};
+  std::int64_t steps() const {
+    return std::min(epochs * steps_per_epoch, most_steps.value_or(epochs * steps_per_epoch));
+  }
+  // Whether a test follows.
+  bool ends_epoch(std::int64_t steps_done) const { return steps_done % steps_per_epoch == 0 || steps_done == steps(); }
 };
 
 class Reporter {

@@ -34,7 +34,7 @@ void require_same(const std::string& name, const Json& before, const Json& now) 
 }  // namespace
 
 Recipe completed(Recipe recipe, std::int64_t global_batch, const Manifest& data, const Device& device) {
-  recipe.batch.global_batch = global_batch;
+  recipe.batch.global_batch = ChosenNumber{global_batch};
   recipe.arithmetic = arithmetic_of(device);
   recipe.images.augmentation = training_rules(recipe.images, data, 0).augmentation;
   return recipe;
@@ -57,14 +57,24 @@ void require_same_recipe(const Json& earlier, const Json& now) {
   }
 }
 
-BatchPlan batch_of_resumed(const BatchPlan& plan, const Json& earlier) {
+BatchPlan batch_of_resumed(const BatchPlan& plan, const Json& earlier, int ranks) {
   const Json batch = earlier.value("global-batch", Json());
   const bool is_same = plan.batch_per_rank && earlier.value("batch-per-rank", Json()) == *plan.batch_per_rank &&
                        earlier.value("accumulate", Json()) == plan.accumulate;
-  if (!is_same || !batch.is_number_integer()) return plan;
+  const bool is_open = plan.global_batch && plan.global_batch->by == ChosenBy::program;
+  if (!(is_same || is_open) || !batch.is_number_integer()) return plan;
   BatchPlan kept = plan;
-  kept.global_batch = batch.get<std::int64_t>();
-  return kept;
+  kept.global_batch = ChosenNumber{batch.get<std::int64_t>()};
+  const auto divides = [&](std::int64_t parts) { return kept.global_batch->value % parts == 0; };
+  const bool is_shared = divides(std::int64_t{ranks} * plan.accumulate);
+  if (plan.virtual_ranks || is_shared || !divides(plan.accumulate)) return kept;
+  int nearest = ranks;
+  while (nearest > 1 && !divides(std::int64_t{nearest} * plan.accumulate)) --nearest;
+  throw Error(Failure::usage,
+              fmt::format("the checkpoint's global batch of {} does not divide into {} equal parts (ranks: {}, parts "
+                          "each: {}), and a training keeps its batch. Start it on {} rank{}.",
+                          kept.global_batch->value, std::int64_t{ranks} * plan.accumulate, ranks, plan.accumulate,
+                          nearest, nearest == 1 ? "" : "s"));
 }
 
 Origin this_origin(const Session& session, const std::string& gradients) {

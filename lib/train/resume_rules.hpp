@@ -29,8 +29,9 @@ nlohmann::json fixed_recipe(const Recipe& recipe, const Manifest& data);
 // the earlier version did not have stands at its default, by which a training is what it was before.
 void require_same_recipe(const nlohmann::json& earlier, const nlohmann::json& now);
 
-// Where the batch is stated for each rank, a checkpoint's global batch stays, whatever the number of ranks now.
-BatchPlan batch_of_resumed(const BatchPlan& plan, const nlohmann::json& earlier);
+// Where the batch is stated for each rank, or nobody stated one, a checkpoint's global batch stays, whatever the number
+// of ranks now. Throws Error(usage) where those cannot share it, naming the next smaller number that can.
+BatchPlan batch_of_resumed(const BatchPlan& plan, const nlohmann::json& earlier, int ranks);
 
 // `gradients` as in Origin.
 Origin this_origin(const Session& session, const std::string& gradients);

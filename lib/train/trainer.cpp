@@ -22,13 +22,15 @@ namespace lockstep {
 namespace {
 
 TrainingLength training_length(const Recipe& recipe, const Manifest& train, std::int64_t global_batch) {
-  require(recipe.epochs >= 1, Failure::usage, "--epochs is {}. Train at least one epoch.", recipe.epochs);
+  require(recipe.epochs.value >= 1, Failure::usage, "--epochs is {}. Train at least one epoch.", recipe.epochs.value);
   const std::int64_t steps = train.samples() / global_batch;
   require(
       steps >= 1, Failure::usage, "a global batch of {} samples is larger than the training set of {}. Lower {}.",
       global_batch, train.samples(),
       recipe.batch.global_batch ? fmt::format("--global-batch to {} at most", train.samples()) : "--batch-per-rank");
-  return {recipe.epochs, steps};
+  const std::int64_t all =
+      std::min(schedule_steps(recipe, steps), recipe.max_steps.value_or(schedule_steps(recipe, steps)));
+  return {(all + steps - 1) / steps, steps, recipe.max_steps};
 }
 
 ModelOptions model_options(const Recipe& recipe, const Manifest& manifest, const PictureSize& image) {
@@ -82,7 +84,8 @@ std::unique_ptr<Trace> begin_trace(const Communicator& world, const std::filesys
 }
 
 LrSchedule schedule_of(const Recipe& recipe, const LoaderShare& share, const TrainingLength& length) {
-  return make_schedule(recipe.learning_rate, share.global_batch, length.epochs, length.steps_per_epoch);
+  return make_schedule(recipe.learning_rate, share.global_batch, schedule_steps(recipe, length.steps_per_epoch),
+                       length.steps_per_epoch);
 }
 
 // Collective. Where to read the data: where they lie, or from copies that are made now, which takes its time: what is
@@ -101,9 +104,21 @@ Team team_of(const Communicator& world) {
   return {static_cast<int>(world.max(world.rank() == 0 ? log::job_rank() : 0)), world.size()};
 }
 
-LoaderShare share_of(const Recipe& recipe, const Checkpoint* earlier, const Communicator& world) {
-  const BatchPlan plan = earlier ? batch_of_resumed(recipe.batch, earlier->state.recipe) : recipe.batch;
-  return loader_share(plan, world.rank(), world.size());
+// What can be told without the data is told before they are opened.
+Recipe possible(Recipe recipe, const RunPlan& run) {
+  require_possible(recipe, run);
+  return recipe;
+}
+
+LoaderShare share_of(const Recipe& recipe, const RunPlan& run, const Checkpoint* earlier, const Communicator& world) {
+  if (earlier != nullptr) {
+    const BatchPlan plan = batch_of_resumed(recipe.batch, earlier->state.recipe, world.size());
+    return loader_share(plan, world.rank(), world.size());
+  }
+  const bool is_chosen = recipe.batch.global_batch && recipe.batch.global_batch->by == ChosenBy::program;
+  if (!is_chosen) return loader_share(recipe.batch, world.rank(), world.size());
+  const Manifest data = read_manifest(split_folders(run.data).of(Split::train));
+  return loader_share(fitted(recipe.batch, world.size(), data.samples()), world.rank(), world.size());
 }
 
 }  // namespace
@@ -113,12 +128,12 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       voice_(session.world.rank(), session.label),
       in_team_(team_of(session.world)),
       stops_(session.world, session.signals, run.time_limit_seconds),
-      recipe_(std::move(recipe)),
+      recipe_(possible(std::move(recipe), run)),
       run_(with_checkpoint_folder(std::move(run))),
       output_(take_output(session.world, stops_, run_.output)),
       trace_(begin_trace(session.world, run_.trace)),
       checkpoints_(session.world, run_.checkpoints, output_, stops_),
-      share_(share_of(recipe_, checkpoints_.found(), session.world)),
+      share_(share_of(recipe_, run_, checkpoints_.found(), session.world)),
       folders_(data_folders(session.world, run_, recipe_, share_, stops_)),
       train_(folders_.of(Split::train)),
       test_(folders_.of(Split::test)),
@@ -179,9 +194,12 @@ const TrainingState* Trainer::checked_earlier() const {
   if (checkpoints_.found() == nullptr) return nullptr;
   const TrainingState& earlier = checkpoints_.found()->state;
   require_same_recipe(earlier.recipe, fixed_recipe(as_trained(), train_.manifest()));
-  require(earlier.progress.step <= length_.steps(), Failure::usage,
-          "the checkpoint is of step {}, but {} epochs have {} steps (--epochs). Train for more epochs.",
-          earlier.progress.step, length_.epochs, length_.steps());
+  require(
+      earlier.progress.step <= length_.steps(), Failure::usage, "the checkpoint is of step {}, but {}.",
+      earlier.progress.step,
+      recipe_.max_steps == length_.steps()
+          ? fmt::format("--max-steps is {}. Train for more steps", *recipe_.max_steps)
+          : fmt::format("{} epochs have {} steps (--epochs). Train for more epochs", length_.epochs, length_.steps()));
   return &earlier;
 }
 
@@ -254,12 +272,13 @@ TrainingOutcome Trainer::train_epochs() {
   stragglers_.start(progress_.step);
   // Which kernels were chosen is part of what a training goes on from: the first checkpoint is written before a step.
   if (checkpoints_.is_on() && checkpoints_.found() == nullptr) checkpoints_.write(checkpoint());
-  const bool is_whole_epoch = progress_.step > 0 && progress_.step % epoch_steps == 0;
-  if (is_whole_epoch && progress_.tested_step < progress_.step) test(progress_.step / epoch_steps - 1);
-  for (std::int64_t epoch = progress_.step / epoch_steps; epoch < length_.epochs; ++epoch) {
+  const bool ended_epoch = progress_.step > 0 && length_.ends_epoch(progress_.step);
+  if (ended_epoch && progress_.tested_step < progress_.step) test();
+  while (progress_.step < length_.steps()) {
+    const std::int64_t epoch = progress_.step / epoch_steps;
     if (!train_epoch(epoch)) return divergence_.empty() ? stop() : diverge();
-    if (epoch + 1 < length_.epochs) load_next_size(epoch + 1);
-    test(epoch);
+    if (progress_.step < length_.steps()) load_next_size(epoch + 1);
+    test();
     write_checkpoint_if_due();
   }
   return save();
@@ -270,7 +289,7 @@ bool Trainer::train_epoch(std::int64_t epoch) {
   const PictureSize size = rules_of(epoch).size;
   if (recipe_.images.ramp && size != image_size_) reporter_.begin_size({epoch, progress_.step}, size.height);
   image_size_ = size;
-  const std::int64_t end = (epoch + 1) * length_.steps_per_epoch;
+  const std::int64_t end = std::min((epoch + 1) * length_.steps_per_epoch, length_.steps());
   for (std::int64_t step = progress_.step; step < end && !stops_.stops_before(step); ++step) {
     const Stopwatch watch;
     if (stops_.must_ask({checkpoints_.seconds_to_write(), step + 1 == end})) step_.request_stop();
@@ -316,8 +335,9 @@ void Trainer::watch_ranks(std::int64_t step) {
   audit_weights(session_.world, model_.store, step);
 }
 
-void Trainer::test(std::int64_t epoch) {
-  const Position position{epoch, (epoch + 1) * length_.steps_per_epoch - 1};
+void Trainer::test() {
+  const std::int64_t step = progress_.step - 1;
+  const Position position{step / length_.steps_per_epoch, step};
   const Stopwatch watch;
   const Evaluation evaluation = evaluator_.evaluate();
   const std::optional<Evaluation> of_mean = evaluate_mean(evaluator_);

@@ -42,6 +42,7 @@ class Trainer {
   Recipe as_trained() const;
   const TrainingState* checked_earlier() const;
   void describe() const;
+  std::string other_batch_words() const;
   std::string gradients_text() const;
   void show_in_tensorboard();
   void open_validation();
@@ -55,7 +56,7 @@ class Trainer {
   bool train_epoch(std::int64_t epoch);
   void report(int steps_left_under_way);
   void watch_ranks(std::int64_t step);
-  void test(std::int64_t epoch);
+  void test();
   std::optional<Evaluation> evaluate_mean(Evaluator& evaluator);
   std::vector<ParameterStore::Entry> weights_to_use() const;
   Checkpoint checkpoint() const;

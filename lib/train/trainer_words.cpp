@@ -1,4 +1,5 @@
 // What a training says of itself: before the first step, and after the last.
+#include <algorithm>
 #include <cmath>
 #include <span>
 
@@ -41,6 +42,24 @@ std::string Trainer::gradients_text() const {
   return fmt::format("{}, {} bucket{}", exchange_->description(), buckets, buckets == 1 ? "" : "s");
 }
 
+// Why the batch is not the one that the program would choose; empty: it is, or the user chose it.
+std::string Trainer::other_batch_words() const {
+  const std::optional<ChosenNumber>& usual = recipe_.batch.global_batch;
+  if (!usual || usual->by == ChosenBy::user || usual->value == share_.global_batch) return "";
+  const std::string begin = fmt::format("global batch: {} instead of {}", share_.global_batch, usual->value);
+  if (checkpoints_.found() != nullptr) return begin + ", as the checkpoint has it";
+  const std::string parts = fmt::format(
+      "{} equal parts ({})", share_.total_parts,
+      recipe_.batch.virtual_ranks ? "virtual ranks"
+                                  : fmt::format("ranks: {}, parts each: {}", session_.world.size(), share_.parts));
+  std::string why = fmt::format(", which does not divide into {}", parts);
+  if (train_.samples() < usual->value) {
+    why = fmt::format(": the training set has {} samples", train_.samples());
+    if (train_.samples() > share_.global_batch) why += fmt::format(", which do not divide into {}", parts);
+  }
+  return begin + why + ". --global-batch states another";
+}
+
 void Trainer::describe() const {
   const Manifest& data = train_.manifest();
   const LearningRate& rate = recipe_.learning_rate;
@@ -50,6 +69,8 @@ void Trainer::describe() const {
   log::info("model: {}, {} parameters, on {}", model_.options.name, model_.store.parameter_count(),
             session_.device().description());
   if (norm_group_) log::info("norms: statistics of {} ranks together", norm_group_->size());
+  const std::string other = other_batch_words();
+  if (!other.empty()) log::info(std::string_view(other));
   if (recipe_.batch.virtual_ranks) {
     log::info("batch: {} in all (virtual ranks: {} of {}, on {} {}); {} steps an epoch", share_.global_batch,
               share_.total_parts, share_.part_size(), session_.world.size(),
@@ -70,10 +91,11 @@ void Trainer::describe() const {
   }
   if (checkpoints_.found() != nullptr && checkpoints_.found()->state.progress.step == length_.steps()) {
     log::info(
-        "this training is done already: {} of {} steps, {}. To train on state more than --epochs {}; to begin another "
+        "this training is done already: {} of {} steps, {}. To train on state more than {}; to begin another "
         "one, another --output or --resume never",
         length_.steps(), length_.steps(), length_.epochs == 1 ? "1 epoch" : fmt::format("{} epochs", length_.epochs),
-        length_.epochs);
+        recipe_.max_steps == length_.steps() ? fmt::format("--max-steps {}", length_.steps())
+                                             : fmt::format("--epochs {}", length_.epochs));
   }
   if (checkpoints_.is_on()) {
     log::info("checkpoints: {} by {} accuracy", checkpoints_.description(),

@@ -122,6 +122,69 @@ TEST_F(CheckpointRunTest, a_finished_training_stays_as_it_is_and_can_be_given_mo
   EXPECT_EQ(train(output()).exit_code, 2);  // not fewer than are done
 }
 
+// Twice in the middle of an epoch: at the end of the first attempt, and of the training.
+TEST_F(CheckpointRunTest, a_training_may_end_after_so_many_steps_and_be_given_more_of_them) {
+  const auto steps = [](const fs::path& output, const std::string& count, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {built_program("train_cifar"),
+                                      "--data",
+                                      data(),
+                                      "--output",
+                                      output,
+                                      "--model",
+                                      "lenet",
+                                      "--global-batch",
+                                      "60",
+                                      "--threads",
+                                      "1",
+                                      "--max-steps",
+                                      count,
+                                      "--plan-folder",
+                                      folder_->path() / "plans"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(words);
+  };
+  const ProgramResult result = steps(output(), "25");
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("epoch 3/3  step 25/25  loss "));
+  EXPECT_THAT(result.output, HasSubstr("epoch 3/3  test loss "));
+  EXPECT_TRUE(fs::exists(output() / "model.h5"));
+  EXPECT_TRUE(fs::exists(checkpoint(output(), 25)));
+  const nlohmann::json summary = json(output() / "summary.json");
+  EXPECT_EQ(summary["state"], "done");
+  EXPECT_EQ(summary["step"], 25);
+  EXPECT_EQ(summary["steps"], 25);
+  EXPECT_EQ(summary["best_step"].get<int>() > 0, true);
+  std::ifstream metrics(output() / "metrics.jsonl");
+  double last_rate = 1;
+  int tests = 0;
+  for (std::string line; std::getline(metrics, line);) {
+    const nlohmann::json object = nlohmann::json::parse(line);
+    tests += object["kind"] == "test" ? 1 : 0;
+    last_rate = object.value("learning_rate", last_rate);
+  }
+  EXPECT_EQ(tests, 3) << "after steps 10, 20 and 25";
+  EXPECT_LT(last_rate, 1e-5) << "the schedule ends with the last step";
+  EXPECT_THAT(steps(output(), "25").output,
+              HasSubstr("this training is done already: 25 of 25 steps, 3 epochs. To train on state more than "
+                        "--max-steps 25;"));
+  const ProgramResult fewer = steps(output(), "20");
+  EXPECT_EQ(fewer.exit_code, 2);
+  EXPECT_THAT(fewer.errors, HasSubstr("the checkpoint is of step 25, but --max-steps is 20. Train for more steps."));
+  ASSERT_EQ(steps(output(), "32").exit_code, 0);
+  EXPECT_EQ(json(output() / "summary.json")["steps"], 32);
+  EXPECT_EQ(json(output() / "summary.json")["epochs"], 4);
+}
+
+// With --epochs the schedule is theirs: these are the first steps of a longer training.
+TEST_F(CheckpointRunTest, with_epochs_too_the_rate_keeps_its_course) {
+  undisturbed();
+  ASSERT_EQ(train(output(), {"--max-steps", "25", "--checkpoint-every", "25"}).exit_code, 0);
+  EXPECT_EQ(json(output() / "summary.json")["steps"], 25);
+  ASSERT_EQ(train(output(), {"--max-steps", "1000"}).exit_code, 0);
+  EXPECT_EQ(json(output() / "summary.json")["steps"], 30);
+  EXPECT_EQ(weights(output()), undisturbed());
+}
+
 TEST_F(CheckpointRunTest, another_recipe_is_refused_by_the_field_and_nothing_changes) {
   leave_killed_after(15);
   const std::string metrics = read_file(output() / "metrics.jsonl", 1 << 20);

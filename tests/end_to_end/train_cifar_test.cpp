@@ -200,11 +200,98 @@ TEST_F(TrainCifarTest, a_recipe_is_printed_and_nothing_else_is_done) {
   EXPECT_NE(result.output.find(" \"model\": \"resnet18\",\n"), std::string::npos) << result.output;
 }
 
+TEST_F(TrainCifarTest, what_no_training_would_take_is_not_printed) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes = {
+      {{"--epoks", "7"}, "unknown option '--epoks'. Did you mean --epochs? See --help."},
+      {{"--model", "banana"},
+       "unknown model 'banana' (--model). Known: convnet, lenet, resnet18, resnet20, resnet34, resnet50, resnet101. "
+       "See --help."},
+      {{"--recipe", "rn50-ffcv-16", "--image-size", "128"},
+       "--image-size-ramp 160:11:13 begins with larger images than it ends with (--image-size 128). Begin with smaller "
+       "ones, or without a ramp: --image-size-ramp none. See --help."}};
+  for (const auto& [options, sentence] : mistakes) {
+    std::vector<std::string> words = {built_program("train_cifar"), "--print-recipe"};
+    words.insert(words.end(), options.begin(), options.end());
+    expect_failure(words, 2, sentence);
+    EXPECT_EQ(run_program(words).output, "");
+  }
+}
+
 TEST_F(TrainCifarTest, a_model_that_nobody_knows_is_answered_with_those_that_exist) {
   const ProgramResult result = run_program({built_program("train_cifar"), "--data", pictures(), "--model", "resnet81"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_NE(result.errors.find("unknown model 'resnet81' (--model). Known: convnet, lenet"), std::string::npos)
+  EXPECT_NE(result.errors.find("unknown model 'resnet81' (--model). Did you mean resnet18? Known: convnet, lenet"),
+            std::string::npos)
       << result.errors;
+}
+
+// It was told after minutes of copying, or as data that were not there.
+TEST_F(TrainCifarTest, a_wrong_model_is_told_before_the_data_are_opened) {
+  const ProgramResult result = run_program({built_program("train_cifar"), "--data", "nowhere", "--model", "banana"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.errors.find("unknown model 'banana' (--model). Known: "), std::string::npos) << result.errors;
+}
+
+// Three ranks, and a hundred pictures, were refused the program's own default.
+TEST_F(TrainCifarTest, the_default_batch_fits_itself_to_ranks_and_data_and_says_so) {
+  const fs::path few = folder_->path() / "few";
+  ASSERT_EQ(run_program({built_program("make_shards"), "synthetic", "--samples", "100", "--output", few}).exit_code, 0);
+  const auto train = [&](int ranks, const fs::path& data, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {
+        built_program("train_cifar"), "--data", data, "--model", "lenet", "--epochs", "1", "--threads", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProgramResult result = run_program(under_mpirun(ranks, words));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return result.output;
+  };
+  const auto expect = [](const std::string& output, const std::string& words) {
+    EXPECT_NE(output.find("  " + words + "\n"), std::string::npos) << words << "\n" << output;
+  };
+  expect(train(3, pictures()),
+         "global batch: 126 instead of 128, which does not divide into 3 equal parts (ranks: 3, parts each: 1). "
+         "--global-batch states another");
+  expect(train(1, few),
+         "global batch: 100 instead of 128: the training set has 100 samples. --global-batch states "
+         "another");
+  expect(train(3, few),
+         "global batch: 99 instead of 128: the training set has 100 samples, which do not divide into 3 equal parts "
+         "(ranks: 3, parts each: 1). --global-batch states another");
+  for (const int ranks : {1, 3}) {
+    expect(train(ranks, pictures(), {"--virtual-ranks", "12"}),
+           "global batch: 120 instead of 128, which does not divide into 12 equal parts (virtual ranks). "
+           "--global-batch states another");
+  }
+  const std::string usual = train(2, pictures());
+  EXPECT_EQ(usual.find("global batch"), std::string::npos) << usual;
+}
+
+TEST_F(TrainCifarTest, a_resumed_training_keeps_the_batch_that_was_fitted) {
+  const fs::path output = folder_->path() / "fitted";
+  const auto words = [&](const std::string& epochs) {
+    return std::vector<std::string>{built_program("train_cifar"),
+                                    "--data",
+                                    pictures(),
+                                    "--model",
+                                    "lenet",
+                                    "--epochs",
+                                    epochs,
+                                    "--threads",
+                                    "1",
+                                    "--output",
+                                    output};
+  };
+  ASSERT_EQ(run_program(under_mpirun(3, words("1"))).exit_code, 0);
+  const ProgramResult result = run_program(under_mpirun(2, words("2")));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_NE(result.output.find("  global batch: 126 instead of 128, as the checkpoint has it\n"), std::string::npos)
+      << result.output;
+  EXPECT_EQ(summary(output)["global_batch"], 126);
+  std::vector<std::string> named = words("3");
+  named.insert(named.end(), {"--global-batch", "128"});
+  expect_failure(
+      named, 2,
+      "the checkpoint was made with --global-batch 126, now it is 128 (a training goes on as it began). Take "
+      "the earlier value, another --checkpoints, or --resume never.");
 }
 
 TEST_F(TrainCifarTest, missing_data_are_named) {

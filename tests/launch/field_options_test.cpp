@@ -19,7 +19,7 @@ class OptionsTest : public testing::Test {
  protected:
   OptionsTest() {
     settings_.recipe.model = "resnet20";
-    settings_.recipe.batch.global_batch = 128;
+    settings_.recipe.batch.global_batch = {128, ChosenBy::program};
     app_.option_defaults()->always_capture_default();  // as every program does
     declare_training(app_, settings_);
   }
@@ -43,7 +43,8 @@ class OptionsTest : public testing::Test {
 TEST_F(OptionsTest, without_options_the_recipe_is_the_programs) {
   EXPECT_EQ(parse(""), "");
   EXPECT_EQ(recipe_.model, "resnet20");
-  EXPECT_EQ(recipe_.batch.global_batch, 128);
+  EXPECT_EQ(recipe_.batch.global_batch->value, 128);
+  EXPECT_EQ(recipe_.batch.global_batch->by, ChosenBy::program);
   EXPECT_EQ(recipe_.batch.batch_per_rank, std::nullopt);
   EXPECT_EQ(recipe_.images.augmentation, std::nullopt);
   EXPECT_EQ(run_.data, "d");
@@ -54,7 +55,8 @@ TEST_F(OptionsTest, every_field_has_an_option_that_reaches_it) {
     const std::string name = "--" + field.name;
     const std::string& text = field_examples().at(field.name);
     CLI::App app;
-    Settings settings;
+    Settings settings = settings_;
+    settings.recipe.images.side = 224;
     declare_training(app, settings);
     EXPECT_NE(app.get_option_no_throw(name), nullptr) << name;
     std::string words = field.name == "data" ? "" : "--data d ";
@@ -110,7 +112,7 @@ TEST_F(OptionsTest, the_rate_may_be_written_out) {
 
 TEST_F(OptionsTest, a_batch_per_rank_takes_the_place_of_the_global_batch) {
   EXPECT_EQ(parse("--batch-per-rank 32"), "");
-  EXPECT_EQ(recipe_.batch.global_batch, std::nullopt);
+  EXPECT_FALSE(recipe_.batch.global_batch.has_value());
   EXPECT_EQ(recipe_.batch.batch_per_rank, 32);
 }
 
@@ -153,14 +155,14 @@ TEST_F(OptionsTest, stated_options_win_over_a_recipe_wherever_they_stand) {
   EXPECT_EQ(parse("--epochs 3 --recipe rn50-mlperf --momentum 0.8"), "");
   EXPECT_EQ(recipe_.model, "resnet50");
   EXPECT_EQ(recipe_.optimizer.kind, OptimizerKind::lars);
-  EXPECT_EQ(recipe_.epochs, 3);
+  EXPECT_EQ(recipe_.epochs.value, 3);
   EXPECT_EQ(recipe_.optimizer.momentum, 0.8F);
-  EXPECT_EQ(recipe_.batch.global_batch, 3200);
+  EXPECT_EQ(recipe_.batch.global_batch->value, 3200);
 }
 
 TEST_F(OptionsTest, a_batch_per_rank_takes_the_place_of_a_recipes_batch) {
   EXPECT_EQ(parse("--recipe rn50-mlperf --batch-per-rank 32"), "");
-  EXPECT_EQ(recipe_.batch.global_batch, std::nullopt);
+  EXPECT_FALSE(recipe_.batch.global_batch.has_value());
   EXPECT_EQ(recipe_.batch.batch_per_rank, 32);
 }
 
@@ -189,6 +191,49 @@ TEST_F(OptionsTest, the_recipe_is_printed_as_a_checkpoint_keeps_it) {
   }
   EXPECT_EQ(parse("--print-recipe --beta1 0.8"),
             "--beta1: --optimizer sgd does not read it (adamw does). Leave it out");
+}
+
+// A recipe was printed that no training would have taken.
+TEST_F(OptionsTest, what_a_training_refuses_is_not_printed_either) {
+  for (const std::string print : {"", "--print-recipe "}) {
+    const auto answer = [&](const std::string& arguments) {
+      CLI::App app;
+      Settings settings = settings_;
+      declare_training(app, settings);
+      try {
+        app.parse((print.empty() ? "--data d " : print) + arguments);
+      } catch (const CLI::ParseError& error) {
+        return std::string(error.what());
+      }
+      return std::string();
+    };
+    EXPECT_EQ(answer("--model banana"),
+              "unknown model 'banana' (--model). Known: convnet, lenet, resnet18, resnet20, resnet34, resnet50, "
+              "resnet101.");
+    EXPECT_EQ(answer("--model renset18").substr(0, 63),
+              "unknown model 'renset18' (--model). Did you mean resnet18? Know");
+    EXPECT_EQ(answer("--model lenet --zero-init-gamma"),
+              "model 'lenet' has no residual blocks, whose last norms could begin with a scale of 0 "
+              "(--zero-init-gamma). Leave out --zero-init-gamma.");
+    EXPECT_EQ(answer("--image-size 128 --image-size-ramp 160:5:7"),
+              "--image-size-ramp 160:5:7 begins with larger images than it ends with (--image-size 128). Begin with "
+              "smaller ones, or without a ramp: --image-size-ramp none.");
+    EXPECT_EQ(answer("--epochs 3 --warmup 3"),
+              "--warmup 3 does not fit a training of --epochs 3. Shorten the warm-up or train longer.");
+    EXPECT_EQ(answer("--schedule step --milestones 3 2"),
+              "the milestones of a step schedule must rise. Put them in order and name each once.");
+    EXPECT_EQ(answer("--global-batch 64 --virtual-ranks 6"),
+              "--global-batch 64 does not divide into 6 equal parts (virtual ranks). Nearest that does: 60 or 66.");
+    EXPECT_EQ(answer("--batch-per-rank 32 --global-batch 64"), "--global-batch excludes --batch-per-rank");
+    EXPECT_EQ(answer("--epoks 3"), "The following arguments were not expected: 3 --epoks");
+  }
+}
+
+TEST_F(OptionsTest, a_recipe_whose_end_is_stated_in_steps_has_no_epochs_unless_they_are_stated) {
+  EXPECT_EQ(parse("--recipe torchvision --max-steps 500"), "");
+  EXPECT_EQ(json_of(settings_, Field::Part::recipe)["epochs"], nullptr);
+  EXPECT_EQ(parse("--recipe torchvision --max-steps 500 --epochs 4"), "");
+  EXPECT_EQ(json_of(settings_, Field::Part::recipe)["epochs"], 4);
 }
 
 // With the default, which is SGD's, AdamW would learn nothing.
@@ -242,7 +287,7 @@ TEST_F(OptionsTest, a_seed_is_what_was_written) {
 
 TEST_F(OptionsTest, a_whole_number_may_have_an_exponent) {
   EXPECT_EQ(parse("--epochs 1e5 --report-every 1.5e3"), "");
-  EXPECT_EQ(recipe_.epochs, 100'000);
+  EXPECT_EQ(recipe_.epochs.value, 100'000);
   EXPECT_EQ(run_.report_every, 1500);
   EXPECT_EQ(parse("--epochs 1.5"), "--epochs: '1.5' is no whole number from 1 to 1000000");
 }

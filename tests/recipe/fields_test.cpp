@@ -201,9 +201,9 @@ TEST(FieldsTest, a_list_takes_the_place_of_the_one_before) {
 
 TEST(FieldsTest, what_is_stated_for_each_rank_takes_the_place_of_the_global_batch) {
   Settings settings;
-  settings.recipe.batch.global_batch = 128;
+  settings.recipe.batch.global_batch = {128};
   field_named("batch-per-rank").set(settings, {"32"});
-  EXPECT_EQ(settings.recipe.batch.global_batch, std::nullopt);
+  EXPECT_FALSE(settings.recipe.batch.global_batch.has_value());
   EXPECT_EQ(settings.recipe.batch.batch_per_rank, 32);
 }
 

@@ -11,7 +11,11 @@
 namespace lockstep {
 namespace {
 
-BatchPlan global(std::int64_t samples, int accumulate = 1) { return {samples, std::nullopt, accumulate}; }
+BatchPlan global(std::int64_t samples, int accumulate = 1) { return {ChosenNumber{samples}, std::nullopt, accumulate}; }
+
+BatchPlan usual(std::int64_t samples, int accumulate = 1) {
+  return {ChosenNumber{samples, ChosenBy::program}, std::nullopt, accumulate};
+}
 
 TEST(LoaderShareTest, parts_go_to_ranks_in_order) {
   const LoaderShare share = loader_share(global(96, 2), 1, 3);
@@ -44,6 +48,31 @@ TEST(LoaderShareTest, an_impossible_batch_is_refused) {
             "--batch-per-rank is 1099511627776. A batch has at least 1 sample and at most 2^31.");
   EXPECT_EQ(words_of(Failure::usage, [] { loader_share(global(8, 0), 0, 1); }),
             "--accumulate is 0. It must be at least 1.");
+}
+
+// Three ranks were refused the default, whose neighbours they then had to type.
+TEST(LoaderShareTest, a_batch_that_the_program_chose_fits_itself_to_ranks_and_data) {
+  const auto fits = [](const BatchPlan& plan, int ranks, std::int64_t samples) {
+    return fitted(plan, ranks, samples).global_batch->value;
+  };
+  EXPECT_EQ(fits(usual(128), 2, 50000), 128);
+  EXPECT_EQ(fits(usual(128), 3, 50000), 126);
+  EXPECT_EQ(fits(usual(128, 3), 3, 50000), 126);
+  EXPECT_EQ(fits(usual(128), 200, 50000), 200);
+  EXPECT_EQ(fits(usual(256), 1, 80), 80);
+  EXPECT_EQ(fits(usual(256), 3, 80), 78);
+  EXPECT_EQ(fits(global(128), 3, 80), 128) << "a user's is kept, and refused";
+  EXPECT_EQ(words_of(Failure::usage, [&] { fits(usual(128), 3, 2); }),
+            "3 parts cannot share a training set of 2 samples (each takes at least one in a step). Start fewer ranks.");
+  EXPECT_EQ(words_of(Failure::usage, [&] { fits(usual(128, 2), 3, 5); }),
+            "6 parts cannot share a training set of 5 samples (each takes at least one in a step). Start fewer ranks, "
+            "or lower --accumulate.");
+}
+
+TEST(LoaderShareTest, with_virtual_ranks_the_batch_is_the_same_on_any_number_of_ranks) {
+  BatchPlan plan = usual(128);
+  plan.virtual_ranks = 12;
+  for (const int ranks : {1, 2, 5, 12}) EXPECT_EQ(fitted(plan, ranks, 50000).global_batch->value, 120);
 }
 
 BatchPlan virtual_ranks(std::int64_t samples, int parts) {
@@ -103,7 +132,7 @@ TEST(LearningRateTest, warm_up_and_milestones_are_stated_in_epochs) {
   rate.schedule = Schedule::step;
   rate.warmup_epochs = 0.5;
   rate.milestones = {2, 3};
-  const LrSchedule schedule = make_schedule(rate, 64, 4, 10);
+  const LrSchedule schedule = make_schedule(rate, 64, 40, 10);
   EXPECT_DOUBLE_EQ(schedule.at(0), 0.2);
   EXPECT_DOUBLE_EQ(schedule.at(4), 1.0);
   EXPECT_DOUBLE_EQ(schedule.at(19), 1.0);
@@ -111,10 +140,31 @@ TEST(LearningRateTest, warm_up_and_milestones_are_stated_in_epochs) {
   EXPECT_NEAR(schedule.at(30), 0.01, 1e-12);
 }
 
-TEST(LearningRateTest, an_unstated_warm_up_fits_a_training_of_one_epoch) {
-  const LrSchedule schedule = make_schedule(LearningRate{}, 128, 1, 100);
+TEST(LearningRateTest, an_unstated_warm_up_of_one_cycle_is_a_fifth_of_the_training) {
+  const LrSchedule schedule = make_schedule(LearningRate{}, 128, 100, 100);
   EXPECT_NEAR(schedule.at(19), 0.1, 1e-12);
   EXPECT_LT(schedule.at(0), schedule.at(10));
+}
+
+// A cosine of five epochs spent one of them on a warm-up that nobody had asked for.
+TEST(LearningRateTest, other_schedules_have_no_warm_up_unless_it_is_stated) {
+  for (const Schedule kind : {Schedule::constant, Schedule::step, Schedule::cosine, Schedule::poly}) {
+    LearningRate rate;
+    rate.schedule = kind;
+    EXPECT_DOUBLE_EQ(make_schedule(rate, 128, 100, 20).at(0), 0.1);
+    rate.warmup_epochs = 1;
+    EXPECT_DOUBLE_EQ(make_schedule(rate, 128, 100, 20).at(0), 0.1 / 20);
+  }
+}
+
+TEST(LearningRateTest, the_schedule_ends_with_the_last_step_unless_epochs_are_stated) {
+  Recipe recipe;
+  recipe.epochs = {10, ChosenBy::program};
+  EXPECT_EQ(schedule_steps(recipe, 7), 70);
+  recipe.max_steps = 25;
+  EXPECT_EQ(schedule_steps(recipe, 7), 25);
+  recipe.epochs.by = ChosenBy::user;
+  EXPECT_EQ(schedule_steps(recipe, 7), 70);
 }
 
 Manifest data_of(SampleStore store, SampleKind kind = SampleKind::picture) {

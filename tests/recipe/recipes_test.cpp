@@ -36,7 +36,8 @@ TEST(RecipesTest, every_recipe_states_what_options_take_and_what_is_read) {
       EXPECT_EQ(std::ranges::count(recipe.fields, decided, &StatedField::name), 1) << recipe.name << " " << decided;
     }
     const Recipe& r = settings.recipe;
-    EXPECT_GT(make_schedule(r.learning_rate, r.batch.global_batch.value(), r.epochs, 100).at(0), 0) << recipe.name;
+    EXPECT_GT(make_schedule(r.learning_rate, r.batch.global_batch->value, schedule_steps(r, 100), 100).at(0), 0)
+        << recipe.name;
   }
 }
 
@@ -52,7 +53,7 @@ TEST(RecipesTest, ffcvs_rate_is_a_triangle_with_its_peak_at_epoch_two) {
   EXPECT_EQ(recipe.model, "resnet50");
   EXPECT_EQ(recipe.optimizer.decay_scope, DecayScope::weights_only);
   EXPECT_EQ(recipe.optimizer.weight_decay, 1e-4F);
-  const LrSchedule schedule = make_schedule(recipe.learning_rate, 4096, recipe.epochs, 312);
+  const LrSchedule schedule = make_schedule(recipe.learning_rate, 4096, schedule_steps(recipe, 312), 312);
   EXPECT_DOUBLE_EQ(schedule.at(0), 1.7e-4);
   EXPECT_NEAR(schedule.at(312), 1.7 * (1e-4 + 1) / 2, 1e-12);
   EXPECT_DOUBLE_EQ(schedule.at(2 * 312), 1.7);
@@ -87,7 +88,7 @@ TEST(RecipesTest, mlperfs_is_lars_with_a_square_course) {
   const auto lars = std::get<LarsOptions>(optimizer_options(recipe.optimizer));
   EXPECT_EQ(lars.trust, 0.001F);
   EXPECT_EQ(lars.weight_decay, 5e-5F);
-  const LrSchedule schedule = make_schedule(recipe.learning_rate, 3200, recipe.epochs, 400);
+  const LrSchedule schedule = make_schedule(recipe.learning_rate, 3200, schedule_steps(recipe, 400), 400);
   EXPECT_DOUBLE_EQ(schedule.at(2 * 400), 11);
   const double left = 1 - 10.0 / 35;
   EXPECT_NEAR(schedule.at(12 * 400), 1e-4 + (11 - 1e-4) * left * left, 1e-12);

@@ -25,6 +25,7 @@ inline const std::map<std::string, std::string>& field_examples() {
                                                               {"shuffle-window", "64"},
                                                               {"model", "lenet"},
                                                               {"epochs", "3"},
+                                                              {"max-steps", "25"},
                                                               {"seed", "18446744073709551615"},
                                                               {"zero-init-gamma", "true"},
                                                               {"blur-pool", "true"},

@@ -9,6 +9,7 @@
 #include "nn/initialise.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/words_of.hpp"
+#include "train/given/assign_given.hpp"
 
 namespace lockstep {
 namespace {
@@ -74,6 +75,31 @@ TEST_F(InitialWeightsTest, other_classes_without_a_new_head_are_refused) {
   EXPECT_EQ(words_of(Failure::usage, [&] { load_initial_weights(path_, Head::as_written, *model); }),
             "the last layer of '" + path_.string() +
                 "' tells 10 classes apart, the data have 3. Begin with a new one: --new-head.");
+}
+
+// The misfit was told as a tensor's shape, [64, 3, 7, 7] there and [64, 3, 3, 3] here.
+TEST_F(InitialWeightsTest, weights_for_images_of_another_size_are_told_as_such) {
+  const auto resnet = [&](std::int64_t side) {
+    auto model = std::make_unique<Model>(*device_, ModelOptions{"resnet18", {side, side, 3}, 10, 16});
+    model->store.allocate(device_->make_lasting(model->store.reduced_count(), DType::f32));
+    return model;
+  };
+  const auto large = resnet(224);
+  const auto small = resnet(32);
+  const auto answer = [&](const Model& given, Model& to) {
+    return words_of(Failure::usage, [&] { assign_given("w.safetensors", given.store.entries(), to); });
+  };
+  EXPECT_EQ(answer(*large, *small),
+            "the weights in 'w.safetensors' are for images of more than 64 pixels, and these have 32 x 32 (up to 64 "
+            "pixels a residual network begins with a convolution of 3 x 3, above with one of 7 x 7 and a pooling). "
+            "Give it larger images (--image-size 224 in a training), or take weights that were trained on small "
+            "images.");
+  EXPECT_EQ(answer(*small, *large),
+            "the weights in 'w.safetensors' are for images of up to 64 pixels, and these have 224 x 224 (up to 64 "
+            "pixels a residual network begins with a convolution of 3 x 3, above with one of 7 x 7 and a pooling). "
+            "Give it smaller images (--image-size 64 in a training), or take weights that were trained on large "
+            "images.");
+  EXPECT_EQ(answer(*large, *large), "no error");
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 Recipe recipe() {
   Recipe recipe;
   recipe.model = "resnet20";
-  recipe.batch.global_batch = 128;
+  recipe.batch.global_batch = {128};
   return recipe;
 }
 
@@ -69,7 +69,7 @@ TEST(ResumeRulesTest, of_a_recipe_epochs_and_what_it_began_with_may_change) {
     if (field.part == Field::Part::recipe && field.on_resume == Field::OnResume::may_change)
       names.push_back(field.name);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"epochs", "init-from", "new-head"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"epochs", "max-steps", "init-from", "new-head"}));
 }
 
 // Checkpoints of version 0.1 hold 0.9 as a float's 0.8999999761581421.
@@ -99,7 +99,7 @@ TEST(ResumeRulesTest, what_may_not_change_is_refused_by_name) {
   EXPECT_EQ(answer([](Recipe& changed) { changed.learning_rate.warmup_epochs = 2; }), refusal("warmup", "null", "2.0"));
   EXPECT_EQ(answer([](Recipe& changed) { changed.learning_rate.milestones = {3}; }),
             refusal("milestones", "[]", "[3.0]"));
-  EXPECT_EQ(answer([](Recipe& changed) { changed.batch.global_batch = 64; }), refusal("global-batch", "128", "64"));
+  EXPECT_EQ(answer([](Recipe& changed) { changed.batch.global_batch = {64}; }), refusal("global-batch", "128", "64"));
 }
 
 // What a place brings along may change, what the user chose may not: of two settings of one device, one each.
@@ -138,7 +138,7 @@ TEST(ResumeRulesTest, a_completed_recipe_names_the_global_batch_that_came_out) {
   const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
   Recipe each = recipe();
   each.batch = {std::nullopt, 32, 1};
-  EXPECT_EQ(completed(each, 96, data(), *device).batch.global_batch, 96);
+  EXPECT_EQ(completed(each, 96, data(), *device).batch.global_batch->value, 96);
   EXPECT_EQ(completed(each, 96, data(), *device).batch.batch_per_rank, 32);
 }
 
@@ -154,17 +154,33 @@ TEST(ResumeRulesTest, the_automatic_augmentation_is_the_one_it_stands_for) {
   EXPECT_EQ(augmentation(Augmentation::none), "none");
 }
 
+// The global batch of a resumed training; 0: it stays as it is stated.
+std::int64_t resumed(const BatchPlan& plan, const nlohmann::json& earlier, int ranks = 1) {
+  return batch_of_resumed(plan, earlier, ranks).global_batch.value_or(ChosenNumber{}).value;
+}
+
 TEST(ResumeRulesTest, a_batch_stated_for_each_rank_keeps_the_global_batch) {
   Recipe each = recipe();
-  each.batch = {128, 32, 1};
+  each.batch = {ChosenNumber{128}, 32, 1};
   const nlohmann::json earlier = fixed(each);
-  EXPECT_EQ(batch_of_resumed(each.batch, earlier).global_batch, 128);
-  EXPECT_EQ(batch_of_resumed({std::nullopt, 16, 1}, earlier).global_batch, std::nullopt);
-  EXPECT_EQ(batch_of_resumed({std::nullopt, 32, 2}, earlier).global_batch, std::nullopt);
-  EXPECT_EQ(batch_of_resumed({64, std::nullopt, 1}, earlier).global_batch, 64);
+  EXPECT_EQ(resumed(each.batch, earlier), 128);
+  EXPECT_EQ(resumed({std::nullopt, 16, 1}, earlier), 0);
+  EXPECT_EQ(resumed({std::nullopt, 32, 2}, earlier), 0);
+  EXPECT_EQ(resumed({ChosenNumber{64}, std::nullopt, 1}, earlier), 64);
   nlohmann::json damaged = earlier;
   damaged["global-batch"] = "many";
-  EXPECT_EQ(batch_of_resumed({std::nullopt, 32, 1}, damaged).global_batch, std::nullopt);
+  EXPECT_EQ(resumed({std::nullopt, 32, 1}, damaged), 0);
+}
+
+TEST(ResumeRulesTest, a_batch_that_nobody_stated_stays_what_it_was) {
+  Recipe fitted = recipe();
+  fitted.batch.global_batch = {126};
+  const nlohmann::json earlier = fixed(fitted);
+  const BatchPlan usual{ChosenNumber{128, ChosenBy::program}, std::nullopt, 1};
+  for (const int ranks : {1, 2, 3}) EXPECT_EQ(resumed(usual, earlier, ranks), 126);
+  EXPECT_EQ(words_of(Failure::usage, [&] { resumed(usual, earlier, 5); }),
+            "the checkpoint's global batch of 126 does not divide into 5 equal parts (ranks: 5, parts each: 1), and a "
+            "training keeps its batch. Start it on 3 ranks.");
 }
 
 TEST(ResumeRulesTest, another_way_of_summing_is_named_where_the_ranks_are_the_same) {

@@ -43,9 +43,9 @@ class TwoTrainingsTest : public testing::Test {
     recipe.model = "lenet";
     settings.run.data = root_ / (is_first_half() ? "a" : "b");
     settings.run.output = root_ / (output + (is_first_half() ? "-a" : "-b"));
-    recipe.epochs = is_first_half() ? 2 : 3;
+    recipe.epochs = {is_first_half() ? 2 : 3};
     recipe.seed = is_first_half() ? 1 : 2;
-    recipe.batch.global_batch = is_first_half() ? 16 : 32;
+    recipe.batch.global_batch = {is_first_half() ? 16 : 32};
     recipe.learning_rate.base_batch = 0;
     recipe.learning_rate.schedule = Schedule::constant;
     recipe.learning_rate.warmup_epochs = 0;

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "train/evaluation/model_fit.hpp"
+#include "train/given/assign_given.hpp"
 #include "train/given/given_model.hpp"
 
 namespace lockstep {
@@ -12,9 +13,9 @@ ModelOptions options_of(const ModelFile& file) {
   return {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())};
 }
 
-Model& with_weights(Model& model, const ModelFile& file) {
+Model& with_weights(Model& model, const ModelFile& file, const std::filesystem::path& path) {
   model.store.allocate(model.store.device().make_lasting(model.store.reduced_count(), DType::f32));
-  model.store.assign(file.entries);
+  assign_given(path, file.entries, model);
   return model;
 }
 
@@ -26,8 +27,8 @@ ModelTest::ModelTest(const Session& session, const ModelTestPlan& plan)
       file_(read_given_model(plan.file, plan.model, dataset_.manifest())),
       rules_(rules_for(file_, dataset_.manifest(), plan.images)),
       model_(session.device(), options_of(file_)),
-      evaluator_(session.world, *session.backend, with_weights(model_, file_), dataset_, rules_, plan.loader_threads,
-                 DataPlace::host, plan.view) {}
+      evaluator_(session.world, *session.backend, with_weights(model_, file_, plan.file), dataset_, rules_,
+                 plan.loader_threads, DataPlace::host, plan.view) {}
 
 std::string ModelTest::weights_hash() const { return model_.store.weights_hash(); }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "files/foreign/given_weights.hpp"
+#include "train/given/assign_given.hpp"
 
 namespace lockstep {
 
@@ -40,7 +41,7 @@ void load_initial_weights(const std::filesystem::path& path, Head head, Model& m
       if (is_head(own)) entries.push_back(std::move(own));
     }
   }
-  model.store.assign(entries);
+  assign_given(path, entries, model);
 }
 
 }  // namespace lockstep

@@ -10,7 +10,7 @@ namespace lockstep {
 
 // Loads the weights and statistics of a model file or checkpoint into `model`; with Head::fresh all but those of the
 // last layer, which keeps its random ones and may be of another size. Throws Error(usage)
-// where the last layer is loaded and is of other classes, Error(bad_data) if anything else does not fit.
+// where the last layer is loaded and is of other classes, and as assign_given() does.
 void load_initial_weights(const std::filesystem::path& path, Head head, Model& model);
 
 }  // namespace lockstep
