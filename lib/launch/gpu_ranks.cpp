@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
@@ -115,6 +116,8 @@ std::optional<int> spread_over_gpus(int argc, char** argv, const std::function<s
     pointers.reserve(launch.size() + 1);
     for (std::string& word : launch) pointers.push_back(word.data());
     pointers.push_back(nullptr);
+    // After Ctrl-C, for a checkpoint: without it mpirun kills the ranks after a second.
+    ::setenv("OMPI_MCA_odls_base_sigkill_timeout", "10", 0);
     ::execvp(pointers[0], pointers.data());
     throw Error(Failure::usage,
                 fmt::format("cannot start mpirun: {} ({} starts the ranks by it). Is Open MPI's launcher in PATH "

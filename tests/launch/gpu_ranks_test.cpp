@@ -73,12 +73,14 @@ TEST_F(GpuRanksTest, one_gpu_needs_no_launcher) {
 TEST_F(GpuRanksTest, mpirun_is_the_first_one_in_path_and_gives_its_exit_code) {
   const TemporaryFolder folder;
   const std::filesystem::path script = folder.path() / "mpirun";
-  std::ofstream(script) << "#!/bin/sh\nfor word; do echo \"<$word>\"; done\nexit 75\n";
+  std::ofstream(script) << "#!/bin/sh\nfor word; do echo \"<$word>\"; done\n"
+                        << "echo $OMPI_MCA_odls_base_sigkill_timeout s for a checkpoint\nexit 75\n";
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);
   const ProgramResult result = run(2, {"--text", "$(echo no shell)", "--gpus=2"}, {{"PATH", folder.path().string()}});
   EXPECT_EQ(result.exit_code, 75);
   EXPECT_EQ(result.output, "<--oversubscribe>\n<--bind-to>\n<none>\n<-n>\n<2>\n<" +
-                               built_program("gpus_program").string() + ">\n<--text>\n<$(echo no shell)>\n");
+                               built_program("gpus_program").string() +
+                               ">\n<--text>\n<$(echo no shell)>\n10 s for a checkpoint\n");
 }
 
 TEST_F(GpuRanksTest, a_missing_mpirun_is_told) {

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Ctrl-C on a terminal of 80 columns: what a training says then, and what it leaves. Alone and under mpirun.
+
+interrupt_test.py PROGRAMS
+"""
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+
+from training import under_mpirun  # noqa: E402: found only now
+
+COLUMNS = 80
+LIMIT_SECONDS = 60
+
+
+def start(command):
+    """Returns the process, first of its terminal, and the terminal's other end."""
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execvp(str(command[0]), [str(word) for word in command])
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+    return process, terminal
+
+
+def interrupt(command, output, steps):
+    """Ctrl-C after so many lines of metrics. Returns the code, and all that the terminal was given."""
+    process, terminal = start(command)
+    metrics, said, sent, deadline = output / "metrics.jsonl", b"", False, time.monotonic() + LIMIT_SECONDS
+    while time.monotonic() < deadline:
+        if not sent and metrics.exists() and metrics.read_text().count("\n") >= steps:
+            os.write(terminal, b"\x03")
+            sent = True
+        if not select.select([terminal], [], [], 0.02)[0]:
+            continue
+        try:
+            said += os.read(terminal, 1 << 16)
+        except OSError:  # nobody holds it any more
+            break
+    else:
+        os.kill(process, 9)
+        sys.exit(f"{command} did not end:\n{said.decode()}")
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), said.decode()
+
+
+def expect(condition, words, said):
+    if not condition:
+        sys.exit(f"{words}\n{said}")
+
+
+def expect_stopped(output, said):
+    failure = json.loads((output / "failure.json").read_text())
+    expect(failure["code"] == 75 and failure["sentence"].startswith("stopped after step "), f"told as {failure}", said)
+    state = json.loads((output / "summary.json").read_text())["state"]
+    expect(state == "stopped", f"summary.json says {state}", said)
+    expect(not list(output.rglob("lock")), "a lock is left", said)
+    expect("The same command goes on from it." in said, "it does not say that it stopped", said)
+
+
+def expect_narrow(said):
+    """What is redrawn in place fits the window, and has the time that is left."""
+    live = re.findall(r"\r\x1b\[K(epoch [^\r\n\x1b]*)", said)
+    expect(live, "no live line", said)
+    for line in live:
+        expect(len(line) < COLUMNS and " left" in line, f"a live line of {len(line)} columns: {line}", said)
+
+
+def main():
+    programs = pathlib.Path(sys.argv[1])
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        subprocess.run([programs / "make_shards", "synthetic", "--samples", "600", "--output", folder / "data"],
+                       check=True, stdout=subprocess.DEVNULL)
+
+        def training(output, model):
+            return [programs / "train_cifar", "--data", folder / "data", "--model", model, "--epochs", "100000", "--threads",
+                    "1", "--report-every", "1", "--global-batch", "60", "--device", "cpu", "--output", output]
+
+        alone = folder / "alone"
+        code, said = interrupt(training(alone, "lenet"), alone, 25)
+        expect(code == 75, f"alone it ended with {code}", said)
+        expect_stopped(alone, said)
+        expect_narrow(said)
+        expect(re.search(r"\[rank 0, \S+\]  epoch 1/100000  step 10/1000000  loss ", said),
+               "the training's loss of an epoch does not stand on the screen", said)
+        expect(re.search(r"\r\x1b\[Ktest  \[", said), "a test is not seen", said)
+
+        # mpirun kills its ranks a second later: time enough for a small net. Its own code is not theirs.
+        under = folder / "under mpirun"
+        code, said = interrupt(under_mpirun(2) + training(under, "lenet"), under, 5)
+        expect(code not in (0, 75), f"mpirun ended with {code}", said)
+        expect_stopped(under, said)
+
+        # Steps that take longer want more of it, and there is a word meanwhile.
+        larger = folder / "larger"
+        launch = under_mpirun(2)
+        command = launch[:1] + ["--mca", "odls_base_sigkill_timeout", "15"] + launch[1:] + training(larger, "resnet18")
+        code, said = interrupt(command, larger, 1)
+        words = ("SIGTERM: the training stops after the step at hand and writes a checkpoint, if there is time: an mpirun "
+                 "that was interrupted kills its ranks a second later (mpirun --mca odls_base_sigkill_timeout 30 leaves "
+                 "them half a minute)")
+        expect(words in said, "it does not say that it was heard", said)
+        expect_stopped(larger, said)
+
+
+if __name__ == "__main__":
+    main()
