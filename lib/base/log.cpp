@@ -96,10 +96,11 @@ int terminal() {
   return found;
 }
 
-std::size_t window_width() {
+// Of a live line. One less than the window has: a full line would make some terminals wrap.
+std::size_t columns() {
   winsize size{};
-  if (::ioctl(terminal(), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-  return size.ws_col;
+  if (::ioctl(terminal(), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 79;
+  return size.ws_col - std::size_t{1};
 }
 
 // The first `columns` characters of UTF-8 text.
@@ -112,8 +113,7 @@ std::string_view cut(std::string_view text, std::size_t columns) {
 }
 
 void draw(State& now) {
-  // One column less: a full line would make some terminals wrap.
-  write_whole(STDOUT_FILENO, fmt::format("{}{}", clear_line, cut(now.live, window_width() - 1)));
+  write_whole(STDOUT_FILENO, fmt::format("{}{}", clear_line, cut(now.live, columns())));
   now.drawn = true;
   now.drawn_at = Clock::now();
 }
@@ -181,6 +181,8 @@ bool is_terminal() {
   const std::lock_guard lock(now.mutex);
   return now.label.empty() && terminal() >= 0;
 }
+
+std::size_t progress_columns() { return columns(); }
 
 void progress(std::string_view text) {
   if (!is_terminal()) return;

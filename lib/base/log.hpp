@@ -41,6 +41,7 @@ void warning(fmt::format_string<Args...> text, Args&&... args) {
 // other lines are printed. Where standard output is no terminal: nothing, use info() at intervals.
 void progress(std::string_view text);
 bool is_terminal();
-void end_progress();  // leaves the last text standing and ends its line
+std::size_t progress_columns();  // that such a line has
+void end_progress();             // leaves the last text standing and ends its line
 
 }  // namespace lockstep::log

@@ -23,7 +23,7 @@ struct ForeignName {
   std::string_view foreign;
   std::string_view own;
 };
-constexpr std::array<ForeignName, 30> foreign_names{{{"batch-size", "batch-per-rank"},
+constexpr std::array<ForeignName, 32> foreign_names{{{"batch-size", "batch-per-rank"},
                                                      {"batch-size", "global-batch"},
                                                      {"workers", "loader-threads"},
                                                      {"num-workers", "loader-threads"},
@@ -35,6 +35,8 @@ constexpr std::array<ForeignName, 30> foreign_names{{{"batch-size", "batch-per-r
                                                      {"backend", "reduce"},
                                                      {"max-epochs", "epochs"},
                                                      {"num-epochs", "epochs"},
+                                                     {"max-iters", "max-steps"},
+                                                     {"num-steps", "max-steps"},
                                                      {"learning-rate", "lr"},
                                                      {"wd", "weight-decay"},
                                                      {"arch", "model"},

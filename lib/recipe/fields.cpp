@@ -273,7 +273,9 @@ std::vector<Field> checkpoint_fields() {
                 of(&RunPlan::checkpoints, &CheckpointPlan::every), IntervalForm()),
       one_value({"keep-latest", group, "COUNT", "Checkpoints that are kept because they are the newest"},
                 of(&RunPlan::checkpoints, &CheckpointPlan::keep, &KeepRule::latest), from_to(1, 1000000)),
-      one_value({"keep-best", group, "COUNT", "Checkpoints that are kept because their test accuracy is the best"},
+      one_value({"keep-best", group, "COUNT",
+                 "Checkpoints that are kept because their accuracy is the best: on the validation split, or else on "
+                 "the test split"},
                 of(&RunPlan::checkpoints, &CheckpointPlan::keep, &KeepRule::best), from_to(0, 1000000)),
       one_value({"resume", group, "auto|never|FILE",
                  "auto: go on from the newest checkpoint, if there is one; never: begin anew; or a checkpoint's file"},

@@ -27,7 +27,9 @@ std::string of_whole(const RunRecord& run, std::string_view done, std::string_vi
 
 std::string best_words(const RunRecord& run) {
   const std::string best = percent(run.number("best_accuracy"));
-  return best.empty() ? "" : fmt::format("{} (step {})", best, run.text("best_step"));
+  if (best.empty()) return "";
+  const std::string split = run.text("best_split");  // earlier versions did not say
+  return fmt::format("{} ({}step {})", best, split.empty() ? "" : split + " split, ", run.text("best_step"));
 }
 
 std::string top5_words(const RunRecord& run) {

@@ -42,6 +42,7 @@ Checkpointing::Checkpointing(const Communicator& world, CheckpointPlan plan, con
   std::string image = world.rank() == 0 ? find() : "";
   image = world.broadcast(std::move(image), 0);
   if (!image.empty()) found_ = parse_checkpoint(plan_.folder, image);
+  found_in_ = world.broadcast(found_in_.string(), 0);
 }
 
 // The bytes of the checkpoint to go on from; empty: from the beginning.
@@ -50,11 +51,13 @@ std::string Checkpointing::find() {
   if (plan_.resume != "auto") {
     std::string image = read_file(plan_.resume, tensor_file_limits::file_bytes);
     parse_checkpoint(plan_.resume, image);
+    found_in_ = plan_.resume;
     log::info("going on from '{}'", plan_.resume);
     return image;
   }
   std::optional<CheckpointFolder::Found> newest = folder_ ? folder_->newest_good() : std::nullopt;
   if (!newest) return "";
+  found_in_ = newest->path;
   log::info("going on from '{}'", newest->path.string());
   return std::move(newest->image);
 }

@@ -26,6 +26,7 @@ class Checkpointing {
 
   // What the training goes on from; null: from the beginning.
   const Checkpoint* found() const { return found_ ? &*found_ : nullptr; }
+  const std::filesystem::path& found_in() const { return found_in_; }  // its file
   // Frees the tensors of found(), which are in the model by now.
   void forget_tensors();
 
@@ -61,6 +62,7 @@ class Checkpointing {
   CheckpointPlan plan_;
   std::unique_ptr<CheckpointFolder> folder_;  // rank 0
   std::optional<Checkpoint> found_;
+  std::filesystem::path found_in_;
   std::unique_ptr<CheckpointWriter> writer_;
   std::optional<CheckpointClock> clock_;
 };

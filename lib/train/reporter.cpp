@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
 #include "base/text/json_text.hpp"
+#include "train/step_line.hpp"
 
 namespace lockstep {
 
@@ -127,14 +128,13 @@ double Reporter::samples_per_second() const {
   return trained_samples_ == 0 ? 0 : static_cast<double>(trained_samples_) / training_seconds();
 }
 
-std::string Reporter::line(const Position& position, const Metrics& metrics, double learning_rate, double rate) const {
-  const std::int64_t done = position.step + 1;
-  const double seconds_left =
-      training_seconds() / static_cast<double>(done) * static_cast<double>(length_.steps() - done);
-  return fmt::format(
-      "epoch {}/{}  step {}/{}  loss {:.4f}  accuracy {:.1f} %  learning rate {:.4g}  {:.0f} samples/s  {} left",
-      position.epoch + 1, length_.epochs, done, length_.steps(), metrics.loss(), 100 * metrics.accuracy(),
-      learning_rate, rate, duration_words(seconds_left));
+// Tests take their time too, as long as those so far have.
+double Reporter::seconds_left(std::int64_t steps_done) const {
+  const double of_steps =
+      training_seconds() / static_cast<double>(steps_done) * static_cast<double>(length_.steps() - steps_done);
+  const std::int64_t tests = length_.epochs_begun(scored_step_);
+  const double of_test = tests == 0 ? 0 : (seconds() - training_seconds()) / static_cast<double>(tests);
+  return of_steps + of_test * static_cast<double>(length_.epochs - tests);
 }
 
 void Reporter::step(const Position& position, const Metrics& metrics, double learning_rate, double loader_waited_ms,
@@ -145,10 +145,13 @@ void Reporter::step(const Position& position, const Metrics& metrics, double lea
   if (!writes_) return;
   const double now = training_seconds();
   const double rate = static_cast<double>(stretch_.samples) / (now - stretch_start_);
-  if (log::is_terminal()) log::progress(line(position, stretch_, learning_rate, rate));
   const std::int64_t done = position.step + 1;
+  const StepFigures figures{position.epoch + 1, length_.epochs,      done, length_.steps(),
+                            stretch_.loss(),    stretch_.accuracy(), rate, seconds_left(done),
+                            learning_rate};
+  if (log::is_terminal()) log::progress(live_line(figures, log::progress_columns()));
   if (done % report_every_ != 0 && !length_.ends_epoch(done)) return;
-  if (!log::is_terminal()) log::info(line(position, stretch_, learning_rate, rate));
+  if (!log::is_terminal() || length_.ends_epoch(done)) log::info(std::string_view(log_line(figures)));
   nlohmann::json report = {{"kind", "training"},
                            {"epoch", position.epoch + 1},
                            {"step", done},

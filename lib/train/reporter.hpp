@@ -36,6 +36,9 @@ struct TrainingLength {
   std::int64_t steps() const {
     return std::min(epochs * steps_per_epoch, most_steps.value_or(epochs * steps_per_epoch));
   }
+  std::int64_t epochs_begun(std::int64_t steps_done) const {
+    return (steps_done + steps_per_epoch - 1) / steps_per_epoch;
+  }
   // Whether a test follows.
   bool ends_epoch(std::int64_t steps_done) const { return steps_done % steps_per_epoch == 0 || steps_done == steps(); }
 };
@@ -55,8 +58,9 @@ class Reporter {
   // back to where it stands. Throws Error if the folder cannot be written.
   void start(Past past = Past::repeated);
 
-  // After each step: redraws the live line; every report_every steps, and at an epoch's end, a line in a log file and
-  // an object in metrics.jsonl, with means and waits since the last one. `loader_waited_ms`: so far.
+  // After each step: redraws the live line; every report_every steps a line in a log file, and an object in
+  // metrics.jsonl, with means and waits since the last one; at an epoch's end both, the line on a terminal too.
+  // `loader_waited_ms`: so far.
   // `gradient_norm`: of this step, where it is known.
   void step(const Position& position, const Metrics& metrics, double learning_rate, double loader_waited_ms,
             std::optional<double> gradient_norm = {});
@@ -92,7 +96,7 @@ class Reporter {
   double samples_per_second() const;  // of all ranks, tests left out
 
  private:
-  std::string line(const Position& position, const Metrics& metrics, double learning_rate, double rate) const;
+  double seconds_left(std::int64_t steps_done) const;
   void tell(Split split, const Position& position, const Evaluation& evaluation, double seconds,
             const std::optional<Evaluation>& of_mean);
   void append(const nlohmann::json& object);

@@ -25,6 +25,7 @@ constexpr std::size_t metrics_limit_bytes = std::size_t{1} << 30;
 struct Told {
   std::optional<std::int64_t> epoch;
   std::optional<double> test_accuracy;
+  std::optional<double> validation_accuracy;
 };
 
 std::optional<std::int64_t> count_in(const Json& object, const char* field) {
@@ -45,7 +46,10 @@ std::map<std::int64_t, Told> told_by(std::string_view metrics) {
     Told& here = told[*step];
     if (const auto epoch = count_in(line, "epoch")) here.epoch = epoch;
     const Json accuracy = line.value("accuracy", Json());
-    if (line.value("kind", Json()) == "test" && accuracy.is_number()) here.test_accuracy = accuracy.get<double>();
+    if (!accuracy.is_number()) continue;
+    const Json kind = line.value("kind", Json());
+    if (kind == "test") here.test_accuracy = accuracy.get<double>();
+    if (kind == "validation") here.validation_accuracy = accuracy.get<double>();
   }
   return told;
 }
@@ -55,8 +59,10 @@ std::string line_of(std::int64_t step, const std::map<std::int64_t, Told>& told)
   // The next line of metrics.jsonl is of the same epoch: each ends with one.
   const auto next = told.lower_bound(step);
   if (next != told.end() && next->second.epoch) text += fmt::format("  epoch {:>4}", *next->second.epoch);
-  if (next != told.end() && next->first == step && next->second.test_accuracy) {
-    text += fmt::format("  test {:6.2f} %", 100 * *next->second.test_accuracy);
+  if (next == told.end() || next->first != step) return text;
+  if (const auto accuracy = next->second.test_accuracy) text += fmt::format("  test {:6.2f} %", 100 * *accuracy);
+  if (const auto accuracy = next->second.validation_accuracy) {
+    text += fmt::format("  validation {:6.2f} %", 100 * *accuracy);
   }
   return text;
 }

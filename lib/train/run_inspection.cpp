@@ -35,7 +35,17 @@ std::string percent(const Json& summary, const char* field) {
 std::string best_words(const Json& summary) {
   const std::string accuracy = percent(summary, "best_accuracy");
   const bool has_step = summary.value("best_step", Json()).is_number_integer();
-  return has_step ? fmt::format("{} after step {}", accuracy, shown(summary, "best_step")) : accuracy;
+  if (!has_step) return accuracy;
+  const bool has_split = summary.value("best_split", Json()).is_string();  // earlier versions did not say
+  return fmt::format("{}{} after step {}", accuracy,
+                     has_split ? fmt::format(" on the {} split", shown(summary, "best_split")) : "",
+                     shown(summary, "best_step"));
+}
+
+// Of a training with such a split.
+std::string validation_words(const Json& summary) {
+  if (!summary.value("validation_accuracy", Json()).is_number()) return "";
+  return "\n  validation " + percent(summary, "validation_accuracy");
 }
 
 std::string command_of(const Json& summary) {
@@ -84,12 +94,13 @@ std::string describe_run(const std::filesystem::path& folder) {
           summary_in(folder).string());
   const Json interruptions = summary.value("interruptions", Json());
   return fmt::format(
-      "training of '{}' on '{}'\n  state      {}\n  step       {} of {}\n  test       {}\n  best       {}\n  weights   "
-      " {}\n  started    {}\n  ended      {}\n  attempts   {}\n  command    {}{}",
+      "training of '{}' on '{}'\n  state      {}\n  step       {} of {}\n  test       {}{}\n  best       {}\n  weights "
+      " "
+      "  {}\n  started    {}\n  ended      {}\n  attempts   {}\n  command    {}{}",
       shown(summary, "model"), shown(summary, "data"), state_words(*state, holder_of(folder)), shown(summary, "step"),
-      shown(summary, "steps"), percent(summary, "test_accuracy"), best_words(summary), shown(summary, "weights_hash"),
-      shown(summary, "started"), shown(summary, "ended"), 1 + (interruptions.is_array() ? interruptions.size() : 0),
-      command_of(summary), notes_in(summary));
+      shown(summary, "steps"), percent(summary, "test_accuracy"), validation_words(summary), best_words(summary),
+      shown(summary, "weights_hash"), shown(summary, "started"), shown(summary, "ended"),
+      1 + (interruptions.is_array() ? interruptions.size() : 0), command_of(summary), notes_in(summary));
 }
 
 }  // namespace lockstep

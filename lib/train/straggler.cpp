@@ -47,7 +47,7 @@ StragglerWatch::Spent StragglerWatch::spent() {
 void StragglerWatch::start(std::int64_t steps) {
   before_ = spent();
   steps_before_ = steps;
-  named_ = -1;
+  late_before_ = named_ = nobody;
 }
 
 std::optional<Straggler> StragglerWatch::report(std::int64_t steps) {
@@ -70,9 +70,10 @@ std::optional<Straggler> StragglerWatch::report(std::int64_t steps) {
   }
   if (ranks.empty()) return std::nullopt;
   Straggler slowest = find_straggler(ranks);
-  const int to_name = slowest.cost > worth_telling ? slowest.rank : -1;
-  if (to_name >= 0 && to_name != named_) log::info(std::string_view(slowest.sentence));
-  named_ = to_name;
+  const int late = slowest.cost > worth_telling ? slowest.rank : nobody;
+  const int to_name = late == std::exchange(late_before_, late) ? late : nobody;
+  if (to_name != nobody && to_name != named_) log::info(std::string_view(slowest.sentence));
+  if (to_name != nobody || late == nobody) named_ = to_name;
   return slowest;
 }
 

@@ -40,10 +40,12 @@ class StragglerWatch {
   // Before the first step, when `steps` are done (of a training that goes on).
   void start(std::int64_t steps);
   // Collective. When `steps` are done: of those since the last call. Rank 0 names the slowest rank where it costs more
-  // than 5 %, once until it is another one or the ranks are even again. Returns it on rank 0 of several.
+  // than 5 % in two calls one after another (any rank may be late once), and says it once until it is another one or
+  // the ranks are even again. Returns the slowest on rank 0 of several.
   std::optional<Straggler> report(std::int64_t steps);
 
  private:
+  static constexpr int nobody = -1;
   struct Spent {
     std::int64_t data_ns = 0;
     std::int64_t compute_ns = 0;
@@ -54,7 +56,8 @@ class StragglerWatch {
   const Communicator& world_;
   Spent before_;
   std::int64_t steps_before_ = 0;
-  int named_ = -1;
+  int late_before_ = nobody;  // in the call before
+  int named_ = nobody;
 };
 
 }  // namespace lockstep

@@ -14,6 +14,7 @@
 #include "runtime/watch/rank_status.hpp"
 #include "step/all_reduce.hpp"
 #include "train/audit.hpp"
+#include "train/evaluation/live_evaluation.hpp"
 #include "train/given/initial_weights.hpp"
 #include "train/resume_rules.hpp"
 
@@ -158,6 +159,8 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
   show_in_tensorboard();
   load_weights();
   stop_start_if_asked();
+  has_work_ = !is_left_whole();
+  if (!has_work_) return;
   std::vector<std::int64_t> evaluation_batches{evaluator_.batch()};
   if (validator_) evaluation_batches.push_back(validator_->batch());
   step_.choose_kernels(evaluation_batches, training_shapes());
@@ -339,13 +342,14 @@ void Trainer::test() {
   const std::int64_t step = progress_.step - 1;
   const Position position{step / length_.steps_per_epoch, step};
   const Stopwatch watch;
-  const Evaluation evaluation = evaluator_.evaluate();
-  const std::optional<Evaluation> of_mean = evaluate_mean(evaluator_);
+  const Evaluation evaluation = evaluate_live(evaluator_, Split::test, test_.samples());
+  const std::optional<Evaluation> of_mean = evaluate_mean(evaluator_, Split::test, test_.samples());
   reporter_.test(position, evaluation, watch.seconds(), of_mean);
   if (validator_) {
     const Stopwatch validation_watch;
-    const Evaluation validated = validator_->evaluate();
-    const std::optional<Evaluation> mean_validated = evaluate_mean(*validator_);
+    const Evaluation validated = evaluate_live(*validator_, Split::validation, validation_->samples());
+    const std::optional<Evaluation> mean_validated =
+        evaluate_mean(*validator_, Split::validation, validation_->samples());
     reporter_.validation(position, validated, validation_watch.seconds(), mean_validated);
   }
   stops_.note_test(watch.seconds());
@@ -354,10 +358,10 @@ void Trainer::test() {
 }
 
 // Collective.
-std::optional<Evaluation> Trainer::evaluate_mean(Evaluator& evaluator) {
+std::optional<Evaluation> Trainer::evaluate_mean(Evaluator& evaluator, Split split, std::int64_t samples) {
   if (!mean_) return std::nullopt;
   mean_->exchange();
-  const Evaluation evaluation = evaluator.evaluate();
+  const Evaluation evaluation = evaluate_live(evaluator, split, samples);
   mean_->exchange();
   return evaluation;
 }

@@ -39,11 +39,13 @@ class Trainer {
 
  private:
   void stop_start_if_asked() const;
+  bool is_left_whole() const;
   Recipe as_trained() const;
   const TrainingState* checked_earlier() const;
   void describe() const;
   std::string other_batch_words() const;
   std::string gradients_text() const;
+  Split judging_split() const { return validator_ ? Split::validation : Split::test; }  // whose best is the best
   void show_in_tensorboard();
   void open_validation();
   void load_weights();
@@ -57,11 +59,13 @@ class Trainer {
   void report(int steps_left_under_way);
   void watch_ranks(std::int64_t step);
   void test();
-  std::optional<Evaluation> evaluate_mean(Evaluator& evaluator);
+  std::optional<Evaluation> evaluate_mean(Evaluator& evaluator, Split split, std::int64_t samples);
   std::vector<ParameterStore::Entry> weights_to_use() const;
   Checkpoint checkpoint() const;
   void write_checkpoint_if_due();
   TrainingOutcome train_epochs();
+  TrainingOutcome leave_as_it_is() const;
+  std::string accuracy_words() const;
   TrainingOutcome stop();
   TrainingOutcome diverge();
   TrainingOutcome save();
@@ -104,6 +108,7 @@ class Trainer {
   TrainingProgress progress_;
   std::vector<std::string> hosts_;  // names of the ranks' nodes, by rank
   std::string divergence_;          // of the first step that diverged
+  bool has_work_ = true;            // false where an earlier attempt has done and written all
 };
 
 // Collective. Trainer(session, recipe, run).fit(), where a stop during the start is an outcome too. What a process

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
@@ -54,7 +55,26 @@ void give_folder_back(const Communicator& world, const TrainingOutcome& outcome)
 
 }  // namespace
 
+// Collective. Whether the steps are done, the last test is made, and the folder holds the results. Then nothing is
+// written: a summary that was written anew would be that of an attempt which did nothing.
+bool Trainer::is_left_whole() const {
+  const bool is_tested = progress_.step == length_.steps() && progress_.tested_step == progress_.step;
+  bool is_whole = is_tested;
+  if (is_tested && output_ != nullptr) {
+    const nlohmann::json summary = read_summary(run_.output / "summary.json");
+    is_whole = summary.is_object() && summary.value("state", nlohmann::json()) == name_of(RunState::done) &&
+               summary.value("weights_hash", nlohmann::json()) == weights_hash(weights_to_use()) &&
+               !is_absent(run_.output / "model.h5");
+  }
+  return session_.world.sum(session_.world.rank() == 0 && is_whole ? 1 : 0) > 0;
+}
+
 TrainingOutcome Trainer::fit() {
+  if (!has_work_) {
+    TrainingOutcome done = leave_as_it_is();
+    give_folder_back(session_.world, done);
+    return done;
+  }
   TrainingOutcome outcome = train_epochs();
   summarise(state_of(outcome), outcome.weights_hash);
   if (trace_) trace_->write(checkpoints_.found() == nullptr ? 0 : checkpoints_.found()->state.progress.step);
@@ -73,6 +93,27 @@ TrainingOutcome train(const Session& session, Recipe recipe, RunPlan run) {
     give_folder_back(session.world, outcome);
     return outcome;
   }
+}
+
+// Collective.
+TrainingOutcome Trainer::leave_as_it_is() const {
+  TrainingOutcome done = outcome(End::done);
+  done.checkpoint = checkpoints_.found_in();
+  log::info("{}, weights {}; nothing is changed", accuracy_words(), done.weights_hash);
+  return done;
+}
+
+// "test accuracy 67.69 %, validation accuracy 67.10 %"
+std::string Trainer::accuracy_words() const {
+  const ReportState state = reporter_.state();
+  std::string text = fmt::format("test accuracy {:.2f} %", 100 * state.test_accuracy);
+  if (state.mean_test)
+    text += fmt::format(", {:.2f} % of the mean weights in model.h5", 100 * state.mean_test->accuracy);
+  if (validator_) {
+    text += fmt::format(", validation accuracy {:.2f} %{}", 100 * state.score,
+                        state.mean_test ? " of the mean weights" : "");
+  }
+  return text;
 }
 
 TrainingOutcome Trainer::stop() {
@@ -124,10 +165,8 @@ TrainingOutcome Trainer::save() {
                      {model_.options.name, data.classes, model_.options.sample, data.mean, data.deviation,
                       weights_to_use(), test_rules_.shorter_side.value_or(0)});
   }
-  const std::optional<TestFigures> of_mean = reporter_.state().mean_test;
-  log::info("test accuracy {:.2f} %{}  ({:.0f} samples/s, {} in all, weights {})", 100 * done.test_accuracy,
-            of_mean ? fmt::format(", {:.2f} % of the mean weights in model.h5", 100 * of_mean->accuracy) : "",
-            reporter_.samples_per_second(), duration_words(watch_.seconds()), done.weights_hash);
+  log::info("{}  ({:.0f} samples/s, {} in all, weights {})", accuracy_words(), reporter_.samples_per_second(),
+            duration_words(watch_.seconds()), done.weights_hash);
   if (checkpoints_.failures() > 0) log::warning("{} checkpoints were not written.", checkpoints_.failures());
   return done;
 }

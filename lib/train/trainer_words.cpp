@@ -80,6 +80,11 @@ void Trainer::describe() const {
               share_.part_size() * share_.parts, share_.global_batch, session_.world.size(), share_.parts,
               length_.steps_per_epoch);
   }
+  const std::int64_t left_out = train_.samples() - length_.steps_per_epoch * share_.global_batch;
+  if (left_out > 0) {
+    log::info("samples: each epoch leaves out {} of {}, others each time (its last batch would not be whole)", left_out,
+              train_.samples());
+  }
   const double scaled = scaled_rate(rate, share_.global_batch);
   log::info("learning rate: {:.4g} for a batch of {}, {:.4g} for the global batch of {}", rate.rate,
             rate.base_batch == 0 ? share_.global_batch : rate.base_batch, scaled, share_.global_batch);
@@ -98,8 +103,7 @@ void Trainer::describe() const {
                                              : fmt::format("--epochs {}", length_.epochs));
   }
   if (checkpoints_.is_on()) {
-    log::info("checkpoints: {} by {} accuracy", checkpoints_.description(),
-              split_name(validator_ ? Split::validation : Split::test));
+    log::info("checkpoints: {} by {} accuracy", checkpoints_.description(), split_name(judging_split()));
   }
 }
 
@@ -135,6 +139,7 @@ nlohmann::json Trainer::summary() const {
       {"run", json_of(settings, Field::Part::run)},
       {"hosts", ranks_by_host(hosts_)},
       {"validation_accuracy", validator_ && reporter_.is_tested() ? nlohmann::json(reporter_.state().score) : nullptr},
+      {"best_split", reporter_.is_tested() ? nlohmann::json(split_name(judging_split())) : nullptr},
       {"steps", length_.steps()},
       {"epochs", length_.epochs},
       {"ranks", session_.world.size()},

@@ -339,6 +339,10 @@ TEST_F(CheckpointRunTest, the_best_is_chosen_by_validation_where_there_is_such_a
   EXPECT_THAT(result.output, HasSubstr("epoch 1/1  validation loss "));
   const nlohmann::json summary = json(output() / "summary.json");
   EXPECT_EQ(summary["validation_accuracy"], summary["test_accuracy"]) << "the splits are one here";
+  EXPECT_EQ(summary["best_split"], "validation");
+  EXPECT_EQ(json(output().string() + "1/summary.json")["best_split"], "test");
+  const std::string percent = fmt::format("{:.2f} %", 100 * summary["test_accuracy"].get<double>());
+  EXPECT_THAT(result.output, HasSubstr("  test accuracy " + percent + ", validation accuracy " + percent + "  ("));
 }
 
 TEST_F(CheckpointRunTest, norms_over_virtual_ranks_go_on_only_on_as_many_ranks) {

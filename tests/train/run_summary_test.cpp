@@ -185,6 +185,14 @@ TEST_F(RunSummaryTest, inspect_says_how_a_training_stands) {
                            "\n  started    then\n  ended      now\n", "\n  attempts   3\n"}) {
     EXPECT_NE(failed.find(line), std::string::npos) << line << failed;
   }
+  leave(R"({"state": "done", "test_accuracy": 0.5, "validation_accuracy": 0.625, "best_accuracy": 0.75, "best_step": 5,
+        "best_split": "validation"})");
+  const std::string done = describe_file(folder_);
+  EXPECT_NE(
+      done.find("\n  test       50.00 %\n  validation 62.50 %\n  best       75.00 % on the validation split after "
+                "step 5\n"),
+      std::string::npos)
+      << done;
   leave("{}");
   EXPECT_EQ(words_of(Failure::bad_data, [this] { describe_file(folder_); }),
             "'" + file_.string() +

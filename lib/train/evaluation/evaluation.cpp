@@ -82,7 +82,7 @@ Evaluator::Judgement Evaluator::judge(const float* logits, std::int32_t label) c
           before};
 }
 
-Evaluation Evaluator::evaluate() {
+Evaluation Evaluator::evaluate(const Told& told) {
   Device& device = model_.store.device();
   const std::int64_t classes = model_.options.classes;
   const std::int64_t batches = evaluation_batches(dataset_.samples(), batch_, world_.size());
@@ -99,6 +99,7 @@ Evaluation Evaluator::evaluate() {
       if (label < 0) continue;
       judged.push_back(judge(logits.data() + place * static_cast<std::size_t>(classes), label));
     }
+    if (told) told(std::min((index + 1) * batch_ * world_.size(), dataset_.samples()));
   }
   return count(gather_in_order(judged));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -48,8 +49,10 @@ class Evaluator {
   std::int64_t batch() const { return batch_; }
 
   // Collective. The same result on every rank: counts are exact, and the loss is summed sample by sample in the order
-  // of the data set. Of equal logits the lowest class counts as predicted.
-  Evaluation evaluate();
+  // of the data set. Of equal logits the lowest class counts as predicted. `told` is called after each batch, with how
+  // many samples all ranks have judged by then, if they go at the pace of this one.
+  using Told = std::function<void(std::int64_t judged)>;
+  Evaluation evaluate(const Told& told = {});
 
  private:
   // What a rank finds out about one sample.
