@@ -113,7 +113,8 @@ def main(programs, page):
 
         refused = train(programs, data, output, "--epochs", "2", "--momentum", "0.8")
         failure = json.loads((output / "failure.json").read_text())
-        faults += compare("failure.json", set(failure), fields["failure.json"])
+        always = fields["failure.json"] - {"bad_hosts"}  # which is there where nodes are to blame
+        faults += compare("failure.json", set(failure), always)
         if refused.returncode != 2 or json.loads((output / "summary.json").read_text()) != summary:
             faults.append(f"a refused start ended with {refused.returncode}, or changed summary.json")
     print("\n".join(faults) or f"{sum(len(names) for names in fields.values())} fields are as {page} says")
