@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
@@ -46,8 +45,9 @@ struct EvaluateOptions {
     CLI::Option* const file =
         app.add_option(
                "--model-file", model_file,
-               "A model file or a checkpoint of train_cifar; the output folder of a training: its best checkpoint, "
-               "or else its model.h5; or weights that another program wrote (safetensors, or HDF5 with a data set for "
+               "A model file or a checkpoint of train_cifar; the output folder of a training: its model-best.h5, "
+               "its best checkpoint or else its model.h5; or weights that another program wrote (safetensors, or HDF5 "
+               "with a data set for "
                "each tensor)")
             ->type_name("FILE");
     CLI::Option* const follow =
@@ -85,18 +85,6 @@ std::filesystem::path folder_of_split(const Communicator& world, const EvaluateO
   return (copies.empty() ? from : stage(world, {from, {options.split}, copies}, [] {})).of(options.split);
 }
 
-// Collective. What --model-file names, or the model of the training that it names.
-std::filesystem::path model_file(const Communicator& world, const EvaluateOptions& options) {
-  std::string file = options.model_file;
-  std::error_code error;
-  if (world.rank() == 0 && std::filesystem::is_directory(options.model_file, error)) {
-    const RunModel model = model_of_run(options.model_file);
-    log::info("model: {}", model.words);
-    file = model.file;
-  }
-  return world.broadcast(file, 0);
-}
-
 // Rank 0's, before the work.
 void require_places(const EvaluateOptions& options) {
   if (!options.predictions.empty()) require_place_for_table(options.predictions);
@@ -115,15 +103,16 @@ int main(int argc, char** argv) {
     require(!options.model_file.empty(), Failure::usage,
             "nothing to test: neither --model-file nor --follow is stated. See --help.");
     if (session.world.rank() == 0) require_places(options);
-    const std::filesystem::path path = model_file(session.world, options);
-    ModelTest test(session, {path, options.model, folder(), options.settings.recipe.images, options.loader_threads,
-                             options.settings.run.test_view});
+    const RunModel model = named_model(session.world, options.model_file);
+    if (!model.words.empty()) log::info("model: {}", model.words);
+    ModelTest test(session, {model.file, options.model, folder(), options.settings.recipe.images,
+                             options.loader_threads, options.settings.run.test_view});
     const Evaluation evaluation = test.evaluate();
     log::plain(evaluation_text(evaluation, test.file().classes));
     if (session.world.rank() != 0) return;
     if (!options.json.empty()) {
       const nlohmann::json result = evaluation_json(
-          evaluation, {path, test.file().model, test.weights_hash()},
+          evaluation, {model.file, test.file().model, test.weights_hash()},
           {test.dataset().manifest(), options.split, test.rules(), options.settings.run.test_view}, session);
       write_file_atomically(options.json, json_text(result) + "\n");
     }

@@ -15,6 +15,7 @@
 #include "files/foreign/safetensors.hpp"
 #include "launch/run.hpp"
 #include "step/model.hpp"
+#include "train/given/run_model.hpp"
 
 using namespace lockstep;
 
@@ -27,7 +28,10 @@ struct ExportOptions {
 
   void declare(CLI::App& app) {
     app.description("Writes a trained model for other programs.");
-    app.add_option("MODEL", model, "Written by train_cifar: a model file or a checkpoint")->required();
+    app.add_option(
+           "MODEL", model,
+           "Written by train_cifar: a model file or a checkpoint; or the output folder of a training: its best model")
+        ->required();
     app.add_option("--onnx", onnx,
                    "Where to write the network with its weights: from pixels / 255 to logits, batches of any size")
         ->type_name("FILE");
@@ -87,13 +91,15 @@ int main(int argc, char** argv) {
     require(!options.onnx.empty() || !options.safetensors.empty(), Failure::usage,
             "nothing to write: neither --onnx nor --safetensors is stated. See --help.");
     if (session.world.rank() != 0) return;
-    for (const std::filesystem::path& path : {options.onnx, options.safetensors}) require_other(options.model, path);
+    const RunModel named = named_model(options.model);
+    for (const std::filesystem::path& path : {options.onnx, options.safetensors}) require_other(named.file, path);
     if (!options.onnx.empty() && !options.safetensors.empty()) require_two_names(options.onnx, options.safetensors);
     if (!options.onnx.empty()) require_own_kind(options.onnx, {"ONNX model", begins_as_onnx}, "--onnx");
     if (!options.safetensors.empty()) {
       require_own_kind(options.safetensors, {"safetensors file", begins_as_safetensors}, "--safetensors");
     }
-    const ModelFile file = read_weights(options.model);
+    if (!named.words.empty()) log::info("model: {}", named.words);
+    const ModelFile file = read_weights(named.file);
     const auto write = [](const std::filesystem::path& path, const std::string& image) {
       write_file_atomically(path, image);
       log::plain(fmt::format("'{}' written ({} bytes)", path.string(), image.size()));

@@ -12,6 +12,7 @@
 #include "models/model_zoo.hpp"
 #include "train/given/assign_given.hpp"
 #include "train/given/given_model.hpp"
+#include "train/given/run_model.hpp"
 #include "train/prediction/picture_files.hpp"
 #include "train/prediction/predictor.hpp"
 
@@ -33,7 +34,10 @@ struct PredictOptions {
 
   void declare(CLI::App& app) {
     app.description("Says what a trained model takes pictures for.");
-    app.add_option("MODEL", model_file, "A model file, a checkpoint, or weights that another program wrote")
+    app.add_option(
+           "MODEL", model_file,
+           "A model file, a checkpoint, the output folder of a training (its best model), or weights that another "
+           "program wrote")
         ->required();
     app.add_option("PICTURES", pictures, "JPEG and PNG files, and folders of them");
     app.add_option("--list", list, "A file with one more of them on each line")->type_name("FILE");
@@ -76,17 +80,17 @@ struct Given {
   std::int64_t shorter_side;
 };
 
-Given given_by(const PredictOptions& options) {
+Given given_by(const PredictOptions& options, const std::filesystem::path& file) {
   const auto side_or = [&](std::int64_t usual) { return options.resize == 0 ? usual : options.resize; };
   if (!options.data.empty()) {
     const Manifest data = read_manifest(split_folder(options.data, Split::test));
-    ModelFile model = read_given_model(options.model_file, options.model, data);
+    ModelFile model = read_given_model(file, options.model, data);
     const std::int64_t side = side_or(shorter_side_of(model, data));
     return {std::move(model), side};
   }
   const std::vector<std::string> classes =
       options.classes.empty() ? std::vector<std::string>() : lines_of(options.classes);
-  ModelFile model = read_given_model(options.model_file, options.model, classes);
+  ModelFile model = read_given_model(file, options.model, classes);
   const std::int64_t side = side_or(usual_shorter_side(model));
   return {std::move(model), side};
 }
@@ -127,7 +131,10 @@ void print(const std::vector<PicturePrediction>& predictions, const ModelFile& f
 int main(int argc, char** argv) {
   return run<PredictOptions>(argc, argv, [](Session& session, const PredictOptions& options) -> Ending {
     if (!options.table.empty() && session.world.rank() == 0) require_place_for_table(options.table);
-    const Given given = given_by(options);
+    const RunModel named = named_model(session.world, options.model_file);
+    // Standard output is the table's.
+    if (session.world.rank() == 0 && !named.words.empty()) log::warning("model: {}", named.words);
+    const Given given = given_by(options, named.file);
     const ModelFile& file = given.model;
     const PicturePreparation preparation(file, given.shorter_side);
     const std::vector<std::string> files = files_of(session.world, options);

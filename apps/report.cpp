@@ -39,10 +39,9 @@ struct ReportOptions {
     app.description("Writes an HTML page of a training, or of several beside each other, that needs no other file.");
     app.add_option("RUN_FOLDER", folders, "Output folders of trainings")->required()->expected(1, most_runs);
     app.add_option("--output", output, "The page")->required()->type_name("FILE");
-    app.add_option(
-           "--data", data,
-           "Folder made by make_shards: test the best checkpoint that a folder keeps, or else its model.h5, and "
-           "show its confusion matrix, its worst classes and pictures that were mistaken")
+    app.add_option("--data", data,
+                   "Folder made by make_shards: test the best model of each folder (model-best.h5), and "
+                   "show its confusion matrix, its worst classes and pictures that were mistaken")
         ->type_name("FOLDER");
     add_choice(app, "--split", splits, split, "Part of the data set");
     add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")

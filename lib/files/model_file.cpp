@@ -16,6 +16,7 @@ constexpr FileKind kind{"model file", "Train or copy it again?"};
 
 constexpr std::int64_t largest_side = 65536;
 constexpr const char* shorter_side = "shorter_side";
+constexpr const char* step = "step";
 constexpr const char* impossible_shape = "its attribute 'sample_shape' holds an impossible size";
 
 // What no reader believes of a model's attributes; empty if there is nothing.
@@ -31,13 +32,15 @@ std::string fault_of(const ModelFile& model) {
       std::ranges::all_of(model.deviation, [](float value) { return std::isfinite(value) && value > 0; });
   if (!is_normalisation) return "its attributes 'mean' and 'deviation' are not a normalisation";
   const std::int64_t side = model.shorter_side.value_or(0);
-  return side < 0 || side > largest_side ? "its attribute 'shorter_side' is an impossible size" : "";
+  if (side < 0 || side > largest_side) return "its attribute 'shorter_side' is an impossible size";
+  return model.step.value_or(0) < 0 ? "its attribute 'step' is an impossible number" : "";
 }
 
 }  // namespace
 
 std::int32_t format_of(const ModelFile& model) {
-  return model.shorter_side ? model_file_format : model_file_format - 1;
+  if (model.step) return model_file_format;
+  return model.shorter_side ? model_file_format - 1 : model_file_format - 2;
 }
 
 std::string model_hash(const ModelFile& model) {
@@ -48,6 +51,7 @@ std::string model_hash(const ModelFile& model) {
       {"classes", model.classes},   {"sample_shape", {model.shape.height, model.shape.width, model.shape.channels}},
       {"mean", model.mean},         {"deviation", model.deviation}};
   if (model.shorter_side) fields[shorter_side] = *model.shorter_side;
+  if (model.step) fields[step] = *model.step;
   return hash.digest(std::move(fields));
 }
 
@@ -62,6 +66,7 @@ void write_model_fields(TensorFileWriter& file, const ModelFile& model) {
   file.write_numbers("mean", model.mean);
   file.write_numbers("deviation", model.deviation);
   if (model.shorter_side) file.write_numbers(shorter_side, std::vector<std::int64_t>{*model.shorter_side});
+  if (model.step) file.write_numbers(step, std::vector<std::int64_t>{*model.step});
 }
 
 ModelFile read_model_fields(const TensorFileReader& file) {
@@ -75,6 +80,7 @@ ModelFile read_model_fields(const TensorFileReader& file) {
   model.mean = file.numbers<float>("mean", static_cast<std::size_t>(model.shape.channels));
   model.deviation = file.numbers<float>("deviation", static_cast<std::size_t>(model.shape.channels));
   if (file.has_attribute(shorter_side)) model.shorter_side = file.numbers<std::int64_t>(shorter_side, 1)[0];
+  if (file.has_attribute(step)) model.step = file.numbers<std::int64_t>(step, 1)[0];
   if (const std::string fault = fault_of(model); !fault.empty()) file.damaged(fault);
   return model;
 }
@@ -90,7 +96,7 @@ void write_model_file(const std::filesystem::path& path, const ModelFile& model)
 
 ModelFile parse_model_file(const std::filesystem::path& path, std::string& image) {
   TensorFileReader file(kind, path.string(), image);
-  file.require_format("format", model_file_format - 1, model_file_format);
+  file.require_format("format", model_file_format - 2, model_file_format);
   ModelFile model = read_model_fields(file);
   model.entries = file.tensors(root_group);
   if (file.texts("hash")[0] != model_hash(model)) file.damaged("its hash does not match its content");

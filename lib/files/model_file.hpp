@@ -1,13 +1,14 @@
 // A trained model as one HDF5 file that PyTorch users open with h5py in three lines.
 //
 //   /<name>          fp32 dataset each, torchvision's names and layouts ("layer1.0.conv1.weight", OIHW)
-//   @format          int32, 2; 1 without @shorter_side, as earlier versions wrote it
+//   @format          int32, 3; 2 without @step, 1 without @shorter_side too, as earlier versions wrote it
 //   @model           text [1], a name of the model zoo
 //   @classes         text [classes], names in the order of the labels
 //   @sample_shape    int64 [3], height, width, channels
 //   @mean, @deviation  fp32 [channels], of pixel / 255: what training normalised by
 //   @shorter_side    int64 [1], that pictures are resized to before tests take their middle; 0: they are taken as they
 //                    are stored
+//   @step            int64 [1], steps that trained the weights
 //   @hash            text [1], xxh3-128 over everything else, 32 hex digits
 #pragma once
 
@@ -23,7 +24,9 @@
 
 namespace lockstep {
 
-inline constexpr std::int32_t model_file_format = 2;
+inline constexpr std::int32_t model_file_format = 3;
+// In the output folder of a training: the weights of its best test.
+inline constexpr const char* best_model_file = "model-best.h5";
 
 struct ModelFile {
   std::string model;
@@ -35,9 +38,11 @@ struct ModelFile {
   // That pictures are resized to before tests take their middle; 0: they are taken as they are stored. None: the file
   // does not say.
   std::optional<std::int64_t> shorter_side = {};
+  // That trained the weights. None: the file does not say; a checkpoint says it in its state. Only with a shorter side.
+  std::optional<std::int64_t> step = {};
 };
 
-// As written: one before the newest without a shorter side.
+// As written: an earlier one where the file has no step, or no shorter side.
 std::int32_t format_of(const ModelFile& model);
 
 // xxh3-128 over every field, names, dims and fp32 bytes, as 32 hex digits.

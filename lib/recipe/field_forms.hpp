@@ -77,9 +77,23 @@ struct NamedFolderForm : TextForm {
   }
 };
 
+// As long as a text of a checkpoint.
+struct NoteForm : TextForm {
+  static std::string objection(const std::string& text) {
+    constexpr std::size_t most_bytes = 4096;
+    if (text.size() <= most_bytes) return "";
+    return fmt::format("it has {} bytes, and a note at most {}. Write the rest into a file of its own", text.size(),
+                       most_bytes);
+  }
+};
+
 struct TagForm : TextForm {
   static std::string values() { return "KEY=VALUE"; }
   static std::string objection(const std::string& text) {
+    constexpr std::size_t most_bytes = 255;
+    if (text.size() > most_bytes) {
+      return fmt::format("it has {} bytes, and a tag at most {}. Write more into --note", text.size(), most_bytes);
+    }
     const std::size_t equals = text.find('=');
     const bool is_tag = equals != std::string::npos && equals > 0;
     return is_tag ? "" : fmt::format("'{}' is no tag. Write KEY=VALUE", text);

@@ -240,8 +240,9 @@ std::vector<Field> output_fields() {
            "Write a trace of all ranks into this folder when the training ends or is stopped: what each did when, "
            "for Perfetto (ui.perfetto.dev) or chrome://tracing; unset: none"},
           of(&RunPlan::trace), NamedFolderForm()),
-      one_value({"note", group, "TEXT", "What this training is, in your words: for summary.json and inspect"},
-                of(&RunPlan::note), TextForm()),
+      one_value(
+          {"note", group, "TEXT", "What this training is, in your words: for summary.json, checkpoints and inspect"},
+          of(&RunPlan::note), NoteForm()),
       list_of_values(
           {"tag", group, "KEY=VALUE", "Likewise: a word to find this training by; may be given several times"},
           of(&RunPlan::tags), TagForm()),

@@ -141,14 +141,21 @@ std::string describe_model(const ModelFile& model) {
          describe_tensors(model.entries);
 }
 
+std::string notes_of(const Checkpoint& checkpoint) {
+  std::string text = checkpoint.note.empty() ? "" : fmt::format("\n  note       {}", printable(checkpoint.note));
+  for (const std::string& tag : checkpoint.tags) text += fmt::format("\n  tag        {}", printable(tag));
+  return text;
+}
+
 std::string describe_checkpoint(const Checkpoint& checkpoint) {
   const TrainingState& state = checkpoint.state;
   return fmt::format(
       "checkpoint of '{}' (format {})\n  step       {} ({} whole epochs, {} samples)\n  made by    {}\n"
-      "  ranks      {}\n  recipe     {}{}",
+      "  ranks      {}\n  recipe     {}{}{}",
       printable(checkpoint.model.model), format_of(checkpoint), state.progress.step, state.progress.epoch,
       state.progress.samples, printable(state.origin.device), state.origin.ranks, printable(json_text(state.recipe)),
-      checkpoint.mean.empty() ? "" : fmt::format("\n  mean       weights {} (--ema)", weights_hash(checkpoint.mean)));
+      checkpoint.mean.empty() ? "" : fmt::format("\n  mean       weights {} (--ema)", weights_hash(checkpoint.mean)),
+      notes_of(checkpoint));
 }
 
 std::string describe_weights(const std::filesystem::path& path) {
@@ -161,7 +168,8 @@ std::string describe_weights(const std::filesystem::path& path) {
     }
     case WeightsKind::model_file: {
       const ModelFile model = parse_model_file(path, image);
-      return fmt::format("model '{}' (format {})", printable(model.model), format_of(model)) + describe_model(model);
+      return fmt::format("model '{}' (format {})", printable(model.model), format_of(model)) +
+             (model.step ? fmt::format("\n  step       {}", *model.step) : "") + describe_model(model);
     }
     case WeightsKind::safetensors:
     case WeightsKind::state_dict:

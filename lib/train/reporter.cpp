@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
 #include "base/text/json_text.hpp"
+#include "files/model_file.hpp"
 #include "train/step_line.hpp"
 
 namespace lockstep {
@@ -100,13 +101,16 @@ void Reporter::begin_files(Past past) {
   SetAside aside(*output_);
   summary_.emplace(*output_);
   if (!earlier_progress_) {
-    for (const char* name : {"metrics.jsonl", "summary.json", "model.h5"}) aside.move(name);
+    for (const char* name : {"metrics.jsonl", "summary.json", "model.h5", best_model_file}) aside.move(name);
   } else {
     const bool has_steps_left = earlier_progress_->step < length_.steps();
     if (has_steps_left) aside.move("model.h5");
     if (has_steps_left && !summary_->is_unfinished()) aside.move("summary.json");
     summary_->go_on(earlier_progress_->step);
-    if (past == Past::left || !aside.path().empty()) aside.copy("metrics.jsonl");
+    if (past == Past::left || !aside.path().empty()) {
+      aside.copy("metrics.jsonl");
+      aside.copy(best_model_file);
+    }
     cut_back(output_->folder() / "metrics.jsonl", *earlier_progress_);
     const BestTest best = best_test_in(output_->folder() / "metrics.jsonl");
     best_accuracy_ = best.accuracy;
@@ -253,12 +257,16 @@ void Reporter::append(const nlohmann::json& object) {
   if (events_) events_->append(object);
 }
 
+bool Reporter::judge_test() {
+  if (!is_tested() || (best_step_ != 0 && score_ < best_accuracy_)) return false;
+  best_accuracy_ = score_;
+  best_step_ = scored_step_;
+  return true;
+}
+
 void Reporter::summarise(RunState state, nlohmann::json fields) {
   if (!summary_) return;
-  if (is_tested() && (best_step_ == 0 || score_ >= best_accuracy_)) {
-    best_accuracy_ = score_;
-    best_step_ = scored_step_;
-  }
+  judge_test();
   fields["step"] = steps_done_;
   fields["test_accuracy"] = is_tested() ? nlohmann::json(test_accuracy_) : nullptr;
   fields["test_loss"] = is_tested() ? nlohmann::json(test_loss_) : nullptr;

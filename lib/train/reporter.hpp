@@ -79,6 +79,8 @@ class Reporter {
                   const std::optional<Evaluation>& of_mean = {});
   // At a report, of several ranks: an object of kind `slowest rank`. A line says more, where it costs much.
   void slowest(const Position& position, const Straggler& rank);
+  // After the tests of an epoch: whether they are the best so far, of equals the last.
+  bool judge_test();
   // After start(), after each test and at the end: writes summary.json, `fields` and what is counted here. Where it
   // cannot, it warns once; of a training that is done it throws Error.
   void summarise(RunState state, nlohmann::json fields);
@@ -88,7 +90,8 @@ class Reporter {
   // What a checkpoint keeps of all this.
   ReportState state() const;
 
-  bool is_tested() const { return scored_step_ > 0; }  // at least once, in any attempt
+  std::int64_t best_step() const { return best_step_; }  // after which the best test was made; 0: none was
+  bool is_tested() const { return scored_step_ > 0; }    // at least once, in any attempt
   std::int64_t trained_samples() const { return trained_samples_; }
   // Of all attempts.
   double seconds() const { return earlier_.seconds + watch_.seconds(); }

@@ -10,6 +10,7 @@
 #include "base/io/file.hpp"
 #include "base/text/json_text.hpp"
 #include "base/text/printable.hpp"
+#include "files/model_file.hpp"
 #include "runtime/failure/run_state.hpp"
 #include "train/following/training_status.hpp"
 #include "train/run_summary.hpp"
@@ -32,14 +33,14 @@ std::string percent(const Json& summary, const char* field) {
   return value.is_number() ? fmt::format("{:.2f} %", 100 * value.get<double>()) : "not measured";
 }
 
-std::string best_words(const Json& summary) {
+std::string best_words(const Json& summary, const std::filesystem::path& folder) {
   const std::string accuracy = percent(summary, "best_accuracy");
   const bool has_step = summary.value("best_step", Json()).is_number_integer();
   if (!has_step) return accuracy;
   const bool has_split = summary.value("best_split", Json()).is_string();  // earlier versions did not say
-  return fmt::format("{}{} after step {}", accuracy,
-                     has_split ? fmt::format(" on the {} split", shown(summary, "best_split")) : "",
-                     shown(summary, "best_step"));
+  return fmt::format(
+      "{}{} after step {}{}", accuracy, has_split ? fmt::format(" on the {} split", shown(summary, "best_split")) : "",
+      shown(summary, "best_step"), is_absent(folder / best_model_file) ? "" : fmt::format(" ({})", best_model_file));
 }
 
 // Of a training with such a split.
@@ -98,8 +99,8 @@ std::string describe_run(const std::filesystem::path& folder) {
       " "
       "  {}\n  started    {}\n  ended      {}\n  attempts   {}\n  command    {}{}",
       shown(summary, "model"), shown(summary, "data"), state_words(*state, holder_of(folder)), shown(summary, "step"),
-      shown(summary, "steps"), percent(summary, "test_accuracy"), validation_words(summary), best_words(summary),
-      shown(summary, "weights_hash"), shown(summary, "started"), shown(summary, "ended"),
+      shown(summary, "steps"), percent(summary, "test_accuracy"), validation_words(summary),
+      best_words(summary, folder), shown(summary, "weights_hash"), shown(summary, "started"), shown(summary, "ended"),
       1 + (interruptions.is_array() ? interruptions.size() : 0), command_of(summary), notes_in(summary));
 }
 

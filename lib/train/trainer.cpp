@@ -16,6 +16,7 @@
 #include "train/audit.hpp"
 #include "train/evaluation/live_evaluation.hpp"
 #include "train/given/initial_weights.hpp"
+#include "train/given/run_model.hpp"
 #include "train/resume_rules.hpp"
 
 namespace lockstep {
@@ -57,6 +58,9 @@ void require_same_labels(const std::filesystem::path& data, Split split, const M
 
 // Without a folder of their own checkpoints lie in the output folder.
 RunPlan with_checkpoint_folder(RunPlan run) {
+  constexpr std::size_t most_tags = 64;  // HDF5 keeps 64 KiB of them in a checkpoint
+  require(run.tags.size() <= most_tags, Failure::usage, "{} tags are stated (--tag), and a training has at most {}.",
+          run.tags.size(), most_tags);
   CheckpointPlan& plan = run.checkpoints;
   if (plan.folder.empty() && !run.output.empty()) plan.folder = run.output / "checkpoints";
   return run;
@@ -151,6 +155,7 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing, mean_.get(), norm_group_.get()),
       evaluator_(session.world, *session.backend, model_, test_, test_rules_, run_.loader_threads, run_.data_place,
                  run_.test_view) {
+  if (output_ != nullptr) best_ = std::make_unique<BestModel>(*output_);
   require_follows(session.device(), recipe_);
   hosts_ = session.world.all_gather(log::host());
   require_same_labels(run_.data, Split::test, train_.manifest(), test_.manifest());
@@ -212,8 +217,9 @@ void Trainer::load_weights() {
   if (found == nullptr) {
     initialise(model_.store, recipe_.seed);
     if (!recipe_.init.file.empty()) {
-      load_initial_weights(recipe_.init.file, recipe_.init.head, model_);
-      log::info("weights from '{}'{}", recipe_.init.file.string(),
+      const RunModel named = named_model(session_.world, recipe_.init.file);
+      load_initial_weights(named.file, recipe_.init.head, model_);
+      log::info("weights from {}{}", named.words.empty() ? fmt::format("'{}'", named.file.string()) : named.words,
                 recipe_.init.head == Head::fresh
                     ? fmt::format(", but for the last layer, which is new ({} classes)", model_.options.classes)
                     : "");
@@ -272,6 +278,7 @@ TrainingOutcome Trainer::train_epochs() {
   reporter_.start(checkpoints_.begin(length_.steps_per_epoch));
   failure_report::own_summary();
   summarise(RunState::running, "");
+  if (best_) best_->begin(reporter_.best_step(), checkpoints_.path());
   stragglers_.start(progress_.step);
   // Which kernels were chosen is part of what a training goes on from: the first checkpoint is written before a step.
   if (checkpoints_.is_on() && checkpoints_.found() == nullptr) checkpoints_.write(checkpoint());
@@ -354,6 +361,7 @@ void Trainer::test() {
   }
   stops_.note_test(watch.seconds());
   progress_.tested_step = progress_.step;
+  if (best_) reporter_.judge_test() ? best_->keep(model_file()) : best_->write();
   summarise(RunState::running, "");
 }
 
@@ -366,9 +374,21 @@ std::optional<Evaluation> Trainer::evaluate_mean(Evaluator& evaluator, Split spl
   return evaluation;
 }
 
-// What the model file holds.
+// What model files hold.
 std::vector<ParameterStore::Entry> Trainer::weights_to_use() const {
   return mean_ ? mean_->entries() : model_.store.entries();
+}
+
+ModelFile Trainer::model_file() const {
+  const Manifest& data = train_.manifest();
+  return {model_.options.name,
+          data.classes,
+          model_.options.sample,
+          data.mean,
+          data.deviation,
+          weights_to_use(),
+          test_rules_.shorter_side.value_or(0),
+          progress_.step};
 }
 
 // Nothing is under way. What every rank holds is the same.
@@ -387,6 +407,8 @@ Checkpoint Trainer::checkpoint() const {
                       session_.device().ops().export_plan(),
                       {}};
   if (mean_) checkpoint.mean = mean_->entries();
+  checkpoint.note = run_.note;
+  checkpoint.tags = run_.tags;
   checkpoint.state.progress.epoch = progress_.step / length_.steps_per_epoch;
   checkpoint.state.progress.samples = progress_.step * share_.global_batch;
   return checkpoint;

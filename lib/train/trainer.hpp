@@ -20,6 +20,7 @@
 #include "train/checkpointing.hpp"
 #include "train/evaluation/evaluation.hpp"
 #include "train/reporter.hpp"
+#include "train/results/best_model.hpp"
 #include "train/straggler.hpp"
 #include "train/training_outcome.hpp"
 
@@ -61,6 +62,7 @@ class Trainer {
   void test();
   std::optional<Evaluation> evaluate_mean(Evaluator& evaluator, Split split, std::int64_t samples);
   std::vector<ParameterStore::Entry> weights_to_use() const;
+  ModelFile model_file() const;
   Checkpoint checkpoint() const;
   void write_checkpoint_if_due();
   TrainingOutcome train_epochs();
@@ -83,6 +85,7 @@ class Trainer {
   RunPlan run_;
   std::shared_ptr<FolderLock> output_;  // rank 0, with an output folder
   std::unique_ptr<Trace> trace_;        // where one is asked for
+  std::unique_ptr<BestModel> best_;     // rank 0, with an output folder
   Checkpointing checkpoints_;
   LoaderShare share_;
   SplitFolders folders_;

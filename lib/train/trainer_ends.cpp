@@ -158,12 +158,10 @@ TrainingOutcome Trainer::save() {
     done.sentence = fmt::format("the training is done, but its last checkpoint is not written: {}", done.sentence);
   }
   if (session_.world.rank() != 0) return done;
-  const Manifest& data = train_.manifest();
   if (output_ != nullptr) {
     output_->require_held();
-    write_model_file(run_.output / "model.h5",
-                     {model_.options.name, data.classes, model_.options.sample, data.mean, data.deviation,
-                      weights_to_use(), test_rules_.shorter_side.value_or(0)});
+    write_model_file(run_.output / "model.h5", model_file());
+    best_->write();
   }
   log::info("{}  ({:.0f} samples/s, {} in all, weights {})", accuracy_words(), reporter_.samples_per_second(),
             duration_words(watch_.seconds()), done.weights_hash);

@@ -38,7 +38,7 @@ def train(programs, data, output, *options):
                           check=False)
 
 
-def evaluated(programs, data, run, fields, summary):
+def evaluated(programs, data, run, fields):
     """What `evaluate --json` writes of the training's best model."""
     file = run.parent / "test.json"
     command = [*MPIRUN, f"{programs}/evaluate", "--model-file", run, "--data", data, "--device", "cpu", "--threads", "1",
@@ -48,7 +48,7 @@ def evaluated(programs, data, run, fields, summary):
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)  # over its own result
     result = json.loads(file.read_text())
     faults = compare("evaluate --json", set(result), fields)
-    best = run / "checkpoints" / f"step-{summary['best_step']:012}.h5"
+    best = run / "model-best.h5"
     facts = {"model_file": str(best), "model": "lenet", "data_hash": None, "split": "test", "samples": 32, "test_flip": False,
              "image_size": [32, 32], "shorter_side": None}
     facts["data_hash"] = json.loads((data / "test" / "manifest.json").read_text())["root_hash"]
@@ -57,7 +57,7 @@ def evaluated(programs, data, run, fields, summary):
     faults += [f"evaluate --json: {key} is {result[key]}, not {fact}" for key, fact in facts.items() if result[key] != fact]
     if sum(map(sum, rows)) != 32 or len(result["classes"]) != len(rows) or result["top5"] != result["in_top5"] / 32:
         faults.append(f"evaluate --json: the counts are {result}")
-    if f"model: the best checkpoint of '{run}' (step {summary['best_step']})" not in said:
+    if f"model: model-best.h5 of '{run}'" not in said:
         faults.append(f"evaluate does not say which model it tests: {said[:300]}")
     refusal = "exists and is no result of evaluate (it would be lost). Choose another name for --json."
     if again.returncode != 2 or refusal not in again.stderr or "top-1" in again.stdout:
@@ -105,11 +105,15 @@ def main(programs, page):
         inspected = subprocess.run([f"{programs}/inspect", output], capture_output=True, text=True, check=True)
         if '\n  note       the first, of "two"\n  tag        set=a\n  tag        try=1\n' not in inspected.stdout:
             faults.append(f"inspect does not show note and tags: {inspected.stdout}")
+        checkpoint = max((output / "checkpoints").glob("step-*.h5"))
+        inspected = subprocess.run([f"{programs}/inspect", checkpoint], capture_output=True, text=True, check=True)
+        if '\n  note       the first, of "two"\n  tag        set=a\n  tag        try=1\n' not in inspected.stdout:
+            faults.append(f"inspect does not show note and tags of a checkpoint: {inspected.stdout[:900]}")
         inspected = subprocess.run([f"{programs}/inspect", output / "model.h5"], capture_output=True, text=True, check=True)
         if f"weights    {summary['weights_hash']}" not in inspected.stdout:
             faults.append(f"inspect does not find the weights {summary['weights_hash']}: {inspected.stdout[:600]}")
 
-        faults += evaluated(programs, data, output, fields["The result of evaluate"], summary)
+        faults += evaluated(programs, data, output, fields["The result of evaluate"])
 
         refused = train(programs, data, output, "--epochs", "2", "--momentum", "0.8")
         failure = json.loads((output / "failure.json").read_text())

@@ -68,6 +68,17 @@ TEST_F(CheckpointTest, a_mean_of_weights_is_kept_beside_them_and_is_what_others_
   expect_same(read_weights(path_).entries, written.model.entries);
 }
 
+TEST_F(CheckpointTest, the_users_note_and_tags_are_attributes_that_are_hashed) {
+  Checkpoint written = small_checkpoint();
+  written.note = "narrow, from scratch";
+  written.tags = {"set=a", "try=1"};
+  write(written);
+  EXPECT_EQ(read_checkpoint(path_).note, "narrow, from scratch");
+  EXPECT_EQ(read_checkpoint(path_).tags, (std::vector<std::string>{"set=a", "try=1"}));
+  check_h5(H5Adelete(open(), "tags"), "delete");
+  EXPECT_EQ(damage(), "its hash does not match its content. Is there an older one?");
+}
+
 TEST_F(CheckpointTest, a_changed_mean_is_found) {
   Checkpoint written = small_checkpoint();
   written.mean = written.model.entries;

@@ -28,7 +28,8 @@ ModelFile small_model() {
           {0.49F, 0.48F, 0.45F},
           {0.2F, 0.25F, 0.26F},
           {{"conv1.weight", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}}, {"fc.bias", {3}, {-1, 0.5F, 1e-30F}}},
-          36};
+          36,
+          640};
 }
 
 class ModelFileTest : public testing::Test {
@@ -111,6 +112,7 @@ TEST_F(ModelFileTest, gives_back_what_was_written) {
   EXPECT_EQ(read.mean, written.mean);
   EXPECT_EQ(read.deviation, written.deviation);
   EXPECT_EQ(read.shorter_side, 36);
+  EXPECT_EQ(read.step, 640);
   ASSERT_EQ(read.entries.size(), 2U);
   EXPECT_EQ(read.entries[0].name, "conv1.weight");
   EXPECT_EQ(read.entries[0].dims, written.entries[0].dims);
@@ -241,18 +243,19 @@ TEST_F(ModelFileTest, a_newer_format_is_named) {
   {
     const Hid<H5Fclose> file = open();
     const Hid<H5Aclose> attribute(check_h5(H5Aopen(file, "format", H5P_DEFAULT), "open"));
-    const std::int32_t newer = 3;
+    const std::int32_t newer = 4;
     check_h5(H5Awrite(attribute, H5T_NATIVE_INT32, &newer), "write");
   }
   EXPECT_EQ(
       words_of(Failure::bad_data, [&] { read_weights(path_); }),
       "model file '" + path_.string() +
-          "' was written by a newer Lockstep (format 3), this one reads format 2. Use the version that wrote it?");
+          "' was written by a newer Lockstep (format 4), this one reads format 3. Use the version that wrote it?");
 }
 
 TEST_F(ModelFileTest, a_file_of_the_format_before_does_not_say_how_tests_resize_pictures) {
   ModelFile written = small_model();
   written.shorter_side.reset();
+  written.step.reset();
   write_model_file(path_, written);
   {
     const Hid<H5Fclose> file = open();

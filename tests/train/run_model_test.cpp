@@ -23,7 +23,18 @@ class RunModelTest : public testing::Test {
   const std::filesystem::path run_ = folder_.path() / "a run";
 };
 
-TEST_F(RunModelTest, the_checkpoint_of_the_best_test_comes_first) {
+TEST_F(RunModelTest, the_model_of_the_best_test_comes_first) {
+  write("model.h5", "last");
+  write("model-best.h5", "best");
+  write("checkpoints/step-000000000020.h5", "best");
+  write("summary.json", R"({"state": "running", "best_step": 20})");
+  EXPECT_EQ(model_of_run(run_).file, run_ / "model-best.h5");
+  EXPECT_EQ(named_model(run_).words, "model-best.h5 of " + quoted());
+  EXPECT_EQ(named_model(run_ / "model.h5").file, run_ / "model.h5");
+  EXPECT_EQ(named_model(run_ / "model.h5").words, "");
+}
+
+TEST_F(RunModelTest, without_it_the_checkpoint_of_the_best_test) {
   write("model.h5", "last");
   write("checkpoints/step-000000000020.h5", "best");
   write("checkpoints/step-000000000030.h5", "newest");
@@ -33,9 +44,10 @@ TEST_F(RunModelTest, the_checkpoint_of_the_best_test_comes_first) {
   EXPECT_EQ(model.words, "the best checkpoint of " + quoted() + " (step 20)");
 }
 
-TEST_F(RunModelTest, without_it_the_weights_at_the_end) {
+TEST_F(RunModelTest, without_both_the_weights_at_the_end) {
   write("model.h5", "last");
-  const std::string words = "model.h5 of " + quoted() + ", the weights at its end (the best checkpoint is not there)";
+  const std::string words =
+      "model.h5 of " + quoted() + ", the weights at its end (those of its best test are not there)";
   for (const char* summary :
        {R"({"best_step": 20})", R"({"best_step": null})", R"({"best_step": "20"})", "[20]", "no"}) {
     write("summary.json", summary);
@@ -51,8 +63,8 @@ TEST_F(RunModelTest, a_folder_without_a_model_is_refused) {
   write("checkpoints/step-000000000030.h5", "newest");
   EXPECT_EQ(words_of(Failure::usage, [&] { model_of_run(run_); }),
             quoted() +
-                " holds no model (neither the checkpoint of a training's best test nor model.h5). Name a model file or "
-                "a training's output folder.");
+                " holds no model (neither model-best.h5, nor the checkpoint of a training's best test, nor model.h5). "
+                "Name a model file or a training's output folder.");
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ constexpr FileKind either_kind{"model file", "Train or copy it again?"};
 constexpr const char* format_attribute = "checkpoint_format";
 
 // Groups of the optimizer's share the root, and the fields of the hash, with these.
-constexpr std::array<std::string_view, 5> other_names{"weights", "mean_weights", "state", "model", "format"};
+constexpr std::array<std::string_view, 7> other_names{"weights", "mean_weights", "state", "model",
+                                                      "format",  "note",         "tags"};
 
 bool is_taken(const std::string& name) { return std::ranges::find(other_names, name) != other_names.end(); }
 
@@ -27,7 +28,11 @@ std::string hash_of(const Checkpoint& checkpoint, const std::string& state) {
   ContentHash hash;
   for (const auto& [name, entries] : checkpoint.optimizer) hash.add_tensors(name.c_str(), entries);
   if (!checkpoint.mean.empty()) hash.add_tensors("mean_weights", checkpoint.mean);
-  return hash.digest({{"format", format_of(checkpoint)}, {"model", model_hash(checkpoint.model)}, {"state", state}});
+  nlohmann::json fields = {
+      {"format", format_of(checkpoint)}, {"model", model_hash(checkpoint.model)}, {"state", state}};
+  if (!checkpoint.note.empty()) fields["note"] = checkpoint.note;
+  if (!checkpoint.tags.empty()) fields["tags"] = checkpoint.tags;
+  return hash.digest(std::move(fields));
 }
 
 TrainingState parse_state(const TensorFileReader& file, const std::string& text) {
@@ -55,6 +60,8 @@ std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint) {
     assert(!is_taken(name));
     file.write_tensors(name.c_str(), entries);
   }
+  if (!checkpoint.note.empty()) file.write_text("note", checkpoint.note);
+  if (!checkpoint.tags.empty()) file.write_texts("tags", checkpoint.tags);
   file.write_long_text("state", state);
   file.write_text("hash", hash_of(checkpoint, state));
   return file.image();
@@ -74,6 +81,8 @@ Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& imag
     if (is_taken(name)) file.damaged(fmt::format("'{}' is a group", name));
     checkpoint.optimizer.emplace(name, file.tensors(name.c_str()));
   }
+  if (file.has_attribute("note")) checkpoint.note = file.texts("note")[0];
+  if (file.has_attribute("tags")) checkpoint.tags = file.texts("tags");
   const std::string state = file.long_text("state");
   if (file.texts("hash")[0] != hash_of(checkpoint, state)) {
     file.damaged("its hash does not match its content");

@@ -8,6 +8,7 @@
 //   out, in /state too; but not
 //                       for what stands only where a new option is used, and what earlier readers then refuse
 //   @model, @classes, @sample_shape, @mean, @deviation, @shorter_side   as in a model file
+//   @note, @tags        text [1] and [tags], in the user's words; only where there are any
 //   /state              uint8 [bytes], JSON: everything else; see training_state.hpp
 //   @hash               text [1], xxh3-128 over all of the above, 32 hex digits
 #pragma once
@@ -31,6 +32,8 @@ struct Checkpoint {
   OptimizerState optimizer;
   TrainingState state;
   std::vector<ParameterStore::Entry> mean = {};  // as model.entries; empty: none is kept
+  std::string note = {};                         // of the run; empty: none
+  std::vector<std::string> tags = {};            // likewise: KEY=VALUE each
 };
 
 // As written: one before the newest without a shorter side.

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "files/checkpoint/checkpoint_folder.hpp"
+#include "files/model_file.hpp"
 #include "train/run_summary.hpp"
 
 namespace lockstep {
@@ -25,6 +27,8 @@ nlohmann::json best_step_of(const std::filesystem::path& folder) {
 }  // namespace
 
 RunModel model_of_run(const std::filesystem::path& folder) {
+  const std::filesystem::path best_file = folder / best_model_file;
+  if (!is_absent(best_file)) return {best_file, fmt::format("{} of '{}'", best_model_file, folder.string())};
   const nlohmann::json best = best_step_of(folder);
   if (best.is_number_integer()) {
     const std::map<std::int64_t, std::filesystem::path> checkpoints = checkpoints_in(folder / "checkpoints");
@@ -35,11 +39,23 @@ RunModel model_of_run(const std::filesystem::path& folder) {
   }
   const std::filesystem::path last = folder / "model.h5";
   require(!is_absent(last), Failure::usage,
-          "'{}' holds no model (neither the checkpoint of a training's best test nor model.h5). Name a model file or a "
+          "'{}' holds no model (neither model-best.h5, nor the checkpoint of a training's best test, nor model.h5). "
+          "Name a model file or a "
           "training's output folder.",
           folder.string());
-  return {last,
-          fmt::format("model.h5 of '{}', the weights at its end (the best checkpoint is not there)", folder.string())};
+  return {last, fmt::format("model.h5 of '{}', the weights at its end (those of its best test are not there)",
+                            folder.string())};
+}
+
+RunModel named_model(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error) ? model_of_run(path) : RunModel{path, ""};
+}
+
+RunModel named_model(const Communicator& world, const std::filesystem::path& path) {
+  RunModel model;
+  if (world.rank() == 0) model = named_model(path);
+  return {world.broadcast(model.file.string(), 0), world.broadcast(model.words, 0)};
 }
 
 }  // namespace lockstep

@@ -1,0 +1,64 @@
+#include "train/results/best_model.hpp"
+
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+#include "files/checkpoint/checkpoint.hpp"
+#include "files/checkpoint/checkpoint_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+// Nothing where it is not there, damaged, or does not say.
+std::optional<std::int64_t> step_of(const std::filesystem::path& file) try {
+  return is_absent(file) ? std::nullopt : read_weights(file).step;
+} catch (const Error&) {
+  return std::nullopt;
+}
+
+std::optional<ModelFile> model_in(const std::filesystem::path& checkpoint, std::int64_t step) try {
+  ModelFile model = read_weights(checkpoint);
+  model.step = step;
+  return model;
+} catch (const Error&) {
+  return std::nullopt;  // damaged: named when somebody wants to go on from it
+}
+
+}  // namespace
+
+std::filesystem::path BestModel::file() const { return output_.folder() / best_model_file; }
+
+void BestModel::begin(std::int64_t best_step, const std::filesystem::path& checkpoints) {
+  if (best_step > 0 && step_of(file()) == best_step) return;
+  output_.require_held();
+  std::error_code error;
+  std::filesystem::remove(file(), error);
+  const std::map<std::int64_t, std::filesystem::path> kept = checkpoints_in(checkpoints);
+  if (const auto found = kept.find(best_step); best_step > 0 && found != kept.end()) {
+    if (std::optional<ModelFile> model = model_in(found->second, best_step)) keep(std::move(*model));
+  }
+}
+
+void BestModel::keep(ModelFile model) {
+  unwritten_ = std::move(model);
+  write();
+}
+
+void BestModel::write() {
+  if (!unwritten_) return;
+  output_.require_held();
+  try {
+    write_model_file(file(), *unwritten_);
+    unwritten_.reset();
+  } catch (const Error& error) {
+    if (!std::exchange(has_warned_, true)) {
+      log::warning("{} {} is behind until there is room; the training goes on.", error.what(), best_model_file);
+    }
+  }
+}
+
+}  // namespace lockstep
