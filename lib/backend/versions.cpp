@@ -1,5 +1,6 @@
 #include "backend/versions.hpp"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <hdf5.h>
 #include <mpi.h>
@@ -33,6 +34,14 @@ std::string hdf5_version() {
 }
 
 }  // namespace
+
+// Open MPI loads it when it starts; no program of ours links to it.
+std::string pmix_version() {
+  void* const found = dlsym(RTLD_DEFAULT, "PMIx_Get_version");
+  if (found == nullptr) return "";
+  const std::string words = reinterpret_cast<const char* (*)()>(found)();
+  return words.substr(0, words.find(" ("));
+}
 
 std::vector<LibraryVersion> library_versions() {
   std::vector<LibraryVersion> versions = {

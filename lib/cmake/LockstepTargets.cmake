@@ -48,13 +48,22 @@ function(lockstep_room library)
     PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/lib FILES ${arg_HEADERS})
 endfunction()
 
-# A program from one file, installed into bin/.
+# A program from one file, installed into bin/, with the manual page and the completion in bash that it writes itself.
+# Where it does not start there are none of them, as of a build for other machines.
 function(lockstep_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} lockstep_flags)
   set_target_properties(${name} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
   install(TARGETS ${name})
+  set(pages ${CMAKE_CURRENT_BINARY_DIR}/pages)
+  install(CODE "
+    execute_process(COMMAND \"$<TARGET_FILE:${name}>\" --write-pages \"${pages}\" RESULT_VARIABLE result)
+    if(NOT result EQUAL 0)
+      message(WARNING \"${name} does not start here: no manual page and no completion of it (\${result}).\")
+    endif()")
+  install(FILES ${pages}/man/${name}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+  install(FILES ${pages}/completions/${name} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions OPTIONAL)
 endfunction()
 
 # A GoogleTest program and its CTest entries.

@@ -60,6 +60,8 @@ std::string versions_text() {
   std::vector<LibraryVersion> versions = library_versions();
   const std::string commit = build_info().commit;
   if (!commit.empty()) versions.insert(versions.begin() + 1, {"commit", commit});
+  const auto mpi = std::ranges::find(versions, "MPI", &LibraryVersion::name);
+  if (const std::string pmix = pmix_version(); !pmix.empty()) versions.insert(mpi + 1, {"PMIx", pmix});
   std::string text;
   for (const LibraryVersion& version : versions) {
     text += fmt::format("{}{:<14} {}", text.empty() ? "" : "\n", version.name, version.version);
@@ -156,13 +158,17 @@ std::string mistake_words(const CLI::App& app, const CLI::ParseError& error) {
                                : fmt::format("unknown argument '{}'. See --help.", word);
 }
 
-std::optional<int> parse_options(int argc, char** argv, const std::function<void(CLI::App&)>& declare, int rank) {
-  CLI::App app;
+void declare_program(CLI::App& app, const std::function<void(CLI::App&)>& declare) {
   app.option_defaults()->always_capture_default();
   app.set_version_flag("--version", versions_text, "Print the versions of the program and of every library");
   app.get_formatter()->column_width(34);
   declare(app);
   refuse_values_of_flags(app);
+}
+
+std::optional<int> parse_options(int argc, char** argv, const std::function<void(CLI::App&)>& declare, int rank) {
+  CLI::App app;
+  declare_program(app, declare);
   try {
     app.parse(argc, argv);
     return std::nullopt;

@@ -8,6 +8,9 @@
 
 namespace lockstep {
 
+// What every program declares, and what `declare` does.
+void declare_program(CLI::App& app, const std::function<void(CLI::App&)>& declare);
+
 // Parses after `declare` has stated the options. Returns nothing when the program may go on, else the exit code:
 // 0 after --help or --version, 2 after a mistake. `rank` 0 prints and reports; every rank comes to the same result.
 std::optional<int> parse_options(int argc, char** argv, const std::function<void(CLI::App&)>& declare, int rank);

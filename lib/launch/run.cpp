@@ -26,6 +26,7 @@
 #include "launch/build_info.hpp"
 #include "launch/local_gpus.hpp"
 #include "launch/parse.hpp"
+#include "launch/program_pages.hpp"
 #include "launch/start_limit.hpp"
 #include "runtime/failure/crash_handler.hpp"
 #include "runtime/failure/failure_report.hpp"
@@ -177,6 +178,7 @@ Ending ending_of(const TrainingOutcome& outcome) {
 }
 
 int run_program(int argc, char** argv, const Program& program) {
+  if (const std::optional<int> code = write_pages_if_asked(argc, argv, program.declare)) return *code;
   // A write beyond `ulimit -f` then fails with words of its own; MPI's start writes, too.
   std::signal(SIGXFSZ, SIG_IGN);
   ProcessSignals signals(program.stopping);

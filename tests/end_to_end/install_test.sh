@@ -13,6 +13,18 @@ for program in make_shards train_cifar evaluate export_model inspect predict job
   "$prefix/bin/$program" --version | grep -q HDF5 || fail "the installed $program does not tell its libraries"
 done
 
+# Ranks that were started by it name it.
+if ompi_info 2>/dev/null | grep -q 'MCA pmix: \(ext\|pmix\)'; then
+  mpirun -n 1 "$prefix/bin/evaluate" --version | grep -q '^PMIx  *[^ ]' || fail "--version does not name PMIx"
+fi
+
+for program in make_shards train_cifar evaluate job_attempt; do
+  [ -s "$prefix/share/man/man1/$program.1" ] || fail "$program has no manual page"
+  [ -s "$prefix/share/bash-completion/completions/$program" ] || fail "$program has no completion"
+done
+MANPATH=$prefix/share/man man -P cat train_cifar 2>/dev/null | grep -q -- '--model NAME' || ! command -v man >/dev/null ||
+  fail "man does not show the page of train_cifar"
+
 module=$(find "$prefix/share/modulefiles/lockstep" -type f)
 for line in "prepend-path PATH \"$prefix/bin\"" "setenv LOCKSTEP_SLURM \"$prefix/share/lockstep/slurm\""; do
   grep -qxF "$line" "$module" || fail "no line '$line' in the module file: $(<"$module")"
