@@ -12,17 +12,12 @@
 #include <vector>
 
 #include "base/io/hdf5.hpp"
+#include "dataset/shards/hash.hpp"
 #include "nn/parameter_store.hpp"
 
 namespace lockstep {
 
 inline constexpr const char* root_group = "/";
-
-// The last line of a file, after HDF5's own bytes: says what hash all bytes before it have, so that nothing damaged
-// need reach HDF5. Readers that do not know it are not disturbed by it.
-std::string hash_line(std::span<const std::byte> bytes_before);
-// Whether the file ends in a line that hash_line() may have made.
-bool has_hash_line(std::string_view image);
 
 // What a reader takes, and so the most that a writer writes.
 namespace tensor_file_limits {
@@ -82,6 +77,7 @@ class TensorFileReader {
   std::vector<T> numbers(const char* name, std::size_t count) const;
   std::vector<std::string> texts(const char* name) const;  // one or more
   std::string long_text(const char* name);
+  std::vector<std::int32_t> whole_numbers(const char* name);  // a data set of one dimension
   // Names of the groups beside the root, in name order. Throws Error(bad_data) if one is a link to elsewhere.
   std::vector<std::string> groups() const;
   // In name order, one or more. Only data sets of this file's own: a link may point anywhere on this machine.

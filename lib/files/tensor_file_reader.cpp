@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/io/hdf5_memory.hpp"
-#include "dataset/shards/hash.hpp"
 #include "files/tensor_file.hpp"
 
 namespace lockstep {
@@ -18,26 +17,14 @@ namespace {
 
 namespace limits = tensor_file_limits;
 
-constexpr std::string_view hash_words = "\nlockstep xxh3-128 ";
-constexpr std::size_t hash_line_bytes = hash_words.size() + 32 + 1;
-
 }  // namespace
-
-std::string hash_line(std::span<const std::byte> bytes_before) {
-  return fmt::format("{}{}\n", hash_words, xxh3_128_hex(bytes_before));
-}
-
-bool has_hash_line(std::string_view image) {
-  return image.size() >= hash_line_bytes && image.ends_with('\n') &&
-         image.substr(image.size() - hash_line_bytes).starts_with(hash_words);
-}
 
 TensorFileReader::TensorFileReader(FileKind kind, std::string path, std::string& image)
     : kind_(kind), path_(std::move(path)), bytes_(static_cast<hsize_t>(image.size())) {
   silence_hdf5();
   if (!looks_like_hdf5(std::as_bytes(std::span(image)))) damaged("it does not begin as an HDF5 file does");
   if (has_hash_line(image)) {
-    const std::string_view before = std::string_view(image).substr(0, image.size() - hash_line_bytes);
+    const std::string_view before = std::string_view(image).substr(0, image.size() - hash_line({}).size());
     if (!image.ends_with(hash_line(std::as_bytes(std::span(before))))) damaged("its hash does not match its content");
   }
   const Hid<H5Pclose> access = hdf5_in_memory();
@@ -192,6 +179,19 @@ std::string TensorFileReader::long_text(const char* name) {
   std::string text(static_cast<std::size_t>(dims[0]), '\0');
   checked(H5Dread(object, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "read a text");
   return text;
+}
+
+std::vector<std::int32_t> TensorFileReader::whole_numbers(const char* name) {
+  if (H5Lexists(file_, name, H5P_DEFAULT) <= 0) damaged(fmt::format("it has no data set '{}'", name));
+  const Hid<H5Oclose> object = open_own(file_, name, H5I_DATASET, "data set");
+  const Hid<H5Tclose> type(checked(H5Dget_type(object), "read a data set's type"));
+  if (H5Tequal(type, H5T_STD_I32LE) <= 0) damaged(fmt::format("'{}' does not hold whole numbers of 32 bits", name));
+  const std::vector<std::int64_t> dims = read_dims(object, name, sizeof(std::int32_t));
+  if (dims.size() != 1) damaged(fmt::format("'{}' has {} dimensions", name, dims.size()));
+  check_storage(object, name, static_cast<hsize_t>(dims[0]) * sizeof(std::int32_t));
+  std::vector<std::int32_t> values(static_cast<std::size_t>(dims[0]));
+  checked(H5Dread(object, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read a data set");
+  return values;
 }
 
 // Their product is no more than the file is long enough to hold.

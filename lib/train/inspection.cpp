@@ -35,6 +35,9 @@ std::string first_bytes(const std::filesystem::path& path) {
   return bytes;
 }
 
+// Of a ModelProto: its first field is the version of the format, its second who wrote it.
+bool begins_as_onnx(std::string_view start) { return start.size() > 2 && start[0] == '\x08' && start[2] == '\x12'; }
+
 // Without HDF5, to which nothing of unknown origin goes.
 bool holds_images(const std::filesystem::path& path) {
   const MappedFile mapped(open_to_read(path));
@@ -70,13 +73,13 @@ std::string shown(std::span<const std::string> names) {
 std::string describe_manifest(const std::filesystem::path& folder) {
   const Manifest manifest = read_manifest(folder);
   std::string text = fmt::format(
-      "data set '{}' (format {})\n  source     {}\n  samples    {} in {} shards\n  pictures   {} ({})\n  classes    "
+      "data set '{}' (format {})\n  source     {}\n  samples    {} in {} shard{}\n  pictures   {} ({})\n  classes    "
       "{}: "
       "{}\n  mean       {:.4f}\n  deviation  {:.4f}\n  hash       {}\n",
       printable(manifest.name), manifest.format(), printable(manifest.source), manifest.samples(),
-      manifest.shards.size(), pictures_text(manifest), manifest.kind == SampleKind::digit ? "digits" : "pictures",
-      manifest.classes.size(), shown(manifest.classes), fmt::join(manifest.mean, ", "),
-      fmt::join(manifest.deviation, ", "), manifest.root_hash);
+      manifest.shards.size(), manifest.shards.size() == 1 ? "" : "s", pictures_text(manifest),
+      manifest.kind == SampleKind::digit ? "digits" : "pictures", manifest.classes.size(), shown(manifest.classes),
+      fmt::join(manifest.mean, ", "), fmt::join(manifest.deviation, ", "), manifest.root_hash);
   for (const ShardEntry& shard : manifest.shards) {
     text += fmt::format("\n  {}  {} samples, {} bytes", printable(shard.file), shard.samples, shard.bytes);
   }
@@ -113,6 +116,42 @@ std::string describe_shard(const std::filesystem::path& path) {
                   printable(manifest.name), shard.samples(), pictures_text(manifest), entry->bytes, entry->hash);
   for (std::size_t label = 0; label < counts.size(); ++label) {
     text += fmt::format("\n  {:>5}  {:<20}  {} samples", label, printable(manifest.classes[label]), counts[label]);
+  }
+  return text;
+}
+
+// One that no manifest lists: what it says itself, if a hash of its own vouches for it.
+std::string describe_lone_shard(const std::filesystem::path& path) {
+  std::string image = read_file(path, tensor_file_limits::file_bytes);
+  require(has_hash_line(image), Failure::usage,
+          "'{}' is a shard of an earlier version, which says nothing without its manifest.json (that lies beside it in "
+          "its folder). Name it there.",
+          path.string());
+  TensorFileReader file({"shard", "Copy it again?"}, path.string(), image);
+  Manifest own;
+  own.name = file.texts("name")[0];
+  own.classes = file.texts("classes");
+  const std::vector<std::int64_t> shape = file.numbers<std::int64_t>("sample_shape", 3);
+  own.shape = {shape[0], shape[1], shape[2]};
+  const auto* const store = find_choice(sample_stores, file.texts("store")[0]);
+  if (store == nullptr || own.shape.channels < 1 || own.shape.channels > 4) file.damaged("it holds no known samples");
+  own.store = store->value;
+  const auto channels = static_cast<std::size_t>(own.shape.channels);
+  const std::vector<std::int32_t> labels = file.whole_numbers(shard_format::labels);
+  std::vector<std::int64_t> counts(own.classes.size());
+  for (const std::int32_t label : labels) {
+    if (label < 0 || static_cast<std::size_t>(label) >= counts.size()) file.damaged("a label is of no class");
+    ++counts[static_cast<std::size_t>(label)];
+  }
+  std::string text = fmt::format(
+      "shard of data set '{}', split '{}', by its own word (no manifest.json lies beside it)\n  samples    {}\n  "
+      "pictures   {} ({}s)\n  axes       {}\n  mean       {:.4f} (of this shard alone)\n  deviation  {:.4f}\n",
+      printable(own.name), printable(file.texts("split")[0]), labels.size(), pictures_text(own),
+      printable(file.texts("kind")[0]), printable(file.texts("axes")[0]),
+      fmt::join(file.numbers<float>("shard_mean", channels), ", "),
+      fmt::join(file.numbers<float>("shard_deviation", channels), ", "));
+  for (std::size_t label = 0; label < counts.size(); ++label) {
+    text += fmt::format("\n  {:>5}  {:<20}  {} samples", label, printable(own.classes[label]), counts[label]);
   }
   return text;
 }
@@ -216,6 +255,11 @@ std::string describe_file(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, error)) return describe_folder(path);
   const std::string start = first_bytes(path);
   if (path.filename() == manifest_file) return describe_manifest(folder_of(path));
+  require(
+      !begins_as_onnx(start), Failure::usage,
+      "'{}' is a network as ONNX (of which inspect reads nothing). Look at the model file that it was exported from, "
+      "or open it in a viewer of ONNX such as Netron.",
+      path.string());
   const bool is_hdf5 = looks_like_hdf5(std::as_bytes(std::span(start)));
   // What follows the length of a safetensors header.
   require(is_hdf5 || start.ends_with('{'), Failure::usage,
@@ -223,7 +267,8 @@ std::string describe_file(const std::filesystem::path& path) {
           "(safetensors, HDF5). Name one that make_shards or train_cifar wrote.",
           path.string());
   const bool is_shard = is_hdf5 && (is_listed(path) || holds_images(path));
-  return is_shard ? describe_shard(path) : describe_weights(path);
+  if (!is_shard) return describe_weights(path);
+  return is_absent(folder_of(path) / manifest_file) ? describe_lone_shard(path) : describe_shard(path);
 }
 
 }  // namespace lockstep

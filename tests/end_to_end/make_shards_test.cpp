@@ -93,7 +93,7 @@ TEST_F(MakeShardsTest, other_options_do_not_mix) {
   std::vector<std::string> other = conversion(output());
   other.back() = "21";
   expect_failure(other, 2,
-                 fmt::format("'{}' was begun with other options: validation was 20 and is 21 now (two data sets must "
+                 fmt::format("'{}' was begun with other options: --validation was 20 and is 21 now (two data sets must "
                              "not mix). Choose another --output or remove it.",
                              output().string()));
 }
@@ -312,7 +312,7 @@ TEST_F(MakeShardsTest, coarse_labels_of_cifar100_are_a_data_set_of_20_classes) {
   EXPECT_NE(looked.output.find("data set 'cifar100_coarse'"), std::string::npos) << looked.output;
   EXPECT_NE(looked.output.find("20: aquatic_mammals, fish, "), std::string::npos) << looked.output;
   words.back() = "fine";
-  expect_failure(words, 2, "was begun with other options: source was ");
+  expect_failure(words, 2, "was begun with other options: the source (--source) was ");
 }
 
 TEST_F(MakeShardsTest, a_store_that_is_none_is_refused) {

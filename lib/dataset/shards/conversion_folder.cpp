@@ -35,11 +35,23 @@ Json record_of(const SourceDescription& source, std::int64_t training_samples, c
   return Json::parse(json_text(record));
 }
 
-// "samples_per_shard was 500 and is 400 now", for the first option that differs.
+// What a user stated, or may have changed.
+std::string words_of_record(const std::string& name) {
+  if (name == "source") return "the source (--source)";
+  if (name == "training_samples") return "the number of training samples in --source";
+  if (name == "samples_per_shard") return "--samples-per-shard";
+  if (name == "bytes_per_shard") return "--shard-megabytes";
+  return "--" + name;
+}
+
+// "--samples-per-shard was 500 and is 400 now", for the first thing that differs.
 std::string difference(const Json& before, const Json& now) {
   for (const auto& [name, value] : now.items()) {
     const Json old = before.is_object() && before.contains(name) ? before.at(name) : Json();
-    if (old != value) return fmt::format("{} was {} and is {} now", name, json_text(old), json_text(value));
+    if (old == value) continue;
+    // A hash of their names, lengths and times.
+    if (name == "files") return "the files of --source, or how they are to be stored, are not those of the first run";
+    return fmt::format("{} was {} and is {} now", words_of_record(name), json_text(old), json_text(value));
   }
   return "";
 }

@@ -46,9 +46,10 @@ class ShardSamples {
 
   std::int64_t count() const { return static_cast<std::int64_t>(samples_.labels.size()); }
 
-  std::vector<std::byte> file(std::span<const std::string> classes) const {
-    return source_.store == SampleStore::images ? shard_bytes(source_.shape, classes, samples_.bytes, samples_.labels)
-                                                : picture_shard_bytes(classes, samples_);
+  std::vector<std::byte> file(std::span<const std::string> classes, const ShardFacts& facts) const {
+    return source_.store == SampleStore::images
+               ? shard_bytes(source_.shape, classes, samples_.bytes, samples_.labels, facts)
+               : picture_shard_bytes(classes, samples_, facts);
   }
 
  private:
@@ -202,15 +203,23 @@ class Conversion {
       }
       progress.add(1);
     }
-    if (samples.count() > 0) write_shard(folder, samples, record.entry, kept);
+    if (samples.count() > 0) write_shard(folder, samples, facts_of(plan, record.sums), record.entry, kept);
     if (!source_.description().fingerprint.empty()) {
       write_file_atomically(record_path(folder, record.entry.file), to_text(record) + '\n');
     }
     return record;
   }
 
-  void write_shard(const fs::path& folder, const ShardSamples& samples, ShardEntry& entry, std::int64_t& kept) const {
-    const std::vector<std::byte> bytes = samples.file(manifest_.classes);
+  ShardFacts facts_of(const SplitPlan& plan, const PixelSums& sums) const {
+    Manifest own;
+    sums.set_statistics(own);
+    return {manifest_.name, split_name(plan.split), manifest_.kind, manifest_.store, manifest_.shape,
+            own.mean,       own.deviation};
+  }
+
+  void write_shard(const fs::path& folder, const ShardSamples& samples, const ShardFacts& facts, ShardEntry& entry,
+                   std::int64_t& kept) const {
+    const std::vector<std::byte> bytes = samples.file(manifest_.classes, facts);
     entry = {std::move(entry.file), samples.count(), static_cast<std::int64_t>(bytes.size()), xxh3_128_hex(bytes),
              block_hashes(bytes, manifest_.block_bytes)};
     if (!damage_of(folder, entry, manifest_.block_bytes)) {
@@ -254,8 +263,8 @@ class Conversion {
     if (manifest_.shards.empty()) throw no_picture(plan, folder, records.front().odd_files.front());
     if (plan.split == Split::train) sums.set_statistics(manifest_);
     write_manifest(folder, manifest_);
-    log::info("{}: {} samples in {} shards{}", folder.string(), manifest_.samples(), manifest_.shards.size(),
-              kept_words);
+    log::info("{}: {} samples in {} shard{}{}", folder.string(), manifest_.samples(), manifest_.shards.size(),
+              manifest_.shards.size() == 1 ? "" : "s", kept_words);
   }
 
   const Communicator& world_;

@@ -10,6 +10,9 @@ namespace lockstep {
 
 namespace {
 
+constexpr std::string_view hash_words = "\nlockstep xxh3-128 ";
+constexpr std::size_t hash_line_bytes = hash_words.size() + 32 + 1;
+
 std::string hex_of(const XXH128_hash_t& hash) { return fmt::format("{:016x}{:016x}", hash.high64, hash.low64); }
 
 }  // namespace
@@ -28,6 +31,15 @@ std::vector<std::string> block_hashes(std::span<const std::byte> bytes, std::int
     bytes = bytes.subspan(count);
   }
   return hashes;
+}
+
+std::string hash_line(std::span<const std::byte> bytes_before) {
+  return fmt::format("{}{}\n", hash_words, xxh3_128_hex(bytes_before));
+}
+
+bool has_hash_line(std::string_view image) {
+  return image.size() >= hash_line_bytes && image.ends_with('\n') &&
+         image.substr(image.size() - hash_line_bytes).starts_with(hash_words);
 }
 
 GrowingHash::GrowingHash() : state_(XXH3_createState(), [](XXH3_state_s* state) { XXH3_freeState(state); }) {

@@ -10,14 +10,15 @@
 //   /sizes    int32 [count, 2]   contiguous: height and width of each picture
 //   /samples  uint8 [bytes]      contiguous: pixels [height, width, channels], or JPEG files, one after another
 //
-// Root attributes: format (1 or 2), classes (their names). HDF5 is the container, not the reader: it is asked once
-// where the bytes lie, and they are mapped. Its own structures all lie in the first block of the file, before the
-// samples; labels, offsets and sizes of format 2 lie between.
+// Root attributes: format (1 or 2), classes (their names), and what ShardFacts says. HDF5 is the container, not the
+// reader: it is asked once where the bytes lie, and they are mapped. Its own structures all lie in the first block of
+// the file, before the samples; labels, offsets and sizes of format 2 lie between.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,11 +30,31 @@
 
 namespace lockstep {
 
-// The bytes of a shard: a pure function of its content, so equal samples give equal files.
+// What a shard says of itself, for those who have it alone; a reader with a manifest needs none of it.
+//
+//   @name, @split, @kind, @store, @axes  text
+//   @sample_shape                        int64 [3], height, width, channels of what a network is given
+//   @shard_mean, @shard_deviation        fp32 [channels], of pixel / 255, over this shard alone: those of the set are
+//                                        known when its last shard is made
+//
+// A line behind HDF5's bytes then has their hash (hash_line()), as no manifest may be there to tell it.
+struct ShardFacts {
+  std::string name;  // of the data set
+  std::string split;
+  SampleKind kind = SampleKind::picture;
+  SampleStore store = SampleStore::images;
+  SampleShape shape;
+  std::vector<float> mean;
+  std::vector<float> deviation;
+};
+
+// The bytes of a shard: a pure function of its content, so equal samples give equal files. Without facts it is what
+// earlier versions wrote.
 //
 //   images  [labels.size(), h, w, c]
 std::vector<std::byte> shard_bytes(const SampleShape& shape, std::span<const std::string> classes,
-                                   std::span<const std::uint8_t> images, std::span<const std::int32_t> labels);
+                                   std::span<const std::uint8_t> images, std::span<const std::int32_t> labels,
+                                   const std::optional<ShardFacts>& facts = {});
 
 // Of format 2.
 struct PictureSamples {
@@ -45,7 +66,8 @@ struct PictureSamples {
   void add(std::span<const std::uint8_t> sample, const PictureSize& size, std::int32_t label);
 };
 // Likewise.
-std::vector<std::byte> picture_shard_bytes(std::span<const std::string> classes, const PictureSamples& samples);
+std::vector<std::byte> picture_shard_bytes(std::span<const std::string> classes, const PictureSamples& samples,
+                                           const std::optional<ShardFacts>& facts = {});
 
 // The longest side of a picture in a shard.
 inline constexpr std::int64_t most_picture_side = 1 << 16;

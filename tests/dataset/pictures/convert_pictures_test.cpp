@@ -240,7 +240,10 @@ TEST_F(ConvertPicturesTest, other_pictures_in_the_folder_make_another_data_set) 
   run();
   on_rank_0([&] { write_file_atomically(picture("cat/more.jpg"), GoldenPictures().file("jpeg")); });
   if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
-  EXPECT_THAT(words_of(Failure::usage, [&] { run(); }), HasSubstr("was begun with other options: files was "));
+  EXPECT_THAT(
+      words_of(Failure::usage, [&] { run(); }),
+      HasSubstr("was begun with other options: the files of --source, or how they are to be stored, are not those of "
+                "the first run (two data sets must not mix)."));
 }
 
 // What decides bytes decides whether a run may go on.
@@ -248,7 +251,8 @@ TEST_F(ConvertPicturesTest, another_quality_makes_another_data_set) {
   if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
   run();
   storage_.quality = 50;
-  EXPECT_THAT(words_of(Failure::usage, [&] { run(); }), HasSubstr("was begun with other options: source was "));
+  EXPECT_THAT(words_of(Failure::usage, [&] { run(); }),
+              HasSubstr("was begun with other options: the source (--source) was "));
 }
 
 TEST_F(ConvertPicturesTest, a_split_without_one_picture_is_refused) {
