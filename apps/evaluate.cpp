@@ -13,6 +13,7 @@
 #include "base/text/json_text.hpp"
 #include "dataset/split.hpp"
 #include "dataset/staging/stage.hpp"
+#include "files/logits_file.hpp"
 #include "files/predictions_table.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/field_options.hpp"
@@ -37,6 +38,7 @@ struct EvaluateOptions {
   Split split = Split::test;
   std::filesystem::path predictions;
   std::filesystem::path json;
+  std::filesystem::path logits;
   int loader_threads = 1;
   Settings settings;  // of the device, of how pictures become images, and of a test's view
 
@@ -71,6 +73,10 @@ struct EvaluateOptions {
     app.add_option("--json", json, "Where to write the result as one JSON object, with all counts")
         ->type_name("FILE")
         ->excludes(follow);
+    app.add_option("--logits", logits,
+                   "Where to write what the model gives for each sample before softmax, and the labels, as HDF5")
+        ->type_name("FILE")
+        ->excludes(follow);
     add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
         ->type_name("THREADS");
     declare_fields(app, settings, {FieldGroup::staging, FieldGroup::device, FieldGroup::pictures, FieldGroup::testing});
@@ -89,6 +95,7 @@ std::filesystem::path folder_of_split(const Communicator& world, const EvaluateO
 void require_places(const EvaluateOptions& options) {
   if (!options.predictions.empty()) require_place_for_table(options.predictions);
   if (!options.json.empty()) require_place_for_evaluation(options.json);
+  if (!options.logits.empty()) require_place_for_logits(options.logits, "--logits");
 }
 
 }  // namespace
@@ -107,7 +114,8 @@ int main(int argc, char** argv) {
     if (!model.words.empty()) log::info("model: {}", model.words);
     ModelTest test(session, {model.file, options.model, folder(), options.settings.recipe.images,
                              options.loader_threads, options.settings.run.test_view});
-    const Evaluation evaluation = test.evaluate();
+    std::vector<float> logits;
+    const Evaluation evaluation = options.logits.empty() ? test.evaluate() : test.evaluate(logits);
     log::plain(evaluation_text(evaluation, test.file().classes));
     if (session.world.rank() != 0) return;
     if (!options.json.empty()) {
@@ -116,8 +124,14 @@ int main(int argc, char** argv) {
           {test.dataset().manifest(), options.split, test.rules(), options.settings.run.test_view}, session);
       write_file_atomically(options.json, json_text(result) + "\n");
     }
-    if (options.predictions.empty()) return;
     const std::vector<std::int32_t> labels = labels_of(test.dataset());
+    if (!options.logits.empty()) {
+      const std::vector<std::byte> image = logits_image(
+          logits, labels, test.file().classes,
+          {test.file().model, test.weights_hash(), test.dataset().manifest().name, split_name(options.split)});
+      write_file_atomically(options.logits, std::span<const std::byte>(image));
+    }
+    if (options.predictions.empty()) return;
     write_file_atomically(options.predictions, predictions_table(labels, evaluation.predictions, test.file().classes,
                                                                  table_format_of(options.predictions)));
   });

@@ -2,6 +2,7 @@
 //
 //   export_model runs/cifar10/model.h5 --onnx model.onnx
 //   export_model runs/cifar10/model.h5 --safetensors model.safetensors
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -75,13 +76,15 @@ std::string onnx_image(const ModelFile& file) {
 }
 
 std::string safetensors_image(const ModelFile& file) {
-  return lockstep::safetensors_image(
-      file.entries, {{"format", "pt"},
-                     {"model", file.model},
-                     {"classes", json_text(file.classes)},
-                     {"sample_shape", json_text({file.shape.height, file.shape.width, file.shape.channels})},
-                     {"mean", json_text(file.mean)},
-                     {"deviation", json_text(file.deviation)}});
+  std::map<std::string, std::string> notes = {
+      {"format", "pt"},
+      {"model", file.model},
+      {"classes", json_text(file.classes)},
+      {"sample_shape", json_text({file.shape.height, file.shape.width, file.shape.channels})},
+      {"mean", json_text(file.mean)},
+      {"deviation", json_text(file.deviation)}};
+  if (file.shorter_side) notes["shorter_side"] = json_text(*file.shorter_side);
+  return lockstep::safetensors_image(file.entries, notes);
 }
 
 }  // namespace

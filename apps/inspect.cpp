@@ -5,11 +5,15 @@
 //   inspect data/mine --pictures batch.png --image-size 128
 #include <fmt/ranges.h>
 
+#include <limits>
+
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "dataset/loading/picture_grid.hpp"
+#include "dataset/split.hpp"
 #include "launch/field_options.hpp"
+#include "launch/number_option.hpp"
 #include "launch/run.hpp"
 #include "picture/decode.hpp"
 #include "picture/png.hpp"
@@ -34,9 +38,13 @@ struct InspectOptions {
                    "or weights that another program wrote (safetensors, HDF5)")
         ->required();
     app.add_option("--pictures", pictures,
-                   "Of a data set (its folder, or a split's): draw the first images of a training as the network is "
-                   "given them, with the options below, into this PNG file, and print their labels")
+                   "Of a data set (its folder, or a split's): draw the first images of a training, or of a test on the "
+                   "splits for tests, as the network is given them, with the options below, into this PNG file, and "
+                   "print their labels alone")
         ->type_name("FILE");
+    declare_recipe(app, settings);
+    add_number(app, "--seed", settings.recipe.seed, {0, std::numeric_limits<std::uint64_t>::max()},
+               "Of sample order and augmentation");
     declare_fields(app, settings, {FieldGroup::views, FieldGroup::pictures});
   }
 };
@@ -45,13 +53,23 @@ bool begins_as_png(std::string_view start) {
   return picture_format(std::as_bytes(std::span(start))) == PictureFormat::png;
 }
 
+bool is_for_tests(const std::filesystem::path& split) {
+  const std::string name = std::filesystem::weakly_canonical(split).filename();
+  return name == split_name(Split::test) || name == split_name(Split::validation);
+}
+
 void draw(const InspectOptions& options) {
-  const Dataset dataset(drawn_split(options.file));
+  const std::filesystem::path split = drawn_split(options.file);
+  const Dataset dataset(split);
   const Manifest& data = dataset.manifest();
   const Recipe& recipe = options.settings.recipe;
-  const PictureGrid grid = picture_grid(dataset, training_rules(recipe.images, data, 0), recipe.seed, drawn_images);
+  const ImageRules rules =
+      is_for_tests(split) ? test_rules(recipe.images, data) : training_rules(recipe.images, data, 0);
+  const PictureGrid grid = picture_grid(dataset, rules, recipe.seed, drawn_images);
   const std::vector<std::uint8_t> file = encode_png(grid.picture);
   write_file_atomically(options.pictures, std::as_bytes(std::span(file)));
+  log::plain(fmt::format("'{}': {} images of '{}' as {} shows them", options.pictures.string(), grid.labels.size(),
+                         split.string(), is_for_tests(split) ? "a test" : "a training"));
   std::vector<std::string> row;
   const auto class_of = [&](std::int32_t label) { return printable(data.classes[static_cast<std::size_t>(label)]); };
   for (std::size_t image = 0; image < grid.labels.size(); ++image) {
@@ -71,7 +89,7 @@ void draw(const InspectOptions& options) {
 int main(int argc, char** argv) {
   return run<InspectOptions>(argc, argv, [](Session&, const InspectOptions& options) {
     if (!options.pictures.empty()) require_own_kind(options.pictures, {"PNG picture", begins_as_png}, "--pictures");
-    log::plain(describe_file(options.file));
-    if (!options.pictures.empty()) draw(options);
+    if (options.pictures.empty()) return log::plain(describe_file(options.file));
+    draw(options);
   });
 }

@@ -17,7 +17,9 @@
 #include "report/evaluation_page.hpp"
 #include "report/page/html.hpp"
 #include "report/training_page.hpp"
+#include "train/evaluation/model_fit.hpp"
 #include "train/evaluation/model_test.hpp"
+#include "train/given/given_model.hpp"
 #include "train/given/run_model.hpp"
 
 using namespace lockstep;
@@ -68,6 +70,52 @@ std::string tested(const Session& session, const ReportOptions& options, const s
                          mistaken_pictures(evaluation, test.dataset(), test.rules(), most_pictures, most_pixels));
 }
 
+// Of several folders those that hold no training are left out, with a word.
+std::vector<RunRecord> runs_of(const ReportOptions& options) {
+  std::vector<RunRecord> runs;
+  for (const std::filesystem::path& folder : options.folders) {
+    try {
+      runs.push_back(read_run(folder));
+    } catch (const Error& error) {
+      if (options.folders.size() == 1 || error.failure() != Failure::usage) throw;
+      log::warning("left out: {}", error.what());
+    }
+  }
+  require(!runs.empty(), Failure::usage, "none of the {} folders holds a training. Name output folders of trainings.",
+          options.folders.size());
+  return runs;
+}
+
+// Whether the model of a folder can be tested on the data; else why not, in a sentence.
+std::string objection_to(const ReportOptions& options, const std::filesystem::path& folder) try {
+  const Manifest data = read_manifest(split_folder(options.data, options.split));
+  rules_for(read_given_model(model_of_run(folder).file, "", data), data, options.settings.recipe.images);
+  return "";
+} catch (const Error& error) {
+  return error.failure() == Failure::usage ? error.what() : "";
+}
+
+// Collective. With --data those of `runs`, which rank 0 has; of several those whose model cannot be tested on it are
+// left out, with a word.
+std::vector<std::filesystem::path> tested_folders(const Session& session, const ReportOptions& options,
+                                                  const std::vector<RunRecord>& runs) {
+  std::string names;
+  for (const RunRecord& run : runs) {
+    if (options.data.empty()) break;
+    const std::string objection = runs.size() == 1 ? "" : objection_to(options, run.name);
+    if (objection.empty())
+      names += run.name + '\0';
+    else
+      log::warning("'{}' is not tested: {}", run.name, objection);
+  }
+  names = session.world.broadcast(names, 0);
+  std::vector<std::filesystem::path> folders;
+  for (std::size_t at = 0; at < names.size(); at += folders.back().string().size() + 1) {
+    folders.emplace_back(names.c_str() + at);
+  }
+  return folders;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -76,11 +124,11 @@ int main(int argc, char** argv) {
     std::vector<RunRecord> runs;
     if (writes) {
       require_place_for_result(options.output, {"report", begins_as_page}, "--output");
-      for (const std::filesystem::path& folder : options.folders) runs.push_back(read_run(folder));
+      runs = runs_of(options);
     }
     std::string evaluations;
-    if (!options.data.empty()) {
-      for (const std::filesystem::path& folder : options.folders) evaluations += tested(session, options, folder);
+    for (const std::filesystem::path& folder : tested_folders(session, options, runs)) {
+      evaluations += tested(session, options, folder);
     }
     if (!writes) return;
     write_file_atomically(options.output, html_page(title_of(runs), training_html(runs, evaluations)));

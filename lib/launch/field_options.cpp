@@ -110,6 +110,10 @@ void require_own_rate(const CLI::App& app, OptimizerKind usual, const Settings& 
 
 }  // namespace
 
+void declare_recipe(CLI::App& app, Settings& settings) {
+  declare_recipe(app, settings, std::make_shared<OptimizerKind>(settings.recipe.optimizer.kind));
+}
+
 void declare_fields(CLI::App& app, Settings& settings, std::initializer_list<FieldGroup> groups) {
   settings.run.device.plan_folder = default_plan_folder(this_job());
   for (const Field& field : training_fields()) {

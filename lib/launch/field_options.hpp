@@ -13,6 +13,9 @@ namespace lockstep {
 // Gives settings.run.device.plan_folder its usual place. `settings` outlives the parsing.
 void declare_fields(CLI::App& app, Settings& settings, std::initializer_list<FieldGroup> groups);
 
+// --recipe, before the fields that it sets.
+void declare_recipe(CLI::App& app, Settings& settings);
+
 // All of them, and --recipe and --print-recipe. An option that nothing reads with the others' values is refused.
 void declare_training(CLI::App& app, Settings& settings);
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "report/page/html.hpp"
+#include "train/run_summary.hpp"
 
 namespace lockstep {
 namespace {
@@ -143,6 +144,7 @@ std::string made_html(const RunRecord& run) {
   add("device", run.text("device"));
   add("precision", run.text("precision"));
   add("sums of gradients", run.text("reducer"));
+  add("ranks", run.text("ranks"));
   add("ranks by node", run.text("hosts"));
   add("started", run.text("started"));
   add("ended", run.text("ended"));
@@ -156,7 +158,7 @@ std::string made_html(const RunRecord& run) {
   }
   const std::vector<TableColumn> columns{{"", Align::left}, {"", Align::left}};
   return fmt::format("<h3>{}</h3>\n{}<pre>{}</pre>\n{}{}", escaped(run.name), html_table(columns, rows),
-                     escaped(run.text("command_line")),
+                     escaped(command_text(run.summary)),
                      html_details("Options that decide the weights", fields_html(run.summary.value("recipe", Json()))),
                      html_details("Other options", fields_html(of_run)));
 }

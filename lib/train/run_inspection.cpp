@@ -50,11 +50,18 @@ std::string validation_words(const Json& summary) {
 }
 
 std::string command_of(const Json& summary) {
-  std::string text;
-  const Json words = summary.value("command_line", Json());
-  if (!words.is_array()) return "not known";
-  for (const Json& word : words) text += (text.empty() ? "" : " ") + (word.is_string() ? word.get<std::string>() : "");
-  return printable(text);
+  const std::string command = command_text(summary);
+  return command.empty() ? "not known" : command;
+}
+
+// As job_status says it: metrics.jsonl may be further on than the summary.
+std::string steps_of(const TrainingStatus& status) {
+  if (!status.step || !status.steps) return "not known";
+  return fmt::format("{} of {}", *status.step, *status.steps);
+}
+
+std::string test_of(const TrainingStatus& status) {
+  return status.test_accuracy ? fmt::format("{:.2f} %", 100 * *status.test_accuracy) : "not measured";
 }
 
 // Lines of the note and the tags, as far as there are any.
@@ -93,15 +100,15 @@ std::string describe_run(const std::filesystem::path& folder) {
           "'{}' says nothing of how a training stands (an earlier version wrote it, or it is damaged). Look at "
           "metrics.jsonl beside it.",
           summary_in(folder).string());
+  const TrainingStatus status = training_status(folder);
   const Json interruptions = summary.value("interruptions", Json());
   return fmt::format(
-      "training of '{}' on '{}'\n  state      {}\n  step       {} of {}\n  test       {}{}\n  best       {}\n  weights "
-      " "
-      "  {}\n  started    {}\n  ended      {}\n  attempts   {}\n  command    {}{}",
-      shown(summary, "model"), shown(summary, "data"), state_words(*state, holder_of(folder)), shown(summary, "step"),
-      shown(summary, "steps"), percent(summary, "test_accuracy"), validation_words(summary),
-      best_words(summary, folder), shown(summary, "weights_hash"), shown(summary, "started"), shown(summary, "ended"),
-      1 + (interruptions.is_array() ? interruptions.size() : 0), command_of(summary), notes_in(summary));
+      "training of '{}' on '{}'\n  state      {}\n  step       {}\n  test       {}{}\n  best       {}\n  weights   "
+      " {}\n  started    {}\n  ended      {}\n  attempts   {}\n  ranks      {}\n  command    {}{}",
+      shown(summary, "model"), shown(summary, "data"), state_words(*state, status.holder), steps_of(status),
+      test_of(status), validation_words(summary), best_words(summary, folder), shown(summary, "weights_hash"),
+      shown(summary, "started"), shown(summary, "ended"), 1 + (interruptions.is_array() ? interruptions.size() : 0),
+      shown(summary, "ranks"), command_of(summary), notes_in(summary));
 }
 
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
+#include "slurm/submit/shell_text.hpp"
 
 namespace lockstep {
 namespace {
@@ -53,6 +54,17 @@ nlohmann::json read_summary(const std::filesystem::path& file) {
   } catch (const Error&) {
     return {};
   }
+}
+
+std::string command_text(const nlohmann::json& summary) {
+  std::string text;
+  const nlohmann::json words = summary.value("command_line", nlohmann::json());
+  for (const nlohmann::json& word : words.is_array() ? words : nlohmann::json::array()) {
+    if (!word.is_string()) continue;
+    const auto& plain = word.get_ref<const std::string&>();
+    text += (text.empty() ? "" : " ") + (is_plain_word(plain) ? plain : shell_word(plain));
+  }
+  return text;
 }
 
 RunSummary::RunSummary(FolderLock& output) : output_(output), started_(utc_time()) {

@@ -23,6 +23,10 @@ std::string utc_time();
 // deeply than any that is written.
 nlohmann::json read_summary(const std::filesystem::path& file);
 
+// The command of a summary of unknown origin as one line that a shell reads as its words; empty where there is none.
+// What started its ranks (mpirun, srun) is not in it.
+std::string command_text(const nlohmann::json& summary);
+
 class RunSummary {
  public:
   // Reads what an earlier attempt left in the folder of `output`, which outlives this; changes nothing.

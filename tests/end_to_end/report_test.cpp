@@ -7,6 +7,7 @@
 #include "base/io/file.hpp"
 #include "support/no_room.hpp"
 #include "support/program.hpp"
+#include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {
@@ -74,6 +75,41 @@ TEST_F(ReportTest, what_cannot_be_read_is_told_and_no_page_appears) {
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_THAT(none.errors, HasSubstr("holds no training (there is no summary.json"));
   EXPECT_FALSE(fs::exists(page));
+}
+
+TEST_F(ReportTest, of_several_folders_those_without_a_training_are_left_out_with_a_word) {
+  fs::create_directories(at("no training"));
+  const fs::path page = at("left_out.html");
+  const ProgramResult result = report({at("no training"), at("run"), "--output", page});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("left out: '" + at("no training").string() + "' holds no training"));
+  EXPECT_THAT(result.output, HasSubstr("left_out.html: 1 training"));
+  const ProgramResult none = report({at("no training"), at("no training"), "--output", page});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.errors, HasSubstr("none of the 2 folders holds a training."));
+}
+
+TEST_F(ReportTest, a_model_of_other_classes_is_not_tested_and_the_others_are) {
+  const fs::path digits = at("digits");
+  write_small_data_set(digits / "train", {32, 32, 3}, 60, 60);
+  write_small_data_set(digits / "test", {32, 32, 3}, 20, 20);
+  const ProgramResult trained =
+      run_program({built_program("train_cifar"), "--data", digits, "--model", "lenet", "--epochs", "1", "--threads",
+                   "1", "--global-batch", "20", "--output", at("of others")});
+  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  const fs::path page = at("of two.html");
+  for (const int ranks : {1, 2}) {
+    const ProgramResult result =
+        run_program(under_mpirun(ranks, {built_program("report"), at("of others"), at("run"), "--data", at("data"),
+                                         "--threads", "1", "--output", page}));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("'" + at("of others").string() + "' is not tested: the model's classes ("));
+    EXPECT_THAT(read_file(page, 1 << 24),
+                HasSubstr("Evaluation: model-best.h5 of &#39;" + at("run").string() + "&#39;"));
+  }
+  const ProgramResult alone = report({at("of others"), "--data", at("data"), "--output", at("alone.html")});
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_THAT(alone.errors, HasSubstr("Choose the data it was trained on."));
 }
 
 TEST_F(ReportTest, a_file_of_another_kind_stays_and_a_page_that_has_no_room_leaves_nothing) {

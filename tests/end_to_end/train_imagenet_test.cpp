@@ -19,6 +19,7 @@ namespace lockstep {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::StartsWith;
 
 namespace fs = std::filesystem;
 
@@ -151,7 +152,23 @@ TEST_F(TrainImagenetTest, draws_what_the_network_is_given) {
   const std::string file = read_file(drawn, 1 << 20);
   const OwnedPicture picture = decode_picture(std::as_bytes(std::span(file))).picture;
   EXPECT_EQ(picture.size, (PictureSize{8 * 42 - 2, 8 * 42 - 2}));
+  EXPECT_THAT(result.output, StartsWith(fmt::format("'{}': 64 images of '{}' as a training shows them\n",
+                                                    drawn.string(), (data("jpeg") / "train").string())));
   EXPECT_THAT(result.output, HasSubstr("class 1, class "));
+  // Seed and recipe are those of a training; splits for tests are shown as tests see them.
+  const auto drawn_with = [&](const std::string& split, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {
+        built_program("inspect"), data("jpeg") / split, "--pictures", drawn, "--image-size", "40"};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProgramResult one = run_program(words);
+    EXPECT_EQ(one.exit_code, 0) << one.errors;
+    return one.output + read_file(drawn, 1 << 20);
+  };
+  EXPECT_EQ(drawn_with("train", {}), result.output + file);
+  EXPECT_NE(drawn_with("train", {"--seed", "7"}), drawn_with("train", {}));
+  EXPECT_NE(drawn_with("train", {"--recipe", "rn18-ffcv-16"}), drawn_with("train", {"--augment", "none"}));
+  EXPECT_THAT(drawn_with("test", {}), HasSubstr("as a test shows them"));
+  EXPECT_EQ(drawn_with("test", {}), drawn_with("test", {"--augment", "none"}));
   const fs::path shard = data("jpeg") / "train" / "train-00000.h5";
   const auto bytes = fs::file_size(shard);
   const ProgramResult over =

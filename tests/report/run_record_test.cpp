@@ -13,6 +13,7 @@
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/words_of.hpp"
+#include "train/run_summary.hpp"
 
 namespace lockstep {
 namespace {
@@ -66,6 +67,7 @@ TEST_F(RunRecordTest, lines_are_sorted_by_kind_and_placed_by_epochs) {
   EXPECT_EQ(run.text("hosts"), "n1: 0 1");
   EXPECT_EQ(run.text("lr"), "0.123457");
   EXPECT_EQ(run.text("command_line"), "train_cifar --lr 0.1");
+  EXPECT_EQ(command_text(run.summary), "train_cifar --lr 0.1");
   EXPECT_EQ(run.text("test_accuracy"), "");
   EXPECT_EQ(run.text("not there"), "");
 }

@@ -7,8 +7,10 @@
 #include "support/samples/small_checkpoint.hpp"
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/words_of.hpp"
 #include "train/evaluation/evaluation.hpp"
 #include "train/evaluation/evaluation_text.hpp"
+#include "train/following/training_status.hpp"
 #include "train/run_checkpoints.hpp"
 
 namespace lockstep {
@@ -94,6 +96,64 @@ TEST(InspectionTest, a_data_set_is_described_split_by_split_and_drawn_from_train
   EXPECT_EQ(text.find("validation"), std::string::npos);
   EXPECT_EQ(drawn_split(folder.path()), folder.path() / "train");
   EXPECT_EQ(drawn_split(folder.path() / "test"), folder.path() / "test");
+}
+
+TEST(InspectionTest, a_shard_says_what_it_holds_without_its_folder_unless_an_earlier_version_wrote_it) {
+  const TemporaryFolder folder;
+  write_small_data_set(folder.path(), {2, 2, 3}, 5, 5);
+  fs::remove(folder.path() / "manifest.json");
+  EXPECT_EQ(words_of(Failure::usage, [&] { describe_file(folder.path() / "shard-0.h5"); }),
+            "'" + (folder.path() / "shard-0.h5").string() +
+                "' is a shard of an earlier version, which says nothing without its manifest.json (that lies beside it "
+                "in its folder). Name it there.");
+  const fs::path path = folder.path() / "alone.h5";
+  const std::vector<std::string> classes = {"cat", "dog"};
+  PictureSamples samples;
+  samples.add(small_pixels(0, 12), {2, 2}, 1);
+  const ShardFacts facts{"mine",           "test",   SampleKind::picture, SampleStore::pictures, {2, 2, 3},
+                         {0.5F, 0.25F, 0}, {1, 1, 1}};
+  write_file_atomically(path, std::span<const std::byte>(picture_shard_bytes(classes, samples, facts)));
+  EXPECT_EQ(describe_file(path),
+            "shard of data set 'mine', split 'test', by its own word (no manifest.json lies beside it)\n"
+            "  samples    1\n"
+            "  pictures   of sizes of their own, as pixels; a network is given 2 x 2 pixels, 3 channels (pictures)\n"
+            "  axes       samples: of each picture height, width, channel\n"
+            "  mean       0.5000, 0.2500, 0.0000 (of this shard alone)\n"
+            "  deviation  1.0000, 1.0000, 1.0000\n\n"
+            "      0  cat                   0 samples\n"
+            "      1  dog                   1 samples");
+  std::string bytes = read_file(path, 1 << 20);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  write_file_atomically(path, bytes);
+  EXPECT_EQ(
+      words_of(Failure::bad_data, [&] { describe_file(path); }),
+      "shard '" + path.string() + "' is damaged or not a shard: its hash does not match its content. Copy it again?");
+}
+
+TEST(InspectionTest, a_network_as_onnx_is_refused_with_advice) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "model.onnx";
+  write_file_atomically(path, std::string_view("\x08\x07\x12\x08Lockstep", 12));
+  EXPECT_EQ(words_of(Failure::usage, [&] { describe_file(path); }),
+            "'" + path.string() +
+                "' is a network as ONNX (of which inspect reads nothing). Look at the model file that it was exported "
+                "from, or open it in a viewer of ONNX such as Netron.");
+}
+
+// inspect told the steps of the last summary, job_status those of metrics.jsonl; the command had no quotes.
+TEST(InspectionTest, a_killed_training_has_the_steps_that_its_metrics_tell) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder.path() / "summary.json",
+                        R"({"state":"running","model":"lenet","step":10,"steps":40,"ranks":2,"test_accuracy":0.5,
+                            "command_line":["train_cifar","--note","it's a try","--lr","0.1"]})");
+  write_file_atomically(folder.path() / "metrics.jsonl",
+                        "{\"kind\":\"training\",\"epoch\":2,\"step\":15,\"steps\":40,\"samples\":900,"
+                        "\"samples_per_second\":10}\n");
+  const std::string text = describe_file(folder.path());
+  EXPECT_NE(text.find("\n  step       15 of 40\n"), std::string::npos) << text;
+  EXPECT_NE(status_text(training_status(folder.path())).find("15 of 40"), std::string::npos);
+  EXPECT_NE(text.find("\n  ranks      2\n  command    train_cifar --note 'it'\\''s a try' --lr 0.1"), std::string::npos)
+      << text;
 }
 
 TEST(InspectionTest, names_of_classes_do_not_break_the_tables_of_an_evaluation) {

@@ -101,6 +101,7 @@ class Reader {
   }
 
   // Every byte behind the header is one tensor's: nothing is hidden there, and two claim none.
+  // A file that was cut short has a whole header.
   void check_extents() const {
     std::vector<Extent> extents;
     for (const auto& [name, tensor] : header_.items()) {
@@ -117,6 +118,10 @@ class Reader {
     for (const Extent& extent : extents) {
       if (extent.begin != end) file_.refuse("its tensors overlap, or leave a gap");
       end = extent.end;
+    }
+    if (end > file_.size() - first_) {
+      file_.refuse(fmt::format("it ends after {} bytes, and its header tells of {} (it was not copied to its end)",
+                               file_.size(), first_ + end));
     }
     if (end != file_.size() - first_) {
       file_.refuse(fmt::format("its tensors have {} bytes, and {} follow its header", end, file_.size() - first_));

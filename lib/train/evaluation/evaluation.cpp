@@ -29,6 +29,20 @@ double Evaluation::ratio(std::int64_t part) const {
   return samples == 0 ? 0 : static_cast<double>(part) / static_cast<double>(samples);
 }
 
+namespace {
+
+// Batch b of rank r stands at b * ranks + r in the order of the data set.
+void put_in_order(const std::vector<std::string>& of_ranks, std::size_t batch_bytes, char* next) {
+  if (of_ranks.empty()) return;
+  for (std::size_t start = 0; start < of_ranks[0].size(); start += batch_bytes) {
+    for (const std::string& own : of_ranks) {
+      if (start < own.size()) next += own.copy(next, batch_bytes, start);
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<std::int32_t> labels_of(const Dataset& dataset) {
   std::vector<std::int32_t> labels;
   for (std::int64_t sample = 0; sample < dataset.samples(); ++sample) labels.push_back(dataset.label(sample));
@@ -83,6 +97,23 @@ Evaluator::Judgement Evaluator::judge(const float* logits, std::int32_t label) c
 }
 
 Evaluation Evaluator::evaluate(const Told& told) {
+  return evaluate_batches(told, [](std::span<const float>) {});
+}
+
+Evaluation Evaluator::evaluate(std::vector<float>& logits) {
+  std::vector<float> own;
+  const Evaluation evaluation = evaluate_batches(
+      {}, [&own](std::span<const float> of_sample) { own.insert(own.end(), of_sample.begin(), of_sample.end()); });
+  const std::string_view bytes(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(float));
+  const std::vector<std::string> of_ranks = world_.gather(bytes, 0);
+  logits.assign(world_.rank() == 0 ? static_cast<std::size_t>(evaluation.samples * evaluation.classes) : 0, 0);
+  put_in_order(of_ranks, static_cast<std::size_t>(batch_ * evaluation.classes) * sizeof(float),
+               reinterpret_cast<char*>(logits.data()));
+  return evaluation;
+}
+
+Evaluation Evaluator::evaluate_batches(const Told& told,
+                                       const std::function<void(std::span<const float>)>& take_logits) {
   Device& device = model_.store.device();
   const std::int64_t classes = model_.options.classes;
   const std::int64_t batches = evaluation_batches(dataset_.samples(), batch_, world_.size());
@@ -97,27 +128,24 @@ Evaluation Evaluator::evaluate(const Told& told) {
     for (std::size_t place = 0; place < labels.size(); ++place) {
       const auto label = static_cast<std::int32_t>(labels[place]);
       if (label < 0) continue;
-      judged.push_back(judge(logits.data() + place * static_cast<std::size_t>(classes), label));
+      const auto of_sample = std::span<const float>(logits).subspan(place * static_cast<std::size_t>(classes),
+                                                                    static_cast<std::size_t>(classes));
+      take_logits(of_sample);
+      judged.push_back(judge(of_sample.data(), label));
     }
     if (told) told(std::min((index + 1) * batch_ * world_.size(), dataset_.samples()));
   }
   return count(gather_in_order(judged));
 }
 
-// Batch b of rank r stands at b * ranks + r in the order of the data set.
 std::vector<Evaluator::Judgement> Evaluator::gather_in_order(const std::vector<Judgement>& own) const {
   const std::string_view bytes(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(Judgement));
   rank_status::enter(Phase::gathering);
   const std::vector<std::string> of_ranks = world_.all_gather(bytes);
   rank_status::enter(Phase::testing);
   std::vector<Judgement> in_order(static_cast<std::size_t>(dataset_.samples()));
-  const std::size_t batch_bytes = static_cast<std::size_t>(batch_) * sizeof(Judgement);
-  auto* next = reinterpret_cast<char*>(in_order.data());
-  for (std::size_t start = 0; start < of_ranks[0].size(); start += batch_bytes) {
-    for (const std::string& judged : of_ranks) {
-      if (start < judged.size()) next += judged.copy(next, batch_bytes, start);
-    }
-  }
+  put_in_order(of_ranks, static_cast<std::size_t>(batch_) * sizeof(Judgement),
+               reinterpret_cast<char*>(in_order.data()));
   return in_order;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -53,6 +54,8 @@ class Evaluator {
   // many samples all ranks have judged by then, if they go at the pace of this one.
   using Told = std::function<void(std::int64_t judged)>;
   Evaluation evaluate(const Told& told = {});
+  // Likewise. `logits` becomes [samples, classes] in the order of the data set on rank 0, empty elsewhere.
+  Evaluation evaluate(std::vector<float>& logits);
 
  private:
   // What a rank finds out about one sample.
@@ -64,6 +67,7 @@ class Evaluator {
   };
   void read_logits(const Tensor& images, std::vector<float>& logits);
   Judgement judge(const float* logits, std::int32_t label) const;
+  Evaluation evaluate_batches(const Told& told, const std::function<void(std::span<const float>)>& take_logits);
   std::vector<Judgement> gather_in_order(const std::vector<Judgement>& own) const;  // collective
   Evaluation count(const std::vector<Judgement>& in_order) const;
 

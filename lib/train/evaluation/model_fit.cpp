@@ -24,16 +24,16 @@ bool can_be_resized(const SampleShape& image, const Manifest& data) {
 
 ImageRules rules_for(const ModelFile& model, const Manifest& data, ImagePlan plan) {
   require(
-      model.shape == data.shape || can_be_resized(model.shape, data), Failure::bad_data,
+      model.shape == data.shape || can_be_resized(model.shape, data), Failure::usage,
       "the model takes pictures of {} x {} x {}, the data set '{}' has {} x {} x {}. Choose the data it was trained "
       "on.",
       model.shape.height, model.shape.width, model.shape.channels, data.name, data.shape.height, data.shape.width,
       data.shape.channels);
-  require(model.classes == data.classes, Failure::bad_data,
+  require(model.classes == data.classes, Failure::usage,
           "the model's classes ({}) are not those of the data set '{}' ({}). Choose the data it was trained on.",
           fmt::join(model.classes, ", "), data.name, fmt::join(data.classes, ", "));
   require(
-      close_to(model.mean, data.mean) && close_to(model.deviation, data.deviation), Failure::bad_data,
+      close_to(model.mean, data.mean) && close_to(model.deviation, data.deviation), Failure::usage,
       "the data set '{}' is normalised by mean ({:.4f}) and deviation ({:.4f}), the model was trained with ({:.4f}) "
       "and ({:.4f}). Choose the data it was trained on.",
       data.name, fmt::join(data.mean, ", "), fmt::join(data.deviation, ", "), fmt::join(model.mean, ", "),

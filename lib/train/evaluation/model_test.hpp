@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "backend/session.hpp"
 #include "dataset/dataset.hpp"
@@ -32,6 +33,7 @@ class ModelTest {
   std::string weights_hash() const;
   // Collective.
   Evaluation evaluate() { return evaluator_.evaluate(); }
+  Evaluation evaluate(std::vector<float>& logits) { return evaluator_.evaluate(logits); }  // likewise
 
  private:
   Dataset dataset_;

@@ -1,4 +1,5 @@
 // Weights that h5py and the package safetensors wrote (tests/golden/make_foreign.py), and what is refused of them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -159,6 +160,15 @@ TEST_F(ForeignWeightsTest, what_a_safetensors_header_gets_wrong_is_named) {
   const std::string a = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   EXPECT_EQ(refusal_of_header(a + b + "[0,4]}}", four), "its tensors overlap, or leave a gap");
   EXPECT_EQ(refusal_of_header(a + b + "[8,12]}}", four + four + four), "its tensors overlap, or leave a gap");
+}
+
+TEST_F(ForeignWeightsTest, a_safetensors_file_that_was_not_copied_to_its_end_says_so) {
+  const std::string whole = safetensors_image(small_state(), {{"format", "pt"}});
+  std::ofstream(path_, std::ios::binary) << whole.substr(0, whole.size() - 3);
+  EXPECT_NE(words_of(Failure::bad_data, [&] { read_given_weights(path_); })
+                .find(fmt::format("it ends after {} bytes, and its header tells of {} (it was not copied to its end)",
+                                  whole.size() - 3, whole.size())),
+            std::string::npos);
 }
 
 TEST_F(ForeignWeightsTest, a_file_of_another_kind_is_refused) {
