@@ -107,11 +107,25 @@ def best_of_resumed(runs, best):
     runs.expect("the earlier one's is not set aside", (again / "set-aside-1" / "model-best.h5").exists())
 
 
+def refusals(runs):
+    """Of what would not fit into a checkpoint."""
+    def refused(sentence, *more):
+        command = [f"{runs.programs}/train_cifar", "--data", runs.data, *more]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        runs.expect(f"{more[0]} is not refused", done.returncode == 2 and sentence in done.stderr, done.stderr)
+
+    refused("--note: it has 4097 bytes, and a note at most 4096. Write the rest into a file of its own", "--note", "n" * 4097)
+    refused("--tag: it has 257 bytes, and a tag at most 255. Write more into --note", "--tag", "t=" + "a" * 255)
+    many = [word for number in range(65) for word in ("--tag", f"t={number}")]
+    refused("65 tags are stated (--tag), and a training has at most 64.", *many)
+
+
 def main(programs):
     with tempfile.TemporaryDirectory() as name:
         runs = Runs(programs, pathlib.Path(name) / "a folder")
         best = best_of_trainings(runs)
         best_of_resumed(runs, best)
+        refusals(runs)
         print("\n".join(runs.faults) or f"the best of 40 steps is that of {best}")
         return 1 if runs.faults else 0
 
