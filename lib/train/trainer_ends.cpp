@@ -1,4 +1,5 @@
-// How a training ends: done, stopped early, or diverged; with its last checkpoint safe either way.
+// What is kept of a training, and how it ends: done, stopped early, or diverged; with its last checkpoint safe either
+// way.
 #include <utility>
 
 #include "base/error.hpp"
@@ -6,9 +7,50 @@
 #include "base/log.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
+#include "train/resume_rules.hpp"
 #include "train/trainer.hpp"
 
 namespace lockstep {
+
+// What model files hold.
+std::vector<ParameterStore::Entry> Trainer::weights_to_use() const {
+  return mean_ ? mean_->entries() : model_.store.entries();
+}
+
+ModelFile Trainer::model_file() const {
+  const Manifest& data = train_.manifest();
+  return {model_.options.name,
+          data.classes,
+          model_.options.sample,
+          data.mean,
+          data.deviation,
+          weights_to_use(),
+          test_rules_.shorter_side.value_or(0),
+          progress_.step};
+}
+
+// Nothing is under way. What every rank holds is the same.
+Checkpoint Trainer::checkpoint() const {
+  const Manifest& data = train_.manifest();
+  const ParameterStore& store = model_.store;
+  Checkpoint checkpoint{{model_.options.name, data.classes, model_.options.sample, data.mean, data.deviation,
+                         store.entries(), test_rules_.shorter_side.value_or(0)},
+                        state_of(store, *optimizer_),
+                        {}};
+  checkpoint.state = {progress_,
+                      reporter_.state(),
+                      step_.loss_scale(),
+                      fixed_recipe(as_trained(), data),
+                      this_origin(session_, gradients_text()),
+                      session_.device().ops().export_plan(),
+                      {}};
+  if (mean_) checkpoint.mean = mean_->entries();
+  checkpoint.note = run_.note;
+  checkpoint.tags = run_.tags;
+  checkpoint.state.progress.epoch = progress_.step / length_.steps_per_epoch;
+  checkpoint.state.progress.samples = progress_.step * share_.global_batch;
+  return checkpoint;
+}
 
 // Collective. If that fails the sentence says why.
 void Trainer::keep_last_checkpoint(TrainingOutcome& outcome) {

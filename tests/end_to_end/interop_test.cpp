@@ -1,14 +1,17 @@
-// Weights that come from other programs, and go to them.
+// Weights that come from other programs, and go to them; and logits.
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/io/file.hpp"
+#include "base/io/hdf5.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "files/foreign/safetensors.hpp"
 #include "support/program.hpp"
@@ -230,6 +233,64 @@ TEST_F(InteropTest, what_cannot_be_exported_is_told_and_nothing_is_written) {
   EXPECT_THAT(refusal(run_program({built_program("export_model"), foreign(), "--onnx", onnx}), 65),
               HasSubstr("it does not begin as an HDF5 file does"));
   EXPECT_FALSE(fs::exists(onnx));
+}
+
+// [rows, columns] of a data set in a file of ours, or [rows].
+template <typename Value>
+std::vector<Value> values_in(const fs::path& file, const char* name, hid_t type, std::vector<hsize_t>& dims) {
+  const Hid<H5Fclose> opened(check_h5(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), "open"));
+  const Hid<H5Dclose> data(check_h5(H5Dopen2(opened, name, H5P_DEFAULT), "open"));
+  const Hid<H5Sclose> space(check_h5(H5Dget_space(data), "look at"));
+  dims.resize(static_cast<std::size_t>(H5Sget_simple_extent_ndims(space)));
+  H5Sget_simple_extent_dims(space, dims.data(), nullptr);
+  std::vector<Value> values(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space)));
+  check_h5(H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read");
+  return values;
+}
+
+TEST_F(InteropTest, logits_are_those_of_the_predictions_on_any_number_of_ranks) {
+  const fs::path logits = folder_->path() / "logits.h5";
+  const fs::path table = folder_->path() / "of logits.csv";
+  std::vector<std::string> files;
+  for (const int ranks : {1, 2}) {
+    const ProgramResult result =
+        run_program(under_mpirun(ranks, {built_program("evaluate"), "--model-file", model(), "--data", data(),
+                                         "--threads", "1", "--logits", logits, "--predictions", table}));
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    files.push_back(read_file(logits, 1 << 24));
+  }
+  EXPECT_EQ(files[0], files[1]);
+  std::vector<hsize_t> dims;
+  const auto values = values_in<float>(logits, "logits", H5T_NATIVE_FLOAT, dims);
+  const hsize_t classes = 10;
+  std::istringstream rows(read_file(table, 1 << 24));
+  std::string row;
+  std::getline(rows, row);
+  std::size_t samples = 0;
+  std::vector<std::int32_t> labels;
+  for (; std::getline(rows, row); ++samples) {
+    const auto* const own = values.data() + samples * classes;
+    const auto first = row.find(',');
+    const auto second = row.find(',', first + 1);
+    labels.push_back(std::stoi(row.substr(first + 1)));
+    EXPECT_EQ(std::max_element(own, own + classes) - own, std::stoi(row.substr(second + 1))) << row;
+  }
+  EXPECT_EQ(dims, (std::vector<hsize_t>{samples, classes}));
+  EXPECT_EQ(values_in<std::int32_t>(logits, "labels", H5T_NATIVE_INT32, dims), labels);
+}
+
+TEST_F(InteropTest, a_place_for_logits_is_looked_at_before_the_work) {
+  const auto refused = [](const fs::path& file, const std::string& sentence) {
+    const ProgramResult result = run_program(
+        {built_program("evaluate"), "--model-file", model(), "--data", data(), "--threads", "1", "--logits", file});
+    EXPECT_EQ(result.exit_code, 2) << result.errors;
+    EXPECT_NE(result.errors.find(sentence), std::string::npos) << result.errors;
+    EXPECT_EQ(result.output.find("top-1"), std::string::npos) << result.output;
+  };
+  refused(model(), fmt::format("'{}' exists and is no file of logits (it would be lost). Choose another name for "
+                               "--logits.",
+                               model().string()));
+  refused(folder_->path() / "absent" / "logits.h5", "No such file or directory");
 }
 
 }  // namespace
