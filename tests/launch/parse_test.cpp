@@ -53,7 +53,7 @@ TEST(ParseTest, words_of_other_programs_are_translated) {
     EXPECT_EQ(of_training("--data d " + std::string(foreign) + "=4"), meant(foreign, own));
   }
   Settings settings;
-  EXPECT_EQ(of_training("--data d --learning-rate 4"), "");
+  EXPECT_EQ(of_training("--data d --model lenet --learning-rate 4"), "");
 }
 
 TEST(ParseTest, they_are_only_where_the_program_has_the_option) {
