@@ -104,16 +104,12 @@ def main():
         expect(code not in (0, 75), f"mpirun ended with {code}", said)
         expect_stopped(under, said)
 
-        # Steps that take longer want more of it, and there is a word meanwhile.
+        # Steps that take longer want more of it.
         larger = folder / "larger"
         launch = under_mpirun(2)
         launch[1:1] = ["--mca", "odls_base_sigkill_timeout", "6"]
         command = launch + training(larger, "resnet20", 600)
         code, said = interrupt(command, larger, 1)
-        words = ("SIGTERM: the training stops after the step at hand and writes a checkpoint, if there is time: an "
-                 "mpirun that was interrupted kills its ranks a second later (mpirun --mca odls_base_sigkill_timeout 30 "
-                 "leaves them half a minute)")
-        expect(words in said, "it does not say that it was heard", said)
         expect_stopped(larger, said)
 
 

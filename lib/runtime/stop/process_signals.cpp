@@ -47,7 +47,6 @@ void on_request(int signal) {
   if (signal == SIGTERM && terminate_wakes) say(Wake::terminate);
   if (requested.compare_exchange_strong(none, signal)) {
     requested_ms = now_ms();
-    say(Wake::request);
   } else if (now_ms() - requested_ms >= same_request_ms) {
     ::signal(signal, SIG_DFL);
     ::raise(signal);

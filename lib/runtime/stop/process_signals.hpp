@@ -12,8 +12,8 @@
 // second one, a second or more after it, takes its usual course and ends the process at once: launchers and Slurm may
 // deliver one request twice.
 //
-// What is noted wakes the watcher (watch/watcher) too, who tells people that it was heard. SIGTERM says more to it: it
-// is also what a launcher sends to the survivors of a death.
+// SIGTERM wakes the watcher (watch/watcher) even where it is noted, because it is also what a launcher sends to the
+// survivors of a death.
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@ namespace lockstep {
 namespace {
 
 // An eventfd adds numbers up: each word has digits of its own.
-constexpr int digits = 16;
+constexpr int digits = 20;
 constexpr eventfd_t digit_mask = (eventfd_t{1} << digits) - 1;
 
 constexpr eventfd_t number_of(Wake what) { return eventfd_t{1} << (digits * static_cast<int>(what)); }
@@ -21,7 +21,7 @@ Wakes read_wakes(int descriptor) {
   eventfd_t numbers = 0;
   if (::eventfd_read(descriptor, &numbers) != 0) return {};
   const auto said = [&](Wake what) { return (numbers >> (digits * static_cast<int>(what)) & digit_mask) != 0; };
-  return {said(Wake::stop), said(Wake::terminate), said(Wake::say_where), said(Wake::request)};
+  return {said(Wake::stop), said(Wake::terminate), said(Wake::say_where)};
 }
 
 }  // namespace lockstep

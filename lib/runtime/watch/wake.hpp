@@ -3,13 +3,12 @@
 
 namespace lockstep {
 
-enum class Wake { stop, terminate, say_where, request };
+enum class Wake { stop, terminate, say_where };
 
 struct Wakes {
   bool stop = false;
   bool terminate = false;
   bool say_where = false;
-  bool request = false;  // to stop in good order
 };
 
 int make_wake();                       // a descriptor, -1 where the system gives none

@@ -18,7 +18,6 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
-#include "job/job_environment.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/process_end.hpp"
 #include "runtime/watch/wake.hpp"
@@ -129,18 +128,19 @@ void Watcher::watch() {
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     if (ranks_[static_cast<std::size_t>(rank)].is_visible) alive.push_back(rank);
   }
-  const int period = period_ms();
+  int timeout_ms = period_ms();
   since_look_ = Stopwatch();
   while (true) {
     std::vector<pollfd> handles{{wake_, POLLIN, 0}};
     for (const int rank : alive) handles.push_back({*ranks_[static_cast<std::size_t>(rank)].handle, POLLIN, 0});
     link_.add_handles(handles);
-    const bool is_awaiting = since_terminate_ || (since_request_ && !has_told_request_);
-    ::poll(handles.data(), handles.size(), is_awaiting ? last_turns_ms : period);
+    ::poll(handles.data(), handles.size(), timeout_ms);
     const Wakes wakes = read_wakes(wake_);
     if (wakes.stop) return;
-    if (wakes.terminate && !since_terminate_) begin_to_end();
-    if (wakes.request) since_request_.emplace();
+    if (wakes.terminate && !since_terminate_) {
+      begin_to_end();
+      timeout_ms = last_turns_ms;
+    }
     if (wakes.say_where) say_where();
     link_.serve();
     std::erase_if(alive, [&](int rank) {
@@ -150,7 +150,6 @@ void Watcher::watch() {
     });
     look_for_deaths_elsewhere(since_terminate_ ? NodeLink::Urgency::last_chance : NodeLink::Urgency::may_wait);
     if (since_terminate_ && signals_.terminate_only_wakes()) end_by_terminate();
-    tell_request();
     look_around();
   }
 }
@@ -271,19 +270,6 @@ void Watcher::say_where() const {
   const RankView view = view_of(status, self.rank, host_);
   log::warning("is {}, for {}{}", host_words(view), seconds_words(seconds),
                view.device ? "; its GPU is " + device_words(*view.device) : "");
-}
-
-// A step may take longer than people wait for a word, or than mpirun waits for its ranks.
-void Watcher::tell_request() {
-  constexpr double soon = 0.2;  // by then short steps have stopped, and a death that launchers answer so has been told
-  if (!since_request_ || has_told_request_ || since_request_->seconds() < soon) return;
-  has_told_request_ = true;
-  const bool is_mpiruns = signals_.request() == SIGTERM && this_job().launcher == Launcher::mpirun;
-  log::info("{}: the training stops after the step at hand and writes a checkpoint{}",
-            words_of_signal(signals_.request()),
-            is_mpiruns ? ", if there is time: an mpirun that was interrupted kills its ranks a second later (mpirun "
-                         "--mca odls_base_sigkill_timeout 30 leaves them half a minute)"
-                       : ". A second signal ends it at once");
 }
 
 void Watcher::end_job(int code, int signal, const Blame& finding) {

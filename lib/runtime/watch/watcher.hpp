@@ -60,7 +60,6 @@ class Watcher {
   void watch();
   int period_ms() const;
   void judge(int node_rank);
-  void tell_request();
   void look_around();
   void look_for_deaths_elsewhere(NodeLink::Urgency urgency);
   void begin_to_end();
@@ -82,10 +81,8 @@ class Watcher {
   std::vector<Watched> ranks_;  // by rank of the node
   Stopwatch since_look_;
   std::optional<Stopwatch> since_terminate_;  // SIGTERM has come
-  std::optional<Stopwatch> since_request_;    // to stop in good order
-  bool has_told_request_ = false;
-  bool has_left_ = false;  // this node, as far as others know
-  Descriptor wake_;        // eventfd
+  bool has_left_ = false;                     // this node, as far as others know
+  Descriptor wake_;                           // eventfd
   std::thread thread_;
 };
 
