@@ -134,9 +134,9 @@ TEST(ModelZooTest, logits_are_one_row_a_sample) {
 }
 
 TEST(ModelZooTest, an_unknown_name_is_answered_with_the_known_ones) {
-  EXPECT_EQ(
-      refusal({"resnet81", {32, 32, 3}, 10}),
-      "unknown model 'resnet81' (--model). Did you mean resnet18? Known: convnet, lenet, resnet18, resnet20, resnet34, resnet50, resnet101.");
+  EXPECT_EQ(refusal({"resnet81", {32, 32, 3}, 10}),
+            "unknown model 'resnet81' (--model). Did you mean resnet18? Known: convnet, lenet, resnet18, resnet20, "
+            "resnet34, resnet50, resnet101.");
 }
 
 TEST(ModelZooTest, samples_that_are_too_small_are_refused) {

@@ -63,8 +63,10 @@ TEST(NormGroupTest, ranks_that_share_a_batch_agree_with_pytorch_on_the_whole_of_
 
   const std::vector<float> expected = share_of(golden.values("logits"), world);
   EXPECT_LE(largest_error(doubles(read(*net.device, logits)), doubles(expected)), 1e-4);
+  // A ReLU gate that flips in fp32 moves single gradients by more than this, and the whole of them by less.
   for (const auto& [name, values] : gradients(net)) {
-    EXPECT_LE(largest_error(sum_over(world, values), golden.values("gradients/" + name)), 3e-2) << name;
+    EXPECT_LE(compare({{"", sum_over(world, values)}}, {{"", golden.values("gradients/" + name)}}).relative_l2, 2e-2)
+        << name;
   }
   // From 0 or 1 a tenth of the way to the batch's.
   for (const Statistic& statistic : net.store.statistics()) {
