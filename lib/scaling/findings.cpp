@@ -244,9 +244,9 @@ std::string CheckedPrediction::sentence() const {
                                    : std::string();
   return fmt::format(
       "{} scaling, from what {} at most told: {:.1f} ms{} predicted for a step at {}, {:.1f} ms "
-      "measured. The prediction is off by {:+.1f} %.",
+      "measured. The prediction is off by {:+.1f} %{}.",
       name_of(scaling), count_of(fitted_up_to), 1e3 * predicted.middle, interval, count_of(grid.ranks), 1e3 * measured,
-      100 * error());
+      100 * error(), crowd);
 }
 
 std::vector<CheckedPrediction> check_predictions(const Study& study) {
@@ -258,7 +258,7 @@ std::vector<CheckedPrediction> check_predictions(const Study& study) {
     const std::optional<StepModel> model = fit_steps(study, points[points.size() - 2]->grid.ranks);
     if (!model || !model->covers(last.grid)) continue;
     predictions.push_back({scaling, last.grid, model->most_ranks, model->predict({last.grid, last.batch_per_rank}).step,
-                           mean_interval(last.step_seconds).middle});
+                           mean_interval(last.step_seconds).middle, crowd_words(study, last)});
   }
   return predictions;
 }

@@ -50,6 +50,7 @@ struct CheckedPrediction {
   int fitted_up_to = 0;  // ranks
   Interval predicted;    // seconds of a step
   double measured = 0;   // likewise
+  std::string crowd;     // ", and 4 ranks share 2 cores", which the model does not know; else empty
   double error() const { return predicted.middle / measured - 1; }
   std::string sentence() const;
 };

@@ -189,5 +189,12 @@ TEST(CheckedPrediction, the_largest_rank_count_is_predicted_from_the_others) {
   EXPECT_TRUE(check_predictions(made_up_study({.ranks = {1, 2}})).empty());
 }
 
+TEST(CheckedPrediction, ranks_without_cores_of_their_own_are_told) {
+  Study study = made_up_study({});
+  EXPECT_THAT(check_predictions(study)[0].sentence(), ::testing::EndsWith(" %."));
+  study.cores = 2;
+  EXPECT_THAT(check_predictions(study)[0].sentence(), ::testing::EndsWith(" %, and 4 ranks share 2 cores."));
+}
+
 }  // namespace
 }  // namespace lockstep
