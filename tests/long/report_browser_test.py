@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A report in headless Chromium: report_browser_test.py PROGRAMS
+"""Pages of a training and of a scaling study in headless Chromium: report_browser_test.py PROGRAMS
 
-The page loads nothing, breaks no rule of its own, is drawn as it is written, and follows the reader's scheme of colours.
+A page loads nothing, breaks no rule of its own, is drawn as it is written, and follows the reader's scheme of colours.
 Skipped (77) where there is no Chromium.
 """
 import pathlib
@@ -25,15 +25,41 @@ def browse(browser, folder, page, *options):
     return done.stdout
 
 
-def make_page(programs, folder):
-    def run(name, *words):
-        subprocess.run([f"{programs}/{name}", *words], check=True, stdout=subprocess.DEVNULL)
+def run(programs, name, *words):
+    subprocess.run([f"{programs}/{name}", *words], check=True, stdout=subprocess.DEVNULL)
 
-    run("make_shards", "synthetic", "--samples", "400", "--output", folder / "data")
-    run("train_cifar", "--data", folder / "data", "--model", "lenet", "--epochs", "3", "--threads", "1", "--report-every",
-        "1", "--output", folder / "run", "--note", "<script>document.title = 'changed'</script>")
-    run("report", folder / "run", "--data", folder / "data", "--threads", "1", "--output", folder / "page.html")
+
+def training_page(programs, folder):
+    run(programs, "make_shards", "synthetic", "--samples", "400", "--output", folder / "data")
+    run(programs, "train_cifar", "--data", folder / "data", "--model", "lenet", "--epochs", "3", "--threads", "1",
+        "--report-every", "1", "--output", folder / "run", "--note", "<script>document.title = 'changed'</script>")
+    run(programs, "report", folder / "run", "--data", folder / "data", "--threads", "1", "--output", folder / "page.html")
     return folder / "page.html"
+
+
+def study_page(programs, folder):
+    command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2", f"{programs}/scaling_study", "--model", "lenet",
+               "--seconds", "0.1", "--repeats", "3", "--output", folder / "study"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return folder / "study" / "report.html"
+
+
+def look_at(browser, folder, page, title, elements):
+    written = page.read_text()
+    drawn = browse(browser, folder, page, "--dump-dom")
+    for element in elements:
+        wanted, found = (len(re.findall(rf"<{element}\b", text)) for text in (written, drawn))
+        assert wanted == found > 0, (element, wanted, found)
+    assert f"<title>{title}</title>" in drawn, title
+    for scheme, background in BACKGROUNDS.items():
+        for width in (500, 1400):
+            picture = folder / f"{scheme}-{width}.png"
+            browse(browser, folder, page, f"--blink-settings=preferredColorScheme={int(scheme == 'light')}",
+                   f"--window-size={width},1200", f"--screenshot={picture}")
+            with Image.open(picture) as image:
+                pixels = image.convert("RGB")
+                assert pixels.getpixel((2, 2)) == background, (scheme, pixels.getpixel((2, 2)))
+                assert len(pixels.getcolors(1 << 20)) > 50, "nothing is drawn"
 
 
 def main(programs):
@@ -43,23 +69,11 @@ def main(programs):
         return 77
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        page = make_page(programs, folder)
-        written = page.read_text()
-        drawn = browse(browser, folder, page, "--dump-dom")
-        for element in ("polyline", "circle", "rect", "table", "img", "figure"):
-            wanted, found = (len(re.findall(rf"<{element}\b", text)) for text in (written, drawn))
-            assert wanted == found > 0, (element, wanted, found)
-        assert "<title>Training of lenet on synthetic</title>" in drawn
-        for scheme, background in BACKGROUNDS.items():
-            for width in (500, 1400):
-                picture = folder / f"{scheme}-{width}.png"
-                browse(browser, folder, page, f"--blink-settings=preferredColorScheme={int(scheme == 'light')}",
-                       f"--window-size={width},1200", f"--screenshot={picture}")
-                with Image.open(picture) as image:
-                    pixels = image.convert("RGB")
-                    assert pixels.getpixel((2, 2)) == background, (scheme, pixels.getpixel((2, 2)))
-                    assert len(pixels.getcolors(1 << 20)) > 50, "nothing is drawn"
-    print("the page is drawn as it is written")
+        look_at(browser, folder, training_page(programs, folder), "Training of lenet on synthetic",
+                ("polyline", "circle", "rect", "table", "img", "figure"))
+        look_at(browser, folder, study_page(programs, folder), "Scaling of lenet up to 2 ranks",
+                ("polyline", "circle", "rect", "table", "figure"))
+    print("the pages are drawn as they are written")
     return 0
 
 
