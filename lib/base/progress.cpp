@@ -35,7 +35,7 @@ std::string progress_words(std::string_view task, std::int64_t done, std::int64_
   const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
   std::string text = fmt::format("{}  [{}] {:3}%  {}/{} {}", task, bar, static_cast<int>(fraction * 100), grouped(done),
                                  grouped(total), unit);
-  if (rate > 0) text += fmt::format("  {}/s", grouped(static_cast<std::int64_t>(rate)));
+  if (rate >= 1) text += fmt::format("  {}/s", grouped(static_cast<std::int64_t>(rate)));
   if (done >= total) return text + fmt::format("  {} in all", duration_words(seconds));
   if (rate > 0) text += fmt::format("  {} left", duration_words(static_cast<double>(total - done) / rate));
   return text;

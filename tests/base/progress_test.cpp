@@ -19,6 +19,12 @@ TEST(ProgressTest, no_rate_is_claimed_before_the_first_sample) {
   EXPECT_EQ(progress_words("train", 0, 10, "samples", 3), "train  [>             ]   0%  0/10 samples");
 }
 
+// "0/s" stood there.
+TEST(ProgressTest, what_takes_seconds_each_has_no_rate) {
+  EXPECT_EQ(progress_words("study", 3, 20, "measurements", 12),
+            "study  [==>           ]  15%  3/20 measurements  1:08 left");
+}
+
 TEST(ProgressTest, an_empty_task_is_done) {
   EXPECT_EQ(progress_words("train", 0, 0, "samples", 0), "train  [==============] 100%  0/0 samples  0:00 in all");
 }

@@ -172,9 +172,10 @@ TEST_F(RunSummaryTest, inspect_says_how_a_training_stands) {
                                     {"weights_hash", "0123456789abcdef"},
                                     {"command_line", {"train_cifar", "--data", "d\x1b[31m", 7}}});
   const std::string text = describe_file(folder_);
-  for (const char* line : {"\n  state      stopped; the same command goes on\n", "\n  step       3 of 8\n",
-                           "\n  test       50.00 %\n", "\n  best       not measured\n",
-                           "\n  weights    0123456789abcdef\n", "\n  attempts   1\n", "train_cifar --data d"}) {
+  for (const char* line :
+       {"\n  state      stopped; the same command goes on\n", "\n  step       3 of 8\n", "\n  test       50.00 %\n",
+        "\n  best       not measured\n", "\n  weights    0123456789abcdef\n", "\n  attempts   1\n",
+        "train_cifar --data $'d\\x1b[31m'"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
   }
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
