@@ -2,13 +2,16 @@
 //
 //   mpirun -n 2 allreduce_bench
 //   mpirun -n 2 allreduce_bench --benchmark_filter=/45000/       45 MB alone
+//   mpirun -n 2 allreduce_bench --benchmark_filter=buckets       what a step sums, bucket by bucket
 //
-// From 1 kB to 256 MB. Times are of the slowest rank: the median over the rounds, and the 99th percentile. Algorithm
-// and bus bandwidth are what nccl-tests calls so: bytes a second, and that times 2 (n - 1) / n, which a link must carry
-// at least for n ranks. last_rank is the rank that shared memory's sums most often end on last, and last_share in how
-// many of the rounds. shared_over_mpi is the median over rounds of Open MPI's time divided by shared memory's, with its
-// 95 % bootstrap interval. A model's own buckets are timed by scaling_study.
+// From 1 kB to 256 MB, and the buckets that a network's gradients are cut into, started one after another. Times are of
+// the slowest rank: the median over the rounds, and the 99th percentile. Algorithm and bus bandwidth are what
+// nccl-tests calls so: bytes a second, and that times 2 (n - 1) / n, which a link must carry at least for n ranks.
+// last_rank is the rank that shared memory's sums most often end on last, and last_share in how many of the rounds.
+// shared_over_mpi is the median over rounds of Open MPI's time divided by shared memory's, with its 95 % bootstrap
+// interval. What of its buckets a step does not hide behind backward, scaling_study measures.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -17,6 +20,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <tuple>
@@ -26,6 +30,10 @@
 #include "comm/all_reducer.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/mpi_session.hpp"
+#include "device/cpu/cpu_device.hpp"
+#include "recipe/run_plan.hpp"
+#include "step/all_reduce.hpp"
+#include "step/model.hpp"
 
 namespace lockstep {
 namespace {
@@ -98,30 +106,59 @@ void report(benchmark::State& state, const std::array<Contender, 3>& contenders,
   std::tie(state.counters["low"].value, state.counters["high"].value) = interval_of_median(ratios);
 }
 
-void allreduce(benchmark::State& state, const Communicator& world) {
-  const std::int64_t bytes = state.range(0) * 1000;
+// As a training has them by default.
+std::vector<std::int64_t> buckets_of(const std::string& model, const SampleShape& sample, std::int64_t classes,
+                                     const Communicator& world) {
+  const auto device = cpu::open_cpu_device({.threads = 1});
+  Model made(*device, {model, sample, classes});
+  const std::int64_t count = made.store.reduced_count();
+  auto reducer = make_cpu_all_reducer("auto", world, count * size_of(DType::f32));
+  made.store.allocate(reducer->allocate(count));
+  const AllReduce exchange(made.store, std::move(reducer), SumPlan{}.bucket_mib << 20);
+  std::vector<std::int64_t> bytes;
+  for (std::size_t bucket = 0; bucket < exchange.bucket_count(); ++bucket) {
+    bytes.push_back(exchange.bucket_bytes(bucket));
+  }
+  return bytes;
+}
+
+// Slices of that many bytes, one after another.
+std::vector<Tensor> slices_of(const Tensor& values, const std::vector<std::int64_t>& bytes) {
+  std::vector<Tensor> slices;
+  std::int64_t first = 0;
+  for (const std::int64_t size : bytes) {
+    const std::int64_t count = size / size_of(DType::f32);
+    slices.push_back(values.slice(first, count));
+    first += count;
+  }
+  return slices;
+}
+
+void sum_all(AllReducer& reducer, const std::vector<Tensor>& slices) {
+  for (const Tensor& slice : slices) reducer.start_sum(slice);
+  reducer.wait();
+}
+
+void allreduce(benchmark::State& state, const std::vector<std::int64_t>& slices, const Communicator& world) {
+  const std::int64_t bytes = std::reduce(slices.begin(), slices.end());
   const std::int64_t count = bytes / size_of(DType::f32);
   std::vector<float> plain(static_cast<std::size_t>(count));
   const auto mpi = make_cpu_all_reducer("mpi", world, bytes);
   const auto shared = make_cpu_all_reducer("shared", world, bytes);
-  const Tensor mpi_values = mpi->allocate(count);
-  const Tensor shared_values = shared->allocate(count);
+  const std::vector<Tensor> mpi_slices = slices_of(mpi->allocate(count), slices);
+  const std::vector<Tensor> shared_slices = slices_of(shared->allocate(count), slices);
 
-  std::array<Contender, 3> contenders{{{"open_mpi",
-                                        [&] {
-                                          check_mpi(MPI_Allreduce(MPI_IN_PLACE, plain.data(), static_cast<int>(count),
-                                                                  MPI_FLOAT, MPI_SUM, world.handle()),
-                                                    "sum");
-                                        }},
-                                       {"mpi",
-                                        [&] {
-                                          mpi->start_sum(mpi_values);
-                                          mpi->wait();
-                                        }},
-                                       {"shared", [&] {
-                                          shared->start_sum(shared_values);
-                                          shared->wait();
-                                        }}}};
+  const auto sum_by_open_mpi = [&] {
+    float* values = plain.data();
+    for (const std::int64_t size : slices) {
+      const auto length = static_cast<int>(size / size_of(DType::f32));
+      check_mpi(MPI_Allreduce(MPI_IN_PLACE, values, length, MPI_FLOAT, MPI_SUM, world.handle()), "sum");
+      values += length;
+    }
+  };
+  std::array<Contender, 3> contenders{{{"open_mpi", sum_by_open_mpi},
+                                       {"mpi", [&] { sum_all(*mpi, mpi_slices); }},
+                                       {"shared", [&] { sum_all(*shared, shared_slices); }}}};
   for (int round = 0; round < warm_up_rounds; ++round) {
     for (const Contender& contender : contenders) contender.sum();
   }
@@ -141,13 +178,18 @@ class Silent final : public benchmark::BenchmarkReporter {
 void run_benches(int argc, char** argv) {
   const MpiSession mpi(argc, argv);
   const Communicator world(MPI_COMM_WORLD);
-  for (const std::int64_t kilobytes : {1, 4, 16, 64, 256, 1000, 4000, 11'000, 25'000, 45'000, 100'000, 256'000}) {
-    benchmark::RegisterBenchmark("allreduce/kB", [&world](benchmark::State& state) { allreduce(state, world); })
-        ->Arg(kilobytes)
-        ->Iterations(rounds_of(kilobytes))
+  const auto add = [&world](const std::string& name, const std::vector<std::int64_t>& slices) {
+    benchmark::RegisterBenchmark(name.c_str(), allreduce, slices, std::cref(world))
+        ->Iterations(rounds_of(std::reduce(slices.begin(), slices.end()) / 1000))
         ->UseManualTime()
         ->Unit(benchmark::kMillisecond);
+  };
+  for (const std::int64_t kilobytes : {1, 4, 16, 64, 256, 1000, 4000, 11'000, 25'000, 45'000, 100'000, 256'000}) {
+    add(fmt::format("allreduce/kB/{}", kilobytes), {kilobytes * 1000});
   }
+  add("buckets/resnet20", buckets_of("resnet20", {32, 32, 3}, 10, world));
+  add("buckets/resnet18", buckets_of("resnet18", {32, 32, 3}, 10, world));
+  add("buckets/resnet50", buckets_of("resnet50", {224, 224, 3}, 1000, world));
   benchmark::Initialize(&argc, argv);
   Silent silent;
   if (world.rank() == 0) {

@@ -1,17 +1,18 @@
-// Samples a second that one core reads from shards and augments, and what a loader with one thread hands out.
+// Samples a second that one core reads from shards and augments, and what a loader with one thread hands out of each
+// form in which shards hold samples: images of one size (CIFAR-sized noise), and pictures of 256 pixels and more a side
+// as pixels or as JPEG files, of which images of 224 are made at random.
 //
-// Samples are CIFAR-sized noise in a temporary data set, in the page cache like a data set in its second epoch.
+// The data sets are temporary, in the page cache like one in its second epoch.
 #include <benchmark/benchmark.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <string>
+#include <functional>
 #include <vector>
 
 #include "dataset/loading/loader.hpp"
 #include "dataset/loading/normalizer.hpp"
 #include "dataset/loading/sampler.hpp"
 #include "support/samples/small_data_set.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace lockstep {
 namespace {
@@ -19,20 +20,9 @@ namespace {
 constexpr std::int64_t samples = 20'000;  // 61 MB: more than any cache
 constexpr std::int64_t part = 128;
 const ImageRules rules{{32, 32}, Augmentation::crop_and_flip};
-
-// On disk as long as the program runs.
-class BenchData {
- public:
-  BenchData() { write_small_data_set(directory_, {32, 32, 3}, samples, 5'000); }
-  ~BenchData() { std::filesystem::remove_all(directory_); }
-  BenchData(const BenchData&) = delete;
-  BenchData& operator=(const BenchData&) = delete;
-  const std::filesystem::path& directory() const { return directory_; }
-
- private:
-  std::filesystem::path directory_ =
-      std::filesystem::temp_directory_path() / ("lockstep_loader_bench_" + std::to_string(getpid()));
-};
+constexpr std::int64_t pictures = 192;  // 38 MB of pixels
+constexpr std::int64_t picture_part = 32;
+const ImageRules picture_rules{{224, 224}, Augmentation::resized_crop_and_flip};
 
 enum class Order { sequential, shuffled };
 
@@ -57,13 +47,13 @@ void read_and_augment(benchmark::State& state, const Dataset& dataset, Order ord
   state.SetItemsProcessed(state.iterations() * part);
 }
 
-void load_parts(benchmark::State& state, const Dataset& dataset) {
-  const auto loader = make_host_loader(training_source(dataset, {part, 1, 0, 1}, rules, 1, 0, 0, 1));
+void load_parts(benchmark::State& state, const Dataset& dataset, std::int64_t size, const ImageRules& shown) {
+  const auto loader = make_host_loader(training_source(dataset, {size, 1, 0, 1}, shown, 1, 0, 0, 1));
   for (auto _ : state) {
     std::int64_t loaded = loader->next().samples;
     benchmark::DoNotOptimize(loaded);
   }
-  state.SetItemsProcessed(state.iterations() * part);
+  state.SetItemsProcessed(state.iterations() * size);
 }
 
 }  // namespace
@@ -73,15 +63,22 @@ int main(int argc, char** argv) {
   using namespace lockstep;
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  const BenchData data;
-  const Dataset dataset(data.directory());
+  const TemporaryFolder folder;
+  write_small_data_set(folder.path() / "images", {32, 32, 3}, samples, 5'000);
+  for (const SampleStore store : {SampleStore::pictures, SampleStore::jpeg}) {
+    write_small_data_set(folder.path() / choice_name(sample_stores, store), {256, 256, 3}, pictures, 96, store);
+  }
+  const Dataset images(folder.path() / "images");
+  const Dataset pixels(folder.path() / "pictures");
+  const Dataset jpeg(folder.path() / "jpeg");
   // Processor time, so that the figure is a core's whatever else runs; the loader works in a thread of its own.
-  benchmark::RegisterBenchmark("read_and_augment/sequential",
-                               [&](benchmark::State& s) { read_and_augment(s, dataset, Order::sequential); });
-  benchmark::RegisterBenchmark("read_and_augment/shuffled",
-                               [&](benchmark::State& s) { read_and_augment(s, dataset, Order::shuffled); });
-  benchmark::RegisterBenchmark("loader/one_thread", [&](benchmark::State& s) {
-    load_parts(s, dataset);
-  })->UseRealTime();
+  benchmark::RegisterBenchmark("read_and_augment/sequential", read_and_augment, std::cref(images), Order::sequential);
+  benchmark::RegisterBenchmark("read_and_augment/shuffled", read_and_augment, std::cref(images), Order::shuffled);
+  const auto add = [](const char* name, const Dataset& dataset, std::int64_t size, const ImageRules& shown) {
+    benchmark::RegisterBenchmark(name, load_parts, std::cref(dataset), size, shown)->UseRealTime();
+  };
+  add("loader/images/one_thread", images, part, rules);
+  add("loader/pictures/one_thread", pixels, picture_part, picture_rules);
+  add("loader/jpeg/one_thread", jpeg, picture_part, picture_rules);
   benchmark::RunSpecifiedBenchmarks();
 }
