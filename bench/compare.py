@@ -14,7 +14,6 @@ import dataclasses
 import datetime
 import os
 import pathlib
-import re
 import shlex
 import signal
 import sys
@@ -27,6 +26,7 @@ from processes import (
     ProgramFailed,
     TimeIsUp,
     TimeLimit,
+    cpu_facts,
     give_up,
     json_line,
     output_of,
@@ -167,13 +167,6 @@ def measure(case, sides, options):
         return Measured(*([line] for line in first))
     steps = [options.steps or max(3, round(1e3 * options.seconds / line["step_ms_median"])) for line in first]
     return measure_pairs(case, sides, steps, options.pairs)
-
-
-def cpu_facts():
-    """Vendor, family and name of this CPU, as Linux tells them."""
-    text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    fields = ("vendor_id", "cpu family", "model name")
-    return [re.search(rf"^{field}\s*: (.*)$", text, re.MULTILINE).group(1) for field in fields]
 
 
 def header(hardware, lockstep, peer):

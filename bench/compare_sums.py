@@ -14,9 +14,8 @@ import statistics
 import sys
 import tempfile
 
-from compare import cpu_facts
 from comparison import ratio_interval, short
-from processes import ProgramFailed, output_of, python_with_torch
+from processes import ProgramFailed, cpu_facts, output_of, python_with_torch
 from suite import ENVIRONMENT
 
 HERE = pathlib.Path(__file__).resolve().parent

@@ -1,10 +1,11 @@
-"""Running the programs that compare.py compares, and finding them."""
+"""Running the programs that are timed and compared, finding them, and what they run on."""
 
 import contextlib
 import glob
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -44,6 +45,13 @@ def say(text):
 def give_up(text, code=1):
     say(text)
     sys.exit(code)
+
+
+def cpu_facts():
+    """Vendor, family and name of this CPU, as Linux tells them."""
+    text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    fields = ("vendor_id", "cpu family", "model name")
+    return [re.search(rf"^{field}\s*: (.*)$", text, re.MULTILINE).group(1) for field in fields]
 
 
 def output_of(command, environment, limit=RUN_LIMIT_S):

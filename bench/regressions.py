@@ -94,7 +94,7 @@ def measure(benches, base, new, repeats):
             say(f"{bench.name}: {repeat + 1} of {repeats}")
             figures = [None, None]
             for side in (0, 1) if repeat % 2 == 0 else (1, 0):
-                figures[side] = suite.run(bench, (base, new)[side])
+                figures[side] = suite.times(suite.run(bench, (base, new)[side]))
             for name in figures[0].keys() & figures[1].keys():
                 for side in (0, 1):
                     times.setdefault(name, ([], []))[side].append(figures[side][name])
