@@ -2,9 +2,11 @@
 // normalised. Prints one JSON line.
 //
 //   picture_bench --data data/pictures/train --size 224
+//   picture_bench --data data/cifar10/train --batch 128 --threads 2       by the clock, with so many threads
 //
 // Both figures count the processor's time: `samples_per_second` that of the loader, `whole_pictures_per_second` that of
-// libjpeg-turbo decoding pictures of the same files whole, and nothing else, beside it.
+// libjpeg-turbo decoding pictures of the same files whole, and nothing else, beside it. With `--threads` it is the
+// clock that counts, and the loader alone. Images of one size are cropped and mirrored as they are.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -12,9 +14,11 @@
 #include <array>
 #include <cstdlib>
 #include <ctime>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "dataset/loading/loader.hpp"
 #include "dataset/loading/sampler.hpp"
@@ -33,6 +37,7 @@ struct Options {
   std::int64_t size = 224;
   std::int64_t batch = 32;
   std::int64_t batches = 60;
+  int threads = 0;  // of the loader; 0: one, and its processor time counts
   Decoding decoding = Decoding::scaled;
   float jitter = 0;  // of all colours; 0: none
 };
@@ -60,18 +65,42 @@ double mean_difference(const Dataset& dataset, ImageRules rules, std::int64_t sa
   return sum / pixels;
 }
 
+ImageRules rules_of(const Dataset& dataset, const Options& options) {
+  const Manifest& manifest = dataset.manifest();
+  if (manifest.store == SampleStore::images) {
+    return {{manifest.shape.height, manifest.shape.width}, Augmentation::crop_and_flip};
+  }
+  ImageRules rules{{options.size, options.size}, Augmentation::resized_crop_and_flip, 0.08F, {}, options.decoding};
+  if (options.jitter > 0) rules.jitter = {options.jitter, options.jitter, options.jitter};
+  return rules;
+}
+
+std::unique_ptr<Loader> open_loader(const Dataset& dataset, const Options& options, int threads) {
+  const LoaderShare all{options.batch, 1, 0, 1};
+  return make_host_loader(training_source(dataset, all, rules_of(dataset, options), 1, 0, 0, threads));
+}
+
+constexpr int warm_up = 4;  // batches of each thread: more than a loader holds
+
+nlohmann::json measure_by_the_clock(const Options& options) {
+  const Dataset dataset(options.data);
+  const auto loader = open_loader(dataset, options, options.threads);
+  for (int batch = 0; batch < warm_up * options.threads; ++batch) loader->next();
+  const Stopwatch watch;
+  for (std::int64_t batch = 0; batch < options.batches; ++batch) loader->next();
+  return {{"samples_per_second", static_cast<double>(options.batches * options.batch) / watch.seconds()},
+          {"threads", options.threads}};
+}
+
 // The loader works in a thread of its own, while this one decodes whole pictures: what the process takes and this
 // thread does not is the loader's.
 nlohmann::json measure(const Options& options) {
-  constexpr int warm_up = 4;  // batches: more than a loader of one thread holds
   const Dataset dataset(options.data);
-  ImageRules rules{{options.size, options.size}, Augmentation::resized_crop_and_flip, 0.08F, {}, options.decoding};
-  if (options.jitter > 0) rules.jitter = {options.jitter, options.jitter, options.jitter};
   const bool is_jpeg = dataset.manifest().store == SampleStore::jpeg;
   const SampleOrder order(dataset.samples(), 1, 0);
   OwnedPicture picture;
   std::string remark;
-  const auto loader = make_host_loader(training_source(dataset, {options.batch, 1, 0, 1}, rules, 1, 0, 0, 1));
+  const auto loader = open_loader(dataset, options, 1);
   for (int batch = 0; batch < warm_up; ++batch) loader->next();
   const double process_start = seconds(CLOCK_PROCESS_CPUTIME_ID);
   const double start = seconds(CLOCK_THREAD_CPUTIME_ID);
@@ -85,7 +114,9 @@ nlohmann::json measure(const Options& options) {
   nlohmann::json result = {{"samples_per_second", samples / loading}};
   if (!is_jpeg) return result;
   result["whole_pictures_per_second"] = samples / decoding;
-  if (options.decoding == Decoding::scaled) result["mean_difference_from_exact"] = mean_difference(dataset, rules, 500);
+  if (options.decoding == Decoding::scaled) {
+    result["mean_difference_from_exact"] = mean_difference(dataset, rules_of(dataset, options), 500);
+  }
   return result;
 }
 
@@ -98,12 +129,15 @@ int main(int argc, char** argv) {
   CLI::App app("Pictures a second that one core makes into images.");
   app.add_option("--data", options.data, "A split made by make_shards images")->required()->type_name("FOLDER");
   add_number(app, "--size", options.size, {8, 4096}, "Side of an image")->type_name("PIXELS");
+  add_number(app, "--batch", options.batch, {1, 65536}, "Samples of a batch");
+  add_number(app, "--threads", options.threads, {0, 4096},
+             "Of the loader, timed by the clock; 0: one, by its processor time");
   add_number(app, "--batches", options.batches, {1, 1000000}, "Batches to time");
   add_number(app, "--color-jitter", options.jitter, {0.0F, 1.0F}, "Strength of changes of colours; 0: none");
   add_choice(app, "--decode", decodings, options.decoding, "JPEG files");
   CLI11_PARSE(app, argc, argv);
   try {
-    fmt::print("{}\n", measure(options).dump());
+    fmt::print("{}\n", (options.threads > 0 ? measure_by_the_clock(options) : measure(options)).dump());
   } catch (const Error& error) {
     fmt::print(stderr, "{}\n", error.what());
     return error.exit_code();
