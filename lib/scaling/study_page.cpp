@@ -127,7 +127,7 @@ std::string machine_html(const Study& study) {
 }  // namespace
 
 Plot throughput_plot(const Study& study) {
-  Plot plot{"Throughput", {"ranks"}, {"samples a second", "", 0}, {}, {}};
+  Plot plot{"Throughput", {.name = "ranks", .least_step = 1}, {"samples a second", "", 0}, {}, {}};
   for (const Scaling scaling : scalings) {
     const std::vector<const StudyPoint*> points = points_of(study, scaling);
     if (points.empty()) continue;
@@ -146,7 +146,7 @@ Plot throughput_plot(const Study& study) {
 }
 
 Plot efficiency_plot(const Study& study) {
-  Plot plot{"Efficiency: throughput of a rank", {"ranks"}, {"", " %", 0}, {}, {}};
+  Plot plot{"Efficiency: throughput of a rank", {.name = "ranks", .least_step = 1}, {"", " %", 0}, {}, {}};
   for (const Scaling scaling : scalings) {
     const std::vector<const StudyPoint*> points = points_of(study, scaling);
     if (points.empty()) continue;
@@ -176,9 +176,10 @@ std::string html_step_bars(const Study& study, Scaling scaling) {
 std::string study_page(const Study& study) {
   const std::string title = fmt::format("Scaling of {} up to {} ranks", study.model, study.hosts.size());
   std::string html = fmt::format("<h1>{}</h1>\n", escaped(title));
-  html += html_section("What it says", findings_html(study));
-  html += html_section("Throughput and efficiency", html_plots({throughput_plot(study), efficiency_plot(study)}) +
-                                                        html_paragraph("Bands are 95 % intervals over repeats."));
+  html += html_beside(
+      html_section("What it says", findings_html(study)),
+      html_section("Throughput and efficiency", html_plots({throughput_plot(study), efficiency_plot(study)}) +
+                                                    html_paragraph("Bands are 95 % intervals over repeats.")));
   std::string bars;
   std::string tables;
   for (const Scaling scaling : scalings) {

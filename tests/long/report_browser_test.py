@@ -52,7 +52,7 @@ def look_at(browser, folder, page, title, elements):
         assert wanted == found > 0, (element, wanted, found)
     assert f"<title>{title}</title>" in drawn, title
     for scheme, background in BACKGROUNDS.items():
-        for width in (500, 1400):
+        for width in (500, 1000, 1600):
             picture = folder / f"{scheme}-{width}.png"
             browse(browser, folder, page, f"--blink-settings=preferredColorScheme={int(scheme == 'light')}",
                    f"--window-size={width},1200", f"--screenshot={picture}")
@@ -60,6 +60,8 @@ def look_at(browser, folder, page, title, elements):
                 pixels = image.convert("RGB")
                 assert pixels.getpixel((2, 2)) == background, (scheme, pixels.getpixel((2, 2)))
                 assert len(pixels.getcolors(1 << 20)) > 50, "nothing is drawn"
+                right_half = pixels.crop((width // 2, 0, width, 1200))
+                assert len(right_half.getcolors(1 << 20)) > 20, "the right half is empty"
 
 
 def main(programs):

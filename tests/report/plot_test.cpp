@@ -55,6 +55,13 @@ TEST(PlotTest, ticks_are_round_numbers_within_the_range) {
   EXPECT_EQ(tick_text(2e9, ticks_between(0, 1e10, 6)), "2e+09");
 }
 
+TEST(PlotTest, ticks_of_what_is_counted_are_whole) {
+  EXPECT_THAT(ticks_between(1, 2, 8, 1).values, ElementsAre(1, 2));
+  EXPECT_EQ(tick_text(2, ticks_between(1, 2, 8, 1)), "2");
+  EXPECT_THAT(ticks_between(0.5, 1.5, 8, 1).values, ElementsAre(1));
+  EXPECT_THAT(ticks_between(1, 64, 8, 1).values, ElementsAre(10, 20, 30, 40, 50, 60));
+}
+
 TEST(PlotTest, ticks_of_any_range_are_few_and_lie_in_it) {
   for (const double low : {-1e15, -3.3, 0.0, 1e-12, 0.999999, 5e14}) {
     for (const double span : {1e-6, 0.1, 1.0, 3e7, 9e14}) {

@@ -53,6 +53,17 @@ TEST(StudyPage, curves_have_the_intervals_of_their_repeats) {
   EXPECT_DOUBLE_EQ(efficiency_plot(study).series[1].points.front().y, 100);
 }
 
+// Ticks once stood at 1.2 ranks, and the right half of a wide page was empty.
+TEST(StudyPage, ranks_are_counted_and_a_wide_page_has_two_columns) {
+  const Study study = made_up_study({.ranks = {1, 2}});
+  for (const Plot& plot : {throughput_plot(study), efficiency_plot(study)}) {
+    EXPECT_THAT(html_plot(plot), HasSubstr(">2</text>"));
+    EXPECT_THAT(html_plot(plot), Not(HasSubstr(">1.2</text>")));
+  }
+  EXPECT_THAT(study_page(study), HasSubstr("<div class=\"beside\">"));
+  EXPECT_THAT(study_page(study), HasSubstr("@media (min-width: 1400px)"));
+}
+
 // 4 ranks spend 38.5 ms: bars are as high as their parts, one on another.
 TEST(StudyPage, bars_stand_on_one_another) {
   const std::string html = html_step_bars(made_up_study({}), Scaling::weak);

@@ -44,6 +44,8 @@ svg .empty { fill: var(--panel); stroke: var(--line); stroke-width: .5; } svg te
 .matrix { max-width: 46rem; }
 .pictures { display: flex; flex-wrap: wrap; gap: .8rem; } .pictures figure { width: 8.6rem; font-size: .8rem; }
 .pictures img { display: block; width: 100%; height: auto; image-rendering: pixelated; border-radius: 4px; }
+@media (min-width: 1400px) { body { max-width: 100rem; }
+  .beside { display: grid; grid-template-columns: minmax(0, 2fr) minmax(0, 3fr); gap: 0 2.5rem; } }
 @media print { body { max-width: none; } figure { border: 1px solid var(--line); } }
 )";
 
@@ -95,6 +97,10 @@ std::string html_paragraph(std::string_view text) { return fmt::format("<p>{}</p
 
 std::string html_section(std::string_view heading, std::string_view html) {
   return fmt::format("<section>\n<h2>{}</h2>\n{}</section>\n", escaped(heading), html);
+}
+
+std::string html_beside(std::string_view left, std::string_view right) {
+  return fmt::format("<div class=\"beside\">\n{}{}</div>\n", left, right);
 }
 
 std::string html_details(std::string_view text, std::string_view html) {

@@ -27,6 +27,8 @@ std::string html_table(std::span<const TableColumn> columns, std::span<const std
 std::string html_paragraph(std::string_view text);
 // A heading, and what stands under it.
 std::string html_section(std::string_view heading, std::string_view html);
+// One under the other, or beside each other on a wide screen.
+std::string html_beside(std::string_view left, std::string_view right);
 // What is shown when a reader asks for it.
 std::string html_details(std::string_view text, std::string_view html);
 

@@ -114,7 +114,7 @@ std::string axes_svg(const PlotFrame& frame, const Plot& plot) {
     svg += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}{}</text>\n", PlotFrame::left - 7,
                        frame.y_of(y) + 4.5, tick_text(y, of_y), escaped(plot.y.unit));
   }
-  const Ticks of_x = ticks_between(frame.x_range()[0], frame.x_range()[1], 8);
+  const Ticks of_x = ticks_between(frame.x_range()[0], frame.x_range()[1], 8, plot.x.least_step);
   for (const double x : of_x.values) {
     svg += fmt::format("<line class=\"axis\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", frame.x_of(x),
                        foot, foot + 4);
@@ -155,12 +155,12 @@ std::string legend_of(const Plot& plot) {
 
 }  // namespace
 
-Ticks ticks_between(double low, double high, int most) {
-  const double least_step = (high - low) / std::max(most - 1, 1);
-  const double power = std::pow(10, std::floor(std::log10(least_step)));
+Ticks ticks_between(double low, double high, int most, double least_step) {
+  const double finest = std::max((high - low) / std::max(most - 1, 1), least_step);
+  const double power = std::pow(10, std::floor(std::log10(finest)));
   double step = 10 * power;
   for (const double factor : {5.0, 2.0, 1.0}) {
-    if (factor * power >= least_step * (1 - 1e-9)) step = factor * power;
+    if (factor * power >= finest * (1 - 1e-9)) step = factor * power;
   }
   Ticks ticks;
   const double first = std::ceil(low / step - 1e-9);

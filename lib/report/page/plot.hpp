@@ -46,6 +46,7 @@ struct PlotAxis {
   std::string unit = {};             // behind the numbers of its ticks: " %"
   std::optional<double> least = {};  // else as the points need
   std::optional<double> most = {};
+  double least_step = 0;  // between ticks: 1 for what is counted
 };
 
 struct Plot {
@@ -57,12 +58,12 @@ struct Plot {
 };
 
 // Round numbers (1, 2 or 5 times a power of ten apart) from `low` to `high`, which is above it; at most `most`, two or
-// more.
+// more unless `least_step` keeps them apart.
 struct Ticks {
   std::vector<double> values;
   int decimals = 0;  // that tell them apart; -1: too large or too small to write out
 };
-Ticks ticks_between(double low, double high, int most);
+Ticks ticks_between(double low, double high, int most, double least_step = 0);
 std::string tick_text(double value, const Ticks& ticks);
 
 // The drawing's own units: 520 x 300, whatever its size on a screen.
