@@ -96,9 +96,9 @@ void plan(const PlanOptions& options) {
   const std::vector<TrainingPlan> plans = plans_of(study, model, options);
   std::vector<std::string> compared;
   for (const std::string& run : options.runs) compared.push_back(prediction_of(model, speed_of_run(study, run)));
-  log::plain(
-      printable(fmt::format("{}, {} x {} pixels, {}, from a study of 1 to {} ranks on {}", study.model,
-                            study.image_height, study.image_width, study.precision, model.most_ranks, study.device)));
+  log::plain(printable(fmt::format("{}, {} x {} pixels, {}, from a study of 1 to {} ranks on {}", study.model,
+                                   study.image_height, study.image_width, study.setup.precision, model.most_ranks,
+                                   study.device)));
   if (!plans.empty()) {
     log::plain(plans_table(plans));
     log::plain(fmt::format("\nfor {} ranks:", plans.back().request.grid.ranks));

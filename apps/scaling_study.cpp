@@ -47,6 +47,7 @@ struct StudyOptions {
   std::int64_t repeats = 5;
   double seconds = 2;
   int loader_threads = 1;
+  SweptValues swept;
   Settings settings;  // of the device and the sums
 
   void declare(CLI::App& app) {
@@ -77,6 +78,18 @@ struct StudyOptions {
         ->type_name("SECONDS");
     add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
         ->type_name("THREADS");
+    const std::string alone = ", each measured alone with the most ranks and --batch-per-rank, beside ";
+    add_numbers(app, "--sweep-threads", swept.threads, {1, 4096}, "More threads of a rank" + alone + "--threads")
+        ->type_name("THREADS")
+        ->delimiter(',');
+    add_numbers(app, "--sweep-bucket-mib", swept.bucket_mib, {0, 1024},
+                "More sizes of buckets" + alone + "--bucket-mib")
+        ->type_name("MIB")
+        ->delimiter(',');
+    app.add_option("--sweep-precision", swept.precision, "More precisions" + alone + "--precision")
+        ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
+        ->type_name("NAME")
+        ->delimiter(',');
     declare_fields(app, settings, {FieldGroup::device, FieldGroup::sums});
   }
 };
@@ -147,7 +160,8 @@ Study begin_study(const Session& session, const StudyOptions& options, const Poi
   study.image_height = settings.model.sample.height;
   study.image_width = settings.model.sample.width;
   study.input = options.data.empty() ? "noise" : options.data.string();
-  study.precision = precision_name(options.settings.recipe.arithmetic.precision);
+  study.setup = {settings.device.threads, options.settings.run.sums.bucket_mib,
+                 precision_name(options.settings.recipe.arithmetic.precision)};
   study.cores = cpu::observe_cores(session.world.local_size()).node_cores;
   study.weak_batch = options.batch_per_rank;
   study.strong_batch = options.global_batch ? *options.global_batch : usual_strong_batch(study.weak_batch, counts);
@@ -180,27 +194,52 @@ std::optional<MeasuredPoint> measure_on_first(const Communicator& world, int ran
   return measured;
 }
 
+// Only what differs from the usual is set, for a rank's threads may be its own.
+PointSettings varied(PointSettings settings, const StudySetup& usual, const PlannedPoint& point) {
+  settings.batch_per_rank = point.batch_per_rank;
+  const auto threads = static_cast<int>(point.setup.threads);
+  if (point.setup.threads != usual.threads) settings.device.threads = threads;
+  settings.sums.bucket_bytes = point.setup.bucket_mib << 20;
+  if (point.setup.precision != usual.precision) {
+    settings.device.precision = point.setup.precision == "bf16"   ? DType::bf16
+                                : point.setup.precision == "fp16" ? DType::f16
+                                                                  : DType::f32;
+  }
+  return settings;
+}
+
 void study_scaling(Session& session, const StudyOptions& options) {
   const Communicator& world = session.world;
   const Files files = world.rank() == 0 ? place_files(options) : Files();
   const std::unique_ptr<Dataset> data = open_data(options);
   PointSettings settings = settings_of(options, data.get(), place_device(world, options));
 
+  require(
+      options.swept.threads.empty() || settings.device.name == "cpu", Failure::usage,
+      "threads of a rank are varied on CPUs alone (--sweep-threads; a GPU does not compute with them). Leave it out, "
+      "or add --device cpu.");
+
   const std::vector<int> counts = options.ranks.empty() ? usual_rank_counts(world.size()) : options.ranks;
   Study study = begin_study(session, options, settings, counts);
-  const std::vector<PlannedPoint> planned = plan_points(counts, world.size(), study.weak_batch, study.strong_batch);
+  std::vector<PlannedPoint> planned = plan_points(counts, world.size(), study.weak_batch, study.strong_batch);
+  for (PlannedPoint& point : planned) point.setup = study.setup;
+  const int most = std::ranges::max(counts);
+  std::ranges::copy(plan_sweeps({most, study.weak_batch, study.setup}, options.swept), std::back_inserter(planned));
   study.points.resize(planned.size());
 
   Progress progress("study", options.repeats * static_cast<std::int64_t>(planned.size()), "measurements");
   for (std::int64_t repeat = 0; repeat < options.repeats; ++repeat) {
     for (std::size_t index = 0; index < planned.size(); ++index) {
-      settings.batch_per_rank = planned[index].batch_per_rank;
-      const std::optional<MeasuredPoint> measured = measure_on_first(world, planned[index].ranks, settings);
+      const std::optional<MeasuredPoint> measured =
+          measure_on_first(world, planned[index].ranks, varied(settings, study.setup, planned[index]));
       if (measured) {
         add_repeat(study.points[index], measured->point);
         study.parameters = measured->parameters;
-        study.device = measured->device;
-        study.reducer = measured->reducer;  // the last one has the most ranks
+        study.points[index].setup = planned[index].setup;
+        if (planned[index].setup == study.setup) {
+          study.device = measured->device;
+          study.reducer = measured->reducer;  // the last one has the most ranks
+        }
       }
       progress.add(1);
     }

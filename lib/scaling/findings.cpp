@@ -134,7 +134,7 @@ ScalingFinding imbalance_finding(const Case& of) {
           LossCause::slow_rank,
           fmt::format(
               "rank {} on {} holds the others up: it comes {:.1f} ms ({:.1f} % of a step) after the rank in the "
-              "middle, as it {}.",
+              "middle, as it {}",
               late - point.by_rank.begin(), late->host, 1e3 * behind, percent(behind / of.step()),
               reads_slowly ? "waits longer for samples. Is its disk slow?"
                            : "computes more slowly. Is that node busy?"));
@@ -195,7 +195,54 @@ std::optional<ScalingFinding> input_finding(const Case& of) {
                                 count_of(of.point.grid.ranks), 1e3 * waited, percent(waited / of.step())));
 }
 
+// "2 threads a rank", "buckets of 4 MiB", "bf16"
+std::string words_of(Sweep sweep, const StudySetup& setup) {
+  switch (sweep) {
+    case Sweep::threads:
+      return fmt::format("{} {} a rank", setup.threads, setup.threads == 1 ? "thread" : "threads");
+    case Sweep::buckets:
+      return setup.bucket_mib == 0 ? std::string("buckets of a measured size")
+                                   : fmt::format("buckets of {} MiB", setup.bucket_mib);
+    case Sweep::precision:
+      break;
+  }
+  return setup.precision;
+}
+
+std::string sweep_sentence(Sweep sweep, const StudyPoint& point, const StudyPoint& base) {
+  const Interval ratio = speed_ratio(point, base);
+  const std::string value = words_of(sweep, point.setup);
+  const std::string usual = words_of(sweep, base.setup);
+  const std::string place = count_of(point.grid.ranks);
+  const std::string unsure = fmt::format("at {} {} cannot be told from {}: ", place, value, usual);
+  if (!ratio.is_bounded()) return unsure + "each was measured once. Repeat with --repeats 3 or more.";
+  const double more = ratio.middle - 1;
+  const std::string difference = fmt::format("{:.1f} % {}", percent(std::abs(more)), more < 0 ? "slower" : "faster");
+  if ((ratio.low <= 1 && ratio.high >= 1) || ratio.half_width() > too_uncertain * ratio.middle) {
+    return unsure + fmt::format("{}, give or take {:.1f} over {} repeats. More --repeats or --seconds may tell.",
+                                difference, percent(ratio.half_width()), point.step_seconds.size());
+  }
+  if (sweep == Sweep::buckets) {
+    return fmt::format("at {} {} are {:.1f} % (± {:.1f}) {} than {}.", place, value, percent(std::abs(more)),
+                       percent(ratio.half_width()), more < 0 ? "slower" : "faster", usual);
+  }
+  return fmt::format("at {} {} {} {:.2f} times (± {:.2f}) as many samples as {}.", place, value,
+                     sweep == Sweep::threads && point.setup.threads > 1 ? "take" : "takes", ratio.middle,
+                     ratio.half_width(), usual);
+}
+
 }  // namespace
+
+std::vector<std::string> judge_sweeps(const Study& study) {
+  std::vector<std::string> sentences;
+  for (const Sweep sweep : sweeps) {
+    const std::vector<const StudyPoint*> points = points_of(study, sweep);
+    for (std::size_t index = 1; index < points.size(); ++index) {
+      sentences.push_back(sweep_sentence(sweep, *points[index], *points[0]));
+    }
+  }
+  return sentences;
+}
 
 Loss loss_between(const StudyPoint& base, const StudyPoint& point) {
   const Interval kept = efficiency_of(point, base);

@@ -34,6 +34,7 @@ double upper_end(const Interval& interval) { return interval.is_bounded() ? inte
 double memory_of(const Study& study, std::int64_t batch_per_rank) {
   std::vector<Observation> observations;
   for (const StudyPoint& point : study.points) {
+    if (!is_usual(study, point)) continue;
     const auto bytes = static_cast<double>(std::max<std::int64_t>(point.memory_bytes, 1));
     observations.push_back({{1, static_cast<double>(point.batch_per_rank)}, bytes, bytes});
   }
@@ -157,7 +158,7 @@ std::string prediction_of(const StepModel& model, const RunSpeed& run) {
 
 RunSpeed speed_of_run(const Study& study, const std::string& folder) {
   const RunRecord run = read_run(folder);
-  for (const auto& [field, own] : {std::pair("model", study.model), std::pair("precision", study.precision)}) {
+  for (const auto& [field, own] : {std::pair("model", study.model), std::pair("precision", study.setup.precision)}) {
     require(run.text(field) == own, Failure::usage,
             "'{}' trained with {} {}, and the study is of {}. Compare it with a study of its own.", folder, field,
             run.text(field), own);

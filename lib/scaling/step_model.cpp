@@ -33,7 +33,7 @@ Exposure modelled_exposure(const StepModel& model, const RankGrid& grid, std::sp
 std::vector<const StudyPoint*> points_up_to(const Study& study, int most_ranks) {
   std::vector<const StudyPoint*> points;
   for (const StudyPoint& point : study.points) {
-    if (point.grid.ranks <= most_ranks && point.has_parts()) points.push_back(&point);
+    if (is_usual(study, point) && point.grid.ranks <= most_ranks && point.has_parts()) points.push_back(&point);
   }
   return points;
 }

@@ -29,9 +29,34 @@ double StudyPoint::part(StepPart part) const {
   return seconds.empty() ? 0 : mean_interval(seconds).middle;
 }
 
+bool is_usual(const Study& study, const StudyPoint& point) { return point.setup == study.setup; }
+
+int most_ranks_of(const Study& study) {
+  int most = 0;
+  for (const StudyPoint& point : study.points) most = std::max(most, point.grid.ranks);
+  return most;
+}
+
+std::vector<const StudyPoint*> points_of(const Study& study, Sweep sweep) {
+  const int ranks = most_ranks_of(study);
+  std::vector<const StudyPoint*> points;
+  for (const StudyPoint& point : study.points) {
+    if (point.grid.ranks != ranks || point.batch_per_rank != study.weak_batch) continue;
+    StudySetup others = point.setup;
+    if (sweep == Sweep::threads) others.threads = study.setup.threads;
+    if (sweep == Sweep::buckets) others.bucket_mib = study.setup.bucket_mib;
+    if (sweep == Sweep::precision) others.precision = study.setup.precision;
+    if (others != study.setup) continue;
+    points.insert(is_usual(study, point) ? points.begin() : points.end(), &point);
+  }
+  if (points.size() < 2 || !is_usual(study, *points.front())) points.clear();
+  return points;
+}
+
 std::vector<const StudyPoint*> points_of(const Study& study, Scaling scaling) {
   std::vector<const StudyPoint*> points;
   for (const StudyPoint& point : study.points) {
+    if (!is_usual(study, point)) continue;
     const bool is_of = scaling == Scaling::weak ? point.batch_per_rank == study.weak_batch
                                                 : point.global_batch() == study.strong_batch;
     if (is_of) points.push_back(&point);
@@ -44,6 +69,12 @@ Interval throughput_of(const StudyPoint& point) {
   std::vector<double> rates;
   for (const double seconds : point.step_seconds) rates.push_back(static_cast<double>(point.global_batch()) / seconds);
   return mean_interval(rates);
+}
+
+Interval speed_ratio(const StudyPoint& point, const StudyPoint& base) {
+  const Interval kept = efficiency_of(point, base);
+  const double more = static_cast<double>(point.grid.ranks) / base.grid.ranks;
+  return {more * kept.middle, more * kept.low, more * kept.high};
 }
 
 Interval efficiency_of(const StudyPoint& point, const StudyPoint& base) {

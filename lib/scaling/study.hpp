@@ -50,9 +50,19 @@ struct RankTimes {
   double arrival = 0;  // seconds from a step's begin to its wait for the others
 };
 
+// What a study varies beside ranks and batches.
+struct StudySetup {
+  std::int64_t threads = 1;     // of a rank; on a GPU it tells nothing
+  std::int64_t bucket_mib = 4;  // 0: measured at the start
+  std::string precision = "fp32";
+
+  bool operator==(const StudySetup&) const = default;
+};
+
 // Steps with so many ranks and samples of each.
 struct StudyPoint {
   RankGrid grid;
+  StudySetup setup;
   std::int64_t batch_per_rank = 0;
   std::int64_t memory_bytes = 0;                           // tensors of a rank, at most
   std::vector<double> step_seconds;                        // of the slowest rank, by repeat
@@ -73,7 +83,7 @@ struct Study {
   std::int64_t image_width = 0;
   std::string input;              // "noise", or where shards lie
   std::string device;             // "cpu: AMD EPYC, AVX2, 1 thread", rank 0's
-  std::string precision;          // "fp32"
+  StudySetup setup;               // that ranks and batches are varied with
   std::string reducer;            // with the most ranks
   std::int64_t cores = 0;         // of rank 0's node
   std::int64_t weak_batch = 0;    // samples of each rank where the global batch grows
@@ -87,6 +97,11 @@ struct Study {
   std::string ended;
 };
 
+// Whether nothing but ranks and batch sets the point apart: what models are fitted on.
+bool is_usual(const Study& study, const StudyPoint& point);
+// The most ranks of any point.
+int most_ranks_of(const Study& study);
+
 enum class Scaling : std::uint8_t { weak, strong };
 std::string_view name_of(Scaling scaling);  // "weak"
 
@@ -95,6 +110,15 @@ std::vector<const StudyPoint*> points_of(const Study& study, Scaling scaling);
 
 // Samples a second, with the interval of its repeats.
 Interval throughput_of(const StudyPoint& point);
+
+// What was varied alone, with the most ranks and the batch of weak scaling.
+enum class Sweep : std::uint8_t { threads, buckets, precision };
+inline constexpr std::array<Sweep, 3> sweeps = {Sweep::threads, Sweep::buckets, Sweep::precision};
+
+// The usual point first, then the others as measured; none where nothing was varied.
+std::vector<const StudyPoint*> points_of(const Study& study, Sweep sweep);
+// How many times the samples of `base` a point takes in a second, repeat by repeat.
+Interval speed_ratio(const StudyPoint& point, const StudyPoint& base);
 
 // The throughput of a rank as a share of that of a rank of `base`. Repeat by repeat, for those of both points ran
 // beside each other.

@@ -16,8 +16,9 @@ namespace {
 using Json = nlohmann::json;
 
 // Its key is the first one in alphabetical order, so that a file tells its kind by its first bytes.
-constexpr std::string_view about = "scaling study of Lockstep, version 1";
-constexpr std::string_view csv_start = "ranks,nodes,batch_per_rank,repeat,step_seconds,samples_per_second";
+constexpr std::string_view about = "scaling study of Lockstep, version 2";
+constexpr std::string_view any_version = "scaling study of Lockstep, version ";
+constexpr std::string_view csv_start = "ranks,nodes,batch_per_rank,";
 
 constexpr std::size_t file_limit_bytes = std::size_t{64} << 20;
 constexpr int nesting_limit = 8;
@@ -117,6 +118,17 @@ class Fields {
   std::string_view file_;
 };
 
+Json json_of(const StudySetup& setup) {
+  return {{"threads", setup.threads}, {"bucket_mib", setup.bucket_mib}, {"precision", setup.precision}};
+}
+
+StudySetup setup_of(const Fields& fields) {
+  StudySetup setup{fields.whole("threads", 0, 4096), fields.whole("bucket_mib", 0, 1024), fields.text("precision")};
+  const bool is_known = setup.precision == "fp32" || setup.precision == "bf16" || setup.precision == "fp16";
+  fields.require_field(is_known, "precision", "fp32, bf16 or fp16");
+  return setup;
+}
+
 Json json_of(const StudyPoint& point) {
   Json parts = Json::object();
   Json buckets = Json::array();
@@ -135,6 +147,7 @@ Json json_of(const StudyPoint& point) {
   return {{"ranks", point.grid.ranks},
           {"nodes", point.grid.nodes},
           {"batch_per_rank", point.batch_per_rank},
+          {"setup", json_of(point.setup)},
           {"memory_bytes", point.memory_bytes},
           {"step_seconds", point.step_seconds},
           {"part_seconds", parts},
@@ -148,6 +161,7 @@ StudyPoint point_of(const Fields& fields) {
   point.grid.ranks = static_cast<int>(fields.whole("ranks", 1, ranks_limit));
   point.grid.nodes = static_cast<int>(fields.whole("nodes", 1, point.grid.ranks));
   point.batch_per_rank = fields.whole("batch_per_rank", 1, ranks_limit);
+  point.setup = setup_of(fields.member("setup"));
   point.memory_bytes = fields.whole("memory_bytes", 0, count_limit << 10);
   point.step_seconds = fields.numbers("step_seconds", 1, least_seconds);
   const Fields parts = fields.member("part_seconds");
@@ -204,7 +218,7 @@ std::string study_text(const Study& study) {
                      {"image_width", study.image_width},
                      {"input", study.input},
                      {"device", study.device},
-                     {"precision", study.precision},
+                     {"setup", json_of(study.setup)},
                      {"reducer", study.reducer},
                      {"cores", study.cores},
                      {"weak_batch", study.weak_batch},
@@ -232,7 +246,7 @@ Study parse_study(std::string_view text, std::string_view name) {
   study.image_width = fields.whole("image_width", 1, ranks_limit);
   study.input = fields.text("input");
   study.device = fields.text("device");
-  study.precision = fields.text("precision");
+  study.setup = setup_of(fields.member("setup"));
   study.reducer = fields.text("reducer");
   study.cores = fields.whole("cores", 1, ranks_limit);
   study.weak_batch = fields.whole("weak_batch", 1, ranks_limit);
@@ -256,13 +270,15 @@ Study read_study(const std::filesystem::path& file) {
 
 std::string study_csv(const Study& study) {
   std::string table(csv_start);
+  table += "threads,bucket_mib,precision,repeat,step_seconds,samples_per_second";
   for (std::size_t part = 0; part < step_part_count; ++part) {
     table += fmt::format(",{}_seconds", name_of(static_cast<StepPart>(part)));
   }
   table += '\n';
   for (const StudyPoint& point : study.points) {
     for (std::size_t repeat = 0; repeat < point.step_seconds.size(); ++repeat) {
-      table += fmt::format("{},{},{},{},{:.9g},{:.9g}", point.grid.ranks, point.grid.nodes, point.batch_per_rank,
+      table += fmt::format("{},{},{},{},{},{},{},{:.9g},{:.9g}", point.grid.ranks, point.grid.nodes,
+                           point.batch_per_rank, point.setup.threads, point.setup.bucket_mib, point.setup.precision,
                            repeat + 1, point.step_seconds[repeat],
                            static_cast<double>(point.global_batch()) / point.step_seconds[repeat]);
       for (const std::vector<double>& seconds : point.parts) {
@@ -274,7 +290,9 @@ std::string study_csv(const Study& study) {
   return table;
 }
 
-bool begins_as_study(std::string_view start) { return start.starts_with(fmt::format("{{\n \"about\": \"{}\"", about)); }
+bool begins_as_study(std::string_view start) {
+  return start.starts_with(fmt::format("{{\n \"about\": \"{}", any_version));
+}
 bool begins_as_study_csv(std::string_view start) { return start.starts_with(csv_start); }
 
 }  // namespace lockstep

@@ -98,9 +98,44 @@ std::string table_of(const Study& study, Scaling scaling) {
   return html_table(columns, rows);
 }
 
+std::string value_text(Sweep sweep, const StudySetup& setup) {
+  if (sweep == Sweep::precision) return setup.precision;
+  return fmt::format("{}", sweep == Sweep::threads ? setup.threads : setup.bucket_mib);
+}
+
+std::string_view name_of(Sweep sweep) {
+  constexpr std::array<std::string_view, sweeps.size()> names = {"threads a rank", "buckets, MiB", "precision"};
+  return names[static_cast<std::size_t>(sweep)];
+}
+
+// A table with the usual value first, and a plot where the values are numbers.
+std::string sweep_html(const Study& study, Sweep sweep) {
+  using Align = TableColumn::Align;
+  const std::vector<const StudyPoint*> points = points_of(study, sweep);
+  if (points.empty()) return "";
+  const std::vector<TableColumn> columns = {{std::string(name_of(sweep))},
+                                            {"samples/s", Align::right},
+                                            {"±", Align::right},
+                                            {"of the first", Align::right},
+                                            {"±", Align::right}};
+  const auto error = [](const Interval& interval, int decimals) {
+    return interval.is_bounded() ? fmt::format("{:.{}f}", interval.half_width(), decimals) : std::string("?");
+  };
+  std::vector<std::vector<std::string>> rows;
+  for (const StudyPoint* const point : points) {
+    const Interval rate = throughput_of(*point);
+    const Interval ratio = speed_ratio(*point, *points.front());
+    rows.push_back({value_text(sweep, point->setup), fmt::format("{:.1f}", rate.middle), error(rate, 1),
+                    fmt::format("{:.3f}", ratio.middle), error(ratio, 3)});
+  }
+  const std::string plot = sweep == Sweep::precision ? "" : html_plots({sweep_plot(study, sweep)});
+  return html_beside(html_table(columns, rows), plot);
+}
+
 std::string findings_html(const Study& study) {
   std::string html;
   for (const ScalingFinding& finding : judge(study)) html += html_paragraph(finding.sentence);
+  for (const std::string& sentence : judge_sweeps(study)) html += html_paragraph(sentence);
   for (const CheckedPrediction& prediction : check_predictions(study)) html += html_paragraph(prediction.sentence());
   return html.empty() ? html_paragraph("One rank count alone tells nothing of scaling.") : html;
 }
@@ -109,7 +144,7 @@ std::string machine_html(const Study& study) {
   std::vector<std::vector<std::string>> rows = {
       {"model", fmt::format("{}, {} parameters", study.model, study.parameters)},
       {"images", fmt::format("{} x {} pixels, input: {}", study.image_height, study.image_width, study.input)},
-      {"device", fmt::format("{}, {}", study.device, study.precision)},
+      {"device", fmt::format("{}, {}", study.device, study.setup.precision)},
       {"cores of a node", fmt::format("{}", study.cores)},
       {"sums of gradients", study.reducer},
       {"measured", fmt::format("{} to {}", study.started, study.ended)},
@@ -159,6 +194,23 @@ Plot efficiency_plot(const Study& study) {
   return plot;
 }
 
+Plot sweep_plot(const Study& study, Sweep sweep) {
+  std::vector<const StudyPoint*> points = points_of(study, sweep);
+  const auto value_of = [&](const StudyPoint* point) {
+    return sweep == Sweep::threads ? point->setup.threads : point->setup.bucket_mib;
+  };
+  std::ranges::sort(points, {}, value_of);
+  PlotSeries rates = series_of("samples a second", 0);
+  for (const StudyPoint* const point : points) {
+    add(rates, static_cast<int>(value_of(point)), throughput_of(*point), 1);
+  }
+  return {fmt::format("Throughput by {}", name_of(sweep)),
+          {.name = std::string(name_of(sweep)), .least_step = 1},
+          {"samples a second", "", 0},
+          {std::move(rates)},
+          {}};
+}
+
 std::string html_step_bars(const Study& study, Scaling scaling) {
   std::vector<const StudyPoint*> points = points_of(study, scaling);
   std::erase_if(points, [](const StudyPoint* point) { return !point->has_parts(); });
@@ -192,6 +244,12 @@ std::string study_page(const Study& study) {
   }
   if (!bars.empty()) html += html_section("What a step goes to", fmt::format("<div class=\"plots\">{}</div>\n", bars));
   html += tables;
+  std::string varied;
+  for (const Sweep sweep : sweeps) varied += sweep_html(study, sweep);
+  if (!varied.empty()) {
+    html += html_section(
+        fmt::format("Varied alone at {} ranks, {} samples a rank", most_ranks_of(study), study.weak_batch), varied);
+  }
   html += html_section("Machine and versions", machine_html(study));
   return html_page(title, html);
 }

@@ -14,6 +14,9 @@ Plot throughput_plot(const Study& study);
 // Percent of a rank's throughput at the smallest rank count.
 Plot efficiency_plot(const Study& study);
 
+// Samples a second over threads or bytes of a bucket, which are numbers.
+Plot sweep_plot(const Study& study, Sweep sweep);
+
 // Milliseconds of a step as bars, a part on another, for each rank count; a table without bars where parts are not
 // told.
 std::string html_step_bars(const Study& study, Scaling scaling);

@@ -25,6 +25,21 @@ std::int64_t usual_strong_batch(std::int64_t weak_batch, std::span<const int> ra
   return (weak_batch + multiple - 1) / multiple * multiple;
 }
 
+std::vector<PlannedPoint> plan_sweeps(const PlannedPoint& usual, const SweptValues& values) {
+  std::vector<PlannedPoint> points;
+  const auto vary = [&](auto member, const auto& others) {
+    for (const auto& value : others) {
+      PlannedPoint point = usual;
+      point.setup.*member = value;
+      if (point != usual && std::ranges::find(points, point) == points.end()) points.push_back(point);
+    }
+  };
+  vary(&StudySetup::threads, values.threads);
+  vary(&StudySetup::bucket_mib, values.bucket_mib);
+  vary(&StudySetup::precision, values.precision);
+  return points;
+}
+
 std::vector<PlannedPoint> plan_points(std::span<const int> rank_counts, int ranks, std::int64_t weak_batch,
                                       std::int64_t strong_batch) {
   std::vector<int> counts(rank_counts.begin(), rank_counts.end());

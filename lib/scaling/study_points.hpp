@@ -3,13 +3,17 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
+
+#include "scaling/study.hpp"
 
 namespace lockstep {
 
 struct PlannedPoint {
   int ranks;
   std::int64_t batch_per_rank;
+  StudySetup setup = {};
 
   bool operator==(const PlannedPoint&) const = default;
 };
@@ -19,6 +23,15 @@ std::vector<int> usual_rank_counts(int ranks);
 
 // The weak batch, or as few samples more as divide among each of these rank counts.
 std::int64_t usual_strong_batch(std::int64_t weak_batch, std::span<const int> rank_counts);
+
+struct SweptValues {
+  std::vector<std::int64_t> threads;
+  std::vector<std::int64_t> bucket_mib;
+  std::vector<std::string> precision;
+};
+
+// One point for each value that is not the usual one, all else being as usual.
+std::vector<PlannedPoint> plan_sweeps(const PlannedPoint& usual, const SweptValues& values);
 
 // Weak and strong scaling over rank counts of a job of `ranks`, each point once. Throws Error(usage) where a count is
 // larger than the job, or the strong batch does not divide.

@@ -176,6 +176,51 @@ TEST(Findings, a_device_that_tells_nothing_still_has_a_loss) {
 
 TEST(Findings, one_rank_count_is_not_judged) { EXPECT_TRUE(judge(made_up_study({.ranks = {1}})).empty()); }
 
+TEST(Sweeps, each_value_is_told_beside_the_usual_one) {
+  Study study = made_up_study({});
+  add_varied(study, {.threads = 2}, 1.62);
+  add_varied(study, {.bucket_mib = 1}, 0.979);
+  add_varied(study, {.bucket_mib = 25}, 1.05);
+  add_varied(study, {.precision = "bf16"}, 1.4);
+  EXPECT_EQ(judge_sweeps(study),
+            (std::vector<std::string>{
+                "at 4 ranks 2 threads a rank take 1.62 times (± 0.00) as many samples as 1 thread a rank.",
+                "at 4 ranks buckets of 1 MiB are 2.1 % (± 0.0) slower than buckets of 4 MiB.",
+                "at 4 ranks buckets of 25 MiB are 5.0 % (± 0.0) faster than buckets of 4 MiB.",
+                "at 4 ranks bf16 takes 1.40 times (± 0.00) as many samples as fp32."}));
+}
+
+TEST(Sweeps, intervals_are_of_repeats_and_noise_is_not_judged) {
+  Study study = made_up_study({});
+  StudyPoint& threads = add_varied(study, {.threads = 2}, 1.62);
+  for (std::size_t repeat = 0; repeat < 5; ++repeat) threads.step_seconds[repeat] *= repeat % 2 == 0 ? 1.02 : 0.98;
+  StudyPoint& buckets = add_varied(study, {.bucket_mib = 1}, 1);
+  for (std::size_t repeat = 0; repeat < 5; ++repeat) buckets.step_seconds[repeat] *= repeat % 2 == 0 ? 1.02 : 0.98;
+  EXPECT_EQ(
+      judge_sweeps(study),
+      (std::vector<std::string>{
+          "at 4 ranks 2 threads a rank take 1.61 times (± 0.04) as many samples as 1 thread a rank.",
+          "at 4 ranks buckets of 1 MiB cannot be told from buckets of 4 MiB: 0.4 % slower, give or take 2.7 over 5 "
+          "repeats. More --repeats or --seconds may tell."}));
+  Study once = made_up_study({.repeats = 1});
+  add_varied(once, {.threads = 2}, 1.62);
+  EXPECT_EQ(judge_sweeps(once)[0],
+            "at 4 ranks 2 threads a rank cannot be told from 1 thread a rank: each was measured once. Repeat with "
+            "--repeats 3 or more.");
+}
+
+// Points of other setups once would have stood among those of rank counts.
+TEST(Sweeps, change_nothing_that_is_said_of_ranks) {
+  const Study plain = made_up_study({.latency_seconds = 5e-4, .bytes_a_second = 1e11});
+  Study study = plain;
+  add_varied(study, {.threads = 2}, 2);
+  add_varied(study, {.bucket_mib = 1}, 0.5);
+  ASSERT_EQ(judge(study).size(), judge(plain).size());
+  for (std::size_t i = 0; i < judge(plain).size(); ++i) EXPECT_EQ(judge(study)[i].sentence, judge(plain)[i].sentence);
+  EXPECT_EQ(check_predictions(study)[0].sentence(), check_predictions(plain)[0].sentence());
+  EXPECT_TRUE(judge_sweeps(plain).empty());
+}
+
 TEST(CheckedPrediction, the_largest_rank_count_is_predicted_from_the_others) {
   const std::vector<CheckedPrediction> checks = check_predictions(made_up_study({}));
   ASSERT_EQ(checks.size(), 2U);

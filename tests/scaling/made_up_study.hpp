@@ -77,7 +77,6 @@ inline Study made_up_study(const MadeUpMachine& machine) {
   study.image_height = study.image_width = 32;
   study.input = "noise";
   study.device = "cpu: made up, 1 thread";
-  study.precision = "fp32";
   study.reducer = "shared memory (4 ranks)";
   study.cores = 8;
   study.weak_batch = 32;
@@ -96,6 +95,18 @@ inline Study made_up_study(const MadeUpMachine& machine) {
   study.started = "2026-11-23T00:00:00Z";
   study.ended = "2026-11-23T00:10:00Z";
   return study;
+}
+
+// As the largest weak point with another setup, at so many times its speed.
+inline StudyPoint& add_varied(Study& study, const StudySetup& setup, double speed) {
+  StudyPoint point = *points_of(study, Scaling::weak).back();
+  point.setup = setup;
+  for (double& seconds : point.step_seconds) seconds /= speed;
+  for (std::vector<double>& part : point.parts) {
+    for (double& seconds : part) seconds /= speed;
+  }
+  study.points.push_back(point);
+  return study.points.back();
 }
 
 }  // namespace lockstep

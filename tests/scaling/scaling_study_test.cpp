@@ -55,6 +55,19 @@ TEST_F(ScalingStudyTest, ranks_and_batches_are_measured_and_told) {
   EXPECT_TRUE(begins_as_study_csv(read_file(folder() / "study.csv", 1 << 20)));
 }
 
+TEST_F(ScalingStudyTest, threads_buckets_and_precision_are_varied_alone) {
+  const ProgramResult result = measure(2, {"--repeats", "2", "--threads", "1", "--sweep-threads", "2",
+                                           "--sweep-bucket-mib", "1,4", "--sweep-precision", "bf16"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("at 2 ranks 2 threads a rank "));
+  EXPECT_THAT(result.output, HasSubstr("at 2 ranks buckets of 1 MiB "));
+  EXPECT_THAT(result.output, HasSubstr("at 2 ranks bf16 "));
+  const Study study = read_study(folder() / "study.json");
+  ASSERT_EQ(study.points.size(), 6U);
+  for (const Sweep sweep : sweeps) EXPECT_EQ(points_of(study, sweep).size(), 2U);
+  EXPECT_THAT(read_file(folder() / "study.csv", 1 << 20), HasSubstr("\n2,1,6,1,4,bf16,2,"));
+}
+
 TEST_F(ScalingStudyTest, what_cannot_be_is_refused_before_the_work) {
   const ProgramResult many = measure(1, {"--ranks", "2"});
   EXPECT_EQ(many.exit_code, 2);

@@ -46,6 +46,13 @@ TEST(StudyFile, what_is_written_is_read_again) {
   EXPECT_EQ(read_study(folder.path() / "study.json").points.size(), study.points.size());
 }
 
+TEST(StudyFile, an_older_version_is_refused_and_may_be_written_over) {
+  EXPECT_EQ(objection(R"({"about": "scaling study of Lockstep, version 1"})"),
+            "'made_up.json' is no such study: it does not say that it is a 'scaling study of Lockstep, version 2' "
+            "('about'). Repeat the study with this version.");
+  EXPECT_TRUE(begins_as_study("{\n \"about\": \"scaling study of Lockstep, version 1\""));
+}
+
 TEST(StudyFile, names_of_unknown_origin_are_no_trouble) {
   Study study = made_up_study({});
   study.hosts[0] = "\xff\x1b[2J\"";
@@ -63,7 +70,7 @@ TEST(StudyFile, other_files_are_refused) {
   EXPECT_EQ(objection("[]"), "'made_up.json' is no scaling study: it is no object. Name a study.json.");
   EXPECT_THAT(objection(std::string(100'000, '[')), HasSubstr("it is no JSON"));
   EXPECT_THAT(objection(R"({"about": "a summary"})"),
-              HasSubstr("it does not say that it is a 'scaling study of Lockstep, version 1' ('about')"));
+              HasSubstr("it does not say that it is a 'scaling study of Lockstep, version 2' ('about')"));
 }
 
 TEST(StudyFile, each_field_is_checked) {
@@ -82,6 +89,12 @@ TEST(StudyFile, each_field_is_checked) {
               HasSubstr("'points[1].ranks' is not a whole number from 1 to 1048576"));
   EXPECT_THAT(in_point([](Json& point) { point["nodes"] = point["ranks"].get<int>() + 1; }),
               HasSubstr("'points[1].nodes' is not a whole number from 1 to "));
+  EXPECT_THAT(in_point([](Json& point) { point["setup"]["threads"] = -1; }),
+              HasSubstr("'points[1].setup.threads' is not a whole number from 0 to 4096"));
+  EXPECT_THAT(in_point([](Json& point) { point["setup"]["bucket_mib"] = 1025; }),
+              HasSubstr("'points[1].setup.bucket_mib' is not a whole number from 0 to 1024"));
+  EXPECT_THAT(objection_after([](Json& json) { json["setup"]["precision"] = "<b>"; }),
+              HasSubstr("'setup.precision' is not fp32, bf16 or fp16"));
   EXPECT_THAT(in_point([](Json& point) { point["step_seconds"][0] = 0; }),
               HasSubstr("'points[1].step_seconds' is not"));
   EXPECT_THAT(in_point([](Json& point) { point["part_seconds"]["forward"][0] = -1; }),
@@ -105,7 +118,7 @@ TEST(StudyFile, the_table_has_a_line_for_each_repeat) {
   EXPECT_TRUE(begins_as_study_csv(table));
   EXPECT_EQ(std::ranges::count(table, '\n'), 1 + 2 * static_cast<std::ptrdiff_t>(study.points.size()));
   EXPECT_THAT(table, HasSubstr(",forward_seconds,backward_seconds,exposed_seconds,"));
-  EXPECT_THAT(table, HasSubstr("\n1,1,32,1,0.0341,938.416422,0.0001,0.0128,0.0192,0,0,0.002,0\n"));
+  EXPECT_THAT(table, HasSubstr("\n1,1,32,1,4,fp32,1,0.0341,938.416422,0.0001,0.0128,0.0192,0,0,0.002,0\n"));
 }
 
 }  // namespace

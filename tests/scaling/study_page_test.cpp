@@ -64,6 +64,22 @@ TEST(StudyPage, ranks_are_counted_and_a_wide_page_has_two_columns) {
   EXPECT_THAT(study_page(study), HasSubstr("@media (min-width: 1400px)"));
 }
 
+TEST(StudyPage, what_was_varied_alone_has_tables_and_plots) {
+  Study study = made_up_study({.noise = 0.01});
+  EXPECT_THAT(study_page(study), Not(HasSubstr("Varied alone")));
+  add_varied(study, {.threads = 2}, 1.5);
+  add_varied(study, {.precision = "bf16"}, 2);
+  const std::string page = study_page(study);
+  EXPECT_THAT(page, HasSubstr("Varied alone at 4 ranks, 32 samples a rank"));
+  EXPECT_THAT(page, HasSubstr("Throughput by threads a rank"));
+  EXPECT_THAT(page, HasSubstr("<td>bf16</td>"));
+  EXPECT_THAT(page, HasSubstr("2 threads a rank take 1.50 times"));
+  const Plot plot = sweep_plot(study, Sweep::threads);
+  ASSERT_EQ(plot.series[0].points.size(), 2U);
+  EXPECT_EQ(plot.series[0].points[1].x, 2);
+  EXPECT_DOUBLE_EQ(plot.series[0].spread[1].low, throughput_of(study.points[study.points.size() - 2]).low);
+}
+
 // 4 ranks spend 38.5 ms: bars are as high as their parts, one on another.
 TEST(StudyPage, bars_stand_on_one_another) {
   const std::string html = html_step_bars(made_up_study({}), Scaling::weak);

@@ -25,6 +25,13 @@ TEST(StudyPoints, are_measured_once_where_both_kinds_share_them) {
   EXPECT_EQ(plan_points(std::vector{4, 1, 2, 2}, 4, 32, 32), expected);
 }
 
+TEST(StudyPoints, one_thing_is_varied_at_a_time) {
+  const PlannedPoint usual{4, 32, {}};
+  const std::vector<PlannedPoint> expected = {
+      {4, 32, {.threads = 2}}, {4, 32, {.bucket_mib = 25}}, {4, 32, {.precision = "bf16"}}};
+  EXPECT_EQ(plan_sweeps(usual, {{1, 2, 2}, {4, 25}, {"bf16"}}), expected);
+}
+
 TEST(StudyPoints, what_cannot_be_is_refused) {
   EXPECT_EQ(words_of(Failure::usage, [] { plan_points(std::vector{8}, 4, 32, 32); }),
             "cannot measure 8 ranks in a job of 4 (--ranks). Start more, or name fewer.");

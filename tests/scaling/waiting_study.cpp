@@ -93,7 +93,6 @@ void measure(const Communicator& world, const std::filesystem::path& folder) {
   study.model = "waiting";
   study.image_height = study.image_width = side;
   study.input = "noise";
-  study.precision = "fp32";
   study.cores = 1;
   study.weak_batch = study.strong_batch = batch;
   study.hosts = world.all_gather(log::host());
