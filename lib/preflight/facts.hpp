@@ -48,9 +48,14 @@ struct NodeFacts {
   FolderFacts folder;
 };
 
+// Timed in several looks, between which other sizes are: figures are of all looks together.
 struct SumFacts {
-  std::int64_t bytes = 0;       // of each rank
-  std::vector<double> seconds;  // of the slowest rank, one for each repetition, in order of size
+  static constexpr int looks = 5;
+
+  std::int64_t bytes = 0;            // of each rank
+  std::vector<double> seconds = {};  // of the slowest rank, one for each sum, in order of size
+  int sums_of_a_look = 0;
+
   double median() const { return seconds[seconds.size() / 2]; }
   double percentile_99() const { return seconds[(seconds.size() - 1) * 99 / 100]; }
 };

@@ -68,7 +68,8 @@ double samples_per_second(const Session& session, Model& model, std::int64_t bat
   return static_cast<double>(steps * batch) / watch.seconds();
 }
 
-SumFacts time_sum(const Session& session, AllReducer& reducer, const Tensor& values) {
+// The first look decides how many sums each of them takes.
+void look_at_sum(const Session& session, AllReducer& reducer, const Tensor& values, SumFacts& facts) {
   const MPI_Comm world = session.world.handle();
   const auto seconds_of_one = [&] {
     check_mpi(MPI_Barrier(world), "meet");
@@ -78,18 +79,18 @@ SumFacts time_sum(const Session& session, AllReducer& reducer, const Tensor& val
     session.device().synchronize();
     return watch.seconds();
   };
-  constexpr double seconds = 0.5;
+  constexpr double seconds = 0.5 / SumFacts::looks;
   constexpr int warm_up = 2;
   double estimate = 0;
   for (int i = 0; i < warm_up; ++i) estimate = seconds_of_one();
-  const int repetitions = std::clamp(static_cast<int>(seconds / session.world.max(estimate)), 5, 200);
-  SumFacts facts;
-  facts.bytes = values.bytes();
-  for (int i = 0; i < repetitions; ++i) facts.seconds.push_back(seconds_of_one());
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, facts.seconds.data(), repetitions, MPI_DOUBLE, MPI_MAX, world),
+  if (facts.seconds.empty()) {
+    facts.sums_of_a_look = std::clamp(static_cast<int>(seconds / session.world.max(estimate)), 1, 40);
+  }
+  std::vector<double> look;
+  for (int i = 0; i < facts.sums_of_a_look; ++i) look.push_back(seconds_of_one());
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, look.data(), facts.sums_of_a_look, MPI_DOUBLE, MPI_MAX, world),
             "compare times");
-  std::ranges::sort(facts.seconds);
-  return facts;
+  facts.seconds.insert(facts.seconds.end(), look.begin(), look.end());
 }
 
 struct Sums {
@@ -111,9 +112,16 @@ Sums measure_sums(const Session& session, std::int64_t gradients, const std::str
   session.device().write(zeros, values);
   for (const std::int64_t size :
        {std::int64_t{1} << 10, std::int64_t{1} << 15, std::int64_t{1} << 20, std::int64_t{1} << 23}) {
-    if (size < bytes) sums.facts.push_back(time_sum(session, *reducer, values.slice(0, size / size_of(DType::f32))));
+    if (size < bytes) sums.facts.push_back({.bytes = size});
   }
-  sums.facts.push_back(time_sum(session, *reducer, values));
+  sums.facts.push_back({.bytes = bytes});
+  // The sizes take turns, so that what disturbs the network for a moment is in one look of each, and not in all of one.
+  for (int look = 0; look < SumFacts::looks; ++look) {
+    for (SumFacts& sum : sums.facts) {
+      look_at_sum(session, *reducer, values.slice(0, sum.bytes / size_of(DType::f32)), sum);
+    }
+  }
+  for (SumFacts& sum : sums.facts) std::ranges::sort(sum.seconds);
   return sums;
 }
 

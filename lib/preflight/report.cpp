@@ -27,15 +27,15 @@ std::string ranges_words(const std::vector<int>& numbers) {
   return fmt::format("{}", fmt::join(words, ","));
 }
 
-// With a unit of a thousand, million, ...: "1.5 G".
-std::string scaled(double value) {
-  constexpr std::array<std::string_view, 5> units = {"", " k", " M", " G", " T"};
+// In thousands, millions, ... of the unit: "1.5 GB/s".
+std::string scaled(double value, std::string_view of) {
+  constexpr std::array<std::string_view, 5> units = {"", "k", "M", "G", "T"};
   std::size_t unit = 0;
   while (value >= 999.5 && unit + 1 < units.size()) {
     value /= 1000;
     ++unit;
   }
-  return fmt::format("{:.3g}{}", value, units[unit]);
+  return fmt::format("{:.3g} {}{}", value, units[unit], of);
 }
 
 std::string seconds_scaled(double seconds) {
@@ -95,28 +95,35 @@ std::string cluster_table(const ClusterFacts& facts) {
     std::ranges::stable_sort(nodes, {}, [&](const NodeFacts* node) { return slowest_of(*node, facts); });
     nodes.resize(most_rows);
   }
-  std::vector<Row> rows = {
-      {"node", "ranks", "cores", "samples/s", "clock", "next node", "B/s", "free B", "writes B/s", "reads B/s"}};
+  const bool has_links = facts.nodes.size() > 1;
+  Row head = {"node", "ranks", "cores", "samples/s", "clock"};
+  if (has_links) head.insert(head.end(), {"to next", "link"});
+  head.insert(head.end(), {"free", "writes", "reads"});
+  std::vector<Row> rows = {head};
   for (const NodeFacts* node : nodes) {
     const RankFacts& first = facts.ranks[static_cast<std::size_t>(node->ranks.front())];
     const bool is_open = node->folder.fault.empty();
-    rows.push_back({printable(node->host), ranges_words(node->ranks), fmt::format("{}", first.cores),
-                    fmt::format("{:.0f}", slowest_of(*node, facts)), seconds_scaled(node->clock_ahead_seconds),
-                    node->link ? seconds_scaled(node->link->latency_seconds) : "-",
-                    node->link ? scaled(node->link->bytes_per_second) : "-", scaled(node->folder.free_bytes),
-                    is_open ? scaled(node->folder.write_bytes_per_second) : "-",
-                    is_open ? scaled(node->folder.read_bytes_per_second) : "-"});
+    Row row = {printable(node->host), ranges_words(node->ranks), fmt::format("{}", first.cores),
+               fmt::format("{:.0f}", slowest_of(*node, facts)), seconds_scaled(node->clock_ahead_seconds)};
+    if (has_links) {
+      row.push_back(node->link ? seconds_scaled(node->link->latency_seconds) : "-");
+      row.push_back(node->link ? scaled(node->link->bytes_per_second, "B/s") : "-");
+    }
+    row.push_back(scaled(node->folder.free_bytes, "B"));
+    row.push_back(is_open ? scaled(node->folder.write_bytes_per_second, "B/s") : "-");
+    row.push_back(is_open ? scaled(node->folder.read_bytes_per_second, "B/s") : "-");
+    rows.push_back(row);
   }
   std::string text = aligned(rows);
   if (facts.nodes.size() > most_rows) {
     text += fmt::format("and {} nodes more, whose ranks are faster\n", facts.nodes.size() - most_rows);
   }
   if (facts.sums.empty()) return text;
-  rows = {{"sum of", "median", "99 %", "algorithm B/s", "bus B/s"}};
+  rows = {{"sum of", "median", "99 %", "algorithm", "bus"}};
   for (const SumFacts& sum : facts.sums) {
     rows.push_back({size_words(sum.bytes), seconds_scaled(sum.median()), seconds_scaled(sum.percentile_99()),
-                    scaled(static_cast<double>(sum.bytes) / sum.median()),
-                    scaled(bus_bytes_per_second(sum, facts.ranks.size()))});
+                    scaled(static_cast<double>(sum.bytes) / sum.median(), "B/s"),
+                    scaled(bus_bytes_per_second(sum, facts.ranks.size()), "B/s")});
   }
   return text + "\n" + aligned(rows) + "by " + facts.reducer + "\n";
 }

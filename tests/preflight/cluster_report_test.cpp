@@ -13,14 +13,20 @@ using testing::HasSubstr;
 
 TEST(ClusterReport, a_line_for_each_node_and_each_sum) {
   EXPECT_EQ(cluster_table(made_cluster(2)),
-            "node  ranks  cores  samples/s  clock  next node   B/s  free B  writes B/s  reads B/s\n"
-            "n1      0-1      8       1000   0 us       2 us  10 G   500 G       900 M        2 G\n"
-            "n2      2-3      8       1000   0 us          -     -   500 G       900 M        2 G\n"
+            "node  ranks  cores  samples/s  clock  to next     link    free    writes   reads\n"
+            "n1      0-1      8       1000   0 us     2 us  10 GB/s  500 GB  900 MB/s  2 GB/s\n"
+            "n2      2-3      8       1000   0 us        -        -  500 GB  900 MB/s  2 GB/s\n"
             "\n"
-            "sum of   median   99 %  algorithm B/s  bus B/s\n"
-            "1 KiB      2 us   2 us          512 M    768 M\n"
-            "46.0 MB   10 ms  10 ms          4.6 G    6.9 G\n"
+            "sum of   median   99 %  algorithm       bus\n"
+            "1 KiB      2 us   2 us   512 MB/s  768 MB/s\n"
+            "46.0 MB   10 ms  10 ms   4.6 GB/s  6.9 GB/s\n"
             "by mpi\n");
+}
+
+TEST(ClusterReport, one_node_has_no_links) {
+  EXPECT_THAT(cluster_table(made_cluster(1)),
+              HasSubstr("node  ranks  cores  samples/s  clock    free    writes   reads\n"
+                        "n1      0-1      8       1000   0 us  500 GB  900 MB/s  2 GB/s\n"));
 }
 
 TEST(ClusterReport, of_many_nodes_the_slowest_are_shown) {
