@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""What safety costs: trainings with it and without it, in turn.
+"""What safety and records of a training cost: trainings with them and without them, in turn.
 
-    safety_costs.py                      all, a quarter of an hour on two idle cores
+    safety_costs.py                      all, half an hour on two idle cores
     safety_costs.py --only checkpoints --pairs 3
 
 Each pair is two runs, one after the other; the cost is the median of the pairs' ratios of training time, with its 95 %
-bootstrap interval. Tests of the model do not count. Prints a table for bench/results.
+bootstrap interval. Tests of the model do not count. Beside it stands the cost in processor time (user and system) of all that ran,
+from start to end: neighbours on the machine change it less. Prints a table for bench/results.
 """
 import argparse
 import dataclasses
 import json
 import pathlib
+import resource
 import statistics
 import sys
 import tempfile
@@ -34,6 +36,7 @@ class Case:
     safe: tuple
     plain: tuple
     launcher: tuple = TWO_RANKS
+    pairs: int = 1  # at least: what costs little shows only in the middle of many
     checkpoints: int = 0  # in the safe run: the cost is then that of one a minute
 
 
@@ -50,6 +53,13 @@ CASES = {
                        ("--threads", 2), ("--global-batch", 96, "--virtual-ranks", 12),
                        ("--batch-per-rank", 8, "--accumulate", 12), launcher=()),
 }
+# The second model's steps are short, so what is written down of each counts most.
+RECORDED = {"resnet20": ("ResNet-20, 32 samples a rank, 2 ranks", 64 * 24),
+            "lenet": ("LeNet, 32 samples a rank, 2 ranks", 64 * 900)}
+for option in ("trace", "tensorboard"):
+    for model, (words, samples) in RECORDED.items():
+        CASES[f"{option}-{model}"] = Case(f"--{option}, {words}", "< 2 %", model, samples,
+                                          ("--batch-per-rank", 32, "--threads", 1), (f"--{option}", "FOLDER"), (), pairs=15)
 
 
 def make_data(options, samples, folder):
@@ -57,31 +67,54 @@ def make_data(options, samples, folder):
               ENVIRONMENT)
 
 
-def training_seconds(options, case, more, data, output):
+@dataclasses.dataclass
+class Cost:
+    training: float  # seconds
+    processor: float  # seconds of all processes
+
+
+def processor_seconds():
+    """Of all programs that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def cost_of_training(options, case, more, data, output):
+    more = [output.with_suffix(".records") if word == "FOLDER" else word for word in more]
     words = [*case.launcher, options.build / "bin" / "train_cifar", "--data", data, "--model", case.model, "--epochs", 1,
              "--device", "cpu", "--plan-folder", "", "--output", output, *case.common, *more]
+    before = processor_seconds()
     output_of([str(word) for word in words], ENVIRONMENT)
-    return json.loads((output / "summary.json").read_text(encoding="utf-8"))["training_seconds"]
+    summary = json.loads((output / "summary.json").read_text(encoding="utf-8"))
+    return Cost(summary["training_seconds"], processor_seconds() - before)
 
 
 def percent(ratio):
     return f"{100 * (ratio - 1):+.1f}"
 
 
+def interval_words(safe, plain):
+    median, low, high = ratio_interval(safe, plain)
+    return f"{percent(median)} % ({percent(low)} to {percent(high)})"
+
+
 def measured(options, case, folder):
     """A row of the table."""
     data = folder / "data"
     make_data(options, case.samples, data)
-    safe, plain = [], []
-    for pair in range(options.pairs):
-        for seconds, more, name in ((safe, case.safe, "safe"), (plain, case.plain, "plain")):
-            seconds.append(training_seconds(options, case, more, data, folder / f"{name}-{pair}"))
-        print(f"{case.name}: {safe[-1]:.2f} s, without {plain[-1]:.2f} s", file=sys.stderr, flush=True)
+    costs = {"safe": [], "plain": []}
+    for pair in range(max(options.pairs, case.pairs)):
+        turn = [("safe", case.safe), ("plain", case.plain)]
+        for name, more in turn if pair % 2 == 0 else reversed(turn):  # whoever comes second gains nothing by it
+            costs[name].append(cost_of_training(options, case, more, data, folder / f"{name}-{pair}"))
+        print(f"{case.name}: {costs['safe'][-1]}, without {costs['plain'][-1]}", file=sys.stderr, flush=True)
+    safe, plain = ([cost.training for cost in costs[name]] for name in ("safe", "plain"))
+    processor = interval_words(*([cost.processor for cost in costs[name]] for name in ("safe", "plain")))
     if case.checkpoints:  # so many in a short run: what they cost, spread over as many minutes
         safe = [MINUTE + (with_them - without) / case.checkpoints for with_them, without in zip(safe, plain)]
         plain = [MINUTE] * len(safe)
-    median, low, high = ratio_interval(safe, plain)
-    return f"| {case.name} | {percent(median)} % ({percent(low)} to {percent(high)}) | {case.target} |"
+        processor = ""  # of six checkpoints, and not of one a minute
+    return f"| {case.name} | {interval_words(safe, plain)} | {processor} | {case.target} |"
 
 
 def integrity(options, folder):
@@ -98,9 +131,9 @@ def integrity(options, folder):
         times.append(middle - start - (time.monotonic() - middle))
     case = CASES["watching"]
     make_data(options, case.samples, folder / "small")
-    step = training_seconds(options, case, (), folder / "small", folder / "out") / case.samples
+    step = cost_of_training(options, case, (), folder / "small", folder / "out").training / case.samples
     share = statistics.median(times) / (50_000 * step)
-    return f"| hashing 50,000 samples again, of an epoch of ResNet-20 | {100 * share:+.2f} % | ≤ 2 % |"
+    return f"| hashing 50,000 samples again, of an epoch of ResNet-20 | {100 * share:+.2f} % | | ≤ 2 % |"
 
 
 def main():
@@ -109,7 +142,7 @@ def main():
     parser.add_argument("--pairs", type=int, default=5, help="%(default)s")
     parser.add_argument("--only", choices=[*CASES, "integrity"], help="one of the costs")
     options = parser.parse_args()
-    print("| what | cost in training time (95 %) | to reach |\n|---|---|---|")
+    print("| what | cost in training time (95 %) | in processor time | to reach |\n|---|---|---|---|")
     for name in [options.only] if options.only else [*CASES, "integrity"]:
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
