@@ -68,7 +68,7 @@ double samples_per_second(const Session& session, Model& model, std::int64_t bat
   return static_cast<double>(steps * batch) / watch.seconds();
 }
 
-// The first look decides how many sums each of them takes.
+// The first look warms up, and decides how many sums each of them takes.
 void look_at_sum(const Session& session, AllReducer& reducer, const Tensor& values, SumFacts& facts) {
   const MPI_Comm world = session.world.handle();
   const auto seconds_of_one = [&] {
@@ -81,9 +81,9 @@ void look_at_sum(const Session& session, AllReducer& reducer, const Tensor& valu
   };
   constexpr double seconds = 0.5 / SumFacts::looks;
   constexpr int warm_up = 2;
-  double estimate = 0;
-  for (int i = 0; i < warm_up; ++i) estimate = seconds_of_one();
   if (facts.seconds.empty()) {
+    double estimate = 0;
+    for (int i = 0; i < warm_up; ++i) estimate = seconds_of_one();
     facts.sums_of_a_look = std::clamp(static_cast<int>(seconds / session.world.max(estimate)), 1, 40);
   }
   std::vector<double> look;
