@@ -2,9 +2,13 @@
 // scaling) and as many a step (strong scaling), taken apart, judged and predicted.
 //
 //   mpirun -n 4 scaling_study --model resnet20 --output study
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +28,7 @@
 #include "models/model_zoo.hpp"
 #include "report/page/html.hpp"
 #include "scaling/measuring/measure_point.hpp"
+#include "scaling/measuring/train_batch.hpp"
 #include "scaling/study_file.hpp"
 #include "scaling/study_page.hpp"
 #include "scaling/study_points.hpp"
@@ -48,6 +53,9 @@ struct StudyOptions {
   double seconds = 2;
   int loader_threads = 1;
   SweptValues swept;
+  std::filesystem::path accuracy_data;
+  std::int64_t accuracy_epochs = 3;
+  std::int64_t accuracy_seeds = 3;
   Settings settings;  // of the device and the sums
 
   void declare(CLI::App& app) {
@@ -90,6 +98,11 @@ struct StudyOptions {
         ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
         ->type_name("NAME")
         ->delimiter(',');
+    app.add_option("--accuracy-data", accuracy_data,
+                   "Folder made by make_shards: trains a short recipe with each global batch, on all ranks")
+        ->type_name("FOLDER");
+    add_number(app, "--accuracy-epochs", accuracy_epochs, {1, 10000}, "Of each training")->type_name("COUNT");
+    add_number(app, "--accuracy-seeds", accuracy_seeds, {1, 100}, "Trainings of each global batch")->type_name("COUNT");
     declare_fields(app, settings, {FieldGroup::device, FieldGroup::sums});
   }
 };
@@ -208,6 +221,36 @@ PointSettings varied(PointSettings settings, const StudySetup& usual, const Plan
   return settings;
 }
 
+AccuracySettings accuracy_settings(const StudyOptions& options, const DeviceOptions& device) {
+  AccuracySettings settings{options.settings, device, options.accuracy_epochs, options.accuracy_seeds};
+  settings.training.recipe.model = options.model;
+  settings.training.recipe.images.side = options.image_size;
+  settings.training.run.data = options.accuracy_data;
+  settings.training.run.loader_threads = options.loader_threads;
+  return settings;
+}
+
+// Collective. The study is written after each training, so that an interruption leaves what there is.
+void study_accuracy(const Session& session, const AccuracySettings& settings, const Files& files, Study& study) {
+  study.accuracy_epochs = settings.epochs;
+  // Only rank 0 knows all points.
+  const std::string batches = session.world.all_gather(fmt::format("{}", fmt::join(global_batches_of(study), " ")))[0];
+  for (std::istringstream words(batches); !words.eof();) {
+    words >> study.accuracies.emplace_back().global_batch;
+    study.accuracies.back().missing = "not all seeds were trained yet";
+  }
+  for (BatchAccuracy& batch : study.accuracies) {
+    for (std::int64_t seed = 0; seed < settings.seeds; ++seed) {
+      train_seed(session.world, settings, batch);
+      if (std::ssize(batch.accuracies) <= seed) break;
+      if (seed + 1 < settings.seeds) batch.missing = "not all seeds were trained yet";
+      study.ended = utc_time();
+      if (session.world.rank() == 0) write(files, study);
+    }
+  }
+  if (session.world.rank() == 0) write(files, study);
+}
+
 void study_scaling(Session& session, const StudyOptions& options) {
   const Communicator& world = session.world;
   const Files files = world.rank() == 0 ? place_files(options) : Files();
@@ -218,6 +261,8 @@ void study_scaling(Session& session, const StudyOptions& options) {
       options.swept.threads.empty() || settings.device.name == "cpu", Failure::usage,
       "threads of a rank are varied on CPUs alone (--sweep-threads; a GPU does not compute with them). Leave it out, "
       "or add --device cpu.");
+
+  if (!options.accuracy_data.empty()) read_manifest(split_folder(options.accuracy_data, Split::train));
 
   const std::vector<int> counts = options.ranks.empty() ? usual_rank_counts(world.size()) : options.ranks;
   Study study = begin_study(session, options, settings, counts);
@@ -247,6 +292,9 @@ void study_scaling(Session& session, const StudyOptions& options) {
     if (world.rank() == 0) write(files, study);
   }
   progress.finish();
+  if (!options.accuracy_data.empty()) {
+    study_accuracy(session, accuracy_settings(options, settings.device), files, study);
+  }
   if (world.rank() != 0) return;
   log::plain(study_table(study) + '\n');
   log::plain(study_sentences(study));

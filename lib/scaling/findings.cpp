@@ -231,7 +231,48 @@ std::string sweep_sentence(Sweep sweep, const StudyPoint& point, const StudyPoin
                      ratio.half_width(), usual);
 }
 
+std::string accuracy_sentence(const Study& study, const BatchAccuracy& batch, const BatchAccuracy& base) {
+  const Interval own = mean_interval(batch.accuracies);
+  const Interval other = mean_interval(base.accuracies);
+  const double more = own.middle - other.middle;
+  const double error = std::hypot(own.half_width(), other.half_width());
+  const std::string unsure =
+      fmt::format("whether a step of {} samples trains as well as one of {} cannot be told: ", batch.global_batch,
+                  base.global_batch);
+  if (!own.is_bounded() || !other.is_bounded()) {
+    return unsure + fmt::format("{:.1f} % and {:.1f} %, trained once. Repeat with --accuracy-seeds 3 or more.",
+                                percent(own.middle), percent(other.middle));
+  }
+  if (std::abs(more) <= error) {
+    return unsure + fmt::format(
+                        "{:.1f} % and {:.1f} %, which differ by less than seeds do ({:.1f}). More "
+                        "--accuracy-seeds or --accuracy-epochs may tell.",
+                        percent(own.middle), percent(other.middle), percent(error));
+  }
+  return fmt::format(
+      "a step of {} samples trains to {:.1f} % (± {:.1f}) in {} {} where one of {} trains to {:.1f} % "
+      "(± {:.1f}): {}.",
+      batch.global_batch, percent(own.middle), percent(own.half_width()), study.accuracy_epochs,
+      study.accuracy_epochs == 1 ? "epoch" : "epochs", base.global_batch, percent(other.middle),
+      percent(other.half_width()), more < 0 ? "speed alone misleads" : "it costs no accuracy here");
+}
+
 }  // namespace
+
+std::vector<std::string> judge_accuracy(const Study& study) {
+  std::vector<std::string> sentences;
+  const BatchAccuracy* base = nullptr;
+  for (const BatchAccuracy& batch : study.accuracies) {
+    if (!batch.missing.empty()) {
+      sentences.push_back(
+          fmt::format("accuracy with a step of {} samples is not whole: {}.", batch.global_batch, batch.missing));
+    }
+    if (batch.accuracies.empty()) continue;
+    if (base != nullptr) sentences.push_back(accuracy_sentence(study, batch, *base));
+    if (base == nullptr) base = &batch;
+  }
+  return sentences;
+}
 
 std::vector<std::string> judge_sweeps(const Study& study) {
   std::vector<std::string> sentences;

@@ -46,6 +46,9 @@ std::vector<ScalingFinding> judge(const Study& study);
 // What each value that was varied alone gives beside the usual one, in a sentence each.
 std::vector<std::string> judge_sweeps(const Study& study);
 
+// What larger batches cost in accuracy beside the smallest one, and which trainings are missing.
+std::vector<std::string> judge_accuracy(const Study& study);
+
 // Of the largest rank count, from a model that was fitted on the smaller ones.
 struct CheckedPrediction {
   Scaling scaling;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace lockstep {
 namespace {
@@ -35,6 +36,24 @@ int most_ranks_of(const Study& study) {
   int most = 0;
   for (const StudyPoint& point : study.points) most = std::max(most, point.grid.ranks);
   return most;
+}
+
+std::vector<std::int64_t> global_batches_of(const Study& study) {
+  std::set<std::int64_t> batches;
+  for (const StudyPoint& point : study.points) {
+    if (is_usual(study, point)) batches.insert(point.global_batch());
+  }
+  return {batches.begin(), batches.end()};
+}
+
+Interval best_throughput(const Study& study, std::int64_t global_batch) {
+  Interval best;
+  for (const StudyPoint& point : study.points) {
+    if (!is_usual(study, point) || point.global_batch() != global_batch) continue;
+    const Interval rate = throughput_of(point);
+    if (rate.middle > best.middle) best = rate;
+  }
+  return best;
 }
 
 std::vector<const StudyPoint*> points_of(const Study& study, Sweep sweep) {

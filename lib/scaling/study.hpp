@@ -76,6 +76,13 @@ struct StudyPoint {
   std::int64_t global_batch() const { return grid.ranks * batch_per_rank; }
 };
 
+// What a fixed short recipe comes to with so many samples a step, on any ranks.
+struct BatchAccuracy {
+  std::int64_t global_batch = 0;
+  std::vector<double> accuracies = {};  // of tests, as shares, by seed
+  std::string missing = {};             // why there are none, or not all; empty: all are there
+};
+
 struct Study {
   std::string model;
   std::int64_t parameters = 0;
@@ -89,6 +96,8 @@ struct Study {
   std::int64_t weak_batch = 0;    // samples of each rank where the global batch grows
   std::int64_t strong_batch = 0;  // samples of all ranks where it does not
   std::vector<StudyPoint> points;
+  std::int64_t accuracy_epochs = 0;       // of the short recipe; 0: nothing was trained
+  std::vector<BatchAccuracy> accuracies;  // the smallest batch first
   std::map<std::string, std::string> versions;
   std::vector<std::string> hosts;  // by rank
   std::string command;
@@ -110,6 +119,11 @@ std::vector<const StudyPoint*> points_of(const Study& study, Scaling scaling);
 
 // Samples a second, with the interval of its repeats.
 Interval throughput_of(const StudyPoint& point);
+
+// Of rank counts, each once, the smallest first.
+std::vector<std::int64_t> global_batches_of(const Study& study);
+// The largest rate with so many samples a step, as usual.
+Interval best_throughput(const Study& study, std::int64_t global_batch);
 
 // What was varied alone, with the most ranks and the batch of weak scaling.
 enum class Sweep : std::uint8_t { threads, buckets, precision };

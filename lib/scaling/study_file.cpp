@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -211,6 +212,11 @@ Json parsed(std::string_view text, std::string_view name) {
 std::string study_text(const Study& study) {
   Json points = Json::array();
   for (const StudyPoint& point : study.points) points.push_back(json_of(point));
+  Json accuracies = Json::array();
+  for (const BatchAccuracy& batch : study.accuracies) {
+    accuracies.push_back(
+        {{"global_batch", batch.global_batch}, {"by_seed", batch.accuracies}, {"missing", batch.missing}});
+  }
   const Json json = {{"about", about},
                      {"model", study.model},
                      {"parameters", study.parameters},
@@ -224,6 +230,8 @@ std::string study_text(const Study& study) {
                      {"weak_batch", study.weak_batch},
                      {"strong_batch", study.strong_batch},
                      {"points", points},
+                     {"accuracy_epochs", study.accuracy_epochs},
+                     {"accuracies", accuracies},
                      {"versions", study.versions},
                      {"hosts", study.hosts},
                      {"command", study.command},
@@ -254,6 +262,16 @@ Study parse_study(std::string_view text, std::string_view name) {
   std::size_t index = 0;
   for (const Json& value : fields.list("points", 1, points_limit)) {
     study.points.push_back(point_of(fields.member("points", index++, value)));
+  }
+  study.accuracy_epochs = fields.whole("accuracy_epochs", 0, ranks_limit);
+  index = 0;
+  for (const Json& value : fields.list("accuracies", 0, points_limit)) {
+    const Fields batch = fields.member("accuracies", index++, value);
+    study.accuracies.push_back(
+        {batch.whole("global_batch", 1, count_limit), batch.numbers("by_seed", 0, 0), batch.text("missing")});
+    const std::vector<double>& shares = study.accuracies.back().accuracies;
+    batch.require_field(std::ranges::all_of(shares, [](double share) { return share <= 1; }), "by_seed",
+                        "of numbers from 0 to 1");
   }
   study.versions = fields.named_texts("versions");
   study.hosts = fields.texts("hosts", ranks_limit);

@@ -18,8 +18,8 @@ PlotSeries series_of(std::string_view name, int colour) {
   return {std::string(name), colour, PlotSeries::Shape::dotted_line, {}, {}};
 }
 
-void add(PlotSeries& series, int ranks, const Interval& value, double unit) {
-  series.points.push_back({static_cast<double>(ranks), unit * value.middle});
+void add(PlotSeries& series, double x, const Interval& value, double unit) {
+  series.points.push_back({x, unit * value.middle});
   series.spread.push_back({unit * value.low, unit * value.high});
 }
 
@@ -132,10 +132,36 @@ std::string sweep_html(const Study& study, Sweep sweep) {
   return html_beside(html_table(columns, rows), plot);
 }
 
+std::string accuracy_html(const Study& study) {
+  using Align = TableColumn::Align;
+  const std::vector<TableColumn> columns = {{"samples a step"},      {"accuracy, %", Align::right}, {"±", Align::right},
+                                            {"seeds", Align::right}, {"samples/s", Align::right},   {"missing"}};
+  std::vector<std::vector<std::string>> rows;
+  Plot accuracy{"Accuracy of a test", {.name = "samples a step", .least_step = 1}, {"", " %"}, {}, {}};
+  Plot speed{"Throughput", {.name = "samples a step", .least_step = 1}, {"samples a second", "", 0}, {}, {}};
+  PlotSeries shares = series_of("accuracy", 0);
+  PlotSeries rates = series_of("samples a second", 1);
+  for (const BatchAccuracy& batch : study.accuracies) {
+    const Interval rate = best_throughput(study, batch.global_batch);
+    rows.push_back({fmt::format("{}", batch.global_batch), "?", "?", fmt::format("{}", batch.accuracies.size()),
+                    fmt::format("{:.1f}", rate.middle), batch.missing});
+    add(rates, static_cast<double>(batch.global_batch), rate, 1);
+    if (batch.accuracies.empty()) continue;
+    const Interval share = mean_interval(batch.accuracies);
+    rows.back()[1] = fmt::format("{:.1f}", 100 * share.middle);
+    if (share.is_bounded()) rows.back()[2] = fmt::format("{:.1f}", 100 * share.half_width());
+    add(shares, static_cast<double>(batch.global_batch), share, 100);
+  }
+  accuracy.series.push_back(std::move(shares));
+  speed.series.push_back(std::move(rates));
+  return html_beside(html_table(columns, rows), html_plots({accuracy, speed}));
+}
+
 std::string findings_html(const Study& study) {
   std::string html;
   for (const ScalingFinding& finding : judge(study)) html += html_paragraph(finding.sentence);
   for (const std::string& sentence : judge_sweeps(study)) html += html_paragraph(sentence);
+  for (const std::string& sentence : judge_accuracy(study)) html += html_paragraph(sentence);
   for (const CheckedPrediction& prediction : check_predictions(study)) html += html_paragraph(prediction.sentence());
   return html.empty() ? html_paragraph("One rank count alone tells nothing of scaling.") : html;
 }
@@ -202,7 +228,7 @@ Plot sweep_plot(const Study& study, Sweep sweep) {
   std::ranges::sort(points, {}, value_of);
   PlotSeries rates = series_of("samples a second", 0);
   for (const StudyPoint* const point : points) {
-    add(rates, static_cast<int>(value_of(point)), throughput_of(*point), 1);
+    add(rates, static_cast<double>(value_of(point)), throughput_of(*point), 1);
   }
   return {fmt::format("Throughput by {}", name_of(sweep)),
           {.name = std::string(name_of(sweep)), .least_step = 1},
@@ -249,6 +275,11 @@ std::string study_page(const Study& study) {
   if (!varied.empty()) {
     html += html_section(
         fmt::format("Varied alone at {} ranks, {} samples a rank", most_ranks_of(study), study.weak_batch), varied);
+  }
+  if (!study.accuracies.empty()) {
+    html += html_section(fmt::format("Accuracy beside speed, after {} {}", study.accuracy_epochs,
+                                     study.accuracy_epochs == 1 ? "epoch" : "epochs"),
+                         accuracy_html(study));
   }
   html += html_section("Machine and versions", machine_html(study));
   return html_page(title, html);

@@ -65,6 +65,7 @@ std::string study_sentences(const Study& study) {
   std::string text;
   for (const ScalingFinding& finding : judge(study)) text += printable(finding.sentence) + '\n';
   for (const std::string& sentence : judge_sweeps(study)) text += sentence + '\n';
+  for (const std::string& sentence : judge_accuracy(study)) text += printable(sentence) + '\n';
   for (const CheckedPrediction& prediction : check_predictions(study)) text += prediction.sentence() + '\n';
   if (text.empty()) return "one rank count alone tells nothing of scaling.";
   text.pop_back();

@@ -221,6 +221,28 @@ TEST(Sweeps, change_nothing_that_is_said_of_ranks) {
   EXPECT_TRUE(judge_sweeps(plain).empty());
 }
 
+TEST(Accuracy, of_larger_batches_is_told_beside_that_of_the_smallest) {
+  Study study = made_up_study({});
+  EXPECT_TRUE(judge_accuracy(study).empty());
+  study.accuracy_epochs = 3;
+  study.accuracies = {{128, {0.672, 0.673, 0.674}, ""},
+                      {256, {0.669, 0.672, 0.678}, ""},
+                      {4096, {0.580, 0.581, 0.582}, ""},
+                      {8192, {}, "its training diverged"}};
+  EXPECT_EQ(
+      judge_accuracy(study),
+      (std::vector<std::string>{
+          "whether a step of 256 samples trains as well as one of 128 cannot be told: 67.3 % and 67.3 %, which "
+          "differ by less than seeds do (1.2). More --accuracy-seeds or --accuracy-epochs may tell.",
+          "a step of 4096 samples trains to 58.1 % (± 0.2) in 3 epochs where one of 128 trains to 67.3 % (± 0.2): "
+          "speed alone misleads.",
+          "accuracy with a step of 8192 samples is not whole: its training diverged."}));
+  study.accuracies = {{128, {0.672}, ""}, {4096, {0.581}, ""}};
+  EXPECT_EQ(judge_accuracy(study)[0],
+            "whether a step of 4096 samples trains as well as one of 128 cannot be told: 58.1 % and 67.2 %, trained "
+            "once. Repeat with --accuracy-seeds 3 or more.");
+}
+
 TEST(CheckedPrediction, the_largest_rank_count_is_predicted_from_the_others) {
   const std::vector<CheckedPrediction> checks = check_predictions(made_up_study({}));
   ASSERT_EQ(checks.size(), 2U);

@@ -68,10 +68,29 @@ TEST_F(ScalingStudyTest, threads_buckets_and_precision_are_varied_alone) {
   EXPECT_THAT(read_file(folder() / "study.csv", 1 << 20), HasSubstr("\n2,1,6,1,4,bf16,2,"));
 }
 
+TEST_F(ScalingStudyTest, each_global_batch_is_trained) {
+  const std::string data = (root_.path() / "data").string();
+  ASSERT_EQ(
+      run_program({built_program("make_shards").string(), "synthetic", "--samples", "200", "--output", data}).exit_code,
+      0);
+  const ProgramResult result = measure(2, {"--repeats", "1", "--threads", "1", "--ranks", "1", "--global-batch", "5",
+                                           "--accuracy-data", data, "--accuracy-epochs", "1", "--accuracy-seeds", "2"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const Study study = read_study(folder() / "study.json");
+  ASSERT_EQ(study.accuracies.size(), 2U);
+  EXPECT_EQ(study.accuracies[0].missing, "it does not divide among 2 ranks");
+  EXPECT_EQ(study.accuracies[1].accuracies.size(), 2U);
+  EXPECT_THAT(result.output, HasSubstr("accuracy with a step of 5 samples is not whole: it does not divide among 2"));
+  EXPECT_THAT(read_file(folder() / "report.html", 1 << 20), HasSubstr("Accuracy beside speed, after 1 epoch<"));
+}
+
 TEST_F(ScalingStudyTest, what_cannot_be_is_refused_before_the_work) {
   const ProgramResult many = measure(1, {"--ranks", "2"});
   EXPECT_EQ(many.exit_code, 2);
   EXPECT_THAT(many.errors, HasSubstr("cannot measure 2 ranks in a job of 1 (--ranks). Start more, or name fewer.\n"));
+  const ProgramResult nothing = measure(1, {"--accuracy-data", (root_.path() / "nothing").string()});
+  EXPECT_NE(nothing.exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder() / "study.json"));
   std::filesystem::create_directories(folder());
   write_file_atomically(folder() / "study.json", std::string_view("{\"mine\": 1}\n"));
   const ProgramResult other = measure(1, {});

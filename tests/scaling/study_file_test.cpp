@@ -38,6 +38,8 @@ std::string objection_after(const std::function<void(nlohmann::json&)>& change) 
 TEST(StudyFile, what_is_written_is_read_again) {
   Study study = made_up_study({.lateness = 0.1, .noise = 0.01});
   study.points[1].buckets[0].skew = 1e-3;
+  study.accuracy_epochs = 3;
+  study.accuracies = {{128, {0.5, 0.75}, ""}, {256, {}, "its training diverged"}};
   const std::string text = study_text(study);
   EXPECT_EQ(study_text(parse_study(text, "made_up.json")), text);
   EXPECT_TRUE(begins_as_study(text.substr(0, 128)));
@@ -93,6 +95,10 @@ TEST(StudyFile, each_field_is_checked) {
               HasSubstr("'points[1].setup.threads' is not a whole number from 0 to 4096"));
   EXPECT_THAT(in_point([](Json& point) { point["setup"]["bucket_mib"] = 1025; }),
               HasSubstr("'points[1].setup.bucket_mib' is not a whole number from 0 to 1024"));
+  EXPECT_THAT(objection_after([](Json& json) {
+                json["accuracies"] = {{{"global_batch", 128}, {"by_seed", {1.5}}, {"missing", ""}}};
+              }),
+              HasSubstr("'accuracies[0].by_seed' is not of numbers from 0 to 1"));
   EXPECT_THAT(objection_after([](Json& json) { json["setup"]["precision"] = "<b>"; }),
               HasSubstr("'setup.precision' is not fp32, bf16 or fp16"));
   EXPECT_THAT(in_point([](Json& point) { point["step_seconds"][0] = 0; }),
