@@ -38,7 +38,9 @@ double middle(std::vector<double> values) {
 }
 
 std::string gigabytes(double bytes) { return fmt::format("{:.3g} GB", 1e-9 * bytes); }
-std::string megabytes_per_second(double rate) { return fmt::format("{:.3g} MB/s", 1e-6 * rate); }
+std::string rate_words(double rate) {
+  return rate >= 999.5e6 ? fmt::format("{:.3g} GB/s", 1e-9 * rate) : fmt::format("{:.3g} MB/s", 1e-6 * rate);
+}
 
 class Judge {
  public:
@@ -128,8 +130,8 @@ class Judge {
       const Nodes slow = nodes_that([&](const NodeFacts& node) { return is_open(node) && node.folder.*rate < floor; });
       if (slow.empty()) return;
       blame(slow, fmt::format("{} {} '{}' with {}, less than the floor of {}. Is the file system busy?",
-                              words_of(hosts_of(slow)), does, facts_.folder,
-                              megabytes_per_second(slow.front()->folder.*rate), megabytes_per_second(floor)));
+                              words_of(hosts_of(slow)), does, facts_.folder, rate_words(slow.front()->folder.*rate),
+                              rate_words(floor)));
     };
     slower(&FolderFacts::write_bytes_per_second, floors_.write_bytes_per_second, "writes");
     slower(&FolderFacts::read_bytes_per_second, floors_.read_bytes_per_second, "reads");
@@ -222,7 +224,7 @@ class Judge {
       const double rate = best[static_cast<std::size_t>(slow.front() - facts_.nodes.data())];
       blame(slow, fmt::format("{} sends and receives {}, and the fastest link carries {}. Look at its network cards "
                               "and cables.",
-                              words_of(hosts_of(slow)), megabytes_per_second(rate), megabytes_per_second(fastest)));
+                              words_of(hosts_of(slow)), rate_words(rate), rate_words(fastest)));
     }
     if (facts_.sums.empty()) return;
     const double bus = bus_bytes_per_second(facts_.sums.back(), facts_.ranks.size());
@@ -232,8 +234,8 @@ class Judge {
          {},
          fmt::format("sums of {} over {} ranks reach a bus bandwidth of {}, less than the floor of {}. Is the "
                      "network that MPI or NCCL chose the fast one (LOCKSTEP_INTERFACE)?",
-                     gigabytes(static_cast<double>(facts_.sums.back().bytes)), facts_.ranks.size(),
-                     megabytes_per_second(bus), megabytes_per_second(floors_.bus_bytes_per_second))});
+                     gigabytes(static_cast<double>(facts_.sums.back().bytes)), facts_.ranks.size(), rate_words(bus),
+                     rate_words(floors_.bus_bytes_per_second))});
   }
 
   void devices() {

@@ -131,7 +131,7 @@ TEST(Judgement, a_node_is_slow_to_send_only_where_both_its_links_are) {
   EXPECT_THAT(judge(facts, {}), IsEmpty());
   facts.nodes[0].link->bytes_per_second = 2e9;
   expect_one(facts, Severity::bad_node, {"n2"},
-             "n2 sends and receives 2e+03 MB/s, and the fastest link carries 1e+04 MB/s. Look at its network cards and "
+             "n2 sends and receives 2 GB/s, and the fastest link carries 10 GB/s. Look at its network cards and "
              "cables.");
 }
 
@@ -143,18 +143,17 @@ TEST(Judgement, floors_are_of_each_node_and_of_all) {
   floors = {};
   floors.write_bytes_per_second = 1e9;
   expect_one(made_cluster(1), Severity::bad_cluster, {},
-             "n1 writes 'runs' with 900 MB/s, less than the floor of 1e+03 MB/s. Is the file system busy?", floors);
+             "n1 writes 'runs' with 900 MB/s, less than the floor of 1 GB/s. Is the file system busy?", floors);
   floors = {};
   floors.read_bytes_per_second = 3e9;
   expect_one(made_cluster(1), Severity::bad_cluster, {},
-             "n1 reads 'runs' with 2e+03 MB/s, less than the floor of 3e+03 MB/s. Is the file system busy?", floors);
+             "n1 reads 'runs' with 2 GB/s, less than the floor of 3 GB/s. Is the file system busy?", floors);
   floors = {};
   floors.bus_bytes_per_second = 9e9;  // 46 MB in 10 ms by four ranks: 4.6 GB/s times 1.5
-  expect_one(
-      made_cluster(2), Severity::bad_cluster, {},
-      "sums of 0.046 GB over 4 ranks reach a bus bandwidth of 6.9e+03 MB/s, less than the floor of 9e+03 MB/s. Is "
-      "the network that MPI or NCCL chose the fast one (LOCKSTEP_INTERFACE)?",
-      floors);
+  expect_one(made_cluster(2), Severity::bad_cluster, {},
+             "sums of 0.046 GB over 4 ranks reach a bus bandwidth of 6.9 GB/s, less than the floor of 9 GB/s. Is "
+             "the network that MPI or NCCL chose the fast one (LOCKSTEP_INTERFACE)?",
+             floors);
 }
 
 TEST(Judgement, what_a_job_can_live_with_is_a_note) {
