@@ -56,6 +56,7 @@ struct StudyOptions {
   std::filesystem::path accuracy_data;
   std::int64_t accuracy_epochs = 3;
   std::int64_t accuracy_seeds = 3;
+  double accuracy_rate = 0.2;
   Settings settings;  // of the device and the sums
 
   void declare(CLI::App& app) {
@@ -103,6 +104,9 @@ struct StudyOptions {
         ->type_name("FOLDER");
     add_number(app, "--accuracy-epochs", accuracy_epochs, {1, 10000}, "Of each training")->type_name("COUNT");
     add_number(app, "--accuracy-seeds", accuracy_seeds, {1, 100}, "Trainings of each global batch")->type_name("COUNT");
+    add_number(app, "--accuracy-rate", accuracy_rate, {1e-6, 1e3},
+               "Peak of the learning rate for 128 samples a step; networks without norms need less")
+        ->type_name("RATE");
     declare_fields(app, settings, {FieldGroup::device, FieldGroup::sums});
   }
 };
@@ -222,7 +226,8 @@ PointSettings varied(PointSettings settings, const StudySetup& usual, const Plan
 }
 
 AccuracySettings accuracy_settings(const StudyOptions& options, const DeviceOptions& device) {
-  AccuracySettings settings{options.settings, device, options.accuracy_epochs, options.accuracy_seeds};
+  AccuracySettings settings{options.settings, device, options.accuracy_epochs, options.accuracy_seeds,
+                            options.accuracy_rate};
   settings.training.recipe.model = options.model;
   settings.training.recipe.images.side = options.image_size;
   settings.training.run.data = options.accuracy_data;

@@ -14,7 +14,7 @@ Recipe short_recipe(const AccuracySettings& settings, const BatchAccuracy& batch
   recipe.epochs = {settings.epochs};
   recipe.seed = batch.accuracies.size();
   recipe.batch.global_batch = {batch.global_batch};
-  recipe.learning_rate.rate = 0.2;
+  recipe.learning_rate.rate = settings.rate;
   recipe.learning_rate.base_batch = 128;
   recipe.learning_rate.schedule = Schedule::one_cycle;
   return recipe;

@@ -15,6 +15,7 @@ struct AccuracySettings {
   DeviceOptions device;
   std::int64_t epochs = 3;
   std::int64_t seeds = 3;
+  double rate = 0.2;  // for 128 samples a step
 };
 
 // Collective. Adds the test's accuracy of one more seed, or says in `missing` why there is none. The learning rate is
