@@ -20,7 +20,9 @@
 #include "base/progress.hpp"
 #include "dataset/split.hpp"
 #include "device/cpu/threads/threads.hpp"
+#include "device/precision.hpp"
 #include "files/result_file.hpp"
+#include "launch/choice_option.hpp"
 #include "launch/field_options.hpp"
 #include "launch/local_gpus.hpp"
 #include "launch/number_option.hpp"
@@ -95,9 +97,7 @@ struct StudyOptions {
                 "More sizes of buckets" + alone + "--bucket-mib")
         ->type_name("MIB")
         ->delimiter(',');
-    app.add_option("--sweep-precision", swept.precision, "More precisions" + alone + "--precision")
-        ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
-        ->type_name("NAME")
+    add_choices(app, "--sweep-precision", precisions, swept.precision, "More precisions" + alone + "--precision")
         ->delimiter(',');
     app.add_option("--accuracy-data", accuracy_data,
                    "Folder made by make_shards: trains a short recipe with each global batch, on all ranks")
@@ -218,9 +218,7 @@ PointSettings varied(PointSettings settings, const StudySetup& usual, const Plan
   if (point.setup.threads != usual.threads) settings.device.threads = threads;
   settings.sums.bucket_bytes = point.setup.bucket_mib << 20;
   if (point.setup.precision != usual.precision) {
-    settings.device.precision = point.setup.precision == "bf16"   ? DType::bf16
-                                : point.setup.precision == "fp16" ? DType::f16
-                                                                  : DType::f32;
+    settings.device.precision = find_choice(precisions, point.setup.precision)->value;
   }
   return settings;
 }

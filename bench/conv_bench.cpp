@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "convolution_bound.hpp"
 #include "device/cpu/threads/threads.hpp"
+#include "device/precision.hpp"
 #include "fma_peak.hpp"
 #include "kernel_race.hpp"
 #include "launch/choice_option.hpp"
@@ -24,7 +25,7 @@ using namespace lockstep;
 
 namespace {
 
-constexpr std::array<Choice<DType>, 2> precisions{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
+constexpr std::array<Choice<DType>, 2> measured{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
 
 struct ConvBenchOptions {
   std::vector<std::string> models{"resnet18", "resnet20", "resnet50"};
@@ -42,7 +43,7 @@ struct ConvBenchOptions {
     add_number(app, "--batch", batch, {0, 65536}, "samples; 0: 64, 128 and 16 of the models above");
     add_number(app, "--threads", threads, {0, 4096}, "0: all cores that this process may use");
     add_number(app, "--rounds", rounds, {1, 1000}, "of which the best counts");
-    add_choice(app, "--precision", precisions, precision, "of activations");
+    add_choice(app, "--precision", measured, precision, "of activations");
     app.add_flag("--verbose", verbose, "print which kernels were the fastest");
   }
 };

@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "convolution_bound.hpp"
+#include "device/precision.hpp"
 #include "first_step.hpp"
 #include "launch/field_options.hpp"
 #include "launch/number_option.hpp"

@@ -8,6 +8,7 @@
 #include "base/system_failure.hpp"
 #include "comm/mpi_all_reducer.hpp"
 #include "comm/shared_all_reducer.hpp"
+#include "device/precision.hpp"
 
 namespace lockstep {
 

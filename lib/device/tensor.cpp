@@ -25,10 +25,6 @@ const char* name_of(DType dtype) {
   return "";
 }
 
-const char* precision_name(DType dtype) {
-  return dtype == DType::bf16 ? "bf16" : dtype == DType::f16 ? "fp16" : "fp32";
-}
-
 std::string Shape::text() const {
   return fmt::format("[{}]", fmt::join(std::span(dims).first(static_cast<std::size_t>(ndim)), ", "));
 }

@@ -31,8 +31,7 @@ constexpr std::int64_t size_of(DType dtype) {
   return 0;
 }
 
-const char* name_of(DType dtype);         // "f32", "bf16", ...
-const char* precision_name(DType dtype);  // as --precision spells it: "fp32", "bf16", "fp16"
+const char* name_of(DType dtype);  // "f32", "bf16", ...
 
 // How elements lie in memory. Named by use: the device decides the bytes.
 enum class Layout : std::uint8_t {

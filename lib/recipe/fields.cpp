@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "device/cpu/instruction_sets/instruction_set.hpp"
+#include "device/precision.hpp"
 #include "models/model_zoo.hpp"
 #include "recipe/field_makers.hpp"
 #include "recipe/learning_fields.hpp"
@@ -15,7 +16,6 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<Choice<DType>, 3> precisions{{{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}}};
 constexpr std::array<Choice<std::optional<Augmentation>>, 6> augmentations{
     {{"auto", std::nullopt},
      {"none", Augmentation::none},

@@ -1,6 +1,7 @@
 #include "recipe/run_plan.hpp"
 
 #include "base/error.hpp"
+#include "device/precision.hpp"
 
 namespace lockstep {
 

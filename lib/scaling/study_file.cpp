@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/text/json_text.hpp"
+#include "device/precision.hpp"
 
 namespace lockstep {
 namespace {
@@ -125,8 +126,8 @@ Json json_of(const StudySetup& setup) {
 
 StudySetup setup_of(const Fields& fields) {
   StudySetup setup{fields.whole("threads", 0, 4096), fields.whole("bucket_mib", 0, 1024), fields.text("precision")};
-  const bool is_known = setup.precision == "fp32" || setup.precision == "bf16" || setup.precision == "fp16";
-  fields.require_field(is_known, "precision", "fp32, bf16 or fp16");
+  fields.require_field(find_choice(precisions, setup.precision) != nullptr, "precision",
+                       fmt::format("one of {}", choice_names(precisions)));
   return setup;
 }
 

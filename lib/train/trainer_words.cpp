@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "base/text/json_text.hpp"
 #include "dataset/split.hpp"
+#include "device/precision.hpp"
 #include "recipe/fields.hpp"
 #include "train/rank_places.hpp"
 #include "train/trainer.hpp"

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/precision.hpp"
 #include "step/part_loader.hpp"
 #include "step/whole_step.hpp"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/io/file.hpp"
+#include "device/precision.hpp"
 #include "files/result_file.hpp"
 
 namespace lockstep {
