@@ -47,6 +47,7 @@ class WinogradGradientByPieces final : public ConvKernel {
     for (std::int64_t first = begin; first < end; first += at_once_) {
       const TileRange range{first, std::min(at_once_, end - first)};
       transform(call, range, v, y);
+      Prefetch prefetch = shape_.prefetch(call, shape_.tiles_from(first + at_once_, at_once_));
       shape_.loops->multiply_gradient({.points = points_,
                                        .v = v,
                                        .v_point_stride = v_stride_,
@@ -60,7 +61,8 @@ class WinogradGradientByPieces final : public ConvKernel {
                                        .tiles = range.count,
                                        .in_blocks = shape_.in_blocks,
                                        .out_blocks = shape_.out_blocks,
-                                       .accumulate = first > begin ? Accumulate::add : Accumulate::overwrite});
+                                       .accumulate = first > begin ? Accumulate::add : Accumulate::overwrite,
+                                       .prefetch = &prefetch});
     }
   }
 
@@ -163,10 +165,17 @@ class WinogradGradientByWeights final : public ConvKernel {
     });
   }
 
+  // A unit's share of a range.
+  TileRange part_of(const TileRange& range, std::int64_t unit) const {
+    const std::int64_t skipped = cut(range.count, units(), unit);
+    return {range.first + skipped, cut(range.count, units(), unit + 1) - skipped};
+  }
+
   void run_unit(const ConvCall& call, const TileRange& range, std::int64_t unit, std::byte* scratch, float* d) const {
     const Panel& panel = panels_[static_cast<std::size_t>(unit / groups_)];
     const std::int64_t in_first = unit % groups_ * cut_.in_blocks;
     const std::int64_t in_blocks = std::min(cut_.in_blocks, shape_.in_blocks - in_first);
+    Prefetch prefetch = shape_.prefetch(call, part_of(shape_.tiles_from(range.first + range.count, cut_.tiles), unit));
     shape_.loops->multiply_gradient({.points = points_,
                                      .v = floats_at(scratch, v_) + in_first * block_stride(),
                                      .v_point_stride = v_stride_,
@@ -180,7 +189,8 @@ class WinogradGradientByWeights final : public ConvKernel {
                                      .tiles = range.count,
                                      .in_blocks = in_blocks,
                                      .out_blocks = panel.width,
-                                     .accumulate = range.first > 0 ? Accumulate::add : Accumulate::overwrite});
+                                     .accumulate = range.first > 0 ? Accumulate::add : Accumulate::overwrite,
+                                     .prefetch = &prefetch});
     if (range.first + range.count < shape_.tiles()) return;
     for (std::int64_t in = 0; in < in_blocks; ++in) {
       for (std::int64_t out = 0; out < panel.width; ++out) {

@@ -9,6 +9,8 @@
 namespace lockstep::cpu {
 namespace {
 
+constexpr std::int64_t side = 4;  // outputs of a tile, in either dimension
+
 WinogradForm form_of(const ConvProblem& problem) {
   if (problem.conv.stride == 1) return WinogradForm::stride1;
   return problem.direction == Direction::backward_data ? WinogradForm::stride2_backward_data : WinogradForm::stride2;
@@ -25,6 +27,7 @@ WinogradShape::WinogradShape(const ConvProblem& convolution, const KernelTarget&
   assert(conv.stride == 1 ? conv.padding <= 2 : conv.stride == 2 && conv.padding == 1);
   in_blocks = ceil_div(conv.in_channels, loops->lanes);
   out_blocks = ceil_div(conv.out_channels, loops->lanes);
+  pixel_bytes = loops->lanes * size_of(problem.precision);
   const std::int64_t out_h = conv.out_size(problem.h);
   const std::int64_t out_w = conv.out_size(problem.w);
   const std::int64_t x_image = in_blocks * problem.h * problem.w * loops->lanes;
@@ -33,13 +36,11 @@ WinogradShape::WinogradShape(const ConvProblem& convolution, const KernelTarget&
   const std::int64_t down = ceil_div(writes_x ? problem.h : out_h, loops->tile_size);
   const std::int64_t across = ceil_div(writes_x ? problem.w : out_w, loops->tile_size);
   const std::int64_t dy_padding = conv.stride == 1 ? 2 - conv.padding : 0;
-  x = {problem.h, problem.w, down, across, writes_x ? 0 : conv.padding, x_image};
-  y = {out_h, out_w, down, across, writes_x ? dy_padding : 0, y_image};
+  x = {problem.h, problem.w, down, across, writes_x ? 0 : conv.padding, x_image, side * conv.stride};
+  y = {out_h, out_w, down, across, writes_x ? dy_padding : 0, y_image, side};
 }
 
-std::int64_t WinogradShape::plane_bytes(const TileGrid& grid) const {
-  return grid.height * grid.width * loops->lanes * size_of(problem.precision);
-}
+std::int64_t WinogradShape::plane_bytes(const TileGrid& grid) const { return grid.height * grid.width * pixel_bytes; }
 
 float* WinogradShape::dweights(std::byte* stored, std::int64_t in_block, std::int64_t out_block) const {
   return reinterpret_cast<float*>(stored) + (out_block * in_blocks + in_block) * taps * loops->lanes * loops->lanes;
@@ -51,6 +52,7 @@ WinogradPass::WinogradPass(const WinogradShape& shape)
       tiles(shape.tiles()),
       in_blocks(shape.in_blocks),
       out_blocks(shape.out_blocks),
+      pixel_bytes(shape.pixel_bytes),
       from(shape.x),
       to(shape.y),
       from_plane_bytes(shape.x_plane_bytes()),
@@ -67,6 +69,17 @@ const float* WinogradPass::weights(const std::byte* stored, std::int64_t in_bloc
   const std::int64_t block =
       order == WeightOrder::stored ? out_block * in_blocks + in_block : in_block * out_blocks + out_block;
   return reinterpret_cast<const float*>(stored) + block * taps * loops->lanes * loops->lanes;
+}
+
+Prefetch WinogradShape::prefetch(const ConvCall& call, const TileRange& next) const {
+  return Prefetch(
+      {{{call.operands[0], in_blocks, pixel_bytes, x, next}, {call.operands[1], out_blocks, pixel_bytes, y, next}}});
+}
+
+Prefetch WinogradPass::prefetch(const ConvCall& call, const TileRange& range, const TileRange& next) const {
+  return Prefetch({{{call.operands[2], out_blocks, pixel_bytes, to, range},
+                    {call.gate_x, out_blocks, pixel_bytes, to, range},
+                    {call.operands[0], in_blocks, pixel_bytes, from, next}}});
 }
 
 BlockOutput WinogradPass::output(const ConvCall& call, std::int64_t block, const BlockSums& sums) const {

@@ -21,6 +21,11 @@ struct WinogradShape {
   std::int64_t lanes() const { return loops->lanes; }
   std::int64_t x_plane_bytes() const { return plane_bytes(x); }
   std::int64_t y_plane_bytes() const { return plane_bytes(y); }
+  TileRange tiles_from(std::int64_t first, std::int64_t count) const {
+    return {first, std::clamp<std::int64_t>(tiles() - first, 0, count)};
+  }
+  // For backward_weight: what is read of `next`.
+  Prefetch prefetch(const ConvCall& call, const TileRange& next) const;
   // Of dweight as it is stored, the part between two blocks.
   float* dweights(std::byte* stored, std::int64_t in_block, std::int64_t out_block) const;
 
@@ -28,6 +33,7 @@ struct WinogradShape {
   const WinogradLoops* loops;
   int threads;
   std::int64_t in_blocks, out_blocks;
+  std::int64_t pixel_bytes;  // of a channel block
   TileGrid x, y;
 
  private:
@@ -44,6 +50,11 @@ struct WinogradPass {
   BlockNorm input(const ConvCall& call, std::int64_t block) const {
     return order == WeightOrder::stored ? call.norm_of(block, loops->lanes) : BlockNorm{};
   }
+  TileRange tiles_from(std::int64_t first, std::int64_t count) const {
+    return {first, std::clamp<std::int64_t>(tiles - first, 0, count)};
+  }
+  // What is written of `range`, with the gate in its place, and what is read of `next`.
+  Prefetch prefetch(const ConvCall& call, const TileRange& range, const TileRange& next) const;
   // What becomes of a channel block of the map that is written. `sums`: [2][lanes] that are added to, or null.
   BlockOutput output(const ConvCall& call, std::int64_t block, const BlockSums& sums) const;
 
@@ -51,6 +62,7 @@ struct WinogradPass {
   int threads;
   std::int64_t tiles;
   std::int64_t in_blocks, out_blocks;  // of the maps that are read and written
+  std::int64_t pixel_bytes;            // of a channel block
   TileGrid from, to;
   std::int64_t from_plane_bytes, to_plane_bytes;
   WeightOrder order = WeightOrder::stored;

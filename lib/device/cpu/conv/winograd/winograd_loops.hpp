@@ -28,6 +28,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "device/cpu/conv/winograd/winograd_prefetch.hpp"
 #include "device/cpu/passes/vector_loops.hpp"
 #include "device/ops.hpp"
 #include "device/tensor.hpp"
@@ -45,19 +46,6 @@ constexpr std::int64_t panel_width(std::int64_t left, std::int64_t widest) {
 }
 constexpr std::int64_t product_panel = 2;
 constexpr std::int64_t gradient_panel = 3;
-
-// How tiles lie on a feature map: they are numbered by image, row and column.
-struct TileGrid {
-  std::int64_t height, width;  // of the map that is read or written
-  std::int64_t down, across;   // tiles of an image
-  std::int64_t padding;        // a window begins so many pixels above and to the left of its tile's outputs
-  std::int64_t image_stride;   // elements
-};
-
-struct TileRange {
-  std::int64_t first;
-  std::int64_t count;
-};
 
 // One channel block of transformed tiles, or one input channel's row of transformed weights.
 struct PointVectors {
@@ -92,6 +80,7 @@ struct TileProduct {
   std::int64_t m_point_stride, m_block_stride;
   std::int64_t tiles, in_blocks, out_blocks;
   Accumulate accumulate;
+  Prefetch* prefetch = nullptr;  // what is asked for meanwhile
 };
 
 // d = transposed v * y at every point, or d += it. A panel of y begins `y_block_stride` after each block before it, a
@@ -106,6 +95,7 @@ struct GradientProduct {
   std::int64_t d_point_stride, d_block_stride;
   std::int64_t tiles, in_blocks, out_blocks;
   Accumulate accumulate;
+  Prefetch* prefetch = nullptr;  // what is asked for meanwhile
 };
 
 // Which weights a pass multiplies by: as they are stored, or turned by half a turn with inputs and outputs exchanged.

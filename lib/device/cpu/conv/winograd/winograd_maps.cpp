@@ -49,12 +49,13 @@ class WinogradByTiles final : public ConvKernel {
   }
 
   void run_piece(const ConvCall& call, std::int64_t piece, std::byte* scratch, float* v, float* m) const {
-    const TileRange range{piece * at_once_, std::min(at_once_, pass_.tiles - piece * at_once_)};
+    const TileRange range = pass_.tiles_from(piece * at_once_, at_once_);
     const std::int64_t block_stride = at_once_ * lanes_;
     for (std::int64_t block = 0; block < pass_.in_blocks; ++block) {
       pass_.loops->transform_windows(pass_.from, range, call.operands[0] + block * pass_.from_plane_bytes,
                                      pass_.input(call, block), {v + block * block_stride, v_stride_, lanes_});
     }
+    Prefetch prefetch = pass_.prefetch(call, range, pass_.tiles_from((piece + 1) * at_once_, at_once_));
     pass_.loops->multiply({.points = points_,
                            .v = v,
                            .v_point_stride = v_stride_,
@@ -67,7 +68,8 @@ class WinogradByTiles final : public ConvKernel {
                            .tiles = range.count,
                            .in_blocks = pass_.in_blocks,
                            .out_blocks = pass_.out_blocks,
-                           .accumulate = Accumulate::overwrite});
+                           .accumulate = Accumulate::overwrite,
+                           .prefetch = &prefetch});
     for (std::int64_t block = 0; block < pass_.out_blocks; ++block) {
       BlockSums sums;
       if (call.sums != nullptr) {
