@@ -117,6 +117,11 @@ int predict(const std::filesystem::path& folder, int up_to, const std::set<int>&
   const Study study = read_study(folder / "study.json");
   const std::optional<StepModel> model = fit_steps(study, up_to);
   if (!model) return 2;
+  constexpr RankGrid pair = {2, 2};
+  if (model->covers(pair)) {
+    log::plain(fmt::format("a round between nodes takes {:.2f} ms beside its bytes",
+                           1e3 * model->sums.latency_seconds(pair) / 2));
+  }
   int code = 0;
   for (const StudyPoint& point : study.points) {
     const StepPrediction prediction = model->predict({point.grid, point.batch_per_rank});

@@ -5,7 +5,10 @@
 #   cluster.sh FOLDER status
 #   cluster.sh FOLDER in NODE COMMAND...
 #   cluster.sh FOLDER cut NODE       its link is dead, and what runs there lives; mend NODE brings it back
-#   cluster.sh FOLDER slow NODE RATE its link carries no more than that, each way: 200mbit, as tc has it
+#   cluster.sh FOLDER slow NODE RATE [BURST [QUEUE]]   its link carries no more than that, each way: 200mbit, as tc has
+#                                    it, in bursts of 8kb, from a queue of 20ms
+#   cluster.sh FOLDER delay MILLISECONDS RELAY   once: frames take that long from node to node, half of it at each link.
+#                                    RELAY is delaying_relay of the build
 #   cluster.sh FOLDER kill NODE      it loses power, and all that runs there; start NODE switches it on again
 #   cluster.sh FOLDER kill-slurmd NODE     its daemon alone dies; start-slurmd NODE brings it back
 #   cluster.sh FOLDER kill-controller      slurmctld dies; start-controller brings it back, with what it had written down
@@ -22,6 +25,7 @@ command=${2:-}
 tag=ls${CLUSTER_TAG:-00}  # names of bridge, links and network namespaces begin with it
 net=${CLUSTER_NET:-10.77.0}
 bridge=${tag}br
+far=${tag}far  # the network namespace of the relay that delays links
 control_host=$(hostname -s)
 export SLURM_CONF=$base/etc/slurm.conf
 
@@ -167,6 +171,8 @@ down() {
     ip netns del "$tag$node" 2>/dev/null  # its link goes with it
     ip link del "${tag}v$node" 2>/dev/null
   done
+  end_process "$(recorded relay)" 2
+  ip netns del "$far" 2>/dev/null
   ip link del "$bridge" 2>/dev/null
   end_process "$(cat "$base/munge/munged.pid" 2>/dev/null)" 2
   rm -f "$base/nodes"
@@ -182,10 +188,33 @@ in_node() { # NODE COMMAND...
 
 link() { ip link set "${tag}v$1" "$2" || die "$1 has no link"; } # NODE up|down
 
-slow() { # NODE RATE
-  local bucket=(root tbf rate "$2" burst 8kb latency 20ms)
+slow() { # NODE RATE [BURST [QUEUE]]
+  local bucket=(root tbf rate "$2" burst "${3:-8kb}" latency "${4:-20ms}")
   tc qdisc replace dev "${tag}v$1" "${bucket[@]}" && tc -n "$tag$1" qdisc replace dev eth0 "${bucket[@]}" ||
     die "the link of $1 cannot be made slow"
+}
+
+# Each node's link ends in a namespace without addresses, which itself answers nothing, and the relay carries frames on
+# from there to the bridge. What has to wait for its turn (slow) does so before it comes there, both ways. Segments leave
+# nodes several in a piece, as the relay's work is by the piece, and by Reno, which every kernel has, so that it does not
+# matter what a machine takes by default.
+delay() { # MILLISECONDS RELAY
+  local node wires=()
+  ip netns add "$far" || die "links are delayed already, or namespaces cannot be made"
+  for node in $(nodes); do
+    ip link set "${tag}v$node" nomaster down netns "$far" name "near$node" &&
+      ip link add "${tag}v$node" type veth peer name "far$node" netns "$far" || die "cannot lengthen the link of $node"
+    ip -n "$far" link set "near$node" up
+    ip -n "$far" link set "far$node" up
+    ip link set "${tag}v$node" master "$bridge" up
+    ip -n "$tag$node" link set eth0 gso_max_size 30000 &&
+      ip netns exec "$tag$node" sysctl -qw net.ipv4.tcp_congestion_control=reno || die "cannot set how $node sends"
+    wires+=("near$node:far$node")
+  done
+  setsid ip netns exec "$far" "$2" "$(awk "BEGIN { print int($1 * 500) }")" "${wires[@]}" \
+    </dev/null >"$base/log/relay.log" 2>&1 &
+  echo $! >"$base/pid/relay"
+  wait_until 5 grep -qs ready "$base/log/relay.log" || die "no relay: $(cat "$base/log/relay.log")"
 }
 
 case $command in
@@ -195,7 +224,8 @@ case $command in
   in) in_node "${@:3}" ;;
   cut) link "$3" down ;;
   mend) link "$3" up ;;
-  slow) slow "$3" "${4:?a rate}" ;;
+  slow) slow "$3" "${4:?a rate}" "${@:5}" ;;
+  delay) delay "${3:?milliseconds}" "${4:?the relay}" ;;
   kill) kill -KILL "$(recorded "$3")" && wait_until 10 dead "$(recorded "$3")" ;;
   start) start_node "$3" ;;
   kill-slurmd) pkill -KILL -P "$(first_process "$3")" -x slurmd ;;
@@ -203,6 +233,6 @@ case $command in
   kill-controller) kill -KILL "$(recorded slurmctld)" ;;
   start-controller) start_controller ;;
   inside) run_inside_node "$3" ;;
-  *) die "unknown command '$command'. Known: up, status, in, cut, mend, slow, kill, start," \
+  *) die "unknown command '$command'. Known: up, status, in, cut, mend, slow, delay, kill, start," \
     "kill-slurmd, start-slurmd, kill-controller, start-controller, down" ;;
 esac
