@@ -100,7 +100,7 @@ TEST(StudyFile, each_field_is_checked) {
               }),
               HasSubstr("'accuracies[0].by_seed' is not of numbers from 0 to 1"));
   EXPECT_THAT(objection_after([](Json& json) { json["setup"]["precision"] = "<b>"; }),
-              HasSubstr("'setup.precision' is not fp32, bf16 or fp16"));
+              HasSubstr("'setup.precision' is not one of fp32, bf16, fp16"));
   EXPECT_THAT(in_point([](Json& point) { point["step_seconds"][0] = 0; }),
               HasSubstr("'points[1].step_seconds' is not"));
   EXPECT_THAT(in_point([](Json& point) { point["part_seconds"]["forward"][0] = -1; }),
