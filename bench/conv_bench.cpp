@@ -1,12 +1,15 @@
 // The convolutions of a training step, layer by layer: effective GFLOP/s of our kernels and of oneDNN's best for the
-// same layer, measured in turn, and the share of the cores' measured peak. One Markdown table a model.
+// same layer, measured in turn on operands that stay in caches; and of our kernels as a step calls them, beside what
+// the cores can compute and memory can bring. One Markdown table a model.
 //
 //   conv_bench
 //   conv_bench --model resnet18 --batch 64 --threads 1 --precision bf16 --verbose
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -14,11 +17,12 @@
 #include "convolution_bound.hpp"
 #include "device/cpu/threads/threads.hpp"
 #include "device/precision.hpp"
-#include "fma_peak.hpp"
 #include "kernel_race.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/number_option.hpp"
 #include "launch/parse.hpp"
+#include "machine/fma_peak.hpp"
+#include "machine/memory_rates.hpp"
 #include "onednn/onednn_adapter.hpp"
 
 using namespace lockstep;
@@ -26,6 +30,36 @@ using namespace lockstep;
 namespace {
 
 constexpr std::array<Choice<DType>, 2> measured{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
+
+// Whether the cores gave less than usual: virtual ones have such times, in which ratios lie too.
+class CoreWatch {
+ public:
+  explicit CoreWatch(const cpu::KernelTarget& target) : target_(target), first_(peak()), last_(first_), best_(first_) {}
+
+  // " *" where they gave less before or after what was measured since the last call.
+  const char* mark() {
+    const double before = std::exchange(last_, peak());
+    best_ = std::max(best_, last_);
+    const bool is_slow = std::min(before, last_) < usual * best_;
+    slow_ += is_slow ? 1 : 0;
+    return is_slow ? " *" : "";
+  }
+
+  std::string words() const {
+    std::string words = fmt::format(
+        "the cores' peak was {:.0f} GFLOP/s before the table, {:.0f} after it, {:.0f} at best", first_, last_, best_);
+    if (slow_ > 0) words += fmt::format("; in {} rows marked * it was below nine tenths of the best", slow_);
+    return words;
+  }
+
+ private:
+  static constexpr double usual = 0.9;
+  double peak() const { return fma_peak(target_.set, target_.threads); }
+
+  cpu::KernelTarget target_;
+  double first_, last_, best_;
+  int slow_ = 0;
+};
 
 struct ConvBenchOptions {
   std::vector<std::string> models{"resnet18", "resnet20", "resnet50"};
@@ -48,62 +82,95 @@ struct ConvBenchOptions {
   }
 };
 
+// What the machine can do.
+struct Bounds {
+  double gflops;
+  MemoryRates rates;
+};
+
 // Seconds of a whole step's convolutions.
 struct StepSeconds {
   double ours = 0;
+  double in_step = 0;
   double onednn = 0;
+  double computing = 0;  // at the cores' peak
+  double moving = 0;     // at memory's rate
+  double gigabytes = 0;
 };
 
 // One direction of one layer as a cell of the table.
 std::string raced(const ConvProblem& problem, const cpu::KernelTarget& target, const ConvBenchOptions& options,
-                  double peak, int times, StepSeconds& step) {
-  const Race result = race(problem, target, options.rounds);
+                  const Bounds& bounds, int times, CacheFlush& caches, StepSeconds& step) {
+  const Race result = race(problem, target, options.rounds, caches);
   const double gflop = problem.flops() * 1e-9;
+  const double gigabytes = static_cast<double>(operand_bytes(problem, target)) * 1e-9;
+  const double computing = gflop / bounds.gflops;
+  const double moving = gigabytes / bounds.rates.memory;
   step.ours += times * result.ours.seconds;
+  step.in_step += times * result.in_step.seconds;
   step.onednn += times * result.onednn.seconds;
+  step.computing += times * computing;
+  step.moving += times * moving;
+  step.gigabytes += times * gigabytes;
   constexpr double worth_telling = 1.05;
   if (result.ours.seconds > worth_telling * result.best_ours.seconds) {
     log::warning("the rule takes {} for {}, but {} takes {:.0f} % of its time", result.ours.name, problem.text(),
                  result.best_ours.name, 100 * result.best_ours.seconds / result.ours.seconds);
   }
   if (options.verbose) log::info("{}: {}, oneDNN: {}", problem.text(), result.ours.name, result.onednn.name);
-  return fmt::format("{:.0f} / {:.0f} ({:.2f}; {:.0f} %)", gflop / result.ours.seconds, gflop / result.onednn.seconds,
-                     result.onednn.seconds / result.ours.seconds, 100 * gflop / result.ours.seconds / peak);
+  return fmt::format("{:.0f} / {:.0f} ({:.2f}); {:.0f}: {:.0f} % {:.0f} %", gflop / result.ours.seconds,
+                     gflop / result.onednn.seconds, result.onednn.seconds / result.ours.seconds,
+                     gflop / result.in_step.seconds, 100 * computing / result.in_step.seconds,
+                     100 * moving / result.in_step.seconds);
 }
 
 void print_row(const std::string& layer, const std::string& times, const std::array<std::string, 3>& directions) {
   const auto& [forward, data, weight] = directions;
-  log::plain(fmt::format("| {:<26} | {:>5} | {:<24} | {:<24} | {:<24} |", layer, times, forward, data, weight));
+  log::plain(fmt::format("| {:<28} | {:>5} | {:<32} | {:<32} | {:<32} |", layer, times, forward, data, weight));
 }
 
 void print_model(const std::string& model, const ConvBenchOptions& options, const cpu::KernelTarget& target) {
   const bool is_large = model == "resnet50";
   const std::int64_t batch = options.batch > 0 ? options.batch : is_large ? 16 : model == "resnet20" ? 128 : 64;
   const std::int64_t size = options.image_size > 0 ? options.image_size : is_large ? 224 : 32;
-  const double peak = fma_peak(target.set, target.threads);
-  log::plain(fmt::format("\n{}, {} pixels, batch {}, {}; {} thread(s), {}, {:.0f} GFLOP/s at most; oneDNN {}", model,
-                         size, batch, precision_name(options.precision), target.threads, name_of(target.set), peak,
+  const Bounds bounds{fma_peak(target.set, target.threads), memory_rates(target.set, target.threads)};
+  log::plain(fmt::format("\n{}, {} pixels, batch {}, {}; {} thread(s), {}; oneDNN {}", model, size, batch,
+                         precision_name(options.precision), target.threads, name_of(target.set),
                          cpu::onednn_version()));
-  log::plain("Effective GFLOP/s of ours / of oneDNN's best (ratio; ours of what the cores can)\n");
+  log::plain(
+      fmt::format("the cores: {:.0f} GFLOP/s; read from L2 {:.0f} GB/s, from L3 {:.0f}, from memory {:.0f}; "
+                  "copied in memory, both sides counted, {:.0f}",
+                  bounds.gflops, bounds.rates.l2, bounds.rates.l3, bounds.rates.memory, bounds.rates.copy));
+  log::plain("Cells: effective GFLOP/s of ours / of oneDNN's best (ratio), operands in caches;");
+  log::plain(
+      "ours as in a step, operands from memory, with norm, gate and sums: share of that time that the cores' peak");
+  log::plain("would take, share that one read of the operands from memory would take\n");
   print_row("layer", "times", {"forward", "backward-data", "backward-weight"});
   print_row("---", "---", {"---", "---", "---"});
   StepSeconds step;
+  CoreWatch cores(target);
+  CacheFlush caches;
   for (const ConvLayer& layer : convolutions_of(model, size)) {
     const auto& [in, out, kernel, stride, padding] = layer.conv;
     const auto cell = [&](Direction direction) {
       const Layout input = layer.reads_images ? Layout::images : Layout::features;
       const ConvProblem problem{direction, layer.conv, batch, layer.size, layer.size, input, options.precision};
       const bool is_wanted = direction != Direction::backward_data || !layer.reads_images;
-      return is_wanted ? raced(problem, target, options, peak, layer.times, step) : "-";
+      return is_wanted ? raced(problem, target, options, bounds, layer.times, caches, step) : "-";
     };
+    const std::array cells{cell(Direction::forward), cell(Direction::backward_data), cell(Direction::backward_weight)};
     const std::string strided = stride > 1 ? fmt::format(" / {}", stride) : "";
-    print_row(fmt::format("{} → {}, {}x{}{}, {} px", in, out, kernel, kernel, strided, layer.size),
-              std::to_string(layer.times),
-              {cell(Direction::forward), cell(Direction::backward_data), cell(Direction::backward_weight)});
+    print_row(fmt::format("{} → {}, {}x{}{}, {} px{}", in, out, kernel, kernel, strided, layer.size, cores.mark()),
+              std::to_string(layer.times), cells);
   }
   const auto rate = [&](double seconds) { return static_cast<double>(batch) / seconds; };
-  log::plain(fmt::format("\nconvolutions only: {:.1f} samples/s, oneDNN {:.1f}: ratio {:.2f}", rate(step.ours),
-                         rate(step.onednn), step.onednn / step.ours));
+  log::plain(fmt::format("\nconvolutions only: {:.1f} samples/s, oneDNN {:.1f}: ratio {:.2f}; as in a step {:.1f}",
+                         rate(step.ours), rate(step.onednn), step.onednn / step.ours, rate(step.in_step)));
+  log::plain(
+      fmt::format("their operands are {:.2f} GB, {:.0f} ms from memory; their products {:.0f} ms at the cores' "
+                  "peak; as in a step they take {:.0f} ms",
+                  step.gigabytes, 1e3 * step.moving, 1e3 * step.computing, 1e3 * step.in_step));
+  log::plain(cores.words());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "device/cpu/conv/conv_kernel.hpp"
+#include "machine/cache_flush.hpp"
 
 namespace lockstep {
 
@@ -14,12 +15,17 @@ struct RaceResult {
 };
 
 struct Race {
-  RaceResult ours;       // the kernel of the rule
+  RaceResult ours;  // the kernel of the rule
+  // The same as in a training step: operands have left the caches, a norm stands in front, sums and gates are taken.
+  RaceResult in_step;
   RaceResult best_ours;  // of all that compute the problem
   RaceResult onednn;     // of all its kernels that start from and end with our layouts, conversions included
 };
 
+// What a kernel reads and writes in a training step, at the least.
+std::int64_t operand_bytes(const ConvProblem& problem, const cpu::KernelTarget& target);
+
 // Sets OpenMP's number of threads to the target's.
-Race race(const ConvProblem& problem, const cpu::KernelTarget& target, int rounds);
+Race race(const ConvProblem& problem, const cpu::KernelTarget& target, int rounds, CacheFlush& caches);
 
 }  // namespace lockstep

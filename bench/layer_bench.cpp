@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.hpp"
-#include "fma_peak.hpp"
+#include "machine/fma_peak.hpp"
 #include "nn/conv_norm_act.hpp"
 #include "nn/initialise.hpp"
 #include "nn/linear.hpp"

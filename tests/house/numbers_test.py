@@ -21,7 +21,7 @@ OTHERS = {
     "lib/device/cuda/conv/engine_choice.cpp": "a line of a plan, which takes one number after another off its front",
     "lib/files/checkpoint/checkpoint_folder.cpp": "names of our own files: exactly twelve digits",
     "lib/runtime/link/node_link.cpp": "from our own ranks",
-    "bench/process_facts.hpp": "from /proc",
+    "bench/machine/process_facts.hpp": "from /proc",
 }
 
 

@@ -1,4 +1,4 @@
-#include "fma_peak.hpp"
+#include "machine/fma_peak.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "device/cpu/threads/parallel.hpp"
-#include "process_facts.hpp"
+#include "machine/process_facts.hpp"
 
 namespace lockstep {
 namespace {
