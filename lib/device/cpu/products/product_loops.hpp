@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "device/cpu/passes/vector_loops.hpp"
+#include "device/cpu/products/prefetch.hpp"
 #include "device/ops.hpp"
 
 namespace lockstep::cpu {
@@ -48,6 +49,7 @@ struct Products {
   std::int64_t rows;
   int vectors;  // 1 ... most_vectors
   Accumulate accumulate;
+  Prefetch* prefetch = nullptr;  // what is asked for meanwhile, before each tile
 };
 
 // From a row that is read to the next, and from a column to the next.
@@ -67,7 +69,8 @@ struct PlaneWindow {
 
 struct ProductLoops {
   std::int64_t lanes;
-  int most_vectors;  // of a tile
+  int most_vectors;      // of a tile
+  const int* tile_rows;  // of a tile with so many vectors
 
   void (*products)(const Products& call);       // of fp32
   void (*pair_products)(const Products& call);  // of pairs of bf16

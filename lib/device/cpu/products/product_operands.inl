@@ -111,6 +111,7 @@ void narrow(const float* values, std::int64_t vectors, void* y_data) {
 constexpr ProductLoops tables = {
     .lanes = lanes,
     .most_vectors = most_vectors,
+    .tile_rows = tile_rows,
     .products = products,
     .pair_products = pair_products,
     .pack_f32 = pack_plane<F32, F32>,

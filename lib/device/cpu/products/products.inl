@@ -66,7 +66,10 @@ void multiply_tile(const Products& call, std::int64_t first) {
 template <typename Word, int vectors, int rows>
 void multiply_tiles(const Products& call, std::int64_t first, std::int64_t tiles, std::int64_t rows_each) {
   if (rows_each == rows) {
-    for (std::int64_t tile = 0; tile < tiles; ++tile) multiply_tile<Word, rows, vectors>(call, first + tile * rows);
+    for (std::int64_t tile = 0; tile < tiles; ++tile) {
+      if (call.prefetch != nullptr) fetch(call.prefetch->next());
+      multiply_tile<Word, rows, vectors>(call, first + tile * rows);
+    }
   } else if constexpr (rows > 1) {
     multiply_tiles<Word, vectors, rows - 1>(call, first, tiles, rows_each);
   }

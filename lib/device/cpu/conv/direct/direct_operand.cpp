@@ -35,6 +35,24 @@ OperandBand source_band(const Axis& axis, const Band& band, std::int64_t width, 
   return {band.first_image, band.images, first_block, blocks, window};
 }
 
+PixelRows rows_of(const Operand& operand, const std::byte* data, const OperandBand& band) {
+  if (operand.layout == Layout::images) return {};
+  const PlaneWindow& window = band.window;
+  const auto inside = [&](std::int64_t row) { return std::clamp<std::int64_t>(row, 0, operand.height); };
+  const std::int64_t top = inside(window.first_row);
+  const std::int64_t bottom = inside(window.first_row + (window.rows - 1) * window.step.row + 1);
+  const std::int64_t size = size_of(operand.dtype);
+  const std::int64_t row_bytes = operand.width * operand.lanes * size;
+  const std::int64_t plane_bytes = operand.height * row_bytes;
+  const std::int64_t image_bytes = operand.blocks() * plane_bytes;
+  return {.first = data + band.first_image * image_bytes + band.first_block * plane_bytes + top * row_bytes,
+          .images = band.images,
+          .image_bytes = image_bytes,
+          .blocks = band.blocks,
+          .block_bytes = plane_bytes,
+          .bytes = (bottom - top) * row_bytes};
+}
+
 bool reads_inside(const Axis& axis, std::int64_t height, std::int64_t width, const Operand& operand) {
   const Span rows = source_span(axis, height);
   const Span columns = source_span(axis, width);

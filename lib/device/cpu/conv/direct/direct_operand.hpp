@@ -59,6 +59,8 @@ Operand output_operand(const ConvProblem& problem, std::int64_t lanes);  // y, d
 // What a band of results, `width` pixels wide, reads of `blocks` blocks.
 OperandBand source_band(const Axis& axis, const Band& band, std::int64_t width, const Operand& operand,
                         std::int64_t first_block, std::int64_t blocks);
+// The rows of a map of features that a band of results reads, without padding. None of images.
+PixelRows rows_of(const Operand& operand, const std::byte* data, const OperandBand& band);
 // Whether all that results read lies within the operand: no padding.
 bool reads_inside(const Axis& axis, std::int64_t height, std::int64_t width, const Operand& operand);
 

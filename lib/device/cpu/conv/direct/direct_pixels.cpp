@@ -1,6 +1,7 @@
 #include "device/cpu/conv/direct/direct_pixels.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <utility>
 
@@ -49,6 +50,7 @@ struct DirectPixels::Job {
 struct DirectPixels::Group {
   int thread;
   std::int64_t band;
+  std::int64_t number;  // of the band's groups
   std::int64_t first_block;
   int vectors;
 };
@@ -123,12 +125,47 @@ void DirectPixels::run(const ConvCall& call, std::byte* scratch) {
 
 void DirectPixels::compute_range(const Job& job, int thread, std::int64_t band, std::int64_t range) const {
   for (std::int64_t g = cut(groups_, ranges_, range); g < cut(groups_, ranges_, range + 1); ++g) {
-    const std::int64_t first = cut(result_.blocks(), groups_, g);
-    const std::int64_t vectors = cut(result_.blocks(), groups_, g + 1) - first;
-    const Group group{thread, band, first, static_cast<int>(vectors)};
+    const Group group = group_of(thread, band, g);
     multiply(job, group);
     finish(job, group);
   }
+}
+
+DirectPixels::Group DirectPixels::group_of(int thread, std::int64_t band, std::int64_t number) const {
+  const std::int64_t first = cut(result_.blocks(), groups_, number);
+  const std::int64_t vectors = cut(result_.blocks(), groups_, number + 1) - first;
+  return {thread, band, number, first, static_cast<int>(vectors)};
+}
+
+OperandBand DirectPixels::result_of(const Group& group) const {
+  const Band& band = bands_[static_cast<std::size_t>(group.band)];
+  const PlaneWindow window =
+      window_of(result_.height, result_.width, {band.first_row, band.rows}, {0, result_.width}, {1, 1});
+  return {band.first_image, band.images, group.first_block, group.vectors, window};
+}
+
+// The group's gate, its share of the next band's source, and the result of the next group.
+Prefetch DirectPixels::prefetch(const Job& job, const Group& group, const std::vector<PhaseTables>& tables) const {
+  const bool is_last = group.number + 1 == groups_;
+  const bool has_next_band = group.band + 1 < std::ssize(bands_);
+  std::array<PixelRows, 3> wanted;
+  if (job.call.gate_x != nullptr) wanted[0] = rows_of(result_, job.call.gate_x, result_of(group));
+  if (has_next_band) {
+    OperandBand source = source_of(bands_[static_cast<std::size_t>(group.band + 1)]);
+    source.first_block = cut(source_.blocks(), groups_, group.number);
+    source.blocks = cut(source_.blocks(), groups_, group.number + 1) - source.first_block;
+    wanted[1] = rows_of(source_, job.call.operands[0], source);
+  }
+  if (!is_last || has_next_band) {
+    const Group next =
+        is_last ? group_of(group.thread, group.band + 1, 0) : group_of(group.thread, group.band, group.number + 1);
+    wanted[2] = rows_of(result_, job.call.operands[2], result_of(next));
+  }
+  std::int64_t tiles = 0;
+  for (const PhaseTables& phase : tables) {
+    tiles += std::ssize(phase.stage_ends) * ceil_div(std::ssize(phase.left_offsets), loops_.tile_rows[group.vectors]);
+  }
+  return Prefetch(wanted, tiles);
 }
 
 void DirectPixels::multiply(const Job& job, const Group& group) const {
@@ -148,6 +185,8 @@ void DirectPixels::multiply(const Job& job, const Group& group) const {
   const Accumulate onto = job.call.accumulate;
   if (onto == Accumulate::add && rounds()) fetch(job, group);
   if (onto == Accumulate::overwrite && has_untouched_pixels_) clear(job, group);
+  Prefetch ahead = prefetch(job, group, tables);
+  call.prefetch = &ahead;
   for (const PhaseTables& phase : tables) {
     if (phase.segments.empty()) continue;
     call.left_offsets = phase.left_offsets.data();

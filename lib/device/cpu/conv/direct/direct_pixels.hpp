@@ -44,7 +44,10 @@ class DirectPixels final : public ConvKernel {
   void place_scratch();
   OperandBand source_of(const Band& band) const;
   void compute_range(const Job& job, int thread, std::int64_t band, std::int64_t range) const;
+  Group group_of(int thread, std::int64_t band, std::int64_t number) const;
   void multiply(const Job& job, const Group& group) const;
+  Prefetch prefetch(const Job& job, const Group& group, const std::vector<PhaseTables>& tables) const;
+  OperandBand result_of(const Group& group) const;
   void clear(const Job& job, const Group& group) const;
   void fetch(const Job& job, const Group& group) const;
   void finish(const Job& job, const Group& group) const;

@@ -1,6 +1,7 @@
 #include "device/cpu/conv/direct/direct_weights.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 
 #include "device/cpu/instruction_sets/loops.hpp"
@@ -146,7 +147,7 @@ void DirectWeights::compute_range(const Job& job, const Range& range) const {
     const OperandBand x = x_of(band, range.index * range_blocks_, blocks_of(range.index));
     if (job.packs) pack_x(job, range.thread, x);
     if (!dy_.is_readable()) pack_dy(job, range.thread, band);
-    multiply(job, range, band, i == first ? Accumulate::overwrite : Accumulate::add);
+    multiply(job, range, i, i == first ? Accumulate::overwrite : Accumulate::add);
   }
 }
 
@@ -167,7 +168,19 @@ void DirectWeights::pack_dy(const Job& job, int thread, const Band& band) const 
   }
 }
 
-void DirectWeights::multiply(const Job& job, const Range& range, const Band& band, Accumulate accumulate) const {
+// What the range reads of the band after this one.
+Prefetch DirectWeights::prefetch(const Job& job, const Range& range, std::int64_t band, std::int64_t tiles) const {
+  std::array<PixelRows, 2> wanted;
+  if (band + 1 < cut(std::ssize(bands_), pieces_, range.piece + 1)) {
+    const Band& next = bands_[static_cast<std::size_t>(band + 1)];
+    wanted[0] = rows_of(x_, job.call.operands[0], x_of(next, range.index * range_blocks_, blocks_of(range.index)));
+    wanted[1] = rows_of(dy_, job.call.operands[1], dy_of(next));
+  }
+  return Prefetch(wanted, tiles);
+}
+
+void DirectWeights::multiply(const Job& job, const Range& range, std::int64_t index, Accumulate accumulate) const {
+  const Band& band = bands_[static_cast<std::size_t>(index)];
   const std::size_t kind = (band.is_as_large_as(bands_.front()) ? 0U : 2U) + (range.index + 1 < ranges_ ? 0U : 1U);
   const WeightTables& tables = job.tables[kind];
   const std::int64_t first_block = range.index * range_blocks_;
@@ -187,6 +200,8 @@ void DirectWeights::multiply(const Job& job, const Range& range, const Band& ban
   call.rows = std::ssize(tables.left_offsets);
   call.accumulate = accumulate;
   const std::int64_t groups = ceil_div(dy_.blocks(), loops_.most_vectors);
+  Prefetch ahead = prefetch(job, range, index, groups * ceil_div(call.rows, loops_.tile_rows[loops_.most_vectors]));
+  call.prefetch = &ahead;
   for (std::int64_t group = 0; group < groups; ++group) {
     const std::int64_t block = cut(dy_.blocks(), groups, group);
     call.vectors = static_cast<int>(cut(dy_.blocks(), groups, group + 1) - block);

@@ -16,6 +16,36 @@ WinogradForm form_of(const ConvProblem& problem) {
   return problem.direction == Direction::backward_data ? WinogradForm::stride2_backward_data : WinogradForm::stride2;
 }
 
+struct BlockedMap {
+  const std::byte* data;
+  std::int64_t blocks;
+  std::int64_t pixel_bytes;  // of a block
+};
+
+// Each row of tiles that the range meets, as a whole: a part of the first image, whole ones, a part of the last.
+void add_tiles(Prefetch& prefetch, const BlockedMap& map, const TileGrid& grid, const TileRange& range) {
+  const std::int64_t image_tiles = grid.down * grid.across;
+  const std::int64_t row_bytes = grid.width * map.pixel_bytes;
+  const std::int64_t plane_bytes = grid.height * row_bytes;
+  const std::int64_t end = range.first + range.count;
+  for (std::int64_t tile = range.first; tile < end;) {
+    const std::int64_t image = tile / image_tiles;
+    const std::int64_t first = tile % image_tiles;
+    const std::int64_t whole = first == 0 ? (end - tile) / image_tiles : 0;
+    const std::int64_t last = whole > 0 ? image_tiles : std::min(first + end - tile, image_tiles);
+    const std::int64_t top = first / grid.across * grid.step;
+    const std::int64_t bottom = std::min(ceil_div(last, grid.across) * grid.step, grid.height);
+    prefetch.add({.first = map.data + image * map.blocks * plane_bytes + top * row_bytes,
+                  .images = std::max<std::int64_t>(whole, 1),
+                  .image_bytes = map.blocks * plane_bytes,
+                  .blocks = map.blocks,
+                  .block_bytes = plane_bytes,
+                  .bytes = (bottom - top) * row_bytes,
+                  .lines_at_once = ceil_div(grid.step * grid.step * map.pixel_bytes, line_bytes)});
+    tile += std::max<std::int64_t>(whole, 1) * image_tiles - first;
+  }
+}
+
 }  // namespace
 
 WinogradShape::WinogradShape(const ConvProblem& convolution, const KernelTarget& target)
@@ -72,14 +102,18 @@ const float* WinogradPass::weights(const std::byte* stored, std::int64_t in_bloc
 }
 
 Prefetch WinogradShape::prefetch(const ConvCall& call, const TileRange& next) const {
-  return Prefetch(
-      {{{call.operands[0], in_blocks, pixel_bytes, x, next}, {call.operands[1], out_blocks, pixel_bytes, y, next}}});
+  Prefetch prefetch;
+  add_tiles(prefetch, {call.operands[0], in_blocks, pixel_bytes}, x, next);
+  add_tiles(prefetch, {call.operands[1], out_blocks, pixel_bytes}, y, next);
+  return prefetch;
 }
 
 Prefetch WinogradPass::prefetch(const ConvCall& call, const TileRange& range, const TileRange& next) const {
-  return Prefetch({{{call.operands[2], out_blocks, pixel_bytes, to, range},
-                    {call.gate_x, out_blocks, pixel_bytes, to, range},
-                    {call.operands[0], in_blocks, pixel_bytes, from, next}}});
+  Prefetch prefetch;
+  add_tiles(prefetch, {call.operands[2], out_blocks, pixel_bytes}, to, range);
+  if (call.gate_x != nullptr) add_tiles(prefetch, {call.gate_x, out_blocks, pixel_bytes}, to, range);
+  add_tiles(prefetch, {call.operands[0], in_blocks, pixel_bytes}, from, next);
+  return prefetch;
 }
 
 BlockOutput WinogradPass::output(const ConvCall& call, std::int64_t block, const BlockSums& sums) const {

@@ -28,8 +28,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "device/cpu/conv/winograd/winograd_prefetch.hpp"
+#include "device/cpu/conv/winograd/tile_grid.hpp"
 #include "device/cpu/passes/vector_loops.hpp"
+#include "device/cpu/products/prefetch.hpp"
 #include "device/ops.hpp"
 #include "device/tensor.hpp"
 

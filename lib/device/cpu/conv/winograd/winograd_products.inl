@@ -68,7 +68,7 @@ template <int rows, int width>
 template <int rows, int width>
 inline void multiply_panel(const float* v, const float* u, float* m, const TileProduct& product, std::int64_t tile) {
   for (; tile + rows <= product.tiles; tile += rows) {
-    if (product.prefetch != nullptr) product.prefetch->ask_for_next();
+    if (product.prefetch != nullptr) fetch(product.prefetch->next());
     multiply_rows<rows, width>(v + tile * lanes, product.v_block_stride, product.in_blocks, u, m + tile * lanes,
                                product.m_block_stride, product.accumulate);
   }
@@ -112,7 +112,7 @@ inline void multiply_gradient_panel(const float* v, const float* y, float* d, co
   constexpr int rows = gradient_rows[width];
   for (std::int64_t block = 0; block < product.in_blocks; ++block, v += product.v_block_stride) {
     for (std::int64_t row = 0; row < lanes; row += rows, d += rows * width * lanes) {
-      if (product.prefetch != nullptr) product.prefetch->ask_for_next();
+      if (product.prefetch != nullptr) fetch(product.prefetch->next());
       multiply_gradient_rows<rows, width>(v + row, y, product.tiles, d, product.accumulate);
     }
   }

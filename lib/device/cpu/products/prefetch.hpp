@@ -1,0 +1,58 @@
+// Brings pixels that will soon be read or written into the L2 cache while products run. Products compute from caches
+// and leave memory idle; what comes before and after them waits for it: in a training step, unlike in a bench that
+// repeats one convolution, maps come from memory.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace lockstep::cpu {
+
+constexpr std::int64_t line_bytes = 64;
+
+// Rows of a map that follow each other, in some channel blocks of some images.
+struct PixelRows {
+  const std::byte* first = nullptr;
+  std::int64_t images = 0, image_bytes = 0;  // from one to the next, as of blocks
+  std::int64_t blocks = 0, block_bytes = 0;
+  std::int64_t bytes = 0;          // of the rows of one block
+  std::int64_t lines_at_once = 0;  // that one call asks for
+};
+std::int64_t lines_of(const PixelRows& rows);
+
+// Consecutive lines.
+struct Lines {
+  const std::byte* first;
+  std::int64_t count;
+};
+
+// Lines in the order in which rows are added, of one block after another. A micro-kernel asks for the next few before
+// each of its calls, which takes about as long as these take from memory.
+class Prefetch {
+ public:
+  static constexpr std::size_t most_rows = 9;
+
+  Prefetch() = default;
+  // So many calls ask for all lines of all rows.
+  Prefetch(std::span<PixelRows> all, std::int64_t calls);
+
+  // Of no bytes: nothing is added.
+  void add(const PixelRows& rows);
+  // None where all have been asked for.
+  Lines next();
+
+ private:
+  void begin_run();
+  void end_run();
+
+  std::array<PixelRows, most_rows> rows_;
+  std::size_t count_ = 0;
+  std::size_t at_ = 0;
+  std::int64_t image_ = 0, block_ = 0;
+  const std::byte* line_ = nullptr;
+  std::int64_t lines_left_ = 0;  // of a block's rows
+};
+
+}  // namespace lockstep::cpu
