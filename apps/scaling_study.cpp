@@ -21,6 +21,8 @@
 #include "dataset/split.hpp"
 #include "device/cpu/threads/threads.hpp"
 #include "device/precision.hpp"
+#include "files/folder/folder_lock.hpp"
+#include "files/folder/set_aside.hpp"
 #include "files/result_file.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/field_options.hpp"
@@ -125,6 +127,7 @@ DeviceOptions place_device(const Communicator& world, const StudyOptions& option
 }
 
 struct Files {
+  std::unique_ptr<FolderLock> lock;
   std::filesystem::path study;
   std::filesystem::path table;
   std::filesystem::path page;
@@ -134,9 +137,8 @@ bool begins_as_page(std::string_view start) { return start.starts_with(html_page
 
 // Rank 0's, before the work.
 Files place_files(const StudyOptions& options) {
-  std::error_code error;
-  std::filesystem::create_directories(options.output, error);
-  Files files{options.output / "study.json", options.output / "study.csv", options.output / "report.html"};
+  Files files{std::make_unique<FolderLock>(options.output, "--output"), options.output / "study.json",
+              options.output / "study.csv", options.output / "report.html"};
   require_place_for_result(files.study, {"scaling study", begins_as_study}, "--output");
   require_place_for_result(files.table, {"table of a scaling study", begins_as_study_csv}, "--output");
   require_place_for_result(files.page, {"report", begins_as_page}, "--output");
@@ -193,9 +195,26 @@ Study begin_study(const Session& session, const StudyOptions& options, const Poi
 }
 
 void write(const Files& files, const Study& study) {
+  files.lock->require_held();
   write_file_atomically(files.study, study_text(study));
   write_file_atomically(files.table, study_csv(study));
   write_file_atomically(files.page, study_page(study));
+}
+
+// A full disk ends no study: at its end it is written once more.
+void write_so_far(const Files& files, const Study& study) {
+  try {
+    write(files, study);
+  } catch (const Error& error) {
+    log::warning("{} The study goes on meanwhile.", error.what());
+  }
+}
+
+// The study of an earlier run.
+void set_aside(const Files& files) {
+  SetAside old(*files.lock);
+  for (const std::filesystem::path& file : {files.study, files.table, files.page}) old.move(file.filename().string());
+  if (!old.path().empty()) log::info("the study that was there is kept in '{}'", old.path().string());
 }
 
 // Collective. The ranks that are not among the first so many sleep meanwhile.
@@ -248,10 +267,9 @@ void study_accuracy(const Session& session, const AccuracySettings& settings, co
       if (std::ssize(batch.accuracies) <= seed) break;
       if (seed + 1 < settings.seeds) batch.missing = "not all seeds were trained yet";
       study.ended = utc_time();
-      if (session.world.rank() == 0) write(files, study);
+      if (session.world.rank() == 0) write_so_far(files, study);
     }
   }
-  if (session.world.rank() == 0) write(files, study);
 }
 
 void study_scaling(Session& session, const StudyOptions& options) {
@@ -275,6 +293,7 @@ void study_scaling(Session& session, const StudyOptions& options) {
   std::ranges::copy(plan_sweeps({most, study.weak_batch, study.setup}, options.swept), std::back_inserter(planned));
   study.points.resize(planned.size());
 
+  if (world.rank() == 0) set_aside(files);
   Progress progress("study", options.repeats * static_cast<std::int64_t>(planned.size()), "measurements");
   for (std::int64_t repeat = 0; repeat < options.repeats; ++repeat) {
     for (std::size_t index = 0; index < planned.size(); ++index) {
@@ -292,7 +311,7 @@ void study_scaling(Session& session, const StudyOptions& options) {
       progress.add(1);
     }
     study.ended = utc_time();
-    if (world.rank() == 0) write(files, study);
+    if (world.rank() == 0) write_so_far(files, study);
   }
   progress.finish();
   if (!options.accuracy_data.empty()) {
@@ -301,6 +320,7 @@ void study_scaling(Session& session, const StudyOptions& options) {
   if (world.rank() != 0) return;
   log::plain(study_table(study) + '\n');
   log::plain(study_sentences(study));
+  write(files, study);
   log::info("written: '{}', and study.json and study.csv beside it", files.page.string());
 }
 

@@ -40,7 +40,7 @@ struct Case {
   const StudyPoint& point;
   Loss loss;
 
-  double step() const { return mean_interval(point.step_seconds).middle; }
+  double step() const { return median_interval(point.step_seconds).middle; }
   double lost(StepPart part) const { return loss.parts[static_cast<std::size_t>(part)]; }
   double lost_to_computing() const { return lost(StepPart::forward) + lost(StepPart::backward); }
   ScalingFinding finding(LossCause cause, std::string sentence) const {
@@ -130,14 +130,17 @@ ScalingFinding imbalance_finding(const Case& of) {
     const double behind = late->arrival - middle_of(arrivals);
     if (behind >= worth_mending * of.step() && behind >= 0.5 * point.part(StepPart::imbalance)) {
       const bool reads_slowly = late->input - middle_of(inputs) >= 0.5 * behind;
+      const bool is_one_node = std::ranges::all_of(
+          point.by_rank, [&](const RankTimes& rank) { return rank.host == point.by_rank.front().host; });
       return of.finding(
           LossCause::slow_rank,
-          fmt::format(
-              "rank {} on {} holds the others up: it comes {:.1f} ms ({:.1f} % of a step) after the rank in the "
-              "middle, as it {}",
-              late - point.by_rank.begin(), late->host, 1e3 * behind, percent(behind / of.step()),
-              reads_slowly ? "waits longer for samples. Is its disk slow?"
-                           : "computes more slowly. Is that node busy?"));
+          fmt::format("rank {} on {} holds {} up: it comes {:.1f} ms ({:.1f} % of a step) after {}, as it {}",
+                      late - point.by_rank.begin(), late->host, point.by_rank.size() == 2 ? "the other" : "the others",
+                      1e3 * behind, percent(behind / of.step()),
+                      point.by_rank.size() == 2 ? "that one" : "the rank in the middle",
+                      reads_slowly  ? "waits longer for samples. Is its disk slow?"
+                      : is_one_node ? "computes more slowly. Does something else run on its cores?"
+                                    : "computes more slowly. Is that node busy?"));
     }
   }
   return of.finding(
@@ -209,7 +212,10 @@ std::string words_of(Sweep sweep, const StudySetup& setup) {
   return setup.precision;
 }
 
-std::string sweep_sentence(Sweep sweep, const StudyPoint& point, const StudyPoint& base) {
+std::string sweep_sentence(const Study& study, Sweep sweep, const StudyPoint& point, const StudyPoint& base) {
+  const std::int64_t threads = point.grid.ranks_per_node() * point.setup.threads;
+  const std::string crowd =
+      threads > study.cores ? fmt::format(", and {} threads share {} cores", threads, study.cores) : "";
   const Interval ratio = speed_ratio(point, base);
   const std::string value = words_of(sweep, point.setup);
   const std::string usual = words_of(sweep, base.setup);
@@ -219,16 +225,16 @@ std::string sweep_sentence(Sweep sweep, const StudyPoint& point, const StudyPoin
   const double more = ratio.middle - 1;
   const std::string difference = fmt::format("{:.1f} % {}", percent(std::abs(more)), more < 0 ? "slower" : "faster");
   if ((ratio.low <= 1 && ratio.high >= 1) || ratio.half_width() > too_uncertain * ratio.middle) {
-    return unsure + fmt::format("{}, give or take {:.1f} over {} repeats. More --repeats or --seconds may tell.",
-                                difference, percent(ratio.half_width()), point.step_seconds.size());
+    return unsure + fmt::format("{}, give or take {:.1f} over {} repeats{}. More --repeats or --seconds may tell.",
+                                difference, percent(ratio.half_width()), point.step_seconds.size(), crowd);
   }
   if (sweep == Sweep::buckets) {
-    return fmt::format("at {} {} are {:.1f} % (± {:.1f}) {} than {}.", place, value, percent(std::abs(more)),
-                       percent(ratio.half_width()), more < 0 ? "slower" : "faster", usual);
+    return fmt::format("at {} {} are {:.1f} % (± {:.1f}) {} than {}{}.", place, value, percent(std::abs(more)),
+                       percent(ratio.half_width()), more < 0 ? "slower" : "faster", usual, crowd);
   }
-  return fmt::format("at {} {} {} {:.2f} times (± {:.2f}) as many samples as {}.", place, value,
+  return fmt::format("at {} {} {} {:.2f} times (± {:.2f}) as many samples as {}{}.", place, value,
                      sweep == Sweep::threads && point.setup.threads > 1 ? "take" : "takes", ratio.middle,
-                     ratio.half_width(), usual);
+                     ratio.half_width(), usual, crowd);
 }
 
 std::string accuracy_sentence(const Study& study, const BatchAccuracy& batch, const BatchAccuracy& base) {
@@ -245,9 +251,10 @@ std::string accuracy_sentence(const Study& study, const BatchAccuracy& batch, co
   }
   if (std::abs(more) <= error) {
     return unsure + fmt::format(
-                        "{:.1f} % and {:.1f} %, which differ by less than seeds do ({:.1f}). More "
+                        "{:.1f} % and {:.1f} % over {} seeds, whose difference is known to {:.1f} only. More "
                         "--accuracy-seeds or --accuracy-epochs may tell.",
-                        percent(own.middle), percent(other.middle), percent(error));
+                        percent(own.middle), percent(other.middle),
+                        std::min(batch.accuracies.size(), base.accuracies.size()), percent(error));
   }
   return fmt::format(
       "a step of {} samples trains to {:.1f} % (± {:.1f}) in {} {} where one of {} trains to {:.1f} % "
@@ -279,7 +286,7 @@ std::vector<std::string> judge_sweeps(const Study& study) {
   for (const Sweep sweep : sweeps) {
     const std::vector<const StudyPoint*> points = points_of(study, sweep);
     for (std::size_t index = 1; index < points.size(); ++index) {
-      sentences.push_back(sweep_sentence(sweep, *points[index], *points[0]));
+      sentences.push_back(sweep_sentence(study, sweep, *points[index], *points[0]));
     }
   }
   return sentences;
@@ -289,7 +296,7 @@ Loss loss_between(const StudyPoint& base, const StudyPoint& point) {
   const Interval kept = efficiency_of(point, base);
   Loss loss;
   loss.whole = {1 - kept.middle, 1 - kept.high, 1 - kept.low};
-  const double step = mean_interval(point.step_seconds).middle;
+  const double step = median_interval(point.step_seconds).middle;
   const double work = static_cast<double>(point.batch_per_rank) / static_cast<double>(base.batch_per_rank);
   for (std::size_t part = 0; part < step_part_count; ++part) {
     const auto kind = static_cast<StepPart>(part);
@@ -346,7 +353,7 @@ std::vector<CheckedPrediction> check_predictions(const Study& study) {
     const std::optional<StepModel> model = fit_steps(study, points[points.size() - 2]->grid.ranks);
     if (!model || !model->covers(last.grid)) continue;
     predictions.push_back({scaling, last.grid, model->most_ranks, model->predict({last.grid, last.batch_per_rank}).step,
-                           mean_interval(last.step_seconds).middle, crowd_words(study, last)});
+                           median_interval(last.step_seconds).middle, crowd_words(study, last)});
   }
   return predictions;
 }

@@ -1,10 +1,12 @@
 #include "scaling/interval.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <vector>
 
 namespace lockstep {
 namespace {
@@ -15,6 +17,15 @@ double upper_quantile(double share) {
   const double t = std::sqrt(-2 * std::log(1 - share));
   return t -
          (2.515517 + 0.802853 * t + 0.010328 * t * t) / (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t);
+}
+
+Interval interval_about(double middle, std::span<const double> values) {
+  if (values.size() == 1) return {.middle = middle};
+  const auto count = static_cast<double>(values.size());
+  double squares = 0;
+  for (const double value : values) squares += (value - middle) * (value - middle);
+  const double half = students_t(static_cast<int>(values.size()) - 1) * std::sqrt(squares / (count - 1) / count);
+  return {middle, middle - half, middle + half};
 }
 
 }  // namespace
@@ -37,17 +48,16 @@ double students_t(int degrees) {
 
 Interval mean_interval(std::span<const double> values) {
   assert(!values.empty());
-  const auto count = static_cast<double>(values.size());
-  Interval interval;
-  interval.middle = std::accumulate(values.begin(), values.end(), 0.0) / count;
-  if (values.size() == 1) return interval;
-  double squares = 0;
-  for (const double value : values) squares += (value - interval.middle) * (value - interval.middle);
-  const double error = std::sqrt(squares / (count - 1) / count);
-  const double half = students_t(static_cast<int>(values.size()) - 1) * error;
-  interval.low = interval.middle - half;
-  interval.high = interval.middle + half;
-  return interval;
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  return interval_about(mean, values);
+}
+
+Interval median_interval(std::span<const double> values) {
+  assert(!values.empty());
+  std::vector<double> sorted(values.begin(), values.end());
+  std::ranges::sort(sorted);
+  const std::size_t half = sorted.size() / 2;
+  return interval_about(sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2, values);
 }
 
 double expected_maximum(int count) {

@@ -1,4 +1,4 @@
-// What repeated measurements say: a mean and where the true one lies, by Student's t.
+// What repeated measurements say: what is usual and where it truly lies, by Student's t.
 #pragma once
 
 #include <limits>
@@ -21,6 +21,10 @@ double students_t(int degrees);
 
 // Of one value or more; a single one tells no ends.
 Interval mean_interval(std::span<const double> values);
+
+// Of times: about the median, which a repeat that something disturbed does not move, with the deviations from it, which
+// such a repeat does widen. Of one value or more; a single one tells no ends.
+Interval median_interval(std::span<const double> values);
 
 // The mean of the largest of `count` draws from a normal distribution of standard deviation 1 and mean 0, one or more
 // (Blom 1958). A step waits for the slowest of its ranks.

@@ -27,7 +27,7 @@ std::string_view name_of(Scaling scaling) { return scaling == Scaling::weak ? "w
 
 double StudyPoint::part(StepPart part) const {
   const std::vector<double>& seconds = parts[static_cast<std::size_t>(part)];
-  return seconds.empty() ? 0 : mean_interval(seconds).middle;
+  return seconds.empty() ? 0 : median_interval(seconds).middle;
 }
 
 bool is_usual(const Study& study, const StudyPoint& point) { return point.setup == study.setup; }
@@ -87,7 +87,7 @@ std::vector<const StudyPoint*> points_of(const Study& study, Scaling scaling) {
 Interval throughput_of(const StudyPoint& point) {
   std::vector<double> rates;
   for (const double seconds : point.step_seconds) rates.push_back(static_cast<double>(point.global_batch()) / seconds);
-  return mean_interval(rates);
+  return median_interval(rates);
 }
 
 Interval speed_ratio(const StudyPoint& point, const StudyPoint& base) {
@@ -103,7 +103,7 @@ Interval efficiency_of(const StudyPoint& point, const StudyPoint& base) {
     shares.push_back(static_cast<double>(point.batch_per_rank) / point.step_seconds[repeat] *
                      base.step_seconds[repeat] / static_cast<double>(base.batch_per_rank));
   }
-  return mean_interval(shares);
+  return median_interval(shares);
 }
 
 }  // namespace lockstep

@@ -72,7 +72,7 @@ struct StudyPoint {
   std::vector<RankTimes> by_rank;                          // of the last repeat; empty likewise
 
   bool has_parts() const { return !parts[0].empty(); }
-  double part(StepPart part) const;  // mean seconds
+  double part(StepPart part) const;  // seconds, the median of its repeats
   std::int64_t global_batch() const { return grid.ranks * batch_per_rank; }
 };
 

@@ -86,7 +86,7 @@ std::string table_of(const Study& study, Scaling scaling) {
   for (const StudyPoint* const point : points) {
     const Interval rate = throughput_of(*point);
     const Interval kept = efficiency_of(*point, *points.front());
-    const Interval step = mean_interval(point->step_seconds);
+    const Interval step = median_interval(point->step_seconds);
     rows.push_back({fmt::format("{}", point->grid.ranks), fmt::format("{}", point->grid.nodes),
                     fmt::format("{}", point->batch_per_rank), fmt::format("{:.1f}", rate.middle), error(rate, 1),
                     fmt::format("{:.1f} %", 100 * kept.middle), error(kept, 100),

@@ -26,7 +26,7 @@ std::string row_of(const StudyPoint& point, const StudyPoint& base) {
   std::string row = fmt::format("{:>5}  {:>5}  {:>5}", point.grid.ranks, point.grid.nodes, point.batch_per_rank);
   row += "  " + cell(with_error(throughput_of(point), 1), 16);
   row += "  " + cell(with_error(in_percent(efficiency_of(point, base)), 1), 13);
-  row += fmt::format("  {:>8.2f}", milliseconds * mean_interval(point.step_seconds).middle);
+  row += fmt::format("  {:>8.2f}", milliseconds * median_interval(point.step_seconds).middle);
   for (std::size_t part = 0; part < step_part_count; ++part) {
     row += point.has_parts() ? fmt::format("  {:>9.2f}", milliseconds * point.part(static_cast<StepPart>(part)))
                              : fmt::format("  {:>9}", "?");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 
 namespace lockstep {
 namespace {
@@ -31,6 +32,17 @@ TEST(Interval, one_value_tells_no_bounds) {
   const std::array<double, 1> value = {7};
   EXPECT_DOUBLE_EQ(mean_interval(value).middle, 7);
   EXPECT_FALSE(mean_interval(value).is_bounded());
+}
+
+// A disturbed repeat does not move the middle, and widens the ends: deviations from 2 are 1, 0, 0, 1 and 18.
+TEST(Interval, a_median_stays_where_one_value_is_far_off) {
+  const std::array<double, 5> values = {20, 1, 2, 2, 3};
+  const Interval interval = median_interval(values);
+  EXPECT_DOUBLE_EQ(interval.middle, 2);
+  EXPECT_NEAR(interval.half_width(), 2.776 * std::sqrt(326.0 / 4 / 5), 1e-3);
+  const std::array<double, 4> even = {4, 1, 2, 100};
+  EXPECT_DOUBLE_EQ(median_interval(even).middle, 3);
+  EXPECT_FALSE(median_interval(std::array<double, 1>{7}).is_bounded());
 }
 
 // Means of the largest of n normal draws, as tables of order statistics have them (Harter 1961).

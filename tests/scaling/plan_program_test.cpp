@@ -40,6 +40,20 @@ TEST_F(PlanProgramTest, a_study_tells_of_a_thousand_ranks) {
   EXPECT_THAT(result.output, HasSubstr("\nsbatch --nodes=1 --ntasks-per-node=1024 --time="));
 }
 
+TEST_F(PlanProgramTest, doubts_of_the_study_are_told) {
+  const std::vector<std::string> request = {"--ranks", "8", "--ranks-per-node", "8", "--samples", "50000"};
+  EXPECT_EQ(plan(request).errors, "");
+  const ProgramResult crowded = plan({"--ranks", "16", "--ranks-per-node", "16", "--samples", "50000"});
+  EXPECT_EQ(crowded.exit_code, 0);
+  EXPECT_THAT(crowded.errors, HasSubstr("16 ranks of 1 thread on a node are more than the 8 cores of the study's: that "
+                                        "ranks share cores is not in the prediction\n"));
+  write_file_atomically(folder_.path() / "study.json", study_text(made_up_study({.repeats = 1})));
+  const ProgramResult noisy = plan(request);
+  EXPECT_EQ(noisy.exit_code, 0);
+  EXPECT_THAT(noisy.errors,
+              HasSubstr("plans from this study are guesses. It says: weak scaling cannot be judged at 4"));
+}
+
 TEST_F(PlanProgramTest, what_is_missing_or_wrong_is_said_in_a_sentence) {
   expect_refused({},
                  "there is nothing to plan (neither --ranks nor --run is set). State rank counts, like --ranks "

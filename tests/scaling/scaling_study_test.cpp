@@ -1,12 +1,14 @@
 // scaling_study as people meet it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "base/io/file.hpp"
+#include "files/folder/folder_lock.hpp"
 #include "scaling/study_file.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
@@ -46,7 +48,7 @@ TEST_F(ScalingStudyTest, ranks_and_batches_are_measured_and_told) {
     ASSERT_TRUE(point.has_parts());
     double parts = 0;
     for (std::size_t part = 0; part < step_part_count; ++part) parts += point.part(static_cast<StepPart>(part));
-    EXPECT_NEAR(parts, mean_interval(point.step_seconds).middle, 0.01 * parts);
+    EXPECT_NEAR(parts, median_interval(point.step_seconds).middle, 0.01 * parts);
     EXPECT_EQ(point.by_rank.size(), static_cast<std::size_t>(point.grid.ranks));
     EXPECT_EQ(point.sums.empty(), point.grid.ranks == 1);
     for (const MeasuredSum& sum : point.sums) EXPECT_EQ(sum.seconds.size(), 2U);
@@ -96,6 +98,39 @@ TEST_F(ScalingStudyTest, what_cannot_be_is_refused_before_the_work) {
   const ProgramResult other = measure(1, {});
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.errors, HasSubstr("exists and is no scaling study (it would be lost)."));
+}
+
+TEST_F(ScalingStudyTest, an_earlier_study_is_kept) {
+  ASSERT_EQ(measure(1, {"--repeats", "2", "--threads", "1"}).exit_code, 0);
+  const std::string first = read_file(folder() / "study.json", 1 << 20);
+  const ProgramResult again = measure(1, {"--repeats", "1", "--threads", "1"});
+  ASSERT_EQ(again.exit_code, 0) << again.errors;
+  EXPECT_THAT(again.errors + again.output,
+              HasSubstr("the study that was there is kept in '" + (folder() / "set-aside-1").string() + "'"));
+  EXPECT_EQ(read_file(folder() / "set-aside-1/study.json", 1 << 20), first);
+  for (const char* name : {"study.csv", "report.html"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder() / "set-aside-1" / name)) << name;
+    EXPECT_TRUE(std::filesystem::exists(folder() / name)) << name;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder() / "lock"));
+}
+
+TEST_F(ScalingStudyTest, two_do_not_write_into_one_folder) {
+  const FolderLock other(folder(), "--output");
+  const ProgramResult result = measure(1, {});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("'" + folder().string() + "' belongs to another run: "));
+}
+
+TEST_F(ScalingStudyTest, a_full_disk_costs_no_figures) {
+  std::filesystem::create_directories(folder());
+  if (::mount("tmpfs", folder().c_str(), "tmpfs", 0, "size=8k") != 0) GTEST_SKIP() << "mount is not permitted here";
+  const ProgramResult result = measure(1, {"--repeats", "2", "--threads", "1"});
+  ::umount2(folder().c_str(), MNT_DETACH);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.errors, HasSubstr("No space left on device. Free some space there and run again. The study goes "
+                                       "on meanwhile.\n"));
+  EXPECT_THAT(result.output, HasSubstr("weak scaling, 6 samples a rank; parts of a step in ms\n"));
 }
 
 }  // namespace

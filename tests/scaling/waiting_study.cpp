@@ -125,7 +125,7 @@ int predict(const std::filesystem::path& folder, int up_to, const std::set<int>&
   int code = 0;
   for (const StudyPoint& point : study.points) {
     const StepPrediction prediction = model->predict({point.grid, point.batch_per_rank});
-    const double measured = mean_interval(point.step_seconds).middle;
+    const double measured = median_interval(point.step_seconds).middle;
     const double off = prediction.step.middle / measured - 1;
     log::plain(
         fmt::format("{} ranks on {} nodes: {:.2f} ms ({:.2f} to {:.2f}) {}, {:.2f} ms measured, off by {:+.1f} %; "
