@@ -90,7 +90,8 @@ void Trainer::describe() const {
   log::info("learning rate: {:.4g} for a batch of {}, {:.4g} for the global batch of {}", rate.rate,
             rate.base_batch == 0 ? share_.global_batch : rate.base_batch, scaled, share_.global_batch);
   log::info("gradients: {}", gradients_text());
-  if (session_.world.rank() == 0 && output_ == nullptr && !checkpoints_.is_on()) {
+  const bool is_asked_for = session_.label.empty();  // else by a program that wants other things of it
+  if (session_.world.rank() == 0 && is_asked_for && output_ == nullptr && !checkpoints_.is_on()) {
     log::warning(
         "the weights of this training will be lost when it ends (neither --output nor --checkpoints is set). State "
         "--output FOLDER to keep them.");

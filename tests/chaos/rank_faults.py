@@ -124,7 +124,7 @@ def start_twice(case):
     def start_another(it):
         other = case.training("--checkpoints", it.output / "checkpoints", name="-other")
         other.run()
-        refusals.append(case.expect_report(other, 2, "belongs to another training"))
+        refusals.append(case.expect_report(other, 2, "belongs to another run"))
         hit(case, it, signal.SIGUSR1)
 
     case.disturb(training, start_another)

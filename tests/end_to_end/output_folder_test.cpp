@@ -228,7 +228,7 @@ TEST_F(OutputFolderTest, a_bystander_is_refused_and_leaves_no_trace_in_a_running
     for (const Words& words : {alike, under_mpirun(2, with_checkpoints_elsewhere)}) {
       const ProgramResult second = run_program(words, {{"LOCKSTEP_VERDICT", others.string()}});
       EXPECT_EQ(second.exit_code, 2) << second.errors;
-      EXPECT_THAT(second.errors, HasSubstr("'" + output().string() + "' belongs to another training: one on "));
+      EXPECT_THAT(second.errors, HasSubstr("'" + output().string() + "' belongs to another run: one on "));
       EXPECT_THAT(second.errors, HasSubstr("Wait for it, or choose another --output."));
       EXPECT_EQ(json(others)["code"], 2);
       EXPECT_FALSE(fs::exists(output() / "failure.json"));

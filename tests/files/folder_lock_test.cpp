@@ -42,7 +42,7 @@ class FolderLockTest : public testing::Test {
     return words_of(Failure::usage, [&] { FolderLock(folder_.path(), option, this_lock_holder(), beat); });
   }
   std::string refused_for(const std::string& holder) const {
-    return "'" + folder_.path().string() + "' belongs to another training: " + holder +
+    return "'" + folder_.path().string() + "' belongs to another run: " + holder +
            " (two would overwrite each other's files). Wait for it, or choose another --checkpoints.";
   }
 

@@ -79,7 +79,7 @@ Error FolderLock::unwritable(const fs::path& path, int error_number) const {
 void FolderLock::refuse(const std::string& text) const {
   const std::optional<LockHolder> holder = holder_in(text);
   throw Error(Failure::usage,
-              fmt::format("'{}' belongs to another training: {} (two would overwrite each other's files). Wait for it, "
+              fmt::format("'{}' belongs to another run: {} (two would overwrite each other's files). Wait for it, "
                           "or choose another {}.",
                           folder_.string(), holder ? lock_holder_words(*holder) : "it keeps the lock file", option_));
 }
