@@ -82,6 +82,7 @@ TEST_F(ScalingStudyTest, each_global_batch_is_trained) {
   ASSERT_EQ(study.accuracies.size(), 2U);
   EXPECT_EQ(study.accuracies[0].missing, "it does not divide among 2 ranks");
   EXPECT_EQ(study.accuracies[1].accuracies.size(), 2U);
+  EXPECT_THAT(result.errors + result.output, Not(HasSubstr("weights of this training will be lost")));
   EXPECT_THAT(result.output, HasSubstr("accuracy with a step of 5 samples is not whole: it does not divide among 2"));
   EXPECT_THAT(read_file(folder() / "report.html", 1 << 20), HasSubstr("Accuracy beside speed, after 1 epoch<"));
 }
