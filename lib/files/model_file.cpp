@@ -19,7 +19,8 @@ constexpr const char* shorter_side = "shorter_side";
 constexpr const char* step = "step";
 constexpr const char* impossible_shape = "its attribute 'sample_shape' holds an impossible size";
 
-// What no reader believes of a model's attributes; empty if there is nothing.
+}  // namespace
+
 std::string fault_of(const ModelFile& model) {
   const auto is_impossible = [](std::int64_t size) { return size < 1 || size > largest_side; };
   if (is_impossible(model.shape.height) || is_impossible(model.shape.width) || is_impossible(model.shape.channels)) {
@@ -35,8 +36,6 @@ std::string fault_of(const ModelFile& model) {
   if (side < 0 || side > largest_side) return "its attribute 'shorter_side' is an impossible size";
   return model.step.value_or(0) < 0 ? "its attribute 'step' is an impossible number" : "";
 }
-
-}  // namespace
 
 std::int32_t format_of(const ModelFile& model) {
   if (model.step) return model_file_format;

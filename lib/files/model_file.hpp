@@ -48,6 +48,9 @@ std::int32_t format_of(const ModelFile& model);
 // xxh3-128 over every field, names, dims and fp32 bytes, as 32 hex digits.
 std::string model_hash(const ModelFile& model);
 
+// What no reader believes of a model's fields; empty if there is nothing.
+std::string fault_of(const ModelFile& model);
+
 // The whole file is built in memory first: it is on disk complete or not at all. Throws Error naming the path.
 void write_model_file(const std::filesystem::path& path, const ModelFile& model);
 

@@ -159,8 +159,10 @@ std::string describe_lone_shard(const std::filesystem::path& path) {
 std::string describe_tensors(const std::vector<ParameterStore::Entry>& entries) {
   std::size_t values = 0;
   for (const ParameterStore::Entry& entry : entries) values += entry.values.size();
-  std::string text = fmt::format("\n  values     {} in {} tensors, running statistics included\n  weights    {}\n",
-                                 values, entries.size(), weights_hash(entries));
+  const bool has_statistics = std::ranges::any_of(
+      entries, [](const ParameterStore::Entry& entry) { return entry.name.ends_with("running_mean"); });
+  std::string text = fmt::format("\n  values     {} in {} tensors{}\n  weights    {}\n", values, entries.size(),
+                                 has_statistics ? ", running statistics included" : "", weights_hash(entries));
   for (const ParameterStore::Entry& entry : entries) {
     text += fmt::format("\n  {:<40}  [{}]", printable(entry.name), fmt::join(entry.dims, ", "));
   }
@@ -214,9 +216,14 @@ std::string describe_weights(const std::filesystem::path& path) {
     case WeightsKind::state_dict:
       break;
   }
+  const ModelFile model = parse_foreign_weights(path, kind, image);
+  if (!model.model.empty()) {
+    return fmt::format("model '{}', as export_model writes it (safetensors)", printable(model.model)) +
+           describe_model(model);
+  }
   return fmt::format("weights that another program wrote ({})",
                      kind == WeightsKind::safetensors ? "safetensors" : "HDF5") +
-         describe_tensors(parse_foreign_weights(path, kind, image));
+         describe_tensors(model.entries);
 }
 
 }  // namespace

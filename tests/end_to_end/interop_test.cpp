@@ -143,7 +143,7 @@ TEST_F(InteropTest, inspect_lists_another_programs_weights) {
   const ProgramResult result = run_program({built_program("inspect"), foreign()});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(result.output, StartsWith("weights that another program wrote (safetensors)\n"
-                                        "  values     62006 in 10 tensors, running statistics included\n"
+                                        "  values     62006 in 10 tensors\n"
                                         "  weights    "));
   EXPECT_THAT(result.output, HasSubstr("conv1.weight                              [6, 3, 5, 5]\n"));
 }
@@ -153,7 +153,37 @@ TEST_F(InteropTest, an_exported_model_comes_back_as_it_went) {
   const ProgramResult result = run_program({built_program("export_model"), model(), "--safetensors", exported});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(result.output, HasSubstr(fmt::format("'{}' written (", exported.string())));
-  EXPECT_EQ(evaluate(exported, {"--model", "lenet"}).output, evaluate(model()).output);
+  EXPECT_EQ(evaluate(exported).output, evaluate(model()).output) << "its metadata say the model";
+  EXPECT_THAT(refusal(evaluate(exported, {"--model", "resnet20"}), 2),
+              HasSubstr(fmt::format("'{}' is a 'lenet' by its own word, not a 'resnet20'. Leave out --model.",
+                                    exported.string())));
+  const ProgramResult inspected = run_program({built_program("inspect"), exported});
+  EXPECT_THAT(inspected.output, StartsWith("model 'lenet', as export_model writes it (safetensors)\n  takes "));
+  EXPECT_THAT(inspected.output, HasSubstr("in 10 tensors\n"));
+}
+
+TEST_F(InteropTest, metadata_of_an_exported_model_are_checked) {
+  const fs::path exported = folder_->path() / "of_strange_metadata.safetensors";
+  std::map<std::string, std::string> metadata = {{"model", "lenet"},
+                                                 {"classes", "[\"a\"]"},
+                                                 {"sample_shape", "[32,32,1]"},
+                                                 {"mean", "[0.5]"},
+                                                 {"deviation", "[0.5]"}};
+  const auto said = [&](const char* name, const std::string& text) {
+    auto strange = metadata;
+    strange[name] = text;
+    write_file_atomically(exported, safetensors_image(read_weights(model()).entries, strange));
+    return evaluate(exported);
+  };
+  EXPECT_THAT(refusal(said("classes", "a, b"), 65),
+              HasSubstr("its metadata's 'classes' is not as export_model writes it"));
+  EXPECT_THAT(refusal(said("sample_shape", "[32,32]"), 65),
+              HasSubstr("its metadata's 'sample_shape' is not as export_model writes it"));
+  EXPECT_THAT(refusal(said("deviation", "[0]"), 65),
+              HasSubstr("its attributes 'mean' and 'deviation' are not a normalisation"));
+  EXPECT_THAT(refusal(said("model", "llama"), 2), HasSubstr("'llama'"));
+  metadata.erase("mean");
+  EXPECT_THAT(refusal(said("model", "llama"), 2), HasSubstr("was written by another program"));
 }
 
 // Python's own JSON reader sees where each tensor lies.

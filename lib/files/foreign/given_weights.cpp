@@ -1,6 +1,9 @@
 #include "files/foreign/given_weights.hpp"
 
+#include <algorithm>
 #include <array>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/io/file.hpp"
@@ -28,6 +31,33 @@ bool is_ours(const WeightBytes& file) {
   return has_root_attribute(file, "format") || has_root_attribute(file, "checkpoint_format");
 }
 
+using Json = nlohmann::json;
+
+template <typename Value>
+Value value_in(const WeightBytes& file, const std::map<std::string, std::string>& metadata, const char* name) {
+  try {
+    return Json::parse(metadata.at(name)).get<Value>();
+  } catch (const Json::exception&) {
+    file.refuse(fmt::format("its metadata's '{}' is not as export_model writes it", name));
+  }
+}
+
+// All but the tensors; nothing where another program wrote the metadata.
+ModelFile exported_model(const WeightBytes& file, const std::map<std::string, std::string>& metadata) {
+  const auto is_there = [&](const char* name) { return metadata.contains(name); };
+  if (!std::ranges::all_of(std::array{"model", "classes", "sample_shape", "mean", "deviation"}, is_there)) return {};
+  ModelFile model;
+  model.model = metadata.at("model");
+  model.classes = value_in<std::vector<std::string>>(file, metadata, "classes");
+  const auto shape = value_in<std::array<std::int64_t, 3>>(file, metadata, "sample_shape");
+  model.shape = {shape[0], shape[1], shape[2]};
+  model.mean = value_in<std::vector<float>>(file, metadata, "mean");
+  model.deviation = value_in<std::vector<float>>(file, metadata, "deviation");
+  if (is_there("shorter_side")) model.shorter_side = value_in<std::int64_t>(file, metadata, "shorter_side");
+  if (const std::string fault = fault_of(model); !fault.empty()) file.refuse(fault);
+  return model;
+}
+
 }  // namespace
 
 WeightsKind kind_of_weights(const std::filesystem::path& path, std::string& image) {
@@ -43,10 +73,12 @@ WeightsKind kind_of_weights(const std::filesystem::path& path, std::string& imag
                           path.string()));
 }
 
-std::vector<ParameterStore::Entry> parse_foreign_weights(const std::filesystem::path& path, WeightsKind kind,
-                                                         const std::string& image) {
+ModelFile parse_foreign_weights(const std::filesystem::path& path, WeightsKind kind, const std::string& image) {
   const WeightBytes file(path.string(), image);
-  return kind == WeightsKind::safetensors ? read_safetensors(file) : read_hdf5_tensors(file);
+  ModelFile model;
+  if (kind == WeightsKind::safetensors) model = exported_model(file, safetensors_metadata(file));
+  model.entries = kind == WeightsKind::safetensors ? read_safetensors(file) : read_hdf5_tensors(file);
+  return model;
 }
 
 ModelFile read_given_weights(const std::filesystem::path& path) {
@@ -61,9 +93,7 @@ ModelFile read_given_weights(const std::filesystem::path& path) {
     case WeightsKind::state_dict:
       break;
   }
-  ModelFile model;
-  model.entries = parse_foreign_weights(path, kind, image);
-  return model;
+  return parse_foreign_weights(path, kind, image);
 }
 
 }  // namespace lockstep

@@ -18,12 +18,12 @@ enum class WeightsKind : std::uint8_t { model_file, checkpoint, safetensors, sta
 // Error(bad_data) where an HDF5 file is too damaged to tell.
 WeightsKind kind_of_weights(const std::filesystem::path& path, std::string& image);
 
-// The tensors of another program's file, in name order. Throws Error(bad_data) naming what is wrong with them.
-std::vector<ParameterStore::Entry> parse_foreign_weights(const std::filesystem::path& path, WeightsKind kind,
-                                                         const std::string& image);
+// Safetensors or a state_dict. Of one that another program wrote only the tensors are known, in name order: every other
+// field is empty, `model` too. The metadata of one that export_model wrote say all. Throws Error(bad_data) naming what
+// is wrong.
+ModelFile parse_foreign_weights(const std::filesystem::path& path, WeightsKind kind, const std::string& image);
 
-// From any of these files. Of one that another program wrote only the tensors are known: every other field is empty,
-// `model` too, and whether names and sizes are right shows when they are assigned. Throws Error(usage) if the file
+// From any of these files. Whether names and sizes are right shows when they are assigned. Throws Error(usage) if it
 // cannot be opened, and as the above.
 ModelFile read_given_weights(const std::filesystem::path& path);
 

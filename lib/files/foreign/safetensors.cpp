@@ -79,6 +79,13 @@ class Reader {
     first_ = length_bytes + length;
   }
 
+  std::map<std::string, std::string> metadata() const {
+    const auto found = header_.find(metadata_key);
+    const bool are_texts = found != header_.end() && found->is_object() &&
+                           std::ranges::all_of(*found, [](const Json& text) { return text.is_string(); });
+    return are_texts ? found->get<std::map<std::string, std::string>>() : std::map<std::string, std::string>{};
+  }
+
   std::vector<ParameterStore::Entry> tensors() {
     check_extents();
     std::vector<ParameterStore::Entry> entries;
@@ -163,6 +170,8 @@ bool looks_like_safetensors(std::string_view bytes) {
 }
 
 std::vector<ParameterStore::Entry> read_safetensors(const WeightBytes& file) { return Reader(file).tensors(); }
+
+std::map<std::string, std::string> safetensors_metadata(const WeightBytes& file) { return Reader(file).metadata(); }
 
 std::string safetensors_image(std::span<const ParameterStore::Entry> tensors,
                               const std::map<std::string, std::string>& metadata) {

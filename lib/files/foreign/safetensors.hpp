@@ -23,6 +23,9 @@ bool looks_like_safetensors(std::string_view bytes);
 // before memory is taken. Throws as WeightBytes::refuse().
 std::vector<ParameterStore::Entry> read_safetensors(const WeightBytes& file);
 
+// The texts that the header holds by name; none where it holds anything else. Throws likewise.
+std::map<std::string, std::string> safetensors_metadata(const WeightBytes& file);
+
 // The bytes of a file: fp32, in the order of `tensors`.
 std::string safetensors_image(std::span<const ParameterStore::Entry> tensors,
                               const std::map<std::string, std::string>& metadata);
