@@ -1,6 +1,9 @@
 #include "train/resume_rules.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <vector>
 
 #include "backend/versions.hpp"
 #include "base/error.hpp"
@@ -24,11 +27,12 @@ Json as_written_now(const std::string& name, const Json& value) {
   return json_of(*field, settings);
 }
 
-void require_same(const std::string& name, const Json& before, const Json& now) {
-  require(as_written_now(name, before) == now, Failure::usage,
-          "the checkpoint was made with --{} {}, now it is {} (a training goes on as it began). Take the earlier "
-          "value, another --checkpoints, or --resume never.",
-          name, json_text(before), json_text(now));
+std::string value_words(const Json& value) { return value.is_null() ? "unset" : json_text(value); }
+
+// Empty where they are the same.
+std::string difference(const std::string& name, const Json& before, const Json& now) {
+  if (as_written_now(name, before) == now) return "";
+  return fmt::format("--{} {}, now it is {}", name, value_words(before), value_words(now));
 }
 
 }  // namespace
@@ -51,10 +55,21 @@ Json fixed_recipe(const Recipe& recipe, const Manifest& data) {
 
 void require_same_recipe(const Json& earlier, const Json& now) {
   const Json defaults = json_of(Settings(), Field::Part::recipe);
-  require_same(data_field, earlier.value(data_field, Json()), now.value(data_field, Json()));
-  for (const auto& [name, value] : now.items()) {
-    require_same(name, earlier.value(name, defaults.value(name, Json())), value);
+  std::vector<std::string> differences;
+  const auto compare = [&](const std::string& name, const Json& before, const Json& value) {
+    const std::string words = difference(name, before, value);
+    if (!words.empty()) differences.push_back(words);
+  };
+  compare(data_field, earlier.value(data_field, Json()), now.value(data_field, Json()));
+  // Other data bring other values along, which nobody stated.
+  if (differences.empty()) {
+    for (const auto& [name, value] : now.items())
+      compare(name, earlier.value(name, defaults.value(name, Json())), value);
   }
+  require(differences.empty(), Failure::usage,
+          "the checkpoint was made with {} (a training goes on as it began). Take the earlier value{}, another "
+          "--checkpoints, or --resume never.",
+          fmt::join(differences, "; with "), differences.size() == 1 ? "" : "s");
 }
 
 BatchPlan batch_of_resumed(const BatchPlan& plan, const Json& earlier, int ranks) {

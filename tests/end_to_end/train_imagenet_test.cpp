@@ -203,9 +203,9 @@ TEST_F(TrainImagenetTest, goes_on_only_with_the_same_pictures) {
   };
   for (const Change& change :
        {Change{"--decode", "exact", R"(--decode "auto", now it is "exact")"},
-        Change{"--resize", "40", "--resize null, now it is 40"}, Change{"--crop-area", "0.5", "--crop-area null"},
+        Change{"--resize", "40", "--resize unset, now it is 40"}, Change{"--crop-area", "0.5", "--crop-area unset"},
         Change{"--image-size-ramp", "16:0:1", R"(--image-size-ramp "none", now it is "16:0:1")"},
-        Change{"--test-image-size", "40", "--test-image-size null, now it is 40"},
+        Change{"--test-image-size", "40", "--test-image-size unset, now it is 40"},
         Change{"--augment", "crop", R"(--augment "resized-crop-flip", now it is "crop")"}}) {
     const ProgramResult refused = train("jpeg", 2, output, {change.option, change.value});
     EXPECT_EQ(refused.exit_code, 2);
