@@ -30,11 +30,14 @@ Straggler find_straggler(std::span<const StepTimes> ranks) {
   straggler.middle_arrival_ms = *middle;
   straggler.times = ranks[static_cast<std::size_t>(straggler.rank)];
   const StepTimes& times = straggler.times;
+  const bool are_two = ranks.size() == 2;
+  const bool is_one_node = std::ranges::all_of(ranks, [&](const StepTimes& rank) { return rank.host == times.host; });
   straggler.sentence = fmt::format(
-      "rank {} on {} holds the others up by {:.0f} % of a step: it takes {:.1f} ms to come to the sum of gradients "
-      "(data "
-      "{:.1f}, computing {:.1f}), the rank in the middle {:.1f}. Is that node busy, or slow to read?",
-      straggler.rank, times.host, 100 * straggler.cost, latest_ms, times.data_ms, times.compute_ms, *middle);
+      "rank {} on {} holds the other{} up by {:.0f} % of a step: it takes {:.1f} ms to come to the sum of gradients "
+      "(data {:.1f}, computing {:.1f}), {} {:.1f}. {}, or slow to read?",
+      straggler.rank, times.host, are_two ? "" : "s", 100 * straggler.cost, latest_ms, times.data_ms, times.compute_ms,
+      are_two ? "the other" : "the rank in the middle", *middle,
+      is_one_node ? "Are its cores busy with other work, or its data" : "Is that node busy");
   return straggler;
 }
 

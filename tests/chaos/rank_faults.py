@@ -94,7 +94,7 @@ def slow_down(case):
     _, code = case.disturb(training, slow)
     case.expect(code == 0, f"it ended with {code}")
     case.expect_right_weights(training)
-    return case.expect_words(training, f"rank {ranks[0]} on .* holds the others up by [0-9]+ % of a step")
+    return case.expect_words(training, f"rank {ranks[0]} on .* holds the others? up by [0-9]+ % of a step")
 
 
 def ask_to_stop(number):

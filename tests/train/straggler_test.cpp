@@ -25,6 +25,15 @@ TEST(Straggler, the_last_to_arrive_is_named_with_what_it_costs) {
       "15.0, computing 85.0), the rank in the middle 81.0. Is that node busy, or slow to read?");
 }
 
+TEST(Straggler, two_ranks_have_no_middle_and_one_node_is_everybodys) {
+  EXPECT_EQ(find_straggler(std::vector<StepTimes>{{"n1", 0, 50, 50}, {"n1", 15, 85, 0}}).sentence,
+            "rank 1 on n1 holds the other up by 50 % of a step: it takes 100.0 ms to come to the sum of gradients "
+            "(data 15.0, computing 85.0), the other 50.0. Are its cores busy with other work, or its data slow to "
+            "read?");
+  EXPECT_TRUE(find_straggler(std::vector<StepTimes>{{"n1", 0, 50, 50}, {"n2", 15, 85, 0}})
+                  .sentence.ends_with("the other 50.0. Is that node busy, or slow to read?"));
+}
+
 TEST(Straggler, even_ranks_cost_nothing) {
   EXPECT_EQ(find_straggler(std::vector<StepTimes>{{"n1", 1, 80, 1}, {"n1", 1, 80, 1}}).cost, 0);
   EXPECT_EQ(find_straggler(std::vector<StepTimes>{{"n1", 0, 0, 0}}).cost, 0) << "nothing was measured";
