@@ -18,11 +18,11 @@ STOPPED_EARLY = 75
 OF_A_STEP = {"waiting for data", "in forward", "in backward", "summing gradients", "updating weights"}
 
 
-def start(programs, folder, output, *more):
+def start(programs, folder, output, *more, stderr=None):
     command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", RANKS, f"{programs}/train_cifar", "--data",
                folder / "data", "--model", "lenet", "--threads", "1", "--global-batch", "32", "--epochs", "8",
                "--report-every", "2", "--output", folder / output, *more]
-    return subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
+    return subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=stderr)
 
 
 def check(trace, first_step):
@@ -68,6 +68,10 @@ def main(programs):
         assert start(programs, folder, "plain").wait(60) == 0
         hashes = {json.loads((folder / run / "summary.json").read_text())["weights_hash"] for run in ("run", "plain")}
         assert len(hashes) == 1, hashes
+        other = start(programs, folder, "other", "--trace", traces, stderr=subprocess.PIPE)
+        said = other.communicate(timeout=60)[1].decode()
+        assert other.returncode == 0 and f"'{traces}/trace-0.json' was there, of an earlier attempt or of another " \
+            "training, and is replaced. Give each training a folder of its own to keep both (--trace)." in said, said
         (folder / "file").write_text("text")
         refused = start(programs, folder, "refused", "--trace", folder / "file" / "traces")
         assert refused.wait(60) == 2

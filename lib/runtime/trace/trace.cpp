@@ -58,7 +58,15 @@ void Trace::write(std::int64_t steps) {
   for (const std::string& bytes : of_ranks) ranks.push_back(unpacked(bytes));
   try {
     make_folder(folder_);
-    write_file_atomically(folder_ / fmt::format("trace-{}.json", steps), trace_text(ranks));
+    const std::filesystem::path file = folder_ / fmt::format("trace-{}.json", steps);
+    const bool is_other = !is_absent(file);
+    write_file_atomically(file, trace_text(ranks));
+    if (is_other) {
+      log::warning(
+          "'{}' was there, of an earlier attempt or of another training, and is replaced. Give each training a "
+          "folder of its own to keep both (--trace).",
+          file.string());
+    }
   } catch (const Error& error) {
     log::warning("{} This attempt has no trace; its results stand.", error.what());
   }
