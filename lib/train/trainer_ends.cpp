@@ -206,7 +206,7 @@ TrainingOutcome Trainer::save() {
     best_->write();
   }
   log::info("{}  ({:.0f} samples/s, {} in all, weights {})", accuracy_words(), reporter_.samples_per_second(),
-            duration_words(watch_.seconds()), done.weights_hash);
+            duration_words(reporter_.seconds()), done.weights_hash);
   if (checkpoints_.failures() > 0) log::warning("{} checkpoints were not written.", checkpoints_.failures());
   return done;
 }
