@@ -84,7 +84,7 @@ struct MakeShardsOptions {
              if (choice == nullptr) throw CLI::ValidationError("--store", unknown_choice_words(stores, name));
              pictures.store = choice->value;
            },
-           "jpeg: files as they are; raw: pixels, which train_cifar takes, with --side 32 for one")
+           "jpeg: files as they are; raw: pixels. train_imagenet and train_cifar take both")
         ->type_name("NAME")
         ->default_str("jpeg");
     add_number(sub, "--side", pictures.side, {8, 4096}, "Of --store raw: what the shorter side becomes");
