@@ -72,14 +72,14 @@ void Trainer::describe() const {
   if (norm_group_) log::info("norms: statistics of {} ranks together", norm_group_->size());
   const std::string other = other_batch_words();
   if (!other.empty()) log::info(std::string_view(other));
+  const std::string steps =
+      fmt::format("{} step{} an epoch", length_.steps_per_epoch, length_.steps_per_epoch == 1 ? "" : "s");
   if (recipe_.batch.virtual_ranks) {
-    log::info("batch: {} in all (virtual ranks: {} of {}, on {} {}); {} steps an epoch", share_.global_batch,
-              share_.total_parts, share_.part_size(), session_.world.size(),
-              session_.world.size() == 1 ? "rank" : "ranks", length_.steps_per_epoch);
+    log::info("batch: {} in all (virtual ranks: {} of {}, on {} {}); {}", share_.global_batch, share_.total_parts,
+              share_.part_size(), session_.world.size(), session_.world.size() == 1 ? "rank" : "ranks", steps);
   } else {
-    log::info("batch: {} per rank, {} in all (ranks: {}, parts each: {}); {} steps an epoch",
-              share_.part_size() * share_.parts, share_.global_batch, session_.world.size(), share_.parts,
-              length_.steps_per_epoch);
+    log::info("batch: {} per rank, {} in all (ranks: {}, parts each: {}); {}", share_.part_size() * share_.parts,
+              share_.global_batch, session_.world.size(), share_.parts, steps);
   }
   const std::int64_t left_out = train_.samples() - length_.steps_per_epoch * share_.global_batch;
   if (left_out > 0) {

@@ -81,11 +81,10 @@ TEST_F(MakeShardsTest, a_damaged_shard_is_named_with_its_block) {
   std::string bytes = read_file(shard, 1 << 20);
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   write_file_atomically(shard, bytes);
-  expect_failure(
-      {built_program("make_shards"), "verify", output()}, 65,
-      fmt::format("shard '{}' is damaged: block 0 of 1 changed (1 of 10 shards are damaged). Run make_shards "
-                  "again: it replaces them.",
-                  shard.string()));
+  expect_failure({built_program("make_shards"), "verify", output()}, 65,
+                 fmt::format("shard '{}' is damaged: block 0 of 1 changed (damaged shards: 1 of 10). Run make_shards "
+                             "again: it replaces them.",
+                             shard.string()));
 }
 
 TEST_F(MakeShardsTest, other_options_do_not_mix) {

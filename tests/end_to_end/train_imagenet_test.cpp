@@ -104,7 +104,7 @@ TEST_F(TrainImagenetTest, copies_on_the_node_change_no_bit) {
   const ProgramResult tested = run_program(
       {built_program("evaluate"), "--model-file", output / "model.h5", "--data", data("jpeg"), "--stage", copies});
   EXPECT_EQ(tested.exit_code, 0) << tested.errors;
-  EXPECT_THAT(tested.output, HasSubstr("on 1 node: 0 of 1 shards copied now (0.0 MB)"));
+  EXPECT_THAT(tested.output, HasSubstr("on 1 node: 0 of 1 shard copied now (0.0 MB)"));
   const fs::path copy = copies / ("test-" + read_manifest(data("jpeg") / "test").root_hash) / "test-00000.h5";
   std::string bytes = read_file(copy, 1 << 24);
   bytes.back() ^= 1;

@@ -92,15 +92,14 @@ void verify(const Communicator& world, const fs::path& directory) {
     const std::vector<std::string> found = find_damage(world, split, manifest);
     damage.insert(damage.end(), found.begin(), found.end());
     shards += manifest.shards.size();
-    log::info("{}: {} shards with {} samples read again, {} damaged", split.string(), manifest.shards.size(),
-              manifest.samples(), found.size());
+    log::info("{}: {} shard{} with {} samples read again, {} damaged", split.string(), manifest.shards.size(),
+              manifest.shards.size() == 1 ? "" : "s", manifest.samples(), found.size());
   }
   if (world.rank() == 0) {
     for (std::size_t i = 0; i + 1 < damage.size(); ++i) log::warning(std::string_view(damage[i]));
   }
   // The last one is part of the error itself, so that whoever keeps only that has a name.
-  require(damage.empty(), Failure::bad_data,
-          "{} ({} of {} shards are damaged). Run make_shards again: it replaces them.",
+  require(damage.empty(), Failure::bad_data, "{} (damaged shards: {} of {}). Run make_shards again: it replaces them.",
           damage.empty() ? "" : damage.back(), damage.size(), shards);
 }
 

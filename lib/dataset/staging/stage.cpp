@@ -102,8 +102,9 @@ class Staging {
       for (const StagedSplit& split : splits_) copy_manifest(split.from, split.to, split.manifest.root_hash);
     }
     world_.barrier();
-    log::info("data: staged in '{}' on {:.0f} {}: {:.0f} of {:.0f} shards copied now ({:.1f} MB)", folder_.string(),
-              nodes, nodes == 1 ? "node" : "nodes", shards_to_copy, shards, to_copy / megabyte);
+    log::info("data: staged in '{}' on {:.0f} {}: {:.0f} of {:.0f} {} copied now ({:.1f} MB)", folder_.string(), nodes,
+              nodes == 1 ? "node" : "nodes", shards_to_copy, shards, shards == 1 ? "shard" : "shards",
+              to_copy / megabyte);
   }
 
  private:
