@@ -91,6 +91,7 @@ ScalingFinding sums_finding(const Case& of, const StepModel& model) {
     bytes += static_cast<double>(bucket.bytes);
   }
   const auto count = static_cast<double>(point.buckets.size());
+  const char* const buckets = point.buckets.size() == 1 ? "bucket" : "buckets";
   const double latency = seconds > 0 ? count * model.sums.latency_seconds(point.grid) / seconds : 0;
   const std::string start = fmt::format("at {} sums of gradients show {:.1f} ms of a step and are ",
                                         count_of(point.grid.ranks), 1e3 * point.part(StepPart::exposed));
@@ -101,20 +102,20 @@ ScalingFinding sums_finding(const Case& of, const StepModel& model) {
             ? std::string("Other sizes are not predicted to help; larger batches a rank do.")
             : fmt::format("Buckets of {} MiB are predicted to shorten a step by {:.1f} % (--bucket-mib {}).",
                           advice.bytes >> 20, percent(advice.gain), advice.bytes >> 20);
-    return of.finding(LossCause::latency,
-                      start + fmt::format("latency-bound: {} buckets of {:.2f} MB on average, {:.0f} % of whose time "
-                                          "does not depend on their bytes. {}",
-                                          point.buckets.size(), 1e-6 * bytes / count, percent(latency), remedy));
+    return of.finding(
+        LossCause::latency,
+        start + fmt::format("latency-bound: {} {} of {:.2f} MB on average, {:.0f} % of whose time "
+                            "does not depend on their bytes. {}",
+                            point.buckets.size(), buckets, 1e-6 * bytes / count, percent(latency), remedy));
   }
   return of.finding(
       LossCause::bandwidth,
-      start +
-          fmt::format("bandwidth-bound: {:.1f} MB in {} buckets at a bus bandwidth of {:.2f} GB/s ({}), {:.0f} % of "
-                      "it latency. Larger batches a rank or a faster way between ranks help, larger buckets do "
-                      "not.",
-                      1e-6 * bytes, point.buckets.size(),
-                      1e-9 * bus_bandwidth(point.grid.ranks, bytes, std::max(seconds, 1e-9)), of.study.reducer,
-                      percent(latency)));
+      start + fmt::format("bandwidth-bound: {:.1f} MB in {} {} at a bus bandwidth of {:.2f} GB/s ({}), {:.0f} % of "
+                          "it latency. Larger batches a rank or a faster way between ranks help, larger buckets do "
+                          "not.",
+                          1e-6 * bytes, point.buckets.size(), buckets,
+                          1e-9 * bus_bandwidth(point.grid.ranks, bytes, std::max(seconds, 1e-9)), of.study.reducer,
+                          percent(latency)));
 }
 
 ScalingFinding imbalance_finding(const Case& of) {
@@ -224,7 +225,7 @@ std::string sweep_sentence(const Study& study, Sweep sweep, const StudyPoint& po
   if (!ratio.is_bounded()) return unsure + "each was measured once. Repeat with --repeats 3 or more.";
   const double more = ratio.middle - 1;
   const std::string difference = fmt::format("{:.1f} % {}", percent(std::abs(more)), more < 0 ? "slower" : "faster");
-  if ((ratio.low <= 1 && ratio.high >= 1) || ratio.half_width() > too_uncertain * ratio.middle) {
+  if ((ratio.low <= 1 && ratio.high >= 1) || ratio.half_width() > too_uncertain * std::max(ratio.middle, 1.0)) {
     return unsure + fmt::format("{}, give or take {:.1f} over {} repeats{}. More --repeats or --seconds may tell.",
                                 difference, percent(ratio.half_width()), point.step_seconds.size(), crowd);
   }

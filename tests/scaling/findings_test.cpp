@@ -84,6 +84,11 @@ TEST(Findings, latency_bound) {
       "% (--bucket-mib 16).");
 }
 
+TEST(Findings, one_bucket_is_one) {
+  const Study study = made_up_study({.latency_seconds = 5e-3, .bytes_a_second = 1e11, .bucket_bytes = {1 << 20}});
+  EXPECT_THAT(sentence_of(study, LossCause::latency), HasSubstr("latency-bound: 1 bucket of 1.05 MB on average"));
+}
+
 TEST(Findings, bandwidth_bound) {
   const Study study = made_up_study({.latency_seconds = 1e-6, .bytes_a_second = 1e9});
   EXPECT_EQ(causes_of(study, Scaling::weak), (std::vector{LossCause::loss, LossCause::bandwidth}));
@@ -229,6 +234,11 @@ TEST(Sweeps, intervals_are_of_repeats_and_noise_is_not_judged) {
           "at 4 ranks 2 threads a rank take 1.59 times (± 0.06) as many samples as 1 thread a rank.",
           "at 4 ranks buckets of 1 MiB cannot be told from buckets of 4 MiB: 2.0 % slower, give or take 3.5 over 5 "
           "repeats. More --repeats or --seconds may tell."}));
+  Study starved = made_up_study({});
+  add_varied(starved, {.threads = 3}, 0.05).step_seconds[0] *= 2;
+  EXPECT_EQ(judge_sweeps(starved)[0],
+            "at 4 ranks 3 threads a rank take 0.05 times (± 0.02) as many samples as 1 thread a rank, and 12 threads "
+            "share 8 cores.");
   Study once = made_up_study({.repeats = 1});
   add_varied(once, {.threads = 2}, 1.62);
   EXPECT_EQ(judge_sweeps(once)[0],
