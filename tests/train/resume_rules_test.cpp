@@ -1,5 +1,7 @@
 #include "train/resume_rules.hpp"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -59,8 +61,10 @@ TEST(ResumeRulesTest, every_field_is_refused_or_may_change_as_its_entry_says) {
     if (field.on_resume == Field::OnResume::may_change) {
       EXPECT_EQ(words, "no error") << field.name;
     } else {
-      EXPECT_EQ(words, refusal(field.name, value_words(json_of(field, Settings{recipe(), {}})),
-                               value_words(json_of(field, changed))));
+      // Some bring others along: --batch-per-rank takes back --global-batch.
+      EXPECT_THAT(words, testing::HasSubstr(fmt::format("with --{} {}, now it is {}", field.name,
+                                                        value_words(json_of(field, Settings{recipe(), {}})),
+                                                        value_words(json_of(field, changed)))));
     }
   }
 }
@@ -143,7 +147,7 @@ TEST(ResumeRulesTest, a_field_that_a_checkpoint_lacks_stands_at_its_default) {
             refusal("optimizer", "\"sgd\"", "\"lars\""));
   earlier.erase("model");
   EXPECT_EQ(words_of(Failure::usage, [&] { require_same_recipe(earlier, fixed(recipe())); }),
-            refusal("model", "null", "\"resnet20\""));
+            refusal("model", "unset", "\"resnet20\""));
 }
 
 TEST(ResumeRulesTest, a_completed_recipe_names_the_global_batch_that_came_out) {
