@@ -164,11 +164,14 @@ TEST_F(InteropTest, an_exported_model_comes_back_as_it_went) {
 
 TEST_F(InteropTest, metadata_of_an_exported_model_are_checked) {
   const fs::path exported = folder_->path() / "of_strange_metadata.safetensors";
+  const ModelFile own = read_weights(model());
+  const char* const class_names =
+      R"(["disk","ring","square","frame","triangle","plus","cross","rows","columns","checkerboard"])";
   std::map<std::string, std::string> metadata = {{"model", "lenet"},
-                                                 {"classes", "[\"a\"]"},
-                                                 {"sample_shape", "[32,32,1]"},
-                                                 {"mean", "[0.5]"},
-                                                 {"deviation", "[0.5]"}};
+                                                 {"classes", class_names},
+                                                 {"sample_shape", "[32,32,3]"},
+                                                 {"mean", fmt::format("[{}]", fmt::join(own.mean, ","))},
+                                                 {"deviation", fmt::format("[{}]", fmt::join(own.deviation, ","))}};
   const auto said = [&](const char* name, const std::string& text) {
     auto strange = metadata;
     strange[name] = text;
@@ -179,7 +182,7 @@ TEST_F(InteropTest, metadata_of_an_exported_model_are_checked) {
               HasSubstr("its metadata's 'classes' is not as export_model writes it"));
   EXPECT_THAT(refusal(said("sample_shape", "[32,32]"), 65),
               HasSubstr("its metadata's 'sample_shape' is not as export_model writes it"));
-  EXPECT_THAT(refusal(said("deviation", "[0]"), 65),
+  EXPECT_THAT(refusal(said("deviation", "[0.5,0.5,0]"), 65),
               HasSubstr("its attributes 'mean' and 'deviation' are not a normalisation"));
   EXPECT_THAT(refusal(said("model", "llama"), 2), HasSubstr("'llama'"));
   metadata.erase("mean");
