@@ -7,6 +7,7 @@
 
 #include "device/cpu/threads/parallel.hpp"
 #include "machine/process_facts.hpp"
+#include "machine/vectors.hpp"
 
 namespace lockstep {
 namespace {
@@ -31,10 +32,6 @@ template <typename Vector>
   for (const Vector& sum : sums) total += sum;
   return total[0];
 }
-
-using Four = float __attribute__((vector_size(16)));
-using Eight = float __attribute__((vector_size(32)));
-using Sixteen = float __attribute__((vector_size(64)));
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 
 #include "device/cpu/threads/parallel.hpp"
 #include "machine/process_facts.hpp"
+#include "machine/vectors.hpp"
 
 namespace lockstep {
 namespace {
@@ -27,10 +28,6 @@ template <typename Vector>
   for (int i = 1; i < chains; ++i) sums[0] += sums[i];
   return sums[0][0];
 }
-
-using Four = float __attribute__((vector_size(16)));
-using Eight = float __attribute__((vector_size(32)));
-using Sixteen = float __attribute__((vector_size(64)));
 
 }  // namespace
 

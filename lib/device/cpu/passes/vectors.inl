@@ -25,14 +25,6 @@ inline void store_raw(Vector vector, Element* address) {
   __builtin_memcpy(address, &vector, sizeof vector);
 }
 
-// Asks for consecutive cache lines, into the L2 cache. Inlined, for the compiler takes a function that does nothing else
-// for one without effect, and leaves out calls of it.
-template <typename Lines>
-[[gnu::always_inline]] inline void fetch(const Lines& lines) {
-  constexpr std::int64_t line_bytes = 64;
-  for (std::int64_t line = 0; line < lines.count; ++line) __builtin_prefetch(lines.first + line * line_bytes, 0, 2);
-}
-
 inline Floats load(const float* address) { return load_raw<Floats>(address); }
 // Shuffles where the compiler is slow at converting 16-bit lanes: it takes several instructions for 8 of them.
 template <std::int64_t count, typename Vector>

@@ -6,6 +6,7 @@
 #include "device/cpu/layout/cpu_layout.hpp"
 
 namespace lockstep::cpu {
+
 std::int64_t lines_of(const PixelRows& rows) { return rows.images * rows.blocks * ceil_div(rows.bytes, line_bytes); }
 
 Prefetch::Prefetch(std::span<PixelRows> all, std::int64_t calls) {

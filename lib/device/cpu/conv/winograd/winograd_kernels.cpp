@@ -48,6 +48,10 @@ void add_tiles(Prefetch& prefetch, const BlockedMap& map, const TileGrid& grid, 
 
 }  // namespace
 
+TileRange range_within(std::int64_t tiles, std::int64_t first, std::int64_t count) {
+  return {first, std::clamp<std::int64_t>(tiles - first, 0, count)};
+}
+
 WinogradShape::WinogradShape(const ConvProblem& convolution, const KernelTarget& target)
     : problem(convolution),
       loops(&loops_of(target.set).winograd.of(convolution.precision).of(form_of(convolution))),

@@ -13,6 +13,9 @@
 
 namespace lockstep::cpu {
 
+// From `first` on as many of all tiles as there are, `count` at most.
+TileRange range_within(std::int64_t tiles, std::int64_t first, std::int64_t count);
+
 // A convolution that Winograd computes, by channel blocks and tiles.
 struct WinogradShape {
   WinogradShape(const ConvProblem& convolution, const KernelTarget& target);
@@ -21,9 +24,7 @@ struct WinogradShape {
   std::int64_t lanes() const { return loops->lanes; }
   std::int64_t x_plane_bytes() const { return plane_bytes(x); }
   std::int64_t y_plane_bytes() const { return plane_bytes(y); }
-  TileRange tiles_from(std::int64_t first, std::int64_t count) const {
-    return {first, std::clamp<std::int64_t>(tiles() - first, 0, count)};
-  }
+  TileRange tiles_from(std::int64_t first, std::int64_t count) const { return range_within(tiles(), first, count); }
   // For backward_weight: what is read of `next`.
   Prefetch prefetch(const ConvCall& call, const TileRange& next) const;
   // Of dweight as it is stored, the part between two blocks.
@@ -50,9 +51,7 @@ struct WinogradPass {
   BlockNorm input(const ConvCall& call, std::int64_t block) const {
     return order == WeightOrder::stored ? call.norm_of(block, loops->lanes) : BlockNorm{};
   }
-  TileRange tiles_from(std::int64_t first, std::int64_t count) const {
-    return {first, std::clamp<std::int64_t>(tiles - first, 0, count)};
-  }
+  TileRange tiles_from(std::int64_t first, std::int64_t count) const { return range_within(tiles, first, count); }
   // What is written of `range`, with the gate in its place, and what is read of `next`.
   Prefetch prefetch(const ConvCall& call, const TileRange& range, const TileRange& next) const;
   // What becomes of a channel block of the map that is written. `sums`: [2][lanes] that are added to, or null.

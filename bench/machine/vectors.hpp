@@ -1,0 +1,10 @@
+// Vectors of floats, as wide as the registers of an instruction set.
+#pragma once
+
+namespace lockstep {
+
+using Four = float __attribute__((vector_size(16)));
+using Eight = float __attribute__((vector_size(32)));
+using Sixteen = float __attribute__((vector_size(64)));
+
+}  // namespace lockstep
