@@ -116,7 +116,7 @@ ConvSeconds measure(Device& device, const ConvLayer& layer, std::int64_t batch) 
   Ops& ops = device.ops();
   ConvSeconds seconds{};
   seconds.backward_weight =
-      best_seconds(device, [&] { ops.conv_backward_weight(conv, {x}, y, weight, Accumulate::overwrite); });
+      best_seconds(device, [&] { ops.conv_backward_weight(conv, {x}, {y}, weight, Accumulate::overwrite); });
   fill(device, weight);
   if (!layer.reads_images)
     seconds.backward_data =

@@ -91,22 +91,30 @@ void drop_hopeless(std::vector<Contestant>& contestants) {
   std::erase_if(contestants, [&](const Contestant& contestant) { return contestant.seconds > hopeless * best; });
 }
 
-// What stands around a convolution in a step: memory of the norm in front of it, of the gate and of sums.
+// What stands around a convolution in a step: memory of the norm in front of it, of the gate and of sums, and of the
+// norm behind it, whose gradient backward_weight applies.
 class StepCall {
  public:
   StepCall(const ConvProblem& problem, int lanes)
       : channels_((std::max(problem.conv.in_channels, problem.conv.out_channels) / lanes + 1) * lanes),
         norm_rows_(channels_ * cpu::norm_rows * std::int64_t{sizeof(float)}),
         gate_x_(input_bytes(problem, lanes)),
+        behind_x_(output_bytes(problem, lanes)),
+        behind_dx_(output_bytes(problem, lanes)),
         totals_(2 * static_cast<std::size_t>(channels_)),
         norm_{reinterpret_cast<const float*>(norm_rows_.data()), Activation::relu},
+        behind_{norm_.rows, behind_x_.data(), behind_dx_.data()},
         sums_{totals_.data(), totals_.data() + channels_} {}
 
   cpu::ConvCall call(const ConvProblem& problem, const std::array<std::byte*, 3>& operands) const {
     cpu::ConvCall call{operands};
     if (problem.input == Layout::features) call.x_norm = &norm_;
     if (problem.direction == Direction::backward_data) call.gate_x = gate_x_.data();
-    if (problem.direction != Direction::backward_weight) call.sums = &sums_;
+    if (problem.direction == Direction::backward_weight) {
+      call.dy_norm = &behind_;
+    } else {
+      call.sums = &sums_;
+    }
     return call;
   }
 
@@ -114,8 +122,10 @@ class StepCall {
   std::int64_t channels_;
   Buffer norm_rows_;
   Buffer gate_x_;
+  Buffer behind_x_, behind_dx_;
   std::vector<double> totals_;
   cpu::InputNorm norm_;
+  cpu::NormBehind behind_;
   cpu::OutputSums sums_;
 };
 
@@ -164,7 +174,9 @@ Kernels kernels_for(const ConvProblem& problem, const cpu::KernelTarget& target,
 std::int64_t operand_bytes(const ConvProblem& problem, const cpu::KernelTarget& target) {
   const int lanes = lanes_of(target.set);
   const std::int64_t gates = problem.direction == Direction::backward_data ? 1 : 0;
-  return (1 + gates) * input_bytes(problem, lanes) + output_bytes(problem, lanes) + weight_bytes(problem, lanes);
+  const std::int64_t behind = problem.direction == Direction::backward_weight ? 2 : 0;
+  return (1 + gates) * input_bytes(problem, lanes) + (1 + behind) * output_bytes(problem, lanes) +
+         weight_bytes(problem, lanes);
 }
 
 Race race(const ConvProblem& problem, const cpu::KernelTarget& target, int rounds, CacheFlush& caches) {

@@ -16,7 +16,8 @@ NormedMap Ops::norm_infer_pending(const Tensor& x, const NormWeights& weights, c
   return {z};
 }
 
-void Ops::conv_backward_pending(const Conv2d&, const Tensor&, const Tensor&, const NormInFront&, const Tensor&) {
+void Ops::conv_backward_pending(const Conv2d&, const Tensor&, const Tensor&, const NormInFront&, const Tensor&,
+                                Accumulate) {
   assert(false);  // this device leaves no norm pending
 }
 

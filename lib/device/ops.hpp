@@ -5,8 +5,9 @@
 // Feature maps (`Layout::features`, [n, h, w, c]) have the device's precision; everything else is fp32.
 //
 // A norm between two convolutions may stay pending: whoever reads its x applies it, and the activation, while reading,
-// so that its result is never in memory. Only a device whose convolutions do so overrides the last section; elsewhere
-// norms are applied where they stand, and no map is ever pending.
+// so that its result is never in memory. Its gradient likewise: the next convolution finds its sums, and that in front
+// applies it while reading. Only a device whose convolutions do so overrides the last section; elsewhere norms and
+// their gradients are applied where they stand, and none is ever pending.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +58,9 @@ struct NormSaved {
   Tensor mean;
   Tensor inverse_deviation;  // 1 / sqrt(biased variance + epsilon)
   Tensor gate = {};          // where a ReLU after a residual let through
+  // Where the convolution that reads y finds this norm's gradient, see Ops::finds_gradients_behind(): of
+  // form_after_norm(), what it needs to know of the norm. Else empty.
+  Tensor rows = {};
   // Of whose batches, as large as this one, the statistics are; null: of this one alone. Device::has_norm_groups() says
   // where it may be another.
   NormGroup* group = nullptr;
@@ -98,10 +102,22 @@ struct NormGradient {
   NormGroup* group = nullptr;  // of NormSaved
 };
 
-// What a convolution read: its x, and the norm that was pending in it.
+// The norm in front of a convolution, whose gradient its backward_data finds.
 struct NormInFront {
-  NormedMap x;
+  NormedMap x;  // as the norm read it, with its rows
   NormGradient gradient = {};
+  // What the activation gave where it came after a residual: it let through where this is positive. Else empty.
+  Tensor y = {};
+};
+
+// A gradient as its reader takes it: dy, or what the backward of a norm will make of dz. The convolution that reads it
+// first, in backward_weight, does so and leaves it in dy.
+struct NormedGradient {
+  Tensor dy;
+  Tensor dz = {};    // after the activation; dy may alias it
+  NormedMap x = {};  // as the norm read it, with its rows as conv_backward_pending left them
+
+  bool is_pending() const { return x.is_pending(); }
 };
 
 // What a tensor is made with: see Device::make.
@@ -149,8 +165,8 @@ class Ops {
   // Of an x without a pending norm. Adding may take memory like dx for the while.
   virtual void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
                                   Accumulate accumulate) = 0;
-  virtual void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const Tensor& dy, const Tensor& dweight,
-                                    Accumulate accumulate) = 0;
+  virtual void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const NormedGradient& dy,
+                                    const Tensor& dweight, Accumulate accumulate) = 0;
 
   // ---- batch norm over n, h, w, then (+ residual), then activation
   // Training: by the statistics of this batch. `sums`: of the convolution that wrote x; empty: x is read once more.
@@ -164,9 +180,8 @@ class Ops {
   // What the gate of a ReLU after a residual takes; 0: this device keeps none, and reads y.
   virtual std::int64_t gate_bytes(const Shape&) const { return 0; }
   // `y` may be empty where there was no residual or is a gate. dx may alias dy. `d_residual` (empty without residual)
-  // gets dy after the activation and may alias dy, but not dx. Of an x whose norm is pending, dy is what
-  // conv_backward_pending gave, and so are the gradients of the weights.
-  virtual void norm_backward(const NormedMap& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
+  // gets dy after the activation and may alias dy, but not dx.
+  virtual void norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
                              Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                              const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) = 0;
 
@@ -232,10 +247,12 @@ class Ops {
                                          Activation activation, const Tensor& z);
   virtual NormedMap norm_infer_pending(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
                                        const Tensor& running_variance, Activation activation, const Tensor& z);
-  // conv_backward_data of an x whose norm is pending: dz, its gradient after the activation, with the gradients of the
-  // norm's weights.
+  // conv_backward_data behind a norm: dz, the gradient after its activation, with the gradients of the norm's weights,
+  // and in its rows what NormedGradient takes. Adding is to the gradient of another reader, before the activation.
   virtual void conv_backward_pending(const Conv2d& conv, const Tensor& dy, const Tensor& weight,
-                                     const NormInFront& front, const Tensor& dz);
+                                     const NormInFront& front, const Tensor& dz, Accumulate accumulate);
+  // Whether conv_backward_pending takes norms that have been applied, too, whose rows norm_forward left.
+  virtual bool finds_gradients_behind() const { return false; }
 };
 
 }  // namespace lockstep

@@ -42,21 +42,25 @@ BatchNorm ConvNormAct::batch_norm() const {
 }
 
 NormInFront ConvNormAct::in_front(Accumulate accumulate) const {
-  return {normed_, {saved_.inverse_deviation, scale_.gradient, shift_.gradient, accumulate, saved_.group}};
+  return {normed_, {saved_.inverse_deviation, scale_.gradient, shift_.gradient, accumulate, saved_.group}, y_};
 }
 
 Tensor ConvNormAct::convolve(const PassedOn& x, const Tensor& sums, Mode mode) {
-  if (mode == Mode::train) front_ = x.pending;
+  if (mode == Mode::train) front_ = x.front;
   return conv_.forward(x.map, sums, mode);
 }
 
+Tensor ConvNormAct::make_behind(const Tensor& conv_y) const {
+  const TensorForm form = device_.ops().form_after_norm(conv_y);
+  return device_.make(form.shape, form.dtype, form.layout);
+}
+
 PassedOn ConvNormAct::pass_on(const PassedOn& x, Reads next, Mode mode) {
-  if (next == Reads::maps) return {{forward(x, Tensor(), mode)}};
+  if (next != Reads::pending_norms || conv_.has_bias()) return pass_on(x, Tensor(), next, mode);
   Ops& ops = device_.ops();
   const Tensor sums = make_sums(mode);
   const Tensor conv_y = convolve(x, sums, mode);
-  const TensorForm form = ops.form_after_norm(conv_y);
-  const Tensor z = device_.make(form.shape, form.dtype, form.layout);
+  const Tensor z = make_behind(conv_y);
   if (mode == Mode::evaluate) {
     return {ops.norm_infer_pending(conv_y, norm_weights(), mean_.running, variance_.running, activation_, z)};
   }
@@ -66,22 +70,25 @@ PassedOn ConvNormAct::pass_on(const PassedOn& x, Reads next, Mode mode) {
   return {passed, passed.is_pending() ? this : nullptr};
 }
 
-Tensor ConvNormAct::forward(const PassedOn& x, const Tensor& residual, Mode mode) {
+PassedOn ConvNormAct::pass_on(const PassedOn& x, const Tensor& residual, Reads next, Mode mode) {
   Ops& ops = device_.ops();
   const Tensor sums = make_sums(mode);
   const Tensor conv_y = convolve(x, sums, mode);
   const Tensor y = device_.make(conv_y.shape(), device_.precision(), Layout::features);
   if (mode == Mode::evaluate) {
     ops.norm_infer(conv_y, norm_weights(), mean_.running, variance_.running, residual, activation_, y);
-    return y;
+    return {{y}};
   }
   saved_ = make_saved();
-  const std::int64_t gate_bytes = residual && activation_ == Activation::relu ? ops.gate_bytes(y.shape()) : 0;
+  const bool is_gated = residual && activation_ == Activation::relu;
+  const std::int64_t gate_bytes = is_gated ? ops.gate_bytes(y.shape()) : 0;
   if (gate_bytes > 0) saved_.gate = device_.make(Shape{gate_bytes}, DType::u8, Layout::plain);
+  const bool leaves_gradient = next != Reads::maps && !conv_.has_bias() && ops.finds_gradients_behind();
+  if (leaves_gradient) saved_.rows = make_behind(conv_y);
   ops.norm_forward(conv_y, sums, batch_norm(), residual, activation_, y);
-  normed_ = {conv_y};
-  if (residual && !saved_.gate) y_ = y;
-  return y;
+  normed_ = {conv_y, {saved_.rows, activation_}};
+  if (is_gated && !saved_.gate) y_ = y;
+  return {{y}, leaves_gradient ? this : nullptr};
 }
 
 Tensor ConvNormAct::backward(const Tensor& dy, GradientSink& sink) {
@@ -90,7 +97,6 @@ Tensor ConvNormAct::backward(const Tensor& dy, GradientSink& sink) {
 }
 
 Tensor ConvNormAct::backward_with_residual(const Tensor& dy, GradientSink& sink) {
-  assert(y_ || saved_.gate);
   return backward(dy, dy, Tensor(), sink);
 }
 
@@ -100,16 +106,22 @@ Tensor ConvNormAct::pass_back(Tensor gradient, const Tensor& sum, GradientSink& 
 
 Tensor ConvNormAct::backward(const Tensor& dy, const Tensor& d_residual, const Tensor& sum, GradientSink& sink) {
   // In place where dy is not needed for the residual's gradient.
-  const Tensor d_conv = d_residual ? device_.make(dy.shape(), dy.dtype(), Layout::features) : dy;
-  device_.ops().norm_backward(normed_, y_, dy, norm_weights(), activation_, saved_, d_conv, d_residual, scale_.gradient,
-                              shift_.gradient, sink.accumulate());
+  NormedGradient d_conv{d_residual ? device_.make(dy.shape(), dy.dtype(), Layout::features) : dy};
+  if (normed_.is_pending()) {
+    d_conv.dz = dy;
+    d_conv.x = normed_;
+  } else {
+    device_.ops().norm_backward(normed_.x, y_, dy, norm_weights(), activation_, saved_, d_conv.dy, d_residual,
+                                scale_.gradient, shift_.gradient, sink.accumulate());
+  }
   y_ = {};
   normed_ = {};
   saved_ = {};
   sink.ready(shift_);
   sink.ready(scale_);
   const ConvNormAct* const front = std::exchange(front_, nullptr);
-  return conv_.backward(d_conv, front == nullptr ? NormInFront{} : front->in_front(sink.accumulate()), sum, sink);
+  return conv_.backward(std::move(d_conv), front == nullptr ? NormInFront{} : front->in_front(sink.accumulate()), sum,
+                        sink);
 }
 
 GraphValue ConvNormAct::write(GraphWriter& graph, const GraphValue& x, const GraphValue* residual) const {

@@ -7,7 +7,8 @@
 //   y         [n, h', w', out]
 //
 // A unit leaves norm and activation to a unit that follows it. Where the device applies them while that one's
-// convolution reads, their result is never in memory.
+// convolution reads, their result is never in memory. To a block that follows, which reads their result twice, it
+// leaves the sums of their gradient.
 #pragma once
 
 #include <string>
@@ -25,14 +26,14 @@ class ConvNormAct final : public Layer {
               const Conv2d& conv, const ConvolutionOptions& options, Activation activation, float first_scale = 1.0F);
 
   Shape output_shape(const Shape& x) const override;
-  Tensor forward(const Tensor& x, Mode mode) override { return forward({{x}}, Tensor(), mode); }
+  Tensor forward(const Tensor& x, Mode mode) override { return pass_on({{x}}, Reads::maps, mode).map.x; }
   Tensor backward(const Tensor& dy, GradientSink& sink) override;
   GraphValue write(GraphWriter& graph, const GraphValue& x) const override { return write(graph, x, nullptr); }
 
   // With something to add after the norm. `residual` may be empty.
-  Tensor forward(const PassedOn& x, const Tensor& residual, Mode mode);
-  // For a forward with residual: `dy` is overwritten with the residual's gradient. Returns what pass_back() of the
-  // layer before takes.
+  PassedOn pass_on(const PassedOn& x, const Tensor& residual, Reads next, Mode mode);
+  // For a forward with residual: `dy`, which is what the next layer returned, is overwritten with the residual's
+  // gradient. Returns what pass_back() of the layer before takes.
   Tensor backward_with_residual(const Tensor& dy, GradientSink& sink);
 
   // With something to add after the norm, unless `residual` is null.
@@ -45,6 +46,7 @@ class ConvNormAct final : public Layer {
  private:
   Tensor convolve(const PassedOn& x, const Tensor& sums, Mode mode);
   Tensor make_sums(Mode mode) const;
+  Tensor make_behind(const Tensor& conv_y) const;
   NormSaved make_saved() const;
   NormWeights norm_weights() const { return {scale_.value, shift_.value}; }
   BatchNorm batch_norm() const;
@@ -60,8 +62,8 @@ class ConvNormAct final : public Layer {
   const Statistic& mean_;
   const Statistic& variance_;
   // Kept for backward.
-  const ConvNormAct* front_ = nullptr;  // whose norm was pending in x
-  NormedMap normed_;                    // x of the norm; with rows where the norm is pending
+  const ConvNormAct* front_ = nullptr;  // whose norm's gradient is to be found
+  NormedMap normed_;                    // x of the norm; with rows where the next layer finds the norm's gradient
   Tensor y_;                            // with a residual, unless the device keeps a gate
   NormSaved saved_;
 };

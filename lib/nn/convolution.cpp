@@ -63,25 +63,29 @@ Tensor Convolution::forward(const NormedMap& x, const Tensor& sums, Mode mode) {
   return y;
 }
 
-Tensor Convolution::backward(const Tensor& dy, const NormInFront& front, const Tensor& sum, GradientSink& sink) {
+Tensor Convolution::backward(NormedGradient normed_dy, const NormInFront& front, const Tensor& sum,
+                             GradientSink& sink) {
   Ops& ops = device_.ops();
+  const Tensor dy = normed_dy.dy;
   if (bias_ != nullptr) {
+    assert(!normed_dy.is_pending());
     ops.bias_backward(y_, dy, activation_, dy, bias_->gradient, sink.accumulate());
     y_ = {};
     sink.ready(*bias_);
   }
-  ops.conv_backward_weight(conv_, x_, dy, weight_.gradient, sink.accumulate());
+  ops.conv_backward_weight(conv_, x_, normed_dy, weight_.gradient, sink.accumulate());
   sink.ready(weight_);
   const Shape x_shape = x_.x.shape();
   const Layout x_layout = x_.x.layout();
-  x_ = {};  // before dx, which may take its place
+  x_ = {};  // before dx, which may take their place
+  normed_dy = {};
   if (x_layout == Layout::images) return {};
   const Tensor dx = sum ? sum : device_.make(x_shape, device_.precision(), Layout::features);
+  const Accumulate accumulate = sum ? Accumulate::add : Accumulate::overwrite;
   if (front.x.is_pending()) {
-    assert(!sum);
-    ops.conv_backward_pending(conv_, dy, weight_.value, front, dx);
+    ops.conv_backward_pending(conv_, dy, weight_.value, front, dx, accumulate);
   } else {
-    ops.conv_backward_data(conv_, dy, weight_.value, dx, sum ? Accumulate::add : Accumulate::overwrite);
+    ops.conv_backward_data(conv_, dy, weight_.value, dx, accumulate);
   }
   return dx;
 }

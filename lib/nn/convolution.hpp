@@ -31,14 +31,14 @@ class Convolution final : public Layer {
 
   Shape output_shape(const Shape& x) const override;
   Tensor forward(const Tensor& x, Mode mode) override { return forward({x}, Tensor(), mode); }
-  Tensor backward(const Tensor& dy, GradientSink& sink) override { return backward(dy, {}, Tensor(), sink); }
+  Tensor backward(const Tensor& dy, GradientSink& sink) override { return backward({dy}, {}, Tensor(), sink); }
   GraphValue write(GraphWriter& graph, const GraphValue& x) const override;
 
   // Between norms. `sums`: see Ops::conv_forward; empty for a convolution with a bias.
   Tensor forward(const NormedMap& x, const Tensor& sums, Mode mode);
-  // `front`: the norm pending in forward's x, whose gradient is returned after the activation; without one, it is
-  // added to `sum` unless that is empty.
-  Tensor backward(const Tensor& dy, const NormInFront& front, const Tensor& sum, GradientSink& sink);
+  // The gradient of x, added to `sum` unless that is empty; where `front` is not, after its activation. With a bias dy
+  // is not pending.
+  Tensor backward(NormedGradient dy, const NormInFront& front, const Tensor& sum, GradientSink& sink);
   bool has_bias() const { return bias_ != nullptr; }
 
  private:

@@ -1,8 +1,9 @@
 // Layers compose: Sequential and Residual are layers, so a model is one Layer.
 //
 // Alone, a layer maps a tensor to a tensor (forward, backward). In a chain (Sequential, the main branch of a Residual)
-// a layer may leave its norm to the next one, which applies it while it reads, so that the result is never in memory:
-// pass_on and pass_back. Only ConvNormAct does so; a layer that knows nothing of it works in any chain as it is.
+// a layer may leave its norm to the next one, which applies it while it reads, so that the result is never in memory;
+// and the gradient of its norm, which the next one's backward finds: pass_on and pass_back. Only ConvNormAct does so; a
+// layer that knows nothing of it works in any chain as it is.
 #pragma once
 
 #include <cstdint>
@@ -29,14 +30,16 @@ class GradientSink {
 
 class ConvNormAct;
 
-// What a layer of a chain passes on: a map and, where its norm is pending, the unit whose norm that is.
+// What a layer of a chain passes on: a map and, where its norm is pending or the reader is to find that norm's
+// gradient, the unit whose norm it is.
 struct PassedOn {
   NormedMap map;
-  const ConvNormAct* pending = nullptr;
+  const ConvNormAct* front = nullptr;
 };
 
-// What a layer can read: only maps as they are, or also one with a norm that is pending.
-enum class Reads : std::uint8_t { maps, pending_norms };
+// What a layer makes of the norm in front of it, each more than the one before: nothing; its gradient in backward,
+// after the activation, added to `sum`; and its result, if it is pending.
+enum class Reads : std::uint8_t { maps, normed_maps, pending_norms };
 
 class Layer {
  public:
@@ -53,7 +56,7 @@ class Layer {
   virtual GraphValue write(GraphWriter& graph, const GraphValue& x) const = 0;
 
   virtual Reads reads() const { return Reads::maps; }
-  // forward() before a layer that reads `next`. The norm of x may be pending if this layer reads such maps.
+  // forward() before a layer that reads `next`. x is what this layer reads().
   virtual PassedOn pass_on(const PassedOn& x, Reads /*next*/, Mode mode) { return {{forward(x.map.x, mode)}}; }
   // backward() of pass_on(): `gradient` is what the next layer's pass_back() returned, handed over as dy is. A layer
   // that can add its result to `sum` in passing does so and returns `sum`; with an empty one, or else, its result

@@ -27,19 +27,29 @@ Residual::Residual(const LayerContext& context, std::unique_ptr<Layer> shortcut,
 
 Shape Residual::output_shape(const Shape& x) const { return last_->output_shape(main_->output_shape(x)); }
 
-Tensor Residual::forward(const Tensor& x, Mode mode) {
-  const PassedOn y = main_->pass_on({{x}}, last_->reads(), mode);
-  return last_->forward(y, shortcut_ ? shortcut_->forward(x, mode) : x, mode);
+// In backward the shortcut comes last, or the main branch where there is none: that one finds the gradient of a norm in
+// front, if it is a unit of its own.
+Reads Residual::reads() const {
+  const Layer& last_backward = shortcut_ ? *shortcut_ : *main_;
+  return last_backward.reads() == Reads::pending_norms ? Reads::normed_maps : Reads::maps;
 }
 
-Tensor Residual::backward(const Tensor& dy, GradientSink& sink) {
-  Tensor gradient = last_->backward_with_residual(dy, sink);  // dy is now the shortcut's
+PassedOn Residual::pass_on(const PassedOn& x, Reads next, Mode mode) {
+  const PassedOn y = main_->pass_on(shortcut_ ? PassedOn{x.map} : x, last_->reads(), mode);
+  const Tensor residual = shortcut_ ? shortcut_->pass_on(x, Reads::maps, mode).map.x : x.map.x;
+  return last_->pass_on(y, residual, next, mode);
+}
+
+Tensor Residual::pass_back(Tensor gradient, const Tensor& /*sum*/, GradientSink& sink) {
+  const Tensor dy = std::move(gradient);
+  Tensor of_main = last_->backward_with_residual(dy, sink);  // dy is now the shortcut's
   if (shortcut_) {
-    const Tensor dx = main_->pass_back(std::move(gradient), Tensor(), sink);
-    device_.ops().add(shortcut_->backward(dy, sink), dx);
+    const Tensor dx = main_->pass_back(std::move(of_main), Tensor(), sink);
+    const Tensor of_shortcut = shortcut_->pass_back(dy, dx, sink);
+    if (of_shortcut.data() != dx.data()) device_.ops().add(of_shortcut, dx);
     return dx;
   }
-  const Tensor dx = main_->pass_back(std::move(gradient), dy, sink);
+  const Tensor dx = main_->pass_back(std::move(of_main), dy, sink);
   if (dx.data() != dy.data()) device_.ops().add(dx, dy);
   return dy;
 }

@@ -43,9 +43,13 @@ class Residual final : public Layer {
            std::unique_ptr<ConvNormAct> last);
 
   Shape output_shape(const Shape& x) const override;
-  Tensor forward(const Tensor& x, Mode mode) override;
-  Tensor backward(const Tensor& dy, GradientSink& sink) override;
+  Tensor forward(const Tensor& x, Mode mode) override { return pass_on({{x}}, Reads::maps, mode).map.x; }
+  Tensor backward(const Tensor& dy, GradientSink& sink) override { return pass_back(dy, Tensor(), sink); }
   GraphValue write(GraphWriter& graph, const GraphValue& x) const override;
+
+  Reads reads() const override;
+  PassedOn pass_on(const PassedOn& x, Reads next, Mode mode) override;
+  Tensor pass_back(Tensor gradient, const Tensor& sum, GradientSink& sink) override;
 
  private:
   Device& device_;

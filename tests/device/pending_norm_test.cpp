@@ -75,15 +75,39 @@ class PendingNormTest : public OpsTest {
     const std::int64_t bytes = ops_.sums_bytes(channels);
     return bytes == 0 ? Tensor() : device_->make(Shape{bytes}, DType::u8, Layout::plain);
   }
-  // What its reader makes of a map: a convolution of 1 x 1 that changes nothing.
+  // Of a convolution of 1 x 1 that changes nothing.
+  Tensor identity(const Conv2d& conv) {
+    Values one(static_cast<std::size_t>(conv.in_channels * conv.in_channels), 0.0);
+    for (std::int64_t c = 0; c < conv.in_channels; ++c) one[static_cast<std::size_t>(c * conv.in_channels + c)] = 1;
+    return weight(conv, one);
+  }
+  // What its reader makes of a map.
   void expect_read(const NormedMap& map, const Tensor& expected, const std::string& what) {
     const std::int64_t channels = map.x.shape()[3];
-    Values one(static_cast<std::size_t>(channels * channels), 0.0);
-    for (std::int64_t c = 0; c < channels; ++c) one[static_cast<std::size_t>(c * channels + c)] = 1;
     const Conv2d conv{channels, channels, 1};
     const Tensor y = make(map.x.shape());
-    ops_.conv_forward(conv, map, weight(conv, one), y, Tensor());
+    ops_.conv_forward(conv, map, identity(conv), y, Tensor());
     expect_near(y, contents(expected), what);
+  }
+  // What its reader makes of a gradient.
+  Tensor apply(const NormedGradient& gradient) {
+    const std::int64_t channels = gradient.dy.shape()[3];
+    const Conv2d conv{channels, channels, 1};
+    ops_.conv_backward_weight(conv, {gradient.x.x}, gradient, weight(conv), Accumulate::overwrite);
+    return gradient.dy;
+  }
+  struct NormGradients {
+    NormGradient of(const NormCase& norm, Accumulate accumulate) const {
+      return {norm.saved.inverse_deviation, d_scale, d_shift, accumulate};
+    }
+
+    Tensor d_scale, d_shift;
+  };
+  NormGradients norm_gradients(std::int64_t channels) { return {vector(channels), vector(channels)}; }
+  void backward(const NormCase& norm, const Tensor& x, const Tensor& y, Activation activation, const Tensor& dy,
+                const Tensor& dx, const Tensor& d_residual, const NormGradients& gradients, Accumulate accumulate) {
+    ops_.norm_backward(x, y, dy, norm.weights, activation, norm.saved, dx, d_residual, gradients.d_scale,
+                       gradients.d_shift, accumulate);
   }
 };
 
@@ -156,10 +180,10 @@ TEST_P(PendingNormTest, weights_get_the_gradient_of_what_lies_behind_the_norm) {
     const Tensor dy = tensor(y_shape(c), values(y_shape(c).count(), 2));
     const Tensor dw = weight(c.conv);
     const Tensor expected = weight(c.conv);
-    ops_.conv_backward_weight(c.conv, {in.applied}, dy, expected, Accumulate::overwrite);
-    ops_.conv_backward_weight(c.conv, in.x, dy, dw, Accumulate::overwrite);
+    ops_.conv_backward_weight(c.conv, {in.applied}, {dy}, expected, Accumulate::overwrite);
+    ops_.conv_backward_weight(c.conv, in.x, {dy}, dw, Accumulate::overwrite);
     expect_near(dw, contents(expected), "dweight");
-    ops_.conv_backward_weight(c.conv, in.x, dy, dw, Accumulate::add);
+    ops_.conv_backward_weight(c.conv, in.x, {dy}, dw, Accumulate::add);
     Values twice = contents(expected);
     for (double& value : twice) value *= 2;
     expect_near(dw, twice, "dweight of two parts");
@@ -185,31 +209,100 @@ TEST_P(PendingNormTest, backward_goes_through_the_convolution_and_the_norm_in_fr
   for (const ConvCase& c : cases()) {
     for (const Activation activation : {Activation::none, Activation::relu}) {
       const Input in = input(c.x, activation);
-      const std::int64_t channels = c.x[3];
       const Tensor dy = tensor(y_shape(c), values(y_shape(c).count(), 2));
-      const Tensor d_scale = vector(channels);
-      const Tensor d_shift = vector(channels);
-      const Tensor expected_d_scale = vector(channels);
-      const Tensor expected_d_shift = vector(channels);
+      const NormGradients found = norm_gradients(c.x[3]);
+      const NormGradients expected = norm_gradients(c.x[3]);
       const Tensor dx = make(c.x);
-      const Tensor expected = make(c.x);
+      const Tensor expected_dx = make(c.x);
       for (const Accumulate accumulate : {Accumulate::overwrite, Accumulate::add}) {
         if (in.kept.is_pending()) {
-          const NormGradient gradient{in.norm.saved.inverse_deviation, d_scale, d_shift, accumulate};
-          ops_.conv_backward_pending(c.conv, dy, weight(c.conv), {in.kept, gradient}, dx);
+          const NormInFront front{in.kept, found.of(in.norm, accumulate)};
+          ops_.conv_backward_pending(c.conv, dy, weight(c.conv), front, dx, Accumulate::overwrite);
         } else {
           ops_.conv_backward_data(c.conv, dy, weight(c.conv), dx, Accumulate::overwrite);
+          backward(in.norm, in.kept.x, Tensor(), activation, dx, dx, Tensor(), found, accumulate);
         }
-        ops_.norm_backward(in.kept, Tensor(), dx, in.norm.weights, activation, in.norm.saved, dx, Tensor(), d_scale,
-                           d_shift, accumulate);
-        ops_.conv_backward_data(c.conv, dy, weight(c.conv), expected, Accumulate::overwrite);
-        ops_.norm_backward({in.kept.x}, Tensor(), expected, in.norm.weights, activation, in.norm.saved, expected,
-                           Tensor(), expected_d_scale, expected_d_shift, accumulate);
+        ops_.conv_backward_data(c.conv, dy, weight(c.conv), expected_dx, Accumulate::overwrite);
+        backward(in.norm, in.kept.x, Tensor(), activation, expected_dx, expected_dx, Tensor(), expected, accumulate);
       }
-      expect_near(d_scale, contents(expected_d_scale), "d_scale");
-      expect_near(d_shift, contents(expected_d_shift), "d_shift");
-      expect_near(dx, contents(expected), "dx");
+      expect_near(found.d_scale, contents(expected.d_scale), "d_scale");
+      expect_near(found.d_shift, contents(expected.d_shift), "d_shift");
+      expect_near(in.kept.is_pending() ? apply({dx, dx, in.kept}) : dx, contents(expected_dx), "dx");
     }
+  }
+}
+
+// To a block's first convolution, which reads what a norm gave, that norm leaves its sums; what the shortcut's reader
+// gives is there already.
+TEST_P(PendingNormTest, a_convolution_finds_the_gradient_of_a_norm_that_was_applied) {
+  if (!ops_.finds_gradients_behind()) return;
+  for (const ConvCase& c : cases()) {
+    for (const Activation activation : {Activation::none, Activation::relu}) {
+      for (const bool has_residual : {false, true}) {
+        for (const Accumulate accumulate : {Accumulate::overwrite, Accumulate::add}) {
+          const Tensor x = tensor(c.x, values(c.x.count(), 1));
+          const Tensor residual = has_residual ? tensor(c.x, values(c.x.count(), 5)) : Tensor();
+          const Tensor y = make(c.x);
+          NormCase norms = norm(c.x[3], 7);
+          norms.saved.rows = behind(x);
+          ops_.norm_forward(x, Tensor(), batch_norm(norms, Accumulate::overwrite), residual, activation, y);
+          const Tensor dy = tensor(y_shape(c), values(y_shape(c).count(), 2));
+          const Tensor dz = tensor(c.x, values(c.x.count(), 4));
+          const Tensor d_y = tensor(c.x, values(c.x.count(), 4));
+          const Tensor expected_dx = make(c.x);
+          const Tensor expected_dz = has_residual ? make(c.x) : Tensor();
+          const NormGradients found = norm_gradients(c.x[3]);
+          const NormGradients expected = norm_gradients(c.x[3]);
+          const NormedMap kept{x, {norms.saved.rows, activation}};
+          const bool is_gated = has_residual && activation == Activation::relu;
+          ops_.conv_backward_pending(c.conv, dy, weight(c.conv),
+                                     {kept, found.of(norms, Accumulate::overwrite), is_gated ? y : Tensor()}, dz,
+                                     accumulate);
+          ops_.conv_backward_data(c.conv, dy, weight(c.conv), d_y, accumulate);
+          backward(norms, x, y, activation, d_y, expected_dx, expected_dz, expected, Accumulate::overwrite);
+          expect_near(found.d_scale, contents(expected.d_scale), "d_scale");
+          expect_near(found.d_shift, contents(expected.d_shift), "d_shift");
+          if (has_residual) expect_near(dz, contents(expected_dz), "dz");
+          const Tensor dx = make(c.x);
+          expect_near(apply({dx, dz, kept}), contents(expected_dx), "dx");
+        }
+      }
+    }
+  }
+}
+
+// By each of the ways in which gradients of weights are computed.
+TEST_P(PendingNormTest, who_reads_a_pending_gradient_first_applies_it) {
+  const std::vector<ConvCase> readers{{{16, 16, 3, 1, 1}, {3, 9, 7, 16}},       // Winograd by pieces
+                                      {{48, 50, 3, 1, 1}, {3, 10, 9, 48}},      // Winograd by weights
+                                      {{32, 40, 3, 2, 1}, {4, 23, 24, 32}},     // likewise, of stride 2
+                                      {{6, 20, 3, 2, 1}, {2, 9, 7, 6}},         // direct, with a stride
+                                      {{16, 6, 1, 1, 0}, {5, 13, 14, 16}},      // direct, in one range
+                                      {{150, 20, 1, 1, 0}, {2, 13, 14, 150}}};  // direct, in several
+  for (const ConvCase& c : readers) {
+    const Input behind_it = input(y_shape(c), Activation::relu);
+    if (!behind_it.kept.is_pending()) return;
+    const Tensor x = tensor(c.x, values(c.x.count(), 3));
+    const Tensor dy = tensor(y_shape(c), values(y_shape(c).count(), 2));
+    const Tensor dz = make(y_shape(c));
+    const Tensor dx = make(y_shape(c));
+    const NormGradients gradients = norm_gradients(c.conv.out_channels);
+    const Tensor dw = weight(c.conv);
+    const Tensor expected_dx = make(y_shape(c));
+    const Tensor expected_dw = weight(c.conv);
+    const Conv2d same{c.conv.out_channels, c.conv.out_channels, 1};
+    ops_.conv_backward_pending(same, dy, identity(same),
+                               {behind_it.kept, gradients.of(behind_it.norm, Accumulate::overwrite)}, dz,
+                               Accumulate::overwrite);
+    backward(behind_it.norm, behind_it.kept.x, Tensor(), Activation::relu, dy, expected_dx, Tensor(), gradients,
+             Accumulate::overwrite);
+    ops_.conv_backward_weight(c.conv, {x}, {expected_dx}, expected_dw, Accumulate::overwrite);
+    ops_.conv_backward_weight(c.conv, {x}, {dx, dz, behind_it.kept}, dw, Accumulate::overwrite);
+    expect_near(dx, contents(expected_dx), "dx");
+    expect_near(dw, contents(expected_dw), "dweight");
+    ops_.conv_backward_weight(c.conv, {x}, {dz, dz, behind_it.kept}, dw, Accumulate::overwrite);
+    expect_near(dz, contents(expected_dx), "dx in the place of dz");
+    expect_near(dw, contents(expected_dw), "dweight, in place");
   }
 }
 

@@ -36,7 +36,8 @@ std::set<std::int64_t> numbers(std::int64_t first, std::int64_t count, std::set<
 TEST(Prefetch, asks_for_a_few_lines_at_once_of_one_block_after_another) {
   const std::vector<std::byte> map(100 * line_bytes);
   Prefetch prefetch;
-  prefetch.add({map.data(), 2, 50 * line_bytes, 2, 10 * line_bytes, 5 * line_bytes - 1, 3});
+  prefetch.add({map.data(), 2, 50 * line_bytes, 2, 10 * line_bytes, 5 * line_bytes - 1});
+  prefetch.spread_over(8);
   std::vector<std::array<std::int64_t, 2>> asked;
   for (Lines lines = prefetch.next(); lines.count > 0; lines = prefetch.next()) {
     asked.push_back({(lines.first - map.data()) / line_bytes, lines.count});
@@ -48,9 +49,11 @@ TEST(Prefetch, asks_for_a_few_lines_at_once_of_one_block_after_another) {
 
 TEST(Prefetch, has_asked_for_all_after_so_many_calls) {
   const std::vector<std::byte> map(1000 * line_bytes);
-  std::array<PixelRows, 3> all{
-      {{map.data(), 1, 0, 1, 0, 70 * line_bytes}, {}, {map.data() + 500 * line_bytes, 1, 0, 1, 0, 50 * line_bytes}}};
-  Prefetch prefetch(all, 12);
+  Prefetch prefetch;
+  prefetch.add({map.data(), 1, 0, 1, 0, 70 * line_bytes});
+  prefetch.add({});
+  prefetch.add({map.data() + 500 * line_bytes, 1, 0, 1, 0, 50 * line_bytes});
+  prefetch.spread_over(12);
   std::int64_t lines = 0;
   for (int call = 0; call < 12; ++call) lines += prefetch.next().count;
   EXPECT_EQ(lines, 120);
@@ -58,8 +61,10 @@ TEST(Prefetch, has_asked_for_all_after_so_many_calls) {
 }
 
 TEST(Prefetch, of_nothing_asks_for_nothing) {
-  std::array<PixelRows, 2> none;
-  EXPECT_EQ(Prefetch(none, 0).next().count, 0);
+  Prefetch prefetch;
+  prefetch.add({});
+  prefetch.spread_over(0);
+  EXPECT_EQ(prefetch.next().count, 0);
   EXPECT_EQ(Prefetch().next().count, 0);
 }
 
@@ -73,11 +78,11 @@ TEST(PrefetchOfTiles, asks_for_the_rows_of_tiles_in_parts_of_images_and_whole_on
   const WinogradShape shape(small, {InstructionSet::avx2, 1});
   ASSERT_EQ(shape.tiles(), 48);
   // Tiles 0 to 4: a row of tiles and one more, which is two rows of 4 pixels: 64 lines of each plane.
-  EXPECT_EQ(lines_asked_for(shape.prefetch(call, {0, 5}), map), numbers(128, 64, numbers(0, 64)));
+  EXPECT_EQ(lines_asked_for(shape.prefetch(call, {0, 5}, 9), map), numbers(128, 64, numbers(0, 64)));
   // The last row of image 0, image 1, and the first row of image 2.
   const auto ends = numbers(512 + 128, 32, numbers(512, 32, numbers(128 + 96, 32, numbers(96, 32))));
-  EXPECT_EQ(lines_asked_for(shape.prefetch(call, {12, 24}), map), numbers(256, 256, ends));
-  EXPECT_TRUE(lines_asked_for(shape.prefetch(call, {48, 0}), map).empty());
+  EXPECT_EQ(lines_asked_for(shape.prefetch(call, {12, 24}, 9), map), numbers(256, 256, ends));
+  EXPECT_TRUE(lines_asked_for(shape.prefetch(call, {48, 0}, 9), map).empty());
 }
 
 TEST(PrefetchOfBands, asks_for_rows_without_padding) {
@@ -85,8 +90,10 @@ TEST(PrefetchOfBands, asks_for_rows_without_padding) {
   const Operand operand{Layout::features, DType::f32, 16, 16, 16, 8};
   const auto asked = [&](const Band& band, std::int64_t first_block, std::int64_t blocks) {
     const OperandBand read = source_band(forward_axis(small.conv), band, 16, operand, first_block, blocks);
-    std::array<PixelRows, 1> rows{rows_of(operand, map.data(), read)};
-    return lines_asked_for(Prefetch(rows, 7), map);
+    Prefetch prefetch;
+    prefetch.add(rows_of(operand, map.data(), read));
+    prefetch.spread_over(7);
+    return lines_asked_for(prefetch, map);
   };
   // Of image 1, rows 0 to 3 read rows -1 to 4; rows 12 to 15 read rows 11 to 16.
   EXPECT_EQ(asked({1, 1, 0, 4}, 0, 2), numbers(256 + 128, 40, numbers(256, 40)));

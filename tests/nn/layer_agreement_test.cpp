@@ -119,7 +119,7 @@ class BehindResidual final : public Layer {
       : device_(context.device), unit_(unit(context, {32, 32, 3, 1, 1}, Activation::relu)) {}
 
   Shape output_shape(const Shape& x) const override { return x; }
-  Tensor forward(const Tensor& x, Mode mode) override { return unit_->forward({{x}}, x, mode); }
+  Tensor forward(const Tensor& x, Mode mode) override { return unit_->pass_on({{x}}, x, Reads::maps, mode).map.x; }
   Tensor backward(const Tensor& dy, GradientSink& sink) override {
     Tensor dx = unit_->backward_with_residual(dy, sink);
     device_.ops().add(dy, dx);
@@ -162,6 +162,29 @@ LayerCase block_of(const std::string& name, bool is_unit_first) {
   return {name, {4, 12, 12, 16}, Layout::features, make};
 }
 
+std::unique_ptr<Layer> basic_block(const LayerContext& context, const std::string& name,
+                                   std::unique_ptr<Layer> shortcut, std::int64_t in, std::int64_t out,
+                                   std::int64_t stride) {
+  return std::make_unique<Residual>(context, std::move(shortcut),
+                                    named_unit(context, name + "_1", {in, out, 3, stride, 1}),
+                                    named_unit(context, name + "_2", {out, out, 3, 1, 1}));
+}
+
+// Blocks of each kind behind each other: what comes before one leaves it the sums of its norm's gradient, if it is the
+// last to read them in backward.
+LayerCase row_of_blocks(const std::string& name) {
+  const auto make = [](const LayerContext& context) -> std::unique_ptr<Layer> {
+    auto net = std::make_unique<Sequential>();
+    net->add(named_unit(context, "stem", {16, 16, 3, 1, 1}));
+    net->add(basic_block(context, "identity", nullptr, 16, 16, 1));
+    net->add(basic_block(context, "projection", unit(context, {16, 24, 1, 2, 0}, Activation::none), 16, 24, 2));
+    net->add(basic_block(context, "subsample", std::make_unique<Subsample>(context, 1, 32), 24, 32, 1));
+    net->add(basic_block(context, "last", nullptr, 32, 32, 1));
+    return net;
+  };
+  return {name, {8, 12, 12, 16}, Layout::features, make};
+}
+
 LayerCase normed(const std::string& name, const Shape& x, const Conv2d& conv, Activation activation,
                  Layout layout = Layout::features) {
   return {name, x, layout, [=](const LayerContext& context) { return unit(context, conv, activation); }};
@@ -196,7 +219,8 @@ std::vector<LayerCase> layer_cases() {
 
 // Too deep for the other precisions: gates of ReLUs within, which rounding decides about, cannot be left out.
 std::vector<LayerCase> fp32_cases() {
-  return {block_of("block_from_a_unit", true), block_of("block_from_a_convolution", false)};
+  return {block_of("block_from_a_unit", true), block_of("block_from_a_convolution", false),
+          row_of_blocks("row_of_blocks")};
 }
 
 using Case = std::tuple<TestDevice, DType, LayerCase>;

@@ -135,6 +135,18 @@ TEST_P(LayerTest, residual_block_with_identity_has_right_gradients) {
   EXPECT_LE(harness(make, {2, 4, 5, 4}).worst_gradient_error(), tolerance);
 }
 
+// Each finds the gradient of the norm at the end of what comes before it, where the device does so.
+TEST_P(LayerTest, blocks_that_follow_each_other_have_right_gradients) {
+  const auto make = [](const LayerContext& c) {
+    auto net = std::make_unique<Sequential>();
+    net->add(unit(c, "stem", {3, 4, 3, 1, 1}));
+    net->add(basic_block(c, nullptr, 4, 4, 1));
+    net->add(basic_block(c, unit(c, "shortcut", {4, 6, 1, 2, 0}, Activation::none), 4, 6, 2));
+    return net;
+  };
+  EXPECT_LE(harness(make, {2, 5, 6, 3}).worst_gradient_error(), tolerance);
+}
+
 TEST_P(LayerTest, residual_block_with_projection_has_right_gradients) {
   const auto make = [](const LayerContext& c) {
     return basic_block(c, unit(c, "shortcut", {4, 6, 1, 2, 0}, Activation::none), 4, 6, 2);

@@ -57,10 +57,14 @@ void CpuOps::conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tens
   convolutions_.conv_backward_data(conv, dy, weight, dx, {.accumulate = accumulate});
 }
 
-void CpuOps::conv_backward_weight(const Conv2d& conv, const NormedMap& x, const Tensor& dy, const Tensor& dweight,
-                                  Accumulate accumulate) {
+void CpuOps::conv_backward_weight(const Conv2d& conv, const NormedMap& x, const NormedGradient& dy,
+                                  const Tensor& dweight, Accumulate accumulate) {
   const FrontNorm front(x);
-  convolutions_.conv_backward_weight(conv, x.x, dy, dweight, {.x_norm = front.get(), .accumulate = accumulate});
+  NormBehind norm{};
+  if (dy.is_pending()) norm = {dy.x.norm.rows.as<float>(), dy.x.x.data(), dy.dy.data()};
+  convolutions_.conv_backward_weight(
+      conv, x.x, dy.is_pending() ? dy.dz : dy.dy, dweight,
+      {.x_norm = front.get(), .dy_norm = dy.is_pending() ? &norm : nullptr, .accumulate = accumulate});
 }
 
 void CpuOps::norm_forward(const Tensor& x, const Tensor& sums, const BatchNorm& norm, const Tensor& residual,
@@ -78,14 +82,10 @@ void CpuOps::norm_infer(const Tensor& x, const NormWeights& weights, const Tenso
   cpu::norm_infer(context_, loops_, x, weights, running_mean, running_variance, residual, activation, y);
 }
 
-void CpuOps::norm_backward(const NormedMap& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
+void CpuOps::norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
                            Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                            const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) {
-  if (x.is_pending()) {
-    apply_norm_gradient(context_, loops_, x.x, table_of(x.norm.rows, context_.lanes), dy, dx);
-    return;
-  }
-  cpu::norm_backward(context_, loops_, x.x, y, dy, weights, activation, saved,
+  cpu::norm_backward(context_, loops_, x, y, dy, weights, activation, saved,
                      {dx, d_residual, d_scale, d_shift, accumulate});
 }
 
@@ -187,12 +187,17 @@ NormedMap CpuOps::norm_infer_pending(const Tensor& x, const NormWeights& weights
 }
 
 void CpuOps::conv_backward_pending(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const NormInFront& front,
-                                   const Tensor& dz) {
+                                   const Tensor& dz, Accumulate accumulate) {
   const NormedMap& x = front.x;
   const FrontNorm norm(x);
   const Tensor memory = scratch_tensor(context_.arena, sums_bytes(conv.in_channels));
   const OutputSums sums = sums_in(memory);
-  convolutions_.conv_backward_data(conv, dy, weight, dz, {.x_norm = norm.get(), .gate_x = x.x.data(), .sums = &sums});
+  convolutions_.conv_backward_data(conv, dy, weight, dz,
+                                   {.x_norm = norm.get(),
+                                    .gate_x = x.x.data(),
+                                    .gate_y = front.y ? front.y.data() : nullptr,
+                                    .sums = &sums,
+                                    .accumulate = accumulate});
   set_norm_gradient(context_, x.x, sums, front.gradient, table_of(x.norm.rows, context_.lanes));
 }
 

@@ -20,7 +20,7 @@ class CpuOps final : public Ops {
                     const Tensor& sums) override;
   void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
                           Accumulate accumulate) override;
-  void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const Tensor& dy, const Tensor& dweight,
+  void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const NormedGradient& dy, const Tensor& dweight,
                             Accumulate accumulate) override;
 
   void norm_forward(const Tensor& x, const Tensor& sums, const BatchNorm& norm, const Tensor& residual,
@@ -28,7 +28,7 @@ class CpuOps final : public Ops {
   void norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
                   const Tensor& running_variance, const Tensor& residual, Activation activation,
                   const Tensor& y) override;
-  void norm_backward(const NormedMap& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
+  void norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
                      Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                      const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) override;
 
@@ -69,7 +69,8 @@ class CpuOps final : public Ops {
   NormedMap norm_infer_pending(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
                                const Tensor& running_variance, Activation activation, const Tensor& rows) override;
   void conv_backward_pending(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const NormInFront& front,
-                             const Tensor& dz) override;
+                             const Tensor& dz, Accumulate accumulate) override;
+  bool finds_gradients_behind() const override { return true; }
 
  private:
   const CpuContext& context_;

@@ -45,10 +45,11 @@ void CudaOps::conv_backward_data(const Conv2d& conv, const Tensor& dy, const Ten
   if (accumulate == Accumulate::add) add(part, dx);
 }
 
-void CudaOps::conv_backward_weight(const Conv2d& conv, const NormedMap& normed_x, const Tensor& dy,
+void CudaOps::conv_backward_weight(const Conv2d& conv, const NormedMap& normed_x, const NormedGradient& normed_dy,
                                    const Tensor& dweight, Accumulate accumulate) {
-  assert(!normed_x.is_pending());
+  assert(!normed_x.is_pending() && !normed_dy.is_pending());
   const Tensor& x = normed_x.x;
+  const Tensor& dy = normed_dy.dy;
   const ConvProblem problem = problem_of(Direction::backward_weight, conv, x, dy);
   if (problem.precision == DType::f32 && accumulate == Accumulate::overwrite) {
     convolutions_.run(problem, std::array{x.data(), dy.data(), dweight.data()});

@@ -19,7 +19,7 @@ class CudaOps final : public KernelOps<CudaLaunch> {
                     const Tensor& sums) override;
   void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
                           Accumulate accumulate) override;
-  void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const Tensor& dy, const Tensor& dweight,
+  void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const NormedGradient& dy, const Tensor& dweight,
                             Accumulate accumulate) override;
 
   void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& y) override;

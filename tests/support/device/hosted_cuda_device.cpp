@@ -54,10 +54,10 @@ class HostedOps final : public cuda::KernelOps<HostLaunch> {
     if (accumulate == Accumulate::add) add(part, dx);
   }
   // As on a GPU: in the device's precision into scratch memory, and from there into the fp32 gradient.
-  void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const Tensor& dy, const Tensor& dweight,
+  void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const NormedGradient& dy, const Tensor& dweight,
                             Accumulate accumulate) override {
-    assert(!x.is_pending());
-    const std::vector<double> values = naive::conv_backward_weight(sizes(conv, x.x), contents(x.x), contents(dy));
+    assert(!x.is_pending() && !dy.is_pending());
+    const std::vector<double> values = naive::conv_backward_weight(sizes(conv, x.x), contents(x.x), contents(dy.dy));
     const std::int64_t count = dweight.shape().count();
     std::vector<float> stored(static_cast<std::size_t>(count));
     cuda::pack_parameter(ParameterKind::conv_weight, dims(conv), std::vector<float>(values.begin(), values.end()),

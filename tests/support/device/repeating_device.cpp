@@ -79,12 +79,12 @@ class RepeatingOps final : public Ops {
       inner_.conv_backward_data(conv, dy, weight, dx, accumulate);
     });
   }
-  void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const Tensor& dy, const Tensor& dweight,
+  void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const NormedGradient& dy, const Tensor& dweight,
                             Accumulate accumulate) override {
-    assert(!x.is_pending());
+    assert(!x.is_pending() && !dy.is_pending());
     choose(Direction::backward_weight, conv, x.x);
-    keep([this, conv, x = unowned(x.x), dy = unowned(dy), dweight = unowned(dweight), accumulate] {
-      inner_.conv_backward_weight(conv, {x}, dy, dweight, accumulate);
+    keep([this, conv, x = unowned(x.x), dy = unowned(dy.dy), dweight = unowned(dweight), accumulate] {
+      inner_.conv_backward_weight(conv, {x}, {dy}, dweight, accumulate);
     });
   }
   void norm_forward(const Tensor& x, [[maybe_unused]] const Tensor& sums, const BatchNorm& norm, const Tensor& residual,
@@ -101,14 +101,13 @@ class RepeatingOps final : public Ops {
           running_variance = unowned(running_variance), residual = unowned(residual), activation,
           y = unowned(y)] { inner_.norm_infer(x, weights, running_mean, running_variance, residual, activation, y); });
   }
-  void norm_backward(const NormedMap& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
+  void norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
                      Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                      const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) override {
-    assert(!x.is_pending());
-    keep([this, x = unowned(x.x), y = unowned(y), dy = unowned(dy), weights = unowned(weights), activation,
+    keep([this, x = unowned(x), y = unowned(y), dy = unowned(dy), weights = unowned(weights), activation,
           saved = unowned(saved), dx = unowned(dx), d_residual = unowned(d_residual), d_scale = unowned(d_scale),
           d_shift = unowned(d_shift), accumulate] {
-      inner_.norm_backward({x}, y, dy, weights, activation, saved, dx, d_residual, d_scale, d_shift, accumulate);
+      inner_.norm_backward(x, y, dy, weights, activation, saved, dx, d_residual, d_scale, d_shift, accumulate);
     });
   }
   std::int64_t gate_bytes(const Shape& y) const override { return inner_.gate_bytes(y); }

@@ -38,17 +38,34 @@ inline BlockNorm norm_of(const InputNorm* norm, std::int64_t block, std::int64_t
   return norm == nullptr ? BlockNorm{} : norm->of(block, lanes);
 }
 
+// The norm behind a convolution, whose gradient is pending: dx = factor * ((dz - mean_dz) + x_factor * (x - mean))
+// stands for dz, and is left in `dx`, which may be dz. [blocks][norm_rows][B], as of InputNorm.
+struct NormBehind {
+  const float* rows;
+  const std::byte* x;
+  std::byte* dx;
+};
+
 struct ConvCall {
   std::array<std::byte*, 3> operands{};  // in the order of ConvProblem, the output last
   // forward and backward_weight: is applied while x is read. backward_data: dx ends after the norm's activation, as
-  // dz, which the sums of `sums` are about; `gate_x` is x as it is stored.
+  // dz, which the sums of `sums` are about; `gate_x` is x as it is stored, `gate_y` what lets the gradient through
+  // where it is positive, or null: then the norm of x does.
   const InputNorm* x_norm = nullptr;
   const std::byte* gate_x = nullptr;
+  const std::byte* gate_y = nullptr;
+  // backward_weight: is applied while dy, which is dz then, is read.
+  const NormBehind* dy_norm = nullptr;
   const OutputSums* sums = nullptr;  // forward: of y before it is rounded; backward_data with a norm
-  // backward_weight: add takes the whole sum to dweight once. backward_data without a norm: add takes it to dx.
+  // backward_weight: add takes the whole sum to dweight once. backward_data: add takes it to dx, before a gate.
   Accumulate accumulate = Accumulate::overwrite;
 
   BlockNorm norm_of(std::int64_t block, std::int64_t lanes) const { return cpu::norm_of(x_norm, block, lanes); }
+  // Of backward_data's norm. Without an activation there is none.
+  Gate gate() const {
+    if (x_norm->activation == Activation::none) return Gate::open;
+    return gate_y != nullptr ? Gate::from_y : Gate::from_x;
+  }
 };
 
 class ConvKernel {

@@ -46,7 +46,9 @@ NormTable scratch_table(const Tensor& memory, const FeatureMap& map) {
   return {reinterpret_cast<float*>(memory.data()), map.channels, map.lanes};
 }
 
-Tensor table_memory(const CpuContext& context, const FeatureMap& map) {
+// `kept`: where its rows are to stay, or empty.
+Tensor table_memory(const CpuContext& context, const FeatureMap& map, const Tensor& kept = {}) {
+  if (kept) return kept;
   return scratch_tensor(context.arena, NormTable::floats_for(map.channels, map.lanes) * size_of(DType::f32));
 }
 
@@ -209,24 +211,10 @@ void apply_norm(const CpuContext& context, const VectorLoops& loops, const Tenso
                [&](std::int64_t item) { normalise(item / x.blocks(), item % x.blocks()); });
 }
 
-void apply_norm_gradient(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor,
-                         const NormTable& table, const Tensor& dz_tensor, const Tensor& dx_tensor) {
-  const FeatureMap x(x_tensor, loops.lanes);
-  const FeatureMap dz(dz_tensor, loops.lanes);
-  const FeatureMap dx(dx_tensor, loops.lanes);
-  const ImagePieces pieces(x);
-  parallel_for(context.threads, pieces.count * x.blocks(), [&](std::int64_t item) {
-    const std::int64_t image = pieces.first_image(item / x.blocks());
-    const std::int64_t block = item % x.blocks();
-    loops.norm_gradient(x.plane(image, block), dz.plane(image, block), x.planes(pieces.images_in(item / x.blocks())),
-                        table.of(block), Gate::open, dx.plane(image, block));
-  });
-}
-
 void norm_forward(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const BatchNorm& norm,
                   const Tensor& residual, Activation activation, const Tensor& y) {
   const FeatureMap x(x_tensor, loops.lanes);
-  const Tensor memory = table_memory(context, x);
+  const Tensor memory = table_memory(context, x, norm.saved.rows);
   const NormTable table = scratch_table(memory, x);
   table.clear();
   const ChannelMoments moments(context, loops, x);
@@ -273,7 +261,7 @@ void set_norm_gradient(const CpuContext& context, const Tensor& x, const OutputS
 void norm_forward(const CpuContext& context, const VectorLoops& loops, const Tensor& x_tensor, const OutputSums& sums,
                   const BatchNorm& norm, const Tensor& residual, Activation activation, const Tensor& y) {
   const FeatureMap x(x_tensor, loops.lanes);
-  const Tensor memory = table_memory(context, x);
+  const Tensor memory = table_memory(context, x, norm.saved.rows);
   const NormTable table = scratch_table(memory, x);
   set_batch_norm(context, x_tensor, sums, norm, table);
   apply_norm(context, loops, x_tensor, table, residual, activation, y);

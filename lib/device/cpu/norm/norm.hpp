@@ -98,11 +98,9 @@ void set_running_norm(const NormWeights& weights, const Tensor& mean, const Tens
 // y = activation(norm(x) (+ residual)).
 void apply_norm(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const NormTable& table,
                 const Tensor& residual, Activation activation, const Tensor& y);
-// The gradients of a norm's weights, and the table of norm_gradient, from the sums of dz and dz * (x - mean).
+// The gradients of a norm's weights, and the table that a reader of its gradient takes, from the sums of dz and
+// dz * (x - mean).
 void set_norm_gradient(const CpuContext& context, const Tensor& x, const OutputSums& sums, const NormGradient& gradient,
                        const NormTable& table);
-// dx from dz, the gradient after the activation, which it may alias.
-void apply_norm_gradient(const CpuContext& context, const VectorLoops& loops, const Tensor& x, const NormTable& table,
-                         const Tensor& dz, const Tensor& dx);
 
 }  // namespace lockstep::cpu

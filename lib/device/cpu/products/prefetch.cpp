@@ -9,20 +9,17 @@ namespace lockstep::cpu {
 
 std::int64_t lines_of(const PixelRows& rows) { return rows.images * rows.blocks * ceil_div(rows.bytes, line_bytes); }
 
-Prefetch::Prefetch(std::span<PixelRows> all, std::int64_t calls) {
-  std::int64_t lines = 0;
-  for (const PixelRows& rows : all) lines += lines_of(rows);
-  for (PixelRows& rows : all) {
-    rows.lines_at_once = ceil_div(lines, std::max<std::int64_t>(calls, 1));
-    add(rows);
-  }
-}
-
 void Prefetch::add(const PixelRows& rows) {
   if (lines_of(rows) == 0) return;
-  assert(count_ < most_rows && rows.lines_at_once > 0);
+  assert(count_ < most_rows);
   rows_[count_++] = rows;
   if (count_ == 1) begin_run();
+}
+
+void Prefetch::spread_over(std::int64_t calls) {
+  std::int64_t lines = 0;
+  for (std::size_t i = 0; i < count_; ++i) lines += lines_of(rows_[i]);
+  lines_at_once_ = ceil_div(lines, std::max<std::int64_t>(calls, 1));
 }
 
 void Prefetch::begin_run() {
@@ -41,15 +38,6 @@ void Prefetch::end_run() {
     }
   }
   if (at_ < count_) begin_run();
-}
-
-Lines Prefetch::next() {
-  if (at_ == count_) return {nullptr, 0};
-  const Lines lines{line_, std::min(rows_[at_].lines_at_once, lines_left_)};
-  line_ += lines.count * line_bytes;
-  lines_left_ -= lines.count;
-  if (lines_left_ == 0) end_run();
-  return lines;
 }
 
 }  // namespace lockstep::cpu

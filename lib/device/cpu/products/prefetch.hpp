@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 namespace lockstep::cpu {
 
@@ -17,8 +16,7 @@ struct PixelRows {
   const std::byte* first = nullptr;
   std::int64_t images = 0, image_bytes = 0;  // from one to the next, as of blocks
   std::int64_t blocks = 0, block_bytes = 0;
-  std::int64_t bytes = 0;          // of the rows of one block
-  std::int64_t lines_at_once = 0;  // that one call asks for
+  std::int64_t bytes = 0;  // of the rows of one block
 };
 std::int64_t lines_of(const PixelRows& rows);
 
@@ -38,16 +36,20 @@ struct Lines {
 // each of its calls, which takes about as long as these take from memory.
 class Prefetch {
  public:
-  static constexpr std::size_t most_rows = 9;
-
-  Prefetch() = default;
-  // So many calls ask for all lines of all rows.
-  Prefetch(std::span<PixelRows> all, std::int64_t calls);
+  static constexpr std::size_t most_rows = 12;
 
   // Of no bytes: nothing is added.
   void add(const PixelRows& rows);
-  // None where all have been asked for.
-  Lines next();
+  // When all are added: so many calls of next() are about to ask for them.
+  void spread_over(std::int64_t calls);
+  // None where all have been asked for. Inlined as above.
+  [[gnu::always_inline]] Lines next() {
+    const Lines lines{line_, lines_at_once_ < lines_left_ ? lines_at_once_ : lines_left_};
+    line_ += lines.count * line_bytes;
+    lines_left_ -= lines.count;
+    if (lines_left_ == 0 && at_ < count_) end_run();
+    return lines;
+  }
 
  private:
   void begin_run();
@@ -59,6 +61,7 @@ class Prefetch {
   std::int64_t image_ = 0, block_ = 0;
   const std::byte* line_ = nullptr;
   std::int64_t lines_left_ = 0;  // of a block's rows
+  std::int64_t lines_at_once_ = 1;
 };
 
 }  // namespace lockstep::cpu

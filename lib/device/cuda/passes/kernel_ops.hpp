@@ -19,7 +19,7 @@ class KernelOps : public Ops {
   void norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
                   const Tensor& running_variance, const Tensor& residual, Activation activation,
                   const Tensor& y) override;
-  void norm_backward(const NormedMap& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
+  void norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
                      Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                      const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) override;
 

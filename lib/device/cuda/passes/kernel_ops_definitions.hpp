@@ -75,12 +75,10 @@ void KernelOps<Launch>::norm_infer(const Tensor& x_tensor, const NormWeights& we
 }
 
 template <typename Launch>
-void KernelOps<Launch>::norm_backward(const NormedMap& normed_x, const Tensor& /*y*/, const Tensor& dy,
+void KernelOps<Launch>::norm_backward(const Tensor& x_tensor, const Tensor& /*y*/, const Tensor& dy,
                                       const NormWeights& weights, Activation activation, const NormSaved& saved,
                                       const Tensor& dx, const Tensor& d_residual, const Tensor& d_scale,
                                       const Tensor& d_shift, Accumulate accumulate) {
-  assert(!normed_x.is_pending());
-  const Tensor& x_tensor = normed_x.x;
   const FeatureMap x(x_tensor);
   const bool is_relu = activation == Activation::relu;
   assert(!(is_relu && d_residual) || saved.gate);

@@ -105,7 +105,7 @@ OperandBand DirectPixels::source_of(const Band& band) const {
 }
 
 void DirectPixels::run(const ConvCall& call, std::byte* scratch) {
-  assert(call.accumulate == Accumulate::overwrite || !(is_forward(problem_) || call.sums != nullptr));
+  assert(call.accumulate == Accumulate::overwrite || !is_forward(problem_));
   assert(is_forward(problem_) || (call.gate_x != nullptr) == (call.sums != nullptr));
   const float* const weights = weights_.prepare(reinterpret_cast<const float*>(call.operands[1]), packed_.front(),
                                                 floats_at(scratch, prepared_at_));
@@ -148,24 +148,27 @@ OperandBand DirectPixels::result_of(const Group& group) const {
 Prefetch DirectPixels::prefetch(const Job& job, const Group& group, const std::vector<PhaseTables>& tables) const {
   const bool is_last = group.number + 1 == groups_;
   const bool has_next_band = group.band + 1 < std::ssize(bands_);
-  std::array<PixelRows, 3> wanted;
-  if (job.call.gate_x != nullptr) wanted[0] = rows_of(result_, job.call.gate_x, result_of(group));
+  Prefetch prefetch;
+  const OperandBand result = result_of(group);
+  if (job.call.gate_x != nullptr) prefetch.add(rows_of(result_, job.call.gate_x, result));
+  if (job.call.gate_y != nullptr) prefetch.add(rows_of(result_, job.call.gate_y, result));
   if (has_next_band) {
     OperandBand source = source_of(bands_[static_cast<std::size_t>(group.band + 1)]);
     source.first_block = cut(source_.blocks(), groups_, group.number);
     source.blocks = cut(source_.blocks(), groups_, group.number + 1) - source.first_block;
-    wanted[1] = rows_of(source_, job.call.operands[0], source);
+    prefetch.add(rows_of(source_, job.call.operands[0], source));
   }
   if (!is_last || has_next_band) {
     const Group next =
         is_last ? group_of(group.thread, group.band + 1, 0) : group_of(group.thread, group.band, group.number + 1);
-    wanted[2] = rows_of(result_, job.call.operands[2], result_of(next));
+    prefetch.add(rows_of(result_, job.call.operands[2], result_of(next)));
   }
   std::int64_t tiles = 0;
   for (const PhaseTables& phase : tables) {
     tiles += std::ssize(phase.stage_ends) * ceil_div(std::ssize(phase.left_offsets), loops_.tile_rows[group.vectors]);
   }
-  return Prefetch(wanted, tiles);
+  prefetch.spread_over(tiles);
+  return prefetch;
 }
 
 void DirectPixels::multiply(const Job& job, const Group& group) const {
@@ -262,11 +265,12 @@ void DirectPixels::close_gate(const Job& job, const Band& band, std::int64_t blo
   const BlockNorm norm = job.call.x_norm->of(block, result_.lanes);
   const std::int64_t place = place_of(band, block) * size_of(result_.dtype);
   const Planes planes{band.images, band.rows * result_.width, result_.image()};
-  const Gate gate = norm.activation == Activation::relu ? Gate::from_x : Gate::open;
+  const Gate gate = job.call.gate();
+  const std::byte* const y = gate == Gate::from_y ? job.call.gate_y + place : nullptr;
   std::byte* const dx = job.call.operands[2] + place;
   loops_of(target_.set)
       .vectors.of(result_.dtype)
-      .norm_sums(job.call.gate_x + place, nullptr, dx, planes, norm.rows, gate, dx, sums);
+      .norm_sums(job.call.gate_x + place, y, dx, planes, norm.rows, gate, dx, sums);
 }
 
 const InputNorm* DirectPixels::source_norm(const ConvCall& call) const {

@@ -22,6 +22,7 @@ std::int64_t band_pixels(const ProductLoops& loops, DType term) {
 
 struct DirectWeights::Job {
   const ConvCall& call;
+  const std::byte* dy;  // after the gradient of its norm, if that is pending
   std::byte* scratch;
   bool sums_in_place;  // in dweight
   bool packs;          // x is read packed
@@ -132,7 +133,12 @@ void DirectWeights::run(const ConvCall& call, std::byte* scratch) {
   assert(call.sums == nullptr && call.gate_x == nullptr);
   const bool packs = in_place_.empty() || call.x_norm != nullptr;
   const bool sums_in_place = pieces_ == 1 && call.accumulate == Accumulate::overwrite;
-  const Job job{call, scratch, sums_in_place, packs, packs ? packed_ : in_place_};
+  const std::byte* const dy = call.dy_norm != nullptr ? call.dy_norm->dx : call.operands[1];
+  const Job job{call, dy, scratch, sums_in_place, packs, packs ? packed_ : in_place_};
+  if (call.dy_norm != nullptr && !finds_dy(job)) {
+    parallel_for(target_.threads, std::ssize(bands_),
+                 [&](std::int64_t band) { find_dy(job, bands_[static_cast<std::size_t>(band)]); });
+  }
   parallel_pieces(target_.threads, pieces_ * ranges_, [&](int thread, std::int64_t item) {
     compute_range(job, {thread, item / ranges_, item % ranges_});
   });
@@ -146,8 +152,27 @@ void DirectWeights::compute_range(const Job& job, const Range& range) const {
     const Band& band = bands_[static_cast<std::size_t>(i)];
     const OperandBand x = x_of(band, range.index * range_blocks_, blocks_of(range.index));
     if (job.packs) pack_x(job, range.thread, x);
+    if (finds_dy(job)) find_dy(job, band);
     if (!dy_.is_readable()) pack_dy(job, range.thread, band);
     multiply(job, range, i, i == first ? Accumulate::overwrite : Accumulate::add);
+  }
+}
+
+// Whether dy is found band by band, as it is read. Several ranges read the same bands: for them it is found before.
+bool DirectWeights::finds_dy(const Job& job) const { return job.call.dy_norm != nullptr && ranges_ == 1; }
+
+// By the gradient of its norm.
+void DirectWeights::find_dy(const Job& job, const Band& band) const {
+  const NormBehind& norm = *job.call.dy_norm;
+  const PixelStrides at = dy_.strides();
+  const Planes planes{band.images, band.rows * dy_.width, at.image};
+  for (std::int64_t block = 0; block < dy_.blocks(); ++block) {
+    const std::int64_t place =
+        (band.first_image * at.image + block * at.block + band.first_row * at.row) * size_of(dy_.dtype);
+    loops_of(target_.set)
+        .vectors.of(dy_.dtype)
+        .norm_gradient(norm.x + place, job.call.operands[1] + place, planes, norm.rows + block * norm_rows * dy_.lanes,
+                       Gate::open, norm.dx + place);
   }
 }
 
@@ -162,21 +187,24 @@ void DirectWeights::pack_x(const Job& job, int thread, const OperandBand& x) con
 
 void DirectWeights::pack_dy(const Job& job, int thread, const Band& band) const {
   if (pairs_) {
-    pack_pairs(loops_, dy_, job.call.operands[1], dy_of(band), dy_pairs_, nullptr, dy_packed(job, thread));
+    pack_pairs(loops_, dy_, job.dy, dy_of(band), dy_pairs_, nullptr, dy_packed(job, thread));
   } else {
-    pack(loops_, dy_, job.call.operands[1], dy_of(band), nullptr, dy_packed(job, thread));
+    pack(loops_, dy_, job.dy, dy_of(band), nullptr, dy_packed(job, thread));
   }
 }
 
 // What the range reads of the band after this one.
 Prefetch DirectWeights::prefetch(const Job& job, const Range& range, std::int64_t band, std::int64_t tiles) const {
-  std::array<PixelRows, 2> wanted;
+  Prefetch prefetch;
   if (band + 1 < cut(std::ssize(bands_), pieces_, range.piece + 1)) {
     const Band& next = bands_[static_cast<std::size_t>(band + 1)];
-    wanted[0] = rows_of(x_, job.call.operands[0], x_of(next, range.index * range_blocks_, blocks_of(range.index)));
-    wanted[1] = rows_of(dy_, job.call.operands[1], dy_of(next));
+    const OperandBand x = x_of(next, range.index * range_blocks_, blocks_of(range.index));
+    prefetch.add(rows_of(x_, job.call.operands[0], x));
+    prefetch.add(rows_of(dy_, finds_dy(job) ? job.call.operands[1] : job.dy, dy_of(next)));
+    if (finds_dy(job)) prefetch.add(rows_of(dy_, job.call.dy_norm->x, dy_of(next)));
   }
-  return Prefetch(wanted, tiles);
+  prefetch.spread_over(tiles);
+  return prefetch;
 }
 
 void DirectWeights::multiply(const Job& job, const Range& range, std::int64_t index, Accumulate accumulate) const {
@@ -191,7 +219,7 @@ void DirectWeights::multiply(const Job& job, const Range& range, std::int64_t in
   call.left_offsets = tables.left_offsets.data();
   const float* right = dy_packed(job, range.thread);
   call.right_stride = dy_strides(band).block;
-  if (dy_.is_readable()) right = dy_.values_at(job.call.operands[1], dy_of(band));
+  if (dy_.is_readable()) right = dy_.values_at(job.dy, dy_of(band));
   call.segments = tables.segments.data();
   call.segment_count = std::ssize(tables.segments);
   float* const sums = sums_of(job, range.piece) + first_block * weights_.window * weights_.matrix();

@@ -44,6 +44,8 @@ class DirectWeights final : public ConvKernel {
   OperandBand dy_of(const Band& band) const;
   PixelStrides x_strides(const OperandBand& x) const;  // packed
   PixelStrides dy_strides(const Band& band) const;     // in place or packed
+  bool finds_dy(const Job& job) const;
+  void find_dy(const Job& job, const Band& band) const;
   void pack_x(const Job& job, int thread, const OperandBand& x) const;
   void pack_dy(const Job& job, int thread, const Band& band) const;
   void compute_range(const Job& job, const Range& range) const;

@@ -47,7 +47,8 @@ class WinogradGradientByPieces final : public ConvKernel {
     for (std::int64_t first = begin; first < end; first += at_once_) {
       const TileRange range{first, std::min(at_once_, end - first)};
       transform(call, range, v, y);
-      Prefetch prefetch = shape_.prefetch(call, shape_.tiles_from(first + at_once_, at_once_));
+      Prefetch prefetch = shape_.prefetch(call, shape_.tiles_from(first + at_once_, at_once_),
+                                          gradient_calls(*shape_.loops, shape_.in_blocks, shape_.out_blocks));
       shape_.loops->multiply_gradient({.points = points_,
                                        .v = v,
                                        .v_point_stride = v_stride_,
@@ -73,8 +74,8 @@ class WinogradGradientByPieces final : public ConvKernel {
     }
     for (const Panel& panel : panels_) {
       for (std::int64_t part = 0; part < panel.width; ++part) {
-        shape_.loops->transform_gradient(
-            shape_.y, range, call.operands[1] + (panel.first + part) * shape_.y_plane_bytes(),
+        shape_.transform_gradient(
+            call, panel.first + part, range,
             {y + panel.first * at_once_ * lanes_ + part * lanes_, y_stride_, panel.width * lanes_});
       }
     }
@@ -158,9 +159,8 @@ class WinogradGradientByWeights final : public ConvKernel {
       const TileRange part = part_of(at);
       for (std::int64_t block = 0; block < panel.width; ++block) {
         float* to = y + panel.first * block_stride() + (part.first * panel.width + block) * lanes_;
-        shape_.loops->transform_gradient(shape_.y, {range.first + part.first, part.count},
-                                         call.operands[1] + (panel.first + block) * shape_.y_plane_bytes(),
-                                         {to, y_stride_, panel.width * lanes_});
+        shape_.transform_gradient(call, panel.first + block, {range.first + part.first, part.count},
+                                  {to, y_stride_, panel.width * lanes_});
       }
     });
   }
@@ -175,7 +175,8 @@ class WinogradGradientByWeights final : public ConvKernel {
     const Panel& panel = panels_[static_cast<std::size_t>(unit / groups_)];
     const std::int64_t in_first = unit % groups_ * cut_.in_blocks;
     const std::int64_t in_blocks = std::min(cut_.in_blocks, shape_.in_blocks - in_first);
-    Prefetch prefetch = shape_.prefetch(call, part_of(shape_.tiles_from(range.first + range.count, cut_.tiles), unit));
+    Prefetch prefetch = shape_.prefetch(call, part_of(shape_.tiles_from(range.first + range.count, cut_.tiles), unit),
+                                        gradient_calls(*shape_.loops, in_blocks, panel.width));
     shape_.loops->multiply_gradient({.points = points_,
                                      .v = floats_at(scratch, v_) + in_first * block_stride(),
                                      .v_point_stride = v_stride_,

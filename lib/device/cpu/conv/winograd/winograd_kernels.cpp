@@ -40,8 +40,7 @@ void add_tiles(Prefetch& prefetch, const BlockedMap& map, const TileGrid& grid, 
                   .image_bytes = map.blocks * plane_bytes,
                   .blocks = map.blocks,
                   .block_bytes = plane_bytes,
-                  .bytes = (bottom - top) * row_bytes,
-                  .lines_at_once = ceil_div(grid.step * grid.step * map.pixel_bytes, line_bytes)});
+                  .bytes = (bottom - top) * row_bytes});
     tile += std::max<std::int64_t>(whole, 1) * image_tiles - first;
   }
 }
@@ -50,6 +49,22 @@ void add_tiles(Prefetch& prefetch, const BlockedMap& map, const TileGrid& grid, 
 
 TileRange range_within(std::int64_t tiles, std::int64_t first, std::int64_t count) {
   return {first, std::clamp<std::int64_t>(tiles - first, 0, count)};
+}
+
+std::int64_t product_calls(const WinogradLoops& loops, std::int64_t tiles, std::int64_t out_blocks) {
+  std::int64_t calls = 0;
+  for (const Panel& panel : panels_of(out_blocks, product_panel)) {
+    calls += ceil_div(tiles, loops.product_rows[panel.width]);
+  }
+  return loops.points * calls;
+}
+
+std::int64_t gradient_calls(const WinogradLoops& loops, std::int64_t in_blocks, std::int64_t out_blocks) {
+  std::int64_t calls = 0;
+  for (const Panel& panel : panels_of(out_blocks, gradient_panel)) {
+    calls += in_blocks * loops.lanes / loops.gradient_rows[panel.width];
+  }
+  return loops.points * calls;
 }
 
 WinogradShape::WinogradShape(const ConvProblem& convolution, const KernelTarget& target)
@@ -105,29 +120,48 @@ const float* WinogradPass::weights(const std::byte* stored, std::int64_t in_bloc
   return reinterpret_cast<const float*>(stored) + block * taps * loops->lanes * loops->lanes;
 }
 
-Prefetch WinogradShape::prefetch(const ConvCall& call, const TileRange& next) const {
+Prefetch WinogradShape::prefetch(const ConvCall& call, const TileRange& next, std::int64_t calls) const {
   Prefetch prefetch;
   add_tiles(prefetch, {call.operands[0], in_blocks, pixel_bytes}, x, next);
   add_tiles(prefetch, {call.operands[1], out_blocks, pixel_bytes}, y, next);
+  if (call.dy_norm != nullptr) {
+    add_tiles(prefetch, {call.dy_norm->x, out_blocks, pixel_bytes}, y, next);
+    if (call.dy_norm->dx != call.operands[1]) add_tiles(prefetch, {call.dy_norm->dx, out_blocks, pixel_bytes}, y, next);
+  }
+  prefetch.spread_over(calls);
   return prefetch;
+}
+
+void WinogradShape::transform_gradient(const ConvCall& call, std::int64_t block, const TileRange& range,
+                                       const PointVectors& points) const {
+  const std::int64_t plane = block * y_plane_bytes();
+  BlockGradient norm;
+  if (call.dy_norm != nullptr) {
+    norm = {call.dy_norm->rows + block * norm_rows * lanes(), call.dy_norm->x + plane, call.dy_norm->dx + plane};
+  }
+  loops->transform_gradient(y, range, call.operands[1] + plane, norm, points);
 }
 
 Prefetch WinogradPass::prefetch(const ConvCall& call, const TileRange& range, const TileRange& next) const {
   Prefetch prefetch;
   add_tiles(prefetch, {call.operands[2], out_blocks, pixel_bytes}, to, range);
   if (call.gate_x != nullptr) add_tiles(prefetch, {call.gate_x, out_blocks, pixel_bytes}, to, range);
+  if (call.gate_y != nullptr) add_tiles(prefetch, {call.gate_y, out_blocks, pixel_bytes}, to, range);
   add_tiles(prefetch, {call.operands[0], in_blocks, pixel_bytes}, from, next);
+  prefetch.spread_over(product_calls(*loops, range.count, out_blocks));
   return prefetch;
 }
 
 BlockOutput WinogradPass::output(const ConvCall& call, std::int64_t block, const BlockSums& sums) const {
-  assert((call.gate_x == nullptr || sums.first != nullptr) && (call.accumulate == Accumulate::overwrite || !call.sums));
+  assert(call.gate_x == nullptr || sums.first != nullptr);
   BlockOutput output;
   output.sums = sums;
   output.accumulate = call.accumulate;
   if (call.gate_x != nullptr) {
-    output.gate_x = call.gate_x + block * to_plane_bytes;
-    output.gate_norm = call.norm_of(block, loops->lanes);
+    output.norm_x = call.gate_x + block * to_plane_bytes;
+    output.norm_rows = call.norm_of(block, loops->lanes).rows;
+    output.gate = call.gate();
+    if (output.gate == Gate::from_y) output.gate_y = call.gate_y + block * to_plane_bytes;
   }
   return output;
 }

@@ -16,6 +16,23 @@ namespace lockstep::cpu {
 // From `first` on as many of all tiles as there are, `count` at most.
 TileRange range_within(std::int64_t tiles, std::int64_t first, std::int64_t count);
 
+// A panel of channel blocks: see winograd_loops.hpp.
+struct Panel {
+  std::int64_t first, width;
+};
+
+inline std::vector<Panel> panels_of(std::int64_t blocks, std::int64_t widest) {
+  std::vector<Panel> panels;
+  for (std::int64_t first = 0; first < blocks; first += panels.back().width) {
+    panels.push_back({first, panel_width(blocks - first, widest)});
+  }
+  return panels;
+}
+
+// Calls of micro-kernels in a product or in one of gradients, before each of which lines are asked for.
+std::int64_t product_calls(const WinogradLoops& loops, std::int64_t tiles, std::int64_t out_blocks);
+std::int64_t gradient_calls(const WinogradLoops& loops, std::int64_t in_blocks, std::int64_t out_blocks);
+
 // A convolution that Winograd computes, by channel blocks and tiles.
 struct WinogradShape {
   WinogradShape(const ConvProblem& convolution, const KernelTarget& target);
@@ -25,8 +42,11 @@ struct WinogradShape {
   std::int64_t x_plane_bytes() const { return plane_bytes(x); }
   std::int64_t y_plane_bytes() const { return plane_bytes(y); }
   TileRange tiles_from(std::int64_t first, std::int64_t count) const { return range_within(tiles(), first, count); }
-  // For backward_weight: what is read of `next`.
-  Prefetch prefetch(const ConvCall& call, const TileRange& next) const;
+  // For backward_weight: a channel block of dy to points, and the norm whose gradient is pending in it.
+  void transform_gradient(const ConvCall& call, std::int64_t block, const TileRange& range,
+                          const PointVectors& y) const;
+  // For backward_weight: what is read of `next`, asked for by so many calls.
+  Prefetch prefetch(const ConvCall& call, const TileRange& next, std::int64_t calls) const;
   // Of dweight as it is stored, the part between two blocks.
   float* dweights(std::byte* stored, std::int64_t in_block, std::int64_t out_block) const;
 
@@ -69,19 +89,6 @@ struct WinogradPass {
 
 // Floats from one point to the next where each has `count`: a cache line more, see winograd_loops.hpp.
 constexpr std::int64_t padded(std::int64_t count) { return count + 16; }
-
-// A panel of channel blocks: see winograd_loops.hpp.
-struct Panel {
-  std::int64_t first, width;
-};
-
-inline std::vector<Panel> panels_of(std::int64_t blocks, std::int64_t widest) {
-  std::vector<Panel> panels;
-  for (std::int64_t first = 0; first < blocks; first += panels.back().width) {
-    panels.push_back({first, panel_width(blocks - first, widest)});
-  }
-  return panels;
-}
 
 // All weights are transformed once; then so many tiles at a time go from x to y, by one thread.
 std::unique_ptr<ConvKernel> make_winograd_by_tiles(const WinogradShape& shape, std::int64_t tiles_at_once);

@@ -61,13 +61,21 @@ struct BlockSums {
   double* second = nullptr;
 };
 
-// What becomes of one channel block of outputs on its way to memory. At most one of gate and accumulation.
+// What becomes of one channel block of outputs on its way to memory. Elements like those of y, at the same places.
 struct BlockOutput {
-  BlockSums sums;  // of y and y * y; after a gate of dz and dz * (x - mean)
-  // A gate: dz = y where the activation after `norm` lets it through. Elements like those of y, at the same places.
-  const void* gate_x = nullptr;
-  BlockNorm gate_norm;
-  Accumulate accumulate = Accumulate::overwrite;
+  BlockSums sums;                                 // of y and y * y; behind a norm of dz and dz * (x - mean)
+  Accumulate accumulate = Accumulate::overwrite;  // to what is there, before a gate
+  const void* norm_x = nullptr;                   // behind a norm: what it read; dz = y where the gate lets it through
+  const void* gate_y = nullptr;                   // of Gate::from_y
+  const float* norm_rows = nullptr;
+  Gate gate = Gate::open;
+};
+
+// The norm whose gradient is pending in one channel block of dy: see NormBehind. No rows: none.
+struct BlockGradient {
+  const float* rows = nullptr;
+  const void* x = nullptr;
+  void* dx = nullptr;
 };
 
 // m = v * u at every point, or m += v * u, for `tiles` tiles, `in_blocks` blocks of input and `out_blocks` of output.
@@ -106,11 +114,14 @@ enum class WeightOrder : std::uint8_t { stored, turned };
 struct WinogradLoops {
   std::int64_t lanes;
   std::int64_t points;
-  std::int64_t tile_size;  // pixels that are written, in either dimension
+  std::int64_t tile_size;    // pixels that are written, in either dimension
+  const int* product_rows;   // of a micro-kernel, by the blocks of its panel
+  const int* gradient_rows;  // likewise, of gradients
 
   void (*transform_windows)(const TileGrid& grid, TileRange range, const void* x, const BlockNorm& norm,
                             const PointVectors& v);
-  void (*transform_gradient)(const TileGrid& grid, TileRange range, const void* dy, const PointVectors& y);
+  void (*transform_gradient)(const TileGrid& grid, TileRange range, const void* dy, const BlockGradient& norm,
+                             const PointVectors& y);
   void (*transform_outputs)(const TileGrid& grid, TileRange range, const PointVectors& m, void* y,
                             const BlockOutput& output);
   // One block of weights, [3][3][B][B], to B rows.

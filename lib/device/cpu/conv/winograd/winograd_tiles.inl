@@ -104,10 +104,45 @@ void transform_windows(const TileGrid& grid, TileRange range, const void* x, con
   }
 }
 
+// dz to points by way of its norm's gradient, which is left in dx: tiles do not overlap, and have no padding.
+template <typename Transform, typename Storage>
+void transform_pending_gradient(const TileGrid& grid, TileRange range, const Storage* dz, const BlockGradient& pending,
+                                const PointVectors& y) {
+  constexpr int size = Transform::from;
+  const NormVectors norm(pending.rows);
+  const auto* x = static_cast<const Storage*>(pending.x);
+  auto* dx = static_cast<Storage*>(pending.dx);
+  TileWalk at(grid, range.first);
+  for (std::int64_t tile = 0; tile < range.count; ++tile, at.next()) {
+    const std::int64_t top = at.row * size;
+    const std::int64_t left = at.column * size;
+    const Inside rows(top, grid.height, size);
+    const Inside columns(left, grid.width, size);
+    const std::int64_t corner = at.image * grid.image_stride + (top * grid.width + left) * lanes;
+    Floats values[size][size];
+    for (int row = 0; row < size; ++row) {
+      for (int column = 0; column < size; ++column) {
+        values[row][column] = zero;
+        if (!rows.holds(row) || !columns.holds(column)) continue;
+        const std::int64_t place = corner + (row * grid.width + column) * lanes;
+        values[row][column] = norm.backward(load(x + place), load(dz + place));
+        store(values[row][column], dx + place);
+      }
+    }
+    const auto gradient = [&](int row, int column) { return values[row][column]; };
+    to_points<Transform>(0, size, gradient, y.data + tile * y.vector_stride, y.point_stride);
+  }
+}
+
 template <typename Form, typename Storage>
-void transform_gradient(const TileGrid& grid, TileRange range, const void* dy, const PointVectors& y) {
-  transform_tiles<typename Form::Gradient, Storage>(
-      grid, range, dy, [](const Inside&) { return NoNorm(); }, y);
+void transform_gradient(const TileGrid& grid, TileRange range, const void* dy, const BlockGradient& norm,
+                        const PointVectors& y) {
+  if (norm.rows == nullptr) {
+    transform_tiles<typename Form::Gradient, Storage>(
+        grid, range, dy, [](const Inside&) { return NoNorm(); }, y);
+  } else {
+    transform_pending_gradient<typename Form::Gradient>(grid, range, static_cast<const Storage*>(dy), norm, y);
+  }
 }
 
 // Two sums over pixels: of a tile and a run of tiles in fp32, beyond in double.
@@ -166,18 +201,27 @@ struct WithMoments : TileSums {
   }
 };
 
-template <typename Storage, Activation activation>
+// Behind a norm and its activation. `Before`: AsComputed or Added.
+template <typename Storage, Gate gate, typename Before>
 struct BehindGate : TileSums {
-  explicit BehindGate(const BlockOutput& output)
-      : TileSums(output.sums), x(static_cast<const Storage*>(output.gate_x)), norm(output.gate_norm.rows) {}
+  BehindGate(const BlockOutput& output, Before what_is_there)
+      : TileSums(output.sums),
+        before(what_is_there),
+        x(static_cast<const Storage*>(output.norm_x)),
+        gate_y(static_cast<const Storage*>(output.gate_y)),
+        norm(output.norm_rows) {}
   Floats operator()(Floats y, std::int64_t place) {
     const Floats value = load(x + place);
-    const Floats dz = activation == Activation::relu ? behind_gate(norm.forward(value), y) : y;
+    Floats dz = before(y, place);
+    if constexpr (gate == Gate::from_x) dz = behind_gate(norm.forward(value), dz);
+    if constexpr (gate == Gate::from_y) dz = behind_gate(load(gate_y + place), dz);
     add(dz, dz * (value - norm.mean));
     return dz;
   }
 
+  Before before;
   const Storage* x;
+  const Storage* gate_y;
   NormVectors norm;
 };
 
@@ -216,16 +260,27 @@ void output_tiles(const TileGrid& grid, TileRange range, const PointVectors& m, 
   finish.end_run();
 }
 
+template <typename Output, typename Storage, typename Before>
+void outputs_behind_norm(const TileGrid& grid, TileRange range, const PointVectors& m, void* y,
+                         const BlockOutput& output, Before before) {
+  switch (output.gate) {
+    case Gate::open:
+      return output_tiles<Output, Storage>(grid, range, m, y, BehindGate<Storage, Gate::open, Before>(output, before));
+    case Gate::from_x:
+      return output_tiles<Output, Storage>(grid, range, m, y, BehindGate<Storage, Gate::from_x, Before>(output, before));
+    case Gate::from_y:
+      return output_tiles<Output, Storage>(grid, range, m, y, BehindGate<Storage, Gate::from_y, Before>(output, before));
+  }
+}
+
 template <typename Form, typename Storage>
 void transform_outputs(const TileGrid& grid, TileRange range, const PointVectors& m, void* y,
                        const BlockOutput& output) {
   using Output = typename Form::Output;
-  if (output.gate_x != nullptr) {
-    if (output.gate_norm.activation == Activation::relu) {
-      output_tiles<Output, Storage>(grid, range, m, y, BehindGate<Storage, Activation::relu>(output));
-    } else {
-      output_tiles<Output, Storage>(grid, range, m, y, BehindGate<Storage, Activation::none>(output));
-    }
+  if (output.norm_x != nullptr && output.accumulate == Accumulate::add) {
+    outputs_behind_norm<Output, Storage>(grid, range, m, y, output, Added<Storage>(y));
+  } else if (output.norm_x != nullptr) {
+    outputs_behind_norm<Output, Storage>(grid, range, m, y, output, AsComputed());
   } else if (output.accumulate == Accumulate::add) {
     output_tiles<Output, Storage>(grid, range, m, y, Added<Storage>(y));
   } else if (output.sums.first != nullptr) {
