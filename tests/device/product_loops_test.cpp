@@ -4,6 +4,8 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -226,12 +228,48 @@ TEST_P(ProductLoopsTest, transposes_matrices_of_fewer_rows_too) {
   }
 }
 
-TEST_P(ProductLoopsTest, rounds_to_bf16_as_the_host_does) {
-  std::vector<float> values;
-  for (std::int64_t i = 0; i < 4 * lanes_; ++i) values.push_back(std::ldexp(1.0F + static_cast<float>(i) / 300, i % 9));
+// Values of every exponent, ties and the edges of what fp32 holds, of both signs, in whole vectors.
+std::vector<float> values_to_round(std::int64_t lanes) {
+  using Limits = std::numeric_limits<float>;
+  std::vector<float> values{
+      0.0F,          Limits::denorm_min(), 0x1.8p-130F,        std::nextafter(Limits::min(), 0.0F),
+      Limits::min(), 1.0F + 0x1p-8F,       1.0F + 0x3p-8F,     1.0F + 0x1.1p-8F,
+      Limits::max(), Limits::infinity(),   Limits::quiet_NaN()};
+  for (int exponent = -126; exponent < 128; ++exponent) {
+    values.push_back(std::ldexp(1.0F + static_cast<float>(exponent + 127) / 300, exponent));
+  }
+  for (std::size_t i = values.size(); i-- > 0;) values.push_back(-values[i]);
+  values.resize(at((std::ssize(values) + lanes - 1) / lanes * lanes), 0.5F);
+  return values;
+}
+
+// Instructions for it take denormal numbers for zeros.
+std::uint16_t in_bf16(float value, InstructionSet set) {
+  const bool is_zero = set == InstructionSet::avx512_bf16 && std::fpclassify(value) == FP_SUBNORMAL;
+  return to_bf16(is_zero ? std::copysign(0.0F, value) : value);
+}
+
+bool is_same(std::uint16_t found, std::uint16_t expected) {
+  return found == expected || (std::isnan(from_bf16(found)) && std::isnan(from_bf16(expected)));
+}
+
+TEST_P(ProductLoopsTest, rounds_to_bf16_as_the_host_does_but_for_denormals_by_instructions) {
+  const std::vector<float> values = values_to_round(lanes_);
+  const std::int64_t vectors = std::ssize(values) / lanes_;
   std::vector<std::uint16_t> rounded(values.size());
-  loops_.narrow(values.data(), 4, rounded.data());
-  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(rounded[i], to_bf16(values[i]));
+  loops_.narrow(values.data(), vectors, rounded.data());
+  std::vector<std::uint16_t> packed(values.size());
+  loops_of(GetParam()).vectors.bf16.pack(values.data(), vectors, lanes_, lanes_, 1, packed.data());
+  std::vector<float> pairs(at((vectors + 1) / 2 * lanes_));
+  loops_.pair_rows(values.data(), vectors, pairs.data());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint16_t expected = in_bf16(values[i], GetParam());
+    EXPECT_TRUE(is_same(rounded[i], expected)) << values[i];
+    EXPECT_TRUE(is_same(packed[i], expected)) << values[i];
+    const std::size_t row = i / at(lanes_);
+    const auto word = std::bit_cast<std::uint32_t>(pairs[row / 2 * at(lanes_) + i % at(lanes_)]);
+    EXPECT_TRUE(is_same(static_cast<std::uint16_t>(row % 2 == 0 ? word : word >> 16), expected)) << values[i];
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(sets, ProductLoopsTest, testing::ValuesIn(sets_here()),

@@ -3,10 +3,10 @@
 
 # An entry of the table.
 macro(instruction_set id)
-  cmake_parse_arguments(set "" "EXTENDS;NAME;LANES;REGISTER_LANES;PAIR_PRODUCTS;IN_FP32"
+  cmake_parse_arguments(set "" "EXTENDS;NAME;LANES;REGISTER_LANES;PAIR_PRODUCTS;ROUNDING;IN_FP32"
     "FLAGS;FEATURES;TILE_ROWS;PRODUCT_ROWS;GRADIENT_ROWS;LOOPS" ${ARGN})
   list(APPEND instruction_sets ${id})
-  foreach(fact LANES REGISTER_LANES TILE_ROWS PRODUCT_ROWS GRADIENT_ROWS PAIR_PRODUCTS)
+  foreach(fact LANES REGISTER_LANES TILE_ROWS PRODUCT_ROWS GRADIENT_ROWS PAIR_PRODUCTS ROUNDING)
     if(NOT DEFINED set_${fact})
       set(set_${fact} ${${set_EXTENDS}_${fact}})
     endif()
@@ -39,7 +39,7 @@ function(instruction_set_with loops set found)
 endfunction()
 
 function(write_loops set loops)
-  foreach(fact NAME LANES REGISTER_LANES PAIR_PRODUCTS)
+  foreach(fact NAME LANES REGISTER_LANES PAIR_PRODUCTS ROUNDING)
     set(${fact} ${${set}_${fact}})
   endforeach()
   foreach(fact TILE_ROWS PRODUCT_ROWS GRADIENT_ROWS)

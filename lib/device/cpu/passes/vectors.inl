@@ -1,5 +1,5 @@
 // Vectors of `lanes` channels, by the compiler's vector extension, and what all loops do with them. Included first inside
-// the namespace of an instruction set.
+// the namespace of an instruction set; how it rounds to bf16 comes next.
 
 using Floats = float __attribute__((vector_size(lanes * 4)));
 using Words = std::uint32_t __attribute__((vector_size(lanes * 4)));
@@ -37,28 +37,9 @@ inline Floats widen(Vector halves) {
   }
 }
 
-template <std::int64_t count, typename Vector>
-inline Halves upper_halves(Vector pairs) {
-  if constexpr (count == 8) {
-    return __builtin_shufflevector(pairs, pairs, 1, 3, 5, 7, 9, 11, 13, 15);
-  } else {
-    return __builtin_convertvector(reinterpret_cast<Words>(pairs) >> 16, Halves);
-  }
-}
-
 inline Floats load(const Bf16* address) { return widen<lanes>(load_raw<Halves>(address)); }
 
 inline void store(Floats value, float* address) { store_raw(value, address); }
-// The upper halves are `value` in bf16, rounded to nearest, ties to even; NaN stays NaN.
-inline Words rounded(Floats value) {
-  const auto bits = reinterpret_cast<Words>(value);
-  const auto is_nan = reinterpret_cast<Words>(value != value);
-  return (bits + 0x7fffU + ((bits >> 16) & 1U)) | is_nan;
-}
-inline void store(Floats value, Bf16* address) {
-  store_raw(upper_halves<lanes>(reinterpret_cast<Pairs>(rounded(value))), address);
-}
-
 constexpr Floats zero = {};
 
 // NaN passes, so that a diverging network shows it.

@@ -37,11 +37,6 @@ void pack_plane(const void* x_data, const PlaneWindow& window, const BlockNorm& 
   }
 }
 
-// Two vectors as pairs of bf16.
-inline void store_pairs(Floats low, Floats high, float* pairs) {
-  store_raw((rounded(low) >> 16) | (rounded(high) & 0xffff0000U), pairs);
-}
-
 void pack_column_pairs(const void* x_data, const PlaneWindow& window, const BlockNorm& norm, float* packed) {
   const std::int64_t stride = window.step.column * lanes;
   for (std::int64_t r = 0; r < window.rows; ++r) {
@@ -51,12 +46,22 @@ void pack_column_pairs(const void* x_data, const PlaneWindow& window, const Bloc
       continue;
     }
     const auto* const x = static_cast<const Bf16*>(x_data) + (row * window.width + window.first_column) * lanes;
-    const auto value = [&](std::int64_t column) {
-      if (column < window.first_inside || column >= window.last_inside) return zero;
-      const Floats raw = load(x + column * stride);
-      return norm.rows == nullptr ? raw : normalised(raw, norm);
+    const auto is_inside = [&](std::int64_t column) {
+      return column >= window.first_inside && column < window.last_inside;
     };
-    for (std::int64_t c = 0; c < window.columns; c += 2, packed += lanes) store_pairs(value(c), value(c + 1), packed);
+    if (norm.rows == nullptr) {
+      const auto word = [&](std::int64_t column) {
+        return is_inside(column) ? __builtin_convertvector(load_raw<Halves>(x + column * stride), Words) : Words{};
+      };
+      for (std::int64_t c = 0; c < window.columns; c += 2, packed += lanes) {
+        store_raw(word(c) | (word(c + 1) << 16), packed);
+      }
+    } else {
+      const auto value = [&](std::int64_t column) {
+        return is_inside(column) ? normalised(load(x + column * stride), norm) : zero;
+      };
+      for (std::int64_t c = 0; c < window.columns; c += 2, packed += lanes) store_pairs(value(c), value(c + 1), packed);
+    }
   }
 }
 
