@@ -16,7 +16,8 @@ struct RaceResult {
 
 struct Race {
   RaceResult ours;  // the kernel of the rule
-  // The same as in a training step: operands have left the caches, a norm stands in front, sums and gates are taken.
+  // The same as in a training step: operands have left the caches, a norm stands in front, that behind has its gradient
+  // pending, sums and gates are taken.
   RaceResult in_step;
   RaceResult best_ours;  // of all that compute the problem
   RaceResult onednn;     // of all its kernels that start from and end with our layouts, conversions included
