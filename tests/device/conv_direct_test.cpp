@@ -87,6 +87,8 @@ TEST_P(DirectTest, agrees_with_plain_loops_for_layers_of_many_channels) {
   expect_right({{512, 512, 3, 1, 1}, 1, 4, 4});
   expect_right({{256, 512, 3, 2, 1}, 1, 8, 8});
   expect_right({{512, 260, 1, 1, 0}, 5, 7, 7});
+  expect_right({{40, 1100, 1, 2, 0}, 5, 7, 7});  // its outputs are cut into ranges, none of which ends at 512
+  expect_right({{20, 1032, 3, 1, 1}, 2, 4, 5});
   expect_right({{64, 128, 1, 2, 0}, 3, 56, 56});
   expect_right({{16, 16, 3, 1, 1}, 3, 56, 56});
   expect_right({{16, 16, 3, 1, 1}, 70, 4, 5});

@@ -278,7 +278,8 @@ TEST_P(PendingNormTest, who_reads_a_pending_gradient_first_applies_it) {
                                       {{32, 40, 3, 2, 1}, {4, 23, 24, 32}},     // likewise, of stride 2
                                       {{6, 20, 3, 2, 1}, {2, 9, 7, 6}},         // direct, with a stride
                                       {{16, 6, 1, 1, 0}, {5, 13, 14, 16}},      // direct, in one range
-                                      {{150, 20, 1, 1, 0}, {2, 13, 14, 150}}};  // direct, in several
+                                      {{16, 1056, 1, 1, 0}, {2, 5, 4, 16}},     // direct, in several of outputs
+                                      {{150, 20, 1, 1, 0}, {2, 13, 14, 150}}};  // direct, in several of inputs
   for (const ConvCase& c : readers) {
     const Input behind_it = input(y_shape(c), Activation::relu);
     if (!behind_it.kept.is_pending()) return;

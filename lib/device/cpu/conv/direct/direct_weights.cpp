@@ -10,9 +10,23 @@
 namespace lockstep::cpu {
 namespace {
 
-constexpr std::int64_t items_wanted = 32;    // enough for the threads of a rank
-constexpr std::int64_t least_rows = 72;      // of sums over a band: fewer would not pay for packing it
-constexpr std::int64_t dy_bytes = 20 << 10;  // of a band, for a tile's vectors: stays in the L1 cache
+constexpr std::int64_t items_wanted = 32;        // enough for the threads of a rank
+constexpr std::int64_t rows_wanted = 128;        // of sums over a band: fewer would not pay for packing it
+constexpr std::int64_t most_out_channels = 512;  // of an item: of more, a band and its sums would crowd the L2 cache
+constexpr std::int64_t dy_bytes = 20 << 10;      // of a band, for a tile's vectors: stays in the L1 cache
+
+// Ranges of blocks that are nearly equal, of at least one.
+std::int64_t blocks_of_range(std::int64_t blocks, std::int64_t rows_of_block) {
+  const std::int64_t most = ceil_div(rows_wanted, rows_of_block);
+  return ceil_div(blocks, ceil_div(blocks, most));
+}
+
+// Of the wanted number, the largest part that cuts the blocks into ranges of one size.
+std::int64_t equal_ranges(std::int64_t blocks, std::int64_t wanted) {
+  std::int64_t ranges = std::clamp<std::int64_t>(wanted, 1, blocks);
+  while (blocks % ranges != 0) --ranges;
+  return ranges;
+}
 
 std::int64_t band_pixels(const ProductLoops& loops, DType term) {
   return dy_bytes / (loops.most_vectors * loops.lanes * size_of(term));
@@ -33,6 +47,7 @@ struct DirectWeights::Range {
   int thread;
   std::int64_t piece;
   std::int64_t index;
+  std::int64_t out;  // which range of output blocks
 };
 
 DirectWeights::DirectWeights(const ConvProblem& problem, const KernelTarget& target)
@@ -48,9 +63,10 @@ DirectWeights::DirectWeights(const ConvProblem& problem, const KernelTarget& tar
       axis_(forward_axis(problem.conv)),
       packed_axis_(packed_axis(axis_)),
       bands_(cut_bands(problem.n, dy_.height, dy_.width, band_pixels(loops_, pairs_ ? DType::bf16 : DType::f32), 1)),
-      range_blocks_(std::min(ceil_div(least_rows, weights_.window * weights_.rows), x_.blocks())),
+      range_blocks_(blocks_of_range(x_.blocks(), weights_.window * weights_.rows)),
       ranges_(ceil_div(x_.blocks(), range_blocks_)),
-      pieces_(std::clamp<std::int64_t>(ceil_div(items_wanted, ranges_), 1, std::ssize(bands_))) {
+      out_ranges_(equal_ranges(dy_.blocks(), ceil_div(dy_.blocks() * dy_.lanes, most_out_channels))),
+      pieces_(std::clamp<std::int64_t>(ceil_div(items_wanted, ranges_ * out_ranges_), 1, std::ssize(bands_))) {
   make_tables();
   sums_at_ = plan_.take_floats_each(pieces_, weights_.count());
   x_at_ = plan_.take_floats_each(target.threads, x_floats_);
@@ -81,10 +97,11 @@ OperandBand DirectWeights::x_of(const Band& band, std::int64_t first_block, std:
   return source_band(packed_axis_, band, dy_.width, x_, first_block, blocks);
 }
 
-OperandBand DirectWeights::dy_of(const Band& band) const {
+OperandBand DirectWeights::dy_of(const Band& band, std::int64_t out_range) const {
   const Span rows{band.first_row, band.rows};
   const PlaneWindow window = window_of(dy_.height, dy_.width, rows, {0, dy_.width}, {1, 1});
-  return {band.first_image, band.images, 0, dy_.blocks(), window};
+  const std::int64_t blocks = dy_.blocks() / out_ranges_;
+  return {band.first_image, band.images, out_range * blocks, blocks, window};
 }
 
 PixelStrides DirectWeights::x_strides(const OperandBand& x) const {
@@ -93,7 +110,8 @@ PixelStrides DirectWeights::x_strides(const OperandBand& x) const {
 
 PixelStrides DirectWeights::dy_strides(const Band& band) const {
   if (dy_.is_readable()) return dy_.strides();
-  return pairs_ ? dy_pairs_.strides(dy_of(band), dy_.lanes) : dy_of(band).packed_strides(dy_.unit());
+  const OperandBand dy = dy_of(band, 0);
+  return pairs_ ? dy_pairs_.strides(dy, dy_.lanes) : dy.packed_strides(dy_.unit());
 }
 
 WeightTables DirectWeights::tables_of(const Band& band, const OperandBand& read, const PixelStrides& x,
@@ -136,11 +154,13 @@ void DirectWeights::run(const ConvCall& call, std::byte* scratch) {
   const std::byte* const dy = call.dy_norm != nullptr ? call.dy_norm->dx : call.operands[1];
   const Job job{call, dy, scratch, sums_in_place, packs, packs ? packed_ : in_place_};
   if (call.dy_norm != nullptr && !finds_dy(job)) {
-    parallel_for(target_.threads, std::ssize(bands_),
-                 [&](std::int64_t band) { find_dy(job, bands_[static_cast<std::size_t>(band)]); });
+    parallel_for(target_.threads, std::ssize(bands_) * out_ranges_, [&](std::int64_t item) {
+      find_dy(job, dy_of(bands_[static_cast<std::size_t>(item / out_ranges_)], item % out_ranges_));
+    });
   }
-  parallel_pieces(target_.threads, pieces_ * ranges_, [&](int thread, std::int64_t item) {
-    compute_range(job, {thread, item / ranges_, item % ranges_});
+  parallel_pieces(target_.threads, pieces_ * out_ranges_ * ranges_, [&](int thread, std::int64_t item) {
+    const std::int64_t of_all_rows = item / ranges_;  // neighbours read the same pixels of dy
+    compute_range(job, {thread, of_all_rows / out_ranges_, item % ranges_, of_all_rows % out_ranges_});
   });
   if (!sums_in_place) add_pieces(job);
 }
@@ -152,27 +172,28 @@ void DirectWeights::compute_range(const Job& job, const Range& range) const {
     const Band& band = bands_[static_cast<std::size_t>(i)];
     const OperandBand x = x_of(band, range.index * range_blocks_, blocks_of(range.index));
     if (job.packs) pack_x(job, range.thread, x);
-    if (finds_dy(job)) find_dy(job, band);
-    if (!dy_.is_readable()) pack_dy(job, range.thread, band);
+    const OperandBand dy = dy_of(band, range.out);
+    if (finds_dy(job)) find_dy(job, dy);
+    if (!dy_.is_readable()) pack_dy(job, range.thread, dy);
     multiply(job, range, i, i == first ? Accumulate::overwrite : Accumulate::add);
   }
 }
 
-// Whether dy is found band by band, as it is read. Several ranges read the same bands: for them it is found before.
+// Whether dy is found band by band, as it is read. Several ranges of input blocks read the same bands: for them it is
+// found before.
 bool DirectWeights::finds_dy(const Job& job) const { return job.call.dy_norm != nullptr && ranges_ == 1; }
 
 // By the gradient of its norm.
-void DirectWeights::find_dy(const Job& job, const Band& band) const {
+void DirectWeights::find_dy(const Job& job, const OperandBand& dy) const {
   const NormBehind& norm = *job.call.dy_norm;
-  const PixelStrides at = dy_.strides();
-  const Planes planes{band.images, band.rows * dy_.width, at.image};
-  for (std::int64_t block = 0; block < dy_.blocks(); ++block) {
-    const std::int64_t place =
-        (band.first_image * at.image + block * at.block + band.first_row * at.row) * size_of(dy_.dtype);
+  const PixelRows rows = rows_of(dy_, norm.dx, dy);
+  const Planes planes{dy.images, dy.window.rows * dy_.width, dy_.strides().image};
+  for (std::int64_t block = 0; block < dy.blocks; ++block) {
+    const std::int64_t place = rows.first - norm.dx + block * rows.block_bytes;
     loops_of(target_.set)
         .vectors.of(dy_.dtype)
-        .norm_gradient(norm.x + place, job.call.operands[1] + place, planes, norm.rows + block * norm_rows * dy_.lanes,
-                       Gate::open, norm.dx + place);
+        .norm_gradient(norm.x + place, job.call.operands[1] + place, planes,
+                       norm.rows + (dy.first_block + block) * norm_rows * dy_.lanes, Gate::open, norm.dx + place);
   }
 }
 
@@ -185,11 +206,11 @@ void DirectWeights::pack_x(const Job& job, int thread, const OperandBand& x) con
   }
 }
 
-void DirectWeights::pack_dy(const Job& job, int thread, const Band& band) const {
+void DirectWeights::pack_dy(const Job& job, int thread, const OperandBand& dy) const {
   if (pairs_) {
-    pack_pairs(loops_, dy_, job.dy, dy_of(band), dy_pairs_, nullptr, dy_packed(job, thread));
+    pack_pairs(loops_, dy_, job.dy, dy, dy_pairs_, nullptr, dy_packed(job, thread));
   } else {
-    pack(loops_, dy_, job.dy, dy_of(band), nullptr, dy_packed(job, thread));
+    pack(loops_, dy_, job.dy, dy, nullptr, dy_packed(job, thread));
   }
 }
 
@@ -200,8 +221,9 @@ Prefetch DirectWeights::prefetch(const Job& job, const Range& range, std::int64_
     const Band& next = bands_[static_cast<std::size_t>(band + 1)];
     const OperandBand x = x_of(next, range.index * range_blocks_, blocks_of(range.index));
     prefetch.add(rows_of(x_, job.call.operands[0], x));
-    prefetch.add(rows_of(dy_, finds_dy(job) ? job.call.operands[1] : job.dy, dy_of(next)));
-    if (finds_dy(job)) prefetch.add(rows_of(dy_, job.call.dy_norm->x, dy_of(next)));
+    const OperandBand dy = dy_of(next, range.out);
+    prefetch.add(rows_of(dy_, finds_dy(job) ? job.call.operands[1] : job.dy, dy));
+    if (finds_dy(job)) prefetch.add(rows_of(dy_, job.call.dy_norm->x, dy));
   }
   prefetch.spread_over(tiles);
   return prefetch;
@@ -212,6 +234,7 @@ void DirectWeights::multiply(const Job& job, const Range& range, std::int64_t in
   const std::size_t kind = (band.is_as_large_as(bands_.front()) ? 0U : 2U) + (range.index + 1 < ranges_ ? 0U : 1U);
   const WeightTables& tables = job.tables[kind];
   const std::int64_t first_block = range.index * range_blocks_;
+  const OperandBand dy = dy_of(band, range.out);
   Products call{};
   call.left = x_packed(job, range.thread);
   if (!job.packs) call.left = x_.values_at(job.call.operands[0], x_of(band, first_block, 1));
@@ -219,34 +242,35 @@ void DirectWeights::multiply(const Job& job, const Range& range, std::int64_t in
   call.left_offsets = tables.left_offsets.data();
   const float* right = dy_packed(job, range.thread);
   call.right_stride = dy_strides(band).block;
-  if (dy_.is_readable()) right = dy_.values_at(job.dy, dy_of(band));
+  if (dy_.is_readable()) right = dy_.values_at(job.dy, dy);
   call.segments = tables.segments.data();
   call.segment_count = std::ssize(tables.segments);
-  float* const sums = sums_of(job, range.piece) + first_block * weights_.window * weights_.matrix();
+  float* const sums = sums_of(job, range.piece) + dy.first_block * weights_.out_stride() +
+                      first_block * weights_.window * weights_.matrix();
   call.out_stride = weights_.out_stride();
   call.out_offsets = tables.out_offsets.data();
   call.rows = std::ssize(tables.left_offsets);
   call.accumulate = accumulate;
-  const std::int64_t groups = ceil_div(dy_.blocks(), loops_.most_vectors);
+  const std::int64_t groups = ceil_div(dy.blocks, loops_.most_vectors);
   Prefetch ahead = prefetch(job, range, index, groups * ceil_div(call.rows, loops_.tile_rows[loops_.most_vectors]));
   call.prefetch = &ahead;
   for (std::int64_t group = 0; group < groups; ++group) {
-    const std::int64_t block = cut(dy_.blocks(), groups, group);
-    call.vectors = static_cast<int>(cut(dy_.blocks(), groups, group + 1) - block);
+    const std::int64_t block = cut(dy.blocks, groups, group);
+    call.vectors = static_cast<int>(cut(dy.blocks, groups, group + 1) - block);
     call.right = right + block * call.right_stride;
     call.out = sums + block * call.out_stride;
     pairs_ ? loops_.pair_products(call) : loops_.products(call);
   }
-  clear_padding(sums, range.index);
+  clear_padding(sums, range);
 }
 
 // Of input channels that do not exist.
-void DirectWeights::clear_padding(float* sums, std::int64_t range) const {
+void DirectWeights::clear_padding(float* sums, const Range& range) const {
   const std::int64_t last_block = x_.blocks() - 1;
   const std::int64_t channels = x_.channels_in(last_block);
-  if (range + 1 < ranges_ || channels == weights_.rows) return;
-  sums += (last_block - range * range_blocks_) * weights_.window * weights_.matrix();
-  for (std::int64_t out = 0; out < weights_.out_blocks; ++out) {
+  if (range.index + 1 < ranges_ || channels == weights_.rows) return;
+  sums += (last_block - range.index * range_blocks_) * weights_.window * weights_.matrix();
+  for (std::int64_t out = 0; out < dy_.blocks() / out_ranges_; ++out) {
     for (std::int64_t tap = 0; tap < weights_.window; ++tap) {
       float* const matrix = sums + out * weights_.out_stride() + tap * weights_.matrix();
       std::fill(matrix + channels * weights_.lanes, matrix + weights_.matrix(), 0.0F);

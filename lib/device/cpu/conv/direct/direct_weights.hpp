@@ -5,8 +5,9 @@
 //    input channel c under tap t   left:  x at pixel + t, channel c         blocks of output channels
 //    weights [block][tap][c]       right: dy at the pixel, B channels       weights [out block]
 //
-// An item of work is a range of input blocks in a piece of the bands: it has sums of its own, so a piece's are those of
-// all weights. dy's band for a tile stays in the L1 cache, while the rows under all taps pass by it.
+// An item of work is a range of input blocks and one of output blocks in a piece of the bands: it has sums of its own,
+// so a piece's are those of all weights. dy's band for a tile stays in the L1 cache, while the rows under all taps pass
+// by it.
 #pragma once
 
 #include <vector>
@@ -35,23 +36,23 @@ class DirectWeights final : public ConvKernel {
 
  private:
   struct Job;    // what a call computes from and into
-  struct Range;  // some input blocks in a piece of the bands
+  struct Range;  // some input and output blocks in a piece of the bands
 
   void make_tables();
   WeightTables tables_of(const Band& band, const OperandBand& read, const PixelStrides& x, std::int64_t advance) const;
   std::int64_t blocks_of(std::int64_t range) const;
   OperandBand x_of(const Band& band, std::int64_t first_block, std::int64_t blocks) const;
-  OperandBand dy_of(const Band& band) const;
+  OperandBand dy_of(const Band& band, std::int64_t out_range) const;
   PixelStrides x_strides(const OperandBand& x) const;  // packed
   PixelStrides dy_strides(const Band& band) const;     // in place or packed
   bool finds_dy(const Job& job) const;
-  void find_dy(const Job& job, const Band& band) const;
+  void find_dy(const Job& job, const OperandBand& dy) const;
   void pack_x(const Job& job, int thread, const OperandBand& x) const;
-  void pack_dy(const Job& job, int thread, const Band& band) const;
+  void pack_dy(const Job& job, int thread, const OperandBand& dy) const;
   void compute_range(const Job& job, const Range& range) const;
   void multiply(const Job& job, const Range& range, std::int64_t band, Accumulate accumulate) const;
   Prefetch prefetch(const Job& job, const Range& range, std::int64_t band, std::int64_t tiles) const;
-  void clear_padding(float* sums, std::int64_t range) const;
+  void clear_padding(float* sums, const Range& range) const;
   void add_pieces(const Job& job) const;
   float* sums_of(const Job& job, std::int64_t piece) const;
   float* x_packed(const Job& job, int thread) const;
@@ -70,7 +71,8 @@ class DirectWeights final : public ConvKernel {
   std::vector<Band> bands_;
   std::int64_t range_blocks_;  // input blocks of an item of work
   std::int64_t ranges_;
-  std::int64_t pieces_;  // of the bands
+  std::int64_t out_ranges_;  // that the output blocks are cut into, all alike
+  std::int64_t pieces_;      // of the bands
   // For bands as large as the first and as the last; of each, for the first range and for the last.
   std::vector<WeightTables> in_place_;  // empty where x can only be read packed
   std::vector<WeightTables> packed_;

@@ -37,7 +37,7 @@ std::unique_ptr<ConvKernel> make_gradient(const WinogradShape& shape) {
     return make_winograd_gradient_by_pieces(shape, {.tiles = 256, .tiles_at_once = 32});
   }
   const std::int64_t in_blocks = half_of_blocks(shape.in_blocks, 32, 128, shape.lanes());
-  return make_winograd_gradient_by_weights(shape, {.tiles = 128, .in_blocks = in_blocks});
+  return make_winograd_gradient_by_weights(shape, {.tiles = 64, .in_blocks = in_blocks});
 }
 
 // Weights of fewer input channels are stored without blocks of them.
