@@ -113,14 +113,18 @@ struct Stride1 {
   using WeightGradient = WeightGradientTransform;
 };
 
+// How far loops over columns and rows are unrolled. With 16 registers they stay loops: unrolled, the compiler runs out of
+// registers and moves twice as much. With the 32 of AVX-512 a prototype's kernels gained 12 to 14 % on a Zen 5.
+constexpr int lines_unrolled = lanes == 16 ? 9 : 1;
+
 // Both dimensions of n x n values to all points; value(row, column) reads one of columns [first, last), the others are
-// zero. Loops over columns and rows stay loops: unrolled, the compiler runs out of registers and moves twice as much.
+// zero.
 template <typename Transform, typename Value>
 inline void to_points(int first, int last, Value value, float* to, std::int64_t point_stride) {
   constexpr int from = Transform::from;
   constexpr int count = Transform::to;
   Floats rows[count][from];
-#pragma GCC unroll 1
+#pragma GCC unroll lines_unrolled
   for (int column = 0; column < from; ++column) {
     Floats values[from];
     Floats transformed[count] = {};
@@ -132,7 +136,7 @@ inline void to_points(int first, int last, Value value, float* to, std::int64_t 
 #pragma GCC unroll 9
     for (int row = 0; row < count; ++row) rows[row][column] = transformed[row];
   }
-#pragma GCC unroll 1
+#pragma GCC unroll lines_unrolled
   for (int row = 0; row < count; ++row, to += count * point_stride) {
     Floats transformed[count];
     Transform::apply(rows[row], transformed);
