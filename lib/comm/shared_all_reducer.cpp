@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cassert>
+#include <cstring>
 #include <new>
 #include <span>
 #include <string_view>
@@ -27,22 +29,54 @@ struct alignas(128) SliceProgress {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-constexpr std::int64_t piece_bytes = 16 << 10;  // the running sum stays in the first-level cache
-
 std::int64_t whole_lines(std::int64_t bytes) {
   return (bytes + Arena::alignment - 1) / Arena::alignment * Arena::alignment;
 }
 
-// Sums bytes [first, first + count) of `arrays`, elements of T, in their order, without writing the sum back.
-template <typename T>
-void sum_in_order(std::span<std::byte* const> arrays, std::int64_t first, std::int64_t count, std::byte* sum_bytes) {
-  auto* const sum = reinterpret_cast<T*>(sum_bytes);
-  const std::int64_t elements = count / std::int64_t{sizeof(T)};
-  std::copy_n(reinterpret_cast<const T*>(arrays[0] + first), elements, sum);
-  for (const std::byte* array : arrays.subspan(1)) {
-    const auto* const values = reinterpret_cast<const T*>(array + first);
-    for (std::int64_t i = 0; i < elements; ++i) sum[i] += values[i];
+// Arrays that are summed, and where the sum goes: into the same places of `results`, which may be among them.
+struct Sum {
+  std::span<std::byte* const> arrays;
+  std::span<std::byte* const> results;
+};
+
+// What lies at byte `at` of the arrays, added in their order. Copied value by value, or the compiler would pass the sum
+// through memory.
+template <typename Value, std::size_t count>
+[[gnu::always_inline]] inline void sum_at(std::int64_t at, const Sum& of) {
+  std::array<Value, count> sum;
+  for (std::size_t i = 0; i < count; ++i) std::memcpy(&sum[i], of.arrays[0] + at + i * sizeof(Value), sizeof(Value));
+  for (const std::byte* array : of.arrays.subspan(1)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      Value value;
+      std::memcpy(&value, array + at + i * sizeof(Value), sizeof(Value));
+      sum[i] += value;
+    }
   }
+  for (std::byte* result : of.results) {
+    for (std::size_t i = 0; i < count; ++i) std::memcpy(result + at + i * sizeof(Value), &sum[i], sizeof(Value));
+  }
+}
+
+// The same of all in bytes [first, first + count). A cache line at a time: its sum stays in registers, and what is
+// written was read just before.
+template <typename Vector, typename Value>
+[[gnu::always_inline]] inline void sum_lines(std::int64_t first, std::int64_t count, const Sum& of) {
+  constexpr std::int64_t line = Arena::alignment;
+  std::int64_t at = first;
+  for (; at + line <= first + count; at += line) sum_at<Vector, line / sizeof(Vector)>(at, of);
+  for (; at < first + count; at += std::int64_t{sizeof(Value)}) sum_at<Value, 1>(at, of);
+}
+
+using Floats = float __attribute__((vector_size(32)));
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void sum_floats(std::int64_t first,
+                                                                                      std::int64_t count, Sum of) {
+  sum_lines<Floats, float>(first, count, of);
+}
+
+using Longs = std::int64_t __attribute__((vector_size(32)));
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void sum_longs(std::int64_t first,
+                                                                                     std::int64_t count, Sum of) {
+  sum_lines<Longs, std::int64_t>(first, count, of);
 }
 
 // All places and sizes are in bytes.
@@ -54,7 +88,6 @@ class SharedAllReducer final : public AllReducer {
     for (int rank = 0; rank < groups_.node.size(); ++rank) {
       arrays_.push_back(gradients + rank * capacity_);
     }
-    piece_.resize(piece_bytes);
   }
 
   static std::int64_t bytes_needed(int ranks, std::int64_t capacity) {
@@ -127,38 +160,22 @@ class SharedAllReducer final : public AllReducer {
       const std::int64_t begin = std::min(place * share, slice.bytes);
       const std::int64_t end = std::min(begin + share, slice.bytes);
       if (groups_.groups == 1) {
-        add_up_here(slice.first + begin, end - begin);
+        sum_into(arrays_, slice.first + begin, end - begin);
       } else {
-        add_up_everywhere(slice.first + begin, end - begin);
+        sum_everywhere(slice.first + begin, end - begin);
       }
     }
     progress_of(place).finished.store(slice.number, std::memory_order_release);
   }
 
-  void sum_piece(std::int64_t first, std::int64_t count) {
-    if (dtype_ == DType::i64) {
-      sum_in_order<std::int64_t>(arrays_, first, count, piece_.data());
-    } else {
-      sum_in_order<float>(arrays_, first, count, piece_.data());
-    }
-  }
-
-  void add_up_here(std::int64_t first, std::int64_t count) {
-    for (std::int64_t at = first; at < first + count; at += piece_bytes) {
-      const std::int64_t length = std::min(piece_bytes, first + count - at);
-      sum_piece(at, length);
-      // Ordinary stores: those past the caches cost a quarter (4 to 100 MB, two ranks).
-      for (std::byte* array : arrays_) std::copy_n(piece_.data(), length, array + at);
-    }
+  void sum_into(std::span<std::byte* const> results, std::int64_t first, std::int64_t count) const {
+    (dtype_ == DType::i64 ? sum_longs : sum_floats)(first, count, {arrays_, results});
   }
 
   // The group's sum goes into this rank's own array, from there into the sum over groups, and then to the others.
-  void add_up_everywhere(std::int64_t first, std::int64_t count) {
-    for (std::int64_t at = first; at < first + count; at += piece_bytes) {
-      const std::int64_t length = std::min(piece_bytes, first + count - at);
-      sum_piece(at, length);
-      std::copy_n(piece_.data(), length, mine() + at);
-    }
+  void sum_everywhere(std::int64_t first, std::int64_t count) {
+    std::byte* const own = mine();
+    sum_into({&own, 1}, first, count);
     constexpr std::int64_t largest_bytes = std::int64_t{1} << 32;  // MPI counts are int
     for (std::int64_t at = first; at < first + count; at += largest_bytes) {
       const auto length = static_cast<int>(std::min(largest_bytes, first + count - at) / size_of(dtype_));
@@ -176,7 +193,6 @@ class SharedAllReducer final : public AllReducer {
   std::int64_t capacity_;           // for each rank
   std::vector<std::byte*> arrays_;  // by rank of the node
   DType dtype_ = DType::f32;
-  std::vector<std::byte> piece_;  // running sum
   std::vector<Slice> under_way_;  // started, not yet added up here
   std::uint64_t started_ = 0;
 };
