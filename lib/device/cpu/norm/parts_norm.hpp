@@ -1,11 +1,12 @@
 // From what one rank's part says of a norm to its table: by itself, or with what a group's other ranks say of theirs.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-#include "device/cpu/norm/norm.hpp"
+#include "device/cpu/cpu_context.hpp"
+#include "device/cpu/norm/norm_table.hpp"
+#include "device/cpu/norm/piece_sums.hpp"
 #include "device/norm_group.hpp"
 
 namespace lockstep::cpu {
@@ -41,12 +42,6 @@ class GroupValues {
   std::size_t values_;
   Tensor memory_;
 };
-
-inline Spread spread_of(const Moments& moments) {
-  const double shifted_mean = moments.sum / moments.count;
-  return {moments.origin + shifted_mean, std::max(moments.square / moments.count - shifted_mean * shifted_mean, 0.0),
-          moments.count};
-}
 
 // Of all ranks' values of a channel, of which each has `count`: added in the order of ranks, alike on each.
 inline Spread spread_of(const GroupValues& spreads, std::int64_t channel, double count) {
