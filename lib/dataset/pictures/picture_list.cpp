@@ -1,5 +1,7 @@
 #include "dataset/pictures/picture_list.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -82,6 +84,13 @@ void hold_out_tenth(PictureList& list) {
   list.train = std::move(kept);
 }
 
+// Why nothing was found, as far as it is known.
+std::string left_out_words(const std::vector<OddFile>& left_out) {
+  if (left_out.empty()) return {};
+  const std::string others = left_out.size() > 1 ? fmt::format(", and {} more", left_out.size() - 1) : "";
+  return fmt::format("; left out: '{}', which {}{}", left_out.front().file, left_out.front().remark, others);
+}
+
 }  // namespace
 
 PictureList list_pictures(const fs::path& folder, const PictureStorage& storage, std::uint64_t seed) {
@@ -107,9 +116,9 @@ PictureList list_pictures(const fs::path& folder, const PictureStorage& storage,
     add_class_folders("", list.classes, storage, list, list.train);
   }
   require(!list.train.empty(), Failure::usage,
-          "'{}' holds no pictures (--source). It is to hold a folder of pictures for each class, or train/ and test/ "
+          "'{}' holds no pictures (--source){}. It is to hold a folder of pictures for each class, or train/ and test/ "
           "with such folders, or train.list.",
-          folder.string());
+          folder.string(), left_out_words(list.left_out));
   shuffle(list.train, seed, SourceSplit::train);
   if (list.test.empty()) {
     hold_out_tenth(list);

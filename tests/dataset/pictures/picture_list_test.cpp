@@ -166,6 +166,12 @@ TEST_F(PictureListTest, a_folder_without_pictures_says_what_it_should_hold) {
   EXPECT_EQ(usage_words(), "'" + root().string() +
                                "' holds no pictures (--source). It is to hold a folder of pictures for each class, or "
                                "train/ and test/ with such folders, or train.list.");
+  fs::create_symlink(folder_.path(), root() / "ant");
+  EXPECT_THAT(usage_words(),
+              HasSubstr("' holds no pictures (--source); left out: 'ant', which is a link that leads out "
+                        "of the folder (--follow-links takes it). It is to hold"));
+  fs::create_symlink(folder_.path(), root() / "bee");
+  EXPECT_THAT(usage_words(), HasSubstr("(--follow-links takes it), and 1 more. It is to hold"));
   write("cat/a.jpg");
   EXPECT_THAT(usage_words(), HasSubstr("has one picture a class (nothing is left for a test)."));
 }
