@@ -1,6 +1,7 @@
 // On any number of ranks: what conversion writes is the same, whole, and continues where it was interrupted.
 #include "dataset/shards/convert.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -218,6 +219,17 @@ TEST_F(ConvertTest, verifying_finds_the_damaged_block_and_running_again_mends_it
   world_.barrier();
   run();
   verify(world_, options_.output);
+}
+
+// Its bytes are those of the manifest, so every hash is right: a training refused it, and pointed to verify.
+TEST_F(ConvertTest, verifying_finds_a_shard_that_a_reader_refuses) {
+  run();
+  Manifest manifest = read_manifest(options_.output / "train");
+  manifest.classes.resize(1);
+  const std::vector<std::string> found = find_damage(world_, options_.output / "train", manifest);
+  ASSERT_EQ(found.size(), manifest.shards.size());
+  EXPECT_THAT(found.front(), testing::HasSubstr("train-00000.h5' is damaged: sample "));
+  EXPECT_THAT(found.front(), testing::HasSubstr(", but there are 1 classes."));
 }
 
 }  // namespace

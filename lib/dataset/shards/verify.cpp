@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "dataset/shards/hash.hpp"
+#include "dataset/shards/shard.hpp"
 #include "dataset/split.hpp"
 
 namespace lockstep {
@@ -30,6 +31,16 @@ std::string block_words(const ShardEntry& entry, const std::vector<std::string>&
   return fmt::format("{} {}{} of {} changed", damaged.size() == 1 ? "block" : "blocks",
                      fmt::join(damaged.begin(), damaged.begin() + static_cast<std::ptrdiff_t>(named), ", "), more,
                      found.size());
+}
+
+// Why a reader refuses a shard whose bytes are those that were hashed: another program wrote it, or its manifest.
+std::optional<std::string> refusal_of(const fs::path& directory, const Manifest& manifest, const ShardEntry& entry) {
+  try {
+    const ShardReader reader(directory, manifest, entry);
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error.what();
+  }
 }
 
 std::vector<fs::path> splits_of(const fs::path& directory) {
@@ -69,8 +80,10 @@ std::vector<std::string> find_damage(const Communicator& world, const fs::path& 
   const auto ranks = static_cast<std::size_t>(world.size());
   std::string sentences;
   for (auto shard = static_cast<std::size_t>(world.rank()); shard < manifest.shards.size(); shard += ranks) {
-    if (const auto damage = damage_of(directory, manifest.shards[shard], manifest.block_bytes))
-      sentences += printable(*damage) + '\n';
+    const ShardEntry& entry = manifest.shards[shard];
+    std::optional<std::string> damage = damage_of(directory, entry, manifest.block_bytes);
+    if (!damage) damage = refusal_of(directory, manifest, entry);
+    if (damage) sentences += printable(*damage) + '\n';
   }
   std::vector<std::string> all;
   for (const std::string& lines : world.all_gather(sentences)) {
