@@ -5,6 +5,7 @@
 //   evaluate --follow runs/cifar10 --data data/cifar10      each checkpoint of a training as it appears
 #include <fmt/core.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -116,6 +117,9 @@ int main(int argc, char** argv) {
                              options.loader_threads, options.settings.run.test_view});
     std::vector<float> logits;
     const Evaluation evaluation = options.logits.empty() ? test.evaluate() : test.evaluate(logits);
+    require(std::isfinite(evaluation.loss()), Failure::bad_data,
+            "the answers of '{}' are no numbers (its weights are of a training that diverged). Choose another model.",
+            model.file.string());
     log::plain(evaluation_text(evaluation, test.file().classes));
     if (session.world.rank() != 0) return;
     if (!options.json.empty()) {

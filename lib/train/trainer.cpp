@@ -13,6 +13,7 @@
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
 #include "step/all_reduce.hpp"
+#include "step/metrics.hpp"
 #include "train/audit.hpp"
 #include "train/evaluation/live_evaluation.hpp"
 #include "train/given/initial_weights.hpp"
@@ -283,12 +284,12 @@ TrainingOutcome Trainer::train_epochs() {
   // Which kernels were chosen is part of what a training goes on from: the first checkpoint is written before a step.
   if (checkpoints_.is_on() && checkpoints_.found() == nullptr) checkpoints_.write(checkpoint());
   const bool ended_epoch = progress_.step > 0 && length_.ends_epoch(progress_.step);
-  if (ended_epoch && progress_.tested_step < progress_.step) test();
+  if (ended_epoch && progress_.tested_step < progress_.step && !test()) return diverge();
   while (progress_.step < length_.steps()) {
     const std::int64_t epoch = progress_.step / epoch_steps;
     if (!train_epoch(epoch)) return divergence_.empty() ? stop() : diverge();
     if (progress_.step < length_.steps()) load_next_size(epoch + 1);
-    test();
+    if (!test()) return diverge();
     write_checkpoint_if_due();
   }
   return save();
@@ -345,24 +346,37 @@ void Trainer::watch_ranks(std::int64_t step) {
   audit_weights(session_.world, model_.store, step);
 }
 
-void Trainer::test() {
+// Whether the training goes on. Of a test whose loss is no number nothing is told or kept: its answers mean nothing.
+bool Trainer::test() {
   const std::int64_t step = progress_.step - 1;
   const Position position{step / length_.steps_per_epoch, step};
   const Stopwatch watch;
   const Evaluation evaluation = evaluate_live(evaluator_, Split::test, test_.samples());
+  if (!is_number(evaluation, Split::test)) return false;
   const std::optional<Evaluation> of_mean = evaluate_mean(evaluator_, Split::test, test_.samples());
+  if (of_mean && !is_number(*of_mean, Split::test)) return false;
   reporter_.test(position, evaluation, watch.seconds(), of_mean);
   if (validator_) {
     const Stopwatch validation_watch;
     const Evaluation validated = evaluate_live(*validator_, Split::validation, validation_->samples());
+    if (!is_number(validated, Split::validation)) return false;
     const std::optional<Evaluation> mean_validated =
         evaluate_mean(*validator_, Split::validation, validation_->samples());
+    if (mean_validated && !is_number(*mean_validated, Split::validation)) return false;
     reporter_.validation(position, validated, validation_watch.seconds(), mean_validated);
   }
   stops_.note_test(watch.seconds());
   progress_.tested_step = progress_.step;
   if (best_) reporter_.judge_test() ? best_->keep(model_file()) : best_->write();
   summarise(RunState::running, "");
+  return true;
+}
+
+// Every rank alike. If not, the training has diverged.
+bool Trainer::is_number(const Evaluation& evaluation, Split split) {
+  if (std::isfinite(evaluation.loss())) return true;
+  divergence_ = words_of_test(split_name(split), evaluation.loss(), progress_.step, schedule_.at(progress_.step - 1));
+  return false;
 }
 
 // Collective.

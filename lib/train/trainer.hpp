@@ -59,7 +59,8 @@ class Trainer {
   bool train_epoch(std::int64_t epoch);
   void report(int steps_left_under_way);
   void watch_ranks(std::int64_t step);
-  void test();
+  bool test();
+  bool is_number(const Evaluation& evaluation, Split split);
   std::optional<Evaluation> evaluate_mean(Evaluator& evaluator, Split split, std::int64_t samples);
   std::vector<ParameterStore::Entry> weights_to_use() const;
   ModelFile model_file() const;
@@ -110,7 +111,7 @@ class Trainer {
   double waited_before_ms_ = 0;     // for earlier loaders
   TrainingProgress progress_;
   std::vector<std::string> hosts_;  // names of the ranks' nodes, by rank
-  std::string divergence_;          // of the first step that diverged
+  std::string divergence_;          // of the first step, or a test, that diverged
   bool has_work_ = true;            // false where an earlier attempt has done and written all
 };
 

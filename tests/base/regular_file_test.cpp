@@ -1,6 +1,7 @@
 #include "base/io/regular_file.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -83,6 +84,24 @@ TEST_F(RegularFileTest, a_pipe_or_a_device_is_never_replaced_by_a_file) {
               "cannot write '" + path_.string() + "': it is a " + special.name() +
                   " (a file would take its place). Choose another name.");
     EXPECT_FALSE(fs::is_regular_file(path_));
+  }
+}
+
+// --predictions /dev/stdout did so, with the output sent to a file: the link became a file, for everybody.
+TEST_F(RegularFileTest, a_link_to_an_open_file_is_never_replaced_by_a_file) {
+  const fs::path open_file = path_.string() + ".open";
+  write_file_atomically(open_file, "");
+  const RegularFile file(open_file);
+  const fs::path name = fmt::format("/proc/self/fd/{}", file.descriptor());
+  fs::create_symlink(name, path_);
+  const fs::path link_to_link = path_.string() + ".link";
+  fs::create_symlink(path_.filename(), link_to_link);
+  for (const fs::path& path : {name, path_, link_to_link}) {
+    EXPECT_EQ(error_sentence([&] { write_file_atomically(path, "text"); }),
+              "cannot write '" + path.string() +
+                  "': it leads to a file that a process has open (a new file would take the place of the link). Choose "
+                  "another name.");
+    EXPECT_TRUE(fs::is_symlink(path));
   }
 }
 

@@ -329,6 +329,22 @@ TEST_F(TrainCifarTest, a_diverging_training_ends_with_79_on_several_ranks_too) {
   EXPECT_NE(failure["sentence"].get<std::string>().find(sentence(output)), std::string::npos) << failure;
 }
 
+// Its only step has a loss that is a number. The training was "done", and its weights, all NaN, were the best model's.
+TEST_F(TrainCifarTest, a_test_whose_loss_is_no_number_ends_a_training_with_79) {
+  const fs::path output = folder_->path() / "diverged in a test";
+  const ProgramResult result =
+      run_program(training(output, {"--lr", "1e9", "--lr-batch", "0", "--weight-decay", "1e9", "--warmup", "0",
+                                    "--schedule", "constant", "--max-steps", "1"}));
+  EXPECT_EQ(result.exit_code, 79) << result.errors;
+  EXPECT_NE(result.errors.find("  test loss is nan after step 1 (learning rate 1e+09). Lower --lr or lengthen the "
+                               "warm-up. The last good checkpoint is '"),
+            std::string::npos)
+      << result.errors;
+  EXPECT_EQ(summary(output)["state"], "diverged");
+  EXPECT_FALSE(fs::exists(output / "model-best.h5"));
+  EXPECT_FALSE(fs::exists(output / "model.h5"));
+}
+
 TEST_F(TrainCifarTest, a_damaged_model_file_is_refused) {
   const fs::path damaged = folder_->path() / "damaged.h5";
   std::string bytes = read_file(model(), 1 << 24);

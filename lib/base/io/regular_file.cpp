@@ -35,6 +35,20 @@ int open_regular(const std::filesystem::path& path) {
   return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
+// As /dev/stdout does: by links whose last lies in /proc.
+bool leads_to_open_file(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  constexpr int most_links = 40;  // Linux's own limit
+  std::error_code reason;
+  fs::path at = path;
+  for (int links = 0; links < most_links && fs::is_symlink(at, reason); ++links) {
+    const fs::path folder = fs::canonical(at.has_parent_path() ? at.parent_path() : ".", reason);
+    if (!reason && folder.string().starts_with("/proc/")) return true;
+    at = folder / fs::read_symlink(at, reason);  // an absolute target stands alone
+  }
+  return false;
+}
+
 }  // namespace
 
 RegularFile::RegularFile(const std::filesystem::path& path) : descriptor_(open_regular(path)) {
@@ -48,6 +62,12 @@ RegularFile::RegularFile(const std::filesystem::path& path) : descriptor_(open_r
 }
 
 void require_replaceable(const std::filesystem::path& path) {
+  if (leads_to_open_file(path)) {
+    throw Error(Failure::usage,
+                fmt::format("cannot write '{}': it leads to a file that a process has open (a new file would take the "
+                            "place of the link). Choose another name.",
+                            path.string()));
+  }
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) return;
   throw Error(Failure::usage,

@@ -23,8 +23,8 @@ class RegularFile {
   std::size_t bytes_ = 0;
 };
 
-// Throws Error(usage) if `path` is a pipe, a socket or a device, or a link to one: a file that replaces it would take
-// away what others use.
+// Throws Error(usage) if `path` is a pipe, a socket or a device, or a link to one or to what a process has open (as
+// /dev/stdout): a file that replaces it would take away what others use.
 void require_replaceable(const std::filesystem::path& path);
 
 }  // namespace lockstep

@@ -1,5 +1,7 @@
 #include "dataset/pictures/picture_source.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <deque>
@@ -10,8 +12,10 @@
 #include "base/text/printable.hpp"
 #include "dataset/pictures/picture_list.hpp"
 #include "dataset/pictures/tar_file.hpp"
+#include "dataset/shards/shard.hpp"
 #include "picture/decode.hpp"
 #include "picture/jpeg.hpp"
+#include "picture/picture_fault.hpp"
 #include "picture/resize.hpp"
 
 namespace lockstep {
@@ -98,10 +102,19 @@ class PictureSource final : public SampleSource {
             printable((list_.folder / file.name).string()), words);
   }
 
+  PictureSize size_in_shard(const PictureSize& whole) const {
+    const PictureSize size = with_shorter_side(whole, storage_.side);
+    if (std::max(size.height, size.width) > most_picture_side) {
+      throw PictureFault(fmt::format("would have {} x {} pixels, and in a shard no side has more than {}", size.height,
+                                     size.width, most_picture_side));
+    }
+    return size;
+  }
+
   void store(std::span<const std::byte> file, DecodedPicture& decoded, SourceSample& sample) const {
     const PictureSize whole = decoded.picture.size;
     if (storage_.store == SampleStore::pictures) {
-      resize(decoded.picture, {{0, 0, whole}, with_shorter_side(whole, storage_.side)}, sample.picture);
+      resize(decoded.picture, {{0, 0, whole}, size_in_shard(whole)}, sample.picture);
       return;
     }
     const bool is_small_enough =

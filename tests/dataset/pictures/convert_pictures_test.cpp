@@ -13,6 +13,7 @@
 #include "dataset/sources/sample_source.hpp"
 #include "picture/decode.hpp"
 #include "picture/golden_pictures.hpp"
+#include "picture/jpeg.hpp"
 #include "picture/resize.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/words_of.hpp"
@@ -148,6 +149,23 @@ TEST_F(ConvertPicturesTest, odd_files_are_named_with_their_reason) {
             "\"train/dog/a \"\"page\"\",\n.jpg\",no,is neither JPEG nor PNG\n"
             "train/dog/cut.jpg,no,ends too early\n"
             "train/dog/png_transparent.jpg,yes,is transparent\n");
+}
+
+// A shard was written that no reader took: "sample 1 has 224 x 112000 pixels".
+TEST_F(ConvertPicturesTest, a_picture_that_would_be_too_long_for_a_shard_is_left_out) {
+  on_rank_0([&] {
+    const OwnedPicture strip{std::vector<std::uint8_t>(300 * 3), {1, 300}};
+    const std::vector<std::uint8_t> file = encode_jpeg(strip, 90);
+    write_file_atomically(picture("cat/strip.jpg"), std::as_bytes(std::span(file)));
+  });
+  storage_.store = SampleStore::pictures;
+  storage_.side = 224;
+  run();
+  EXPECT_THAT(read_file(options_.output / "odd_files.csv", 1 << 20),
+              HasSubstr("train/cat/strip.jpg,no,\"would have 224 x 67200 pixels, and in a shard no side has more than "
+                        "65536\"\n"));
+  const Dataset train(options_.output / "train");
+  EXPECT_LE(train.picture(0).size.width, 65536);
 }
 
 TEST_F(ConvertPicturesTest, pixels_are_stored_with_the_shorter_side_asked_for) {
