@@ -103,11 +103,13 @@ int main(int argc, char** argv) {
     }
     if (!named.words.empty()) log::info("model: {}", named.words);
     const ModelFile file = read_weights(named.file);
-    const auto write = [](const std::filesystem::path& path, const std::string& image) {
+    std::string words;
+    const auto write = [&words](const std::filesystem::path& path, const std::string& image) {
       write_file_atomically(path, image);
-      log::plain(fmt::format("'{}' written ({} bytes)", path.string(), image.size()));
+      words += fmt::format("{}'{}' written ({} bytes)", words.empty() ? "" : "\n", path.string(), image.size());
     };
     if (!options.onnx.empty()) write(options.onnx, onnx_image(file));
     if (!options.safetensors.empty()) write(options.safetensors, safetensors_image(file));
+    log::plain(words);
   });
 }

@@ -12,6 +12,10 @@
 
 namespace lockstep::log {
 
+// Call before anything is opened. A stream that was closed when the program was started is filled with one that cannot
+// be written: else a file would get its number, and what is printed.
+void fill_closed_streams();
+
 // Who speaks: set once, when the rank is known. Before that: rank 0 of this host.
 void set_speaker(int rank, std::string host);
 std::string prefix();  // "[rank 3, gpu07]"

@@ -1,6 +1,7 @@
 #include "files/folder/folder_lock.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -255,8 +256,24 @@ TEST_F(FolderLockTest, makes_its_folder_and_names_the_option_where_it_cannot) {
       "cannot write '" + inside.string() + "': Not a directory (--output). Choose a folder that you may write to.");
 }
 
+TEST_F(FolderLockTest, a_file_of_that_name_that_is_no_lock_stays) {
+  std::ofstream(lock_) << "package versions\n";
+  EXPECT_EQ(refusal(), "'" + lock_.string() +
+                           "' is no lock of a training (that file would be lost). Move it elsewhere, or choose another "
+                           "--checkpoints.");
+  EXPECT_EQ(read_file(lock_, 100), "package versions\n");
+}
+
+TEST_F(FolderLockTest, a_pipe_of_that_name_stays) {
+  ASSERT_EQ(::mkfifo(lock_.c_str(), 0600), 0);
+  EXPECT_EQ(refusal(),
+            "cannot write '" + lock_.string() + "': it is a pipe (a file would take its place). Choose another name.");
+  EXPECT_TRUE(std::filesystem::is_fifo(lock_));
+}
+
 TEST_F(FolderLockTest, rubbish_in_the_file_is_a_holder_that_says_nothing) {
-  for (const char* text : {"", "{}", "{\"job\": 3}\n", "\xff\xfe"}) {
+  for (const std::string& text :
+       {std::string(), std::string("{}"), std::string("{\"job\": 3}\n"), std::string(9, '\0')}) {
     std::ofstream(lock_) << text;
     FolderLock lock(folder_.path(), option, this_lock_holder(), beat);
     lock.require_held();

@@ -45,6 +45,7 @@ std::string choice_name(const Choices& choices, const Value& value) {
 template <typename Choices>
 std::string unknown_choice_words(const Choices& choices, std::string_view name) {
   std::vector<std::string> names;
+  names.reserve(choices.size());
   for (const auto& choice : choices) names.emplace_back(choice.name);
   return fmt::format("unknown value '{}'. {}Known: {}", name, did_you_mean(name, names), choice_names(choices));
 }

@@ -96,6 +96,7 @@ void FolderLock::give_up(const std::string& text) const {
 std::unique_ptr<Descriptor> FolderLock::claim_free_or_stale(const std::function<void()>& look) {
   std::unique_ptr<Descriptor> fresh = claim(file_);
   if (fresh) return fresh;
+  require_lock();
   wait_until_free(look);
   const fs::path partial = partial_path(file_);
   std::unique_ptr<Descriptor> taken = claim(partial);
@@ -126,6 +127,16 @@ std::unique_ptr<Descriptor> FolderLock::claim(const fs::path& name) const {
     throw unwritable(name, error_number);
   }
   return handle;
+}
+
+// What a claim leaves that was cut short is no more than the start of one: empty, or zeros where blocks never came to
+// the disk.
+void FolderLock::require_lock() const {
+  require_replaceable(file_);
+  const std::string text = text_of(file_).value_or("");
+  require(text.empty() || text.front() == '{' || text.front() == '\0', Failure::usage,
+          "'{}' is no lock of a training (that file would be lost). Move it elsewhere, or choose another {}.",
+          file_.string(), option_);
 }
 
 // Returns when the holder is gone. Throws Error(usage) when it lives.

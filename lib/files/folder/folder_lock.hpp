@@ -33,7 +33,8 @@ class FolderLock {
 
   // Makes `folder` if need be and takes its lock, waiting for three beats if it must; meanwhile it calls `look`, which
   // may throw to end the waiting, several times a second. Throws Error(usage) if a living job holds it or takes it
-  // first, and as system_failure() if the folder cannot be written; its words name `option`, which named the folder.
+  // first, or if something else has the name `lock`, and as system_failure() if the folder cannot be written; its words
+  // name `option`, which named the folder.
   FolderLock(
       std::filesystem::path folder, std::string option, LockHolder own = this_lock_holder(),
       std::chrono::milliseconds beat = usual_beat, const std::function<void()>& look = [] {});
@@ -53,6 +54,7 @@ class FolderLock {
   const std::string& token() const { return own_.token; }  // in the file `lock`, while it is held
 
  private:
+  void require_lock() const;
   void wait_until_free(const std::function<void()>& look) const;
   std::unique_ptr<Descriptor> claim(const std::filesystem::path& name) const;
   std::unique_ptr<Descriptor> claim_free_or_stale(const std::function<void()>& look);
