@@ -91,15 +91,15 @@ struct MakeShardsOptions {
     add_number(sub, "--max-side", pictures.longest_side, {0, most_picture_side},
                "Of --store jpeg: pictures with a longer side are made smaller and written anew; 0: none");
     add_number(sub, "--quality", pictures.quality, {1, 100}, "Of JPEG files that are written anew");
-    add_number(sub, "--shard-megabytes", shard_megabytes, {1, 2048}, "Size of a shard, about");
+    add_number(sub, "--shard-megabytes", shard_megabytes_, {1, 2048}, "Size of a shard, about");
     sub.add_flag("--strict", pictures.is_strict, "End at the first file that is damaged or no picture");
     sub.add_flag("--follow-links", pictures.follows_links, "Take links that lead out of the folder, too");
-    sub.parse_complete_callback([this] { convert.bytes_per_shard = shard_megabytes << 20; });
+    sub.parse_complete_callback([this] { convert.bytes_per_shard = shard_megabytes_ << 20; });
   }
 
   static constexpr std::array<Choice<SampleStore>, 2> stores{
       {{"jpeg", SampleStore::jpeg}, {"raw", SampleStore::pictures}}};
-  std::int64_t shard_megabytes = 256;
+  std::int64_t shard_megabytes_ = 256;
 };
 
 // What is written there would be read as pictures by the next run.

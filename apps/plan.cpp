@@ -117,6 +117,7 @@ void plan(const PlanOptions& options) {
   const StepModel model = model_of(study);
   const std::vector<TrainingPlan> plans = plans_of(study, model, options);
   std::vector<std::string> compared;
+  compared.reserve(options.runs.size());
   for (const std::string& run : options.runs) compared.push_back(prediction_of(model, speed_of_run(study, run)));
   log::plain(printable(fmt::format("{}, {} x {} pixels, {}, from a study of 1 to {} ranks on {}", study.model,
                                    study.image_height, study.image_width, study.setup.precision, model.most_ranks,

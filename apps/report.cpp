@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "base/text/counted.hpp"
 #include "dataset/split.hpp"
 #include "files/result_file.hpp"
 #include "launch/choice_option.hpp"
@@ -132,6 +133,6 @@ int main(int argc, char** argv) {
     }
     if (!writes) return;
     write_file_atomically(options.output, html_page(title_of(runs), training_html(runs, evaluations)));
-    log::plain(fmt::format("{}: {} training{}", options.output.string(), runs.size(), runs.size() == 1 ? "" : "s"));
+    log::plain(fmt::format("{}: {}", options.output.string(), counted(runs.size(), "training")));
   });
 }

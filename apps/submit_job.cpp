@@ -81,6 +81,8 @@ int main(int argc, char** argv) {
     const JobFile job = read_job_file(options.file);
     for (const std::string& warning : job.warnings) log::warning(warning);
     const std::vector<std::string> choices = sbatch_words(job.virtual_cluster, options.choices);
+    require(job.secrets.empty() || !makes_array(options.choices), Failure::usage,
+            "a job with secrets cannot be an array (the first task to end removes them). Submit it several times.");
     if (!states_time(options.choices)) log::warning(no_time_words);
     choose_site(options);
     return options.dry_run ? show(job, choices) : submit(job, choices);

@@ -81,6 +81,7 @@ void refuse_values_of_flags(CLI::App& app) {
 std::string words_of(const CLI::ParseError& error) {
   constexpr std::string_view flag_with_value = " was given a disallowed flag override";
   constexpr std::string_view without_value = ": 1 required ";
+  constexpr std::string_view stated_often = ": At Most 1 required but received ";
   std::string_view words = error.what();
   words = words.substr(0, words.find_last_not_of(". \n") + 1);
   if (words.ends_with(flag_with_value)) {
@@ -89,6 +90,10 @@ std::string words_of(const CLI::ParseError& error) {
   const std::size_t at = words.find(without_value);
   if (at != std::string_view::npos && words.ends_with(" missing")) {
     return fmt::format("{} wants a value", words.substr(0, at));
+  }
+  if (const std::size_t often = words.find(stated_often); often != std::string_view::npos) {
+    return fmt::format("{} has {} values (which one counts?). State one", words.substr(0, often),
+                       words.substr(often + stated_often.size()));
   }
   return std::string(words);
 }

@@ -178,6 +178,7 @@ Ending ending_of(const TrainingOutcome& outcome) {
 }
 
 int run_program(int argc, char** argv, const Program& program) {
+  log::fill_closed_streams();
   if (const std::optional<int> code = write_pages_if_asked(argc, argv, program.declare)) return *code;
   // A write beyond `ulimit -f` then fails with words of its own; MPI's start writes, too.
   std::signal(SIGXFSZ, SIG_IGN);

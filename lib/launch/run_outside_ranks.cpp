@@ -11,6 +11,7 @@ namespace lockstep {
 
 int run_program_outside_ranks(int argc, char** argv, const std::function<void(CLI::App&)>& declare,
                               const std::function<int()>& body) {
+  log::fill_closed_streams();
   if (const std::optional<int> code = write_pages_if_asked(argc, argv, declare)) return *code;
   if (const std::optional<int> code = parse_options(argc, argv, declare, 0)) return *code;
   try {

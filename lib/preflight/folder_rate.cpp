@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -77,15 +78,15 @@ class Trial {
       : made_(create_partial_file(folder / "check_cluster")), error_(errno) {}
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
-  ~Trial() {
-    if (made_.file >= 0) ::unlink(made_.path.c_str());
-  }
+  ~Trial() { remove(); }
 
   void run(FolderFacts& facts) {
     if (made_.file < 0) {
       facts.fault = refused("write to the folder of", made_.path, error_);
       return;
     }
+    const RegularFile written(made_.path);
+    remove();  // its name: a program that is killed leaves nothing
     double making_seconds = 0;
     const Stopwatch writing;
     while (pieces_ < most_pieces && writing.seconds() < most_seconds) {
@@ -104,12 +105,15 @@ class Trial {
     }
     const auto bytes = static_cast<double>(pieces_ * piece_bytes);
     facts.write_bytes_per_second = bytes / (writing.seconds() - making_seconds);
-    read_back(facts);
+    read_back(written, facts);
   }
 
  private:
-  void read_back(FolderFacts& facts) const {
-    const RegularFile file(made_.path);
+  void remove() {
+    if (made_.file >= 0 && !std::exchange(is_removed_, true)) ::unlink(made_.path.c_str());
+  }
+
+  void read_back(const RegularFile& file, FolderFacts& facts) const {
     ::posix_fadvise(file.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
     std::vector<std::byte> got(piece_bytes);
     double seconds = 0;
@@ -133,6 +137,7 @@ class Trial {
 
   PartialFile made_;
   int error_;
+  bool is_removed_ = false;
   std::size_t pieces_ = 0;
 };
 

@@ -18,17 +18,20 @@ std::optional<std::int64_t> count_before(std::string_view text, std::string_view
   return parse_number(text, NumberRange<std::int64_t>{1, std::int64_t{1} << 40});
 }
 
-// Adds one of the words that stand between commas.
+// Adds one of the words that stand between commas: each unit once.
 bool add_word(std::string_view word, CheckpointInterval& interval) {
   if (word.find("epoch") != std::string_view::npos) {
+    if (interval.epochs > 0) return false;
     const std::optional<std::int64_t> epochs = count_before(word, "epoch", "epochs");
     interval.epochs = epochs.value_or(0);
     return epochs.has_value();
   }
   if (const std::optional<double> seconds = parse_duration(word)) {
+    if (interval.seconds > 0) return false;
     interval.seconds = *seconds;
     return true;
   }
+  if (interval.steps > 0) return false;
   const std::optional<std::int64_t> steps = count_before(word, "step", "steps");
   interval.steps = steps.value_or(0);
   return steps.has_value();

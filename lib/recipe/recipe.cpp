@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "base/text/counted.hpp"
 
 namespace lockstep {
 
@@ -92,15 +93,14 @@ std::optional<BlockShuffle> block_shuffle(const OrderPlan& plan, const Manifest&
 int norm_group_size(const Recipe& recipe, const LoaderShare& share, int ranks) {
   if (recipe.norm_ranks == 1) return 1;
   const int size = recipe.norm_ranks == 0 ? ranks : recipe.norm_ranks;
-  const auto words_of = [](int count) { return fmt::format("{} rank{}", count, count == 1 ? "" : "s"); };
   require(
       !recipe.batch.virtual_ranks || share.total_parts == ranks, Failure::usage,
       "{} cannot carry {} virtual ranks with --sync-batch-norm (those whose norms take their statistics together go "
       "forward at the same time, each on a rank of its own). Start {}, or leave out --sync-batch-norm.",
-      words_of(ranks), share.total_parts, words_of(share.total_parts));
+      counted(ranks, "rank"), share.total_parts, counted(share.total_parts, "rank"));
   require(ranks % size == 0, Failure::usage,
           "--sync-batch-norm {} does not divide {} into equal groups. Take a number that does, or 0: all ranks.", size,
-          words_of(ranks));
+          counted(ranks, "rank"));
   return size;
 }
 

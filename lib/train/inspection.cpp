@@ -12,6 +12,7 @@
 
 #include "base/io/file.hpp"
 #include "base/io/mapped_file.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/json_text.hpp"
 #include "base/text/printable.hpp"
 #include "dataset/shards/manifest.hpp"
@@ -46,8 +47,7 @@ bool holds_images(const std::filesystem::path& path) {
 }
 
 std::string shape_text(const SampleShape& shape) {
-  return fmt::format("{} x {} pixels, {} channel{}", shape.height, shape.width, shape.channels,
-                     shape.channels == 1 ? "" : "s");
+  return fmt::format("{} x {} pixels, {}", shape.height, shape.width, counted(shape.channels, "channel"));
 }
 
 std::string pictures_text(const Manifest& manifest) {
@@ -73,11 +73,11 @@ std::string shown(std::span<const std::string> names) {
 std::string describe_manifest(const std::filesystem::path& folder) {
   const Manifest manifest = read_manifest(folder);
   std::string text = fmt::format(
-      "data set '{}' (format {})\n  source     {}\n  samples    {} in {} shard{}\n  pictures   {} ({})\n  classes    "
+      "data set '{}' (format {})\n  source     {}\n  samples    {} in {}\n  pictures   {} ({})\n  classes    "
       "{}: "
       "{}\n  mean       {:.4f}\n  deviation  {:.4f}\n  hash       {}\n",
       printable(manifest.name), manifest.format(), printable(manifest.source), manifest.samples(),
-      manifest.shards.size(), manifest.shards.size() == 1 ? "" : "s", pictures_text(manifest),
+      counted(manifest.shards.size(), "shard"), pictures_text(manifest),
       manifest.kind == SampleKind::digit ? "digits" : "pictures", manifest.classes.size(), shown(manifest.classes),
       fmt::join(manifest.mean, ", "), fmt::join(manifest.deviation, ", "), manifest.root_hash);
   for (const ShardEntry& shard : manifest.shards) {

@@ -117,8 +117,7 @@ void Reporter::begin_files(Past past) {
     best_step_ = best.step;
   }
   if (!aside.path().empty()) {
-    log::warning("results of an earlier training in '{}' are set aside in '{}'.", output_->folder().string(),
-                 aside.path().string());
+    log::warning("earlier results in '{}' are set aside in '{}'.", output_->folder().string(), aside.path().string());
   }
   metrics_log_.emplace(*output_);
 }

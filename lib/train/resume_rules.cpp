@@ -7,6 +7,7 @@
 
 #include "backend/versions.hpp"
 #include "base/error.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/json_text.hpp"
 #include "recipe/fields.hpp"
 #include "recipe/run_plan.hpp"
@@ -87,9 +88,9 @@ BatchPlan batch_of_resumed(const BatchPlan& plan, const Json& earlier, int ranks
   while (nearest > 1 && !divides(std::int64_t{nearest} * plan.accumulate)) --nearest;
   throw Error(Failure::usage,
               fmt::format("the checkpoint's global batch of {} does not divide into {} equal parts (ranks: {}, parts "
-                          "each: {}), and a training keeps its batch. Start it on {} rank{}.",
+                          "each: {}), and a training keeps its batch. Start it on {}.",
                           kept.global_batch->value, std::int64_t{ranks} * plan.accumulate, ranks, plan.accumulate,
-                          nearest, nearest == 1 ? "" : "s"));
+                          counted(nearest, "rank")));
 }
 
 Origin this_origin(const Session& session, const std::string& gradients) {
@@ -104,9 +105,8 @@ std::string origin_difference(const Origin& earlier, const Origin& now, Sums sum
   const auto add = [&text](const std::string& before, const std::string& after) {
     if (before != after) text += fmt::format("{}{} instead of {}", text.empty() ? "" : ", ", after, before);
   };
-  const auto ranks = [](int count) { return fmt::format("{} rank{}", count, count == 1 ? "" : "s"); };
   if (sums == Sums::rounded) {
-    add(ranks(earlier.ranks), ranks(now.ranks));
+    add(counted(earlier.ranks, "rank"), counted(now.ranks, "rank"));
     if (earlier.ranks == now.ranks) add(earlier.gradients, now.gradients);
   }
   add(earlier.plan_conditions, now.plan_conditions);

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text/counted.hpp"
 #include "dataset/staging/stage.hpp"
 #include "nn/initialise.hpp"
 #include "runtime/failure/failure_report.hpp"
@@ -203,12 +204,11 @@ const TrainingState* Trainer::checked_earlier() const {
   if (checkpoints_.found() == nullptr) return nullptr;
   const TrainingState& earlier = checkpoints_.found()->state;
   require_same_recipe(earlier.recipe, fixed_recipe(as_trained(), train_.manifest()));
-  require(
-      earlier.progress.step <= length_.steps(), Failure::usage, "the checkpoint is of step {}, but {}.",
-      earlier.progress.step,
-      recipe_.max_steps == length_.steps()
-          ? fmt::format("--max-steps is {}. Train for more steps", *recipe_.max_steps)
-          : fmt::format("{} epochs have {} steps (--epochs). Train for more epochs", length_.epochs, length_.steps()));
+  require(earlier.progress.step <= length_.steps(), Failure::usage, "the checkpoint is of step {}, but {}.",
+          earlier.progress.step,
+          recipe_.max_steps == length_.steps()
+              ? fmt::format("--max-steps is {}. Train for more steps", *recipe_.max_steps)
+              : fmt::format("--epochs {} ends with step {}. Train for more epochs", length_.epochs, length_.steps()));
   return &earlier;
 }
 
@@ -221,9 +221,9 @@ void Trainer::load_weights() {
       const RunModel named = named_model(session_.world, recipe_.init.file);
       load_initial_weights(named.file, recipe_.init.head, model_);
       log::info("weights from {}{}", named.words.empty() ? fmt::format("'{}'", named.file.string()) : named.words,
-                recipe_.init.head == Head::fresh
-                    ? fmt::format(", but for the last layer, which is new ({} classes)", model_.options.classes)
-                    : "");
+                recipe_.init.head == Head::fresh ? fmt::format(", but for the last layer, which is new ({})",
+                                                               counted(model_.options.classes, "class", "classes"))
+                                                 : "");
     }
     if (mean_) mean_->begin();
     return;
@@ -238,7 +238,8 @@ void Trainer::load_weights() {
   step_.set_applied_steps(progress_.step - std::llround(skipped));
   const Origin now = this_origin(session_, gradients_text());
   const std::string difference = origin_difference(found->state.origin, now, sums_of(recipe_));
-  if (!difference.empty() && session_.world.rank() == 0) {
+  const bool has_steps_left = progress_.step < length_.steps();
+  if (!difference.empty() && has_steps_left && session_.world.rank() == 0) {
     log::warning("the checkpoint was made otherwise: {} now. The training goes on, but not with the same bits.",
                  difference);
   }

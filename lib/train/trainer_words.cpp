@@ -5,6 +5,7 @@
 
 #include "backend/versions.hpp"
 #include "base/log.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/json_text.hpp"
 #include "dataset/split.hpp"
 #include "device/precision.hpp"
@@ -39,8 +40,7 @@ std::int64_t skipped_steps(const TrainingStep& step) {
 }  // namespace
 
 std::string Trainer::gradients_text() const {
-  const std::size_t buckets = exchange_->bucket_count();
-  return fmt::format("{}, {} bucket{}", exchange_->description(), buckets, buckets == 1 ? "" : "s");
+  return fmt::format("{}, {}", exchange_->description(), counted(exchange_->bucket_count(), "bucket"));
 }
 
 // Why the batch is not the one that the program would choose; empty: it is, or the user chose it.
@@ -65,18 +65,17 @@ void Trainer::describe() const {
   const Manifest& data = train_.manifest();
   const LearningRate& rate = recipe_.learning_rate;
   log::info("ranks: {}", ranks_words(hosts_));
-  log::info("data: {} ({}), {} training and {} test samples of {} classes", data.name, data.source, train_.samples(),
-            test_.samples(), data.classes.size());
+  log::info("data: {} ({}), {} training and {} test samples of {}", data.name, data.source, train_.samples(),
+            test_.samples(), counted(data.classes.size(), "class", "classes"));
   log::info("model: {}, {} parameters, on {}", model_.options.name, model_.store.parameter_count(),
             session_.device().description());
   if (norm_group_) log::info("norms: statistics of {} ranks together", norm_group_->size());
   const std::string other = other_batch_words();
   if (!other.empty()) log::info(std::string_view(other));
-  const std::string steps =
-      fmt::format("{} step{} an epoch", length_.steps_per_epoch, length_.steps_per_epoch == 1 ? "" : "s");
+  const std::string steps = counted(length_.steps_per_epoch, "step") + " an epoch";
   if (recipe_.batch.virtual_ranks) {
-    log::info("batch: {} in all (virtual ranks: {} of {}, on {} {}); {}", share_.global_batch, share_.total_parts,
-              share_.part_size(), session_.world.size(), session_.world.size() == 1 ? "rank" : "ranks", steps);
+    log::info("batch: {} in all (virtual ranks: {} of {}, on {}); {}", share_.global_batch, share_.total_parts,
+              share_.part_size(), counted(session_.world.size(), "rank"), steps);
   } else {
     log::info("batch: {} per rank, {} in all (ranks: {}, parts each: {}); {}", share_.part_size() * share_.parts,
               share_.global_batch, session_.world.size(), share_.parts, steps);
@@ -100,7 +99,7 @@ void Trainer::describe() const {
     log::info(
         "this training is done already: {} of {} steps, {}. To train on state more than {}; to begin another "
         "one, another --output or --resume never",
-        length_.steps(), length_.steps(), length_.epochs == 1 ? "1 epoch" : fmt::format("{} epochs", length_.epochs),
+        length_.steps(), length_.steps(), counted(length_.epochs, "epoch"),
         recipe_.max_steps == length_.steps() ? fmt::format("--max-steps {}", length_.steps())
                                              : fmt::format("--epochs {}", length_.epochs));
   }

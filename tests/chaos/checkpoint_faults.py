@@ -125,10 +125,11 @@ def leave_partial(keep):
     def inject(case):
         training = case.finished_training()
         partial = training.output / "checkpoints" / ".step-000000000300.h5.00000000004711ab.lockstep-partial"
-        partial.write_bytes(max(training.checkpoints().items())[1].read_bytes()[:1000])
-        if not keep:
-            for file in training.checkpoints().values():
-                file.unlink()
+        files = [file for _, file in sorted(training.checkpoints().items())]
+        partial.write_bytes(files[-1].read_bytes()[:1000])
+        # The newest, too: a training that is done leaves its folder as it is.
+        for file in files[-1:] if keep else files:
+            file.unlink()
         case.where = "beside them" if keep else "alone"
         case.expect_to_go_on(training)
         case.expect(not partial.exists(), "it is still there")

@@ -226,7 +226,7 @@ TEST(LoaderOfPictures, one_channel_is_not_resized) {
   write_small_data_set(folder.path(), {6, 8, 1}, 30, 40);
   const Dataset dataset(folder.path());
   const std::string words =
-      "the data set 'small' has 1 channels (only pictures of 3 are resized). Leave out --image-size, "
+      "the data set 'small' has 1 channel (only pictures of 3 channels are resized). Leave out --image-size, "
       "--test-image-size, --resize and resized crops (--augment).";
   ImageRules larger{{12, 12}};
   larger.shorter_side = 12;
@@ -324,7 +324,7 @@ TEST(LoaderOfPictures, one_channel_has_no_colours) {
                      [&] {
                        training_source(dataset, {10, 1, 0, 1}, changed, 1, 0, 0, 1);
                      }),
-            "the data set 'small' has 1 channels (only pictures of 3 have colours). Leave out --color-jitter.");
+            "the data set 'small' has 1 channel (only pictures of 3 channels have colours). Leave out --color-jitter.");
 }
 
 // Of an order by blocks as of any other, a batch does not depend on who loads it, or on where loading began.

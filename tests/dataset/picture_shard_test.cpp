@@ -99,7 +99,7 @@ TEST_F(PictureShardTest, offsets_and_sizes_that_do_not_fit_are_named) {
   EXPECT_THAT(refusal(samples, SampleStore::jpeg), HasSubstr("sample 2 has 0 x 2 pixels"));
   samples = content();
   samples.labels[0] = 2;
-  EXPECT_THAT(refusal(samples), HasSubstr("sample 0 has label 2, but there are 2 classes"));
+  EXPECT_THAT(refusal(samples), HasSubstr("sample 0 has label 2, but labels go from 0 to 1"));
 }
 
 TEST_F(PictureShardTest, a_file_of_jpeg_has_any_number_of_bytes) {

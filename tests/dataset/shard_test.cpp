@@ -127,7 +127,7 @@ TEST(ShardTest, a_label_beyond_the_classes_is_named) {
   write_file_atomically(path, bytes_of(made));
   EXPECT_EQ(words_of(folder.path(), manifest_of("a.h5", bytes_of(made))),
             "shard '" + path.string() +
-                "' is damaged: sample 5 has label 255, but there are 3 classes. Re-run make_shards, or make_shards "
+                "' is damaged: sample 5 has label 255, but labels go from 0 to 2. Re-run make_shards, or make_shards "
                 "verify?");
 }
 

@@ -183,10 +183,11 @@ TEST_F(IdxSetTest, labels_say_the_number_of_classes_unless_it_is_given) {
 }
 
 TEST_F(IdxSetTest, a_label_beyond_the_classes_names_the_option) {
-  EXPECT_EQ(refusal(Failure::bad_data, {.classes = 9}),
-            "sample 1 of " + quoted("train-labels-idx1-ubyte") +
-                " has label 9, but there are 9 classes (labels count from 0). Give --classes 10 or more, or leave it "
-                "out.");
+  EXPECT_EQ(
+      refusal(Failure::bad_data, {.classes = 9}),
+      "sample 1 of " + quoted("train-labels-idx1-ubyte") +
+          " has label 9, but --classes 9 ends with label 8 (they count from 0). Give --classes 10 or more, or leave it "
+          "out.");
   write("t10k-labels-idx1-ubyte", idx({1}, "\x0d"));
   EXPECT_EQ(refusal(Failure::bad_data), "sample 0 of " + quoted("t10k-labels-idx1-ubyte") +
                                             " has label 13, but the training labels end at 9 (nothing was trained for "

@@ -119,7 +119,10 @@ TEST_F(CheckpointRunTest, a_finished_training_stays_as_it_is_and_can_be_given_mo
   EXPECT_EQ(more.exit_code, 0) << more.errors;
   EXPECT_THAT(more.output, Not(HasSubstr("is done already")));
   EXPECT_EQ(json(output() / "summary.json")["steps"], 40);
-  EXPECT_EQ(train(output()).exit_code, 2);  // not fewer than are done
+  const ProgramResult fewer = train(output());
+  EXPECT_EQ(fewer.exit_code, 2);
+  EXPECT_THAT(fewer.errors,
+              HasSubstr("the checkpoint is of step 40, but --epochs 3 ends with step 30. Train for more epochs."));
 }
 
 // Twice in the middle of an epoch: at the end of the first attempt, and of the training.
@@ -254,6 +257,14 @@ TEST_F(CheckpointRunTest, with_other_vectors_it_goes_on_and_says_that_the_bits_d
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(result.errors, HasSubstr("otherwise: cpu: SSE2, f32 instead of cpu: "));
   EXPECT_THAT(json(output() / "summary.json")["device"].get<std::string>(), HasSubstr(", SSE2, "));
+}
+
+TEST_F(CheckpointRunTest, done_already_it_does_not_go_on_whatever_the_vectors) {
+  ASSERT_EQ(train(output()).exit_code, 0);
+  const ProgramResult result = train(output(), {"--instruction-set", "baseline"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("this training is done already"));
+  EXPECT_THAT(result.errors, Not(HasSubstr("goes on")));
 }
 
 TEST_F(CheckpointRunTest, other_convolutions_are_another_recipe) {

@@ -64,6 +64,21 @@ def main(programs, page):
         assert again.returncode == 0, words
         assert found == {step: line["accuracy"] for step, line in scored.items()}, words
 
+        run.rename(folder / "moved")
+        words, _ = (moved := follow(programs, folder / "moved", data)).communicate(timeout=100)
+        assert moved.returncode == 0, words
+        list_of_moved = folder / "moved.evaluations.test.jsonl"
+        assert [json.loads(line)["weights_hash"] for line in list_of_moved.read_text().splitlines()] == [
+            line["weights_hash"] for line in lines], words
+        (folder / "moved" / "checkpoints").rename(folder / "checkpoints elsewhere")
+        words, _ = (bare := follow(programs, folder / "moved", data)).communicate(timeout=100)
+        assert bare.returncode == 2, words
+        assert f"the training has ended (done), and no checkpoint of it lies in '{folder}/moved/checkpoints' (nothing was " \
+            "tested). Were they moved, or removed?" in words, words
+        words, _ = (of_file := follow(programs, file, data)).communicate(timeout=100)
+        assert of_file.returncode == 2, words
+        assert f"'{file}' is no folder (a training's output folder is followed). Choose it by --follow." in words, words
+
         neither = subprocess.run([f"{programs}/evaluate", "--data", data], capture_output=True, text=True, check=False)
         assert neither.returncode == 2, neither
         assert "nothing to test: neither --model-file nor --follow is stated. See --help." in neither.stderr, neither

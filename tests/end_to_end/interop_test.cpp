@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -160,6 +161,29 @@ TEST_F(InteropTest, an_exported_model_comes_back_as_it_went) {
   const ProgramResult inspected = run_program({built_program("inspect"), exported});
   EXPECT_THAT(inspected.output, StartsWith("model 'lenet', as export_model writes it (safetensors)\n  takes "));
   EXPECT_THAT(inspected.output, HasSubstr("in 10 tensors\n"));
+}
+
+// Else a file that is written would get the number of one of them, and what is printed.
+TEST_F(InteropTest, a_model_is_exported_whole_by_a_program_whose_streams_are_closed) {
+  const fs::path onnx = folder_->path() / "streams.onnx";
+  const fs::path tensors = folder_->path() / "streams.safetensors";
+  const auto write = [&](const std::string& closing) {
+    return run_program({"sh", "-c", "exec \"$@\" " + closing, "sh", built_program("export_model"), model(), "--onnx",
+                        onnx, "--safetensors", tensors});
+  };
+  const auto bytes = [](const fs::path& file) { return read_file(file, 1 << 24); };
+  ASSERT_EQ(write("").exit_code, 0);
+  const std::string whole_onnx = bytes(onnx);
+  const std::string whole_tensors = bytes(tensors);
+  // Words that nobody can read are a failure, as they are elsewhere.
+  const std::map<std::string, int> codes = {{"<&- >&- 2>&-", 1}, {">&- 2>&-", 1}, {"<&- 2>&-", 0}, {"<&- >&-", 1}};
+  for (const auto& [closing, code] : codes) {
+    fs::remove(onnx);
+    fs::remove(tensors);
+    EXPECT_EQ(write(closing).exit_code, code) << closing;
+    EXPECT_EQ(bytes(onnx), whole_onnx) << closing;
+    EXPECT_EQ(bytes(tensors), whole_tensors) << closing;
+  }
 }
 
 TEST_F(InteropTest, metadata_of_an_exported_model_are_checked) {

@@ -229,7 +229,7 @@ TEST_F(MakeShardsTest, folders_of_pictures_become_a_data_set) {
                         "--seed)"),
       std::string::npos)
       << first.output;
-  EXPECT_NE(first.output.find("1 files were left out and 0 set right: '" + (output() / "odd_files.csv").string() + "'"),
+  EXPECT_NE(first.output.find("1 file left out and 0 set right: '" + (output() / "odd_files.csv").string() + "'"),
             std::string::npos)
       << first.output;
   const ProgramResult second = run_program(words);

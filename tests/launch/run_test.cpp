@@ -352,6 +352,12 @@ TEST_F(RunTest, an_option_without_its_value_ends_with_2) {
   }
 }
 
+TEST_F(RunTest, an_option_with_two_values_ends_with_2) {
+  const ProgramResult result = run(0, {"--rank", "1", "--rank", "1"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.errors, line(0, "--rank has 2 values (which one counts?). State one. See --help."));
+}
+
 TEST_F(RunTest, help_and_versions_are_printed_once) {
   for (const int ranks : {0, 2}) {
     const ProgramResult help = run(ranks, {"--help"});

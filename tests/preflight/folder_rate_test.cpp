@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "base/io/file.hpp"
@@ -44,6 +47,21 @@ TEST(FolderRate, a_disk_that_fills_up_is_told_and_nothing_stays) {
   const NoRoomBeyond room(3 << 20);
   const FolderFacts facts = try_folder(folder.path());
   EXPECT_THAT(facts.fault, testing::AllOf(testing::StartsWith("cannot write '"), testing::HasSubstr("File too large")));
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(FolderRate, of_a_program_that_is_killed_nothing_stays) {
+  const TemporaryFolder folder;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const NoRoomBeyond room(3 << 20);
+    std::signal(SIGXFSZ, SIG_DFL);  // the write that finds no room ends the process
+    try_folder(folder.path());
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ);
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 

@@ -89,10 +89,10 @@ TEST(Hang, of_two_that_wait_in_different_places_the_one_behind_is_named) {
 }
 
 TEST(Hang, where_all_wait_in_one_place_the_network_is_asked_about) {
-  const auto found = find({rank_at(0, Phase::reducing, 320), rank_at(1, Phase::reducing, 320)});
+  const auto found = find({rank_at(1, Phase::reducing, 320), rank_at(2, Phase::reducing, 320)});
   ASSERT_TRUE(found);
   EXPECT_EQ(found->sentence,
-            "ranks 0-1 have waited for each other for 320 s (summing gradients at step 412, sum 1648). Is the network "
+            "ranks 1-2 have waited for each other for 320 s (summing gradients at step 412, sum 1648). Is the network "
             "between them down?");
 }
 
@@ -127,6 +127,15 @@ TEST(Hang, a_gpu_that_does_not_come_out_of_a_sum_is_behind_one_that_has) {
       "(nvidia-smi, dmesg); if the work does take this long, raise --hang-timeout.");
 }
 
+TEST(Hang, where_all_wait_on_one_node_its_cores_are_asked_about) {
+  const auto found = find({rank_at(0, Phase::reducing, 320), rank_at(1, Phase::reducing, 330)});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(
+      found->sentence,
+      "ranks 0-1 have waited for each other for 320 s (summing gradients at step 412, sum 1648). Are they too many "
+      "for the cores of their node? Start fewer, or raise --hang-timeout.");
+}
+
 // A host that fills the device's queue waits for it in calls that are work on a CPU.
 TEST(Hang, gpus_that_wait_in_one_sum_are_all_waiting_wherever_their_hosts_stand) {
   const auto found = find(
@@ -135,7 +144,7 @@ TEST(Hang, gpus_that_wait_in_one_sum_are_all_waiting_wherever_their_hosts_stand)
   EXPECT_EQ(
       found->sentence,
       "ranks 0-1 have waited for each other for 320 s (summing gradients at step 412, the GPU in sum 1648 (bucket "
-      "2)). Is the network between them down?");
+      "2)). Is the link between their GPUs down (nvidia-smi, dmesg)?");
 }
 
 TEST(Hang, a_host_that_works_and_gets_no_further_is_named_though_its_gpu_is_behind) {

@@ -239,7 +239,7 @@ TEST_F(ReporterTest, the_files_of_an_earlier_run_are_set_aside) {
   Reporter reporter(0, lock(), length_, 1);
   testing::internal::CaptureStderr();
   reporter.start();
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("results of an earlier training in '" + folder_.string() +
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("earlier results in '" + folder_.string() +
                                                         "' are set aside in '" + (folder_ / "set-aside-2").string()),
             std::string::npos);
   EXPECT_TRUE(metrics().empty());

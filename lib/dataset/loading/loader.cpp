@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "dataset/loading/normalizer.hpp"
 #include "dataset/loading/part_ring.hpp"
@@ -151,12 +152,12 @@ void require_can_show(const Dataset& dataset, const ImageRules& rules) {
   const std::string name = printable(dataset.manifest().name);
   const std::int64_t channels = dataset.manifest().shape.channels;
   require(!rules.resamples() || channels == 3, Failure::usage,
-          "the data set '{}' has {} channels (only pictures of 3 are resized). Leave out --image-size, "
+          "the data set '{}' has {} (only pictures of 3 channels are resized). Leave out --image-size, "
           "--test-image-size, --resize and resized crops (--augment).",
-          name, channels);
+          name, counted(channels, "channel"));
   require(!rules.jitter || channels == 3, Failure::usage,
-          "the data set '{}' has {} channels (only pictures of 3 have colours). Leave out --color-jitter.", name,
-          channels);
+          "the data set '{}' has {} (only pictures of 3 channels have colours). Leave out --color-jitter.", name,
+          counted(channels, "channel"));
   const std::int64_t side = std::min(rules.size.height, rules.size.width);
   require(
       !rules.cutout || *rules.cutout <= side, Failure::usage,

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "dataset/pictures/picture_list.hpp"
 #include "dataset/pictures/tar_file.hpp"
@@ -145,8 +146,8 @@ PictureList list_together(const Communicator& world, const fs::path& folder, con
                           std::uint64_t seed) {
   if (world.rank() == 0) {
     const PictureList list = list_pictures(folder, storage, seed);
-    log::info("{}: {} pictures of {} classes for training, {} for the test ({})", folder.string(), list.train.size(),
-              list.classes.size(), list.test.size(), list.test_words);
+    log::info("{}: {} of {} for training, {} for the test ({})", folder.string(), counted(list.train.size(), "picture"),
+              counted(list.classes.size(), "class", "classes"), list.test.size(), list.test_words);
     world.broadcast(to_text(list), 0);
     return list;
   }

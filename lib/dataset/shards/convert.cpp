@@ -9,6 +9,7 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/progress.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "dataset/shards/conversion_folder.hpp"
 #include "dataset/shards/conversion_plan.hpp"
@@ -263,8 +264,8 @@ class Conversion {
     if (manifest_.shards.empty()) throw no_picture(plan, folder, records.front().odd_files.front());
     if (plan.split == Split::train) sums.set_statistics(manifest_);
     write_manifest(folder, manifest_);
-    log::info("{}: {} samples in {} shard{}{}", folder.string(), manifest_.samples(), manifest_.shards.size(),
-              manifest_.shards.size() == 1 ? "" : "s", kept_words);
+    log::info("{}: {} in {}{}", folder.string(), counted(manifest_.samples(), "sample"),
+              counted(manifest_.shards.size(), "shard"), kept_words);
   }
 
   const Communicator& world_;

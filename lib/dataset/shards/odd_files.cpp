@@ -6,6 +6,7 @@
 
 #include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "base/text/counted.hpp"
 
 namespace lockstep {
 namespace {
@@ -34,7 +35,7 @@ void write_odd_files(const std::filesystem::path& folder, std::vector<OddFile> o
   const auto skipped = std::ranges::count(odd_files, true, &OddFile::is_skipped);
   const std::filesystem::path file = folder / "odd_files.csv";
   write_file_atomically(file, odd_files_text(odd_files));
-  log::info("{} files were left out and {} set right: '{}' names each, and says why.", skipped,
+  log::info("{} left out and {} set right: '{}' names each, and says why.", counted(skipped, "file"),
             std::ssize(odd_files) - skipped, file.string());
 }
 

@@ -145,8 +145,8 @@ ShardReader::ShardReader(std::filesystem::path path, const RegularFile& file, co
   const auto classes = static_cast<std::int32_t>(manifest.classes.size());
   for (std::int64_t sample = 0; sample < samples_; ++sample) {
     const std::int32_t value = label(sample);
-    require_whole(value >= 0 && value < classes, path_, "sample {} has label {}, but there are {} classes", sample,
-                  value, classes);
+    require_whole(value >= 0 && value < classes, path_, "sample {} has label {}, but labels go from 0 to {}", sample,
+                  value, classes - 1);
   }
 }
 

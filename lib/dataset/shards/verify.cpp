@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "dataset/shards/hash.hpp"
 #include "dataset/shards/shard.hpp"
@@ -105,8 +106,8 @@ void verify(const Communicator& world, const fs::path& directory) {
     const std::vector<std::string> found = find_damage(world, split, manifest);
     damage.insert(damage.end(), found.begin(), found.end());
     shards += manifest.shards.size();
-    log::info("{}: {} shard{} with {} samples read again, {} damaged", split.string(), manifest.shards.size(),
-              manifest.shards.size() == 1 ? "" : "s", manifest.samples(), found.size());
+    log::info("{}: {} with {} read again, {} damaged", split.string(), counted(manifest.shards.size(), "shard"),
+              counted(manifest.samples(), "sample"), found.size());
   }
   if (world.rank() == 0) {
     for (std::size_t i = 0; i + 1 < damage.size(); ++i) log::warning(std::string_view(damage[i]));

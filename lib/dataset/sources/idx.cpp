@@ -292,11 +292,12 @@ std::size_t class_count(const IdxSet& set, const IdxPart& train, const IdxPart& 
     return train.classes();
   }
   for (const IdxPart* const part : {&train, &test}) {
-    require(std::cmp_less_equal(part->classes(), *set.classes), Failure::bad_data,
-            "sample {} of '{}' has label {}, but there are {} classes (labels count from 0). Give --classes {} or "
-            "more, or leave it out.",
-            part->first_with_largest_label(), part->labels_path.string(), part->largest_label(), *set.classes,
-            std::max(train.classes(), test.classes()));
+    require(
+        std::cmp_less_equal(part->classes(), *set.classes), Failure::bad_data,
+        "sample {} of '{}' has label {}, but --classes {} ends with label {} (they count from 0). Give --classes {} or "
+        "more, or leave it out.",
+        part->first_with_largest_label(), part->labels_path.string(), part->largest_label(), *set.classes,
+        *set.classes - 1, std::max(train.classes(), test.classes()));
   }
   return static_cast<std::size_t>(*set.classes);
 }

@@ -51,13 +51,21 @@ Blame describe_stuck(const RankView& rank, std::span<const RankView> all) {
 // Where a device waits for others in a sum, so does its host in the end, wherever it stands.
 bool waits(const RankView& view) { return waits_for_others(view.phase) || (view.device && view.device->is_summing()); }
 
+const char* advice_to_waiting(const Views& views) {
+  const RankView& rank = views.front();
+  const bool is_one_node = std::ranges::all_of(views, [&](const RankView& view) { return view.host == rank.host; });
+  if (!is_one_node) return "Is the network between them down?";
+  if (rank.device) return "Is the link between their GPUs down (nvidia-smi, dmesg)?";
+  return "Are they too many for the cores of their node? Start fewer, or raise --hang-timeout.";
+}
+
 Blame describe_waiting(const Views& views) {
   const RankView& rank = views.front();
   std::vector<int> ranks;
   for (const RankView& view : views) ranks.push_back(view.rank);
   return {rank.rank, rank.host,
-          fmt::format("{} have waited for each other for {} ({}). Is the network between them down?", rank_words(ranks),
-                      seconds_words(rank.still_seconds), place_words(rank))};
+          fmt::format("{} have waited for each other for {} ({}). {}", rank_words(ranks),
+                      seconds_words(rank.still_seconds), place_words(rank), advice_to_waiting(views))};
 }
 
 // Hosts queue steps ahead, and then wait wherever they are: what their devices have come to says who is behind. Nothing

@@ -46,7 +46,8 @@ constexpr std::array<CauseRow, 29> rows{{
     {Cause::no_program, "no_program", permanent, any, "the program is not there, or may not be executed"},
     {Cause::resource_conflict, "resource_conflict", RetryKind::transient_conflict, any,
      "something else uses what the attempt needed: a port, or the nodes"},
-    {Cause::other_code, "other_code", unknown, any, "the program ended with a code that is not one of Lockstep's"},
+    {Cause::other_code, "other_code", unknown, any,
+     "the program, or what starts its ranks, ended with a code that is not one of Lockstep's"},
     {Cause::rule, "rule", unknown, any, "one of the user's rules names it"},
 }};
 

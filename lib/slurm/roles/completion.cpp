@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "base/text/counted.hpp"
 
 namespace lockstep {
 namespace {
@@ -74,9 +75,8 @@ std::optional<JobEnd> job_end(const std::vector<Role>& roles, const std::vector<
   if (static_cast<std::int64_t>(ends.size()) < instances_of(roles)) return std::nullopt;
   if (all.stopped > 0) {
     return JobEnd{stopped_early,
-                  fmt::format("stopped early, as a signal asked: {} instances stopped, {} had succeeded and "
-                              "{} failed.",
-                              all.stopped, all.succeeded, all.failed)};
+                  fmt::format("stopped early, as a signal asked: {} stopped, {} had succeeded and {} failed.",
+                              counted(all.stopped, "instance"), all.succeeded, all.failed)};
   }
   return JobEnd{0,
                 fmt::format("all instances have ended: {} succeeded and {} failed, which no role's policy decides by.",

@@ -190,7 +190,13 @@ class JobFileReader {
 
   void read_own(const YamlValue& own) {
     reader_.check_fields(own, job_fields::lockstep(), "extras.lockstep");
-    if (const YamlValue* const output = JobReader::find(own, "output")) job_.output = reader_.text(*output, "output");
+    if (const YamlValue* const output = JobReader::find(own, "output")) {
+      job_.output = reader_.text(*output, "output");
+      if (job_.output.find("<%") != std::string::npos) {
+        reader_.refuse(output->line,
+                       "output has a reference in <% %> (only commands have them). Write the folder itself");
+      }
+    }
     const YamlValue* const world = JobReader::find(own, "world");
     if (world == nullptr) return;
     const YamlValue& roles = needed("taskRoles");

@@ -49,6 +49,12 @@ std::vector<std::string> sbatch_words(const std::string& partition, const Sbatch
   return words;
 }
 
+bool makes_array(const SbatchChoices& choices) {
+  return std::ranges::any_of(choices.options, [](const std::string& option) {
+    return option.starts_with("--ar") || option.starts_with("-a");  // sbatch takes a long option's beginning
+  });
+}
+
 bool states_time(const SbatchChoices& choices) {
   return !choices.time.empty() || std::ranges::any_of(choices.options, [](const std::string& option) {
     return option.starts_with("--time=") || (option.starts_with("-t") && option.size() > 2);

@@ -15,6 +15,9 @@ struct SbatchChoices {
 // which sbatch would not submit the script that it is given.
 std::vector<std::string> sbatch_words(const std::string& partition, const SbatchChoices& choices);
 
+// Whether one of them makes an array of the job.
+bool makes_array(const SbatchChoices& choices);
+
 // Whether one of them is a time limit; without one `no_time_words` are due.
 bool states_time(const SbatchChoices& choices);
 inline constexpr const char* no_time_words =

@@ -27,7 +27,7 @@ class CheckpointFeed {
       training_over  // and all checkpoints were given out
     };
     Kind kind = Kind::nothing_yet;
-    std::filesystem::path path;  // of the checkpoint
+    std::filesystem::path path;  // of the checkpoint; of an ended training's folder of them
     std::string image;           // its bytes, not checked
     std::string words;           // how the training ended
   };

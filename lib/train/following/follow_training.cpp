@@ -50,6 +50,9 @@ class Follower {
   Follower(Session& session, const FollowOptions& options)
       : session_(session), options_(options), dataset_(options.data), feed_(options.folder) {
     if (!speaks()) return;
+    require(is_absent(options.folder) || std::filesystem::is_directory(options.folder), Failure::usage,
+            "'{}' is no folder (a training's output folder is followed). Choose it by --follow.",
+            options.folder.string());
     list_.emplace(EvaluationList::file_of(options.folder, split_name()));
     log::info("following '{}'; what is found goes into '{}'", options.folder.string(), list_->file().string());
   }
@@ -59,9 +62,11 @@ class Follower {
       CheckpointFeed::Look found = speaks() ? wait_for_next() : CheckpointFeed::Look();
       found.image = session_.world.broadcast(std::move(found.image), 0);
       if (found.image.empty()) {
+        if (speaks()) require_any(found);
         log::info("the training has ended ({}); all its checkpoints are in the list", found.words);
         return;
       }
+      has_found_ = true;
       found.path = session_.world.broadcast(found.path.string(), 0);
       take(found);
     }
@@ -81,6 +86,14 @@ class Follower {
       say_what_it_waits_for();
       std::this_thread::sleep_for(pause);
     }
+  }
+
+  void require_any(const CheckpointFeed::Look& end) const {
+    require(
+        has_found_, Failure::usage,
+        "the training has ended ({}), and no checkpoint of it lies in '{}' (nothing was tested). Were they moved, or "
+        "removed?",
+        end.words, end.path.string());
   }
 
   void say_what_it_waits_for() {
@@ -131,6 +144,7 @@ class Follower {
   std::string model_;
   std::unique_ptr<Scorer> scorer_;
   bool has_waited_ = false;
+  bool has_found_ = false;  // a checkpoint
 };
 
 }  // namespace

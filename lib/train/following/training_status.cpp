@@ -88,10 +88,15 @@ std::optional<fs::path> place_of_run(const fs::path& folder, const std::string& 
   return is_end ? std::optional(fs::path(whole.substr(0, whole.size() - end.size() + 1))) : std::nullopt;
 }
 
+// What lay in the folder lies in it still where it was moved or copied. What has the names of then may be another
+// training's by now.
 fs::path checkpoints_of(const Json& summary, const fs::path& folder) {
   const fs::path named = path_in(summary, "checkpoints");
+  const std::string output = path_in(summary, "output");
   if (named.empty()) return folder / "checkpoints";
-  const std::optional<fs::path> place = place_of_run(folder, path_in(summary, "output"));
+  const fs::path within = named.lexically_normal().lexically_relative(fs::path(output).lexically_normal());
+  if (!output.empty() && !within.empty() && *within.begin() != "..") return folder / within;
+  const std::optional<fs::path> place = place_of_run(folder, output);
   return place ? *place / named : named;
 }
 

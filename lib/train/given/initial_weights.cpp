@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text/counted.hpp"
 #include "files/foreign/given_weights.hpp"
 #include "train/given/assign_given.hpp"
 
@@ -24,8 +25,8 @@ void require_same_classes(const std::filesystem::path& path, const std::vector<P
   const auto bias = std::ranges::find(entries, model.store.parameters().back().name, &ParameterStore::Entry::name);
   if (bias == entries.end() || bias->dims.size() != 1) return;
   require(bias->dims.front() == model.options.classes, Failure::usage,
-          "the last layer of '{}' tells {} classes apart, the data have {}. Begin with a new one: --new-head.",
-          path.string(), bias->dims.front(), model.options.classes);
+          "the last layer of '{}' tells {} apart, the data have {}. Begin with a new one: --new-head.", path.string(),
+          counted(bias->dims.front(), "class", "classes"), model.options.classes);
 }
 
 }  // namespace

@@ -251,6 +251,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "[{event: x, commands: []}]}}]}\n" +
                     worker,
                 "line 4: unknown event 'x'. Known: taskStarts, taskSucceeds"},
+        Refused{"output", std::string(header) + "extras: {lockstep: {output: runs/<% $parameters.x %>}}\n" + worker,
+                "output has a reference in <% %> (only commands have them). Write the folder itself."},
         Refused{"world", std::string(header) + "extras: {lockstep: {world: [boss]}}\n" + worker,
                 "line 4: the world has the role 'boss', which is none of the job's"},
         Refused{"parameter_name", with_command("x", "  a-b: 1\n"),

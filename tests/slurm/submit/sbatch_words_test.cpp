@@ -83,6 +83,22 @@ TEST_F(SubmitJobTest, a_dry_run_says_what_sbatch_would_be_given) {
   EXPECT_THAT(timed.errors, Not(HasSubstr("no time limit")));
 }
 
+TEST_F(SubmitJobTest, a_job_with_secrets_is_no_array) {
+  const std::vector<std::string> array = {"--dry-run", "--", "--array=0-2%1"};
+  EXPECT_EQ(submit(array).exit_code, 0);
+  write_file_atomically(
+      folder.path() / "job.yaml",
+      std::string_view("{protocolVersion: 2, name: one, type: job, secrets: {s: x}, taskRoles: {worker: "
+                       "{resourcePerInstance: {cpu: 1, memoryMB: 100}, commands: [work]}}}"));
+  EXPECT_EQ(submit({"--dry-run"}).exit_code, 0);
+  for (const std::string option : {"--array=0-2%1", "-a0-2", "--arr=1"}) {
+    const ProgramResult refused = submit({"--dry-run", "--", option});
+    EXPECT_EQ(refused.exit_code, 2) << option;
+    EXPECT_THAT(refused.errors, HasSubstr("a job with secrets cannot be an array (the first task to end removes them). "
+                                          "Submit it several times."));
+  }
+}
+
 // Only the submission itself read the profile.
 TEST_F(SubmitJobTest, a_dry_run_reports_what_is_wrong_with_the_sites_profile) {
   const std::string profile = folder.path() / "a profile";

@@ -96,6 +96,23 @@ TEST_F(TrainingStatusTest, checkpoints_may_lie_elsewhere) {
   EXPECT_EQ(training_status(folder.path()).checkpoint_step, 7);
 }
 
+// Another training may have the name by now that this one had.
+TEST_F(TrainingStatusTest, of_a_folder_that_was_moved_its_own_checkpoints_count) {
+  const TemporaryFolder before;
+  const std::string old = before.path().string();
+  fs::create_directories(before.path() / "checkpoints");
+  write_file_atomically(before.path() / "checkpoints" / "step-000000000009.h5", std::string_view("x"));
+  for (const std::string& place : {std::string("checkpoints"), std::string("kept/all")}) {
+    write((place + "/step-000000000007.h5").c_str(), "x");
+    for (const std::string& end : {std::string(), std::string("/")}) {
+      write("summary.json", R"({"state": "done", "run": {"output": ")" + old + end + R"(", "checkpoints": ")" + old +
+                                "/./" + place + "\"}}");
+      EXPECT_EQ(training_status(folder.path()).checkpoints, folder.path() / place);
+      EXPECT_EQ(training_status(folder.path()).checkpoint_step, 7);
+    }
+  }
+}
+
 TEST_F(TrainingStatusTest, names_in_a_file_do_not_steer_the_terminal) {
   write("summary.json", R"({"state": "done", "model": "a\u001b[2Jb\nc", "data": "\u202ed"})");
   EXPECT_THAT(text(), HasSubstr("training    a\\x1b[2Jb\\x0ac on \\u202ed\n"));

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/log.hpp"
+#include "base/text/counted.hpp"
 
 namespace lockstep::cpu {
 namespace {
@@ -62,9 +63,6 @@ CoreUse observe_cores(int node_ranks) {
 int share_of_cores(const CoreUse& use) { return std::max(1, use.allowed_cores / use.sharing_ranks); }
 
 std::vector<std::string> thread_warnings(const CoreUse& use, int threads) {
-  const auto counted = [](int count, std::string_view noun) {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-  };
   std::vector<std::string> warnings;
   if (use.allowed_cores == 1 && use.node_cores > use.node_ranks) {
     warnings.push_back(

@@ -44,7 +44,7 @@ struct WinogradShape {
   TileRange tiles_from(std::int64_t first, std::int64_t count) const { return range_within(tiles(), first, count); }
   // For backward_weight: a channel block of dy to points, and the norm whose gradient is pending in it.
   void transform_gradient(const ConvCall& call, std::int64_t block, const TileRange& range,
-                          const PointVectors& y) const;
+                          const PointVectors& points) const;
   // For backward_weight: what is read of `next`, asked for by so many calls.
   Prefetch prefetch(const ConvCall& call, const TileRange& next, std::int64_t calls) const;
   // Of dweight as it is stored, the part between two blocks.
