@@ -87,6 +87,7 @@ void look_at_sum(const Session& session, AllReducer& reducer, const Tensor& valu
     facts.sums_of_a_look = std::clamp(static_cast<int>(seconds / session.world.max(estimate)), 1, 40);
   }
   std::vector<double> look;
+  look.reserve(static_cast<std::size_t>(facts.sums_of_a_look));
   for (int i = 0; i < facts.sums_of_a_look; ++i) look.push_back(seconds_of_one());
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, look.data(), facts.sums_of_a_look, MPI_DOUBLE, MPI_MAX, world),
             "compare times");
