@@ -45,13 +45,13 @@ def resnet18_photographs(precision, target):
 
 # Name, description, model, batch, precision, ranks, threads, target.
 CASES = [
-    Case("resnet18-fp32", "ResNet-18 (CIFAR), batch 64, fp32", "resnet18", 64, "fp32", 1, 2, 2.5),
-    Case("resnet20-fp32", "ResNet-20, batch 128, fp32", "resnet20", 128, "fp32", 1, 2, 2.5),
-    Case("resnet18-bf16", "ResNet-18, batch 64, bf16", "resnet18", 64, "bf16", 1, 2, 1.7),
-    Case("resnet20-bf16", "ResNet-20, batch 128, bf16", "resnet20", 128, "bf16", 1, 2, 1.9),
-    Case("resnet18-2ranks", "ResNet-18, batch 32 each, fp32", "resnet18", 32, "fp32", 2, 1, 2.7),
-    resnet50(16, "fp32", 2, 1.5),
-    resnet50(16, "bf16", 2, 1.3),
+    Case("resnet18-fp32", "ResNet-18 (CIFAR), batch 64, fp32", "resnet18", 64, "fp32", 1, 2, 3.0),
+    Case("resnet20-fp32", "ResNet-20, batch 128, fp32", "resnet20", 128, "fp32", 1, 2, 2.7),
+    Case("resnet18-bf16", "ResNet-18, batch 64, bf16", "resnet18", 64, "bf16", 1, 2, 1.9),
+    Case("resnet20-bf16", "ResNet-20, batch 128, bf16", "resnet20", 128, "bf16", 1, 2, 2.3),
+    Case("resnet18-2ranks", "ResNet-18, batch 32 each, fp32", "resnet18", 32, "fp32", 2, 1, 3.0),
+    resnet50(16, "fp32", 2, 1.9),
+    resnet50(16, "bf16", 2, 1.5),
     resnet18_photographs("fp32", 1.8),
     resnet18_photographs("bf16", 1.3),
 ]
