@@ -34,7 +34,8 @@ constexpr std::array<Choice<DType>, 2> measured{{{"fp32", DType::f32}, {"bf16", 
 // Whether the cores gave less than usual: virtual ones have such times, in which ratios lie too.
 class CoreWatch {
  public:
-  explicit CoreWatch(const cpu::KernelTarget& target) : target_(target), first_(peak()), last_(first_), best_(first_) {}
+  CoreWatch(const cpu::KernelTarget& target, DType features)
+      : target_(target), features_(features), first_(peak()), last_(first_), best_(first_) {}
 
   // " *" where they gave less before or after what was measured since the last call.
   const char* mark() {
@@ -54,9 +55,10 @@ class CoreWatch {
 
  private:
   static constexpr double usual = 0.9;
-  double peak() const { return fma_peak(target_.set, target_.threads); }
+  double peak() const { return fma_peak(target_.set, target_.threads, features_); }
 
   cpu::KernelTarget target_;
+  DType features_;
   double first_, last_, best_;
   int slow_ = 0;
 };
@@ -133,7 +135,8 @@ void print_model(const std::string& model, const ConvBenchOptions& options, cons
   const bool is_large = model == "resnet50";
   const std::int64_t batch = options.batch > 0 ? options.batch : is_large ? 16 : model == "resnet20" ? 128 : 64;
   const std::int64_t size = options.image_size > 0 ? options.image_size : is_large ? 224 : 32;
-  const Bounds bounds{fma_peak(target.set, target.threads), memory_rates(target.set, target.threads)};
+  const Bounds bounds{fma_peak(target.set, target.threads, options.precision),
+                      memory_rates(target.set, target.threads)};
   log::plain(fmt::format("\n{}, {} pixels, batch {}, {}; {} thread(s), {}; oneDNN {}", model, size, batch,
                          precision_name(options.precision), target.threads, name_of(target.set),
                          cpu::onednn_version()));
@@ -148,7 +151,7 @@ void print_model(const std::string& model, const ConvBenchOptions& options, cons
   print_row("layer", "times", {"forward", "backward-data", "backward-weight"});
   print_row("---", "---", {"---", "---", "---"});
   StepSeconds step;
-  CoreWatch cores(target);
+  CoreWatch cores(target, options.precision);
   CacheFlush caches;
   for (const ConvLayer& layer : convolutions_of(model, size)) {
     const auto& [in, out, kernel, stride, padding] = layer.conv;

@@ -14,6 +14,7 @@
 
 #include "device/cpu/conv/convolution_engine.hpp"
 #include "device/cpu/layout/cpu_layout.hpp"
+#include "device/cpu/reserved_memory.hpp"
 #include "machine/process_facts.hpp"
 #include "onednn/onednn_adapter.hpp"
 
@@ -26,21 +27,20 @@ struct Contestant {
   double seconds = std::numeric_limits<double>::infinity();
 };
 
-// Memory as tensors have it, with values that are neither zero nor alike: processors are quicker, and cooler, on those.
+// Memory as tensors have it, in large pages (in small ones a kernel's rate depends on where they happen to lie), with
+// values that are neither zero nor alike: processors are quicker, and cooler, on those.
 class Buffer {
  public:
-  explicit Buffer(std::int64_t bytes) : memory_(new (alignment) std::byte[static_cast<std::size_t>(bytes + 4)]) {
-    auto* const values = reinterpret_cast<float*>(memory_.get());
+  explicit Buffer(std::int64_t bytes) : memory_(std::max(bytes + 4, least_reserved)) {
+    auto* const values = reinterpret_cast<float*>(data());
     for (std::int64_t i = 0; i < bytes / 4 + 1; ++i) values[i] = static_cast<float>(i * 37 % 201) / 100 - 1;
   }
-  std::byte* data() const { return memory_.get(); }
+  std::byte* data() const { return memory_.data(); }
 
  private:
-  static constexpr std::align_val_t alignment{64};
-  struct Free {
-    void operator()(std::byte* memory) const { ::operator delete[](memory, alignment); }
-  };
-  std::unique_ptr<std::byte[], Free> memory_;
+  static constexpr std::int64_t least_reserved = 64 << 20;  // of address space
+
+  cpu::ReservedMemory memory_;
 };
 
 std::int64_t input_bytes(const ConvProblem& problem, int lanes) {

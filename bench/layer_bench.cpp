@@ -263,8 +263,8 @@ void run_layer(benchmark::State& state, const Case& layer, Pass pass, DType prec
 }
 
 void register_layers(int threads) {
-  const double peak = fma_peak(cpu::widest_instruction_set(), threads);
   for (const DType precision : {DType::f32, DType::bf16}) {
+    const double peak = fma_peak(cpu::widest_instruction_set(), threads, precision);
     for (const Case& layer : cases()) {
       for (const Pass pass : {Pass::forward, Pass::backward}) {
         const std::string name =

@@ -1,5 +1,7 @@
 #include "machine/fma_peak.hpp"
 
+#include <immintrin.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -46,14 +48,35 @@ namespace avx2 {
 namespace avx512 {
 [[gnu::target("avx2,fma,avx512f")]] float multiply_add_chains(float seed) { return multiply_add<Sixteen>(seed); }
 }  // namespace avx512
+namespace avx512_bf16 {
+[[gnu::target("avx2,fma,avx512f,avx512bf16")]] float multiply_add_chains(float seed) {
+  __m512 sums[chains];
+#pragma GCC unroll 16
+  for (int i = 0; i < chains; ++i) sums[i] = _mm512_set1_ps(seed * static_cast<float>(i));
+  const auto factors = reinterpret_cast<__m512bh>(_mm512_set1_ps(seed));
+  for (std::int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 16
+    for (__m512& sum : sums) sum = _mm512_dpbf16_ps(sum, factors, factors);
+  }
+  __m512 total = _mm512_setzero_ps();
+#pragma GCC unroll 16
+  for (const __m512& sum : sums) total += sum;
+  return total[0];
+}
+}  // namespace avx512_bf16
 }  // namespace cpu
 
-double fma_peak(cpu::InstructionSet set, int threads) {
+double fma_peak(cpu::InstructionSet set, int threads, DType features) {
   constexpr int rounds = 20;
-  const auto chains_of = set >= cpu::InstructionSet::avx512 ? cpu::avx512::multiply_add_chains
-                         : set == cpu::InstructionSet::avx2 ? cpu::avx2::multiply_add_chains
-                                                            : cpu::baseline::multiply_add_chains;
-  const double floats = set >= cpu::InstructionSet::avx512 ? 16 : set == cpu::InstructionSet::avx2 ? 8 : 4;
+  struct Chains {
+    float (*run)(float seed);
+    double products;  // of an instruction
+  };
+  const bool is_of_pairs = features == DType::bf16 && cpu::multiplies_bf16(set);
+  const auto [chains_of, products] = is_of_pairs ? Chains{cpu::avx512_bf16::multiply_add_chains, 32}
+                                     : set >= cpu::InstructionSet::avx512 ? Chains{cpu::avx512::multiply_add_chains, 16}
+                                     : set == cpu::InstructionSet::avx2   ? Chains{cpu::avx2::multiply_add_chains, 8}
+                                                                        : Chains{cpu::baseline::multiply_add_chains, 4};
   double best = 0;
   for (int round = 0; round < rounds; ++round) {
     std::vector<double> rates(static_cast<std::size_t>(threads));
@@ -61,7 +84,7 @@ double fma_peak(cpu::InstructionSet set, int threads) {
       const double start = work_seconds(1);  // the thread's own: all run at once, whatever else does
       volatile float kept = 1e-6F;
       kept = chains_of(kept);
-      rates[static_cast<std::size_t>(thread)] = 2e-9 * floats * chains * steps / (work_seconds(1) - start);
+      rates[static_cast<std::size_t>(thread)] = 2e-9 * products * chains * steps / (work_seconds(1) - start);
     });
     best = std::max(best, std::reduce(rates.begin(), rates.end()));
   }
