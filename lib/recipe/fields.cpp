@@ -193,7 +193,7 @@ std::vector<Field> device_fields() {
       one_value({"threads", group, "THREADS", "Threads of each rank; 0: its share of the cores it may use"},
                 of(&RunPlan::device, &DevicePlan::threads), from_to(0, 4096)),
       one_value({"instruction-set", group, "NAME",
-                 "On a CPU: vectors to compute with; auto: the widest that the processor has"},
+                 "On a CPU: vectors to compute with; auto: the best that the processor has"},
                 of(&RunPlan::device, &DevicePlan::instruction_set), one_of(instruction_sets)),
       one_value({"convolutions", group, "NAME", "On a CPU: auto: by Winograd where that is faster; direct: nowhere"},
                 of(&Recipe::arithmetic, &Arithmetic::direct_convolutions), one_of(convolutions)),

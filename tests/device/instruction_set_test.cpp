@@ -17,6 +17,8 @@ namespace {
 
 // A processor of 2013: AVX2 and no more.
 bool runs_up_to_avx2(InstructionSet set) { return set <= InstructionSet::avx2; }
+bool all_do(InstructionSet /*set*/) { return true; }
+bool all_but_bf16_do(InstructionSet set) { return set != InstructionSet::avx512_bf16; }
 
 std::string refusal(const std::string& option) {
   try {
@@ -29,8 +31,16 @@ std::string refusal(const std::string& option) {
 
 TEST(InstructionSetTest, auto_is_the_widest_that_the_processor_runs) {
   EXPECT_EQ(choose_instruction_set("auto", runs_up_to_avx2), InstructionSet::avx2);
-  EXPECT_EQ(choose_instruction_set("auto", [](InstructionSet) { return true; }), InstructionSet::avx512_bf16);
+  EXPECT_EQ(choose_instruction_set("auto", all_do, all_do), InstructionSet::avx512_bf16);
   EXPECT_TRUE(runs_here(choose_instruction_set("auto")));
+}
+
+// Intel's processors multiply pairs of bf16 at half the rate of fp32.
+TEST(InstructionSetTest, one_that_does_not_pay_is_taken_by_name_alone) {
+  EXPECT_EQ(choose_instruction_set("auto", all_do, all_but_bf16_do), InstructionSet::avx512);
+  EXPECT_EQ(choose_instruction_set("avx512_bf16", all_do, all_but_bf16_do), InstructionSet::avx512_bf16);
+  EXPECT_EQ(pays_here(InstructionSet::avx512_bf16), __builtin_cpu_is("amd") != 0);
+  EXPECT_TRUE(pays_here(InstructionSet::avx2));
 }
 
 TEST(InstructionSetTest, a_lower_one_may_be_chosen) {
@@ -93,7 +103,8 @@ TEST(InstructionSetTest, a_set_with_products_of_bf16_has_all_loops_of_its_own) {
 TEST(InstructionSetTest, a_device_of_fp32_is_not_named_for_products_of_bf16) {
   if (!runs_here(InstructionSet::avx512_bf16)) GTEST_SKIP() << "this processor has no products of bf16";
   const auto conditions = [](DType precision) {
-    return cpu::open_cpu_device({.threads = 1, .precision = precision})->plan_conditions();
+    return cpu::open_cpu_device({.threads = 1, .instruction_set = "avx512_bf16", .precision = precision})
+        ->plan_conditions();
   };
   EXPECT_EQ(conditions(DType::f32), "cpu: AVX-512, f32");
   EXPECT_EQ(conditions(DType::bf16), "cpu: AVX-512 BF16, bf16");

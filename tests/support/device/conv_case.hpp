@@ -78,7 +78,8 @@ class ConvCase {
     wants_sums_ = false;
     return sums_error_;
   }
-  double last_error() const { return error_; }  // of an output
+  double last_error() const { return error_; }            // of an output
+  double last_mean_error() const { return mean_error_; }  // its root mean square over that of the output
 
   // Of backward_data's sum of what dx held, `before` everywhere, and the gradient.
   double error_onto(Make make, float before) {
@@ -236,6 +237,7 @@ class ConvCase {
       expect_same_bytes(clean, result);
     }
     error_ = largest_error(results_, values);
+    mean_error_ = mean_error(results_, values);
     if (wants_sums_) judge_sums(direction, outcome.sums);
   }
   // What differs from the values laid out anew can only be padding, which is zero.
@@ -270,6 +272,7 @@ class ConvCase {
   float before_ = 0.5F;
   std::vector<float> results_;  // of the last run
   double error_ = 0;
+  double mean_error_ = 0;
   double sums_error_ = 0;
 };
 

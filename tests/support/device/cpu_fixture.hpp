@@ -32,6 +32,19 @@ double largest_error(const std::vector<Value>& values, std::span<const double> e
   return error / largest;
 }
 
+// Root mean square of a tensor's error over that of its values.
+template <typename Value>
+double mean_error(const std::vector<Value>& values, std::span<const double> expected) {
+  double error = 0;
+  double square = 1e-60;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double difference = static_cast<double>(values[i]) - expected[i];
+    error += difference * difference;
+    square += expected[i] * expected[i];
+  }
+  return std::sqrt(error / square);
+}
+
 // As a test's name spells it.
 inline std::string word_for(InstructionSet set) { return facts_of(set).option; }
 

@@ -20,9 +20,11 @@ std::string known_options() {
 
 InstructionSet widest_instruction_set() { return choose_instruction_set("auto"); }
 
-InstructionSet choose_instruction_set(const std::string& option, bool (*runs)(InstructionSet)) {
+InstructionSet choose_instruction_set(const std::string& option, bool (*runs)(InstructionSet),
+                                      bool (*pays)(InstructionSet)) {
   if (option == "auto") {
-    return std::ranges::find_if(instruction_sets | std::views::reverse, runs, &InstructionSetFacts::set)->set;
+    const auto is_best = [&](InstructionSet set) { return runs(set) && pays(set); };
+    return std::ranges::find_if(instruction_sets | std::views::reverse, is_best, &InstructionSetFacts::set)->set;
   }
   const auto* const known = std::ranges::find(instruction_sets, option, &InstructionSetFacts::option);
   require(known != instruction_sets.end(), Failure::usage,

@@ -15,7 +15,8 @@ constexpr const InstructionSetFacts& facts_of(InstructionSet set) {
 }
 
 bool runs_here(InstructionSet set);
-InstructionSet widest_instruction_set();  // that this processor runs and this build has loops for
+bool pays_here(InstructionSet set);       // if it runs: whether it is faster than the one that it extends
+InstructionSet widest_instruction_set();  // that runs and pays here
 constexpr const char* name_of(InstructionSet set) { return facts_of(set).name; }  // "AVX2"
 // Channels a block of a feature map: what a vector holds of fp32.
 constexpr int lanes_of(InstructionSet set) { return facts_of(set).lanes; }
@@ -23,8 +24,9 @@ constexpr int most_lanes = std::ranges::max(instruction_sets, {}, &InstructionSe
 // Whether it multiplies pairs of bf16 faster than fp32.
 constexpr bool multiplies_bf16(InstructionSet set) { return facts_of(set).multiplies_pairs; }
 
-// By its option: auto (the widest), avx512_bf16, avx512, avx2 or baseline. Throws Error(usage) where the processor does
-// not run it. `runs` tells what it runs.
-InstructionSet choose_instruction_set(const std::string& option, bool (*runs)(InstructionSet) = runs_here);
+// By its option: auto (the widest that pays), avx512_bf16, avx512, avx2 or baseline. Throws Error(usage) where the
+// processor does not run it. `runs` and `pays` tell what does.
+InstructionSet choose_instruction_set(const std::string& option, bool (*runs)(InstructionSet) = runs_here,
+                                      bool (*pays)(InstructionSet) = pays_here);
 
 }  // namespace lockstep::cpu

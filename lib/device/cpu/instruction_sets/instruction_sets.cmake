@@ -3,7 +3,7 @@
 
 # An entry of the table.
 macro(instruction_set id)
-  cmake_parse_arguments(set "" "EXTENDS;NAME;LANES;REGISTER_LANES;PAIR_PRODUCTS;ROUNDING;IN_FP32"
+  cmake_parse_arguments(set "" "EXTENDS;NAME;LANES;REGISTER_LANES;PAIR_PRODUCTS;ROUNDING;IN_FP32;PAYS_ON"
     "FLAGS;FEATURES;TILE_ROWS;PRODUCT_ROWS;GRADIENT_ROWS;LOOPS" ${ARGN})
   list(APPEND instruction_sets ${id})
   foreach(fact LANES REGISTER_LANES TILE_ROWS PRODUCT_ROWS GRADIENT_ROWS PAIR_PRODUCTS ROUNDING)
@@ -15,7 +15,7 @@ macro(instruction_set id)
   foreach(fact FLAGS FEATURES)
     set(${id}_${fact} ${${set_EXTENDS}_${fact}} ${set_${fact}})
   endforeach()
-  foreach(fact EXTENDS NAME LOOPS)
+  foreach(fact EXTENDS NAME LOOPS PAYS_ON)
     set(${id}_${fact} ${set_${fact}})
   endforeach()
   set(${id}_IN_FP32 ${id})
@@ -69,6 +69,9 @@ function(write_instruction_sets)
     endif()
     string(APPEND ROWS "    {InstructionSet::${set}, \"${set}\", \"${${set}_NAME}\", ${${set}_LANES}, ${multiplies_pairs}, InstructionSet::${${set}_IN_FP32}},\n")
     string(APPEND SUPPORTED "    case InstructionSet::${set}:\n      return ${supported};\n")
+    if(${set}_PAYS_ON)
+      string(APPEND PAYING "    case InstructionSet::${set}:\n      return __builtin_cpu_is(\"${${set}_PAYS_ON}\") != 0;\n")
+    endif()
     set(tables "")
     foreach(loops IN LISTS kinds_of_loops)
       instruction_set_with(${loops} ${set} owner)

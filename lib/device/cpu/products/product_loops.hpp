@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "device/cpu/passes/vector_loops.hpp"
 #include "device/cpu/products/prefetch.hpp"
@@ -49,8 +50,17 @@ struct Products {
   std::int64_t rows;
   int vectors;  // 1 ... most_vectors
   Accumulate accumulate;
-  Prefetch* prefetch = nullptr;  // what is asked for meanwhile, before each tile
+  Prefetch* prefetch = nullptr;  // what is asked for meanwhile, so often in each tile as fetches_of_tile() says
 };
+
+// Lines are asked for few at once, before so many steps of a tile: more would wait for each other, and products for
+// them.
+constexpr std::int64_t steps_at_once = 16;
+inline std::int64_t fetches_of_tile(std::span<const ProductSegment> segments) {
+  std::int64_t fetches = 0;
+  for (const ProductSegment& segment : segments) fetches += (segment.steps + steps_at_once - 1) / steps_at_once;
+  return fetches;
+}
 
 // From a row that is read to the next, and from a column to the next.
 struct Steps {

@@ -1,15 +1,7 @@
-// Tiles of sums of products. Included inside a namespace per instruction set, after vectors.inl and a definition of
-// add_pair, with tile_rows: how many rows of 1, 2, ... vectors the registers hold.
+// Tiles of sums of products. Included inside a namespace per instruction set, after words.inl, with tile_rows: how many
+// rows of 1, 2, ... vectors the registers hold.
 
 constexpr int most_vectors = sizeof tile_rows / sizeof tile_rows[0] - 1;
-
-// What a word of 32 bits holds.
-struct OneFloat {
-  static Floats add_product(Floats sum, float left, Floats right) { return sum + left * right; }
-};
-struct PairOfBf16 {
-  static Floats add_product(Floats sum, float left, Floats right) { return add_pair(sum, left, right); }
-};
 
 // One step of every sum of a tile: a word of each row, broadcast, times the vectors on the right.
 template <typename Word, int rows, int vectors>
@@ -46,9 +38,13 @@ void multiply_tile(const Products& call, std::int64_t first) {
     std::int64_t at = segment->left;
 #pragma GCC unroll 16
     for (int row = 0; row < rows; row += 64 / (4 * lanes)) __builtin_prefetch(left[row] + at + ahead);
+    for (std::int64_t left_over = segment->steps; left_over > 0; left_over -= steps_at_once) {
+      if (call.prefetch != nullptr) fetch(call.prefetch->next());
+      const std::int64_t steps = left_over < steps_at_once ? left_over : steps_at_once;
 #pragma GCC unroll 4
-    for (std::int64_t j = segment->steps; j > 0; --j, at += step, right += lanes) {
-      add_step<Word>(sums, left, at, right, right_stride);
+      for (std::int64_t j = steps; j > 0; --j, at += step, right += lanes) {
+        add_step<Word>(sums, left, at, right, right_stride);
+      }
     }
   }
   const bool adds = call.accumulate == Accumulate::add;
@@ -66,10 +62,7 @@ void multiply_tile(const Products& call, std::int64_t first) {
 template <typename Word, int vectors, int rows>
 void multiply_tiles(const Products& call, std::int64_t first, std::int64_t tiles, std::int64_t rows_each) {
   if (rows_each == rows) {
-    for (std::int64_t tile = 0; tile < tiles; ++tile) {
-      if (call.prefetch != nullptr) fetch(call.prefetch->next());
-      multiply_tile<Word, rows, vectors>(call, first + tile * rows);
-    }
+    for (std::int64_t tile = 0; tile < tiles; ++tile) multiply_tile<Word, rows, vectors>(call, first + tile * rows);
   } else if constexpr (rows > 1) {
     multiply_tiles<Word, vectors, rows - 1>(call, first, tiles, rows_each);
   }

@@ -32,9 +32,17 @@ std::unique_ptr<ConvKernel> make_pass(const WinogradShape& shape) {
 }
 
 std::unique_ptr<ConvKernel> make_gradient(const WinogradShape& shape) {
-  constexpr std::int64_t most_sum_bytes = std::int64_t{160} << 10;  // of a piece: 32 channels to 32
-  if (transformed_bytes(shape) <= most_sum_bytes) {
-    return make_winograd_gradient_by_pieces(shape, {.tiles = 256, .tiles_at_once = 32});
+  const std::int64_t tiles = shape.tiles();
+  const std::int64_t sum_bytes = transformed_bytes(shape);      // of a piece
+  constexpr std::int64_t small_sums = std::int64_t{160} << 10;  // 32 channels to 32
+  if (sum_bytes <= small_sums) return make_winograd_gradient_by_pieces(shape, {.tiles = 256, .tiles_at_once = 32});
+  // 64 channels to 64, where the L2 cache holds them: processors with AVX-512 have 1 MB and more. Pieces are large, or
+  // adding them up would take too long, and enough for some threads.
+  constexpr std::int64_t most_sums = std::int64_t{640} << 10;
+  constexpr std::int64_t least_tiles = 512;
+  if (shape.lanes() == 16 && sum_bytes <= most_sums && tiles >= least_tiles) {
+    return make_winograd_gradient_by_pieces(shape,
+                                            {.tiles = tiles >= 4 * least_tiles ? 256 : 128, .tiles_at_once = 32});
   }
   const std::int64_t in_blocks = half_of_blocks(shape.in_blocks, 32, 128, shape.lanes());
   return make_winograd_gradient_by_weights(shape, {.tiles = 64, .in_blocks = in_blocks});

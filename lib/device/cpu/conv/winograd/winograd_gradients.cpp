@@ -17,8 +17,9 @@ class WinogradGradientByPieces final : public ConvKernel {
         at_once_(std::min(cut.tiles_at_once, piece_tiles_)),
         pieces_(ceil_div(shape.tiles(), piece_tiles_)),
         panels_(panels_of(shape.out_blocks, gradient_panel)),
-        v_stride_(padded(shape.in_blocks * at_once_ * lanes_)),
-        y_stride_(padded(shape.out_blocks * at_once_ * lanes_)),
+        block_stride_(shape.terms(at_once_) * lanes_),
+        v_stride_(padded(shape.in_blocks * block_stride_)),
+        y_stride_(padded(shape.out_blocks * block_stride_)),
         d_stride_(padded(shape.in_blocks * shape.out_blocks * lanes_ * lanes_)) {
     v_ = plan_.take_floats_each(shape_.threads, points_ * v_stride_);
     y_ = plan_.take_floats_each(shape_.threads, points_ * y_stride_);
@@ -26,13 +27,14 @@ class WinogradGradientByPieces final : public ConvKernel {
   }
 
   std::int64_t scratch_bytes() const override { return plan_.bytes(); }
-  std::string name() const override { return "winograd by pieces"; }
+  std::string name() const override { return winograd_name("by pieces", *shape_.loops); }
 
   void run(const ConvCall& call, std::byte* scratch) override {
     parallel_pieces(shape_.threads, pieces_, [&](int thread, std::int64_t piece) {
       sum_piece(call, piece, v_.of(scratch, thread), y_.of(scratch, thread),
                 floats_at(scratch, d_) + piece * points_ * d_stride_);
     });
+    parallel_for(shape_.threads, points_, [&](std::int64_t point) { add_pieces(floats_at(scratch, d_), point); });
     const auto panels = static_cast<std::int64_t>(panels_.size());
     parallel_for(shape_.threads, panels * shape_.in_blocks, [&](std::int64_t at) {
       finish(call, panels_[static_cast<std::size_t>(at / shape_.in_blocks)], at % shape_.in_blocks,
@@ -52,10 +54,10 @@ class WinogradGradientByPieces final : public ConvKernel {
       shape_.loops->multiply_gradient({.points = points_,
                                        .v = v,
                                        .v_point_stride = v_stride_,
-                                       .v_block_stride = at_once_ * lanes_,
+                                       .v_block_stride = block_stride_,
                                        .y = y,
                                        .y_point_stride = y_stride_,
-                                       .y_block_stride = at_once_ * lanes_,
+                                       .y_block_stride = block_stride_,
                                        .d = d,
                                        .d_point_stride = d_stride_,
                                        .d_block_stride = shape_.in_blocks * lanes_ * lanes_,
@@ -69,15 +71,24 @@ class WinogradGradientByPieces final : public ConvKernel {
 
   void transform(const ConvCall& call, const TileRange& range, float* v, float* y) const {
     for (std::int64_t block = 0; block < shape_.in_blocks; ++block) {
-      shape_.loops->transform_windows(shape_.x, range, call.operands[0] + block * shape_.x_plane_bytes(),
-                                      call.norm_of(block, lanes_), {v + block * at_once_ * lanes_, v_stride_, lanes_});
+      shape_.loops->transform_window_terms(shape_.x, range, call.operands[0] + block * shape_.x_plane_bytes(),
+                                           call.norm_of(block, lanes_), {v + block * block_stride_, v_stride_, lanes_});
     }
     for (const Panel& panel : panels_) {
       for (std::int64_t part = 0; part < panel.width; ++part) {
-        shape_.transform_gradient(
-            call, panel.first + part, range,
-            {y + panel.first * at_once_ * lanes_ + part * lanes_, y_stride_, panel.width * lanes_});
+        shape_.transform_gradient(call, panel.first + part, range,
+                                  {y + panel.first * block_stride_ + part * lanes_, y_stride_, panel.width * lanes_});
       }
+    }
+  }
+
+  // One point's sums of all pieces, in their order, in the place of the first: run by run, as memory is read fastest.
+  void add_pieces(float* d, std::int64_t point) const {
+    float* const total = d + point * d_stride_;
+    const std::int64_t count = shape_.in_blocks * shape_.out_blocks * lanes_ * lanes_;
+    for (std::int64_t piece = 1; piece < pieces_; ++piece) {
+      const float* const sums = total + piece * points_ * d_stride_;
+      for (std::int64_t i = 0; i < count; ++i) total[i] += sums[i];
     }
   }
 
@@ -85,8 +96,7 @@ class WinogradGradientByPieces final : public ConvKernel {
     const std::int64_t block_floats = lanes_ * lanes_;
     float* sums = d + (panel.first * shape_.in_blocks + in_block * panel.width) * block_floats;
     for (std::int64_t part = 0; part < panel.width; ++part) {
-      shape_.loops->finish_gradient({sums + part * lanes_, d_stride_, panel.width * lanes_}, pieces_,
-                                    points_ * d_stride_,
+      shape_.loops->finish_gradient({sums + part * lanes_, d_stride_, panel.width * lanes_},
                                     shape_.dweights(call.operands[2], in_block, panel.first + part), call.accumulate);
     }
   }
@@ -95,6 +105,7 @@ class WinogradGradientByPieces final : public ConvKernel {
   std::int64_t lanes_, points_;
   std::int64_t piece_tiles_, at_once_, pieces_;
   std::vector<Panel> panels_;
+  std::int64_t block_stride_;  // of transformed tiles
   std::int64_t v_stride_, y_stride_, d_stride_;
   ScratchPlan plan_;
   ScratchPlaces v_{}, y_{};  // by thread
@@ -110,8 +121,9 @@ class WinogradGradientByWeights final : public ConvKernel {
         cut_{std::min(cut.tiles, shape.tiles()), std::min(cut.in_blocks, shape.in_blocks)},
         panels_(panels_of(shape.out_blocks, gradient_panel)),
         groups_(ceil_div(shape.in_blocks, cut_.in_blocks)),
-        v_stride_(padded(shape.in_blocks * cut_.tiles * lanes_)),
-        y_stride_(padded(shape.out_blocks * cut_.tiles * lanes_)),
+        block_stride_(shape.terms(cut_.tiles) * lanes_),
+        v_stride_(padded(shape.in_blocks * block_stride_)),
+        y_stride_(padded(shape.out_blocks * block_stride_)),
         d_stride_(padded(cut_.in_blocks * lanes_ * gradient_panel * lanes_)) {
     v_ = plan_.take_floats(points_ * v_stride_);
     y_ = plan_.take_floats(points_ * y_stride_);
@@ -119,7 +131,7 @@ class WinogradGradientByWeights final : public ConvKernel {
   }
 
   std::int64_t scratch_bytes() const override { return plan_.bytes(); }
-  std::string name() const override { return "winograd by weights"; }
+  std::string name() const override { return winograd_name("by weights", *shape_.loops); }
 
   void run(const ConvCall& call, std::byte* scratch) override {
     for (std::int64_t first = 0; first < shape_.tiles(); first += cut_.tiles) {
@@ -136,12 +148,11 @@ class WinogradGradientByWeights final : public ConvKernel {
   std::int64_t units() const { return static_cast<std::int64_t>(panels_.size()) * groups_; }
   // Where tiles come in several parts, sums wait for the next one.
   bool keeps_sums() const { return cut_.tiles < shape_.tiles(); }
-  std::int64_t block_stride() const { return cut_.tiles * lanes_; }
 
   void transform(const ConvCall& call, const TileRange& range, std::byte* scratch) const {
     float* v = floats_at(scratch, v_);
     float* y = floats_at(scratch, y_);
-    constexpr std::int64_t tiles_each = 16;
+    constexpr std::int64_t tiles_each = 16;  // whole terms
     const std::int64_t parts = ceil_div(range.count, tiles_each);
     const auto part_of = [&](std::int64_t at) {
       const std::int64_t skipped = at % parts * tiles_each;
@@ -150,15 +161,16 @@ class WinogradGradientByWeights final : public ConvKernel {
     parallel_for(shape_.threads, shape_.in_blocks * parts, [&](std::int64_t at) {
       const std::int64_t block = at / parts;
       const TileRange part = part_of(at);
-      shape_.loops->transform_windows(shape_.x, {range.first + part.first, part.count},
-                                      call.operands[0] + block * shape_.x_plane_bytes(), call.norm_of(block, lanes_),
-                                      {v + block * block_stride() + part.first * lanes_, v_stride_, lanes_});
+      shape_.loops->transform_window_terms(
+          shape_.x, {range.first + part.first, part.count}, call.operands[0] + block * shape_.x_plane_bytes(),
+          call.norm_of(block, lanes_),
+          {v + block * block_stride_ + shape_.terms(part.first) * lanes_, v_stride_, lanes_});
     });
     parallel_for(shape_.threads, static_cast<std::int64_t>(panels_.size()) * parts, [&](std::int64_t at) {
       const Panel& panel = panels_[static_cast<std::size_t>(at / parts)];
       const TileRange part = part_of(at);
       for (std::int64_t block = 0; block < panel.width; ++block) {
-        float* to = y + panel.first * block_stride() + (part.first * panel.width + block) * lanes_;
+        float* to = y + panel.first * block_stride_ + (shape_.terms(part.first) * panel.width + block) * lanes_;
         shape_.transform_gradient(call, panel.first + block, {range.first + part.first, part.count},
                                   {to, y_stride_, panel.width * lanes_});
       }
@@ -178,12 +190,12 @@ class WinogradGradientByWeights final : public ConvKernel {
     Prefetch prefetch = shape_.prefetch(call, part_of(shape_.tiles_from(range.first + range.count, cut_.tiles), unit),
                                         gradient_calls(*shape_.loops, in_blocks, panel.width));
     shape_.loops->multiply_gradient({.points = points_,
-                                     .v = floats_at(scratch, v_) + in_first * block_stride(),
+                                     .v = floats_at(scratch, v_) + in_first * block_stride_,
                                      .v_point_stride = v_stride_,
-                                     .v_block_stride = block_stride(),
-                                     .y = floats_at(scratch, y_) + panel.first * block_stride(),
+                                     .v_block_stride = block_stride_,
+                                     .y = floats_at(scratch, y_) + panel.first * block_stride_,
                                      .y_point_stride = y_stride_,
-                                     .y_block_stride = block_stride(),
+                                     .y_block_stride = block_stride_,
                                      .d = d,
                                      .d_point_stride = d_stride_,
                                      .d_block_stride = in_blocks * lanes_ * lanes_,
@@ -196,7 +208,7 @@ class WinogradGradientByWeights final : public ConvKernel {
     for (std::int64_t in = 0; in < in_blocks; ++in) {
       for (std::int64_t out = 0; out < panel.width; ++out) {
         shape_.loops->finish_gradient(
-            {d + in * panel.width * lanes_ * lanes_ + out * lanes_, d_stride_, panel.width * lanes_}, 1, 0,
+            {d + in * panel.width * lanes_ * lanes_ + out * lanes_, d_stride_, panel.width * lanes_},
             shape_.dweights(call.operands[2], in_first + in, panel.first + out), call.accumulate);
       }
     }
@@ -207,6 +219,7 @@ class WinogradGradientByWeights final : public ConvKernel {
   WeightCut cut_;
   std::vector<Panel> panels_;
   std::int64_t groups_;
+  std::int64_t block_stride_;  // of transformed tiles
   std::int64_t v_stride_, y_stride_, d_stride_;
   ScratchPlan plan_;
   std::int64_t v_, y_, d_;

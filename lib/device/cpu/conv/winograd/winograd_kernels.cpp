@@ -47,6 +47,10 @@ void add_tiles(Prefetch& prefetch, const BlockedMap& map, const TileGrid& grid, 
 
 }  // namespace
 
+std::string winograd_name(const std::string& way, const WinogradLoops& loops) {
+  return "winograd " + way + (loops.word_values == 2 ? ", bf16 products" : "");
+}
+
 TileRange range_within(std::int64_t tiles, std::int64_t first, std::int64_t count) {
   return {first, std::clamp<std::int64_t>(tiles - first, 0, count)};
 }

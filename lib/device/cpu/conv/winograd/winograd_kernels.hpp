@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "device/cpu/conv/conv_kernel.hpp"
@@ -12,6 +13,9 @@
 #include "device/cpu/layout/cpu_layout.hpp"
 
 namespace lockstep::cpu {
+
+// As a bench prints it, of the way that work is cut.
+std::string winograd_name(const std::string& way, const WinogradLoops& loops);
 
 // From `first` on as many of all tiles as there are, `count` at most.
 TileRange range_within(std::int64_t tiles, std::int64_t first, std::int64_t count);
@@ -42,6 +46,8 @@ struct WinogradShape {
   std::int64_t x_plane_bytes() const { return plane_bytes(x); }
   std::int64_t y_plane_bytes() const { return plane_bytes(y); }
   TileRange tiles_from(std::int64_t first, std::int64_t count) const { return range_within(tiles(), first, count); }
+  // For backward_weight: what is summed over, tiles or pairs of them.
+  std::int64_t terms(std::int64_t of_tiles) const { return ceil_div(of_tiles, loops->word_values); }
   // For backward_weight: a channel block of dy to points, and the norm whose gradient is pending in it.
   void transform_gradient(const ConvCall& call, std::int64_t block, const TileRange& range,
                           const PointVectors& points) const;

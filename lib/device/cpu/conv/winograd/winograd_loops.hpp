@@ -21,8 +21,13 @@
 // Transformed weights U  [point][panel][input channel][panel's channels]
 // Gradients, of tiles    [point][panel][tile][panel's channels]   D, of weights: [point][panel][input channel][...]
 //
-// A panel is as many blocks of output channels as a micro-kernel holds. Strides are in floats. Points lie a little more
-// than a power of two apart, or all of a tile would fall into one set of the cache.
+// A panel is as many blocks of output channels as a micro-kernel holds. Points lie a little more than a power of two
+// apart, or all of a tile would fall into one set of the cache.
+//
+// Of features in bf16, operands of products are pairs of bf16 where the processor multiplies those: two neighbours of
+// what is summed over, input channels in a pass and tiles in a gradient, make a word of 32 bits. Then V of a pass has
+// [B / 2] words for a tile, U rows of pairs of input channels, and a gradient's V and Y have rows of pairs of tiles. M
+// and D are fp32 always. Strides are in words.
 #pragma once
 
 #include <algorithm>
@@ -48,11 +53,11 @@ constexpr std::int64_t panel_width(std::int64_t left, std::int64_t widest) {
 constexpr std::int64_t product_panel = 2;
 constexpr std::int64_t gradient_panel = 3;
 
-// One channel block of transformed tiles, or one input channel's row of transformed weights.
+// One channel block of transformed tiles, or one input channel's row of transformed weights; words.
 struct PointVectors {
   float* data;
   std::int64_t point_stride;
-  std::int64_t vector_stride;  // between tiles, or rows
+  std::int64_t vector_stride;  // between tiles, or rows, or pairs of them
 };
 
 // Where an output transform adds sums over pixels, B each; null where nobody asks.
@@ -114,21 +119,24 @@ enum class WeightOrder : std::uint8_t { stored, turned };
 struct WinogradLoops {
   std::int64_t lanes;
   std::int64_t points;
+  std::int64_t word_values;  // that a word of an operand holds: 1 or 2
   std::int64_t tile_size;    // pixels that are written, in either dimension
   const int* product_rows;   // of a micro-kernel, by the blocks of its panel
   const int* gradient_rows;  // likewise, of gradients
 
   void (*transform_windows)(const TileGrid& grid, TileRange range, const void* x, const BlockNorm& norm,
                             const PointVectors& v);
+  // As terms of a gradient: in pairs, tiles count from the range's first one.
+  void (*transform_window_terms)(const TileGrid& grid, TileRange range, const void* x, const BlockNorm& norm,
+                                 const PointVectors& v);
   void (*transform_gradient)(const TileGrid& grid, TileRange range, const void* dy, const BlockGradient& norm,
                              const PointVectors& y);
   void (*transform_outputs)(const TileGrid& grid, TileRange range, const PointVectors& m, void* y,
                             const BlockOutput& output);
-  // One block of weights, [3][3][B][B], to B rows.
+  // One block of weights, [3][3][B][B], to B rows, or B / 2 of pairs.
   void (*transform_weights)(const float* weights, WeightOrder order, const PointVectors& u);
-  // B rows, each the sum of `pieces` that lie `piece_stride` apart, to one block of weights.
-  void (*finish_gradient)(const PointVectors& d, std::int64_t pieces, std::int64_t piece_stride, float* dweights,
-                          Accumulate accumulate);
+  // B rows to one block of weights.
+  void (*finish_gradient)(const PointVectors& d, float* dweights, Accumulate accumulate);
   void (*multiply)(const TileProduct& product);
   void (*multiply_gradient)(const GradientProduct& product);
 };

@@ -16,8 +16,9 @@ class WinogradByTiles final : public ConvKernel {
         points_(shape.loops->points),
         at_once_(std::min(tiles_at_once, pass_.tiles)),
         pieces_(ceil_div(pass_.tiles, at_once_)),
-        u_stride_(padded(pass_.in_blocks * pass_.out_blocks * lanes_ * lanes_)),
-        v_stride_(padded(pass_.in_blocks * at_once_ * lanes_)),
+        words_(lanes_ / pass_.loops->word_values),
+        u_stride_(padded(pass_.in_blocks * pass_.out_blocks * words_ * lanes_)),
+        v_stride_(padded(pass_.in_blocks * at_once_ * words_)),
         m_stride_(padded(pass_.out_blocks * at_once_ * lanes_)),
         piece_sums_{pieces_, pass_.out_blocks, lanes_} {
     u_ = plan_.take_floats(points_ * u_stride_);
@@ -27,7 +28,7 @@ class WinogradByTiles final : public ConvKernel {
   }
 
   std::int64_t scratch_bytes() const override { return plan_.bytes(); }
-  std::string name() const override { return "winograd by tiles"; }
+  std::string name() const override { return winograd_name("by tiles", *pass_.loops); }
 
   void run(const ConvCall& call, std::byte* scratch) override {
     parallel_for(pass_.threads, pass_.in_blocks * pass_.out_blocks, [&](std::int64_t at) {
@@ -43,28 +44,29 @@ class WinogradByTiles final : public ConvKernel {
   void transform_weights(const std::byte* stored, std::int64_t in_block, std::int64_t out_block, float* u) const {
     const std::int64_t first = out_block / product_panel * product_panel;  // of its panel
     const std::int64_t width = panel_width(pass_.out_blocks - first, product_panel);
-    float* to = u + (first * pass_.in_blocks + in_block * width) * lanes_ * lanes_ + (out_block - first) * lanes_;
+    float* to = u + (first * pass_.in_blocks + in_block * width) * words_ * lanes_ + (out_block - first) * lanes_;
     pass_.loops->transform_weights(pass_.weights(stored, in_block, out_block), pass_.order,
                                    {to, u_stride_, width * lanes_});
   }
 
   void run_piece(const ConvCall& call, std::int64_t piece, std::byte* scratch, float* v, float* m) const {
     const TileRange range = pass_.tiles_from(piece * at_once_, at_once_);
-    const std::int64_t block_stride = at_once_ * lanes_;
+    const std::int64_t v_block_stride = at_once_ * words_;
+    const std::int64_t m_block_stride = at_once_ * lanes_;
     for (std::int64_t block = 0; block < pass_.in_blocks; ++block) {
       pass_.loops->transform_windows(pass_.from, range, call.operands[0] + block * pass_.from_plane_bytes,
-                                     pass_.input(call, block), {v + block * block_stride, v_stride_, lanes_});
+                                     pass_.input(call, block), {v + block * v_block_stride, v_stride_, words_});
     }
     Prefetch prefetch = pass_.prefetch(call, range, pass_.tiles_from((piece + 1) * at_once_, at_once_));
     pass_.loops->multiply({.points = points_,
                            .v = v,
                            .v_point_stride = v_stride_,
-                           .v_block_stride = block_stride,
+                           .v_block_stride = v_block_stride,
                            .u = floats_at(scratch, u_),
                            .u_point_stride = u_stride_,
                            .m = m,
                            .m_point_stride = m_stride_,
-                           .m_block_stride = block_stride,
+                           .m_block_stride = m_block_stride,
                            .tiles = range.count,
                            .in_blocks = pass_.in_blocks,
                            .out_blocks = pass_.out_blocks,
@@ -77,7 +79,7 @@ class WinogradByTiles final : public ConvKernel {
         std::fill_n(values, 2 * lanes_, 0.0);
         sums = {values, values + lanes_};
       }
-      pass_.loops->transform_outputs(pass_.to, range, {m + block * block_stride, m_stride_, lanes_},
+      pass_.loops->transform_outputs(pass_.to, range, {m + block * m_block_stride, m_stride_, lanes_},
                                      call.operands[2] + block * pass_.to_plane_bytes, pass_.output(call, block, sums));
     }
   }
@@ -85,6 +87,7 @@ class WinogradByTiles final : public ConvKernel {
   WinogradPass pass_;
   std::int64_t lanes_, points_;
   std::int64_t at_once_, pieces_;  // tiles of a piece
+  std::int64_t words_;             // of a channel block
   std::int64_t u_stride_, v_stride_, m_stride_;
   PieceSums piece_sums_;
   ScratchPlan plan_;
@@ -102,8 +105,9 @@ class WinogradByOutputs final : public ConvKernel {
         cut_{std::min(cut.tiles, pass_.tiles), std::min(cut.out_blocks, pass_.out_blocks),
              std::min(cut.in_blocks, pass_.in_blocks)},
         groups_(ceil_div(pass_.out_blocks, cut_.out_blocks)),
-        u_stride_(padded(cut_.in_blocks * cut_.out_blocks * lanes_ * lanes_)),
-        v_stride_(padded(pass_.in_blocks * cut_.tiles * lanes_)),
+        words_(lanes_ / pass_.loops->word_values),
+        u_stride_(padded(cut_.in_blocks * cut_.out_blocks * words_ * lanes_)),
+        v_stride_(padded(pass_.in_blocks * cut_.tiles * words_)),
         m_stride_(padded(cut_.out_blocks * cut_.tiles * lanes_)) {
     v_ = plan_.take_floats(points_ * v_stride_);
     u_ = plan_.take_floats_each(pass_.threads, points_ * u_stride_);
@@ -111,7 +115,7 @@ class WinogradByOutputs final : public ConvKernel {
   }
 
   std::int64_t scratch_bytes() const override { return plan_.bytes(); }
-  std::string name() const override { return "winograd by outputs"; }
+  std::string name() const override { return winograd_name("by outputs", *pass_.loops); }
 
   void run(const ConvCall& call, std::byte* scratch) override {
     if (call.sums != nullptr) {
@@ -129,7 +133,8 @@ class WinogradByOutputs final : public ConvKernel {
   }
 
  private:
-  std::int64_t block_stride() const { return cut_.tiles * lanes_; }
+  std::int64_t v_block_stride() const { return cut_.tiles * words_; }
+  std::int64_t m_block_stride() const { return cut_.tiles * lanes_; }
 
   void transform_windows(const ConvCall& call, const TileRange& range, std::byte* scratch) const {
     float* v = floats_at(scratch, v_);
@@ -141,7 +146,7 @@ class WinogradByOutputs final : public ConvKernel {
       const TileRange part{range.first + skipped, std::min(tiles_each, range.count - skipped)};
       pass_.loops->transform_windows(pass_.from, part, call.operands[0] + block * pass_.from_plane_bytes,
                                      pass_.input(call, block),
-                                     {v + block * block_stride() + skipped * lanes_, v_stride_, lanes_});
+                                     {v + block * v_block_stride() + skipped * words_, v_stride_, words_});
     });
   }
 
@@ -154,21 +159,21 @@ class WinogradByOutputs final : public ConvKernel {
       for (std::int64_t out = 0; out < out_blocks; ++out) {
         const std::int64_t panel = out / product_panel * product_panel;
         const std::int64_t width = panel_width(out_blocks - panel, product_panel);
-        float* to = u + panel * in_blocks * lanes_ * lanes_ + (out - panel) * lanes_;
-        for (std::int64_t in = 0; in < in_blocks; ++in, to += width * lanes_ * lanes_) {
+        float* to = u + panel * in_blocks * words_ * lanes_ + (out - panel) * lanes_;
+        for (std::int64_t in = 0; in < in_blocks; ++in, to += width * words_ * lanes_) {
           pass_.loops->transform_weights(pass_.weights(call.operands[1], in_first + in, first + out), pass_.order,
                                          {to, u_stride_, width * lanes_});
         }
       }
       pass_.loops->multiply({.points = points_,
-                             .v = v + in_first * block_stride(),
+                             .v = v + in_first * v_block_stride(),
                              .v_point_stride = v_stride_,
-                             .v_block_stride = block_stride(),
+                             .v_block_stride = v_block_stride(),
                              .u = u,
                              .u_point_stride = u_stride_,
                              .m = m,
                              .m_point_stride = m_stride_,
-                             .m_block_stride = block_stride(),
+                             .m_block_stride = m_block_stride(),
                              .tiles = range.count,
                              .in_blocks = in_blocks,
                              .out_blocks = out_blocks,
@@ -179,7 +184,7 @@ class WinogradByOutputs final : public ConvKernel {
       if (call.sums != nullptr) {
         sums = {call.sums->first + (first + out) * lanes_, call.sums->second + (first + out) * lanes_};
       }
-      pass_.loops->transform_outputs(pass_.to, range, {m + out * block_stride(), m_stride_, lanes_},
+      pass_.loops->transform_outputs(pass_.to, range, {m + out * m_block_stride(), m_stride_, lanes_},
                                      call.operands[2] + (first + out) * pass_.to_plane_bytes,
                                      pass_.output(call, first + out, sums));
     }
@@ -189,6 +194,7 @@ class WinogradByOutputs final : public ConvKernel {
   std::int64_t lanes_, points_;
   OutputCut cut_;
   std::int64_t groups_;
+  std::int64_t words_;  // of a channel block
   std::int64_t u_stride_, v_stride_, m_stride_;
   ScratchPlan plan_;
   std::int64_t v_;

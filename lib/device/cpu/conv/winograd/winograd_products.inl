@@ -24,7 +24,8 @@ struct Sums {
       }
     }
   }
-  // factors[row * stride] times a row of `width` blocks, for every row.
+  // factors[row * stride] times a row of `width` blocks, for every row; all of them words.
+  template <typename Word>
   void add(const float* factors, std::int64_t stride, const float* blocks) {
     Register vector[parts];
 #pragma GCC unroll 8
@@ -32,7 +33,9 @@ struct Sums {
 #pragma GCC unroll 32
     for (int row = 0; row < rows; ++row) {
 #pragma GCC unroll 8
-      for (int part = 0; part < parts; ++part) value[row][part] += factors[row * stride] * vector[part];
+      for (int part = 0; part < parts; ++part) {
+        value[row][part] = Word::add_product(value[row][part], factors[row * stride], vector[part]);
+      }
     }
   }
   void put(float* to, std::int64_t row_stride, std::int64_t block_stride) const {
@@ -52,30 +55,34 @@ struct Sums {
 };
 
 // `rows` tiles by one panel, over all input channels.
-template <int rows, int width>
+template <typename Word, int rows, int width>
 [[gnu::noinline]] void multiply_rows(const float* v, std::int64_t v_block_stride, std::int64_t in_blocks,
                                      const float* u, float* m, std::int64_t m_block_stride, Accumulate accumulate) {
+  constexpr std::int64_t words = lanes / Word::values;
   Sums<rows, width> sums(accumulate, m, lanes, m_block_stride);
   do {
 #pragma GCC unroll 4
-    for (std::int64_t channel = 0; channel < lanes; ++channel, u += width * lanes) sums.add(v + channel, lanes, u);
+    for (std::int64_t word = 0; word < words; ++word, u += width * lanes) {
+      sums.template add<Word>(v + word, words, u);
+    }
     v += v_block_stride;
   } while (--in_blocks > 0);
   sums.put(m, lanes, m_block_stride);
 }
 
 // All tiles from `tile` on, by half as many at once where they do not go round.
-template <int rows, int width>
+template <typename Word, int rows, int width>
 inline void multiply_panel(const float* v, const float* u, float* m, const TileProduct& product, std::int64_t tile) {
   for (; tile + rows <= product.tiles; tile += rows) {
     if (product.prefetch != nullptr) fetch(product.prefetch->next());
-    multiply_rows<rows, width>(v + tile * lanes, product.v_block_stride, product.in_blocks, u, m + tile * lanes,
-                               product.m_block_stride, product.accumulate);
+    multiply_rows<Word, rows, width>(v + tile * (lanes / Word::values), product.v_block_stride, product.in_blocks, u,
+                                     m + tile * lanes, product.m_block_stride, product.accumulate);
   }
-  if constexpr (rows > 1) multiply_panel<rows / 2, width>(v, u, m, product, tile);
+  if constexpr (rows > 1) multiply_panel<Word, rows / 2, width>(v, u, m, product, tile);
 }
 
-inline void multiply(const TileProduct& product) {
+template <typename Word>
+void multiply(const TileProduct& product) {
   for (std::int64_t point = 0; point < product.points; ++point) {
     const float* v = product.v + point * product.v_point_stride;
     const float* u = product.u + point * product.u_point_stride;
@@ -83,42 +90,44 @@ inline void multiply(const TileProduct& product) {
     for (std::int64_t block = 0; block < product.out_blocks;) {
       const std::int64_t width = panel_width(product.out_blocks - block, product_panel);
       if (width == 2) {
-        multiply_panel<product_rows[2], 2>(v, u, m, product, 0);
+        multiply_panel<Word, product_rows[2], 2>(v, u, m, product, 0);
       } else {
-        multiply_panel<product_rows[1], 1>(v, u, m, product, 0);
+        multiply_panel<Word, product_rows[1], 1>(v, u, m, product, 0);
       }
       block += width;
-      u += width * lanes * product.in_blocks * lanes;
+      u += width * lanes * product.in_blocks * (lanes / Word::values);
       m += width * product.m_block_stride;
     }
   }
 }
 
-// `rows` input channels by one panel, over all tiles.
-template <int rows, int width>
+// `rows` input channels by one panel, over all tiles, or pairs of them.
+template <typename Word, int rows, int width>
 [[gnu::noinline]] void multiply_gradient_rows(const float* v, const float* y, std::int64_t tiles, float* d,
                                               Accumulate accumulate) {
   Sums<rows, width> sums(accumulate, d, width * lanes, lanes);
   do {
-    sums.add(v, 1, y);
+    sums.template add<Word>(v, 1, y);
     v += lanes;
     y += width * lanes;
   } while (--tiles > 0);
   sums.put(d, width * lanes, lanes);
 }
 
-template <int width>
+template <typename Word, int width>
 inline void multiply_gradient_panel(const float* v, const float* y, float* d, const GradientProduct& product) {
   constexpr int rows = gradient_rows[width];
+  const std::int64_t terms = (product.tiles + Word::values - 1) / Word::values;
   for (std::int64_t block = 0; block < product.in_blocks; ++block, v += product.v_block_stride) {
     for (std::int64_t row = 0; row < lanes; row += rows, d += rows * width * lanes) {
       if (product.prefetch != nullptr) fetch(product.prefetch->next());
-      multiply_gradient_rows<rows, width>(v + row, y, product.tiles, d, product.accumulate);
+      multiply_gradient_rows<Word, rows, width>(v + row, y, terms, d, product.accumulate);
     }
   }
 }
 
-inline void multiply_gradient(const GradientProduct& product) {
+template <typename Word>
+void multiply_gradient(const GradientProduct& product) {
   for (std::int64_t point = 0; point < product.points; ++point) {
     const float* v = product.v + point * product.v_point_stride;
     const float* y = product.y + point * product.y_point_stride;
@@ -126,11 +135,11 @@ inline void multiply_gradient(const GradientProduct& product) {
     for (std::int64_t block = 0; block < product.out_blocks;) {
       const std::int64_t width = panel_width(product.out_blocks - block, gradient_panel);
       if (width == 3) {
-        multiply_gradient_panel<3>(v, y, d, product);
+        multiply_gradient_panel<Word, 3>(v, y, d, product);
       } else if (width == 2) {
-        multiply_gradient_panel<2>(v, y, d, product);
+        multiply_gradient_panel<Word, 2>(v, y, d, product);
       } else {
-        multiply_gradient_panel<1>(v, y, d, product);
+        multiply_gradient_panel<Word, 1>(v, y, d, product);
       }
       block += width;
       y += width * product.y_block_stride;
@@ -139,20 +148,26 @@ inline void multiply_gradient(const GradientProduct& product) {
   }
 }
 
-template <typename Form, typename Storage>
+// Features in bf16 are multiplied as pairs where the set does so fast.
+template <typename Storage>
+using WordOf = std::conditional_t<multiplies_pairs && std::is_same_v<Storage, Bf16>, PairOfBf16, OneFloat>;
+
+template <typename Form, typename Storage, typename Word = WordOf<Storage>, int points = Form::Window::to * Form::Window::to>
 constexpr WinogradLoops winograd_table = {
     .lanes = lanes,
-    .points = std::int64_t{Form::Window::to} * Form::Window::to,
+    .points = points,
+    .word_values = Word::values,
     .tile_size = Form::Output::to,
     .product_rows = product_rows,
     .gradient_rows = gradient_rows,
-    .transform_windows = transform_windows<Form, Storage>,
-    .transform_gradient = transform_gradient<Form, Storage>,
+    .transform_windows = transform_windows<typename Form::Window, Storage, AsFactors<Word, points>>,
+    .transform_window_terms = transform_windows<typename Form::Window, Storage, AsTerms<Word, points>>,
+    .transform_gradient = transform_gradient<typename Form::Gradient, Storage, AsTerms<Word, points>>,
     .transform_outputs = transform_outputs<Form, Storage>,
-    .transform_weights = transform_weights<Form>,
+    .transform_weights = transform_weights<typename Form::Weight, AsTerms<Word, points>>,
     .finish_gradient = finish_gradient<Form>,
-    .multiply = multiply,
-    .multiply_gradient = multiply_gradient,
+    .multiply = multiply<Word>,
+    .multiply_gradient = multiply_gradient<Word>,
 };
 
 template <typename Storage>

@@ -1,7 +1,56 @@
 // Feature maps and weights to points and back. Included inside a namespace per instruction set, after
-// winograd_transforms.inl.
+// winograd_transforms.inl and words.inl.
 
 namespace {
+
+// How the points of consecutive vectors are kept. Each is called with a vector's number and compute(put), which puts all
+// its points, in the vectors' order; in the end with their number.
+//
+// In words of their own: floats, or pairs of neighbouring channels.
+template <typename Element>
+struct EachByItself {
+  explicit EachByItself(const PointVectors& vectors) : to(vectors) {}
+
+  template <typename Compute>
+  void operator()(std::int64_t vector, Compute compute) {
+    auto* const first = reinterpret_cast<Element*>(to.data + vector * to.vector_stride);
+    const std::int64_t stride = to.point_stride * std::int64_t{sizeof(float) / sizeof(Element)};
+    compute([=](int point, Floats value) { store(value, first + point * stride); });
+  }
+  void end(std::int64_t /*vectors*/) {}
+
+  const PointVectors& to;
+};
+
+// Two vectors at once, as pairs: what products sum over. The last one's partner may be zero.
+template <int points>
+struct InPairs {
+  explicit InPairs(const PointVectors& vectors) : to(vectors) {}
+
+  template <typename Compute>
+  void operator()(std::int64_t vector, Compute compute) {
+    if (vector % 2 == 0) {
+      compute([this](int point, Floats value) { low[point] = value; });
+    } else {
+      float* const first = pair(vector / 2);
+      compute([=, this](int point, Floats value) { store_pairs(low[point], value, first + point * to.point_stride); });
+    }
+  }
+  void end(std::int64_t vectors) {
+    if (vectors % 2 == 0) return;
+    float* const first = pair(vectors / 2);
+    for (int point = 0; point < points; ++point) store_pairs(low[point], zero, first + point * to.point_stride);
+  }
+  float* pair(std::int64_t at) const { return to.data + at * to.vector_stride; }
+
+  const PointVectors& to;
+  Floats low[points] = {};
+};
+
+template <typename Word, int points>
+using AsFactors = std::conditional_t<Word::values == 1, EachByItself<F32>, EachByItself<Bf16>>;
+template <typename Word, int points>
+using AsTerms = std::conditional_t<Word::values == 1, EachByItself<F32>, InPairs<points>>;
 
 // Walks over the tiles of a range.
 struct TileWalk {
@@ -60,9 +109,9 @@ template <typename Storage>
 constexpr Storage no_pixels[largest_window * lanes] = {};
 
 // The square of Transform::from pixels that begins at (top, left), zero beyond the map.
-template <typename Transform, typename Storage, typename MakeNorm>
+template <typename Transform, typename Storage, typename MakeNorm, typename Put>
 inline void transform_square(const TileGrid& grid, const Storage* plane, std::int64_t top, std::int64_t left,
-                             MakeNorm make_norm, float* to, std::int64_t point_stride) {
+                             MakeNorm make_norm, Put put) {
   constexpr int size = Transform::from;
   const Inside rows(top, grid.height, size);
   const Inside columns(left, grid.width, size);
@@ -74,41 +123,46 @@ inline void transform_square(const TileGrid& grid, const Storage* plane, std::in
   const auto norm = make_norm(rows);
   to_points<Transform>(
       columns.first, columns.last, [&](int row, int column) { return norm(load(start[row] + column * lanes), row); },
-      to, point_stride);
+      put);
 }
 
-template <typename Transform, typename Storage, typename MakeNorm>
+template <typename Transform, typename Storage, typename Keep, typename MakeNorm>
 void transform_tiles(const TileGrid& grid, TileRange range, const void* map, MakeNorm make_norm,
                      const PointVectors& to) {
+  Keep keep(to);
   const auto* first_image = static_cast<const Storage*>(map);
   TileWalk at(grid, range.first);
   for (std::int64_t tile = 0; tile < range.count; ++tile, at.next()) {
-    transform_square<Transform>(grid, first_image + at.image * grid.image_stride,
-                                at.row * Transform::step - grid.padding, at.column * Transform::step - grid.padding,
-                                make_norm, to.data + tile * to.vector_stride, to.point_stride);
+    keep(tile, [&](auto put) {
+      transform_square<Transform>(grid, first_image + at.image * grid.image_stride,
+                                  at.row * Transform::step - grid.padding, at.column * Transform::step - grid.padding,
+                                  make_norm, put);
+    });
   }
+  keep.end(range.count);
 }
 
-template <typename Form, typename Storage>
+template <typename Transform, typename Storage, typename Keep>
 void transform_windows(const TileGrid& grid, TileRange range, const void* x, const BlockNorm& norm,
                        const PointVectors& v) {
   if (norm.rows == nullptr) {
-    transform_tiles<typename Form::Window, Storage>(
+    transform_tiles<Transform, Storage, Keep>(
         grid, range, x, [](const Inside&) { return NoNorm(); }, v);
   } else if (norm.activation == Activation::relu) {
-    transform_tiles<typename Form::Window, Storage>(
+    transform_tiles<Transform, Storage, Keep>(
         grid, range, x, [&](const Inside& rows) { return Norm<Activation::relu>(norm, rows); }, v);
   } else {
-    transform_tiles<typename Form::Window, Storage>(
+    transform_tiles<Transform, Storage, Keep>(
         grid, range, x, [&](const Inside& rows) { return Norm<Activation::none>(norm, rows); }, v);
   }
 }
 
 // dz to points by way of its norm's gradient, which is left in dx: tiles do not overlap, and have no padding.
-template <typename Transform, typename Storage>
+template <typename Transform, typename Storage, typename Keep>
 void transform_pending_gradient(const TileGrid& grid, TileRange range, const Storage* dz, const BlockGradient& pending,
                                 const PointVectors& y) {
   constexpr int size = Transform::from;
+  Keep keep(y);
   const NormVectors norm(pending.rows);
   const auto* x = static_cast<const Storage*>(pending.x);
   auto* dx = static_cast<Storage*>(pending.dx);
@@ -120,28 +174,37 @@ void transform_pending_gradient(const TileGrid& grid, TileRange range, const Sto
     const Inside columns(left, grid.width, size);
     const std::int64_t corner = at.image * grid.image_stride + (top * grid.width + left) * lanes;
     Floats values[size][size];
+    const auto apply = [&](int row, int column) {
+      const std::int64_t place = corner + (row * grid.width + column) * lanes;
+      values[row][column] = norm.backward(load(x + place), load(dz + place));
+      store(values[row][column], dx + place);
+    };
+    const bool whole = rows.whole(size) && columns.whole(size);
+#pragma GCC unroll 4
     for (int row = 0; row < size; ++row) {
+#pragma GCC unroll 4
       for (int column = 0; column < size; ++column) {
-        values[row][column] = zero;
-        if (!rows.holds(row) || !columns.holds(column)) continue;
-        const std::int64_t place = corner + (row * grid.width + column) * lanes;
-        values[row][column] = norm.backward(load(x + place), load(dz + place));
-        store(values[row][column], dx + place);
+        if (whole || (rows.holds(row) && columns.holds(column))) {
+          apply(row, column);
+        } else {
+          values[row][column] = zero;
+        }
       }
     }
     const auto gradient = [&](int row, int column) { return values[row][column]; };
-    to_points<Transform>(0, size, gradient, y.data + tile * y.vector_stride, y.point_stride);
+    keep(tile, [&](auto put) { to_points<Transform>(0, size, gradient, put); });
   }
+  keep.end(range.count);
 }
 
-template <typename Form, typename Storage>
+template <typename Transform, typename Storage, typename Keep>
 void transform_gradient(const TileGrid& grid, TileRange range, const void* dy, const BlockGradient& norm,
                         const PointVectors& y) {
   if (norm.rows == nullptr) {
-    transform_tiles<typename Form::Gradient, Storage>(
+    transform_tiles<Transform, Storage, Keep>(
         grid, range, dy, [](const Inside&) { return NoNorm(); }, y);
   } else {
-    transform_pending_gradient<typename Form::Gradient>(grid, range, static_cast<const Storage*>(dy), norm, y);
+    transform_pending_gradient<Transform, Storage, Keep>(grid, range, static_cast<const Storage*>(dy), norm, y);
   }
 }
 
@@ -291,9 +354,10 @@ void transform_outputs(const TileGrid& grid, TileRange range, const PointVectors
 }
 
 // Weights to points, and their gradients back.
-template <typename Form>
+template <typename Transform, typename Keep>
 void transform_weights(const float* weights, WeightOrder order, const PointVectors& u) {
   constexpr std::int64_t block = lanes * lanes;
+  Keep keep(u);
   float turned[taps * block];
   if (order == WeightOrder::turned) {
     for (std::int64_t tap = 0; tap < taps; ++tap) transpose(weights + tap * block, lanes, lanes, turned + (taps - 1 - tap) * block);
@@ -301,25 +365,20 @@ void transform_weights(const float* weights, WeightOrder order, const PointVecto
   }
   for (std::int64_t row = 0; row < lanes; ++row) {
     const float* values = weights + row * lanes;
-    to_points<typename Form::Weight>(
-        0, 3, [=](int r, int c) { return load(values + (r * 3 + c) * block); }, u.data + row * u.vector_stride,
-        u.point_stride);
+    keep(row, [=](auto put) {
+      to_points<Transform>(
+          0, 3, [=](int r, int c) { return load(values + (r * 3 + c) * block); }, put);
+    });
   }
 }
 
 template <typename Form>
-void finish_gradient(const PointVectors& d, std::int64_t pieces, std::int64_t piece_stride, float* dweights,
-                     Accumulate accumulate) {
+void finish_gradient(const PointVectors& d, float* dweights, Accumulate accumulate) {
   constexpr std::int64_t block = lanes * lanes;
   for (std::int64_t row = 0; row < lanes; ++row) {
     const float* sums = d.data + row * d.vector_stride;
-    const auto total = [&](int point) {
-      const float* at = sums + point * d.point_stride;
-      Floats sum = load(at);
-      for (std::int64_t piece = 1; piece < pieces; ++piece) sum += load(at + piece * piece_stride);
-      return sum;
-    };
-    from_points<typename Form::WeightGradient>(total, [&](int r, const Floats(&values)[3]) {
+    const auto sum = [&](int point) { return load(sums + point * d.point_stride); };
+    from_points<typename Form::WeightGradient>(sum, [&](int r, const Floats(&values)[3]) {
 #pragma GCC unroll 3
       for (int c = 0; c < 3; ++c) {
         float* to = dweights + (r * 3 + c) * block + row * lanes;

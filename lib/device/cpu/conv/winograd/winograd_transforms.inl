@@ -118,9 +118,9 @@ struct Stride1 {
 constexpr int lines_unrolled = lanes == 16 ? 9 : 1;
 
 // Both dimensions of n x n values to all points; value(row, column) reads one of columns [first, last), the others are
-// zero.
-template <typename Transform, typename Value>
-inline void to_points(int first, int last, Value value, float* to, std::int64_t point_stride) {
+// zero; put(point, value) takes a point.
+template <typename Transform, typename Value, typename Put>
+inline void to_points(int first, int last, Value value, Put put) {
   constexpr int from = Transform::from;
   constexpr int count = Transform::to;
   Floats rows[count][from];
@@ -137,11 +137,11 @@ inline void to_points(int first, int last, Value value, float* to, std::int64_t 
     for (int row = 0; row < count; ++row) rows[row][column] = transformed[row];
   }
 #pragma GCC unroll lines_unrolled
-  for (int row = 0; row < count; ++row, to += count * point_stride) {
+  for (int row = 0; row < count; ++row) {
     Floats transformed[count];
     Transform::apply(rows[row], transformed);
 #pragma GCC unroll 9
-    for (int column = 0; column < count; ++column) store(transformed[column], to + column * point_stride);
+    for (int column = 0; column < count; ++column) put(row * count + column, transformed[column]);
   }
 }
 
