@@ -36,27 +36,71 @@ void normalise(const void* x_data, const void* residual_data, Planes planes, con
   }
 }
 
+template <typename Storage>
+void store_with_moments(const float* values, std::int64_t values_stride, Planes planes, void* y_data, double* sums) {
+  auto* y = static_cast<Storage*>(y_data);
+  sum_over_images<2>(planes.images, planes.pixels, sums, [=](std::int64_t image, std::int64_t at, int part, auto& sum) {
+    const Floats value = load(values + image * values_stride + at);
+    sum[0][part] += value;
+    sum[1][part] += value * value;
+    store(value, y + image * planes.stride + at);
+  });
+}
+
+// dz of dy, and what it adds to a norm's two sums.
+template <typename Storage, Gate gate>
+struct GatedSums {
+  GatedSums(const Storage* norm_x, const Storage* gate_y, const float* rows) : norm(rows), x(norm_x), y(gate_y) {}
+
+  template <typename Sum>
+  Floats operator()(Floats dy, std::int64_t at, int part, Sum& sum) const {
+    const Floats value = load(x + at);
+    if constexpr (gate == Gate::from_x) dy = behind_gate(norm.forward(value), dy);
+    if constexpr (gate == Gate::from_y) dy = behind_gate(load(y + at), dy);
+    sum[0][part] += dy;
+    sum[1][part] += dy * (value - norm.mean);
+    return dy;
+  }
+
+  NormVectors norm;
+  const Storage* x;
+  const Storage* y;
+};
+
 template <typename Storage, Gate gate>
 void norm_sums_as(const Storage* x, const Storage* y, const Storage* dy, Planes planes, const float* rows, Storage* dz,
                   double* sums) {
-  const NormVectors norm(rows);
-  const auto gradient = [=](std::int64_t at, Floats value) {
-    Floats dz_value = load(dy + at);
-    if constexpr (gate == Gate::from_x) dz_value = behind_gate(norm.forward(value), dz_value);
-    if constexpr (gate == Gate::from_y) dz_value = behind_gate(load(y + at), dz_value);
-    return dz_value;
-  };
-  const auto add_up = [=](std::int64_t at, int part, auto& sum) {
-    const Floats value = load(x + at);
-    const Floats dz_value = gradient(at, value);
-    sum[0][part] += dz_value;
-    sum[1][part] += dz_value * (value - norm.mean);
-    return dz_value;
-  };
+  const GatedSums<Storage, gate> gated(x, y, rows);
   if (dz == nullptr) {
-    sum_over<2>(planes, sums, [=](std::int64_t at, int part, auto& sum) { add_up(at, part, sum); });
+    sum_over<2>(planes, sums, [=](std::int64_t at, int part, auto& sum) { gated(load(dy + at), at, part, sum); });
   } else {
-    sum_over<2>(planes, sums, [=](std::int64_t at, int part, auto& sum) { store(add_up(at, part, sum), dz + at); });
+    sum_over<2>(planes, sums,
+                [=](std::int64_t at, int part, auto& sum) { store(gated(load(dy + at), at, part, sum), dz + at); });
+  }
+}
+
+template <typename Storage, Gate gate>
+void store_with_norm_sums_as(const float* values, std::int64_t values_stride, const GatedSums<Storage, gate>& gated,
+                             Planes planes, Storage* dz, double* sums) {
+  sum_over_images<2>(planes.images, planes.pixels, sums, [=](std::int64_t image, std::int64_t at, int part, auto& sum) {
+    const std::int64_t place = image * planes.stride + at;
+    store(gated(load(values + image * values_stride + at), place, part, sum), dz + place);
+  });
+}
+
+template <typename Storage>
+void store_with_norm_sums(const float* values, std::int64_t values_stride, const void* x_data, const void* y_data,
+                          Planes planes, const float* rows, Gate gate, void* dz_data, double* sums) {
+  const auto* x = static_cast<const Storage*>(x_data);
+  const auto* y = static_cast<const Storage*>(y_data);
+  auto* dz = static_cast<Storage*>(dz_data);
+  switch (gate) {
+    case Gate::open:
+      return store_with_norm_sums_as<Storage, Gate::open>(values, values_stride, {x, y, rows}, planes, dz, sums);
+    case Gate::from_x:
+      return store_with_norm_sums_as<Storage, Gate::from_x>(values, values_stride, {x, y, rows}, planes, dz, sums);
+    case Gate::from_y:
+      return store_with_norm_sums_as<Storage, Gate::from_y>(values, values_stride, {x, y, rows}, planes, dz, sums);
   }
 }
 

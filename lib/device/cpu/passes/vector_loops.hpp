@@ -67,6 +67,11 @@ struct VectorLoops {
   // dy.
   void (*norm_sums)(const void* x, const void* y, const void* dy, Planes planes, const float* rows, Gate gate, void* dz,
                     double* sums);
+  // The same of fp32 values whose images lie `values_stride` apart, on their way to memory: y = values, or dz = values
+  // after the gate. Sums are of what is not yet rounded.
+  void (*store_with_moments)(const float* values, std::int64_t values_stride, Planes planes, void* y, double* sums);
+  void (*store_with_norm_sums)(const float* values, std::int64_t values_stride, const void* x, const void* y,
+                               Planes planes, const float* rows, Gate gate, void* dz, double* sums);
   // `gate` open or from_x. dx may alias dy.
   void (*norm_gradient)(const void* x, const void* dy, Planes planes, const float* rows, Gate gate, void* dx);
   // dx = dy where y > 0 (or everywhere); sums = sum of dx. dx may alias dy.

@@ -163,11 +163,12 @@ Prefetch DirectPixels::prefetch(const Job& job, const Group& group, const std::v
         is_last ? group_of(group.thread, group.band + 1, 0) : group_of(group.thread, group.band, group.number + 1);
     prefetch.add(rows_of(result_, job.call.operands[2], result_of(next)));
   }
-  std::int64_t tiles = 0;
+  std::int64_t fetches = 0;
   for (const PhaseTables& phase : tables) {
-    tiles += std::ssize(phase.stage_ends) * ceil_div(std::ssize(phase.left_offsets), loops_.tile_rows[group.vectors]);
+    const std::int64_t tiles = ceil_div(std::ssize(phase.left_offsets), loops_.tile_rows[group.vectors]);
+    fetches += tiles * fetches_of_tile(phase.segments);
   }
-  prefetch.spread_over(tiles);
+  prefetch.spread_over(fetches);
   return prefetch;
 }
 
@@ -236,41 +237,50 @@ void DirectPixels::fetch(const Job& job, const Group& group) const {
   }
 }
 
-// Takes a group's values to where they are stored, with sums of them on the way.
+// Takes a group's values to where they are stored, with sums of them on the way, while they are in a cache.
 void DirectPixels::finish(const Job& job, const Group& group) const {
   const Band& band = bands_[static_cast<std::size_t>(group.band)];
-  const std::int64_t pixels = band.rows * result_.width;
-  const std::int64_t image_stride = rounds() ? pixels * result_.lanes : result_.image();
+  const VectorLoops& loops = loops_of(target_.set).vectors.of(result_.dtype);
+  const Planes planes{band.images, band.rows * result_.width, result_.image()};
+  const std::int64_t values_stride = planes.pixels * result_.lanes;
   for (std::int64_t v = 0; v < group.vectors; ++v) {
     const std::int64_t block = group.first_block + v;
     std::byte* const y = result_at(job, band, block);
-    const float* const values =
-        rounds() ? values_of(job, group.thread) + v * band.images * image_stride : reinterpret_cast<const float*>(y);
-    double* const sums =
-        job.call.sums != nullptr ? band_sums_.of(job.scratch + band_sums_at_, group.band, block) : nullptr;
-    if (sums != nullptr && is_forward(problem_)) {
+    const float* const values = values_of(job, group.thread) + v * band.images * values_stride;
+    if (job.call.sums == nullptr) {
+      for (std::int64_t image = 0; rounds() && image < band.images; ++image) {
+        loops_.narrow(values + image * values_stride, planes.pixels,
+                      y + image * result_.image() * size_of(result_.dtype));
+      }
+      continue;
+    }
+    double* const sums = band_sums_.of(job.scratch + band_sums_at_, group.band, block);
+    if (!is_forward(problem_)) {
+      close_gate(job, band, block, values, sums);
+    } else if (rounds()) {
+      loops.store_with_moments(values, values_stride, planes, y, sums);
+    } else {
       constexpr std::array<float, most_lanes> no_shift{};
-      loops_of(target_.set).vectors.f32.moments(values, {band.images, pixels, image_stride}, no_shift.data(), sums);
+      loops.moments(y, planes, no_shift.data(), sums);
     }
-    for (std::int64_t image = 0; rounds() && image < band.images; ++image) {
-      std::byte* const to = y + image * result_.image() * size_of(result_.dtype);
-      loops_.narrow(values + image * image_stride, pixels, to);
-    }
-    if (sums != nullptr && !is_forward(problem_)) close_gate(job, band, block, sums);
   }
 }
 
-// While the values are in a cache.
-void DirectPixels::close_gate(const Job& job, const Band& band, std::int64_t block, double* sums) const {
-  const BlockNorm norm = job.call.x_norm->of(block, result_.lanes);
+void DirectPixels::close_gate(const Job& job, const Band& band, std::int64_t block, const float* values,
+                              double* sums) const {
+  const VectorLoops& loops = loops_of(target_.set).vectors.of(result_.dtype);
+  const float* const norm = job.call.x_norm->of(block, result_.lanes).rows;
   const std::int64_t place = place_of(band, block) * size_of(result_.dtype);
   const Planes planes{band.images, band.rows * result_.width, result_.image()};
   const Gate gate = job.call.gate();
+  const std::byte* const x = job.call.gate_x + place;
   const std::byte* const y = gate == Gate::from_y ? job.call.gate_y + place : nullptr;
   std::byte* const dx = job.call.operands[2] + place;
-  loops_of(target_.set)
-      .vectors.of(result_.dtype)
-      .norm_sums(job.call.gate_x + place, y, dx, planes, norm.rows, gate, dx, sums);
+  if (rounds()) {
+    loops.store_with_norm_sums(values, planes.pixels * result_.lanes, x, y, planes, norm, gate, dx, sums);
+  } else {
+    loops.norm_sums(x, y, dx, planes, norm, gate, dx, sums);
+  }
 }
 
 const InputNorm* DirectPixels::source_norm(const ConvCall& call) const {

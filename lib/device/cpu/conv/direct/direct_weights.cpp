@@ -215,7 +215,7 @@ void DirectWeights::pack_dy(const Job& job, int thread, const OperandBand& dy) c
 }
 
 // What the range reads of the band after this one.
-Prefetch DirectWeights::prefetch(const Job& job, const Range& range, std::int64_t band, std::int64_t tiles) const {
+Prefetch DirectWeights::prefetch(const Job& job, const Range& range, std::int64_t band, std::int64_t fetches) const {
   Prefetch prefetch;
   if (band + 1 < cut(std::ssize(bands_), pieces_, range.piece + 1)) {
     const Band& next = bands_[static_cast<std::size_t>(band + 1)];
@@ -225,7 +225,7 @@ Prefetch DirectWeights::prefetch(const Job& job, const Range& range, std::int64_
     prefetch.add(rows_of(dy_, finds_dy(job) ? job.call.operands[1] : job.dy, dy));
     if (finds_dy(job)) prefetch.add(rows_of(dy_, job.call.dy_norm->x, dy));
   }
-  prefetch.spread_over(tiles);
+  prefetch.spread_over(fetches);
   return prefetch;
 }
 
@@ -252,7 +252,8 @@ void DirectWeights::multiply(const Job& job, const Range& range, std::int64_t in
   call.rows = std::ssize(tables.left_offsets);
   call.accumulate = accumulate;
   const std::int64_t groups = ceil_div(dy.blocks, loops_.most_vectors);
-  Prefetch ahead = prefetch(job, range, index, groups * ceil_div(call.rows, loops_.tile_rows[loops_.most_vectors]));
+  const std::int64_t tiles = groups * ceil_div(call.rows, loops_.tile_rows[loops_.most_vectors]);
+  Prefetch ahead = prefetch(job, range, index, tiles * fetches_of_tile(tables.segments));
   call.prefetch = &ahead;
   for (std::int64_t group = 0; group < groups; ++group) {
     const std::int64_t block = cut(dy.blocks, groups, group);

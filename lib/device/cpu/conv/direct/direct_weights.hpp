@@ -51,7 +51,7 @@ class DirectWeights final : public ConvKernel {
   void pack_dy(const Job& job, int thread, const OperandBand& dy) const;
   void compute_range(const Job& job, const Range& range) const;
   void multiply(const Job& job, const Range& range, std::int64_t index, Accumulate accumulate) const;
-  Prefetch prefetch(const Job& job, const Range& range, std::int64_t band, std::int64_t tiles) const;
+  Prefetch prefetch(const Job& job, const Range& range, std::int64_t band, std::int64_t fetches) const;
   void clear_padding(float* sums, const Range& range) const;
   void add_pieces(const Job& job) const;
   float* sums_of(const Job& job, std::int64_t piece) const;
