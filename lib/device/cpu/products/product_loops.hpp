@@ -16,6 +16,7 @@
 // multiply twice as fast; "words" are either.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -53,15 +54,6 @@ struct Products {
   Prefetch* prefetch = nullptr;  // what is asked for meanwhile, so often in each tile as fetches_of_tile() says
 };
 
-// Lines are asked for few at once, before so many steps of a tile: more would wait for each other, and products for
-// them.
-constexpr std::int64_t steps_at_once = 16;
-inline std::int64_t fetches_of_tile(std::span<const ProductSegment> segments) {
-  std::int64_t fetches = 0;
-  for (const ProductSegment& segment : segments) fetches += (segment.steps + steps_at_once - 1) / steps_at_once;
-  return fetches;
-}
-
 // From a row that is read to the next, and from a column to the next.
 struct Steps {
   std::int64_t row, column;
@@ -81,6 +73,9 @@ struct ProductLoops {
   std::int64_t lanes;
   int most_vectors;      // of a tile
   const int* tile_rows;  // of a tile with so many vectors
+  // Lines are asked for few at once, before so many steps of a tile: more would wait for each other, and products for
+  // them.
+  std::int64_t steps_at_once;
 
   void (*products)(const Products& call);       // of fp32
   void (*pair_products)(const Products& call);  // of pairs of bf16
@@ -101,5 +96,21 @@ struct ProductLoops {
   // rows of B floats, zero after `rows`.
   void (*transpose)(const float* matrix, std::int64_t stride, std::int64_t rows, float* transposed);
 };
+
+// How often a tile asks for lines.
+inline std::int64_t fetches_of_tile(const ProductLoops& loops, std::span<const ProductSegment> segments) {
+  std::int64_t fetches = 0;
+  std::int64_t until_fetch = 0;
+  for (const ProductSegment& segment : segments) {
+    for (std::int64_t left_over = segment.steps; left_over > 0; left_over -= loops.steps_at_once) {
+      if (until_fetch <= 0) {
+        ++fetches;
+        until_fetch = loops.steps_at_once;
+      }
+      until_fetch -= std::min(left_over, loops.steps_at_once);
+    }
+  }
+  return fetches;
+}
 
 }  // namespace lockstep::cpu

@@ -117,6 +117,7 @@ constexpr ProductLoops tables = {
     .lanes = lanes,
     .most_vectors = most_vectors,
     .tile_rows = tile_rows,
+    .steps_at_once = steps_at_once,
     .products = products,
     .pair_products = pair_products,
     .pack_f32 = pack_plane<F32, F32>,

@@ -1,6 +1,9 @@
 // Tiles of sums of products. Included inside a namespace per instruction set, after words.inl, with tile_rows: how many
 // rows of 1, 2, ... vectors the registers hold.
 
+// About 400 cycles of products.
+constexpr std::int64_t steps_at_once = lanes == 16 ? 16 : 64;
+
 constexpr int most_vectors = sizeof tile_rows / sizeof tile_rows[0] - 1;
 
 // One step of every sum of a tile: a word of each row, broadcast, times the vectors on the right.
@@ -33,14 +36,19 @@ void multiply_tile(const Products& call, std::int64_t first) {
   const std::int64_t ahead = is_last ? 0 : call.left_offsets[first + rows] - call.left_offsets[first];
   const std::int64_t step = call.left_step;
   const std::int64_t right_stride = call.right_stride;
+  std::int64_t until_fetch = 0;  // steps
   for (const ProductSegment *segment = call.segments, *end = segment + call.segment_count; segment != end; ++segment) {
     const float* right = call.right + segment->right;
     std::int64_t at = segment->left;
 #pragma GCC unroll 16
     for (int row = 0; row < rows; row += 64 / (4 * lanes)) __builtin_prefetch(left[row] + at + ahead);
     for (std::int64_t left_over = segment->steps; left_over > 0; left_over -= steps_at_once) {
-      if (call.prefetch != nullptr) fetch(call.prefetch->next());
+      if (until_fetch <= 0) {
+        if (call.prefetch != nullptr) fetch(call.prefetch->next());
+        until_fetch = steps_at_once;
+      }
       const std::int64_t steps = left_over < steps_at_once ? left_over : steps_at_once;
+      until_fetch -= steps;
 #pragma GCC unroll 4
       for (std::int64_t j = steps; j > 0; --j, at += step, right += lanes) {
         add_step<Word>(sums, left, at, right, right_stride);

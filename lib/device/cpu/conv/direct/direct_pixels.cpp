@@ -166,7 +166,7 @@ Prefetch DirectPixels::prefetch(const Job& job, const Group& group, const std::v
   std::int64_t fetches = 0;
   for (const PhaseTables& phase : tables) {
     const std::int64_t tiles = ceil_div(std::ssize(phase.left_offsets), loops_.tile_rows[group.vectors]);
-    fetches += tiles * fetches_of_tile(phase.segments);
+    fetches += tiles * fetches_of_tile(loops_, phase.segments);
   }
   prefetch.spread_over(fetches);
   return prefetch;
