@@ -70,6 +70,7 @@ struct ConvBenchOptions {
   int threads = 0;
   int rounds = 10;
   DType precision = DType::f32;
+  bool bf16_points = false;
   bool verbose = false;
 
   void declare(CLI::App& app) {
@@ -80,6 +81,7 @@ struct ConvBenchOptions {
     add_number(app, "--threads", threads, {0, 4096}, "0: all cores that this process may use");
     add_number(app, "--rounds", rounds, {1, 1000}, "of which the best counts");
     add_choice(app, "--precision", measured, precision, "of activations");
+    app.add_flag("--bf16-points", bf16_points, "by Winograd too, products of bf16 where the processor has them");
     app.add_flag("--verbose", verbose, "print which kernels were the fastest");
   }
 };
@@ -183,7 +185,8 @@ int main(int argc, char** argv) {
   const auto declare = [&options](CLI::App& app) { options.declare(app); };
   if (const std::optional<int> code = parse_options(argc, argv, declare, 0)) return *code;
   try {
-    const cpu::KernelTarget target{cpu::widest_instruction_set(), cpu::choose_threads(options.threads, 0, 1)};
+    cpu::KernelTarget target{cpu::widest_instruction_set(), cpu::choose_threads(options.threads, 0, 1)};
+    target.bf16_points = options.bf16_points;
     for (const std::string& model : options.models) print_model(model, options, target);
   } catch (const Error& error) {
     log::error(error.what());

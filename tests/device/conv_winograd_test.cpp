@@ -54,7 +54,7 @@ class WinogradTest : public testing::TestWithParam<Parameters> {
     for (const Direction direction : wanted) {
       for (const ConvCase::Make make : ways) {
         SCOPED_TRACE(convolution.problem(direction).text() + " " +
-                     make(convolution.problem(direction), {set(), 1})->name());
+                     make(convolution.problem(direction), target_of(set(), 1))->name());
         EXPECT_LE(convolution.error(direction, make), tolerance(direction));
         if (multiplies_pairs()) {
           EXPECT_LE(convolution.last_mean_error(), 2.5e-2);

@@ -26,6 +26,13 @@ struct NormCase {
   Activation activation;
 };
 
+// Winograd's products are of bf16 where they can be: those of fp32 are the same code as of narrower sets.
+inline KernelTarget target_of(InstructionSet set, int threads) {
+  KernelTarget target{set, threads};
+  target.bf16_points = true;
+  return target;
+}
+
 class ConvCase {
  public:
   using Make = std::unique_ptr<ConvKernel> (*)(const ConvProblem&, const KernelTarget&);
@@ -151,7 +158,7 @@ class ConvCase {
   Outcome run(Direction direction, Make make, int threads) const {
     const auto stored = static_cast<std::size_t>(whole_blocks(channels_of(direction), lanes_));
     Outcome outcome{make_result(direction), std::vector<double>(2 * stored, std::nan(""))};
-    const std::unique_ptr<ConvKernel> kernel = make(problem(direction), {set_, threads});
+    const std::unique_ptr<ConvKernel> kernel = make(problem(direction), target_of(set_, threads));
     if (kernel == nullptr) {
       ADD_FAILURE() << "no kernel for " << problem(direction).text();
       return outcome;

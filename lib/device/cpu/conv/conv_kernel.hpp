@@ -22,6 +22,7 @@ struct KernelTarget {
   InstructionSet set;  // one that runs here
   int threads;
   bool bf16_products = multiplies_bf16(set);  // by direct kernels, of features in bf16; slow where the set has none
+  bool bf16_points = false;  // by Winograd's kernels too, where the set multiplies pairs; see device/cpu/README.md
 };
 
 // The norm in front of a convolution: z = activation(factor * x + offset) stands for x, and padding around the picture

@@ -73,7 +73,9 @@ std::int64_t gradient_calls(const WinogradLoops& loops, std::int64_t in_blocks, 
 
 WinogradShape::WinogradShape(const ConvProblem& convolution, const KernelTarget& target)
     : problem(convolution),
-      loops(&loops_of(target.set).winograd.of(convolution.precision).of(form_of(convolution))),
+      loops(&loops_of(target.bf16_points ? target.set : facts_of(target.set).in_fp32)
+                 .winograd.of(convolution.precision)
+                 .of(form_of(convolution))),
       threads(target.threads) {
   const Conv2d& conv = problem.conv;
   assert(conv.kernel == 3 && problem.input == Layout::features);
