@@ -12,7 +12,9 @@ namespace lockstep::cpu {
 namespace {
 
 using naive::ConvSizes;
-using Parameters = std::tuple<InstructionSet, DType>;
+// bf16_points: products are of pairs, where the set multiplies those.
+enum class Arithmetic { f32, bf16, bf16_points };
+using Parameters = std::tuple<InstructionSet, Arithmetic>;
 
 constexpr std::array directions{Direction::forward, Direction::backward_data, Direction::backward_weight};
 
@@ -37,9 +39,14 @@ constexpr std::array<ConvCase::Make, 3> ways{make_winograd, make_first_way, make
 class WinogradTest : public testing::TestWithParam<Parameters> {
  protected:
   static InstructionSet set() { return std::get<0>(GetParam()); }
-  static DType precision() { return std::get<1>(GetParam()); }
+  static DType precision() { return std::get<1>(GetParam()) == Arithmetic::f32 ? DType::f32 : DType::bf16; }
+  static bool multiplies_pairs() { return std::get<1>(GetParam()) == Arithmetic::bf16_points; }
+  static ConvCase case_of(const ConvSizes& sizes) {
+    ConvCase convolution(set(), precision(), sizes);
+    if (multiplies_pairs()) convolution.use_bf16_points();
+    return convolution;
+  }
 
-  static bool multiplies_pairs() { return precision() == DType::bf16 && multiplies_bf16(set()); }
   // Largest error over largest value; features in bf16 keep eight bits, and so do points whose products are of bf16.
   static double tolerance(Direction direction) {
     if (multiplies_pairs()) return 6e-2;
@@ -47,14 +54,14 @@ class WinogradTest : public testing::TestWithParam<Parameters> {
   }
   static double sums_tolerance(double of_fp32) { return multiplies_pairs() ? 6e-2 : of_fp32; }
   static void expect_right(const ConvSizes& sizes) {
-    ConvCase convolution(set(), precision(), sizes);
+    ConvCase convolution = case_of(sizes);
     expect_right(convolution, directions);
   }
   static void expect_right(ConvCase& convolution, std::span<const Direction> wanted) {
     for (const Direction direction : wanted) {
       for (const ConvCase::Make make : ways) {
         SCOPED_TRACE(convolution.problem(direction).text() + " " +
-                     make(convolution.problem(direction), target_of(set(), 1))->name());
+                     make(convolution.problem(direction), convolution.target(1))->name());
         EXPECT_LE(convolution.error(direction, make), tolerance(direction));
         if (multiplies_pairs()) {
           EXPECT_LE(convolution.last_mean_error(), 2.5e-2);
@@ -110,7 +117,7 @@ TEST_P(WinogradTest, normalises_what_it_reads_and_keeps_the_padding_zero) {
   for (const Activation activation : {Activation::none, Activation::relu}) {
     for (const std::int64_t size : {4, 9, 16}) {
       for (const Conv2d& conv : {conv_of(20, 16), stride_2(20, 16)}) {
-        ConvCase convolution(set(), precision(), {conv, 3, size, size});
+        ConvCase convolution = case_of({conv, 3, size, size});
         convolution.use_norm(activation);
         expect_right(convolution, with_norm);
       }
@@ -120,12 +127,9 @@ TEST_P(WinogradTest, normalises_what_it_reads_and_keeps_the_padding_zero) {
 
 TEST_P(WinogradTest, leaves_the_moments_of_what_it_stored) {
   for (const ConvCase::Make make : ways) {
-    EXPECT_LE(ConvCase(set(), precision(), {conv_of(20, 20), 3, 9, 8}).sums_error(Direction::forward, make),
-              sums_tolerance(1e-6));
-    EXPECT_LE(ConvCase(set(), precision(), {conv_of(6, 30), 3, 33, 33}).sums_error(Direction::forward, make),
-              sums_tolerance(1e-6));
-    EXPECT_LE(ConvCase(set(), precision(), {stride_2(20, 30), 3, 33, 32}).sums_error(Direction::forward, make),
-              sums_tolerance(1e-6));
+    EXPECT_LE(case_of({conv_of(20, 20), 3, 9, 8}).sums_error(Direction::forward, make), sums_tolerance(1e-6));
+    EXPECT_LE(case_of({conv_of(6, 30), 3, 33, 33}).sums_error(Direction::forward, make), sums_tolerance(1e-6));
+    EXPECT_LE(case_of({stride_2(20, 30), 3, 33, 32}).sums_error(Direction::forward, make), sums_tolerance(1e-6));
   }
 }
 
@@ -134,7 +138,7 @@ TEST_P(WinogradTest, closes_the_gate_of_the_norm_in_front_and_leaves_its_sums) {
     for (const ConvCase::Make make : ways) {
       for (const ConvSizes& sizes : {ConvSizes{conv_of(20, 12), 3, 9, 8}, ConvSizes{conv_of(30, 6), 1, 33, 33},
                                      ConvSizes{stride_2(20, 12), 2, 19, 18}}) {
-        ConvCase convolution(set(), precision(), sizes);
+        ConvCase convolution = case_of(sizes);
         convolution.use_norm(activation);
         EXPECT_LE(convolution.sums_error(Direction::backward_data, make), sums_tolerance(1e-5));
         EXPECT_LE(convolution.last_error(), tolerance(Direction::backward_data));
@@ -145,17 +149,15 @@ TEST_P(WinogradTest, closes_the_gate_of_the_norm_in_front_and_leaves_its_sums) {
 
 TEST_P(WinogradTest, adds_the_gradient_to_what_is_there) {
   for (const ConvCase::Make make : ways) {
-    EXPECT_LE(ConvCase(set(), precision(), {conv_of(20, 12), 3, 9, 8}).error_onto(make, 0.5F),
-              tolerance(Direction::backward_data));
-    EXPECT_LE(ConvCase(set(), precision(), {stride_2(20, 12), 2, 19, 18}).error_onto(make, 0.5F),
-              tolerance(Direction::backward_data));
+    EXPECT_LE(case_of({conv_of(20, 12), 3, 9, 8}).error_onto(make, 0.5F), tolerance(Direction::backward_data));
+    EXPECT_LE(case_of({stride_2(20, 12), 2, 19, 18}).error_onto(make, 0.5F), tolerance(Direction::backward_data));
   }
 }
 
 TEST_P(WinogradTest, adds_a_parts_gradient_exactly_once) {
   for (const ConvCase::Make make : ways) {
     for (const Conv2d& conv : {conv_of(22, 30), stride_2(22, 30)}) {
-      ConvCase convolution(set(), precision(), {conv, 4, 12, 12});
+      ConvCase convolution = case_of({conv, 4, 12, 12});
       const std::vector<float> alone = convolution.backward_weight(make, Accumulate::overwrite, 0.5F);
       const std::vector<float> added = convolution.backward_weight(make, Accumulate::add, 0.5F);
       for (std::size_t i = 0; i < alone.size(); ++i) ASSERT_EQ(added[i], alone[i] + 0.5F);
@@ -167,7 +169,7 @@ TEST_P(WinogradTest, adds_a_parts_gradient_exactly_once) {
 TEST_P(WinogradTest, errs_by_about_a_hundredth_where_products_are_of_bf16) {
   if (!multiplies_pairs()) GTEST_SKIP() << "products are of fp32";
   for (const Conv2d& conv : {conv_of(64, 64), stride_2(64, 64)}) {
-    ConvCase convolution(set(), precision(), {conv, 4, 16, 16});
+    ConvCase convolution = case_of({conv, 4, 16, 16});
     for (const Direction direction : directions) {
       convolution.error(direction, make_winograd);
       EXPECT_LE(convolution.last_mean_error(), 1.6e-2) << convolution.problem(direction).text();
@@ -177,12 +179,21 @@ TEST_P(WinogradTest, errs_by_about_a_hundredth_where_products_are_of_bf16) {
 }
 
 std::string name_of_test(const testing::TestParamInfo<Parameters>& test) {
-  return word_for(std::get<0>(test.param)) + "_" + lockstep::name_of(std::get<1>(test.param));
+  constexpr std::array words{"f32", "bf16", "bf16_points"};
+  return word_for(std::get<0>(test.param)) + "_" + words[static_cast<std::size_t>(std::get<1>(test.param))];
 }
 
-INSTANTIATE_TEST_SUITE_P(sets, WinogradTest,
-                         testing::Combine(testing::ValuesIn(sets_here()), testing::Values(DType::f32, DType::bf16)),
-                         name_of_test);
+std::vector<Parameters> parameters_here() {
+  std::vector<Parameters> parameters;
+  for (const InstructionSet set : sets_here()) {
+    parameters.emplace_back(set, Arithmetic::f32);
+    parameters.emplace_back(set, Arithmetic::bf16);
+    if (multiplies_bf16(set)) parameters.emplace_back(set, Arithmetic::bf16_points);
+  }
+  return parameters;
+}
+
+INSTANTIATE_TEST_SUITE_P(sets, WinogradTest, testing::ValuesIn(parameters_here()), name_of_test);
 
 TEST(WinogradChoiceTest, computes_windows_of_three_by_three_of_features) {
   const ConvProblem fits{Direction::forward, conv_of(16, 16), 1, 8, 8, Layout::features, DType::f32};

@@ -26,13 +26,6 @@ struct NormCase {
   Activation activation;
 };
 
-// Winograd's products are of bf16 where they can be: those of fp32 are the same code as of narrower sets.
-inline KernelTarget target_of(InstructionSet set, int threads) {
-  KernelTarget target{set, threads};
-  target.bf16_points = true;
-  return target;
-}
-
 class ConvCase {
  public:
   using Make = std::unique_ptr<ConvKernel> (*)(const ConvProblem&, const KernelTarget&);
@@ -46,6 +39,13 @@ class ConvCase {
         dy_values_(CpuFixture::values(sizes.y_count(), 2)),
         weight_values_(CpuFixture::values(sizes.weight_count(), 3)) {}
 
+  // Winograd's products of bf16, where the set multiplies pairs.
+  void use_bf16_points() { bf16_points_ = true; }
+  KernelTarget target(int threads) const {
+    KernelTarget target{set_, threads};
+    target.bf16_points = bf16_points_;
+    return target;
+  }
   // The input as pictures, planar, instead of features.
   void read_images() { input_ = Layout::images; }
   void use_norm(Activation activation) {
@@ -158,7 +158,7 @@ class ConvCase {
   Outcome run(Direction direction, Make make, int threads) const {
     const auto stored = static_cast<std::size_t>(whole_blocks(channels_of(direction), lanes_));
     Outcome outcome{make_result(direction), std::vector<double>(2 * stored, std::nan(""))};
-    const std::unique_ptr<ConvKernel> kernel = make(problem(direction), target_of(set_, threads));
+    const std::unique_ptr<ConvKernel> kernel = make(problem(direction), target(threads));
     if (kernel == nullptr) {
       ADD_FAILURE() << "no kernel for " << problem(direction).text();
       return outcome;
@@ -273,6 +273,7 @@ class ConvCase {
   std::vector<float> x_values_, dy_values_, weight_values_;
   Layout input_ = Layout::features;
   NormCase norm_{};
+  bool bf16_points_ = false;
   bool has_norm_ = false;
   bool wants_sums_ = false;
   Accumulate accumulate_ = Accumulate::overwrite;

@@ -16,6 +16,12 @@ WinogradForm form_of(const ConvProblem& problem) {
   return problem.direction == Direction::backward_data ? WinogradForm::stride2_backward_data : WinogradForm::stride2;
 }
 
+const WinogradForms& forms_for(const ConvProblem& problem, const KernelTarget& target) {
+  const WinogradTables& tables = loops_of(target.set).winograd;
+  const bool takes_points = target.bf16_points && problem.precision == DType::bf16;
+  return takes_points ? tables.bf16_points : tables.of(problem.precision);
+}
+
 struct BlockedMap {
   const std::byte* data;
   std::int64_t blocks;
@@ -72,11 +78,7 @@ std::int64_t gradient_calls(const WinogradLoops& loops, std::int64_t in_blocks, 
 }
 
 WinogradShape::WinogradShape(const ConvProblem& convolution, const KernelTarget& target)
-    : problem(convolution),
-      loops(&loops_of(target.bf16_points ? target.set : facts_of(target.set).in_fp32)
-                 .winograd.of(convolution.precision)
-                 .of(form_of(convolution))),
-      threads(target.threads) {
+    : problem(convolution), loops(&forms_for(convolution, target).of(form_of(convolution))), threads(target.threads) {
   const Conv2d& conv = problem.conv;
   assert(conv.kernel == 3 && problem.input == Layout::features);
   assert(conv.stride == 1 ? conv.padding <= 2 : conv.stride == 2 && conv.padding == 1);

@@ -24,10 +24,9 @@
 // A panel is as many blocks of output channels as a micro-kernel holds. Points lie a little more than a power of two
 // apart, or all of a tile would fall into one set of the cache.
 //
-// Of features in bf16, operands of products are pairs of bf16 where the processor multiplies those: two neighbours of
-// what is summed over, input channels in a pass and tiles in a gradient, make a word of 32 bits. Then V of a pass has
-// [B / 2] words for a tile, U rows of pairs of input channels, and a gradient's V and Y have rows of pairs of tiles. M
-// and D are fp32 always. Strides are in words.
+// Operands of products are fp32, or in bf16 and in pairs: then two neighbours of what is summed over, input channels in
+// a pass and tiles in a gradient, make a word of 32 bits. V of a pass has [B / 2] words for a tile, U rows of pairs of
+// input channels, and a gradient's V and Y have rows of pairs of tiles. M and D are fp32 always. Strides are in words.
 #pragma once
 
 #include <algorithm>
@@ -148,6 +147,8 @@ struct WinogradForms {
 
   WinogradLoops stride1, stride2, stride2_backward_data;
 };
-using WinogradTables = ByStorage<WinogradForms>;
+struct WinogradTables : ByStorage<WinogradForms> {
+  WinogradForms bf16_points;  // of features in bf16, with products of pairs where the set multiplies those
+};
 
 }  // namespace lockstep::cpu

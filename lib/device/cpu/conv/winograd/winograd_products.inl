@@ -148,11 +148,7 @@ void multiply_gradient(const GradientProduct& product) {
   }
 }
 
-// Features in bf16 are multiplied as pairs where the set does so fast.
-template <typename Storage>
-using WordOf = std::conditional_t<multiplies_pairs && std::is_same_v<Storage, Bf16>, PairOfBf16, OneFloat>;
-
-template <typename Form, typename Storage, typename Word = WordOf<Storage>, int points = Form::Window::to * Form::Window::to>
+template <typename Form, typename Storage, typename Word, int points = Form::Window::to * Form::Window::to>
 constexpr WinogradLoops winograd_table = {
     .lanes = lanes,
     .points = points,
@@ -160,7 +156,7 @@ constexpr WinogradLoops winograd_table = {
     .tile_size = Form::Output::to,
     .product_rows = product_rows,
     .gradient_rows = gradient_rows,
-    .transform_windows = transform_windows<typename Form::Window, Storage, AsFactors<Word, points>>,
+    .transform_windows = transform_windows<typename Form::Window, Storage, AsFactors<Word>>,
     .transform_window_terms = transform_windows<typename Form::Window, Storage, AsTerms<Word, points>>,
     .transform_gradient = transform_gradient<typename Form::Gradient, Storage, AsTerms<Word, points>>,
     .transform_outputs = transform_outputs<Form, Storage>,
@@ -170,10 +166,12 @@ constexpr WinogradLoops winograd_table = {
     .multiply_gradient = multiply_gradient<Word>,
 };
 
-template <typename Storage>
-constexpr WinogradForms forms = {winograd_table<Stride1, Storage>, winograd_table<Stride2, Storage>,
-                                 winograd_table<Stride2Backward, Storage>};
+template <typename Storage, typename Word>
+constexpr WinogradForms forms = {winograd_table<Stride1, Storage, Word>, winograd_table<Stride2, Storage, Word>,
+                                 winograd_table<Stride2Backward, Storage, Word>};
 
-constexpr WinogradTables tables = {forms<F32>, forms<Bf16>};
+using FastWord = std::conditional_t<multiplies_pairs, PairOfBf16, OneFloat>;
+
+constexpr WinogradTables tables = {{forms<F32, OneFloat>, forms<Bf16, OneFloat>}, forms<Bf16, FastWord>};
 
 }  // namespace

@@ -47,8 +47,8 @@ struct InPairs {
   Floats low[points] = {};
 };
 
-template <typename Word, int points>
-using AsFactors = std::conditional_t<Word::values == 1, EachByItself<F32>, EachByItself<Bf16>>;
+template <typename Word>
+using AsFactors = EachByItself<std::conditional_t<Word::values == 1, F32, Bf16>>;
 template <typename Word, int points>
 using AsTerms = std::conditional_t<Word::values == 1, EachByItself<F32>, InPairs<points>>;
 
@@ -174,21 +174,13 @@ void transform_pending_gradient(const TileGrid& grid, TileRange range, const Sto
     const Inside columns(left, grid.width, size);
     const std::int64_t corner = at.image * grid.image_stride + (top * grid.width + left) * lanes;
     Floats values[size][size];
-    const auto apply = [&](int row, int column) {
-      const std::int64_t place = corner + (row * grid.width + column) * lanes;
-      values[row][column] = norm.backward(load(x + place), load(dz + place));
-      store(values[row][column], dx + place);
-    };
-    const bool whole = rows.whole(size) && columns.whole(size);
-#pragma GCC unroll 4
     for (int row = 0; row < size; ++row) {
-#pragma GCC unroll 4
       for (int column = 0; column < size; ++column) {
-        if (whole || (rows.holds(row) && columns.holds(column))) {
-          apply(row, column);
-        } else {
-          values[row][column] = zero;
-        }
+        values[row][column] = zero;
+        if (!rows.holds(row) || !columns.holds(column)) continue;
+        const std::int64_t place = corner + (row * grid.width + column) * lanes;
+        values[row][column] = norm.backward(load(x + place), load(dz + place));
+        store(values[row][column], dx + place);
       }
     }
     const auto gradient = [&](int row, int column) { return values[row][column]; };
