@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -282,13 +287,15 @@ TEST_F(OutputFolderTest, a_folder_that_is_removed_during_the_training_is_made_ag
 }
 
 TEST_F(OutputFolderTest, a_folder_that_is_removed_and_taken_by_another_training_is_lost) {
+  const fs::path others = output().parent_path() / "others";
+  fs::create_directories(others);
+  std::ofstream(others / "lock")
+      << R"({"host":"elsewhere","job":"17","name_space":0,"process":4711,"restarts":0,"start":"","token":"x"})"
+      << "\n00000000000000000000\n";
   const ProgramResult result = disturb(endless(), [&] {
-    fs::remove_all(output());
-    fs::create_directories(output());
-    const fs::path lock = output() / "lock";
-    std::ofstream(lock)
-        << R"({"host":"elsewhere","job":"17","name_space":0,"process":4711,"restarts":0,"start":"","token":"x"})"
-        << "\n00000000000000000000\n";
+    // Both folders change places at once: in between the training would find a folder without a lock, or make its own
+    // again.
+    ASSERT_EQ(renameat2(AT_FDCWD, output().c_str(), AT_FDCWD, others.c_str(), RENAME_EXCHANGE), 0) << strerror(errno);
   });
   EXPECT_EQ(result.exit_code, 76) << result.errors;
   EXPECT_THAT(json(verdict())["sentence"].get<std::string>(), HasSubstr("it is held by job 17 on elsewhere"));

@@ -162,6 +162,9 @@ TEST_F(FolderLockTest, the_earlier_holder_finds_out_that_it_lost_it) {
                 "not be overwritten). Was this one paused for long, or the file removed?");
   std::filesystem::remove(lock_);
   EXPECT_NE(words_of(Failure::out_of_step, [&] { first.require_held(); }).find("it is gone"), std::string::npos);
+  std::ofstream(lock_) << "not a lock";
+  EXPECT_NE(words_of(Failure::out_of_step, [&] { first.require_held(); }).find("another file has its name"),
+            std::string::npos);
 }
 
 TEST_F(FolderLockTest, it_does_not_remove_a_lock_that_is_anothers) {

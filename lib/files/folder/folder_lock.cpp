@@ -86,11 +86,13 @@ void FolderLock::refuse(const std::string& text) const {
 
 void FolderLock::give_up(const std::string& text) const {
   const std::optional<LockHolder> holder = holder_in(text);
-  throw Error(
-      Failure::out_of_step,
-      fmt::format("the lock '{}' is no longer this training's: {} (what it writes must not be overwritten). Was "
-                  "this one paused for long, or the file removed?",
-                  file_.string(), holder ? "it is held by " + lock_holder_words(*holder) : "it is gone"));
+  const std::string now = holder             ? "it is held by " + lock_holder_words(*holder)
+                          : is_absent(file_) ? "it is gone"
+                                             : "another file has its name";
+  throw Error(Failure::out_of_step,
+              fmt::format("the lock '{}' is no longer this training's: {} (what it writes must not be overwritten). "
+                          "Was this one paused for long, or the file removed?",
+                          file_.string(), now));
 }
 
 std::unique_ptr<Descriptor> FolderLock::claim_free_or_stale(const std::function<void()>& look) {
