@@ -30,6 +30,8 @@ using namespace lockstep;
 namespace {
 
 constexpr std::array<Choice<DType>, 2> measured{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
+constexpr std::array<Choice<cpu::WinogradPairs>, 3> winograd_pair_words{
+    {{"none", cpu::WinogradPairs::none}, {"backward", cpu::WinogradPairs::backward}, {"all", cpu::WinogradPairs::all}}};
 
 // Whether the cores gave less than usual: virtual ones have such times, in which ratios lie too.
 class CoreWatch {
@@ -70,7 +72,7 @@ struct ConvBenchOptions {
   int threads = 0;
   int rounds = 10;
   DType precision = DType::f32;
-  bool bf16_points = false;
+  cpu::WinogradPairs winograd_pairs = cpu::WinogradPairs::backward;
   bool verbose = false;
 
   void declare(CLI::App& app) {
@@ -81,7 +83,8 @@ struct ConvBenchOptions {
     add_number(app, "--threads", threads, {0, 4096}, "0: all cores that this process may use");
     add_number(app, "--rounds", rounds, {1, 1000}, "of which the best counts");
     add_choice(app, "--precision", measured, precision, "of activations");
-    app.add_flag("--bf16-points", bf16_points, "by Winograd too, products of bf16 where the processor has them");
+    add_choice(app, "--winograd-pairs", winograd_pair_words, winograd_pairs,
+               "which of Winograd's products are of bf16, where the processor has those: a training's are backward's");
     app.add_flag("--verbose", verbose, "print which kernels were the fastest");
   }
 };
@@ -186,7 +189,7 @@ int main(int argc, char** argv) {
   if (const std::optional<int> code = parse_options(argc, argv, declare, 0)) return *code;
   try {
     cpu::KernelTarget target{cpu::widest_instruction_set(), cpu::choose_threads(options.threads, 0, 1)};
-    target.bf16_points = options.bf16_points;
+    target.winograd_pairs = options.winograd_pairs;
     for (const std::string& model : options.models) print_model(model, options, target);
   } catch (const Error& error) {
     log::error(error.what());

@@ -12,8 +12,8 @@ namespace lockstep::cpu {
 namespace {
 
 using naive::ConvSizes;
-// bf16_points: products are of pairs, where the set multiplies those.
-enum class Arithmetic { f32, bf16, bf16_points };
+// bf16_pairs: products are of pairs, in every direction.
+enum class Arithmetic { f32, bf16, bf16_pairs };
 using Parameters = std::tuple<InstructionSet, Arithmetic>;
 
 constexpr std::array directions{Direction::forward, Direction::backward_data, Direction::backward_weight};
@@ -40,10 +40,10 @@ class WinogradTest : public testing::TestWithParam<Parameters> {
  protected:
   static InstructionSet set() { return std::get<0>(GetParam()); }
   static DType precision() { return std::get<1>(GetParam()) == Arithmetic::f32 ? DType::f32 : DType::bf16; }
-  static bool multiplies_pairs() { return std::get<1>(GetParam()) == Arithmetic::bf16_points; }
+  static bool multiplies_pairs() { return std::get<1>(GetParam()) == Arithmetic::bf16_pairs; }
   static ConvCase case_of(const ConvSizes& sizes) {
     ConvCase convolution(set(), precision(), sizes);
-    if (multiplies_pairs()) convolution.use_bf16_points();
+    convolution.use_winograd_pairs(multiplies_pairs() ? WinogradPairs::all : WinogradPairs::none);
     return convolution;
   }
 
@@ -179,7 +179,7 @@ TEST_P(WinogradTest, errs_by_about_a_hundredth_where_products_are_of_bf16) {
 }
 
 std::string name_of_test(const testing::TestParamInfo<Parameters>& test) {
-  constexpr std::array words{"f32", "bf16", "bf16_points"};
+  constexpr std::array words{"f32", "bf16", "bf16_pairs"};
   return word_for(std::get<0>(test.param)) + "_" + words[static_cast<std::size_t>(std::get<1>(test.param))];
 }
 
@@ -188,7 +188,7 @@ std::vector<Parameters> parameters_here() {
   for (const InstructionSet set : sets_here()) {
     parameters.emplace_back(set, Arithmetic::f32);
     parameters.emplace_back(set, Arithmetic::bf16);
-    if (multiplies_bf16(set)) parameters.emplace_back(set, Arithmetic::bf16_points);
+    if (multiplies_bf16(set)) parameters.emplace_back(set, Arithmetic::bf16_pairs);
   }
   return parameters;
 }

@@ -1,9 +1,8 @@
 // What a training leaves in its output folder, whoever else starts there, and whatever becomes of the folder.
+#include <fcntl.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <fcntl.h>
 
 #include <algorithm>
 #include <cerrno>

@@ -39,11 +39,10 @@ class ConvCase {
         dy_values_(CpuFixture::values(sizes.y_count(), 2)),
         weight_values_(CpuFixture::values(sizes.weight_count(), 3)) {}
 
-  // Winograd's products of bf16, where the set multiplies pairs.
-  void use_bf16_points() { bf16_points_ = true; }
+  void use_winograd_pairs(WinogradPairs pairs) { winograd_pairs_ = pairs; }
   KernelTarget target(int threads) const {
     KernelTarget target{set_, threads};
-    target.bf16_points = bf16_points_;
+    target.winograd_pairs = winograd_pairs_;
     return target;
   }
   // The input as pictures, planar, instead of features.
@@ -273,7 +272,7 @@ class ConvCase {
   std::vector<float> x_values_, dy_values_, weight_values_;
   Layout input_ = Layout::features;
   NormCase norm_{};
-  bool bf16_points_ = false;
+  WinogradPairs winograd_pairs_ = WinogradPairs::backward;
   bool has_norm_ = false;
   bool wants_sums_ = false;
   Accumulate accumulate_ = Accumulate::overwrite;

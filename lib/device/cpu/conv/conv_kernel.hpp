@@ -2,8 +2,8 @@
 //
 // Which family, block sizes and splits are a fixed function of the shape and the instruction set; nothing is timed.
 // Partial sums are cut by shape alone and added in one order, so no bit of a result depends on the number of threads.
-// Sums are fp32; so are products, but those of direct kernels from features in bf16, where the processor multiplies
-// pairs of them: then the other operand is rounded to bf16 too. Layouts: cpu_context.hpp.
+// Sums are fp32; so are products, but those from features in bf16 where the processor multiplies pairs of them, direct
+// and of Winograd's gradients: then the other operand is rounded to bf16 too. Layouts: cpu_context.hpp.
 #pragma once
 
 #include <array>
@@ -18,11 +18,15 @@
 
 namespace lockstep::cpu {
 
+// Which products of Winograd's, of features in bf16, are of pairs where the set multiplies those. A training takes
+// those of backward alone: see device/cpu/README.md.
+enum class WinogradPairs : std::uint8_t { none, backward, all };
+
 struct KernelTarget {
   InstructionSet set;  // one that runs here
   int threads;
   bool bf16_products = multiplies_bf16(set);  // by direct kernels, of features in bf16; slow where the set has none
-  bool bf16_points = false;  // by Winograd's kernels too, where the set multiplies pairs; see device/cpu/README.md
+  WinogradPairs winograd_pairs = WinogradPairs::backward;
 };
 
 // The norm in front of a convolution: z = activation(factor * x + offset) stands for x, and padding around the picture
@@ -87,6 +91,7 @@ std::unique_ptr<ConvKernel> make_winograd(const ConvProblem& problem, const Kern
 // Whether Winograd is faster than direct kernels. Its error is ten times theirs: about 1e-6 to 1e-5 of the largest
 // value.
 bool winograd_pays(const ConvProblem& problem);
+bool winograd_takes_pairs(const ConvProblem& problem, const KernelTarget& target);
 std::unique_ptr<ConvKernel> make_direct(const ConvProblem& problem, const KernelTarget& target);  // computes them all
 
 }  // namespace lockstep::cpu

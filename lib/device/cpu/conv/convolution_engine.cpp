@@ -25,8 +25,9 @@ std::unique_ptr<ConvKernel> make_direct(const ConvProblem& problem, const Kernel
 }
 
 std::unique_ptr<ConvKernel> make_kernel(const ConvProblem& problem, const KernelTarget& target) {
-  // At stride 2 Winograd's products of fp32 save less than direct products of bf16 do.
-  const bool is_faster_direct = problem.conv.stride > 1 && multiplies_pairs(problem, target) && !target.bf16_points;
+  // At stride 2 Winograd's products of fp32 save less than direct products of pairs do.
+  const bool is_faster_direct =
+      problem.conv.stride > 1 && multiplies_pairs(problem, target) && !winograd_takes_pairs(problem, target);
   const bool takes_winograd = winograd_pays(problem) && !is_faster_direct;
   return takes_winograd ? make_winograd(problem, target) : make_direct(problem, target);
 }

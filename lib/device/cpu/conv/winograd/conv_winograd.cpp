@@ -76,6 +76,13 @@ bool winograd_pays(const ConvProblem& problem) {
          std::min(conv.in_channels, conv.out_channels) >= least_channels;
 }
 
+bool winograd_takes_pairs(const ConvProblem& problem, const KernelTarget& target) {
+  const WinogradPairs pairs = target.winograd_pairs;
+  const bool is_wanted =
+      pairs == WinogradPairs::backward ? problem.direction != Direction::forward : pairs == WinogradPairs::all;
+  return is_wanted && problem.precision == DType::bf16 && multiplies_bf16(target.set);
+}
+
 std::unique_ptr<ConvKernel> make_winograd(const ConvProblem& problem, const KernelTarget& target) {
   if (!computes(problem)) return nullptr;
   const WinogradShape shape(problem, target);

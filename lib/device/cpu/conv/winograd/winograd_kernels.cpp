@@ -18,8 +18,7 @@ WinogradForm form_of(const ConvProblem& problem) {
 
 const WinogradForms& forms_for(const ConvProblem& problem, const KernelTarget& target) {
   const WinogradTables& tables = loops_of(target.set).winograd;
-  const bool takes_points = target.bf16_points && problem.precision == DType::bf16;
-  return takes_points ? tables.bf16_points : tables.of(problem.precision);
+  return winograd_takes_pairs(problem, target) ? tables.bf16_pairs : tables.of(problem.precision);
 }
 
 struct BlockedMap {

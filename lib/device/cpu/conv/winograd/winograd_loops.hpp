@@ -148,7 +148,7 @@ struct WinogradForms {
   WinogradLoops stride1, stride2, stride2_backward_data;
 };
 struct WinogradTables : ByStorage<WinogradForms> {
-  WinogradForms bf16_points;  // of features in bf16, with products of pairs where the set multiplies those
+  WinogradForms bf16_pairs;  // of features in bf16, with products of pairs where the set multiplies those
 };
 
 }  // namespace lockstep::cpu
