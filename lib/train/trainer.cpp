@@ -240,7 +240,7 @@ void Trainer::load_weights() {
   const std::string difference = origin_difference(found->state.origin, now, sums_of(recipe_));
   const bool has_steps_left = progress_.step < length_.steps();
   if (!difference.empty() && has_steps_left && session_.world.rank() == 0) {
-    log::warning("the checkpoint was made otherwise: {} now. The training goes on, but not with the same bits.",
+    log::warning("since the checkpoint was made this changed: {}. The training goes on, but not with the same bits.",
                  difference);
   }
   const bool holds = found->state.origin.plan_conditions == now.plan_conditions;

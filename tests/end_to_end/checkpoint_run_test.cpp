@@ -246,8 +246,9 @@ TEST_F(CheckpointRunTest, on_another_number_of_ranks_the_global_batch_stays_and_
   for (const int step : {20, 25, 30}) fs::remove(checkpoint(output(), step));
   const ProgramResult result = run_program(each);
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("the checkpoint was made otherwise: 1 rank instead of 2 ranks now. The training "
-                                       "goes on, but not with the same bits."));
+  EXPECT_THAT(result.errors,
+              HasSubstr("since the checkpoint was made this changed: 1 rank instead of 2 ranks. The training "
+                        "goes on, but not with the same bits."));
   EXPECT_EQ(json(output() / "summary.json")["global_batch"], 60);
 }
 
@@ -255,7 +256,7 @@ TEST_F(CheckpointRunTest, with_other_vectors_it_goes_on_and_says_that_the_bits_d
   leave_killed_after(15);
   const ProgramResult result = train(output(), {"--instruction-set", "baseline"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("otherwise: cpu: SSE2, f32 instead of cpu: "));
+  EXPECT_THAT(result.errors, HasSubstr("this changed: cpu: SSE2, f32 instead of cpu: "));
   EXPECT_THAT(json(output() / "summary.json")["device"].get<std::string>(), HasSubstr(", SSE2, "));
 }
 
