@@ -91,6 +91,7 @@ std::unique_ptr<ConvKernel> make_winograd(const ConvProblem& problem, const Kern
 // Whether Winograd is faster than direct kernels. Its error is ten times theirs: about 1e-6 to 1e-5 of the largest
 // value.
 bool winograd_pays(const ConvProblem& problem);
+// Whether Winograd's products are of pairs of bf16.
 bool winograd_takes_pairs(const ConvProblem& problem, const KernelTarget& target);
 std::unique_ptr<ConvKernel> make_direct(const ConvProblem& problem, const KernelTarget& target);  // computes them all
 
