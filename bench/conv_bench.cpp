@@ -84,7 +84,8 @@ struct ConvBenchOptions {
     add_number(app, "--rounds", rounds, {1, 1000}, "of which the best counts");
     add_choice(app, "--precision", measured, precision, "of activations");
     add_choice(app, "--winograd-pairs", winograd_pair_words, winograd_pairs,
-               "which of Winograd's products are of bf16, where the processor has those: a training's are backward's");
+               "in which directions Winograd multiplies bf16 with --precision bf16, where the processor is fast at it; "
+               "trainings: backward");
     app.add_flag("--verbose", verbose, "print which kernels were the fastest");
   }
 };
@@ -121,8 +122,8 @@ std::string raced(const ConvProblem& problem, const cpu::KernelTarget& target, c
   step.gigabytes += times * gigabytes;
   constexpr double worth_telling = 1.05;
   if (result.ours.seconds > worth_telling * result.best_ours.seconds) {
-    log::warning("the rule takes {} for {}, but {} takes {:.0f} % of its time", result.ours.name, problem.text(),
-                 result.best_ours.name, 100 * result.best_ours.seconds / result.ours.seconds);
+    log::warning("the rule of lib/device/cpu takes {} for {}, but {} takes {:.0f} % of its time", result.ours.name,
+                 problem.text(), result.best_ours.name, 100 * result.best_ours.seconds / result.ours.seconds);
   }
   if (options.verbose) log::info("{}: {}, oneDNN: {}", problem.text(), result.ours.name, result.onednn.name);
   return fmt::format("{:.0f} / {:.0f} ({:.2f}); {:.0f}: {:.0f} % {:.0f} %", gflop / result.ours.seconds,
