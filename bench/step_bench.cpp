@@ -91,7 +91,9 @@ struct Timing {
 };
 
 void require_finite(const StepResult& result) {
-  require(result.divergence.empty(), Failure::diverged, "{}", result.divergence);
+  require(result.divergence.empty(), Failure::diverged,
+          "a step on noise came to values that are no numbers, so its time says nothing. Choose another --precision, "
+          "--batch or --image-size.");
 }
 
 // Collective.

@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -46,6 +47,11 @@ Failed refused(std::string_view task, const std::error_code& reason) {
   return {error.exit_code(), error.what()};
 }
 
+Failed want_of_memory() {
+  return {static_cast<int>(Failure::out_of_memory),
+          "out of memory: the system gave none. Choose a smaller batch, or fewer ranks on this node."};
+}
+
 // Call inside a handler, or where an exception is being handled.
 Failed describe_current_exception() {
   try {
@@ -53,8 +59,9 @@ Failed describe_current_exception() {
   } catch (const Error& error) {
     return {error.exit_code(), error.what()};
   } catch (const std::bad_alloc&) {
-    return {static_cast<int>(Failure::out_of_memory),
-            "out of memory: the system gave none. Choose a smaller batch, or fewer ranks on this node."};
+    return want_of_memory();
+  } catch (const std::length_error&) {  // of a container that no memory could hold
+    return want_of_memory();
   } catch (const std::filesystem::filesystem_error& error) {
     return refused(fmt::format("cannot use '{}'", error.path1().string()), error.code());
   } catch (const std::system_error& error) {

@@ -3,9 +3,23 @@
 #include <cassert>
 #include <utility>
 
+#include "base/error.hpp"
+#include "device/norm_group.hpp"
 #include "nn/initialise.hpp"
 
 namespace lockstep {
+namespace {
+
+// One value has no variance: its norm is the shift, whatever it was, and gradients grow by 1 / sqrt(epsilon) a layer.
+void require_variance(const Shape& y, const NormGroup* group, const std::string& norm) {
+  const std::int64_t ranks = group == nullptr ? 1 : group->size();
+  require(ranks * y[0] * y[1] * y[2] > 1, Failure::usage,
+          "the norm '{}' cannot be trained: it sees one value per channel, a map of 1 x 1 pixel of one sample (which "
+          "has no variance). Take more samples per rank or virtual rank, or larger ones.",
+          norm);
+}
+
+}  // namespace
 
 ConvNormAct::ConvNormAct(const LayerContext& context, const std::string& conv_name, const std::string& norm_name,
                          const Conv2d& conv, const ConvolutionOptions& options, Activation activation,
@@ -46,7 +60,10 @@ NormInFront ConvNormAct::in_front(Accumulate accumulate) const {
 }
 
 Tensor ConvNormAct::convolve(const PassedOn& x, const Tensor& sums, Mode mode) {
-  if (mode == Mode::train) front_ = x.front;
+  if (mode == Mode::train) {
+    require_variance(conv_.output_shape(x.map.x.shape()), statistics_.group, scale_.name);
+    front_ = x.front;
+  }
   return conv_.forward(x.map, sums, mode);
 }
 

@@ -6,6 +6,8 @@
 //   residual  [n, h', w', out]  optional, added after the norm
 //   y         [n, h', w', out]
 //
+// forward under Mode::train throws Error(usage) where the norm sees one value per channel, which has no variance.
+//
 // A unit leaves norm and activation to a unit that follows it. Where the device applies them while that one's
 // convolution reads, their result is never in memory. To a block that follows, which reads their result twice, it
 // leaves the sums of their gradient.

@@ -204,7 +204,7 @@ std::vector<Field> device_fields() {
       flag({"deterministic", group, "",
             "On a GPU: the same bits in every run; no kernel is timed. --virtual-ranks does so anyway"},
            of(&RunPlan::device, &DevicePlan::deterministic), true, false),
-      one_value({"plan-folder", group, "FOLDER", "Where kernel choices are kept between runs; '': nowhere"},
+      one_value({"plan-folder", group, "FOLDER", "On a GPU: where kernel choices are kept between runs; '': nowhere"},
                 of(&RunPlan::device, &DevicePlan::plan_folder), TextForm()),
       flag({"verbose", group, "", "Print the kernel chosen for each layer and direction"},
            of(&RunPlan::device, &DevicePlan::verbose), true, false),

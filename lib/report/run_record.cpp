@@ -124,7 +124,9 @@ void read_interruptions(RunRecord& record, double steps_per_epoch) {
     const std::optional<double> step = number_in(entry, "step");
     if (!step || *step < 0) continue;
     record.interruptions.push_back({value_text(entry.value("state", Json())), static_cast<std::int64_t>(*step),
-                                    value_text(entry.value("resumed", Json())), *step / steps_per_epoch});
+                                    value_text(entry.value("resumed", Json())), *step / steps_per_epoch,
+                                    value_text(entry.value("ranks", Json())),
+                                    value_text(entry.value("device", Json()))});
   }
 }
 

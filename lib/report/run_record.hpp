@@ -32,7 +32,8 @@ struct RunRecord {
     std::string state;  // how the attempt ended
     std::int64_t step;  // that the next one went on from
     std::string resumed;
-    double epochs;  // done then
+    double epochs;              // done then
+    std::string ranks, device;  // of the attempt that ended; "" where an earlier version wrote it
   };
   std::vector<Interruption> interruptions;
 

@@ -115,12 +115,13 @@ std::string interruptions_html(std::span<const RunRecord> runs) {
     for (const RunRecord::Interruption& pause : run.interruptions) {
       ++all;
       if (rows.size() == most_shown) continue;
-      rows.push_back({run.name, pause.state, std::to_string(pause.step), pause.resumed});
+      rows.push_back({run.name, pause.state, pause.ranks, pause.device, std::to_string(pause.step), pause.resumed});
     }
   }
   if (rows.empty()) return "";
-  const std::vector<TableColumn> columns{
-      {"training", Align::left}, {"ended", Align::left}, {"went on from step", Align::right}, {"at", Align::left}};
+  const std::vector<TableColumn> columns{{"training", Align::left},           {"ended", Align::left},
+                                         {"its ranks", Align::right},         {"its device", Align::left},
+                                         {"went on from step", Align::right}, {"at", Align::left}};
   const std::string left = all > rows.size() ? html_paragraph(fmt::format("And {} more.", all - rows.size())) : "";
   return html_section("Interruptions", html_table(columns, rows) + left);
 }

@@ -117,4 +117,16 @@ std::string origin_difference(const Origin& earlier, const Origin& now, Sums sum
   return text;
 }
 
+std::string same_bits_advice(const Origin& earlier, const Origin& now, Sums sums) {
+  const auto is_cpu = [](const Origin& origin) { return origin.plan_conditions.starts_with("cpu"); };
+  std::string text;
+  if (sums == Sums::rounded && earlier.ranks != now.ranks) {
+    text += " A training that began with --virtual-ranks would keep them on any number of ranks.";
+  }
+  if (is_cpu(earlier) && is_cpu(now) && earlier.plan_conditions != now.plan_conditions) {
+    text += " --instruction-set with the earlier vectors would keep them on any processor that has those.";
+  }
+  return text;
+}
+
 }  // namespace lockstep

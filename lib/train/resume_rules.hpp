@@ -38,5 +38,7 @@ Origin this_origin(const Session& session, const std::string& gradients);
 // Why the bits will not be those of an uninterrupted training: ranks and reductions (unless sums are exact), kernels
 // and versions that differ; else empty.
 std::string origin_difference(const Origin& earlier, const Origin& now, Sums sums);
+// What would have kept them, in sentences; empty where nothing would.
+std::string same_bits_advice(const Origin& earlier, const Origin& now, Sums sums);
 
 }  // namespace lockstep

@@ -2,12 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/json_text.hpp"
 #include "base/text/printable.hpp"
 #include "files/model_file.hpp"
@@ -22,9 +24,10 @@ using Json = nlohmann::json;
 
 std::filesystem::path summary_in(const std::filesystem::path& folder) { return folder / "summary.json"; }
 
-// A text without its quotes, anything else as JSON has it.
+// A text without its quotes, anything else as JSON has it; "-" where there is nothing.
 std::string shown(const Json& summary, const char* field) {
   const Json value = summary.value(field, Json());
+  if (value.is_null()) return "-";
   return printable(value.is_string() ? value.get<std::string>() : json_text(value));
 }
 
@@ -49,9 +52,35 @@ std::string validation_words(const Json& summary) {
   return "\n  validation " + percent(summary, "validation_accuracy");
 }
 
+// What started its ranks is not in the summary.
 std::string command_of(const Json& summary) {
   const std::string command = command_text(summary);
-  return command.empty() ? "not known" : command;
+  if (command.empty()) return "not known";
+  const Json ranks = summary.value("ranks", Json());
+  const bool has_launcher = ranks.is_number_integer() && ranks != 1;
+  return command +
+         (has_launcher ? fmt::format("   (under mpirun -n {0} or srun -n {0})", shown(summary, "ranks")) : "");
+}
+
+// "2", and of each attempt before the last a line.
+std::string attempts_of(const Json& summary) {
+  constexpr std::size_t most_shown = 5;
+  const Json list = summary.value("interruptions", Json());
+  const std::size_t count = list.is_array() ? list.size() : 0;
+  std::string text = std::to_string(1 + count);
+  const std::size_t first = count - std::min(count, most_shown);
+  if (first > 0) text += fmt::format("\n    the first {} not shown", first);
+  for (std::size_t i = first; i < count; ++i) {
+    const Json& entry = list[i];
+    if (!entry.is_object()) continue;
+    text +=
+        fmt::format("\n    {}  {}; the next went on from step {}", i + 1, shown(entry, "state"), shown(entry, "step"));
+    const Json ranks = entry.value("ranks", Json());
+    if (ranks.is_number_integer() && entry.contains("device")) {
+      text += fmt::format(" ({}, {})", counted(ranks.get<std::int64_t>(), "rank"), shown(entry, "device"));
+    }
+  }
+  return text;
 }
 
 // As job_status says it: metrics.jsonl may be further on than the summary.
@@ -101,14 +130,14 @@ std::string describe_run(const std::filesystem::path& folder) {
           "metrics.jsonl beside it.",
           summary_in(folder).string());
   const TrainingStatus status = training_status(folder);
-  const Json interruptions = summary.value("interruptions", Json());
   return fmt::format(
       "training of '{}' on '{}'\n  state      {}\n  step       {}\n  test       {}{}\n  best       {}\n  weights   "
-      " {}\n  started    {}\n  ended      {}\n  attempts   {}\n  ranks      {}\n  command    {}{}",
+      " {}\n  started    {}\n  ended      {}\n  attempts   {}\n  ranks      {}\n  device     {}\n  precision  {}\n  "
+      "command    {}{}",
       shown(summary, "model"), shown(summary, "data"), state_words(*state, status.holder), steps_of(status),
       test_of(status), validation_words(summary), best_words(summary, folder), shown(summary, "weights_hash"),
-      shown(summary, "started"), shown(summary, "ended"), 1 + (interruptions.is_array() ? interruptions.size() : 0),
-      shown(summary, "ranks"), command_of(summary), notes_in(summary));
+      shown(summary, "started"), shown(summary, "ended"), attempts_of(summary), shown(summary, "ranks"),
+      shown(summary, "device"), shown(summary, "precision"), command_of(summary), notes_in(summary));
 }
 
 }  // namespace lockstep

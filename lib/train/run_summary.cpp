@@ -5,6 +5,7 @@
 #include <ctime>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
@@ -82,7 +83,13 @@ void RunSummary::go_on(std::int64_t step) {
   }
   if (!is_unfinished()) return;
   const std::string ended_as(*state_ == RunState::running ? "killed" : name_of(*state_));
-  interruptions_.push_back({{"state", ended_as}, {"step", step}, {"resumed", utc_time()}});
+  nlohmann::json interruption = {{"state", ended_as}, {"step", step}, {"resumed", utc_time()}};
+  // Of that attempt: the summary has this one's.
+  const nlohmann::json ranks = earlier_.value("ranks", nlohmann::json());
+  const nlohmann::json device = earlier_.value("device", nlohmann::json());
+  if (ranks.is_number_integer()) interruption["ranks"] = ranks;
+  if (device.is_string()) interruption["device"] = device;
+  interruptions_.push_back(std::move(interruption));
 }
 
 void RunSummary::write(RunState state, nlohmann::json fields) {

@@ -240,8 +240,8 @@ void Trainer::load_weights() {
   const std::string difference = origin_difference(found->state.origin, now, sums_of(recipe_));
   const bool has_steps_left = progress_.step < length_.steps();
   if (!difference.empty() && has_steps_left && session_.world.rank() == 0) {
-    log::warning("since the checkpoint was made this changed: {}. The training goes on, but not with the same bits.",
-                 difference);
+    log::warning("since the checkpoint was made this changed: {}. The training goes on, but not with the same bits.{}",
+                 difference, same_bits_advice(found->state.origin, now, sums_of(recipe_)));
   }
   const bool holds = found->state.origin.plan_conditions == now.plan_conditions;
   if (holds) session_.device().ops().import_plan(found->state.kernel_plan);

@@ -248,7 +248,8 @@ TEST_F(CheckpointRunTest, on_another_number_of_ranks_the_global_batch_stays_and_
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(result.errors,
               HasSubstr("since the checkpoint was made this changed: 1 rank instead of 2 ranks. The training "
-                        "goes on, but not with the same bits."));
+                        "goes on, but not with the same bits. A training that began with --virtual-ranks would keep "
+                        "them on any number of ranks."));
   EXPECT_EQ(json(output() / "summary.json")["global_batch"], 60);
 }
 

@@ -79,6 +79,7 @@ const std::map<std::string, std::function<void()>> ways = {
     {"throw_file_system", [] { std::filesystem::directory_iterator("/no/such/folder"); }},
     {"throw_system", [] { throw std::system_error(EMFILE, std::generic_category()); }},
     {"bad_alloc", [] { throw std::bad_alloc(); }},
+    {"length_error", [] { static_cast<void>(std::string(std::string().max_size() + 1, ' ')); }},
     {"kill", [] { ::kill(::getpid(), SIGKILL); }},
     {"terminate",
      [] {

@@ -211,6 +211,10 @@ TEST_F(RunTest, want_of_memory_is_70) {
     EXPECT_THAT(result.errors, HasSubstr(line(0, sentence)));
     expect_report(70, 0, sentence);
   }
+  // Asked for more than a container may have, a program ended with 1 and the name of a C++ class.
+  const ProgramResult longest = run(0, {"--how", "length_error"});
+  EXPECT_EQ(longest.exit_code, 70);
+  EXPECT_THAT(longest.errors, HasSubstr(line(0, sentence)));
 }
 
 TEST_F(RunTest, an_exception_of_a_library_is_told_in_its_words) {

@@ -10,6 +10,7 @@
 #include "nn/residual.hpp"
 #include "nn/sequential.hpp"
 #include "support/device/devices.hpp"
+#include "support/words_of.hpp"
 
 namespace lockstep::testing {
 namespace {
@@ -81,6 +82,18 @@ TEST_P(LayerTest, norm_absorbs_the_convolutions_bias) {
   const std::vector<float> y = harness_with.forward(Mode::train);
   const std::vector<float> moved_y = moved.forward(Mode::train);
   for (std::size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], moved_y[i], 1e-4);
+}
+
+// It trained, and in bf16 ended with values that are no numbers.
+TEST_P(LayerTest, a_norm_of_one_value_per_channel_is_refused_in_training_alone) {
+  const auto make = [](const LayerContext& c) { return unit(c, "conv", {4, 6, 3, 1, 1}); };
+  LayerHarness alone = harness(make, {1, 1, 1, 4});
+  EXPECT_EQ(words_of(Failure::usage, [&] { alone.forward(Mode::train); }),
+            "the norm 'conv_norm.weight' cannot be trained: it sees one value per channel, a map of 1 x 1 pixel of one "
+            "sample (which has no variance). Take more samples per rank or virtual rank, or larger ones.");
+  EXPECT_EQ(alone.forward(Mode::evaluate).size(), 6U);
+  EXPECT_EQ(harness(make, {2, 1, 1, 4}).forward(Mode::train).size(), 12U);
+  EXPECT_EQ(harness(make, {1, 1, 2, 4}).forward(Mode::train).size(), 12U);
 }
 
 TEST_P(LayerTest, linear_has_right_gradients) {

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr const char* summary_file = R"({"state":"stopped",
  "steps": 20, "epochs": 2, "step": 10, "model": "lenet", "data": "cifar10", "hosts": {"n1": [0, 1]}, "lr": 0.1234567,
  "test_accuracy": null, "recipe": {"lr": 0.1}, "command_line": ["train_cifar", "--lr", "0.1"],
- "interruptions": [{"state": "killed", "step": 5, "resumed": "2026-11-22T07:20:00Z"}, {"step": "five"}, 7]})";
+ "interruptions": [{"state": "killed", "step": 5, "resumed": "2026-11-22T07:20:00Z", "ranks": 2, "device": "cpu"}, {"step": "five"}, 7]})";
 constexpr const char* metrics_file =
     R"({"kind":"training","epoch":1,"step":5,"loss":2.5,"accuracy":null,"learning_rate":0.1}
 {"kind":"slowest rank","epoch":1,"step":5,"rank":1}
@@ -64,6 +64,8 @@ TEST_F(RunRecordTest, lines_are_sorted_by_kind_and_placed_by_epochs) {
   EXPECT_EQ(run.interruptions[0].state, "killed");
   EXPECT_EQ(run.interruptions[0].step, 5);
   EXPECT_EQ(run.interruptions[0].epochs, 0.5);
+  EXPECT_EQ(run.interruptions[0].ranks, "2");
+  EXPECT_EQ(run.interruptions[0].device, "cpu");
   EXPECT_EQ(run.text("hosts"), "n1: 0 1");
   EXPECT_EQ(run.text("lr"), "0.123457");
   EXPECT_EQ(run.text("command_line"), "train_cifar --lr 0.1");

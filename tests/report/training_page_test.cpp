@@ -62,7 +62,7 @@ TEST(TrainingPageTest, many_lines_become_means_with_their_least_and_most) {
 
 TEST(TrainingPageTest, one_training_has_training_and_test_in_one_plot_and_its_interruptions) {
   std::vector<RunRecord> runs{run_named("a")};
-  runs[0].interruptions.push_back({"killed", 5, "2026-11-22T07:20:00Z", 0.5});
+  runs[0].interruptions.push_back({"killed", 5, "2026-11-22T07:20:00Z", 0.5, "3", "cpu: one"});
   const std::vector<Plot> plots = plots_of(runs);
   ASSERT_EQ(plots.size(), 4U);
   ASSERT_EQ(plots[1].series.size(), 2U);
@@ -76,7 +76,8 @@ TEST(TrainingPageTest, one_training_has_training_and_test_in_one_plot_and_its_in
   EXPECT_THAT(html, HasSubstr("<td>test accuracy (top-1)</td><td>62.50 %</td>"));
   EXPECT_THAT(html, HasSubstr("<td>test accuracy (top-5)</td><td>87.50 %</td>"));
   EXPECT_THAT(html, HasSubstr("<td>time of training</td><td>1:15</td>"));
-  EXPECT_THAT(html, HasSubstr("<td>killed</td><td class=\"right\">5</td><td>2026-11-22T07:20:00Z</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>killed</td><td class=\"right\">3</td><td>cpu: one</td><td class=\"right\">5</td>"
+                              "<td>2026-11-22T07:20:00Z</td>"));
   EXPECT_THAT(html, HasSubstr("<td>versions</td><td>HDF5: 1.10.8</td>"));
   EXPECT_THAT(html, HasSubstr("<td>note</td><td>a note</td>"));
   EXPECT_THAT(html, HasSubstr("<pre>train_cifar --lr 0.1</pre>"));
@@ -125,7 +126,7 @@ TEST(TrainingPageTest, nothing_of_a_file_becomes_markup) {
   runs[0].summary["hosts"] = {{bad, bad}};
   runs[0].summary["command_line"] = {bad};
   runs[0].summary["epochs"] = bad;
-  runs[0].interruptions.push_back({bad, 1, bad, 0.1});
+  runs[0].interruptions.push_back({bad, 1, bad, 0.1, bad, bad});
   EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("<img")));
   EXPECT_THAT(training_html(runs, ""), Not(HasSubstr("\"'&")));
   runs.pop_back();

@@ -1,4 +1,5 @@
 // Batch norms over several ranks: what ranks learn together is what one rank learns from the whole batch.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -11,6 +12,7 @@
 #include "models/golden_file.hpp"
 #include "models/net_values.hpp"
 #include "models/test_net.hpp"
+#include "nn/conv_norm_act.hpp"
 #include "step/part_loader.hpp"
 #include "step/rank_norm_group.hpp"
 #include "step/whole_step.hpp"
@@ -75,6 +77,20 @@ TEST(NormGroupTest, ranks_that_share_a_batch_agree_with_pytorch_on_the_whole_of_
     for (double& value : moved) value = 0.9 * statistic.initial + 0.1 * value;
     EXPECT_LE(largest_error(moved, golden.values("running/" + statistic.name)), 1e-4) << statistic.name;
   }
+}
+
+TEST(NormGroupTest, one_value_per_channel_and_rank_is_enough_for_ranks_that_share_a_norm) {
+  const Communicator world(MPI_COMM_WORLD);
+  RankNormGroup group(world, world.size());
+  const auto device = open_test_device();
+  ParameterStore store(*device);
+  const StatisticsShare statistics{.group = &group};
+  ConvNormAct unit({*device, store, statistics}, "conv", "norm", {3, 6, 3, 1, 1}, {}, Activation::relu);
+  store.allocate(device->make_lasting(store.reduced_count(), DType::f32));
+  const Tensor image = make_images(*device, {1, 1, 1, 3}, std::vector<float>{1, 2, 3});
+  const std::string words = words_of(Failure::usage, [&] { unit.forward(image, Mode::train); });
+  EXPECT_THAT(words,
+              ::testing::StartsWith(world.size() == 1 ? "the norm 'norm.weight' cannot be trained" : "no error"));
 }
 
 // All parts of a step as one.

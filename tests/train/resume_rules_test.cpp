@@ -216,6 +216,16 @@ TEST(ResumeRulesTest, what_the_bits_depend_on_is_compared_and_named) {
             "instead of x (none)");
 }
 
+TEST(ResumeRulesTest, what_would_have_kept_the_bits_is_named) {
+  const Origin earlier{2, "", "mpi", "cpu: AVX2, f32", {}};
+  EXPECT_EQ(same_bits_advice(earlier, earlier, Sums::rounded), "");
+  EXPECT_EQ(same_bits_advice(earlier, {1, "", "mpi", "cpu: AVX2, f32", {}}, Sums::rounded),
+            " A training that began with --virtual-ranks would keep them on any number of ranks.");
+  EXPECT_EQ(same_bits_advice(earlier, {1, "", "mpi", "cpu: AVX-512, f32", {}}, Sums::exact),
+            " --instruction-set with the earlier vectors would keep them on any processor that has those.");
+  EXPECT_EQ(same_bits_advice(earlier, {2, "", "mpi", "cuda: a card", {}}, Sums::exact), "");
+}
+
 TEST(ResumeRulesTest, with_exact_sums_the_number_of_ranks_is_of_no_account) {
   const Origin earlier{2, "cpu: some, 1 thread", "mpi", "cpu: AVX2", {}};
   const Origin more{12, "cpu: other, 3 threads", "shared memory", "cpu: AVX2", {}};

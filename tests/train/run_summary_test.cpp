@@ -51,17 +51,21 @@ TEST_F(RunSummaryTest, attempts_that_did_not_end_it_are_interruptions) {
     RunSummary summary(*lock_);
     EXPECT_TRUE(summary.is_unfinished());
     summary.go_on(7);
-    summary.write(RunState::running, {});
+    summary.write(RunState::running, {{"ranks", 1}, {"device", "cpu: one"}});
   }
   RunSummary summary(*lock_);
   summary.go_on(9);
-  summary.write(RunState::done, {});
+  summary.write(RunState::done, {{"ranks", 2}, {"device", "cpu: another"}});
   EXPECT_EQ(json()["started"], "2026-01-02T03:04:05Z");
   ASSERT_EQ(json()["interruptions"].size(), 2U);
   EXPECT_EQ(json()["interruptions"][0]["state"], "stopped");
   EXPECT_EQ(json()["interruptions"][0]["step"], 7);
   EXPECT_EQ(json()["interruptions"][1]["state"], "killed");
   EXPECT_EQ(json()["interruptions"][1]["step"], 9);
+  // What an attempt ran on was forgotten as soon as the next one began.
+  EXPECT_FALSE(json()["interruptions"][0].contains("ranks"));  // an earlier version's
+  EXPECT_EQ(json()["interruptions"][1]["ranks"], 1);
+  EXPECT_EQ(json()["interruptions"][1]["device"], "cpu: one");
 
   // Done already: the same command writes it anew, and nothing was interrupted.
   RunSummary again(*lock_);
@@ -180,12 +184,24 @@ TEST_F(RunSummaryTest, inspect_says_how_a_training_stands) {
   }
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   leave(R"({"state": "failed", "best_accuracy": 0.75, "best_step": 5, "started": "then", "ended": "now",
-        "interruptions": [1, 2]})");
+        "weights_hash": null, "ranks": 2, "device": "cpu: two", "precision": "bf16", "command_line": ["train_cifar"],
+        "interruptions": [1, {"state": "killed", "step": 4, "ranks": 1, "device": "cpu: one"},
+                          {"state": "stopped", "step": 4}]})");
   const std::string failed = describe_file(folder_);
   for (const char* line : {"\n  state      failed: failure.json says why\n", "\n  best       75.00 % after step 5\n",
-                           "\n  started    then\n  ended      now\n", "\n  attempts   3\n"}) {
+                           "\n  started    then\n  ended      now\n", "\n  weights    -\n",
+                           "\n  attempts   4\n    2  killed; the next went on from step 4 (1 rank, cpu: one)\n    3  "
+                           "stopped; the next went on "
+                           "from step 4\n  ranks      2\n  device     cpu: two\n  precision  bf16\n",
+                           "\n  command    train_cifar   (under mpirun -n 2 or srun -n 2)"}) {
     EXPECT_NE(failed.find(line), std::string::npos) << line << failed;
   }
+  nlohmann::json often = {{"state", "done"}, {"interruptions", nlohmann::json::array()}};
+  for (int step = 1; step <= 7; ++step) often["interruptions"].push_back({{"state", "killed"}, {"step", step}});
+  leave(often.dump());
+  EXPECT_NE(describe_file(folder_).find("\n  attempts   8\n    the first 2 not shown\n    3  killed; the next went on "
+                                        "from step 3\n"),
+            std::string::npos);
   leave(R"({"state": "done", "test_accuracy": 0.5, "validation_accuracy": 0.625, "best_accuracy": 0.75, "best_step": 5,
         "best_split": "validation"})");
   const std::string done = describe_file(folder_);
