@@ -52,7 +52,11 @@ function(write_loops set loops)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${loops}_${set}.cpp)
   configure_file(loops.cpp.in ${source} @ONLY)
   target_sources(lockstep_device PRIVATE ${source})
-  set_source_files_properties(${source} TARGET_DIRECTORY lockstep_device PROPERTIES COMPILE_OPTIONS "${${set}_FLAGS}")
+  set(flags ${${set}_FLAGS})
+  if(LOCKSTEP_SANITIZE)  # unrolled loops with a sanitizer's checks take the optimiser more than five minutes each
+    list(APPEND flags -O1)
+  endif()
+  set_source_files_properties(${source} TARGET_DIRECTORY lockstep_device PROPERTIES COMPILE_OPTIONS "${flags}")
 endfunction()
 
 function(write_instruction_sets)
