@@ -37,9 +37,9 @@ LoaderShare share_of_virtual_ranks(const BatchPlan& plan, int rank, int ranks) {
           "--global-batch.");
   require_batch("--global-batch", plan.global_batch->value);
   require(ranks <= parts, Failure::usage,
-          "{} ranks cannot share {} virtual ranks (a virtual rank is computed by one rank). Start at most {}, or raise "
+          "{} ranks cannot share {} (a virtual rank is computed by one rank). Start at most {}, or raise "
           "--virtual-ranks.",
-          ranks, parts, parts);
+          ranks, counted(parts, "virtual rank"), parts);
   require_divides(plan.global_batch->value, parts, "virtual ranks");
   const auto first_of = [&](std::int64_t one) { return static_cast<int>(one * parts / ranks); };
   return {plan.global_batch->value, parts, first_of(rank), first_of(rank + 1) - first_of(rank)};

@@ -103,6 +103,9 @@ TEST(LoaderShareTest, virtual_ranks_that_cannot_be_are_refused) {
       words_of(Failure::usage, [] { loader_share(virtual_ranks(96, 12), 0, 13); }),
       "13 ranks cannot share 12 virtual ranks (a virtual rank is computed by one rank). Start at most 12, or raise "
       "--virtual-ranks.");
+  EXPECT_EQ(words_of(Failure::usage, [] { loader_share(virtual_ranks(96, 1), 0, 2); }),
+            "2 ranks cannot share 1 virtual rank (a virtual rank is computed by one rank). Start at most 1, or raise "
+            "--virtual-ranks.");
   EXPECT_EQ(words_of(Failure::usage, [] { loader_share(virtual_ranks(100, 12), 0, 1); }),
             "--global-batch 100 does not divide into 12 equal parts (virtual ranks). Nearest that does: 96 or 108.");
   BatchPlan plan = virtual_ranks(96, 12);
