@@ -52,14 +52,15 @@ std::string validation_words(const Json& summary) {
   return "\n  validation " + percent(summary, "validation_accuracy");
 }
 
-// What started its ranks is not in the summary.
 std::string command_of(const Json& summary) {
   const std::string command = command_text(summary);
-  if (command.empty()) return "not known";
-  const Json ranks = summary.value("ranks", Json());
-  const bool has_launcher = ranks.is_number_integer() && ranks != 1;
-  return command +
-         (has_launcher ? fmt::format("   (under mpirun -n {0} or srun -n {0})", shown(summary, "ranks")) : "");
+  return command.empty() ? "not known" : command;
+}
+
+// What started several is not in the command.
+std::string ranks_of(const Json& summary) {
+  const std::string ranks = shown(summary, "ranks");
+  return ranks == "1" || ranks == "-" ? ranks : ranks + " (by mpirun or srun)";
 }
 
 // "2", and of each attempt before the last a line.
@@ -136,7 +137,7 @@ std::string describe_run(const std::filesystem::path& folder) {
       "command    {}{}",
       shown(summary, "model"), shown(summary, "data"), state_words(*state, status.holder), steps_of(status),
       test_of(status), validation_words(summary), best_words(summary, folder), shown(summary, "weights_hash"),
-      shown(summary, "started"), shown(summary, "ended"), attempts_of(summary), shown(summary, "ranks"),
+      shown(summary, "started"), shown(summary, "ended"), attempts_of(summary), ranks_of(summary),
       shown(summary, "device"), shown(summary, "precision"), command_of(summary), notes_in(summary));
 }
 

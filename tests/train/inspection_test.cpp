@@ -152,7 +152,9 @@ TEST(InspectionTest, a_killed_training_has_the_steps_that_its_metrics_tell) {
   const std::string text = describe_file(folder.path());
   EXPECT_NE(text.find("\n  step       15 of 40\n"), std::string::npos) << text;
   EXPECT_NE(status_text(training_status(folder.path())).find("15 of 40"), std::string::npos);
-  EXPECT_NE(text.find("\n  ranks      2\n  command    train_cifar --note 'it'\\''s a try' --lr 0.1"), std::string::npos)
+  EXPECT_NE(text.find("\n  ranks      2 (by mpirun or srun)\n  device     -\n  precision  -\n  command    train_cifar "
+                      "--note 'it'\\''s a try' --lr 0.1"),
+            std::string::npos)
       << text;
 }
 
