@@ -30,7 +30,8 @@ using namespace lockstep;
 
 namespace {
 
-constexpr std::array<Choice<std::string_view>, 3> known_models{
+// Those that convolutions_of() lists; by another name than lockstep::known_models(), which are all.
+constexpr std::array<Choice<std::string_view>, 3> listed_models{
     {{"resnet18", "resnet18"}, {"resnet20", "resnet20"}, {"resnet50", "resnet50"}}};
 constexpr std::array<Choice<DType>, 2> measured{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
 constexpr std::array<Choice<cpu::WinogradPairs>, 3> winograd_pair_words{
@@ -80,7 +81,7 @@ struct ConvBenchOptions {
 
   void declare(CLI::App& app) {
     app.description("Measures the convolutions of a training step against oneDNN's.");
-    add_choices(app, "--model", known_models, models, "whose convolutions; several names: one table each");
+    add_choices(app, "--model", listed_models, models, "whose convolutions; several names: one table each");
     add_number(app, "--image-size", image_size, {0, 1024}, "pixels; 0: 224 for resnet50, else 32");
     add_number(app, "--batch", batch, {0, 65536}, "samples; 0: 64, 128 and 16 of the models above");
     add_number(app, "--threads", threads, {0, 4096}, "0: all cores that this process may use");

@@ -23,7 +23,8 @@ namespace fs = std::filesystem;
 constexpr const char* summary_file = R"({"state":"stopped",
  "steps": 20, "epochs": 2, "step": 10, "model": "lenet", "data": "cifar10", "hosts": {"n1": [0, 1]}, "lr": 0.1234567,
  "test_accuracy": null, "recipe": {"lr": 0.1}, "command_line": ["train_cifar", "--lr", "0.1"],
- "interruptions": [{"state": "killed", "step": 5, "resumed": "2026-11-22T07:20:00Z", "ranks": 2, "device": "cpu"}, {"step": "five"}, 7]})";
+ "interruptions": [{"state": "killed", "step": 5, "resumed": "2026-11-22T07:20:00Z", "ranks": 2, "device": "cpu"},
+                   {"step": "five"}, 7]})";
 constexpr const char* metrics_file =
     R"({"kind":"training","epoch":1,"step":5,"loss":2.5,"accuracy":null,"learning_rate":0.1}
 {"kind":"slowest rank","epoch":1,"step":5,"rank":1}
