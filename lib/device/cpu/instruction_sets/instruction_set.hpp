@@ -23,8 +23,10 @@ constexpr int lanes_of(InstructionSet set) { return facts_of(set).lanes; }
 constexpr int most_lanes = std::ranges::max(instruction_sets, {}, &InstructionSetFacts::lanes).lanes;
 // Whether it multiplies pairs of bf16 faster than fp32.
 constexpr bool multiplies_bf16(InstructionSet set) { return facts_of(set).multiplies_pairs; }
+// Whether direct convolutions do so by tiles of them: many times faster than vectors.
+constexpr bool multiplies_bf16_tiles(InstructionSet set) { return facts_of(set).multiplies_tiles; }
 
-// By its option: auto (the widest that pays), avx512_bf16, avx512, avx2 or baseline. Throws Error(usage) where the
+// By its option: auto (the widest that pays), amx_bf16, avx512_bf16, avx512, avx2 or baseline. Throws Error(usage) where the
 // processor does not run it. `runs` and `pays` tell what does.
 InstructionSet choose_instruction_set(const std::string& option, bool (*runs)(InstructionSet) = runs_here,
                                       bool (*pays)(InstructionSet) = pays_here);

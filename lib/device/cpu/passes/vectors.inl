@@ -155,11 +155,9 @@ inline Vector interleave_high(Vector a, Vector b) {
   }
 }
 
-// transposed[column][row] = matrix[row][column] for B columns and `rows` rows, `stride` floats apart; zero after `rows`.
-inline void transpose(const float* from, std::int64_t stride, std::int64_t rows, float* transposed) {
+// Its rows become its columns.
+inline void transpose(Floats (&matrix)[lanes]) {
   constexpr std::int64_t half = lanes / 2;
-  Floats matrix[lanes];
-  for (std::int64_t row = 0; row < lanes; ++row) matrix[row] = row < rows ? load(from + row * stride) : zero;
 #pragma GCC unroll 4
   for (std::int64_t round = 1; round < lanes; round *= 2) {
     Floats next[lanes];
@@ -171,6 +169,13 @@ inline void transpose(const float* from, std::int64_t stride, std::int64_t rows,
 #pragma GCC unroll 16
     for (std::int64_t i = 0; i < lanes; ++i) matrix[i] = next[i];
   }
+}
+
+// transposed[column][row] = matrix[row][column] for B columns and `rows` rows, `stride` floats apart; zero after `rows`.
+inline void transpose(const float* from, std::int64_t stride, std::int64_t rows, float* transposed) {
+  Floats matrix[lanes];
+  for (std::int64_t row = 0; row < lanes; ++row) matrix[row] = row < rows ? load(from + row * stride) : zero;
+  transpose(matrix);
 #pragma GCC unroll 16
   for (std::int64_t row = 0; row < lanes; ++row) store(matrix[row], transposed + row * lanes);
 }

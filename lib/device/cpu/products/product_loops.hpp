@@ -71,8 +71,9 @@ struct PlaneWindow {
 
 struct ProductLoops {
   std::int64_t lanes;
-  int most_vectors;      // of a tile
-  const int* tile_rows;  // of a tile with so many vectors
+  int most_vectors;           // of a tile
+  const int* tile_rows;       // of a tile with so many vectors, of fp32
+  const int* pair_tile_rows;  // of pairs
   // Lines are asked for few at once, before so many steps of a tile: more would wait for each other, and products for
   // them.
   std::int64_t steps_at_once;

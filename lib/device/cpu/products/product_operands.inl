@@ -117,6 +117,7 @@ constexpr ProductLoops tables = {
     .lanes = lanes,
     .most_vectors = most_vectors,
     .tile_rows = tile_rows,
+    .pair_tile_rows = pair_tile_rows,
     .steps_at_once = steps_at_once,
     .products = products,
     .pair_products = pair_products,

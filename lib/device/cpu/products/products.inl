@@ -98,4 +98,3 @@ void products_of(const Products& call) {
 }
 
 void products(const Products& call) { products_of<OneFloat, most_vectors>(call); }
-void pair_products(const Products& call) { products_of<PairOfBf16, most_vectors>(call); }

@@ -165,7 +165,8 @@ Prefetch DirectPixels::prefetch(const Job& job, const Group& group, const std::v
   }
   std::int64_t fetches = 0;
   for (const PhaseTables& phase : tables) {
-    const std::int64_t tiles = ceil_div(std::ssize(phase.left_offsets), loops_.tile_rows[group.vectors]);
+    const int* const tile_rows = pairs() ? loops_.pair_tile_rows : loops_.tile_rows;
+    const std::int64_t tiles = ceil_div(std::ssize(phase.left_offsets), tile_rows[group.vectors]);
     fetches += tiles * fetches_of_tile(loops_, phase.segments);
   }
   prefetch.spread_over(fetches);

@@ -252,7 +252,8 @@ void DirectWeights::multiply(const Job& job, const Range& range, std::int64_t in
   call.rows = std::ssize(tables.left_offsets);
   call.accumulate = accumulate;
   const std::int64_t groups = ceil_div(dy.blocks, loops_.most_vectors);
-  const std::int64_t tiles = groups * ceil_div(call.rows, loops_.tile_rows[loops_.most_vectors]);
+  const int* const tile_rows = pairs_ ? loops_.pair_tile_rows : loops_.tile_rows;
+  const std::int64_t tiles = groups * ceil_div(call.rows, tile_rows[loops_.most_vectors]);
   Prefetch ahead = prefetch(job, range, index, tiles * fetches_of_tile(loops_, tables.segments));
   call.prefetch = &ahead;
   for (std::int64_t group = 0; group < groups; ++group) {

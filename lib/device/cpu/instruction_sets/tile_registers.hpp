@@ -1,0 +1,10 @@
+// AMX's tile registers. Linux saves them for processes that have asked for it, and refuses it to those whose signal
+// stacks would not hold them (Documentation/arch/x86/xstate.rst).
+#pragma once
+
+namespace lockstep::cpu {
+
+// Asks for them, once for all threads. Only on processors that have them.
+bool may_use_tiles();
+
+}  // namespace lockstep::cpu
