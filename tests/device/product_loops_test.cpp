@@ -139,8 +139,8 @@ TEST_P(ProductLoopsTest, packs_pairs_of_channels_and_of_columns_behind_a_norm) {
       std::vector<float> values(at(5 * 8 * lanes_));
       std::vector<float> channels(values.size() / 2, -9);
       std::vector<float> columns(values.size() / 2, -9);
-      loops_.pack_bf16(x_bf16.data(), window, norm, values.data());
-      loops_.pack_channel_pairs(x_bf16.data(), window, norm, channels.data());
+      loops_.pack_bf16(x_bf16.data(), window, norm, values.data(), lanes_);
+      loops_.pack_channel_pairs(x_bf16.data(), window, norm, channels.data(), lanes_ / 2);
       loops_.pack_column_pairs(x_bf16.data(), window, norm, columns.data());
       for (float& value : values) value = from_bf16(to_bf16(value));
       for (std::size_t i = 0; i < channels.size(); ++i) {
@@ -179,8 +179,8 @@ TEST_P(ProductLoopsTest, packs_a_window_with_zeros_around_the_plane_and_a_norm_i
     for (const BlockNorm& norm : {BlockNorm{}, BlockNorm{rows.data(), Activation::relu}}) {
       std::vector<float> packed(at(4 * 5 * lanes_), -9);
       std::vector<float> packed_bf16 = packed;
-      loops_.pack_f32(x.data(), window, norm, packed.data());
-      loops_.pack_bf16(x_bf16.data(), window, norm, packed_bf16.data());
+      loops_.pack_f32(x.data(), window, norm, packed.data(), lanes_);
+      loops_.pack_bf16(x_bf16.data(), window, norm, packed_bf16.data(), lanes_);
       EXPECT_EQ(packed, packed_bf16);
       for (std::int64_t i = 0; i < std::ssize(packed); ++i) {
         const std::int64_t row = i / lanes_ / 5 * step - 1;

@@ -74,17 +74,22 @@ struct ProductLoops {
   int most_vectors;           // of a tile
   const int* tile_rows;       // of a tile with so many vectors, of fp32
   const int* pair_tile_rows;  // of pairs
+  // Words that products of pairs read beyond the last term of the last row, and take nothing from.
+  std::int64_t pairs_read_beyond;
   // Lines are asked for few at once, before so many steps of a tile: more would wait for each other, and products for
   // them.
   std::int64_t steps_at_once;
 
   void (*products)(const Products& call);       // of fp32
   void (*pair_products)(const Products& call);  // of pairs of bf16
-  // packed[rows][columns][B] of one channel block, after its norm; from fp32 or bf16.
-  void (*pack_f32)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
-  void (*pack_bf16)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
+  // packed[rows][columns][B] of one channel block, after its norm; from fp32 or bf16. From a column to the next there
+  // are `column` words.
+  void (*pack_f32)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed, std::int64_t column);
+  void (*pack_bf16)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed,
+                    std::int64_t column);
   // packed[rows][columns][B / 2] of one bf16 channel block, likewise: pairs of channels.
-  void (*pack_channel_pairs)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
+  void (*pack_channel_pairs)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed,
+                             std::int64_t column);
   // packed[rows][columns / 2][B] of one bf16 channel block, likewise: pairs of columns, which are even in number.
   void (*pack_column_pairs)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
   // pairs[ceil(rows / 2)][B] of a matrix by rows of B floats: pairs of rows, zero after the last.

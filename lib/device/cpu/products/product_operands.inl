@@ -7,33 +7,35 @@ inline Floats normalised(Floats value, const BlockNorm& norm) {
 }
 
 template <typename Element>
-inline Element* fill_zero(Element* packed, std::int64_t vectors) {
-  for (std::int64_t i = 0; i < vectors; ++i, packed += lanes) store(zero, packed);
+inline Element* fill_zero(Element* packed, std::int64_t vectors, std::int64_t stride) {
+  for (std::int64_t i = 0; i < vectors; ++i, packed += stride) store(zero, packed);
   return packed;
 }
 
 template <typename From, typename To>
-void pack_plane(const void* x_data, const PlaneWindow& window, const BlockNorm& norm, float* words) {
+void pack_plane(const void* x_data, const PlaneWindow& window, const BlockNorm& norm, float* words,
+                std::int64_t column) {
   const std::int64_t first = window.first_inside;
   const std::int64_t last = window.last_inside;
   const std::int64_t stride = window.step.column * lanes;
+  const std::int64_t packed_stride = column * std::int64_t{sizeof(float) / sizeof(To)};
   auto* packed = reinterpret_cast<To*>(words);
   for (std::int64_t r = 0; r < window.rows; ++r) {
     const std::int64_t row = window.first_row + r * window.step.row;
     if (row < 0 || row >= window.height || first == last) {
-      packed = fill_zero(packed, window.columns);
+      packed = fill_zero(packed, window.columns, packed_stride);
       continue;
     }
     const std::int64_t pixel = row * window.width + window.first_column + first * window.step.column;
     const auto* x = static_cast<const From*>(x_data) + pixel * lanes;
-    packed = fill_zero(packed, first);
+    packed = fill_zero(packed, first, packed_stride);
     if (norm.rows == nullptr) {
-      for (std::int64_t c = first; c < last; ++c, x += stride, packed += lanes) store(load(x), packed);
+      for (std::int64_t c = first; c < last; ++c, x += stride, packed += packed_stride) store(load(x), packed);
     } else {
-      for (std::int64_t c = first; c < last; ++c, x += stride, packed += lanes)
+      for (std::int64_t c = first; c < last; ++c, x += stride, packed += packed_stride)
         store(normalised(load(x), norm), packed);
     }
-    packed = fill_zero(packed, window.columns - last);
+    packed = fill_zero(packed, window.columns - last, packed_stride);
   }
 }
 
@@ -42,7 +44,7 @@ void pack_column_pairs(const void* x_data, const PlaneWindow& window, const Bloc
   for (std::int64_t r = 0; r < window.rows; ++r) {
     const std::int64_t row = window.first_row + r * window.step.row;
     if (row < 0 || row >= window.height) {
-      packed = fill_zero(packed, window.columns / 2);
+      packed = fill_zero(packed, window.columns / 2, lanes);
       continue;
     }
     const auto* const x = static_cast<const Bf16*>(x_data) + (row * window.width + window.first_column) * lanes;
@@ -118,6 +120,7 @@ constexpr ProductLoops tables = {
     .most_vectors = most_vectors,
     .tile_rows = tile_rows,
     .pair_tile_rows = pair_tile_rows,
+    .pairs_read_beyond = pairs_read_beyond,
     .steps_at_once = steps_at_once,
     .products = products,
     .pair_products = pair_products,

@@ -8,6 +8,10 @@ bool multiplies_pairs(const ConvProblem& problem, const KernelTarget& target) {
   return target.bf16_products && problem.precision == DType::bf16 && problem.input == Layout::features;
 }
 
+bool multiplies_tiles(const ConvProblem& problem, const KernelTarget& target) {
+  return multiplies_pairs(problem, target) && multiplies_bf16_tiles(target.set);
+}
+
 Operand input_operand(const ConvProblem& problem, std::int64_t lanes) {
   const DType dtype = problem.input == Layout::images ? DType::f32 : problem.precision;
   return {problem.input, dtype, problem.conv.in_channels, problem.h, problem.w, lanes};
@@ -62,7 +66,7 @@ bool reads_inside(const Axis& axis, std::int64_t height, std::int64_t width, con
 
 void pack(const ProductLoops& loops, const Operand& operand, const std::byte* data, const OperandBand& band,
           const InputNorm* norm, float* packed) {
-  const PixelStrides strides = band.packed_strides(operand.unit());
+  const PixelStrides strides = band.packed_strides(operand);
   const std::int64_t bytes = size_of(operand.dtype);
   for (std::int64_t i = 0; i < band.images; ++i) {
     const std::byte* image = data + (band.first_image + i) * operand.image() * bytes;
@@ -78,7 +82,8 @@ void pack(const ProductLoops& loops, const Operand& operand, const std::byte* da
     for (std::int64_t b = 0; b < band.blocks; ++b) {
       const std::int64_t block = band.first_block + b;
       pack_plane(image + block * operand.plane() * bytes, band.window, norm_of(norm, block, operand.lanes),
-                 to + b * strides.block);
+                 to + b / operand.unit_blocks * strides.block + b % operand.unit_blocks * operand.block_words(),
+                 operand.unit_words());
     }
   }
 }

@@ -22,6 +22,7 @@ struct Operand {
   std::int64_t channels, height, width;
   std::int64_t lanes;
   Word word = Word::f32;
+  std::int64_t unit_blocks = 1;  // whose channels of a pixel lie next to each other in a packed band
 
   std::int64_t block_channels() const { return layout == Layout::images ? channels : lanes; }
   std::int64_t blocks() const { return ceil_div(channels, block_channels()); }
@@ -29,12 +30,19 @@ struct Operand {
     return std::min(channels - block * block_channels(), block_channels());
   }
   std::int64_t words_of(std::int64_t values) const { return word == Word::f32 ? values : ceil_div(values, 2); }
-  std::int64_t unit() const { return words_of(block_channels()); }  // words of a pixel in a block
+  std::int64_t block_words() const { return words_of(block_channels()); }    // of a pixel in a block
+  std::int64_t unit_words() const { return unit_blocks * block_words(); }    // of a pixel in a unit
+  std::int64_t units() const { return blocks() / unit_blocks; }
+  std::int64_t words_in(std::int64_t unit) const {  // that exist
+    return words_of(std::min(channels - unit * unit_blocks * block_channels(), unit_blocks * block_channels()));
+  }
   std::int64_t plane() const { return height * width * (layout == Layout::images ? 1 : lanes); }
   std::int64_t image() const { return plane() * (layout == Layout::images ? channels : blocks()); }
 
-  bool is_readable() const { return layout == Layout::features && (dtype == DType::f32) == (word == Word::f32); }
-  PixelStrides strides() const { return dense_strides(blocks(), height, width, unit()); }  // in place, in words
+  bool is_readable() const {
+    return layout == Layout::features && (dtype == DType::f32) == (word == Word::f32) && unit_blocks == 1;
+  }
+  PixelStrides strides() const { return dense_strides(blocks(), height, width, block_words()); }  // in place, in words
   // Where a band begins, of an operand that is readable in place.
   const float* values_at(const std::byte* data, const OperandBand& band) const;
 };
@@ -45,13 +53,15 @@ struct OperandBand {
   std::int64_t first_block, blocks;
   PlaneWindow window;
 
-  PixelStrides packed_strides(std::int64_t unit) const {
-    return spread_strides(blocks, window.rows, window.columns, unit);
+  PixelStrides packed_strides(const Operand& operand) const {
+    return spread_strides(blocks / operand.unit_blocks, window.rows, window.columns, operand.unit_words());
   }
 };
 
 // Whether a problem is computed from pairs of bf16: of features; images are fp32.
 bool multiplies_pairs(const ConvProblem& problem, const KernelTarget& target);
+// Whether these are multiplied in tiles.
+bool multiplies_tiles(const ConvProblem& problem, const KernelTarget& target);
 
 Operand input_operand(const ConvProblem& problem, std::int64_t lanes);   // x, dx
 Operand output_operand(const ConvProblem& problem, std::int64_t lanes);  // y, dy

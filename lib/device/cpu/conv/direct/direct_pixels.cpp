@@ -16,23 +16,31 @@ constexpr std::int64_t blocks_in_place = 12;  // more would crowd the same sets 
 constexpr std::int64_t most_pixels = 256;
 constexpr std::int64_t least_pixels = 64;         // of a band: fewer would not pay for fetching the weights
 constexpr std::int64_t packed_values = 64 << 10;  // of a band, so that it stays in the L2 cache
+// Weights that are read together: half of the L1 cache, whose rest is for the pixels that pass by. Tiles read them from
+// the L2 cache as fast.
+constexpr std::int64_t stage_bytes = 20 << 10;
+constexpr std::int64_t tile_stage_bytes = 512 << 10;
 
 bool is_forward(const ConvProblem& problem) { return problem.direction == Direction::forward; }
 
-PixelGeometry geometry_of(const ConvProblem& problem, const PixelWeights& weights, const Operand& result) {
+PixelGeometry geometry_of(const ConvProblem& problem, const KernelTarget& target, const PixelWeights& weights,
+                          const Operand& result) {
   const Axis axis = is_forward(problem) ? forward_axis(problem.conv) : backward_data_axis(problem.conv);
-  return {axis, result.width, weights.matrix_words(), result.blocks(), blocks_in_place};
+  const std::int64_t bytes = multiplies_tiles(problem, target) ? tile_stage_bytes : stage_bytes;
+  return {axis, result.width, weights.matrix_words(), result.blocks(), blocks_in_place, bytes};
 }
 
 Operand source_operand(const ConvProblem& problem, const KernelTarget& target, std::int64_t lanes) {
   Operand source = is_forward(problem) ? input_operand(problem, lanes) : output_operand(problem, lanes);
   if (multiplies_pairs(problem, target)) source.word = Word::channel_pair;
+  // The words of a tile's row.
+  if (multiplies_tiles(problem, target) && source.blocks() % 2 == 0) source.unit_blocks = 2;
   return source;
 }
 
 // Per phase a band has between the least and the most pixels: as many as keep its source in the L2 cache.
 std::vector<Band> bands_of(const ConvProblem& problem, const Axis& axis, const Operand& source, const Operand& result) {
-  const std::int64_t values = source.blocks() * source.unit();
+  const std::int64_t values = source.units() * source.unit_words();
   const std::int64_t pixels = std::clamp(packed_values / values, least_pixels, most_pixels);
   return cut_bands(problem.n, result.height, result.width, pixels * axis.spacing * axis.spacing, axis.spacing);
 }
@@ -62,7 +70,7 @@ DirectPixels::DirectPixels(const ConvProblem& problem, const KernelTarget& targe
       source_(source_operand(problem, target, loops_.lanes)),
       result_(is_forward(problem) ? output_operand(problem, loops_.lanes) : input_operand(problem, loops_.lanes)),
       weights_(problem, target, source_),
-      geometry_(geometry_of(problem, weights_, result_)),
+      geometry_(geometry_of(problem, target, weights_, result_)),
       packed_axis_(packed_axis(geometry_.axis)),
       bands_(bands_of(problem, packed_axis_, source_, result_)),
       groups_(ceil_div(result_.blocks(), loops_.most_vectors)),
@@ -82,7 +90,7 @@ void DirectPixels::make_tables() {
   packed_geometry.axis = packed_axis_;
   packed_geometry.most_blocks = source_.blocks();
   for (const Band& band : {bands_.front(), bands_.back()}) {
-    const PixelStrides packed = source_of(band).packed_strides(source_.unit());
+    const PixelStrides packed = source_of(band).packed_strides(source_);
     const PixelStrides values = dense_strides(1, band.rows, result_.width, result_.lanes);
     const PixelStrides result = rounds() ? values : result_.strides();
     packed_floats_ = std::max(packed_floats_, band.images * packed.image);
@@ -96,7 +104,7 @@ void DirectPixels::make_tables() {
 void DirectPixels::place_scratch() {
   prepared_at_ = plan_.take_floats(weights_.prepared_words());
   band_sums_at_ = plan_.take(band_sums_.bytes());
-  packed_at_ = plan_.take_floats_each(target_.threads, packed_floats_);
+  packed_at_ = plan_.take_floats_each(target_.threads, packed_floats_ + loops_.pairs_read_beyond);
   values_at_ = plan_.take_floats_each(target_.threads, values_floats_);
 }
 
@@ -233,7 +241,8 @@ void DirectPixels::fetch(const Job& job, const Group& group) const {
     const std::byte* const from = result_at(job, band, group.first_block + v);
     float* const to = values_of(job, group.thread) + v * band.images * plane;
     for (std::int64_t image = 0; image < band.images; ++image) {
-      loops_.pack_bf16(from + image * result_.image() * size_of(result_.dtype), whole, {}, to + image * plane);
+      loops_.pack_bf16(from + image * result_.image() * size_of(result_.dtype), whole, {}, to + image * plane,
+                       result_.lanes);
     }
   }
 }

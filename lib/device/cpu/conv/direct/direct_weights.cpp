@@ -105,19 +105,19 @@ OperandBand DirectWeights::dy_of(const Band& band, std::int64_t out_range) const
 }
 
 PixelStrides DirectWeights::x_strides(const OperandBand& x) const {
-  return pairs_ ? x_pairs_.strides(x, x_.lanes) : x.packed_strides(x_.unit());
+  return pairs_ ? x_pairs_.strides(x, x_.lanes) : x.packed_strides(x_);
 }
 
 PixelStrides DirectWeights::dy_strides(const Band& band) const {
   if (dy_.is_readable()) return dy_.strides();
   const OperandBand dy = dy_of(band, 0);
-  return pairs_ ? dy_pairs_.strides(dy, dy_.lanes) : dy.packed_strides(dy_.unit());
+  return pairs_ ? dy_pairs_.strides(dy, dy_.lanes) : dy.packed_strides(dy_);
 }
 
 WeightTables DirectWeights::tables_of(const Band& band, const OperandBand& read, const PixelStrides& x,
                                       std::int64_t advance) const {
   WeightTables tables;
-  tables.left_step = pairs_ ? x_.unit() : advance * x_.unit();
+  tables.left_step = pairs_ ? x_.block_words() : advance * x_.block_words();
   const std::int64_t kernel = problem_.conv.kernel;
   const auto first_term = [&](std::int64_t block, std::int64_t row, std::int64_t column) {
     return pairs_ ? (block * kernel + column) * x.block + row * x.row : block * x.block + x.pixel(row, column);

@@ -10,9 +10,6 @@
 namespace lockstep::cpu {
 namespace {
 
-// Half of the L1 cache: the rest is for the pixels that pass by.
-constexpr std::int64_t stage_bytes = 20 << 10;
-
 struct PhasePair {
   const AxisPhase& rows;
   const AxisPhase& columns;
@@ -40,17 +37,17 @@ void add_pixels(const PixelGeometry& geometry, const Band& band, const PhasePair
 void add_segments(const PixelGeometry& geometry, const PhasePair& pair, const Operand& operand,
                   const PixelStrides& source, PhaseTables& tables) {
   std::int64_t right = 0;
-  for (std::int64_t block = 0; block < operand.blocks(); ++block) {
+  for (std::int64_t unit = 0; unit < operand.units(); ++unit) {
     for (const Tap& row : pair.rows.taps) {
       for (const Tap& column : pair.columns.taps) {
-        const std::int64_t left = block * source.block + source.pixel(row.offset, column.offset);
+        const std::int64_t left = unit * source.block + source.pixel(row.offset, column.offset);
         // The channels of an image's neighbouring columns lie next to each other, and so do their weights.
         if (operand.layout == Layout::images && &column != pair.columns.taps.data()) {
           tables.segments.back().steps += operand.channels;
         } else {
-          tables.segments.push_back({left, right, operand.words_of(operand.channels_in(block))});
+          tables.segments.push_back({left, right, operand.words_in(unit)});
         }
-        right += geometry.weight_matrix;
+        right += operand.unit_blocks * geometry.weight_matrix;
       }
     }
   }
@@ -62,7 +59,7 @@ void cut_stages(const PixelGeometry& geometry, const Operand& operand, int vecto
   for (const ProductSegment& segment : tables.segments) steps += segment.steps;
   const std::int64_t bytes = steps * vectors * operand.lanes * size_of(DType::f32);
   const std::int64_t stages =
-      std::max({std::int64_t{1}, ceil_div(bytes, stage_bytes), ceil_div(operand.blocks(), geometry.most_blocks)});
+      std::max({std::int64_t{1}, ceil_div(bytes, geometry.stage_bytes), ceil_div(operand.blocks(), geometry.most_blocks)});
   const auto count = static_cast<std::int64_t>(tables.segments.size());
   for (std::int64_t stage = 0; stage < stages; ++stage) tables.stage_ends.push_back(cut(count, stages, stage + 1));
 }
@@ -94,7 +91,8 @@ PixelWeights::PixelWeights(const ConvProblem& problem, const KernelTarget& targe
       conv_(problem.conv),
       transposes_(problem.direction == Direction::backward_data),
       pairs_(source.word == Word::channel_pair),
-      matrix_words_(source.words_of(transposes_ ? places_.lanes : places_.rows) * places_.lanes) {}
+      matrix_words_(source.words_of(transposes_ ? places_.lanes : places_.rows) * places_.lanes),
+      unit_blocks_(source.unit_blocks) {}
 
 std::int64_t PixelWeights::prepared_words() const {
   if (!transposes_ && !pairs_) return 0;
@@ -111,11 +109,20 @@ const float* PixelWeights::prepare(const float* stored, const std::vector<PhaseT
   return prepared;
 }
 
+// Where the weights of a source block under a tap lie among those of a block of the result.
+std::int64_t PixelWeights::place_of(std::int64_t block, std::int64_t tap, std::int64_t tap_count) const {
+  return ((block / unit_blocks_ * tap_count + tap) * unit_blocks_ + block % unit_blocks_) * matrix_words_;
+}
+
 void PixelWeights::pair(const float* stored, float* paired) const {
-  const std::int64_t matrices = places_.in_blocks * places_.window;
+  const std::int64_t window = places_.window;
   parallel_for(target_.threads, places_.out_blocks, [&](std::int64_t out) {
-    for (std::int64_t matrix = out * matrices; matrix < (out + 1) * matrices; ++matrix) {
-      loops_.pair_rows(stored + matrix * places_.matrix(), places_.rows, paired + matrix * matrix_words_);
+    const float* from = stored + out * places_.out_stride();
+    float* const to = paired + out * places_.in_blocks * window * matrix_words_;
+    for (std::int64_t in = 0; in < places_.in_blocks; ++in) {
+      for (std::int64_t tap = 0; tap < window; ++tap, from += places_.matrix()) {
+        loops_.pair_rows(from, places_.rows, to + place_of(in, tap, window));
+      }
     }
   });
 }
@@ -129,16 +136,18 @@ void PixelWeights::transpose(const float* stored, const std::vector<PhaseTables>
     auto phase = phases.begin();
     for (const AxisPhase& rows : axis.phases) {
       for (const AxisPhase& columns : axis.phases) {
-        float* to = transposed + phase->right + in * phase->right_stride;
+        float* const of_phase = transposed + phase->right + in * phase->right_stride;
         ++phase;
+        const std::int64_t tap_count = std::ssize(rows.taps) * std::ssize(columns.taps);
         for (std::int64_t out = 0; out < places_.out_blocks; ++out) {
+          std::int64_t number = 0;
           for (const Tap& row : rows.taps) {
             for (const Tap& column : columns.taps) {
               const std::int64_t tap = row.kernel * conv_.kernel + column.kernel;
               const float* const from = first + out * places_.out_stride() + tap * places_.matrix();
+              float* const to = of_phase + place_of(out, number++, tap_count);
               loops_.transpose(from, places_.lanes, places_.rows, pairs_ ? matrix.data() : to);
               if (pairs_) loops_.pair_rows(matrix.data(), places_.lanes, to);
-              to += matrix_words_;
             }
           }
         }

@@ -1,12 +1,13 @@
 // Lists of offsets from which product loops compute the pixels of a band, built once for a shape, and the weights in
 // the order of these lists.
 //
-// A pixel p reads, for each source block b and each tap (i, j), the channels at left[p] + segment(b, i, j):
+// A pixel p reads, for each source block b (of a packed band: unit of blocks) and each tap (i, j), the channels at
+// left[p] + segment(b, i, j):
 //
 //    left_offsets  of pixels    p0  p1  p2 ...       in the source, from the first row and column that the band reads
 //    out_offsets   of pixels    p0  p1  p2 ...       in the result, from the band's first pixel
 //    segments      of terms     b0: (0,0) (0,1) ... (2,2)   b1: (0,0) ...     from the pixel on, `steps` channels each
-//                               |---- stage 0 ----|---- stage 1 ----|         whose weights fill half of the L1 cache
+//                               |---- stage 0 ----|---- stage 1 ----|         whose weights stay in a cache
 //    weights       [result block][segment][channel][B]       one after the other, as segments meet them
 //
 // In backward-data with a stride, pixels whose rows and columns leave different remainders meet different taps: each
@@ -28,7 +29,8 @@ struct PixelGeometry {
   std::int64_t width;          // of the result
   std::int64_t weight_matrix;  // words of a source block's weights under one tap
   std::int64_t result_blocks;
-  std::int64_t most_blocks;  // of the source to be read together
+  std::int64_t most_blocks;  // of the source to be read together,
+  std::int64_t stage_bytes;  // of the weights
 };
 
 // The pixels that meet the same taps.
@@ -36,7 +38,7 @@ struct PhaseTables {
   std::vector<std::int64_t> left_offsets;  // of each pixel, from the first source row and column that the band reads
   std::vector<std::int64_t> out_offsets;   // of each pixel, from the band's first
   std::vector<ProductSegment> segments;    // a source block under a tap each; weights lie in the same order
-  std::vector<std::int64_t> stage_ends;    // segments whose weights stay in the L1 cache together end before these
+  std::vector<std::int64_t> stage_ends;    // segments whose weights are read together end before these
   std::int64_t right;                      // where the weights of the phase begin,
   std::int64_t right_stride;               // and from one block of the result to the next
 };
@@ -59,6 +61,7 @@ class PixelWeights {
   const float* prepare(const float* stored, const std::vector<PhaseTables>& phases, float* prepared) const;
 
  private:
+  std::int64_t place_of(std::int64_t block, std::int64_t tap, std::int64_t tap_count) const;
   void pair(const float* stored, float* paired) const;
   void transpose(const float* stored, const std::vector<PhaseTables>& phases, float* transposed) const;
 
@@ -68,6 +71,7 @@ class PixelWeights {
   Conv2d conv_;
   bool transposes_, pairs_;
   std::int64_t matrix_words_;
+  std::int64_t unit_blocks_;  // of the source
 };
 
 }  // namespace lockstep::cpu
