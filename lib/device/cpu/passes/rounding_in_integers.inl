@@ -22,6 +22,6 @@ inline void store(Floats value, Bf16* address) {
 }
 
 // Two vectors as pairs of bf16, lane by lane.
-inline void store_pairs(Floats low, Floats high, float* pairs) {
-  store_raw((rounded(low) >> 16) | (rounded(high) & 0xffff0000U), pairs);
+inline Floats pairs_of(Floats low, Floats high) {
+  return reinterpret_cast<Floats>((rounded(low) >> 16) | (rounded(high) & 0xffff0000U));
 }

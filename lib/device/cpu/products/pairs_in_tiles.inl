@@ -29,12 +29,12 @@ constexpr TileShapes whole_tiles;
 inline void begin_tiles() { asm volatile("ldtilecfg %0" ::"m"(whole_tiles)); }
 inline void end_tiles() { asm volatile("tilerelease"); }
 template <int tile>
-inline void load_tile(const float* first, std::int64_t row_words = tile_side) {
-  asm volatile("tileloadd (%0, %1, 1), %%tmm%c2" ::"r"(first), "r"(row_words * 4), "i"(tile) : "memory");
+inline void load_tile(const float* first, std::int64_t spacing) {
+  asm volatile("tileloadd (%0, %1, 1), %%tmm%c2" ::"r"(first), "r"(spacing * 4), "i"(tile) : "memory");
 }
 template <int tile>
-inline void store_tile(float* first) {
-  asm volatile("tilestored %%tmm%c2, (%0, %1, 1)" ::"r"(first), "r"(tile_side * 4), "i"(tile) : "memory");
+inline void store_tile(float* first, std::int64_t spacing) {
+  asm volatile("tilestored %%tmm%c2, (%0, %1, 1)" ::"r"(first), "r"(spacing * 4), "i"(tile) : "memory");
 }
 template <int tile>
 inline void clear_tile() {
@@ -45,20 +45,24 @@ inline void add_tile_product() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(left), "i"(right));
 }
 
-// Words of a row of the left operand that follow each other.
+// Terms of a segment that pass in one tile: `count` from its `first` on.
 struct TermRun {
-  std::int64_t left;  // from a row's offset to where the row's word 0 would be
-  std::uint16_t words;  // a bit each
+  std::int64_t left;   // of the first, from a row's offset
+  const float* right;  // of the first, vector 0's
+  std::int64_t first, count;
+
+  std::uint16_t words() const { return static_cast<std::uint16_t>(((1U << count) - 1) << first); }
 };
 
 // Terms that pass together.
 struct TermTile {
-  std::int64_t count;
-  std::int64_t left[tile_side];  // from a row's offset
-  TermRun runs[tile_side];       // the same
+  TermRun runs[tile_side];
   std::int64_t run_count;
+  std::int64_t count;  // of terms
   const float* right;  // tiles, one for each vector
   std::int64_t right_stride;
+
+  bool is_one_run() const { return run_count == 1 && count == tile_side; }
 };
 
 // Cuts the terms of all segments into tiles.
@@ -70,32 +74,49 @@ class TermTiles {
 
   // The next. Its right operand is copied to `copies`, as many tiles as there are vectors, if it is not one already.
   void next(TermTile& tile, float* copies) {
-    const float* right[tile_side];
-    bool right_follows = true;
     tile.count = tile.run_count = 0;
-    for (; tile.count < tile_side && !is_at_end(); step()) {
-      const std::int64_t at = tile.count++;
-      tile.left[at] = segment_->left + step_ * call_.left_step;
-      right[at] = call_.right + segment_->right + step_ * lanes;
-      right_follows = right_follows && (at == 0 || right[at] == right[at - 1] + lanes);
-      if (at == 0 || tile.left[at] != tile.left[at - 1] + 1) tile.runs[tile.run_count++] = {tile.left[at] - at, 0};
-      tile.runs[tile.run_count - 1].words |= static_cast<std::uint16_t>(1U << at);
-    }
-    const bool is_tile = right_follows && tile.count == tile_side;
-    tile.right = is_tile ? right[0] : copies;
-    tile.right_stride = is_tile ? call_.right_stride : tile_words;
-    for (std::int64_t v = 0; !is_tile && v < call_.vectors; ++v) {
-      for (std::int64_t term = 0; term < tile_side; ++term, copies += lanes) {
-        store(term < tile.count ? load(right[term] + v * call_.right_stride) : zero, copies);
+    while (tile.count < tile_side && !is_at_end()) {
+      const TermRun run = next_run(tile.count);
+      tile.count += run.count;
+      TermRun& last = tile.runs[tile.run_count > 0 ? tile.run_count - 1 : 0];
+      if (tile.run_count > 0 && follows(run, last)) {
+        last.count += run.count;
+      } else {
+        tile.runs[tile.run_count++] = run;
       }
     }
+    tile.right = tile.is_one_run() ? tile.runs[0].right : copies;
+    tile.right_stride = tile.is_one_run() ? call_.right_stride : tile_words;
+    if (!tile.is_one_run()) copy_right(tile, copies);
   }
 
  private:
-  void step() {
-    if (++step_ == segment_->steps) {
+  TermRun next_run(std::int64_t first) {
+    const std::int64_t left_over = segment_->steps - step_;
+    const std::int64_t count = left_over < tile_side - first ? left_over : tile_side - first;
+    const TermRun run{segment_->left + step_ * call_.left_step, call_.right + segment_->right + step_ * lanes, first,
+                      count};
+    step_ += count;
+    if (step_ == segment_->steps) {
       ++segment_;
       step_ = 0;
+    }
+    return run;
+  }
+
+  bool follows(const TermRun& run, const TermRun& last) const {
+    return run.left == last.left + last.count * call_.left_step && run.right == last.right + last.count * lanes;
+  }
+
+  void copy_right(const TermTile& tile, float* copies) const {
+    for (std::int64_t v = 0; v < call_.vectors; ++v, copies += tile_words) {
+      for (std::int64_t i = 0; i < tile.run_count; ++i) {
+        const TermRun& run = tile.runs[i];
+        for (std::int64_t term = 0; term < run.count; ++term) {
+          store(load(run.right + v * call_.right_stride + term * lanes), copies + (run.first + term) * lanes);
+        }
+      }
+      for (std::int64_t term = tile.count; term < tile_side; ++term) store(zero, copies + term * lanes);
     }
   }
 
@@ -109,87 +130,99 @@ inline Floats load_some(Floats others, std::uint16_t words, const float* first) 
   return _mm512_mask_loadu_ps(reinterpret_cast<__m512>(others), words, first);
 }
 
-// Rows of the operands that share a tile.
+// Rows that share tiles of sums.
 struct TileRows {
   std::int64_t first, count;
-  std::int64_t spacing;         // words between neighbours of the tile, in the left operand; 0: of no one size
+  std::int64_t spacing;      // words from a row of the tile to the next, in the left operand; 0: they must be copied
+  std::int64_t out_spacing;  // and in the result, if rows are whole tiles there; 0: they are not
   std::int64_t at[tile_side];  // which of the tile's rows each is
 };
 
-constexpr std::int64_t most_spacing = 64;
-constexpr std::int64_t pairs_read_beyond = tile_side * most_spacing;
+inline TileRows copied_rows(std::int64_t first, std::int64_t count) {
+  TileRows rows{first, count, 0, 0, {}};
+  for (std::int64_t row = 0; row < count; ++row) rows.at[row] = row;
+  return rows;
+}
 
-// Rows at equal distances, which a register is loaded with from where they are; those between them and after them belong
-// to no one, such as padding at the ends of a picture's rows. Where these would be many, any rows do, which must be
-// copied then.
+// Rows at equal distances, which a register is loaded with from where they are; those between them belong to no one, such
+// as padding at the ends of a picture's rows. Where a register would read beyond all rows, or few of its own would exist,
+// any rows do, which must be copied then.
 inline TileRows pixels_from(const Products& call, std::int64_t first) {
   const std::int64_t* const offsets = call.left_offsets + first;
-  const std::int64_t most = call.rows - first < tile_side ? call.rows - first : tile_side;
-  TileRows rows{first, 0, most > 1 ? offsets[1] - offsets[0] : tile_side, {}};
-  const bool is_near = rows.spacing > 0 && rows.spacing <= most_spacing;
-  for (std::int64_t at = 0; is_near && at < tile_side && rows.count < most; ++at) {
+  const std::int64_t left_over = call.rows - first;
+  const std::int64_t most = left_over < tile_side ? left_over : tile_side;
+  TileRows rows{first, 0, most > 1 ? offsets[1] - offsets[0] : 0, 0, {}};
+  for (std::int64_t at = 0; rows.spacing > 0 && at < tile_side && rows.count < most; ++at) {
     if (offsets[rows.count] == offsets[0] + at * rows.spacing) rows.at[rows.count++] = at;
   }
   constexpr std::int64_t least = 11;
-  if (rows.count >= (least < most ? least : most)) return rows;
-  rows = {first, most, 0, {}};
-  for (std::int64_t row = 0; row < most; ++row) rows.at[row] = row;
-  return rows;
+  const std::int64_t end = offsets[0] + (tile_side - 1) * rows.spacing;
+  const bool reads_rows = rows.count >= least && offsets[rows.count < left_over ? rows.count : rows.count - 1] >= end;
+  return reads_rows ? rows : copied_rows(first, most);
 }
 
 // Rows whose words follow each other under every term.
 inline TileRows channels_from(const Products& call, std::int64_t first) {
   const std::int64_t most = call.rows - first < tile_side ? call.rows - first : tile_side;
-  TileRows rows{first, 1, 0, {}};
-  while (rows.count < most && call.left_offsets[first + rows.count] == call.left_offsets[first] + rows.count) {
-    rows.at[rows.count] = rows.count;
-    ++rows.count;
+  std::int64_t count = 1;
+  while (count < most && call.left_offsets[first + count] == call.left_offsets[first] + count) ++count;
+  return copied_rows(first, count);
+}
+
+inline std::int64_t out_spacing_of(const Products& call, const TileRows& rows) {
+  if (rows.count < tile_side) return 0;
+  const std::int64_t* const offsets = call.out_offsets + rows.first;
+  const std::int64_t spacing = offsets[1] - offsets[0];
+  for (std::int64_t row = 2; row < tile_side; ++row) {
+    if (offsets[row] != offsets[0] + row * spacing) return 0;
   }
+  return spacing;
+}
+
+inline TileRows rows_from(const Products& call, std::int64_t first) {
+  TileRows rows = call.left_step == 1 ? pixels_from(call, first) : channels_from(call, first);
+  rows.out_spacing = out_spacing_of(call, rows);
   return rows;
 }
 
 // left[row][term], terms that do not exist being zero. Rows that do not exist are left as they are.
 inline void copy_channels(const Products& call, const TileRows& rows, const TermTile& terms, float* left) {
-  Floats by_terms[tile_side];
+  Floats by_terms[tile_side] = {};
   const auto existing = static_cast<std::uint16_t>((1U << rows.count) - 1);
-  const float* const from = call.left + call.left_offsets[rows.first];
-#pragma GCC unroll 16
-  for (std::int64_t term = 0; term < tile_side; ++term) {
-    by_terms[term] = term < terms.count ? load_some(zero, existing, from + terms.left[term]) : zero;
+  for (std::int64_t i = 0; i < terms.run_count; ++i) {
+    const TermRun& run = terms.runs[i];
+    const float* from = call.left + call.left_offsets[rows.first] + run.left;
+    for (std::int64_t term = 0; term < run.count; ++term, from += call.left_step) {
+      by_terms[run.first + term] = load_some(zero, existing, from);
+    }
   }
   transpose(by_terms);
-#pragma GCC unroll 16
   for (std::int64_t row = 0; row < tile_side; ++row) store(by_terms[row], left + row * tile_side);
 }
 
-template <int runs>
-inline void copy_runs(const Products& call, const TileRows& rows, const TermTile& terms, float* left) {
-  const float* from[runs];
-  std::uint16_t words[runs];
-  for (int run = 0; run < runs; ++run) {
-    from[run] = call.left + terms.runs[run].left;
-    words[run] = terms.runs[run].words;
+// Likewise. In the usual case the number of runs is a constant.
+template <int constant_runs>
+inline void copy_pixels(const Products& call, const TileRows& rows, const TermTile& terms, float* left) {
+  const std::int64_t runs = constant_runs > 0 ? constant_runs : terms.run_count;
+  const float* from[tile_side];
+  std::uint16_t words[tile_side];
+  for (std::int64_t run = 0; run < runs; ++run) {
+    from[run] = call.left + terms.runs[run].left - terms.runs[run].first;
+    words[run] = terms.runs[run].words();
   }
   const std::int64_t* const offsets = call.left_offsets + rows.first;
   for (std::int64_t row = 0; row < rows.count; ++row) {
     Floats copied = zero;
-    for (int run = 0; run < runs; ++run) copied = load_some(copied, words[run], from[run] + offsets[row]);
+    for (std::int64_t run = 0; run < runs; ++run) copied = load_some(copied, words[run], from[run] + offsets[row]);
     store(copied, left + rows.at[row] * tile_side);
   }
 }
 
-// Likewise.
-inline void copy_pixels(const Products& call, const TileRows& rows, const TermTile& terms, float* left) {
-  if (terms.run_count == 1) return copy_runs<1>(call, rows, terms, left);
-  if (terms.run_count == 2) return copy_runs<2>(call, rows, terms, left);
-  for (std::int64_t row = 0; row < rows.count; ++row) {
-    const float* const from = call.left + call.left_offsets[rows.first + row];
-    Floats words = zero;
-    for (std::int64_t run = 0; run < terms.run_count; ++run) {
-      words = load_some(words, terms.runs[run].words, from + terms.runs[run].left);
-    }
-    store(words, left + rows.at[row] * tile_side);
-  }
+inline void copy_left(const Products& call, const TileRows& rows, const TermTile& terms, float* left) {
+  if (call.left_step != 1) return copy_channels(call, rows, terms, left);
+  if (terms.run_count == 1) return copy_pixels<1>(call, rows, terms, left);
+  if (terms.run_count == 2) return copy_pixels<2>(call, rows, terms, left);
+  copy_pixels<0>(call, rows, terms, left);
 }
 
 // body(0), body(1), ... as constants, of which the numbers of tiles are made.
@@ -201,33 +234,33 @@ inline void for_each_constant(Body body) {
 }
 
 // Sums over some tiles of terms, of all rows: `row_tiles` times 16 of them at once, with four tiles of sums in registers
-// beside two left and two right operands. A tile that has just been written cannot be read from the core's buffers. So
-// what is multiplied was copied two steps before, and sums are taken to their places while the next ones are computed.
+// beside two left and two right operands. A register is not loaded from memory that has just been written, but waits for
+// it: so what is multiplied was copied two steps before.
 template <int row_tiles, int vectors>
 class TileProducts {
  public:
   TileProducts(const Products& call, Accumulate accumulate) : call_(call), accumulate_(accumulate) {}
 
   void run(const TermTile* terms, std::int64_t count) {
-    Place copied;
+    Place prepared;
     Place multiplied;
-    for (std::int64_t step = 0; step < ahead && has_rows(copied); ++step) copy(copied, terms, count);
+    for (int step = 0; step < ahead && has_rows(prepared); ++step) prepare(prepared, terms, count);
     while (multiplied.group < groups_) {
-      if (has_rows(copied)) copy(copied, terms, count);
+      if (has_rows(prepared)) prepare(prepared, terms, count);
       multiply(multiplied, terms, count);
     }
-    if (groups_ > 0) take_sums(groups_ - 1);
   }
 
  private:
   static_assert(row_tiles * vectors <= 4);
-  static constexpr std::int64_t ahead = 2;
+  static constexpr int ahead = 2;
+  static constexpr std::size_t kept = 4;  // steps, and groups of rows: more than lie between copying and multiplying
 
   // The next step.
   struct Place {
-    std::int64_t group = 0;  // of rows
-    std::int64_t term = 0;   // which tile of terms
-    std::int64_t step = 0;
+    std::size_t group = 0;  // of rows
+    std::int64_t term = 0;  // which tile of terms
+    std::size_t step = 0;
 
     void advance(std::int64_t terms) {
       ++step;
@@ -238,83 +271,89 @@ class TileProducts {
     }
   };
 
-  // A left operand in the form of a tile.
+  // A left operand, a tile's rows `spacing` words apart.
   struct Left {
     const float* first;
-    std::int64_t row_words;
+    std::int64_t spacing;
   };
 
-  TileRows* rows_of(std::int64_t group) { return rows_[group % 4]; }
+  bool has_rows(const Place& prepared) const { return prepared.term > 0 || next_row_ < call_.rows; }
 
-  bool has_rows(const Place& copied) const { return copied.term > 0 || next_row_ < call_.rows; }
-
-  void copy(Place& place, const TermTile* terms, std::int64_t count) {
-    TileRows* const rows = rows_of(place.group);
+  void prepare(Place& place, const TermTile* terms, std::int64_t count) {
+    TileRows* const rows = rows_[place.group % kept];
     if (place.term == 0) {
       for (int r = 0; r < row_tiles; ++r) {
-        rows[r] = next_row_ < call_.rows ? rows_from(next_row_) : TileRows{};
+        rows[r] = next_row_ < call_.rows ? rows_from(call_, next_row_) : TileRows{};
         next_row_ += rows[r].count;
       }
       ++groups_;
     }
     for (int r = 0; r < row_tiles; ++r) {
       if (call_.prefetch != nullptr) fetch(call_.prefetch->next());
-      left_[place.step % 4][r] = left_of(rows[r], terms[place.term], copies_[place.step % 4][r]);
+      left_[place.step % kept][r] = left_of(rows[r], terms[place.term], copies_[place.step % kept][r]);
     }
     place.advance(count);
   }
 
-  TileRows rows_from(std::int64_t first) const {
-    return call_.left_step == 1 ? pixels_from(call_, first) : channels_from(call_, first);
-  }
-
   Left left_of(const TileRows& rows, const TermTile& terms, float* copy) const {
-    if (rows.spacing != 0 && terms.run_count == 1 && terms.count == tile_side) {
-      return {call_.left + call_.left_offsets[rows.first] + terms.left[0], rows.spacing};
+    if (rows.spacing != 0 && terms.is_one_run()) {
+      return {call_.left + call_.left_offsets[rows.first] + terms.runs[0].left, rows.spacing};
     }
-    if (rows.count > 0) {
-      call_.left_step == 1 ? copy_pixels(call_, rows, terms, copy) : copy_channels(call_, rows, terms, copy);
-    }
+    if (rows.count > 0) copy_left(call_, rows, terms, copy);
     return {copy, tile_side};
   }
 
   void multiply(Place& place, const TermTile* terms, std::int64_t count) {
     const TermTile& term = terms[place.term];
-    if (place.term == 0) for_each_constant<row_tiles * vectors>([](auto tile) { clear_tile<tile>(); });
-    const Left(&left)[row_tiles] = left_[place.step % 4];
+    const TileRows* const rows = rows_[place.group % kept];
+    const Left* const left = left_[place.step % kept];
+    if (place.term == 0) begin_sums(rows);
     for_each_constant<vectors>([&](auto v) {
-      load_tile<6 + v % 2>(term.right + v * term.right_stride);
+      load_tile<6 + v % 2>(term.right + v * term.right_stride, tile_side);
       for_each_constant<row_tiles>([&](auto r) {
-        if (v == 0 || row_tiles > 2) load_tile<4 + r % 2>(left[r].first, left[r].row_words);
+        if (v == 0 || row_tiles > 2) load_tile<4 + r % 2>(left[r].first, left[r].spacing);
         add_tile_product<r * vectors + v, 4 + r % 2, 6 + v % 2>();
       });
     });
-    if (place.term + 1 == count) {
-      for_each_constant<row_tiles * vectors>([&](auto tile) { store_tile<tile>(sums_[place.group % 2][tile]); });
-      if (place.group > 0) take_sums(place.group - 1);
-    }
+    if (place.term + 1 == count) end_sums(rows);
     place.advance(count);
   }
 
-  void take_sums(std::int64_t group) {
-    accumulate_ == Accumulate::add ? take_sums<Accumulate::add>(group) : take_sums<Accumulate::overwrite>(group);
+  void begin_sums(const TileRows* rows) const {
+    for_each_constant<row_tiles>([&](auto r) {
+      const bool adds = accumulate_ == Accumulate::add && rows[r].out_spacing != 0;
+      for_each_constant<vectors>([&](auto v) {
+        constexpr int sums = r * vectors + v;
+        adds ? load_tile<sums>(out_of(rows[r], v), rows[r].out_spacing) : clear_tile<sums>();
+      });
+    });
   }
 
-  template <Accumulate accumulate>
-  void take_sums(std::int64_t group) {
-    const std::int64_t stride = call_.out_stride;
-    for (int r = 0; r < row_tiles; ++r) {
-      const TileRows& rows = rows_of(group)[r];
-      const std::int64_t* const offsets = call_.out_offsets + rows.first;
-      const float* const sums = sums_[group % 2][r * vectors];
-      for (std::int64_t row = 0; row < rows.count; ++row) {
-        float* const out = call_.out + offsets[row];
-        const float* const sum = sums + rows.at[row] * tile_side;
-#pragma GCC unroll 4
-        for (std::int64_t v = 0; v < vectors; ++v) {
-          const Floats value = load(sum + v * tile_words);
-          store(accumulate == Accumulate::add ? load(out + v * stride) + value : value, out + v * stride);
+  void end_sums(const TileRows* rows) {
+    for_each_constant<row_tiles>([&](auto r) {
+      for_each_constant<vectors>([&](auto v) {
+        constexpr int sums = r * vectors + v;
+        if (rows[r].out_spacing != 0) {
+          store_tile<sums>(out_of(rows[r], v), rows[r].out_spacing);
+        } else {
+          store_tile<sums>(sums_[v], tile_side);
         }
+      });
+      if (rows[r].out_spacing == 0) take_sums(rows[r]);
+    });
+  }
+
+  float* out_of(const TileRows& rows, std::int64_t v) const {
+    return call_.out + call_.out_offsets[rows.first] + v * call_.out_stride;
+  }
+
+  void take_sums(const TileRows& rows) const {
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      float* out = call_.out + call_.out_offsets[rows.first + row];
+#pragma GCC unroll 4
+      for (std::int64_t v = 0; v < vectors; ++v, out += call_.out_stride) {
+        const Floats sum = load(sums_[v] + rows.at[row] * tile_side);
+        store(accumulate_ == Accumulate::add ? load(out) + sum : sum, out);
       }
     }
   }
@@ -322,11 +361,11 @@ class TileProducts {
   const Products& call_;
   Accumulate accumulate_;
   std::int64_t next_row_ = 0;
-  std::int64_t groups_ = 0;  // whose rows are known
-  TileRows rows_[4][row_tiles];
-  Left left_[4][row_tiles];
-  alignas(64) float copies_[4][row_tiles][tile_words];
-  alignas(64) float sums_[2][row_tiles * vectors][tile_words];
+  std::size_t groups_ = 0;  // whose rows are known
+  TileRows rows_[kept][row_tiles];
+  Left left_[kept][row_tiles];
+  alignas(64) float copies_[kept][row_tiles][tile_words];
+  alignas(64) float sums_[vectors][tile_words];
 };
 
 template <int vectors>

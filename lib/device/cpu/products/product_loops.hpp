@@ -74,8 +74,6 @@ struct ProductLoops {
   int most_vectors;           // of a tile
   const int* tile_rows;       // of a tile with so many vectors, of fp32
   const int* pair_tile_rows;  // of pairs
-  // Words that products of pairs read beyond the last term of the last row, and take nothing from.
-  std::int64_t pairs_read_beyond;
   // Lines are asked for few at once, before so many steps of a tile: more would wait for each other, and products for
   // them.
   std::int64_t steps_at_once;
@@ -92,6 +90,10 @@ struct ProductLoops {
                              std::int64_t column);
   // packed[rows][columns / 2][B] of one bf16 channel block, likewise: pairs of columns, which are even in number.
   void (*pack_column_pairs)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
+  // packed[B][rows][columns / 2] of the same, a channel's `plane` words after the one before: a multiple of B, for whole
+  // vectors are written.
+  void (*pack_column_pairs_by_channel)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed,
+                                       std::int64_t plane);
   // pairs[ceil(rows / 2)][B] of a matrix by rows of B floats: pairs of rows, zero after the last.
   void (*pair_rows)(const float* matrix, std::int64_t rows, float* pairs);
   // packed[rows][columns][channels] of an image's `channels` planes, 1 ... 3 of them; fp32.

@@ -39,12 +39,14 @@ void pack_plane(const void* x_data, const PlaneWindow& window, const BlockNorm& 
   }
 }
 
-void pack_column_pairs(const void* x_data, const PlaneWindow& window, const BlockNorm& norm, float* packed) {
+// Gives `take` the pairs of columns of a window, one vector after another.
+template <typename Take>
+inline void for_column_pairs(const void* x_data, const PlaneWindow& window, const BlockNorm& norm, Take& take) {
   const std::int64_t stride = window.step.column * lanes;
   for (std::int64_t r = 0; r < window.rows; ++r) {
     const std::int64_t row = window.first_row + r * window.step.row;
     if (row < 0 || row >= window.height) {
-      packed = fill_zero(packed, window.columns / 2, lanes);
+      for (std::int64_t c = 0; c < window.columns; c += 2) take(zero);
       continue;
     }
     const auto* const x = static_cast<const Bf16*>(x_data) + (row * window.width + window.first_column) * lanes;
@@ -55,22 +57,63 @@ void pack_column_pairs(const void* x_data, const PlaneWindow& window, const Bloc
       const auto word = [&](std::int64_t column) {
         return is_inside(column) ? __builtin_convertvector(load_raw<Halves>(x + column * stride), Words) : Words{};
       };
-      for (std::int64_t c = 0; c < window.columns; c += 2, packed += lanes) {
-        store_raw(word(c) | (word(c + 1) << 16), packed);
+      for (std::int64_t c = 0; c < window.columns; c += 2) {
+        take(reinterpret_cast<Floats>(word(c) | (word(c + 1) << 16)));
       }
     } else {
       const auto value = [&](std::int64_t column) {
         return is_inside(column) ? normalised(load(x + column * stride), norm) : zero;
       };
-      for (std::int64_t c = 0; c < window.columns; c += 2, packed += lanes) store_pairs(value(c), value(c + 1), packed);
+      for (std::int64_t c = 0; c < window.columns; c += 2) take(pairs_of(value(c), value(c + 1)));
     }
   }
+}
+
+void pack_column_pairs(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed) {
+  auto take = [&](Floats pairs) {
+    store(pairs, packed);
+    packed += lanes;
+  };
+  for_column_pairs(x, window, norm, take);
+}
+
+// Vectors become columns of planes[B], as many words apart as `plane` says; whole vectors of a plane are written.
+class IntoPlanes {
+ public:
+  IntoPlanes(float* planes, std::int64_t plane) : at_(planes), plane_(plane) {}
+
+  void operator()(Floats column) {
+    columns_[count_++] = column;
+    if (count_ == lanes) write();
+  }
+  void write() {
+    for (; count_ < lanes; ++count_) columns_[count_] = zero;
+    transpose(columns_);
+#pragma GCC unroll 16
+    for (std::int64_t row = 0; row < lanes; ++row) store(columns_[row], at_ + row * plane_);
+    at_ += lanes;
+    count_ = 0;
+  }
+  bool is_complete() const { return count_ == 0; }
+
+ private:
+  float* at_;
+  std::int64_t plane_;
+  std::int64_t count_ = 0;
+  Floats columns_[lanes];
+};
+
+void pack_column_pairs_by_channel(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed,
+                                  std::int64_t plane) {
+  IntoPlanes take(packed, plane);
+  for_column_pairs(x, window, norm, take);
+  if (!take.is_complete()) take.write();
 }
 
 void pair_rows(const float* matrix, std::int64_t rows, float* pairs) {
   for (std::int64_t row = 0; row < rows; row += 2, pairs += lanes) {
     const float* const low = matrix + row * lanes;
-    store_pairs(load(low), row + 1 < rows ? load(low + lanes) : zero, pairs);
+    store(pairs_of(load(low), row + 1 < rows ? load(low + lanes) : zero), pairs);
   }
 }
 
@@ -120,7 +163,6 @@ constexpr ProductLoops tables = {
     .most_vectors = most_vectors,
     .tile_rows = tile_rows,
     .pair_tile_rows = pair_tile_rows,
-    .pairs_read_beyond = pairs_read_beyond,
     .steps_at_once = steps_at_once,
     .products = products,
     .pair_products = pair_products,
@@ -128,6 +170,7 @@ constexpr ProductLoops tables = {
     .pack_bf16 = pack_plane<Bf16, F32>,
     .pack_channel_pairs = pack_plane<Bf16, Bf16>,
     .pack_column_pairs = pack_column_pairs,
+    .pack_column_pairs_by_channel = pack_column_pairs_by_channel,
     .pair_rows = pair_rows,
     .pack_image = pack_image,
     .narrow = narrow,

@@ -102,8 +102,14 @@ void pack_pairs(const ProductLoops& loops, const Operand& operand, const std::by
       const std::byte* const image = data + (band.first_image + i) * operand.image() * bytes;
       for (std::int64_t b = 0; b < band.blocks; ++b) {
         const std::int64_t block = band.first_block + b;
-        loops.pack_column_pairs(image + block * operand.plane() * bytes, window, norm_of(norm, block, operand.lanes),
-                                packed + i * strides.image + (b * pairs.taps + tap) * strides.block);
+        const std::byte* const plane = image + block * operand.plane() * bytes;
+        const BlockNorm block_norm = norm_of(norm, block, operand.lanes);
+        float* const to = packed + i * strides.image + (b * pairs.taps + tap) * strides.block;
+        if (pairs.order == ColumnPairs::Order::by_channels) {
+          loops.pack_column_pairs_by_channel(plane, window, block_norm, to, pairs.channel_stride(band));
+        } else {
+          loops.pack_column_pairs(plane, window, block_norm, to);
+        }
       }
     }
   }

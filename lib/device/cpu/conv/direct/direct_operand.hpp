@@ -78,17 +78,26 @@ bool reads_inside(const Axis& axis, std::int64_t height, std::int64_t width, con
 void pack(const ProductLoops& loops, const Operand& operand, const std::byte* data, const OperandBand& band,
           const InputNorm* norm, float* packed);
 
-// A band of features in bf16 for sums over pixels, in pairs of columns: [image][block][tap][row][pair][B]. Each column
-// of the kernel, a tap, has copies of the columns that it meets, as pairs that begin at odd columns are no others'
-// pairs.
+// A band of features in bf16 for sums over pixels, in pairs of columns: [image][block][tap][row][pair][B], or by
+// channels: [image][block][tap][B][row][pair]. Each column of the kernel, a tap, has copies of the columns that it meets,
+// as pairs that begin at odd columns are no others' pairs.
 struct ColumnPairs {
+  enum class Order { by_pixels, by_channels };
+
   std::int64_t columns;  // that a tap meets
   std::int64_t step;     // from one of them to the next
   std::int64_t taps;
+  Order order;
 
   std::int64_t in_row() const { return ceil_div(columns, 2); }
+  // Of a tap in `block`.
   PixelStrides strides(const OperandBand& band, std::int64_t lanes) const {
-    return spread_strides(band.blocks * taps, band.window.rows, in_row(), lanes);
+    if (order == Order::by_pixels) return spread_strides(band.blocks * taps, band.window.rows, in_row(), lanes);
+    const std::int64_t tap = lanes * channel_stride(band);
+    return {band.blocks * taps * tap, tap, in_row(), 1};
+  }
+  std::int64_t channel_stride(const OperandBand& band) const {
+    return order == Order::by_pixels ? 1 : spread_strides(1, band.window.rows, in_row(), 1).block;
   }
 };
 

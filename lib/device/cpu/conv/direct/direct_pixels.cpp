@@ -104,7 +104,7 @@ void DirectPixels::make_tables() {
 void DirectPixels::place_scratch() {
   prepared_at_ = plan_.take_floats(weights_.prepared_words());
   band_sums_at_ = plan_.take(band_sums_.bytes());
-  packed_at_ = plan_.take_floats_each(target_.threads, packed_floats_ + loops_.pairs_read_beyond);
+  packed_at_ = plan_.take_floats_each(target_.threads, packed_floats_);
   values_at_ = plan_.take_floats_each(target_.threads, values_floats_);
 }
 

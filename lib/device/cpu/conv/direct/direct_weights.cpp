@@ -14,6 +14,7 @@ constexpr std::int64_t items_wanted = 32;        // enough for the threads of a 
 constexpr std::int64_t rows_wanted = 128;        // of sums over a band: fewer would not pay for packing it
 constexpr std::int64_t most_out_channels = 512;  // of an item: of more, a band and its sums would crowd the L2 cache
 constexpr std::int64_t dy_bytes = 20 << 10;      // of a band, for a tile's vectors: stays in the L1 cache
+constexpr std::int64_t tile_dy_bytes = 32 << 10;  // as processors with AMX have one of 48 KB
 
 // Ranges of blocks that are nearly equal, of at least one.
 std::int64_t blocks_of_range(std::int64_t blocks, std::int64_t rows_of_block) {
@@ -28,8 +29,17 @@ std::int64_t equal_ranges(std::int64_t blocks, std::int64_t wanted) {
   return ranges;
 }
 
-std::int64_t band_pixels(const ProductLoops& loops, DType term) {
-  return dy_bytes / (loops.most_vectors * loops.lanes * size_of(term));
+std::int64_t band_pixels(const ConvProblem& problem, const KernelTarget& target, const ProductLoops& loops) {
+  const DType term = multiplies_pairs(problem, target) ? DType::bf16 : DType::f32;
+  const std::int64_t bytes = multiplies_tiles(problem, target) ? tile_dy_bytes : dy_bytes;
+  return bytes / (loops.most_vectors * loops.lanes * size_of(term));
+}
+
+// A tile's rows are channels, and in a row are terms, which rows of pixels interrupt where others lie between them.
+ColumnPairs::Order order_of_x(const ConvProblem& problem, const KernelTarget& target) {
+  const bool rows_follow = packed_axis(forward_axis(problem.conv)).advance == 1;
+  const bool is_by_channels = multiplies_tiles(problem, target) && rows_follow;
+  return is_by_channels ? ColumnPairs::Order::by_channels : ColumnPairs::Order::by_pixels;
 }
 
 }  // namespace
@@ -58,11 +68,11 @@ DirectWeights::DirectWeights(const ConvProblem& problem, const KernelTarget& tar
       x_(input_operand(problem, loops_.lanes)),
       dy_(output_operand(problem, loops_.lanes)),
       pairs_(multiplies_pairs(problem, target)),
-      x_pairs_{dy_.width, problem.conv.stride, problem.conv.kernel},
-      dy_pairs_{dy_.width, 1, 1},
+      x_pairs_{dy_.width, problem.conv.stride, problem.conv.kernel, order_of_x(problem, target)},
+      dy_pairs_{dy_.width, 1, 1, ColumnPairs::Order::by_pixels},
       axis_(forward_axis(problem.conv)),
       packed_axis_(packed_axis(axis_)),
-      bands_(cut_bands(problem.n, dy_.height, dy_.width, band_pixels(loops_, pairs_ ? DType::bf16 : DType::f32), 1)),
+      bands_(cut_bands(problem.n, dy_.height, dy_.width, band_pixels(problem, target, loops_), 1)),
       range_blocks_(blocks_of_range(x_.blocks(), weights_.window * weights_.rows)),
       ranges_(ceil_div(x_.blocks(), range_blocks_)),
       out_ranges_(equal_ranges(dy_.blocks(), ceil_div(dy_.blocks() * dy_.lanes, most_out_channels))),
@@ -117,15 +127,16 @@ PixelStrides DirectWeights::dy_strides(const Band& band) const {
 WeightTables DirectWeights::tables_of(const Band& band, const OperandBand& read, const PixelStrides& x,
                                       std::int64_t advance) const {
   WeightTables tables;
-  tables.left_step = pairs_ ? x_.block_words() : advance * x_.block_words();
+  tables.left_step = pairs_ ? x.column : advance * x_.block_words();
   const std::int64_t kernel = problem_.conv.kernel;
   const auto first_term = [&](std::int64_t block, std::int64_t row, std::int64_t column) {
     return pairs_ ? (block * kernel + column) * x.block + row * x.row : block * x.block + x.pixel(row, column);
   };
+  const std::int64_t channel_stride = pairs_ ? x_pairs_.channel_stride(read) : 1;
   for (std::int64_t block = 0; block < read.blocks; ++block) {
     for (std::int64_t tap = 0; tap < weights_.window; ++tap) {
       for (std::int64_t channel = 0; channel < x_.channels_in(read.first_block + block); ++channel) {
-        tables.left_offsets.push_back(first_term(block, tap / kernel, tap % kernel) + channel);
+        tables.left_offsets.push_back(first_term(block, tap / kernel, tap % kernel) + channel * channel_stride);
         tables.out_offsets.push_back(((block * weights_.window + tap) * weights_.rows + channel) * weights_.lanes);
       }
     }

@@ -33,13 +33,13 @@ struct InPairs {
       compute([this](int point, Floats value) { low[point] = value; });
     } else {
       float* const first = pair(vector / 2);
-      compute([=, this](int point, Floats value) { store_pairs(low[point], value, first + point * to.point_stride); });
+      compute([=, this](int point, Floats value) { store(pairs_of(low[point], value), first + point * to.point_stride); });
     }
   }
   void end(std::int64_t vectors) {
     if (vectors % 2 == 0) return;
     float* const first = pair(vectors / 2);
-    for (int point = 0; point < points; ++point) store_pairs(low[point], zero, first + point * to.point_stride);
+    for (int point = 0; point < points; ++point) store(pairs_of(low[point], zero), first + point * to.point_stride);
   }
   float* pair(std::int64_t at) const { return to.data + at * to.vector_stride; }
 
