@@ -24,7 +24,7 @@ enum class ParameterKind {
 struct DeviceOptions {
   std::string name = "auto";             // auto | cpu | cuda
   int threads = 0;                       // CPU: threads of this rank; 0: its share of the cores it may use
-  std::string instruction_set = "auto";  // CPU: auto (the best here) | avx512_bf16 | avx512 | avx2 | baseline
+  std::string instruction_set = "auto";  // CPU: auto (the best here) | amx_bf16 | avx512_bf16 | avx512 | avx2 | baseline
   bool direct_convolutions = false;      // CPU: none by Winograd, whatever the rule says
   int local_rank = 0;                    // position among the ranks of this node, and their number
   int local_size = 1;

@@ -268,6 +268,12 @@ TEST(KernelRuleTest, takes_winograd_where_it_pays_in_either_precision) {
   pairs.winograd_pairs = WinogradPairs::all;
   EXPECT_EQ(name(pairs, 3, 1, DType::bf16), "winograd by tiles, bf16 products");
   EXPECT_EQ(name(pairs, 3, 2, DType::bf16), "winograd by tiles, bf16 products");
+  if (!runs_here(InstructionSet::amx_bf16)) return;
+  const KernelTarget tiles{InstructionSet::amx_bf16, 1};
+  for (const Direction direction : {Direction::forward, Direction::backward_data, Direction::backward_weight}) {
+    EXPECT_EQ(name(tiles, 3, 1, DType::bf16, direction), "direct, bf16 products");
+    EXPECT_NE(name(tiles, 3, 1, DType::f32, direction), "direct");
+  }
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ namespace {
 // A processor of 2013: AVX2 and no more.
 bool runs_up_to_avx2(InstructionSet set) { return set <= InstructionSet::avx2; }
 bool all_do(InstructionSet /*set*/) { return true; }
-bool all_but_bf16_do(InstructionSet set) { return set != InstructionSet::avx512_bf16; }
+bool all_but_amx_do(InstructionSet set) { return set != InstructionSet::amx_bf16; }
+bool all_but_bf16_do(InstructionSet set) { return set < InstructionSet::avx512_bf16; }
 
 std::string refusal(const std::string& option) {
   try {
@@ -31,13 +32,13 @@ std::string refusal(const std::string& option) {
 
 TEST(InstructionSetTest, auto_is_the_widest_that_the_processor_runs) {
   EXPECT_EQ(choose_instruction_set("auto", runs_up_to_avx2), InstructionSet::avx2);
-  EXPECT_EQ(choose_instruction_set("auto", all_do, all_do), InstructionSet::avx512_bf16);
+  EXPECT_EQ(choose_instruction_set("auto", all_do, all_do), InstructionSet::amx_bf16);
   EXPECT_TRUE(runs_here(choose_instruction_set("auto")));
 }
 
-// Intel's processors multiply pairs of bf16 at half the rate of fp32.
+// Intel's processors multiply pairs of bf16 in vectors at half the rate of fp32.
 TEST(InstructionSetTest, one_that_does_not_pay_is_taken_by_name_alone) {
-  EXPECT_EQ(choose_instruction_set("auto", all_do, all_but_bf16_do), InstructionSet::avx512);
+  EXPECT_EQ(choose_instruction_set("auto", all_but_amx_do, all_but_bf16_do), InstructionSet::avx512);
   EXPECT_EQ(choose_instruction_set("avx512_bf16", all_do, all_but_bf16_do), InstructionSet::avx512_bf16);
   EXPECT_EQ(pays_here(InstructionSet::avx512_bf16), __builtin_cpu_is("amd") != 0);
   EXPECT_TRUE(pays_here(InstructionSet::avx2));
@@ -52,7 +53,7 @@ TEST(InstructionSetTest, one_that_the_processor_does_not_run_is_refused) {
   EXPECT_EQ(refusal("avx512"),
             "this processor does not run AVX-512 (--instruction-set avx512). Use --instruction-set auto?");
   EXPECT_EQ(refusal("AVX2"),
-            "unknown instruction set 'AVX2' (--instruction-set). Known: auto, avx512_bf16, avx512, avx2, baseline.");
+            "unknown instruction set 'AVX2' (--instruction-set). Known: auto, amx_bf16, avx512_bf16, avx512, avx2, baseline.");
 }
 
 TEST(InstructionSetTest, a_device_computes_with_the_chosen_one_and_says_so) {
@@ -66,6 +67,9 @@ TEST(InstructionSetTest, vectors_are_as_wide_with_products_of_bf16_as_without) {
   EXPECT_TRUE(multiplies_bf16(InstructionSet::avx512_bf16));
   EXPECT_FALSE(multiplies_bf16(InstructionSet::avx512));
   EXPECT_TRUE(runs_here(InstructionSet::avx512) || !runs_here(InstructionSet::avx512_bf16));
+  EXPECT_EQ(lanes_of(InstructionSet::amx_bf16), lanes_of(InstructionSet::avx512));
+  EXPECT_TRUE(multiplies_bf16_tiles(InstructionSet::amx_bf16));
+  EXPECT_FALSE(multiplies_bf16_tiles(InstructionSet::avx512_bf16));
 }
 
 TEST(InstructionSetTest, all_loops_of_a_set_have_its_lanes) {
@@ -108,6 +112,17 @@ TEST(InstructionSetTest, a_device_of_fp32_is_not_named_for_products_of_bf16) {
   };
   EXPECT_EQ(conditions(DType::f32), "cpu: AVX-512, f32");
   EXPECT_EQ(conditions(DType::bf16), "cpu: AVX-512 BF16, bf16");
+}
+
+TEST(InstructionSetTest, tiles_multiply_in_direct_convolutions_alone) {
+  if (!runs_here(InstructionSet::amx_bf16)) GTEST_SKIP() << "this processor has no tiles";
+  const InstructionSetLoops& tiles = loops_of(InstructionSet::amx_bf16);
+  const InstructionSetLoops& vectors = loops_of(InstructionSet::avx512_bf16);
+  EXPECT_NE(&tiles.products, &vectors.products);
+  EXPECT_EQ(&tiles.vectors, &vectors.vectors);
+  EXPECT_EQ(&tiles.winograd, &vectors.winograd);
+  EXPECT_EQ(cpu::open_cpu_device({.threads = 1, .precision = DType::f32})->plan_conditions(), "cpu: AVX-512, f32");
+  EXPECT_EQ(cpu::open_cpu_device({.threads = 1, .precision = DType::bf16})->plan_conditions(), "cpu: AMX BF16, bf16");
 }
 
 TEST(InstructionSetTest, direct_convolutions_are_named_among_what_bits_depend_on) {

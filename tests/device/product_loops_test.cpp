@@ -127,6 +127,98 @@ TEST_P(ProductLoopsTest, adds_both_products_of_a_pair) {
     }
 }
 
+// How convolutions lay their operands: where rows and runs of terms begin on the left, `step` words from term to term.
+struct Arrangement {
+  const char* name;
+  std::int64_t step;
+  std::int64_t (*offset)(std::int64_t row);
+  std::vector<std::pair<std::int64_t, std::int64_t>> runs;  // where, of how many terms
+};
+
+const std::vector<Arrangement>& arrangements() {
+  static const std::vector<Arrangement> all{
+      {"pixels of pictures 5 wide with padding between their rows", 1,
+       [](std::int64_t row) { return (row / 5 * 7 + row % 5) * 16; }, {{0, 16}, {32, 16}, {112, 16}}},
+      {"pixels of pictures 16 wide", 1, [](std::int64_t row) { return (row / 16 * 18 + row % 16) * 16; }, {{16, 32}}},
+      {"pixels of a block, under taps that follow each other", 1, [](std::int64_t row) { return row * 8; },
+       {{8, 24}, {80, 24}, {176, 5}}},
+      {"pixels of blocks far from each other", 1, [](std::int64_t row) { return row * 8; }, {{0, 8}, {640, 8}, {1280, 3}}},
+      {"pixels without an order", 1, [](std::int64_t row) { return row * 7 % 13 * 24; }, {{2, 16}, {400, 1}, {500, 16}}},
+      {"pixels one below the other", 1, [](std::int64_t row) { return row * 91; }, {{0, 16}}},
+      {"channels that follow each other under every term", 16, [](std::int64_t row) { return row / 16 * 320 + row % 16; },
+       {{0, 20}, {336, 9}}},
+      {"ten channels under each tap", 16, [](std::int64_t row) { return row / 10 * 48 + row % 10; }, {{16, 18}}},
+      {"channels in planes of their own", 1, [](std::int64_t row) { return row / 16 * 5 + row % 16 * 112; },
+       {{0, 32}, {40, 4}}}};
+  return all;
+}
+
+TEST_P(ProductLoopsTest, adds_pairs_however_they_are_laid) {
+  constexpr std::int64_t most_terms = 64;
+  for (const Arrangement& arrangement : arrangements())
+    for (int vectors = 1; vectors <= loops_.most_vectors; ++vectors)
+      for (const std::int64_t rows : {1, 15, 16, 30, 70}) {
+        std::vector<std::int64_t> left_offsets;
+        std::vector<std::int64_t> out_offsets;
+        for (std::int64_t row = 0; row < rows; ++row) {
+          left_offsets.push_back(arrangement.offset(row));
+          out_offsets.push_back(row * lanes_);
+        }
+        // Not a word more than is to be read, for sanitizers.
+        std::vector<ProductSegment> segments;
+        std::int64_t terms = 0;
+        std::int64_t words = 0;
+        for (const auto& [first, steps] : arrangement.runs) {
+          segments.push_back({first, terms * lanes_, steps});
+          terms += steps;
+          for (const std::int64_t offset : left_offsets)
+            words = std::max(words, offset + first + (steps - 1) * arrangement.step + 1);
+        }
+        const std::vector<float> low = CpuFixture::values(words, 1);
+        const std::vector<float> high = CpuFixture::values(words, 2);
+        std::vector<float> left;
+        for (std::size_t i = 0; i < low.size(); ++i) left.push_back(pair_of(low[i], high[i]));
+        const std::vector<float> right_low = CpuFixture::values(vectors * most_terms * lanes_, 3);
+        const std::vector<float> right_high = CpuFixture::values(vectors * most_terms * lanes_, 4);
+        std::vector<float> right;
+        for (std::size_t i = 0; i < right_low.size(); ++i) right.push_back(pair_of(right_low[i], right_high[i]));
+        Products call{.left = left.data(),
+                      .left_step = arrangement.step,
+                      .left_offsets = left_offsets.data(),
+                      .right = right.data(),
+                      .right_stride = most_terms * lanes_,
+                      .segments = segments.data(),
+                      .segment_count = std::ssize(segments),
+                      .out = nullptr,
+                      .out_stride = (rows + 1) * lanes_,
+                      .out_offsets = out_offsets.data(),
+                      .rows = rows,
+                      .vectors = vectors,
+                      .accumulate = Accumulate::overwrite};
+        for (const auto& [accumulate, before] : {std::pair(Accumulate::overwrite, 0.0F), std::pair(Accumulate::add, 0.25F)}) {
+          std::vector<float> out(at(vectors * (rows + 1) * lanes_), 0.25F);
+          call.out = out.data();
+          call.accumulate = accumulate;
+          loops_.pair_products(call);
+          for (int v = 0; v < vectors; ++v)
+            for (std::int64_t row = 0; row <= rows; ++row)
+              for (std::int64_t lane = 0; lane < lanes_; ++lane) {
+                double expected = row < rows ? before : 0.25;  // what is not a row stays as it is
+                for (const ProductSegment& segment : segments)
+                  for (std::int64_t j = 0; row < rows && j < segment.steps; ++j) {
+                    const std::size_t from = at(left_offsets[at(row)] + segment.left + j * arrangement.step);
+                    const std::size_t to = at(v * most_terms * lanes_ + segment.right + j * lanes_ + lane);
+                    const auto [left_low, left_high] = pair_in(left[from]);
+                    const auto [factor_low, factor_high] = pair_in(right[to]);
+                    expected += double{left_low} * factor_low + double{left_high} * factor_high;
+                  }
+                ASSERT_NEAR(out[at((v * (rows + 1) + row) * lanes_ + lane)], expected, 2e-5)
+                    << arrangement.name << ", row " << row << " of " << rows << ", vector " << v << " of " << vectors;
+              }
+        }
+      }
+}
+
 TEST_P(ProductLoopsTest, packs_pairs_of_channels_and_of_columns_behind_a_norm) {
   constexpr std::int64_t height = 4;
   constexpr std::int64_t width = 7;
@@ -142,11 +234,21 @@ TEST_P(ProductLoopsTest, packs_pairs_of_channels_and_of_columns_behind_a_norm) {
       loops_.pack_bf16(x_bf16.data(), window, norm, values.data(), lanes_);
       loops_.pack_channel_pairs(x_bf16.data(), window, norm, channels.data(), lanes_ / 2);
       loops_.pack_column_pairs(x_bf16.data(), window, norm, columns.data());
+      // Of two blocks next to each other, and by channels.
+      std::vector<float> units(values.size(), -9);
+      loops_.pack_channel_pairs(x_bf16.data(), window, norm, units.data() + lanes_ / 2, lanes_);
+      const std::int64_t plane = (20 + lanes_ - 1) / lanes_ * lanes_;
+      std::vector<float> planes(at(lanes_ * plane), -9);
+      loops_.pack_column_pairs_by_channel(x_bf16.data(), window, norm, planes.data(), plane);
       for (float& value : values) value = from_bf16(to_bf16(value));
       for (std::size_t i = 0; i < channels.size(); ++i) {
         ASSERT_EQ(pair_in(channels[i]), std::pair(values[2 * i], values[2 * i + 1]));
         const std::size_t column = i / at(lanes_) * 2 * at(lanes_) + i % at(lanes_);
         ASSERT_EQ(pair_in(columns[i]), std::pair(values[column], values[column + at(lanes_)]));
+        const std::size_t half = at(lanes_ / 2);
+        ASSERT_EQ(pair_in(units[i / half * at(lanes_) + half + i % half]), pair_in(channels[i]));
+        ASSERT_EQ(units[i / half * at(lanes_) + i % half], -9);
+        ASSERT_EQ(pair_in(planes[i % at(lanes_) * at(plane) + i / at(lanes_)]), pair_in(columns[i]));
       }
     }
   }
@@ -165,7 +267,9 @@ TEST_P(ProductLoopsTest, pairs_the_rows_of_a_matrix_with_zero_behind_the_last) {
 TEST_P(ProductLoopsTest, writes_zeros_for_sums_of_nothing) {
   Sums sums(loops_, 5, 1);
   sums.segments = {{0, 0, 0}, {0, 0, 0}};
-  EXPECT_EQ(sums.compute(Accumulate::overwrite), std::vector<float>(at(5 * lanes_), 0.0F));
+  const std::vector<float> zeros(at(5 * lanes_), 0.0F);
+  EXPECT_EQ(sums.compute(Accumulate::overwrite), zeros);
+  EXPECT_EQ(sums.compute(Accumulate::overwrite, loops_.pair_products), zeros);
 }
 
 TEST_P(ProductLoopsTest, packs_a_window_with_zeros_around_the_plane_and_a_norm_inside) {
@@ -245,7 +349,7 @@ std::vector<float> values_to_round(std::int64_t lanes) {
 
 // Instructions for it take denormal numbers for zeros.
 std::uint16_t in_bf16(float value, InstructionSet set) {
-  const bool is_zero = set == InstructionSet::avx512_bf16 && std::fpclassify(value) == FP_SUBNORMAL;
+  const bool is_zero = multiplies_bf16(set) && std::fpclassify(value) == FP_SUBNORMAL;
   return to_bf16(is_zero ? std::copysign(0.0F, value) : value);
 }
 

@@ -314,7 +314,7 @@ TEST_F(OptionsTest, an_unknown_value_names_the_known_ones) {
   EXPECT_EQ(parse("--reduce ring"), "--reduce: unknown value 'ring'. Known: auto, nccl, mpi, shared");
   EXPECT_EQ(
       parse("--instruction-set avx"),
-      "--instruction-set: unknown value 'avx'. Did you mean avx2? Known: auto, avx512_bf16, avx512, avx2, baseline");
+      "--instruction-set: unknown value 'avx'. Did you mean avx2? Known: auto, amx_bf16, avx512_bf16, avx512, avx2, baseline");
   EXPECT_EQ(parse("--convolutions fft"), "--convolutions: unknown value 'fft'. Known: auto, direct");
 }
 

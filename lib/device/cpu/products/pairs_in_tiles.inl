@@ -77,6 +77,7 @@ class TermTiles {
     tile.count = tile.run_count = 0;
     while (tile.count < tile_side && !is_at_end()) {
       const TermRun run = next_run(tile.count);
+      if (run.count == 0) continue;
       tile.count += run.count;
       TermRun& last = tile.runs[tile.run_count > 0 ? tile.run_count - 1 : 0];
       if (tile.run_count > 0 && follows(run, last)) {
