@@ -22,11 +22,12 @@ enum class ParameterKind {
 };
 
 struct DeviceOptions {
-  std::string name = "auto";             // auto | cpu | cuda
-  int threads = 0;                       // CPU: threads of this rank; 0: its share of the cores it may use
-  std::string instruction_set = "auto";  // CPU: auto (the best here) | amx_bf16 | avx512_bf16 | avx512 | avx2 | baseline
-  bool direct_convolutions = false;      // CPU: none by Winograd, whatever the rule says
-  int local_rank = 0;                    // position among the ranks of this node, and their number
+  std::string name = "auto";  // auto | cpu | cuda
+  int threads = 0;            // CPU: threads of this rank; 0: its share of the cores it may use
+  std::string instruction_set =
+      "auto";                        // CPU: auto (the best here) | amx_bf16 | avx512_bf16 | avx512 | avx2 | baseline
+  bool direct_convolutions = false;  // CPU: none by Winograd, whatever the rule says
+  int local_rank = 0;                // position among the ranks of this node, and their number
   int local_size = 1;
   // By local rank, the GPUs that each rank of this node sees, as cuda::visible_gpus() gives them. Empty: this rank is
   // alone.

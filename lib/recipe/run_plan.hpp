@@ -20,13 +20,14 @@ namespace lockstep {
 
 // What to compute on.
 struct DevicePlan {
-  std::string name = "auto";             // auto | cpu | cuda
-  int threads = 0;                       // CPU: threads of this rank; 0: its share of the cores it may use
-  std::string instruction_set = "auto";  // CPU: auto (the best here) | amx_bf16 | avx512_bf16 | avx512 | avx2 | baseline
-  bool graphs = true;                    // GPU: record the step once and repeat it
-  bool deterministic = false;            // GPU: the same bits in every run; virtual ranks imply it
-  std::filesystem::path plan_folder;     // of kernel choices kept between runs; empty: none are
-  bool verbose = false;                  // print the kernel chosen for each layer and direction
+  std::string name = "auto";  // auto | cpu | cuda
+  int threads = 0;            // CPU: threads of this rank; 0: its share of the cores it may use
+  std::string instruction_set =
+      "auto";                         // CPU: auto (the best here) | amx_bf16 | avx512_bf16 | avx512 | avx2 | baseline
+  bool graphs = true;                 // GPU: record the step once and repeat it
+  bool deterministic = false;         // GPU: the same bits in every run; virtual ranks imply it
+  std::filesystem::path plan_folder;  // of kernel choices kept between runs; empty: none are
+  bool verbose = false;               // print the kernel chosen for each layer and direction
 };
 
 // How gradients are summed over ranks.

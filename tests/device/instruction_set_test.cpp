@@ -53,7 +53,8 @@ TEST(InstructionSetTest, one_that_the_processor_does_not_run_is_refused) {
   EXPECT_EQ(refusal("avx512"),
             "this processor does not run AVX-512 (--instruction-set avx512). Use --instruction-set auto?");
   EXPECT_EQ(refusal("AVX2"),
-            "unknown instruction set 'AVX2' (--instruction-set). Known: auto, amx_bf16, avx512_bf16, avx512, avx2, baseline.");
+            "unknown instruction set 'AVX2' (--instruction-set). Known: auto, amx_bf16, avx512_bf16, avx512, avx2, "
+            "baseline.");
 }
 
 TEST(InstructionSetTest, a_device_computes_with_the_chosen_one_and_says_so) {

@@ -137,18 +137,32 @@ struct Arrangement {
 
 const std::vector<Arrangement>& arrangements() {
   static const std::vector<Arrangement> all{
-      {"pixels of pictures 5 wide with padding between their rows", 1,
-       [](std::int64_t row) { return (row / 5 * 7 + row % 5) * 16; }, {{0, 16}, {32, 16}, {112, 16}}},
+      {"pixels of pictures 5 wide with padding between their rows",
+       1,
+       [](std::int64_t row) { return (row / 5 * 7 + row % 5) * 16; },
+       {{0, 16}, {32, 16}, {112, 16}}},
       {"pixels of pictures 16 wide", 1, [](std::int64_t row) { return (row / 16 * 18 + row % 16) * 16; }, {{16, 32}}},
-      {"pixels of a block, under taps that follow each other", 1, [](std::int64_t row) { return row * 8; },
+      {"pixels of a block, under taps that follow each other",
+       1,
+       [](std::int64_t row) { return row * 8; },
        {{8, 24}, {80, 24}, {176, 5}}},
-      {"pixels of blocks far from each other", 1, [](std::int64_t row) { return row * 8; }, {{0, 8}, {640, 8}, {1280, 3}}},
-      {"pixels without an order", 1, [](std::int64_t row) { return row * 7 % 13 * 24; }, {{2, 16}, {400, 1}, {500, 16}}},
+      {"pixels of blocks far from each other",
+       1,
+       [](std::int64_t row) { return row * 8; },
+       {{0, 8}, {640, 8}, {1280, 3}}},
+      {"pixels without an order",
+       1,
+       [](std::int64_t row) { return row * 7 % 13 * 24; },
+       {{2, 16}, {400, 1}, {500, 16}}},
       {"pixels one below the other", 1, [](std::int64_t row) { return row * 91; }, {{0, 16}}},
-      {"channels that follow each other under every term", 16, [](std::int64_t row) { return row / 16 * 320 + row % 16; },
+      {"channels that follow each other under every term",
+       16,
+       [](std::int64_t row) { return row / 16 * 320 + row % 16; },
        {{0, 20}, {336, 9}}},
       {"ten channels under each tap", 16, [](std::int64_t row) { return row / 10 * 48 + row % 10; }, {{16, 18}}},
-      {"channels in planes of their own", 1, [](std::int64_t row) { return row / 16 * 5 + row % 16 * 112; },
+      {"channels in planes of their own",
+       1,
+       [](std::int64_t row) { return row / 16 * 5 + row % 16 * 112; },
        {{0, 32}, {40, 4}}}};
   return all;
 }
@@ -195,7 +209,8 @@ TEST_P(ProductLoopsTest, adds_pairs_however_they_are_laid) {
                       .rows = rows,
                       .vectors = vectors,
                       .accumulate = Accumulate::overwrite};
-        for (const auto& [accumulate, before] : {std::pair(Accumulate::overwrite, 0.0F), std::pair(Accumulate::add, 0.25F)}) {
+        for (const auto& [accumulate, before] :
+             {std::pair(Accumulate::overwrite, 0.0F), std::pair(Accumulate::add, 0.25F)}) {
           std::vector<float> out(at(vectors * (rows + 1) * lanes_), 0.25F);
           call.out = out.data();
           call.accumulate = accumulate;

@@ -312,9 +312,9 @@ TEST_F(OptionsTest, an_unknown_value_names_the_known_ones) {
             "--optimizer: unknown value 'adam'. Did you mean adamw? Known: sgd, lars, adamw");
   EXPECT_EQ(parse("--precision fp8"), "--precision: unknown value 'fp8'. Known: fp32, bf16, fp16");
   EXPECT_EQ(parse("--reduce ring"), "--reduce: unknown value 'ring'. Known: auto, nccl, mpi, shared");
-  EXPECT_EQ(
-      parse("--instruction-set avx"),
-      "--instruction-set: unknown value 'avx'. Did you mean avx2? Known: auto, amx_bf16, avx512_bf16, avx512, avx2, baseline");
+  EXPECT_EQ(parse("--instruction-set avx"),
+            "--instruction-set: unknown value 'avx'. Did you mean avx2? Known: auto, amx_bf16, avx512_bf16, avx512, "
+            "avx2, baseline");
   EXPECT_EQ(parse("--convolutions fft"), "--convolutions: unknown value 'fft'. Known: auto, direct");
 }
 

@@ -26,8 +26,8 @@ constexpr bool multiplies_bf16(InstructionSet set) { return facts_of(set).multip
 // Whether direct convolutions do so by tiles of them: many times faster than vectors.
 constexpr bool multiplies_bf16_tiles(InstructionSet set) { return facts_of(set).multiplies_tiles; }
 
-// By its option: auto (the widest that pays), amx_bf16, avx512_bf16, avx512, avx2 or baseline. Throws Error(usage) where the
-// processor does not run it. `runs` and `pays` tell what does.
+// By its option: auto (the widest that pays), amx_bf16, avx512_bf16, avx512, avx2 or baseline. Throws Error(usage)
+// where the processor does not run it. `runs` and `pays` tell what does.
 InstructionSet choose_instruction_set(const std::string& option, bool (*runs)(InstructionSet) = runs_here,
                                       bool (*pays)(InstructionSet) = pays_here);
 

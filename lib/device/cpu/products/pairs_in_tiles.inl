@@ -1,5 +1,5 @@
-// Products of pairs of bf16 by AMX, whose registers are tiles of 16 rows of 64 bytes. An instruction adds the product of
-// two of them to a third:
+// Products of pairs of bf16 by AMX, whose registers are tiles of 16 rows of 64 bytes. An instruction adds the product
+// of two of them to a third:
 //
 //    sums, 16 rows x B floats  +=  left, 16 rows x 16 pairs  x  right, 16 pairs x B channels
 //
@@ -134,8 +134,8 @@ inline Floats load_some(Floats others, std::uint16_t words, const float* first) 
 // Rows that share tiles of sums.
 struct TileRows {
   std::int64_t first, count;
-  std::int64_t spacing;      // words from a row of the tile to the next, in the left operand; 0: they must be copied
-  std::int64_t out_spacing;  // and in the result, if rows are whole tiles there; 0: they are not
+  std::int64_t spacing;        // words from a row of the tile to the next, in the left operand; 0: they must be copied
+  std::int64_t out_spacing;    // and in the result, if rows are whole tiles there; 0: they are not
   std::int64_t at[tile_side];  // which of the tile's rows each is
 };
 
@@ -145,9 +145,9 @@ inline TileRows copied_rows(std::int64_t first, std::int64_t count) {
   return rows;
 }
 
-// Rows at equal distances, which a register is loaded with from where they are; those between them belong to no one, such
-// as padding at the ends of a picture's rows. Where a register would read beyond all rows, or few of its own would exist,
-// any rows do, which must be copied then.
+// Rows at equal distances, which a register is loaded with from where they are; those between them belong to no one,
+// such as padding at the ends of a picture's rows. Where a register would read beyond all rows, or few of its own would
+// exist, any rows do, which must be copied then.
 inline TileRows pixels_from(const Products& call, std::int64_t first) {
   const std::int64_t* const offsets = call.left_offsets + first;
   const std::int64_t left_over = call.rows - first;
@@ -229,14 +229,13 @@ inline void copy_left(const Products& call, const TileRows& rows, const TermTile
 // body(0), body(1), ... as constants, of which the numbers of tiles are made.
 template <int count, typename Body>
 inline void for_each_constant(Body body) {
-  [&]<int... number>(std::integer_sequence<int, number...>) {
-    (body(std::integral_constant<int, number>{}), ...);
-  }(std::make_integer_sequence<int, count>{});
+  [&]<int... number>(std::integer_sequence<int, number...>) { (body(std::integral_constant<int, number>{}), ...); }
+  (std::make_integer_sequence<int, count>{});
 }
 
-// Sums over some tiles of terms, of all rows: `row_tiles` times 16 of them at once, with four tiles of sums in registers
-// beside two left and two right operands. A register is not loaded from memory that has just been written, but waits for
-// it: so what is multiplied was copied two steps before.
+// Sums over some tiles of terms, of all rows: `row_tiles` times 16 of them at once, with four tiles of sums in
+// registers beside two left and two right operands. A register is not loaded from memory that has just been written,
+// but waits for it: so what is multiplied was copied two steps before.
 template <int row_tiles, int vectors>
 class TileProducts {
  public:

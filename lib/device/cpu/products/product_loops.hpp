@@ -13,7 +13,7 @@
 // What lies where is the caller's, as lists of offsets: of rows on the left and of the result, and of segments, runs of
 // terms that follow each other on both sides. So kernel sizes, strides and edges are in tables and not in loops. Loops
 // run on one thread; sums are fp32. Terms are fp32 or pairs of bf16, which processors with instructions for them
-// multiply twice as fast; "words" are either.
+// multiply twice as fast, or in registers that are tiles themselves (pairs_in_tiles.inl); "words" are either.
 #pragma once
 
 #include <algorithm>
@@ -90,8 +90,8 @@ struct ProductLoops {
                              std::int64_t column);
   // packed[rows][columns / 2][B] of one bf16 channel block, likewise: pairs of columns, which are even in number.
   void (*pack_column_pairs)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed);
-  // packed[B][rows][columns / 2] of the same, a channel's `plane` words after the one before: a multiple of B, for whole
-  // vectors are written.
+  // packed[B][rows][columns / 2] of the same, a channel's `plane` words after the one before: a multiple of B, for
+  // whole vectors are written.
   void (*pack_column_pairs_by_channel)(const void* x, const PlaneWindow& window, const BlockNorm& norm, float* packed,
                                        std::int64_t plane);
   // pairs[ceil(rows / 2)][B] of a matrix by rows of B floats: pairs of rows, zero after the last.

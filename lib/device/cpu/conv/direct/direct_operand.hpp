@@ -30,8 +30,8 @@ struct Operand {
     return std::min(channels - block * block_channels(), block_channels());
   }
   std::int64_t words_of(std::int64_t values) const { return word == Word::f32 ? values : ceil_div(values, 2); }
-  std::int64_t block_words() const { return words_of(block_channels()); }    // of a pixel in a block
-  std::int64_t unit_words() const { return unit_blocks * block_words(); }    // of a pixel in a unit
+  std::int64_t block_words() const { return words_of(block_channels()); }  // of a pixel in a block
+  std::int64_t unit_words() const { return unit_blocks * block_words(); }  // of a pixel in a unit
   std::int64_t units() const { return blocks() / unit_blocks; }
   std::int64_t words_in(std::int64_t unit) const {  // that exist
     return words_of(std::min(channels - unit * unit_blocks * block_channels(), unit_blocks * block_channels()));
@@ -79,8 +79,8 @@ void pack(const ProductLoops& loops, const Operand& operand, const std::byte* da
           const InputNorm* norm, float* packed);
 
 // A band of features in bf16 for sums over pixels, in pairs of columns: [image][block][tap][row][pair][B], or by
-// channels: [image][block][tap][B][row][pair]. Each column of the kernel, a tap, has copies of the columns that it meets,
-// as pairs that begin at odd columns are no others' pairs.
+// channels: [image][block][tap][B][row][pair]. Each column of the kernel, a tap, has copies of the columns that it
+// meets, as pairs that begin at odd columns are no others' pairs.
 struct ColumnPairs {
   enum class Order { by_pixels, by_channels };
 

@@ -13,6 +13,8 @@
 //    | m n o p q r .   |  pixels, and     0 0 0 0 0 0 0 0         | . . . . . . .   |
 //    +-----------------+  taps around     a tap is an offset      +-----------------+
 //
+// For tiles of pairs of bf16 a packed band has two blocks of channels next to each other, which fill a tile's row.
+//
 // A pixel's terms are the channels of each source block under each tap: pixel_tables.hpp lists where they lie. An item
 // of work is a range of groups in a band; no sum is shared between items, but sums for a norm, which have their piece.
 #pragma once

@@ -10,10 +10,10 @@
 namespace lockstep::cpu {
 namespace {
 
-constexpr std::int64_t items_wanted = 32;        // enough for the threads of a rank
-constexpr std::int64_t rows_wanted = 128;        // of sums over a band: fewer would not pay for packing it
-constexpr std::int64_t most_out_channels = 512;  // of an item: of more, a band and its sums would crowd the L2 cache
-constexpr std::int64_t dy_bytes = 20 << 10;      // of a band, for a tile's vectors: stays in the L1 cache
+constexpr std::int64_t items_wanted = 32;         // enough for the threads of a rank
+constexpr std::int64_t rows_wanted = 128;         // of sums over a band: fewer would not pay for packing it
+constexpr std::int64_t most_out_channels = 512;   // of an item: of more, a band and its sums would crowd the L2 cache
+constexpr std::int64_t dy_bytes = 20 << 10;       // of a band, for a tile's vectors: stays in the L1 cache
 constexpr std::int64_t tile_dy_bytes = 32 << 10;  // as processors with AMX have one of 48 KB
 
 // Ranges of blocks that are nearly equal, of at least one.

@@ -58,8 +58,8 @@ void cut_stages(const PixelGeometry& geometry, const Operand& operand, int vecto
   std::int64_t steps = 0;
   for (const ProductSegment& segment : tables.segments) steps += segment.steps;
   const std::int64_t bytes = steps * vectors * operand.lanes * size_of(DType::f32);
-  const std::int64_t stages =
-      std::max({std::int64_t{1}, ceil_div(bytes, geometry.stage_bytes), ceil_div(operand.blocks(), geometry.most_blocks)});
+  const std::int64_t stages = std::max(
+      {std::int64_t{1}, ceil_div(bytes, geometry.stage_bytes), ceil_div(operand.blocks(), geometry.most_blocks)});
   const auto count = static_cast<std::int64_t>(tables.segments.size());
   for (std::int64_t stage = 0; stage < stages; ++stage) tables.stage_ends.push_back(cut(count, stages, stage + 1));
 }
