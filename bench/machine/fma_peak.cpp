@@ -102,21 +102,20 @@ double fma_peak(cpu::InstructionSet set, int threads, DType features) {
     return Chains{run, static_cast<double>(chains * steps) * width};
   };
   const bool is_of_pairs = features == DType::bf16 && cpu::multiplies_bf16(set);
-  const auto [chains_of, products] =
-      is_of_pairs && cpu::multiplies_bf16_tiles(set)
-          ? Chains{cpu::amx_bf16::multiply_add_chains, 4.0 * tile_steps * 16 * 16 * 32}
-      : is_of_pairs                        ? of_vectors(cpu::avx512_bf16::multiply_add_chains, 32)
-      : set >= cpu::InstructionSet::avx512 ? of_vectors(cpu::avx512::multiply_add_chains, 16)
-      : set == cpu::InstructionSet::avx2   ? of_vectors(cpu::avx2::multiply_add_chains, 8)
-                                           : of_vectors(cpu::baseline::multiply_add_chains, 4);
+  const Chains used = is_of_pairs && cpu::multiplies_bf16_tiles(set)
+                          ? Chains{cpu::amx_bf16::multiply_add_chains, 4.0 * tile_steps * 16 * 16 * 32}
+                      : is_of_pairs                        ? of_vectors(cpu::avx512_bf16::multiply_add_chains, 32)
+                      : set >= cpu::InstructionSet::avx512 ? of_vectors(cpu::avx512::multiply_add_chains, 16)
+                      : set == cpu::InstructionSet::avx2   ? of_vectors(cpu::avx2::multiply_add_chains, 8)
+                                                           : of_vectors(cpu::baseline::multiply_add_chains, 4);
   double best = 0;
   for (int round = 0; round < rounds; ++round) {
     std::vector<double> rates(static_cast<std::size_t>(threads));
     cpu::on_each_thread(threads, [&](int thread) {
       const double start = work_seconds(1);  // the thread's own: all run at once, whatever else does
       volatile float kept = 1e-6F;
-      kept = chains_of(kept);
-      rates[static_cast<std::size_t>(thread)] = 2e-9 * products / (work_seconds(1) - start);
+      kept = used.run(kept);
+      rates[static_cast<std::size_t>(thread)] = 2e-9 * used.products / (work_seconds(1) - start);
     });
     best = std::max(best, std::reduce(rates.begin(), rates.end()));
   }

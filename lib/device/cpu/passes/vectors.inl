@@ -12,6 +12,10 @@ using F32 = float;
 struct Bf16 {
   std::uint16_t bits;
 };
+template <typename Element>
+constexpr std::int64_t values_of_word = 1;  // of 32 bits
+template <>
+inline constexpr std::int64_t values_of_word<Bf16> = 2;
 
 template <typename Vector, typename Element>
 inline Vector load_raw(const Element* address) {
@@ -33,9 +37,10 @@ inline Floats widen(Vector halves) {
     return reinterpret_cast<Floats>(
         __builtin_shufflevector(Vector{}, halves, 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
   } else {
+    using Wide = std::uint32_t __attribute__((vector_size(count * 4)));
     constexpr __mmask16 all = 0xffff;  // of the plain instruction the compiler says that it reads what nobody wrote
     return reinterpret_cast<Floats>(
-        reinterpret_cast<Words>(_mm512_maskz_cvtepu16_epi32(all, reinterpret_cast<__m256i>(halves))) << 16);
+        reinterpret_cast<Wide>(_mm512_maskz_cvtepu16_epi32(all, reinterpret_cast<__m256i>(halves))) << 16);
   }
 }
 

@@ -18,7 +18,7 @@ void pack_plane(const void* x_data, const PlaneWindow& window, const BlockNorm& 
   const std::int64_t first = window.first_inside;
   const std::int64_t last = window.last_inside;
   const std::int64_t stride = window.step.column * lanes;
-  const std::int64_t packed_stride = column * std::int64_t{sizeof(float) / sizeof(To)};
+  const std::int64_t packed_stride = column * values_of_word<To>;
   auto* packed = reinterpret_cast<To*>(words);
   for (std::int64_t r = 0; r < window.rows; ++r) {
     const std::int64_t row = window.first_row + r * window.step.row;

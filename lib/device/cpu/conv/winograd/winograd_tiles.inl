@@ -14,7 +14,7 @@ struct EachByItself {
   template <typename Compute>
   void operator()(std::int64_t vector, Compute compute) {
     auto* const first = reinterpret_cast<Element*>(to.data + vector * to.vector_stride);
-    const std::int64_t stride = to.point_stride * std::int64_t{sizeof(float) / sizeof(Element)};
+    const std::int64_t stride = to.point_stride * values_of_word<Element>;
     compute([=](int point, Floats value) { store(value, first + point * stride); });
   }
   void end(std::int64_t /*vectors*/) {}
