@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/cpu/threads/parallel.hpp"
+#include "device/cpu/threads/threads.hpp"
 #include "machine/process_facts.hpp"
 #include "machine/vectors.hpp"
 
@@ -108,6 +109,7 @@ double fma_peak(cpu::InstructionSet set, int threads, DType features) {
                       : set >= cpu::InstructionSet::avx512 ? of_vectors(cpu::avx512::multiply_add_chains, 16)
                       : set == cpu::InstructionSet::avx2   ? of_vectors(cpu::avx2::multiply_add_chains, 8)
                                                            : of_vectors(cpu::baseline::multiply_add_chains, 4);
+  threads = std::min(threads, cpu::observe_cores(1).allowed_cores);  // more share them, and compute no more
   double best = 0;
   for (int round = 0; round < rounds; ++round) {
     std::vector<double> rates(static_cast<std::size_t>(threads));

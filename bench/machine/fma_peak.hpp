@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-// GFLOP/s of `threads` threads together, each on registers alone, by the widest vectors of `set`. The best of several
-// rounds. Of features in bf16: of products of pairs, if the set multiplies those.
+// GFLOP/s of `threads` threads together, or of as many as there are cores, each on registers alone, by the widest
+// vectors of `set`. The best of several rounds. Of features in bf16: of products of pairs, if the set multiplies those.
 double fma_peak(cpu::InstructionSet set, int threads, DType features = DType::f32);
 
 }  // namespace lockstep

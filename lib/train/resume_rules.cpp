@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/json_text.hpp"
+#include "device/cpu/instruction_sets/instruction_set.hpp"
 #include "recipe/fields.hpp"
 #include "recipe/run_plan.hpp"
 
@@ -117,6 +118,18 @@ std::string origin_difference(const Origin& earlier, const Origin& now, Sums sum
   return text;
 }
 
+namespace {
+
+// The instruction set of "cpu: AVX2, bf16", as its option; of one that this version does not know, what is to be put.
+std::string option_in(const Origin& origin) {
+  const std::string_view conditions = origin.plan_conditions;
+  const std::size_t first = conditions.find(": ") + 2;
+  const std::string option = cpu::option_named(conditions.substr(first, conditions.find(',') - first));
+  return option.empty() ? "with the earlier vectors" : option;
+}
+
+}  // namespace
+
 std::string same_bits_advice(const Origin& earlier, const Origin& now, Sums sums) {
   const auto is_cpu = [](const Origin& origin) { return origin.plan_conditions.starts_with("cpu"); };
   std::string text;
@@ -124,7 +137,7 @@ std::string same_bits_advice(const Origin& earlier, const Origin& now, Sums sums
     text += " A training that began with --virtual-ranks would keep them on any number of ranks.";
   }
   if (is_cpu(earlier) && is_cpu(now) && earlier.plan_conditions != now.plan_conditions) {
-    text += " --instruction-set with the earlier vectors would keep them on any processor that has those.";
+    text += fmt::format(" --instruction-set {} would keep them on any processor that has it.", option_in(earlier));
   }
   return text;
 }

@@ -67,7 +67,9 @@ void Trainer::describe() const {
   log::info("ranks: {}", ranks_words(hosts_));
   log::info("data: {} ({}), {} training and {} test samples of {}", data.name, data.source, train_.samples(),
             test_.samples(), counted(data.classes.size(), "class", "classes"));
-  log::info("model: {}, {} parameters, on {}", model_.options.name, model_.store.parameter_count(),
+  const DType precision = session_.device().precision();
+  log::info("model: {}, {} parameters,{} on {}", model_.options.name, model_.store.parameter_count(),
+            precision == DType::f32 ? "" : fmt::format(" in {}", precision_name(precision)),
             session_.device().description());
   if (norm_group_) log::info("norms: statistics of {} ranks together", norm_group_->size());
   const std::string other = other_batch_words();

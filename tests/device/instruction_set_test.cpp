@@ -15,15 +15,19 @@
 namespace lockstep::cpu {
 namespace {
 
-// A processor of 2013: AVX2 and no more.
-bool runs_up_to_avx2(InstructionSet set) { return set <= InstructionSet::avx2; }
-bool all_do(InstructionSet /*set*/) { return true; }
-bool all_but_amx_do(InstructionSet set) { return set != InstructionSet::amx_bf16; }
-bool all_but_bf16_do(InstructionSet set) { return set < InstructionSet::avx512_bf16; }
+bool up_to_avx2(InstructionSet set) { return set <= InstructionSet::avx2; }
+bool all(InstructionSet /*set*/) { return true; }
+bool all_but_amx(InstructionSet set) { return set != InstructionSet::amx_bf16; }
+bool all_but_bf16(InstructionSet set) { return set < InstructionSet::avx512_bf16; }
+bool all_but_bf16_in_vectors(InstructionSet set) { return set != InstructionSet::avx512_bf16; }
 
-std::string refusal(const std::string& option) {
+constexpr Processor of_2013{up_to_avx2, all, all};
+constexpr Processor of_all{all, all, all};
+constexpr Processor without_permission{all, all_but_amx, all_but_bf16_in_vectors};  // an Intel in a container
+
+std::string refusal(const std::string& option, const Processor& processor = of_2013) {
   try {
-    choose_instruction_set(option, runs_up_to_avx2);
+    choose_instruction_set(option, processor);
   } catch (const Error& error) {
     return error.failure() == Failure::usage ? error.what() : "wrong failure code";
   }
@@ -31,22 +35,22 @@ std::string refusal(const std::string& option) {
 }
 
 TEST(InstructionSetTest, auto_is_the_widest_that_the_processor_runs) {
-  EXPECT_EQ(choose_instruction_set("auto", runs_up_to_avx2), InstructionSet::avx2);
-  EXPECT_EQ(choose_instruction_set("auto", all_do, all_do), InstructionSet::amx_bf16);
+  EXPECT_EQ(choose_instruction_set("auto", of_2013), InstructionSet::avx2);
+  EXPECT_EQ(choose_instruction_set("auto", of_all), InstructionSet::amx_bf16);
   EXPECT_TRUE(runs_here(choose_instruction_set("auto")));
 }
 
 // Intel's processors multiply pairs of bf16 in vectors at half the rate of fp32.
 TEST(InstructionSetTest, one_that_does_not_pay_is_taken_by_name_alone) {
-  EXPECT_EQ(choose_instruction_set("auto", all_but_amx_do, all_but_bf16_do), InstructionSet::avx512);
-  EXPECT_EQ(choose_instruction_set("avx512_bf16", all_do, all_but_bf16_do), InstructionSet::avx512_bf16);
+  EXPECT_EQ(choose_instruction_set("auto", {all_but_amx, all, all_but_bf16}), InstructionSet::avx512);
+  EXPECT_EQ(choose_instruction_set("avx512_bf16", {all, all, all_but_bf16}), InstructionSet::avx512_bf16);
   EXPECT_EQ(pays_here(InstructionSet::avx512_bf16), __builtin_cpu_is("amd") != 0);
   EXPECT_TRUE(pays_here(InstructionSet::avx2));
 }
 
 TEST(InstructionSetTest, a_lower_one_may_be_chosen) {
-  EXPECT_EQ(choose_instruction_set("avx2", runs_up_to_avx2), InstructionSet::avx2);
-  EXPECT_EQ(choose_instruction_set("baseline", runs_up_to_avx2), InstructionSet::baseline);
+  EXPECT_EQ(choose_instruction_set("avx2", of_2013), InstructionSet::avx2);
+  EXPECT_EQ(choose_instruction_set("baseline", of_2013), InstructionSet::baseline);
 }
 
 TEST(InstructionSetTest, one_that_the_processor_does_not_run_is_refused) {
@@ -55,6 +59,37 @@ TEST(InstructionSetTest, one_that_the_processor_does_not_run_is_refused) {
   EXPECT_EQ(refusal("AVX2"),
             "unknown instruction set 'AVX2' (--instruction-set). Known: auto, amx_bf16, avx512_bf16, avx512, avx2, "
             "baseline.");
+}
+
+TEST(InstructionSetTest, what_the_system_withholds_is_not_taken_and_told) {
+  EXPECT_EQ(choose_instruction_set("auto", without_permission), InstructionSet::avx512);
+  EXPECT_EQ(
+      refusal("amx_bf16", without_permission),
+      "this processor has AMX BF16 (--instruction-set amx_bf16), but the system does not let this process use it: "
+      "Linux has this since 5.16, and filters of containers (seccomp) must let arch_prctl pass. Use "
+      "--instruction-set auto?");
+  EXPECT_EQ(choice_warning("auto", DType::bf16, without_permission),
+            "this processor has AMX BF16, with which bf16 is faster, but the system does not let this process use it: "
+            "Linux has this since 5.16, and filters of containers (seccomp) must let arch_prctl pass. AVX-512 computes "
+            "instead.");
+  EXPECT_EQ(choice_warning("auto", DType::f32, without_permission), "");
+  EXPECT_EQ(choice_warning("avx2", DType::bf16, without_permission), "");
+  EXPECT_EQ(choice_warning("auto", DType::bf16, of_all), "");
+  EXPECT_EQ(choice_warning("auto", DType::bf16, of_2013), "");
+}
+
+TEST(InstructionSetTest, one_that_fp32_has_no_use_for_is_told) {
+  EXPECT_EQ(choice_warning("amx_bf16", DType::f32, of_all),
+            "fp32 has no use for AMX BF16 (--instruction-set amx_bf16) and is computed with AVX-512. Add --precision "
+            "bf16?");
+  EXPECT_EQ(choice_warning("amx_bf16", DType::bf16, of_all), "");
+  EXPECT_EQ(choice_warning("avx512", DType::f32, of_all), "");
+  EXPECT_EQ(choice_warning("auto", DType::f32, of_all), "");
+}
+
+TEST(InstructionSetTest, names_have_their_options) {
+  EXPECT_EQ(option_named("AMX BF16"), "amx_bf16");
+  EXPECT_EQ(option_named("SVE"), "");
 }
 
 TEST(InstructionSetTest, a_device_computes_with_the_chosen_one_and_says_so) {

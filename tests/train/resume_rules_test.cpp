@@ -222,7 +222,11 @@ TEST(ResumeRulesTest, what_would_have_kept_the_bits_is_named) {
   EXPECT_EQ(same_bits_advice(earlier, {1, "", "mpi", "cpu: AVX2, f32", {}}, Sums::rounded),
             " A training that began with --virtual-ranks would keep them on any number of ranks.");
   EXPECT_EQ(same_bits_advice(earlier, {1, "", "mpi", "cpu: AVX-512, f32", {}}, Sums::exact),
-            " --instruction-set with the earlier vectors would keep them on any processor that has those.");
+            " --instruction-set avx2 would keep them on any processor that has it.");
+  EXPECT_EQ(same_bits_advice({1, "", "", "cpu: AMX BF16, bf16", {}}, {1, "", "", "cpu: AVX2, bf16", {}}, Sums::exact),
+            " --instruction-set amx_bf16 would keep them on any processor that has it.");
+  EXPECT_EQ(same_bits_advice({1, "", "", "cpu: SVE", {}}, {1, "", "", "cpu: AVX2, bf16", {}}, Sums::exact),
+            " --instruction-set with the earlier vectors would keep them on any processor that has it.");
   EXPECT_EQ(same_bits_advice(earlier, {2, "", "mpi", "cuda: a card", {}}, Sums::exact), "");
 }
 

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "device/cpu/instruction_sets/loops.hpp"
 #include "device/cpu/layout/cpu_layout.hpp"
 #include "device/cpu/threads/parallel.hpp"
@@ -44,6 +45,8 @@ const DeviceOptions& checked(const DeviceOptions& options) {
 // fp32 has no use for products of bf16: its bits do not depend on them, and its device is not named for them.
 InstructionSet set_for(const DeviceOptions& options) {
   const InstructionSet set = choose_instruction_set(options.instruction_set);
+  const std::string warning = choice_warning(options.instruction_set, options.precision);
+  if (options.local_rank == 0 && !warning.empty()) log::warning(std::string_view(warning));
   return options.precision == DType::f32 ? facts_of(set).in_fp32 : set;
 }
 

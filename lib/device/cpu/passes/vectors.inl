@@ -37,10 +37,9 @@ inline Floats widen(Vector halves) {
     return reinterpret_cast<Floats>(
         __builtin_shufflevector(Vector{}, halves, 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
   } else {
-    using Wide = std::uint32_t __attribute__((vector_size(count * 4)));
     constexpr __mmask16 all = 0xffff;  // of the plain instruction the compiler says that it reads what nobody wrote
-    return reinterpret_cast<Floats>(
-        reinterpret_cast<Wide>(_mm512_maskz_cvtepu16_epi32(all, reinterpret_cast<__m256i>(halves))) << 16);
+    const __m512i words = _mm512_maskz_cvtepu16_epi32(all, reinterpret_cast<__m256i>(halves));
+    return reinterpret_cast<Floats>(load_raw<Words>(&words) << 16);
   }
 }
 
