@@ -50,7 +50,7 @@ struct Sums {
                         .right = right.data(),
                         .right_stride = 17 * loops.lanes,
                         .segments = segments.data(),
-                        .segment_count = 2,
+                        .segment_count = std::ssize(segments),
                         .out = out.data(),
                         .out_stride = loops.lanes,
                         .out_offsets = out_offsets.data(),
@@ -281,7 +281,8 @@ TEST_P(ProductLoopsTest, pairs_the_rows_of_a_matrix_with_zero_behind_the_last) {
 
 TEST_P(ProductLoopsTest, writes_zeros_for_sums_of_nothing) {
   Sums sums(loops_, 5, 1);
-  sums.segments = {{0, 0, 0}, {0, 0, 0}};
+  sums.segments.clear();
+  for (std::int64_t left = 0; left < 200; ++left) sums.segments.push_back({left, 0, 0});
   const std::vector<float> zeros(at(5 * lanes_), 0.0F);
   EXPECT_EQ(sums.compute(Accumulate::overwrite), zeros);
   EXPECT_EQ(sums.compute(Accumulate::overwrite, loops_.pair_products), zeros);
