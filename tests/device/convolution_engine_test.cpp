@@ -271,7 +271,7 @@ TEST(KernelRuleTest, takes_winograd_where_it_pays_in_either_precision) {
   if (!runs_here(InstructionSet::amx_bf16)) return;
   const KernelTarget tiles{InstructionSet::amx_bf16, 1};
   for (const Direction direction : {Direction::forward, Direction::backward_data, Direction::backward_weight}) {
-    EXPECT_EQ(name(tiles, 3, 1, DType::bf16, direction), "direct, bf16 products");
+    EXPECT_EQ(name(tiles, 3, 1, DType::bf16, direction), "direct, bf16 products in tiles");
     EXPECT_NE(name(tiles, 3, 1, DType::f32, direction), "direct");
   }
 }

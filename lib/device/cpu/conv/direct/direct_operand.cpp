@@ -12,6 +12,11 @@ bool multiplies_tiles(const ConvProblem& problem, const KernelTarget& target) {
   return multiplies_pairs(problem, target) && multiplies_bf16_tiles(target.set);
 }
 
+std::string direct_name(const ConvProblem& problem, const KernelTarget& target) {
+  if (!multiplies_pairs(problem, target)) return "direct";
+  return multiplies_tiles(problem, target) ? "direct, bf16 products in tiles" : "direct, bf16 products";
+}
+
 Operand input_operand(const ConvProblem& problem, std::int64_t lanes) {
   const DType dtype = problem.input == Layout::images ? DType::f32 : problem.precision;
   return {problem.input, dtype, problem.conv.in_channels, problem.h, problem.w, lanes};

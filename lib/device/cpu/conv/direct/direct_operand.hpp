@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 
 #include "device/cpu/conv/conv_kernel.hpp"
 #include "device/cpu/conv/direct/direct_geometry.hpp"
@@ -62,6 +63,7 @@ struct OperandBand {
 bool multiplies_pairs(const ConvProblem& problem, const KernelTarget& target);
 // Whether these are multiplied in tiles.
 bool multiplies_tiles(const ConvProblem& problem, const KernelTarget& target);
+std::string direct_name(const ConvProblem& problem, const KernelTarget& target);  // as ConvKernel::name()
 
 Operand input_operand(const ConvProblem& problem, std::int64_t lanes);   // x, dx
 Operand output_operand(const ConvProblem& problem, std::int64_t lanes);  // y, dy

@@ -34,7 +34,7 @@ class DirectPixels final : public ConvKernel {
   DirectPixels(const ConvProblem& problem, const KernelTarget& target);
 
   std::int64_t scratch_bytes() const override { return plan_.bytes(); }
-  std::string name() const override { return pairs() ? "direct, bf16 products" : "direct"; }
+  std::string name() const override { return direct_name(problem_, target_); }
   void run(const ConvCall& call, std::byte* scratch) override;
 
  private:

@@ -31,7 +31,7 @@ class DirectWeights final : public ConvKernel {
   DirectWeights(const ConvProblem& problem, const KernelTarget& target);
 
   std::int64_t scratch_bytes() const override { return plan_.bytes(); }
-  std::string name() const override { return pairs_ ? "direct, bf16 products" : "direct"; }
+  std::string name() const override { return direct_name(problem_, target_); }
   void run(const ConvCall& call, std::byte* scratch) override;
 
  private:
