@@ -178,7 +178,7 @@ TEST_P(ProductLoopsTest, adds_pairs_however_they_are_laid) {
           left_offsets.push_back(arrangement.offset(row));
           out_offsets.push_back(row * lanes_);
         }
-        // Not a word more than is to be read, for sanitizers.
+        // Not a word more than is to be read.
         std::vector<ProductSegment> segments;
         std::int64_t terms = 0;
         std::int64_t words = 0;

@@ -86,9 +86,10 @@ class TermTiles {
         tile.runs[tile.run_count++] = run;
       }
     }
-    tile.right = tile.is_one_run() ? tile.runs[0].right : copies;
-    tile.right_stride = tile.is_one_run() ? call_.right_stride : tile_words;
-    if (!tile.is_one_run()) copy_right(tile, copies);
+    const bool is_tile = right_follows(tile);
+    tile.right = is_tile ? tile.runs[0].right : copies;
+    tile.right_stride = is_tile ? call_.right_stride : tile_words;
+    if (!is_tile) copy_right(tile, copies);
   }
 
  private:
@@ -107,6 +108,14 @@ class TermTiles {
 
   bool follows(const TermRun& run, const TermRun& last) const {
     return run.left == last.left + last.count * call_.left_step && run.right == last.right + last.count * lanes;
+  }
+
+  // Whether it is a tile where it lies, whatever is on the left.
+  static bool right_follows(const TermTile& tile) {
+    for (std::int64_t i = 0; i < tile.run_count; ++i) {
+      if (tile.runs[i].right != tile.runs[0].right + tile.runs[i].first * lanes) return false;
+    }
+    return tile.count == tile_side;
   }
 
   void copy_right(const TermTile& tile, float* copies) const {
