@@ -7,10 +7,12 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <utility>
 
+#include "base/io/outlet.hpp"
 #include "base/log_voice.hpp"
 #include "base/system_failure.hpp"
 #include "base/text/printable.hpp"
@@ -39,26 +41,34 @@ struct State {
   bool drawn = false;  // a progress line stands on the terminal
   bool ended = false;  // an error was printed
   Clock::time_point drawn_at;
+  Outlet out{STDOUT_FILENO};
+  Outlet err{STDERR_FILENO};
 
   bool speaks() const { return voice_rank.value_or(rank) == 0; }
 };
 
+// At a program's end, for what a terminal or a pipe has had no room for.
+constexpr auto last_patience = std::chrono::seconds(1);
+void leave();
+
 State& state() {
   // Never destroyed: threads may print while the program's statics go.
-  static State& only = *new State;
+  static State& only = []() -> State& {
+    std::atexit(leave);
+    return *new State;
+  }();
   return only;
 }
 
-// One write for a line, unbuffered: lines of different ranks do not mix, and none is lost when a rank is killed.
-// Returns an errno value: 0 where all was written.
-int write_whole(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return written < 0 ? errno : ENOSPC;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
+void let_out(State& now) {
+  now.out.drain(last_patience);
+  now.err.drain(last_patience);
+}
+
+void leave() {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  let_out(now);
 }
 
 std::string prefix_of(const State& now) {
@@ -67,17 +77,17 @@ std::string prefix_of(const State& now) {
 
 enum class Speaker { rank_0, any_rank };
 
-// `text` may go to a terminal as it is. Returns as write_whole.
-int print(int descriptor, const std::string& text, Speaker speaker) {
+// `text` may go to a terminal as it is.
+void print(Outlet State::*outlet, const std::string& text, Speaker speaker) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
-  if (now.ended || (speaker == Speaker::rank_0 && !now.speaks())) return 0;
-  if (std::exchange(now.drawn, false)) write_whole(STDOUT_FILENO, clear_line);
-  return write_whole(descriptor, text + '\n');
+  if (now.ended || (speaker == Speaker::rank_0 && !now.speaks())) return;
+  if (std::exchange(now.drawn, false)) now.out.write(clear_line);
+  (now.*outlet).write(text + '\n');
 }
 
-void print_line(int descriptor, std::string_view text, Speaker speaker) {
-  print(descriptor, fmt::format("{}  {}", prefix(), printable(text)), speaker);
+void print_line(Outlet State::*outlet, std::string_view text, Speaker speaker) {
+  print(outlet, fmt::format("{}  {}", prefix(), printable(text)), speaker);
 }
 
 // The terminal that people see, or -1. mpirun gives each rank a terminal of its own, even where mpirun's output is a
@@ -113,7 +123,8 @@ std::string_view cut(std::string_view text, std::size_t columns) {
 }
 
 void draw(State& now) {
-  write_whole(STDOUT_FILENO, fmt::format("{}{}", clear_line, cut(now.live, columns())));
+  if (now.out.stands_still() && now.out.drain(std::chrono::milliseconds(0)) == EAGAIN) return;
+  now.out.write(fmt::format("{}{}", clear_line, cut(now.live, columns())));
   now.drawn = true;
   now.drawn_at = Clock::now();
 }
@@ -166,19 +177,28 @@ int job_rank() {
   return now.rank;
 }
 
-void info(std::string_view text) { print_line(STDOUT_FILENO, text, Speaker::rank_0); }
-void warning(std::string_view text) { print_line(STDERR_FILENO, text, Speaker::any_rank); }
+void info(std::string_view text) { print_line(&State::out, text, Speaker::rank_0); }
+void warning(std::string_view text) { print_line(&State::err, text, Speaker::any_rank); }
+void relayed(std::string_view text) { print(&State::out, printable_lines(text), Speaker::rank_0); }
+
 void plain(std::string_view text) {
-  const int error_number = print(STDOUT_FILENO, printable_lines(text), Speaker::rank_0);
+  constexpr auto forever = std::chrono::milliseconds(-1);
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  if (now.ended || !now.speaks()) return;
+  now.out.drain(forever);
+  if (std::exchange(now.drawn, false)) now.out.write(clear_line);
+  int error_number = now.out.write(printable_lines(text) + '\n');
+  if (error_number == EAGAIN) error_number = now.out.drain(forever);
   if (error_number == 0) return;
   throw system_failure("cannot write to standard output", error_number, Access::writing, "what it was to hold is lost");
 }
-void relayed(std::string_view text) { print(STDOUT_FILENO, printable_lines(text), Speaker::rank_0); }
 
 void error(std::string_view text) {
-  print_line(STDERR_FILENO, text, Speaker::any_rank);
+  print_line(&State::err, text, Speaker::any_rank);
   State& now = state();
   const std::lock_guard lock(now.mutex);
+  let_out(now);
   now.ended = true;
 }
 
@@ -205,7 +225,7 @@ void end_progress() {
   const std::lock_guard lock(now.mutex);
   if (now.ended || now.live.empty()) return;
   draw(now);
-  write_whole(STDOUT_FILENO, "\n");
+  now.out.write("\n");
   now.live.clear();
   now.drawn = false;
 }

@@ -55,6 +55,24 @@ def interrupt(command, output, steps):
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), said.decode()
 
 
+def terminate_unread(command, output):
+    """TERM to a training whose words nobody reads, long after they fill their pipe. Returns the code."""
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    with subprocess.Popen([str(word) for word in command], stdout=writer, stderr=writer) as process:
+        try:
+            metrics, deadline = output / "metrics.jsonl", time.monotonic() + LIMIT_SECONDS
+            while not metrics.exists() or metrics.read_text().count("\n") < 200:
+                expect(time.monotonic() < deadline, "it stands still where nobody reads what it says", "")
+                time.sleep(0.02)
+            process.terminate()
+            return process.wait(LIMIT_SECONDS)
+        finally:
+            process.kill()
+            os.close(reader)
+            os.close(writer)
+
+
 def expect(condition, words, said):
     if not condition:
         sys.exit(f"{words}\n{said}")
@@ -66,6 +84,9 @@ def expect_stopped(output, said):
     state = json.loads((output / "summary.json").read_text())["state"]
     expect(state == "stopped", f"summary.json says {state}", said)
     expect(not list(output.rglob("lock")), "a lock is left", said)
+
+
+def expect_told(said):
     expect("The same command goes on from it." in said, "it does not say that it stopped", said)
 
 
@@ -93,12 +114,14 @@ def main():
         code, said = interrupt(training(alone, "lenet", 60), alone, 25)
         expect(code == 75, f"alone it ended with {code}", said)
         expect_stopped(alone, said)
+        expect_told(said)
         expect_narrow(said)
         expect(re.search(r"\[rank 0, \S+\]  epoch 1/100000  step 10/1000000  loss ", said),
                "the training's loss of an epoch does not stand on the screen", said)
         expect(re.search(r"\r\x1b\[Ktest  \[", said), "a test is not seen", said)
 
-        # mpirun kills its ranks a second later: time enough for a small net. Its own code is not theirs.
+        # mpirun kills its ranks a second later: time enough for a small net. Its own code is not theirs. Meanwhile it
+        # takes nothing of what they say, which once held them up until they were killed.
         under = folder / "under mpirun"
         code, said = interrupt(under_mpirun(2) + training(under, "lenet", 60), under, 5)
         expect(code not in (0, 75), f"mpirun ended with {code}", said)
@@ -111,6 +134,11 @@ def main():
         command = launch + training(larger, "resnet20", 600)
         code, said = interrupt(command, larger, 1)
         expect_stopped(larger, said)
+        expect_told(said)
+
+        unread = folder / "unread"
+        expect(terminate_unread(training(unread, "lenet", 60), unread) == 75, "it did not end with 75", "")
+        expect_stopped(unread, "")
 
 
 if __name__ == "__main__":
