@@ -1,5 +1,7 @@
 #include "job/job_environment.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -136,8 +138,12 @@ JobEnvironment read_job_environment(const Variables& variables) {
   job.interface = environment.text("LOCKSTEP_INTERFACE");
   job.verdict_file = environment.text(verdict_variable);
   constexpr NumberRange<double> start_timeouts{0, 1e6};
-  const auto start_timeout = parse_number(environment.text(start_timeout_variable), start_timeouts);
+  const std::string stated = environment.text(start_timeout_variable);
+  const auto start_timeout = parse_number(stated, start_timeouts);
   if (start_timeout) job.start_timeout_seconds = *start_timeout;
+  if (!start_timeout && !stated.empty()) {
+    job.mistake = fmt::format("{}: {}", start_timeout_variable, no_number_words(stated, start_timeouts));
+  }
   const std::filesystem::path home = environment.folder("HOME");
   job.cache_folder = environment.folder("XDG_CACHE_HOME");
   if (job.cache_folder.empty() && !home.empty()) job.cache_folder = home / ".cache";

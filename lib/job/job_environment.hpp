@@ -78,6 +78,7 @@ struct JobEnvironment {
   std::string verdict_file;            // where the job script looks for why this attempt ended
   double start_timeout_seconds = 300;  // that MPI may take to start; 0: as long as it likes
   std::filesystem::path cache_folder;  // the user's, absolute (XDG_CACHE_HOME, else .cache in HOME); empty: none
+  std::string mistake;  // in a variable of ours, in words that go on "... Mend or unset it."; empty: none
 };
 
 // The value of a variable; nothing where it is not set.

@@ -124,14 +124,21 @@ std::string lonely_words(std::int64_t processes) {
       processes, processes);
 }
 
+std::string fault_of(const JobEnvironment& job) {
+  if (!job.mistake.empty()) return fmt::format("{}. Mend or unset it.", job.mistake);
+  const bool lonely = job.launcher == Launcher::srun && !job.has_pmi && job.rank && job.rank->ranks > 1;
+  return lonely ? lonely_words(job.rank->ranks) : "";
+}
+
 // Before MPI starts, which would end the program in words of its own. The exit code; nothing where all is well.
-std::optional<int> refuse_without_pmi() {
+std::optional<int> refuse_environment() {
   const JobEnvironment& job = this_job();
-  if (job.launcher != Launcher::srun || job.has_pmi || !job.rank || job.rank->ranks == 1) return std::nullopt;
+  const std::string fault = fault_of(job);
+  if (fault.empty()) return std::nullopt;
   constexpr int code = static_cast<int>(Failure::usage);
-  if (job.rank->rank == 0) {
+  if (!job.rank || job.rank->rank == 0) {
     failure_report::set_verdict_file(job.verdict_file);
-    tell({code, lonely_words(job.rank->ranks)});
+    tell({code, fault});
   }
   return code;
 }
@@ -190,7 +197,7 @@ int run_program(int argc, char** argv, const Program& program) {
   // A write beyond `ulimit -f` then fails with words of its own; MPI's start writes, too.
   std::signal(SIGXFSZ, SIG_IGN);
   ProcessSignals signals(program.stopping);
-  if (const std::optional<int> code = refuse_without_pmi()) return *code;
+  if (const std::optional<int> code = refuse_environment()) return *code;
   std::optional<StartLimit> limit(std::in_place, this_job().start_timeout_seconds, this_job().verdict_file);
   const MpiSession mpi(argc, argv);
   limit.reset();

@@ -189,6 +189,16 @@ TEST(OpenCpuDevice, refuses_fp16) {
   }
 }
 
+TEST(OpenCpuDevice, says_that_it_has_no_tf32) {
+  testing::internal::CaptureStderr();
+  cpu::open_cpu_device({.tf32 = true});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("--tf32 is for GPUs: a CPU multiplies fp32 in fp32.\n"));
+  testing::internal::CaptureStderr();
+  cpu::open_cpu_device({});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST(OpenCpuDevice, takes_as_many_threads_as_it_is_told) {
   EXPECT_THAT(cpu::open_cpu_device({.threads = 3})->description(), testing::EndsWith(", 3 threads"));
 }

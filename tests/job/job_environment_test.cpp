@@ -30,8 +30,11 @@ TEST(JobEnvironmentTest, how_long_mpi_may_take_to_start_is_a_number_of_seconds) 
   EXPECT_EQ(job_with({{"LOCKSTEP_START_TIMEOUT", "2.5"}}).start_timeout_seconds, 2.5);
   EXPECT_EQ(job_with({{"LOCKSTEP_START_TIMEOUT", "0"}}).start_timeout_seconds, 0);
   for (const char* text : {"", "-1", "soon", "1e9", "nan"}) {
-    EXPECT_EQ(job_with({{"LOCKSTEP_START_TIMEOUT", text}}).start_timeout_seconds, 300) << text;
+    const JobEnvironment job = job_with({{"LOCKSTEP_START_TIMEOUT", text}});
+    EXPECT_EQ(job.start_timeout_seconds, 300) << text;
+    EXPECT_EQ(job.mistake.empty(), std::string_view(text).empty()) << text;
   }
+  EXPECT_EQ(job_with({{"LOCKSTEP_START_TIMEOUT", "0"}}).mistake, "");
 }
 
 TEST(JobEnvironmentTest, each_launcher_is_known_by_what_it_sets) {

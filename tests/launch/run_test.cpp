@@ -107,6 +107,16 @@ TEST_F(RunTest, processes_of_srun_that_cannot_find_each_other_are_refused_before
   EXPECT_EQ(second.errors, "");
 }
 
+TEST_F(RunTest, a_limit_of_the_start_that_is_no_number_is_refused_before_it_is_ignored) {
+  const ProgramResult result =
+      run_program({built_program("failing_program").string(), "--output", output().string(), "--rank", "-1"},
+                  {{"LOCKSTEP_START_TIMEOUT", "-5"}, {"LOCKSTEP_VERDICT", (output() / "verdict.json").string()}});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors,
+              HasSubstr("LOCKSTEP_START_TIMEOUT: '-5' is no number from 0 to 1000000. Mend or unset it."));
+  EXPECT_EQ(nlohmann::json::parse(read_file(output() / "verdict.json", 1 << 16))["code"], 2);
+}
+
 TEST_F(RunTest, a_program_that_finishes_ends_with_0_and_leaves_no_report) {
   for (const int ranks : {0, 1, 3}) {
     const ProgramResult result = run(ranks, {"--rank", "-1"});

@@ -2,7 +2,7 @@
 """Pages of a training and of a scaling study in headless Chromium: report_browser_test.py PROGRAMS
 
 A page loads nothing, breaks no rule of its own, is drawn as it is written, and follows the reader's scheme of colours.
-Skipped (77) where there is no Chromium.
+Skipped (77) where there is no Chromium, or no Pillow.
 """
 import pathlib
 import re
@@ -11,7 +11,11 @@ import subprocess
 import sys
 import tempfile
 
-from PIL import Image
+try:
+    from PIL import Image
+except ImportError:
+    print("skipped: no Pillow here (Debian package python3-pil)")
+    sys.exit(77)
 
 BACKGROUNDS = {"light": (255, 255, 255), "dark": (0x14, 0x18, 0x1d)}
 

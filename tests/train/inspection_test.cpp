@@ -168,5 +168,29 @@ TEST(InspectionTest, names_of_classes_do_not_break_the_tables_of_an_evaluation) 
   expect_shown(evaluation_text(evaluation, names), std::ranges::count(plain, '\n'));
 }
 
+TEST(InspectionTest, of_many_classes_an_evaluation_lists_the_worst) {
+  constexpr std::int64_t classes = 30;
+  Evaluation evaluation;
+  evaluation.classes = classes;
+  evaluation.confusion.assign(classes * classes, 0);
+  std::vector<std::string> names;
+  for (std::int64_t label = 0; label < classes; ++label) {
+    names.push_back("class " + std::to_string(label));
+    if (label == 7) continue;  // has no samples
+    evaluation.samples += 100;
+    evaluation.confusion[static_cast<std::size_t>(label * classes + label)] = 100 - label;
+    evaluation.confusion[static_cast<std::size_t>(label * classes + 7)] = label;
+  }
+  const std::string text = evaluation_text(evaluation, names);
+  EXPECT_NE(text.find("the worst 20 of 29 classes (--json has all)\n"
+                      "class  name       samples    correct\n"
+                      "   29  class 29       100    71.00 %\n"
+                      "   28  class 28       100    72.00 %\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\n   10  class 10       100    90.00 %\n\nmost frequent mistakes"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\n    9  class 9 "), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace lockstep

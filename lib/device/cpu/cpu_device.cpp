@@ -45,8 +45,11 @@ const DeviceOptions& checked(const DeviceOptions& options) {
 // fp32 has no use for products of bf16: its bits do not depend on them, and its device is not named for them.
 InstructionSet set_for(const DeviceOptions& options) {
   const InstructionSet set = choose_instruction_set(options.instruction_set);
-  const std::string warning = choice_warning(options.instruction_set, options.precision);
-  if (options.local_rank == 0 && !warning.empty()) log::warning(std::string_view(warning));
+  if (options.local_rank == 0) {
+    const std::string warning = choice_warning(options.instruction_set, options.precision);
+    if (!warning.empty()) log::warning(std::string_view(warning));
+    if (options.tf32) log::warning("--tf32 is for GPUs: a CPU multiplies fp32 in fp32.");
+  }
   return options.precision == DType::f32 ? facts_of(set).in_fp32 : set;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/text/printable.hpp"
 
@@ -10,8 +11,9 @@ namespace lockstep {
 
 namespace {
 
+// Beyond so many classes their matrix does not fit a window: so many of the worst are shown instead.
 constexpr std::int64_t largest_matrix = 20;
-constexpr std::size_t listed_mistakes = 20;
+constexpr std::size_t listed = 20;
 
 std::string percent(std::int64_t part, std::int64_t all) {
   return all == 0 ? "-" : fmt::format("{:.2f} %", 100.0 * static_cast<double>(part) / static_cast<double>(all));
@@ -47,11 +49,35 @@ std::string worst_mistakes(const Evaluation& evaluation, std::span<const std::st
   }
   std::ranges::stable_sort(mistakes, std::ranges::greater{}, &Mistake::count);
   std::string text = "\nmost frequent mistakes (samples, label -> prediction)";
-  for (const Mistake& mistake : std::span(mistakes).first(std::min(listed_mistakes, mistakes.size()))) {
+  for (const Mistake& mistake : std::span(mistakes).first(std::min(listed, mistakes.size()))) {
     text += fmt::format("\n{:>7}  {} -> {}", mistake.count, classes[static_cast<std::size_t>(mistake.label)],
                         classes[static_cast<std::size_t>(mistake.prediction)]);
   }
   return text;
+}
+
+std::string class_table(const Evaluation& evaluation, std::span<const std::string> classes,
+                        std::span<const std::int64_t> shown) {
+  const std::size_t width = longest_name(classes);
+  std::string text = fmt::format("class  {:<{}}  {:>8}  {:>9}\n", "name", width, "samples", "correct");
+  for (const std::int64_t label : shown) {
+    const std::int64_t samples = evaluation.label_count(label);
+    text += fmt::format("{:>5}  {:<{}}  {:>8}  {:>9}\n", label, classes[static_cast<std::size_t>(label)], width,
+                        samples, percent(evaluation.count(label, label), samples));
+  }
+  return text;
+}
+
+// Of the classes that have samples.
+std::vector<std::int64_t> worst_first(const Evaluation& evaluation) {
+  std::vector<std::int64_t> labels;
+  for (std::int64_t label = 0; label < evaluation.classes; ++label) {
+    if (evaluation.label_count(label) > 0) labels.push_back(label);
+  }
+  std::ranges::stable_sort(labels, std::ranges::less{}, [&](std::int64_t label) {
+    return static_cast<double>(evaluation.count(label, label)) / static_cast<double>(evaluation.label_count(label));
+  });
+  return labels;
 }
 
 }  // namespace
@@ -62,15 +88,17 @@ std::string evaluation_text(const Evaluation& evaluation, std::span<const std::s
   std::string text =
       fmt::format("samples  {}\nloss     {:.4f}\ntop-1    {}\ntop-5    {}\n\n", evaluation.samples, evaluation.loss(),
                   percent(evaluation.correct(), evaluation.samples), percent(evaluation.in_top5, evaluation.samples));
-  const std::size_t width = longest_name(classes);
-  text += fmt::format("class  {:<{}}  {:>8}  {:>9}\n", "name", width, "samples", "correct");
-  for (std::int64_t label = 0; label < evaluation.classes; ++label) {
-    const std::int64_t samples = evaluation.label_count(label);
-    text += fmt::format("{:>5}  {:<{}}  {:>8}  {:>9}\n", label, classes[static_cast<std::size_t>(label)], width,
-                        samples, percent(evaluation.count(label, label), samples));
+  if (evaluation.classes <= largest_matrix) {
+    std::vector<std::int64_t> all(classes.size());
+    std::iota(all.begin(), all.end(), std::int64_t{0});
+    return text + class_table(evaluation, classes, all) + confusion_matrix(evaluation);
   }
-  return text +
-         (evaluation.classes <= largest_matrix ? confusion_matrix(evaluation) : worst_mistakes(evaluation, classes));
+  std::vector<std::int64_t> worst = worst_first(evaluation);
+  if (worst.size() > listed) {
+    text += fmt::format("the worst {} of {} classes (--json has all)\n", listed, worst.size());
+    worst.resize(listed);
+  }
+  return text + class_table(evaluation, classes, worst) + worst_mistakes(evaluation, classes);
 }
 
 }  // namespace lockstep

@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// Loss, top-1, top-5, then a table: for each class its accuracy and the row of the confusion matrix. Of more than 20
-// classes the matrix is left out, and the worst mistakes are listed in its place.
+// Loss, top-1, top-5, then tables: the accuracy of each class and the confusion matrix. Of more than 20 classes: of the
+// 20 with the lowest accuracy, and the most frequent mistakes.
 std::string evaluation_text(const Evaluation& evaluation, std::span<const std::string> names);
 
 }  // namespace lockstep
