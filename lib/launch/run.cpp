@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
+#include <pthread.h>
 
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <exception>
 #include <filesystem>
 #include <memory>
@@ -149,6 +151,17 @@ void require_one_world(const Communicator& world) {
   require(job.rank->ranks == 1, Failure::usage, "{}", lonely_words(job.rank->ranks));
 }
 
+// A thread's stack is as large as `ulimit -s` lets the first one's grow, which some sites make small.
+void give_threads_stacks() {
+  constexpr std::size_t least = std::size_t{2} << 20U;
+  pthread_attr_t attributes;
+  if (::pthread_getattr_default_np(&attributes) != 0) return;
+  std::size_t size = 0;
+  ::pthread_attr_getstacksize(&attributes, &size);
+  if (size < least && ::pthread_attr_setstacksize(&attributes, least) == 0) ::pthread_setattr_default_np(&attributes);
+  ::pthread_attr_destroy(&attributes);
+}
+
 Ending run_body(const Communicator& world, const Program& program, ProcessSignals& signals, Invocation invocation) {
   const Watcher watcher(world, world.node(), host_name(), signals, {program.hang_timeout_seconds()});
   Session session{world, nullptr};
@@ -193,6 +206,7 @@ Ending ending_of(const TrainingOutcome& outcome) {
 
 int run_program(int argc, char** argv, const Program& program) {
   log::fill_closed_streams();
+  give_threads_stacks();
   if (const std::optional<int> code = write_pages_if_asked(argc, argv, program.declare)) return *code;
   // A write beyond `ulimit -f` then fails with words of its own; MPI's start writes, too.
   std::signal(SIGXFSZ, SIG_IGN);

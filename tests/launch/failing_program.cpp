@@ -58,12 +58,12 @@ struct MeetsTheOthers {
   throw Error(Failure::bad_data, "shard 'x.h5' is \"damaged\" (block 3 of 7). Re-run make_shards?");
 }
 
-// A gibibyte of frames. Returns what nobody needs, so that every frame is needed.
-int overflow_the_stack(int depth) {
+// So many frames of 16 KiB. Returns what nobody needs, so that every frame is needed.
+int fill_the_stack(int frames) {
   std::array<volatile int, 4096> frame;
-  frame[0] = depth;
-  if (depth == 65536) return depth;
-  return overflow_the_stack(depth + 1) + frame[0];
+  frame[0] = frames;
+  if (frames == 0) return 0;
+  return fill_the_stack(frames - 1) + frame[0];
 }
 
 void sleep_in(Phase phase) {
@@ -89,7 +89,8 @@ const std::map<std::string, std::function<void()>> ways = {
     {"exit", [] { std::exit(3); }},
     {"exit_0", [] { ::_exit(0); }},
     {"segfault", [] { ::raise(SIGSEGV); }},
-    {"stack", [] { overflow_the_stack(0); }},
+    {"stack", [] { fill_the_stack(65536); }},
+    {"half_a_mebibyte_in_thread", [] { std::thread(fill_the_stack, 32).join(); }},
     {"abort", [] { std::abort(); }},
     {"hang", [] { sleep_in(Phase::forward); }},
     {"hang_elsewhere", [] { sleep_in(Phase::gathering); }},

@@ -245,6 +245,14 @@ TEST_F(RunTest, what_the_file_system_refuses_is_told_in_our_words) {
   }
 }
 
+// Threads had stacks of 128 KiB then, and ended in SIGSEGV without a word.
+TEST_F(RunTest, threads_have_room_whatever_the_limit_of_the_stack) {
+  const ProgramResult result =
+      run_program({"sh", "-c", "ulimit -s 128; exec \"$@\"", "sh", built_program("failing_program").string(),
+                   "--output", output().string(), "--how", "half_a_mebibyte_in_thread"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+}
+
 TEST_F(RunTest, what_the_system_refuses_comes_with_advice) {
   const ProgramResult result = run(0, {"--how", "throw_system"});
   EXPECT_EQ(result.exit_code, 2);
