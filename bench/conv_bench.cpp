@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "convolution_bound.hpp"
+#include "device/cpu/instruction_sets/instruction_set.hpp"
 #include "device/cpu/threads/threads.hpp"
 #include "device/precision.hpp"
 #include "kernel_race.hpp"
@@ -193,7 +194,10 @@ int main(int argc, char** argv) {
   const auto declare = [&options](CLI::App& app) { options.declare(app); };
   if (const std::optional<int> code = parse_options(argc, argv, declare, 0)) return *code;
   try {
-    cpu::KernelTarget target{cpu::widest_instruction_set(), cpu::choose_threads(options.threads, 0, 1)};
+    const cpu::InstructionSet widest = cpu::widest_instruction_set();
+    const bool is_fp32 = options.precision == DType::f32;
+    cpu::KernelTarget target{is_fp32 ? cpu::facts_of(widest).in_fp32 : widest,
+                             cpu::choose_threads(options.threads, 0, 1)};
     target.winograd_pairs = options.winograd_pairs;
     for (const std::string& model : options.models) print_model(model, options, target);
   } catch (const Error& error) {

@@ -47,28 +47,19 @@ struct State {
   bool speaks() const { return voice_rank.value_or(rank) == 0; }
 };
 
-// At a program's end, for what a terminal or a pipe has had no room for.
-constexpr auto last_patience = std::chrono::seconds(1);
-void leave();
-
 State& state() {
   // Never destroyed: threads may print while the program's statics go.
   static State& only = []() -> State& {
-    std::atexit(leave);
+    std::atexit(let_out);
     return *new State;
   }();
   return only;
 }
 
-void let_out(State& now) {
-  now.out.drain(last_patience);
-  now.err.drain(last_patience);
-}
-
-void leave() {
-  State& now = state();
-  const std::lock_guard lock(now.mutex);
-  let_out(now);
+void let_out_both(State& now) {
+  constexpr Patience last{std::chrono::seconds(1), std::chrono::seconds(10)};
+  now.out.drain(last);
+  now.err.drain(last);
 }
 
 std::string prefix_of(const State& now) {
@@ -123,7 +114,7 @@ std::string_view cut(std::string_view text, std::size_t columns) {
 }
 
 void draw(State& now) {
-  if (now.out.stands_still() && now.out.drain(std::chrono::milliseconds(0)) == EAGAIN) return;
+  if (now.out.stands_still() && now.out.drain(no_patience) == EAGAIN) return;
   now.out.write(fmt::format("{}{}", clear_line, cut(now.live, columns())));
   now.drawn = true;
   now.drawn_at = Clock::now();
@@ -182,14 +173,13 @@ void warning(std::string_view text) { print_line(&State::err, text, Speaker::any
 void relayed(std::string_view text) { print(&State::out, printable_lines(text), Speaker::rank_0); }
 
 void plain(std::string_view text) {
-  constexpr auto forever = std::chrono::milliseconds(-1);
   State& now = state();
   const std::lock_guard lock(now.mutex);
   if (now.ended || !now.speaks()) return;
-  now.out.drain(forever);
+  now.out.drain(endless_patience);
   if (std::exchange(now.drawn, false)) now.out.write(clear_line);
   int error_number = now.out.write(printable_lines(text) + '\n');
-  if (error_number == EAGAIN) error_number = now.out.drain(forever);
+  if (error_number == EAGAIN) error_number = now.out.drain(endless_patience);
   if (error_number == 0) return;
   throw system_failure("cannot write to standard output", error_number, Access::writing, "what it was to hold is lost");
 }
@@ -198,8 +188,14 @@ void error(std::string_view text) {
   print_line(&State::err, text, Speaker::any_rank);
   State& now = state();
   const std::lock_guard lock(now.mutex);
-  let_out(now);
+  let_out_both(now);
   now.ended = true;
+}
+
+void let_out() {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  let_out_both(now);
 }
 
 bool is_terminal() {

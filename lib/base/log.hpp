@@ -46,6 +46,9 @@ void warning(fmt::format_string<Args...> text, Args&&... args) {
 void progress(std::string_view text);
 bool is_terminal();
 std::size_t progress_columns();  // that such a line has
-void end_progress();             // leaves the last text standing and ends its line
+// What a terminal or a pipe has had no room for yet: waits as long as it is being read, a second where it is not. A
+// program that ends does so by itself.
+void let_out();
+void end_progress();  // leaves the last text standing and ends its line
 
 }  // namespace lockstep::log

@@ -11,10 +11,11 @@ namespace lockstep {
 
 void require_place_for_result(const std::filesystem::path& file, const ReplaceableKind& kind, std::string_view option) {
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  if (std::filesystem::is_directory(file) || ::access(folder.c_str(), W_OK | X_OK) != 0) {
-    const int error_number = std::filesystem::is_directory(file) ? EISDIR : errno;
+  const auto refuse = [&](int error_number) {
     throw system_failure(fmt::format("cannot write '{}'", file.string()), error_number, Access::writing, option);
-  }
+  };
+  if (std::filesystem::is_directory(file)) refuse(EISDIR);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) refuse(errno);
   require_own_kind(file, kind, option);
 }
 

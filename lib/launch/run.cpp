@@ -211,8 +211,13 @@ int run_program(int argc, char** argv, const Program& program) {
   // A write beyond `ulimit -f` then fails with words of its own; MPI's start writes, too.
   std::signal(SIGXFSZ, SIG_IGN);
   ProcessSignals signals(program.stopping);
-  if (const std::optional<int> code = refuse_environment()) return *code;
-  std::optional<StartLimit> limit(std::in_place, this_job().start_timeout_seconds, this_job().verdict_file);
+  std::optional<StartLimit> limit;
+  const int refused = run_alone([&] {
+    if (const std::optional<int> code = refuse_environment()) return *code;
+    limit.emplace(this_job().start_timeout_seconds, this_job().verdict_file);
+    return 0;
+  });
+  if (refused != 0) return refused;
   const MpiSession mpi(argc, argv);
   limit.reset();
   std::set_terminate(end_job);  // also for a thread of one rank, which unwinds into no handler
@@ -231,6 +236,8 @@ int run_program(int argc, char** argv, const Program& program) {
   };
   const int code = world.size() > 1 ? run_all() : run_alone(run_all);
   failure_report::set_folder({});  // and with it the lock of the output folder
+  signals.ignore_requests();       // it has ended: what is left is to be read
+  log::let_out();
   return code;
 }
 

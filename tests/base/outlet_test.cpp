@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pty.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,24 +40,32 @@ Ends a_terminal() {
   return {Descriptor(reader), Descriptor(writer)};
 }
 
+Ends a_socket() {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
 std::string line(int number) { return "line " + std::to_string(number) + std::string(90, '.') + "\n"; }
 
 // What is there to read now, without a terminal's carriage returns.
-std::string take(int reader) {
+std::string take_some(int reader, std::size_t most) {
   EXPECT_EQ(::fcntl(reader, F_SETFL, O_NONBLOCK), 0);
   std::string taken;
   std::array<char, 4096> bytes{};
-  for (ssize_t count = 0; (count = ::read(reader, bytes.data(), bytes.size())) > 0;) {
+  for (ssize_t count = 0; taken.size() < most && (count = ::read(reader, bytes.data(), bytes.size())) > 0;) {
     taken.append(bytes.data(), static_cast<std::size_t>(count));
   }
   std::erase(taken, '\r');
   return taken;
 }
 
+std::string take(int reader) { return take_some(reader, std::string::npos); }
+
 std::string take_all(int reader, Outlet& outlet) {
   std::string taken;
   for (bool more = true; more;) {
-    more = outlet.drain(milliseconds(0)) == EAGAIN;
+    more = outlet.drain(no_patience) == EAGAIN;
     const std::string next = take(reader);
     taken += next;
   }
@@ -94,13 +103,55 @@ TEST_P(OutletTest, beyond_its_limit_whole_lines_are_left_out_and_counted) {
   EXPECT_EQ(take(ends.reader), "again\n");
 }
 
+// The number of what was left out stood thousands of lines later.
+TEST_P(OutletTest, the_count_stands_where_lines_are_left_out) {
+  const Ends ends = GetParam()();
+  Outlet outlet(ends.writer);
+  int number = 0;
+  for (; number < 20000; ++number) outlet.write(line(number));
+  const std::string first = take(ends.reader);
+  for (; number < 20010; ++number) outlet.write(line(number));
+  const std::string taken = first + take_all(ends.reader, outlet);
+  const std::size_t gap = taken.find("\n(left out here, for nobody took them in time: ");
+  ASSERT_NE(gap, std::string::npos);
+  EXPECT_EQ(taken.find("(left out", gap + 2), std::string::npos) << "one gap";
+  EXPECT_EQ(taken.substr(taken.find('\n', gap + 1) + 1), [&] {
+    std::string last;
+    for (int late = 20000; late < number; ++late) last += line(late);
+    return last;
+  }());
+}
+
+// A second was all that a program which ended left its reader, however busily that read.
+TEST_P(OutletTest, its_patience_begins_anew_as_long_as_something_is_read) {
+  const Ends ends = GetParam()();
+  const std::string much = std::string(50, 'x') + '\n';
+  constexpr int lines = 20000;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    Outlet outlet(ends.writer);
+    for (int number = 0; number < lines; ++number) outlet.write(much);
+    ::_exit(outlet.drain({milliseconds(300), milliseconds(60000)}) == 0 ? 0 : 1);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  std::size_t taken = 0;
+  while (taken < much.size() * lines && ::waitpid(child, nullptr, WNOHANG) == 0) {
+    ::usleep(20000);
+    taken += take_some(ends.reader, 16384).size();
+  }
+  taken += take(ends.reader).size();
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, milliseconds(600));
+  EXPECT_EQ(taken, much.size() * lines);
+}
+
 TEST_P(OutletTest, its_patience_ends) {
   const Ends ends = GetParam()();
   Outlet outlet(ends.writer);
-  const std::string much(100000, 'x');
+  const std::string much(1000000, 'x');  // more than any of them has room for
   EXPECT_EQ(outlet.write(much + '\n'), EAGAIN);
   const auto before = std::chrono::steady_clock::now();
-  EXPECT_EQ(outlet.drain(milliseconds(60)), EAGAIN);
+  EXPECT_EQ(outlet.drain({milliseconds(60), milliseconds(1000)}), EAGAIN);
   EXPECT_GE(std::chrono::steady_clock::now() - before, milliseconds(60));
   EXPECT_TRUE(outlet.stands_still());
 }
@@ -121,7 +172,7 @@ TEST_P(OutletTest, it_waits_for_a_slow_reader_if_told_to) {
   if (child == 0) {
     Outlet outlet(ends.writer);
     for (int number = 0; number < lines; ++number) outlet.write(much);
-    ::_exit(outlet.drain(milliseconds(-1)) == 0 ? 0 : 1);
+    ::_exit(outlet.drain(endless_patience) == 0 ? 0 : 1);
   }
   std::size_t taken = 0;
   while (taken < much.size() * lines) {
@@ -134,8 +185,38 @@ TEST_P(OutletTest, it_waits_for_a_slow_reader_if_told_to) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(streams, OutletTest, testing::Values(a_pipe, a_terminal),
-                         [](const auto& stream) { return stream.index == 0 ? "pipe" : "terminal"; });
+// A pipe or a terminal that a user may write to and not open: behind su, or sudo -u.
+TEST_P(OutletTest, another_users_holds_nobody_up) {
+  if (::geteuid() != 0) GTEST_SKIP() << "to become another user wants root";
+  const Ends ends = GetParam()();
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(20);  // ends one that is held up
+    constexpr uid_t nobody = 65534;
+    if (::setresuid(nobody, nobody, nobody) != 0) ::_exit(2);
+    Outlet outlet(ends.writer);
+    for (int number = 0; number < 5000; ++number) outlet.write(line(number));
+    if (!outlet.stands_still()) ::_exit(3);
+    ::_exit(outlet.drain({milliseconds(3000), milliseconds(60000)}) == 0 ? 0 : 4);
+  }
+  std::string expected;
+  for (int number = 0; number < 5000; ++number) expected += line(number);
+  ::usleep(300000);
+  std::string taken;
+  int status = -1;
+  while (::waitpid(child, &status, WNOHANG) == 0) taken += take(ends.reader);
+  taken += take(ends.reader);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(taken, expected);
+}
+
+std::string stream_name(const testing::TestParamInfo<Ends (*)()>& stream) {
+  if (stream.param == a_socket) return "socket";
+  return stream.param == a_pipe ? "pipe" : "terminal";
+}
+
+INSTANTIATE_TEST_SUITE_P(streams, OutletTest, testing::Values(a_pipe, a_terminal, a_socket), stream_name);
 
 TEST(OutletFailureTest, a_reader_that_is_gone_is_an_error_and_nothing_is_kept) {
   std::signal(SIGPIPE, SIG_IGN);
@@ -144,7 +225,7 @@ TEST(OutletFailureTest, a_reader_that_is_gone_is_an_error_and_nothing_is_kept) {
   Outlet outlet(writer);
   EXPECT_EQ(outlet.write(std::string(100000, 'x')), EAGAIN);
   ends.reset();
-  EXPECT_EQ(outlet.drain(milliseconds(-1)), EPIPE);
+  EXPECT_EQ(outlet.drain(endless_patience), EPIPE);
   EXPECT_FALSE(outlet.stands_still());
   EXPECT_EQ(outlet.write("more\n"), EPIPE);
 }

@@ -23,6 +23,7 @@ from training import under_mpirun  # noqa: E402: found only now
 
 COLUMNS = 80
 LIMIT_SECONDS = 60
+F_SETPIPE_SZ = 1031  # fcntl has the name since Python 3.10
 
 
 def start(command):
@@ -55,22 +56,40 @@ def interrupt(command, output, steps):
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), said.decode()
 
 
-def terminate_unread(command, output):
+def wait_for_lines(output, lines):
+    metrics, deadline = output / "metrics.jsonl", time.monotonic() + LIMIT_SECONDS
+    while not metrics.exists() or metrics.read_text().count("\n") < lines:
+        expect(time.monotonic() < deadline, "it stands still where nobody reads what it says", "")
+        time.sleep(0.02)
+
+
+def hang_up(command, output):
+    """Takes the terminal away from a training. Returns the code."""
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execv(command[0], [str(word) for word in command])
+    wait_for_lines(output, 5)
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def terminate_unread(command, output, reader_goes):
     """TERM to a training whose words nobody reads, long after they fill their pipe. Returns the code."""
     reader, writer = os.pipe()
-    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    fcntl.fcntl(writer, F_SETPIPE_SZ, 4096)
     with subprocess.Popen([str(word) for word in command], stdout=writer, stderr=writer) as process:
         try:
-            metrics, deadline = output / "metrics.jsonl", time.monotonic() + LIMIT_SECONDS
-            while not metrics.exists() or metrics.read_text().count("\n") < 200:
-                expect(time.monotonic() < deadline, "it stands still where nobody reads what it says", "")
-                time.sleep(0.02)
+            os.close(writer)
+            wait_for_lines(output, 5)
+            if reader_goes:
+                os.close(reader)
+            wait_for_lines(output, 200)
             process.terminate()
             return process.wait(LIMIT_SECONDS)
         finally:
             process.kill()
-            os.close(reader)
-            os.close(writer)
+            if not reader_goes:
+                os.close(reader)
 
 
 def expect(condition, words, said):
@@ -136,9 +155,16 @@ def main():
         expect_stopped(larger, said)
         expect_told(said)
 
-        unread = folder / "unread"
-        expect(terminate_unread(training(unread, "lenet", 60), unread) == 75, "it did not end with 75", "")
-        expect_stopped(unread, "")
+        for name, reader_goes in (("unread", False), ("left by its reader", True)):
+            unread = folder / name
+            code = terminate_unread(training(unread, "lenet", 60), unread, reader_goes)
+            expect(code == 75, f"{name} it ended with {code}", "")
+            expect_stopped(unread, "")
+
+        without = folder / "without terminal"
+        code = hang_up(training(without, "lenet", 60), without)
+        expect(code == 75, f"without its terminal it ended with {code}", "")
+        expect_stopped(without, "")
 
 
 if __name__ == "__main__":

@@ -87,78 +87,12 @@ std::string line(int rank, const std::string& sentence) {
 
 constexpr const char* damaged = "shard 'x.h5' is \"damaged\" (block 3 of 7). Re-run make_shards?";
 
-TEST_F(RunTest, processes_of_srun_that_cannot_find_each_other_are_refused_before_they_do_the_same_work) {
-  const std::vector<std::string> arguments = {built_program("failing_program").string(), "--output", output().string()};
-  const auto start = [&](const char* rank) {
-    return run_program(arguments, {{"SLURM_STEP_ID", "0"},
-                                   {"SLURM_PROCID", rank},
-                                   {"SLURM_NTASKS", "2"},
-                                   {"LOCKSTEP_VERDICT", (output() / "verdict.json").string()}});
-  };
-  const ProgramResult first = start("0");
-  EXPECT_EQ(first.exit_code, 2);
-  EXPECT_THAT(first.errors,
-              HasSubstr("srun started 2 processes, and each finds itself alone (they would do the same work "
-                        "2 times). Start them by srun --mpi=pmix, with an MPI that is built with PMIx, or by "
-                        "mpirun (LOCKSTEP_LAUNCHER=mpirun)."));
-  EXPECT_EQ(nlohmann::json::parse(read_file(output() / "verdict.json", 1 << 16))["code"], 2);
-  const ProgramResult second = start("1");
-  EXPECT_EQ(second.exit_code, 2);
-  EXPECT_EQ(second.errors, "");
-}
-
-TEST_F(RunTest, a_limit_of_the_start_that_is_no_number_is_refused_before_it_is_ignored) {
-  const ProgramResult result =
-      run_program({built_program("failing_program").string(), "--output", output().string(), "--rank", "-1"},
-                  {{"LOCKSTEP_START_TIMEOUT", "-5"}, {"LOCKSTEP_VERDICT", (output() / "verdict.json").string()}});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors,
-              HasSubstr("LOCKSTEP_START_TIMEOUT: '-5' is no number from 0 to 1000000. Mend or unset it."));
-  EXPECT_EQ(nlohmann::json::parse(read_file(output() / "verdict.json", 1 << 16))["code"], 2);
-}
-
 TEST_F(RunTest, a_program_that_finishes_ends_with_0_and_leaves_no_report) {
   for (const int ranks : {0, 1, 3}) {
     const ProgramResult result = run(ranks, {"--rank", "-1"});
     EXPECT_EQ(result.exit_code, 0) << result.errors;
     EXPECT_FALSE(fs::exists(output() / "failure.json"));
   }
-}
-
-// Where Open MPI puts its folders all processes of a node meet: one that ends there takes away what others begin with.
-TEST_F(RunTest, one_rank_alone_needs_no_folder_of_mpi) {
-  const ProgramResult result =
-      run_program({built_program("failing_program").string(), "--output", output().string(), "--rank", "-1"},
-                  {{"OMPI_MCA_orte_tmpdir_base", "/proc/none"}});
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
-}
-
-TEST_F(RunTest, mpi_that_does_not_start_ends_the_program_in_time) {
-  const ProgramResult result =
-      run_program({built_program("failing_program").string(), "--output", output().string(), "--how", "exit_0"},
-                  {{"LD_PRELOAD", built_program("libhanging_mpi.so").string()},
-                   {"LOCKSTEP_START_TIMEOUT", "0.5"},
-                   {"LOCKSTEP_VERDICT", (output() / "verdict.json").string()}});
-  EXPECT_FALSE(result.timed_out);
-  EXPECT_EQ(result.exit_code, 76);
-  const std::string sentence =
-      "MPI has not started within 0.5 s (a rank hangs in MPI_Init, or a node does not answer). Start it again; if "
-      "starting does take this long here, raise LOCKSTEP_START_TIMEOUT.";
-  EXPECT_THAT(result.errors, HasSubstr(sentence));
-  const nlohmann::json verdict = nlohmann::json::parse(read_file(output() / "verdict.json", 1 << 16));
-  EXPECT_EQ(verdict["code"], 76);
-  EXPECT_EQ(verdict["sentence"], sentence);
-}
-
-TEST_F(RunTest, mpi_that_cannot_find_other_ranks_ends_the_program_with_words) {
-  const ProgramResult result =
-      run_program({built_program("failing_program").string(), "--output", output().string(), "--how", "exit_0"},
-                  {{"LD_PRELOAD", built_program("liblonely_mpi.so").string()},
-                   {"LOCKSTEP_VERDICT", (output() / "verdict.json").string()}});
-  EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.errors, HasSubstr("MPI could not find the ranks of this node"));
-  EXPECT_THAT(result.errors, Not(HasSubstr("crashed")));
-  EXPECT_EQ(nlohmann::json::parse(read_file(output() / "verdict.json", 1 << 16))["code"], 1);
 }
 
 TEST_F(RunTest, one_rank_alone_unwinds_and_ends_with_the_code_of_its_error) {
@@ -243,14 +177,6 @@ TEST_F(RunTest, what_the_file_system_refuses_is_told_in_our_words) {
     EXPECT_EQ(times(result.errors, line(0, sentence)), 1U) << result.errors;
     expect_report(2, 0, sentence);
   }
-}
-
-// Threads had stacks of 128 KiB then, and ended in SIGSEGV without a word.
-TEST_F(RunTest, threads_have_room_whatever_the_limit_of_the_stack) {
-  const ProgramResult result =
-      run_program({"sh", "-c", "ulimit -s 128; exec \"$@\"", "sh", built_program("failing_program").string(),
-                   "--output", output().string(), "--how", "half_a_mebibyte_in_thread"});
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
 }
 
 TEST_F(RunTest, what_the_system_refuses_comes_with_advice) {

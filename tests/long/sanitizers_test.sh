@@ -14,8 +14,8 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 # UndefinedBehaviorSanitizer's look at types wants open files, which a test takes away.
 export GTEST_FILTER=-RunTest.want_of_memory_is_70:ParallelDeathTest.threads_that_the_system_refuses_are_named
 GTEST_FILTER+=:NodeGreeting.a_node_comes_in_through_a_crowd_of_strangers
-GTEST_FILTER+=:RunTest.mpi_that_does_not_start_ends_the_program_in_time
-GTEST_FILTER+=:RunTest.mpi_that_cannot_find_other_ranks_ends_the_program_with_words
+GTEST_FILTER+=:StartTest.mpi_that_does_not_start_ends_the_program_in_time
+GTEST_FILTER+=:StartTest.mpi_that_cannot_find_other_ranks_ends_the_program_with_words
 GTEST_FILTER+=:NodeLinkTest.a_node_that_does_not_find_rank_0_says_so_and_nobody_is_missed
 ctest --test-dir "$build" --label-exclude 'long|slurm' --parallel 2 --output-on-failure --no-tests=error ||
   fail "tests fail under the sanitizers, see above"

@@ -21,19 +21,41 @@ class ProcessSignalsTest : public testing::Test {
  protected:
   // A test before may have left requests without effect.
   ProcessSignalsTest() {
-    for (const int signal : {SIGTERM, SIGUSR1, SIGINT, SIGUSR2}) std::signal(signal, SIG_DFL);
+    for (const int signal : {SIGTERM, SIGUSR1, SIGINT, SIGHUP, SIGPIPE, SIGUSR2}) std::signal(signal, SIG_DFL);
   }
 };
 
 TEST_F(ProcessSignalsTest, the_first_request_is_noted_and_the_process_lives_on) {
-  for (const auto& [signal, words] :
-       {std::pair(SIGTERM, "SIGTERM"), std::pair(SIGUSR1, "SIGUSR1"), std::pair(SIGINT, "SIGINT")}) {
+  for (const auto& [signal, words] : {std::pair(SIGTERM, "SIGTERM"), std::pair(SIGUSR1, "SIGUSR1"),
+                                      std::pair(SIGINT, "SIGINT"), std::pair(SIGHUP, "SIGHUP")}) {
     const ProcessSignals signals(Stopping::in_order);
     EXPECT_FALSE(signals.is_stop_requested());
     ::raise(signal);
     EXPECT_TRUE(signals.is_stop_requested());
     EXPECT_EQ(words_of_signal(signals.request()), words);
   }
+}
+
+// A pager that was left, and a terminal that went, ended trainings without a checkpoint.
+TEST_F(ProcessSignalsTest, a_reader_that_goes_ends_no_program_that_stops_in_order) {
+  const ProcessSignals signals(Stopping::in_order);
+  ::raise(SIGPIPE);
+  EXPECT_FALSE(signals.is_stop_requested());
+}
+
+// With something still to be read, a training that was done ended by the signal.
+TEST_F(ProcessSignalsTest, a_program_that_has_ended_in_order_takes_no_requests) {
+  ProcessSignals signals(Stopping::in_order);
+  signals.ignore_requests();
+  for (const int signal : {SIGTERM, SIGUSR1, SIGINT, SIGHUP}) ::raise(signal);
+  EXPECT_FALSE(signals.is_stop_requested());
+}
+
+TEST_F(ProcessSignalsTest, nohup_counts) {
+  std::signal(SIGHUP, SIG_IGN);
+  const ProcessSignals signals(Stopping::in_order);
+  ::raise(SIGHUP);
+  EXPECT_FALSE(signals.is_stop_requested());
 }
 
 TEST_F(ProcessSignalsTest, the_same_request_delivered_twice_is_one) {
@@ -56,7 +78,7 @@ TEST_F(ProcessSignalsTest, a_second_request_ends_the_process_at_once) {
 }
 
 TEST_F(ProcessSignalsTest, a_program_that_ends_at_once_ends_by_the_first) {
-  for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) {
+  for (const int signal : {SIGTERM, SIGUSR1, SIGINT, SIGHUP, SIGPIPE}) {
     EXPECT_EXIT(
         {
           const ProcessSignals signals(Stopping::at_once);

@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <thread>
-#include <utility>
 
 #include "base/io/descriptor.hpp"
 
@@ -17,58 +19,114 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The same terminal or pipe, opened anew so that writes to it do not wait: to make `descriptor` itself so would change
-// it for every process that shares it, the shell among them. A number of -1 where that cannot be done.
-Descriptor unwaiting(int descriptor) {
-  struct stat about {};
-  const bool may_stand_still =
-      ::fstat(descriptor, &about) == 0 && (S_ISFIFO(about.st_mode) || ::isatty(descriptor) == 1);
-  if (!may_stand_still) return Descriptor(-1);
-  const std::string path = fmt::format("/proc/self/fd/{}", descriptor);
-  return Descriptor(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+bool has_room(int descriptor, std::chrono::milliseconds patience) {
+  pollfd room{descriptor, POLLOUT, 0};
+  constexpr std::chrono::milliseconds longest(1000);
+  return ::poll(&room, 1, static_cast<int>(std::min(patience, longest).count())) > 0;
 }
+
+// Writes that wait for nobody, and leave the stream itself as the processes expect it that share it, the shell among
+// them. Each returns as write(2) does: EAGAIN where there is no room.
+class Way {
+ public:
+  explicit Way(int descriptor)
+      : descriptor_(descriptor), kind_(kind_of(descriptor)), opened_(opened_anew(descriptor, kind_)) {}
+
+  ssize_t write(std::string_view text) const {
+    if (opened_ >= 0) return ::write(opened_, text.data(), text.size());
+    switch (kind_) {
+      case Kind::socket:
+        return ::send(descriptor_, text.data(), text.size(), MSG_DONTWAIT);
+      case Kind::pipe:  // of another user. One with any room has a page of it (pipe(7)).
+        return write_where_room(text.substr(0, PIPE_BUF));
+      case Kind::terminal:  // of another user
+        return write_where_room(text.substr(0, 1));
+      case Kind::other:
+        break;
+    }
+    return ::write(descriptor_, text.data(), text.size());
+  }
+
+ private:
+  enum class Kind { other, socket, pipe, terminal };
+
+  static Kind kind_of(int descriptor) {
+    struct stat about {};
+    if (::fstat(descriptor, &about) != 0) return Kind::other;
+    if (S_ISSOCK(about.st_mode)) return Kind::socket;
+    if (S_ISFIFO(about.st_mode)) return Kind::pipe;
+    return S_ISCHR(about.st_mode) && ::isatty(descriptor) == 1 ? Kind::terminal : Kind::other;
+  }
+
+  static Descriptor opened_anew(int descriptor, Kind kind) {
+    if (kind != Kind::pipe && kind != Kind::terminal) return Descriptor(-1);
+    const std::string path = fmt::format("/proc/self/fd/{}", descriptor);
+    return Descriptor(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  }
+
+  ssize_t write_where_room(std::string_view text) const {
+    if (has_room(descriptor_, std::chrono::milliseconds(0))) return ::write(descriptor_, text.data(), text.size());
+    errno = EAGAIN;
+    return -1;
+  }
+
+  int descriptor_;
+  Kind kind_;
+  Descriptor opened_;
+};
 
 }  // namespace
 
 // One write for a line where there is room: lines of different ranks do not mix.
 int Outlet::push() {
-  const Descriptor way = unwaiting(descriptor_);
-  while (!kept_.empty()) {
-    const ssize_t written = ::write(way >= 0 ? way : descriptor_, kept_.data(), kept_.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      const int error_number = written < 0 ? errno : ENOSPC;
-      if (error_number != EAGAIN) kept_.clear();
-      return error_number;
-    }
-    kept_.erase(0, static_cast<std::size_t>(written));
-    if (kept_.empty() && left_out_ > 0) {
-      kept_ = fmt::format("(left out here, for nobody took them in time: {} lines)\n", std::exchange(left_out_, 0));
-    }
+  const Way way(descriptor_);
+  std::size_t done = 0;
+  int error_number = 0;
+  while (done < kept_.size() && error_number == 0) {
+    const ssize_t written = way.write(std::string_view(kept_).substr(done));
+    if (written > 0) done += static_cast<std::size_t>(written);
+    if (written == 0) error_number = ENOSPC;
+    if (written < 0 && errno != EINTR) error_number = errno;
   }
-  return 0;
+  kept_.erase(0, error_number == 0 || error_number == EAGAIN ? done : kept_.size());
+  return error_number;
+}
+
+std::string Outlet::words_on_gap() {
+  return left_out_ == 0 ? "" : fmt::format("(left out here, for nobody took them in time: {} lines)\n", left_out_);
 }
 
 int Outlet::write(std::string_view text) {
-  if (stands_still() && kept_.size() + text.size() > outlet_limit) push();
-  if (stands_still() && kept_.size() + text.size() > outlet_limit) {
+  if (stands_still()) push();
+  const std::string next = words_on_gap().append(text);
+  if (stands_still() && kept_.size() + next.size() > outlet_limit) {
     ++left_out_;
     return EAGAIN;
   }
-  kept_ += text;
+  left_out_ = 0;
+  kept_ += next;
   return push();
 }
 
-int Outlet::drain(std::chrono::milliseconds patience) {
-  const bool forever = patience.count() < 0;
-  const Clock::time_point end = Clock::now() + patience;
-  while (stands_still()) {
+int Outlet::drain(const Patience& patience) {
+  const Clock::time_point end = Clock::now() + patience.in_all;
+  Clock::time_point progress = Clock::now();
+  while (stands_still() || left_out_ > 0) {
+    if (!stands_still()) {
+      kept_ = words_on_gap();
+      left_out_ = 0;
+    }
+    const std::size_t before = kept_.size();
     const int error_number = push();
-    if (error_number != EAGAIN) return error_number;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
-    if (!forever && left.count() <= 0) return EAGAIN;
-    pollfd room{descriptor_, POLLOUT, 0};
-    ::poll(&room, 1, forever ? -1 : static_cast<int>(left.count()));
+    if (error_number != EAGAIN) {
+      if (error_number != 0) return error_number;
+      continue;
+    }
+    if (kept_.size() < before) progress = Clock::now();
+    const Clock::time_point give_up = std::min(end, progress + patience.without_progress);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(give_up - Clock::now());
+    if (left.count() <= 0) return EAGAIN;
+    has_room(descriptor_, left);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // terminals say that they have room before they do
   }
   return 0;

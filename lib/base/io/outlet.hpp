@@ -1,8 +1,6 @@
-// Text on its way to a standard stream. A terminal or a pipe may stand still (Ctrl-S, a pager, a launcher that is busy
-// ending us): nobody waits for it. What finds no room is kept and goes out ahead of what is written later; beyond
-// `outlet_limit` bytes whole texts are left out, and their number is written once there is room.
-//
-// Files, and what cannot be opened a second time (sockets, another user's terminal), are written to as they are.
+// Text on its way to a standard stream. A terminal, a pipe or a socket may stand still (Ctrl-S, a pager, a launcher
+// that is busy ending us): nobody waits for it. What finds no room is kept and goes out ahead of what is written later;
+// beyond `outlet_limit` bytes whole texts are left out, and their number stands in their place.
 #pragma once
 
 #include <chrono>
@@ -14,18 +12,27 @@ namespace lockstep {
 
 inline constexpr std::size_t outlet_limit = std::size_t{1} << 20U;
 
+// How long to wait for room.
+struct Patience {
+  std::chrono::milliseconds without_progress;
+  std::chrono::milliseconds in_all;
+};
+inline constexpr Patience no_patience{std::chrono::milliseconds(0), std::chrono::milliseconds(0)};
+inline constexpr Patience endless_patience{std::chrono::years(1), std::chrono::years(1)};
+
 class Outlet {
  public:
   explicit Outlet(int descriptor) : descriptor_(descriptor) {}
 
   // Both return an errno value, or 0; after an error nothing is kept. EAGAIN: text is still kept.
   int write(std::string_view text);
-  int drain(std::chrono::milliseconds patience);  // waits so long for room; a negative time is forever
+  int drain(const Patience& patience);
 
   bool stands_still() const { return !kept_.empty(); }
 
  private:
   int push();
+  std::string words_on_gap();
 
   int descriptor_;
   std::string kept_;

@@ -106,8 +106,9 @@ void verify(const Communicator& world, const fs::path& directory) {
     const std::vector<std::string> found = find_damage(world, split, manifest);
     damage.insert(damage.end(), found.begin(), found.end());
     shards += manifest.shards.size();
-    log::info("{}: {} with {} read again, {} damaged", split.string(), counted(manifest.shards.size(), "shard"),
-              counted(manifest.samples(), "sample"), found.size());
+    log::plain(fmt::format("{}: {} with {} read again, {} damaged", printable(split.string()),
+                           counted(manifest.shards.size(), "shard"), counted(manifest.samples(), "sample"),
+                           found.size()));
   }
   if (world.rank() == 0) {
     for (std::size_t i = 0; i + 1 < damage.size(); ++i) log::warning(std::string_view(damage[i]));

@@ -18,7 +18,7 @@ namespace lockstep {
 
 namespace {
 
-constexpr std::array requests{SIGTERM, SIGUSR1, SIGINT};
+constexpr std::array requests{SIGTERM, SIGUSR1, SIGINT, SIGHUP};
 constexpr int nobody = -1;
 
 // A signal handler reaches nothing but globals.
@@ -74,7 +74,11 @@ ProcessSignals::ProcessSignals(Stopping stopping) : stopping_(stopping) {
   for (std::size_t i = 0; i < requests.size(); ++i) ::sigaction(requests[i], nullptr, &before[i]);
   handle(SIGUSR2, SIG_IGN);
   if (stopping_ == Stopping::at_once) return;
-  for (const int signal : requests) handle(signal, on_request);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const bool is_nohup = requests[i] == SIGHUP && before[i].sa_handler == SIG_IGN;
+    if (!is_nohup) handle(requests[i], on_request);
+  }
+  handle(SIGPIPE, SIG_IGN);
 }
 
 ProcessSignals::~ProcessSignals() {
@@ -107,6 +111,11 @@ bool ProcessSignals::terminate_only_wakes() const { return stopping_ == Stopping
 void ProcessSignals::ignore_terminate() {
   ignores_terminate_ = true;
   handle(SIGTERM, SIG_IGN);
+}
+
+void ProcessSignals::ignore_requests() {
+  if (stopping_ == Stopping::at_once) return;
+  for (const int signal : requests) handle(signal, SIG_IGN);
 }
 
 std::string words_of_signal(int number) { return fmt::format("SIG{}", ::sigabbrev_np(number)); }

@@ -6,6 +6,8 @@
 //                                                             there is none
 //   SIGUSR1,    is noted                                      ends it
 //   SIGINT
+//   SIGHUP      is noted, but not where it is ignored: nohup  ends it
+//   SIGPIPE     does nothing: nobody need read what it says   ends it
 //   SIGUSR2     wakes the watcher, who says where the rank is; does nothing where there is none
 //
 // A signal that is noted is a request to stop, of this process: whoever can stop asks for it (stop/stop_agreement). A
@@ -49,6 +51,8 @@ class ProcessSignals {
   // For the ranks of a program that end together: a launcher that sees the first one go terminates the others, whose
   // 143 would hide the code.
   void ignore_terminate();
+  // For a program that has ended in order, and has left to say what: until this is destroyed no request does anything.
+  void ignore_requests();
 
  private:
   Stopping stopping_;
