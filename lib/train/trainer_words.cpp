@@ -68,8 +68,9 @@ void Trainer::describe() const {
   log::info("data: {} ({}), {} training and {} test samples of {}", data.name, data.source, train_.samples(),
             test_.samples(), counted(data.classes.size(), "class", "classes"));
   const DType precision = session_.device().precision();
-  log::info("model: {}, {} parameters,{} on {}", model_.options.name, model_.store.parameter_count(),
-            precision == DType::f32 ? "" : fmt::format(" in {}", precision_name(precision)),
+  const SampleShape& image = model_.options.sample;
+  log::info("model: {}, {} parameters, {} x {} pixels,{} on {}", model_.options.name, model_.store.parameter_count(),
+            image.height, image.width, precision == DType::f32 ? "" : fmt::format(" in {}", precision_name(precision)),
             session_.device().description());
   if (norm_group_) log::info("norms: statistics of {} ranks together", norm_group_->size());
   const std::string other = other_batch_words();

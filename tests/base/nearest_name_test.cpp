@@ -22,7 +22,8 @@ TEST(NearestNameTest, a_slip_of_the_fingers_is_understood) {
 }
 
 TEST(NearestNameTest, another_word_is_no_misspelling) {
-  for (const std::string word : {"", "x", "xy", "abc", "workers", "exp", "sgd", std::string(5000, 'e').c_str()}) {
+  const std::vector<std::string> others = {"", "x", "xy", "abc", "workers", "exp", "sgd", std::string(5000, 'e')};
+  for (const std::string& word : others) {
     EXPECT_EQ(nearest_name(word, names), "") << word;
   }
   EXPECT_EQ(nearest_name("epoch", {}), "");

@@ -94,6 +94,20 @@ TEST_F(ManifestTest, a_split_that_is_named_as_the_data_set_names_the_folder_abov
   }
 }
 
+TEST_F(ManifestTest, a_validation_split_that_was_not_made_is_told_apart_from_no_data) {
+  const std::filesystem::path data = folder_.path() / "set";
+  write_small_data_set(data / "train", {2, 2, 3}, 5, 3);
+  try {
+    read_manifest(data / "validation");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.failure(), Failure::usage);
+    EXPECT_EQ(error.what(), "'" + data.string() +
+                                "' has no validation split (no training samples were set aside for it). Test on "
+                                "another, or make the data set again with make_shards --validation N.");
+  }
+}
+
 // "[json.exception.parse_error.101] parse error at line ..." was told.
 TEST_F(ManifestTest, what_is_no_json_is_told_with_its_place) {
   const std::string whole = text();

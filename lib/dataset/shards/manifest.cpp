@@ -12,6 +12,7 @@
 #include "base/io/file.hpp"
 #include "base/text/json_text.hpp"
 #include "dataset/shards/hash.hpp"
+#include "dataset/split.hpp"
 
 namespace lockstep {
 namespace {
@@ -267,9 +268,22 @@ void require_no_part(const std::filesystem::path& directory) {
           split.string(), split.parent_path().string());
 }
 
+void require_split_was_made(const std::filesystem::path& directory) {
+  const std::filesystem::path data = directory.parent_path();
+  const bool is_other_split = directory.filename() == split_name(Split::validation) &&
+                              !is_absent(split_folder(data, Split::train) / manifest_file);
+  require(!is_other_split, Failure::usage,
+          "'{}' has no validation split (no training samples were set aside for it). Test on another, or make the data "
+          "set again with make_shards --validation N.",
+          data.string());
+}
+
 std::string manifest_text(const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / manifest_file;
-  if (is_absent(file)) require_no_part(directory);
+  if (is_absent(file)) {
+    require_no_part(directory);
+    require_split_was_made(directory);
+  }
   require(!is_absent(file), Failure::usage, "'{}' holds no data set: there is no {}. Make one with make_shards?",
           directory.string(), manifest_file);
   return read_file(file, manifest_limit_bytes);
