@@ -256,6 +256,11 @@ TEST_F(TrainCifarTest, the_default_batch_fits_itself_to_ranks_and_data_and_says_
   expect(train(1, few),
          "global batch: 100 instead of 128: the training set has 100 samples. --global-batch states "
          "another");
+  const std::string bold =
+      "learning rate: lenet has no norms, and may stop learning early at such a rate (its loss stays near 2.30 then). "
+      "If it does, state --lr 0.05";
+  expect(train(1, few), bold);
+  EXPECT_EQ(train(1, few, {"--lr", "0.05"}).find("has no norms"), std::string::npos);
   expect(train(3, few),
          "global batch: 99 instead of 128: the training set has 100 samples, which do not divide into 3 equal parts "
          "(ranks: 3, parts each: 1). --global-batch states another");
