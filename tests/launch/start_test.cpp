@@ -23,6 +23,12 @@ class StartTest : public testing::Test {
  protected:
   fs::path output() const { return folder_.path(); }
 
+  // Where no space is in the way to it: LD_PRELOAD takes that for the end of a name.
+  std::string preloadable(const std::string& library) const {
+    fs::copy_file(built_program(library), output() / library);
+    return (output() / library).string();
+  }
+
  private:
   TemporaryFolder folder_;
 };
@@ -77,7 +83,7 @@ TEST_F(StartTest, one_rank_alone_needs_no_folder_of_mpi) {
 TEST_F(StartTest, mpi_that_does_not_start_ends_the_program_in_time) {
   const ProgramResult result =
       run_program({built_program("failing_program").string(), "--output", output().string(), "--how", "exit_0"},
-                  {{"LD_PRELOAD", built_program("libhanging_mpi.so").string()},
+                  {{"LD_PRELOAD", preloadable("libhanging_mpi.so")},
                    {"LOCKSTEP_START_TIMEOUT", "0.5"},
                    {"LOCKSTEP_VERDICT", (output() / "verdict.json").string()}});
   EXPECT_FALSE(result.timed_out);
@@ -92,10 +98,9 @@ TEST_F(StartTest, mpi_that_does_not_start_ends_the_program_in_time) {
 }
 
 TEST_F(StartTest, mpi_that_cannot_find_other_ranks_ends_the_program_with_words) {
-  const ProgramResult result =
-      run_program({built_program("failing_program").string(), "--output", output().string(), "--how", "exit_0"},
-                  {{"LD_PRELOAD", built_program("liblonely_mpi.so").string()},
-                   {"LOCKSTEP_VERDICT", (output() / "verdict.json").string()}});
+  const ProgramResult result = run_program(
+      {built_program("failing_program").string(), "--output", output().string(), "--how", "exit_0"},
+      {{"LD_PRELOAD", preloadable("liblonely_mpi.so")}, {"LOCKSTEP_VERDICT", (output() / "verdict.json").string()}});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.errors, HasSubstr("MPI could not find the ranks of this node"));
   EXPECT_THAT(result.errors, Not(HasSubstr("crashed")));
