@@ -72,6 +72,18 @@ std::string take_all(int reader, Outlet& outlet) {
   return taken + take(reader);
 }
 
+const std::string short_line = std::string(50, 'x') + '\n';
+
+// A process that writes so many short lines, and ends with 0 if its patience is enough for all of them.
+pid_t start_writer(int writer, int lines, const Patience& patience) {
+  const pid_t child = ::fork();
+  EXPECT_GE(child, 0);
+  if (child != 0) return child;
+  Outlet outlet(writer);
+  for (int number = 0; number < lines; ++number) outlet.write(short_line);
+  ::_exit(outlet.drain(patience) == 0 ? 0 : 1);
+}
+
 class OutletTest : public testing::TestWithParam<Ends (*)()> {};
 
 TEST_P(OutletTest, what_nobody_takes_holds_nobody_up_and_comes_whole_and_in_order_later) {
@@ -125,24 +137,17 @@ TEST_P(OutletTest, the_count_stands_where_lines_are_left_out) {
 // A second was all that a program which ended left its reader, however busily that read.
 TEST_P(OutletTest, its_patience_begins_anew_as_long_as_something_is_read) {
   const Ends ends = GetParam()();
-  const std::string much = std::string(50, 'x') + '\n';
   constexpr int lines = 20000;
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    Outlet outlet(ends.writer);
-    for (int number = 0; number < lines; ++number) outlet.write(much);
-    ::_exit(outlet.drain({milliseconds(300), milliseconds(60000)}) == 0 ? 0 : 1);
-  }
+  const pid_t child = start_writer(ends.writer, lines, {milliseconds(300), milliseconds(60000)});
   const auto begin = std::chrono::steady_clock::now();
   std::size_t taken = 0;
-  while (taken < much.size() * lines && ::waitpid(child, nullptr, WNOHANG) == 0) {
+  while (taken < short_line.size() * lines && ::waitpid(child, nullptr, WNOHANG) == 0) {
     ::usleep(20000);
     taken += take_some(ends.reader, 16384).size();
   }
   taken += take(ends.reader).size();
   EXPECT_GT(std::chrono::steady_clock::now() - begin, milliseconds(600));
-  EXPECT_EQ(taken, much.size() * lines);
+  EXPECT_EQ(taken, short_line.size() * lines);
 }
 
 TEST_P(OutletTest, its_patience_ends) {
@@ -165,21 +170,14 @@ TEST_P(OutletTest, the_stream_itself_stays_as_others_share_it) {
 
 TEST_P(OutletTest, it_waits_for_a_slow_reader_if_told_to) {
   const Ends ends = GetParam()();
-  const std::string much = std::string(50, 'x') + '\n';
   constexpr int lines = 4000;
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    Outlet outlet(ends.writer);
-    for (int number = 0; number < lines; ++number) outlet.write(much);
-    ::_exit(outlet.drain(endless_patience) == 0 ? 0 : 1);
-  }
+  const pid_t child = start_writer(ends.writer, lines, endless_patience);
   std::size_t taken = 0;
-  while (taken < much.size() * lines) {
+  while (taken < short_line.size() * lines) {
     ::usleep(1000);
     taken += take(ends.reader).size();
   }
-  EXPECT_EQ(taken, much.size() * lines);
+  EXPECT_EQ(taken, short_line.size() * lines);
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);

@@ -11,6 +11,7 @@ import argparse
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,7 @@ FILES = 256  # that a rank may have open, as strict systems have it
 # Who come while the port is open, if the machine has other work too, and to how many of them rank 0 speaks: most do not listen.
 ENOUGH = 100
 ENOUGH_HEARD = 1
+SLOW_NODE = "libslow_node.so"
 
 
 def fail(words, log=""):
@@ -35,7 +37,7 @@ def fail(words, log=""):
 def make(folder, programs, name, epochs):
     return training.Training(
         ["sh", "-c", f'ulimit -Sn {FILES}; exec "$@"', "sh", *two_nodes.under_mpirun(),
-         "-x", f"LD_PRELOAD={programs / 'libslow_node.so'}", programs / "train_cifar", "--data", folder / "data",
+         "-x", f"LD_PRELOAD={folder / SLOW_NODE}", programs / "train_cifar", "--data", folder / "data",
          "--model", "lenet", "--epochs", epochs, "--threads", 1, "--global-batch", 60, "--hang-timeout", 30,
          "--output", folder / name], folder / name)
 
@@ -82,6 +84,7 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ls") as name:
         folder = pathlib.Path(name)
+        shutil.copy(arguments.programs / SLOW_NODE, folder)  # LD_PRELOAD takes a space for the end of a name
         os.environ.update(two_nodes.settings(folder))
         # The library of the slow node comes before a sanitizer's.
         os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"

@@ -23,7 +23,6 @@ from training import under_mpirun  # noqa: E402: found only now
 
 COLUMNS = 80
 LIMIT_SECONDS = 60
-F_SETPIPE_SZ = 1031  # fcntl has the name since Python 3.10
 
 
 def start(command):
@@ -76,7 +75,7 @@ def hang_up(command, output):
 def terminate_unread(command, output, reader_goes):
     """TERM to a training whose words nobody reads, long after they fill their pipe. Returns the code."""
     reader, writer = os.pipe()
-    fcntl.fcntl(writer, F_SETPIPE_SZ, 4096)
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
     with subprocess.Popen([str(word) for word in command], stdout=writer, stderr=writer) as process:
         try:
             os.close(writer)
