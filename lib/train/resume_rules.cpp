@@ -113,7 +113,8 @@ std::string origin_difference(const Origin& earlier, const Origin& now, Sums sum
   add(earlier.plan_conditions, now.plan_conditions);
   for (const auto& [library, version] : now.versions) {
     const auto before = earlier.versions.find(library);
-    add(library + " " + (before == earlier.versions.end() ? "(none)" : before->second), library + " " + version);
+    add(fmt::format("{} {}", library, before == earlier.versions.end() ? "(none)" : before->second),
+        fmt::format("{} {}", library, version));
   }
   return text;
 }
