@@ -187,6 +187,7 @@ std::vector<MeasuredSum> measure_bucket_sums(const Communicator& ranks, Setting&
   const std::vector<float> zeros(static_cast<std::size_t>(setting.log.values.shape().count()));
   setting.session.device().write(zeros, setting.log.values);
   std::vector<MeasuredSum> sums;
+  sums.reserve(sizes.size());
   for (const std::int64_t bytes : sizes) sums.push_back({bytes, {sum_seconds(ranks, setting, bytes)}});
   return sums;
 }
