@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/io/file.hpp"
+#include "launch/build_info.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -314,8 +315,10 @@ TEST_F(RunTest, help_and_versions_are_printed_once) {
     EXPECT_EQ(times(help.output, "--output"), 1U);
     const ProgramResult version = run(ranks, {"--version"});
     EXPECT_EQ(version.exit_code, 0);
+    const std::size_t commits = build_info().commit.empty() ? 0 : 1;  // none: built outside a repository
+    EXPECT_EQ(times(version.output, "\ncommit "), commits) << version.output;
     for (const char* library :
-         {"lockstep", "commit", "compiler", "MPI ", "HDF5", "zlib", "xxHash", "libsodium", "fmt", "CLI11"}) {
+         {"lockstep", "compiler", "MPI ", "HDF5", "zlib", "xxHash", "libsodium", "fmt", "CLI11"}) {
       EXPECT_EQ(times(version.output, std::string("\n") + library) + version.output.starts_with(library), 1U)
           << library << " in\n"
           << version.output;
