@@ -2,6 +2,7 @@
 # `cmake --install` ships what a program of one's own needs: a project elsewhere finds the libraries, builds, and sums a
 # tensor over two ranks. installed_libraries_test.sh BUILD_FOLDER CXX_COMPILER
 set -euo pipefail
+export CMAKE_GENERATOR=Ninja  # which is there; make need not be
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(realpath "$1")
 sources=$(realpath "$here/../..")
@@ -20,7 +21,8 @@ while read -r header; do
 done <"$work/included"
 
 package=$(dirname "$(find "$prefix" -name lockstepConfig.cmake)")
-if grep -rnF -e "$build/" -e "$sources/" "$package"; then
+# From a path's beginning: sources in /lockstep are not what .../include/lockstep/ names.
+if grep -rnP -e "(?<![\\w}])(\\Q$build\\E|\\Q$sources\\E)/" "$package"; then
   fail "the package names folders of the build, see above"
 fi
 

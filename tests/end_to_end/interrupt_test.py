@@ -55,6 +55,12 @@ def interrupt(command, output, steps):
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), said.decode()
 
 
+def open_mpi():
+    """Its first number."""
+    told = subprocess.run(["mpirun", "--version"], check=True, capture_output=True, text=True).stdout
+    return int(re.search(r"\(Open MPI\) (\d+)", told)[1])
+
+
 def wait_for_lines(output, lines):
     metrics, deadline = output / "metrics.jsonl", time.monotonic() + LIMIT_SECONDS
     while not metrics.exists() or metrics.read_text().count("\n") < lines:
@@ -145,14 +151,15 @@ def main():
         expect(code not in (0, 75), f"mpirun ended with {code}", said)
         expect_stopped(under, said)
 
-        # Steps that take longer want more of it.
-        larger = folder / "larger"
-        launch = under_mpirun(2)
-        launch[1:1] = ["--mca", "odls_base_sigkill_timeout", "6"]
-        command = launch + training(larger, "resnet20", 600)
-        code, said = interrupt(command, larger, 1)
-        expect_stopped(larger, said)
-        expect_told(said)
+        # Steps that take longer want more of it, for which Open MPI 5 has no option.
+        if open_mpi() < 5:
+            larger = folder / "larger"
+            launch = under_mpirun(2)
+            launch[1:1] = ["--mca", "odls_base_sigkill_timeout", "6"]
+            command = launch + training(larger, "resnet20", 600)
+            code, said = interrupt(command, larger, 1)
+            expect_stopped(larger, said)
+            expect_told(said)
 
         for name, reader_goes in (("unread", False), ("left by its reader", True)):
             unread = folder / name
