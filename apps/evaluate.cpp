@@ -11,9 +11,11 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/json_text.hpp"
 #include "dataset/split.hpp"
 #include "dataset/staging/stage.hpp"
+#include "device/precision.hpp"
 #include "files/logits_file.hpp"
 #include "files/predictions_table.hpp"
 #include "launch/choice_option.hpp"
@@ -99,6 +101,14 @@ void require_places(const EvaluateOptions& options) {
   if (!options.logits.empty()) require_place_for_logits(options.logits, "--logits");
 }
 
+void describe(const Session& session, const ModelTest& test, Split split) {
+  const Device& device = session.device();
+  const Manifest& data = test.dataset().manifest();
+  log::info("model: {}, in {} on {}", test.file().model, precision_name(device.precision()), device.description());
+  log::info("data: {} ({}), {} {} samples of {}", data.name, data.source, test.dataset().samples(), split_name(split),
+            counted(data.classes.size(), "class", "classes"));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -115,6 +125,7 @@ int main(int argc, char** argv) {
     if (!model.words.empty()) log::info("model: {}", model.words);
     ModelTest test(session, {model.file, options.model, folder(), options.settings.recipe.images,
                              options.loader_threads, options.settings.run.test_view});
+    describe(session, test, options.split);
     std::vector<float> logits;
     const Evaluation evaluation = options.logits.empty() ? test.evaluate() : test.evaluate(logits);
     require(std::isfinite(evaluation.loss()), Failure::bad_data,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
+#include <utility>
 
 #include "dataset/shards/block_check.hpp"
 #include "dataset/shards/shard.hpp"
@@ -36,6 +37,12 @@ Dataset::Dataset(const std::filesystem::path& directory) : manifest_(read_manife
 // The youngest first: guards of mapped files are a list that begins with it.
 Dataset::~Dataset() {
   while (!shards_.empty()) shards_.pop_back();
+}
+
+void Dataset::normalise_by(std::vector<float> mean, std::vector<float> deviation) {
+  assert(mean.size() == manifest_.mean.size() && deviation.size() == manifest_.deviation.size());
+  manifest_.mean = std::move(mean);
+  manifest_.deviation = std::move(deviation);
 }
 
 Picture Dataset::picture(std::int64_t sample) const {

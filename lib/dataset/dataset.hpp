@@ -27,6 +27,9 @@ class Dataset {
   Dataset& operator=(const Dataset&) = delete;
 
   const Manifest& manifest() const { return manifest_; }
+  // Images are normalised by these from now on, one value a channel, and not by the data's own. Before there is a
+  // loader.
+  void normalise_by(std::vector<float> mean, std::vector<float> deviation);
   std::int64_t samples() const { return first_sample_.back(); }
 
   Picture picture(std::int64_t sample) const;                  // of a data set that stores pixels

@@ -1,5 +1,6 @@
 // The real programs, from shards to a tested model: what they write, say and return.
 #include <fmt/core.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -16,6 +17,8 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
 
 class TrainCifarTest : public testing::Test {
  protected:
@@ -365,6 +368,29 @@ TEST_F(TrainCifarTest, data_that_the_model_was_not_trained_on_are_refused) {
       {built_program("evaluate"), "--model-file", model(), "--data", digits()}, 2,
       "the model takes pictures of 32 x 32 x 3, the data set 'small' has 28 x 28 x 1. Choose the data it was "
       "trained on.");
+}
+
+// New pictures of the same classes have a mean of their own.
+TEST_F(TrainCifarTest, an_evaluation_normalises_as_the_training_did) {
+  const fs::path others = folder_->path() / "others";
+  fs::create_directories(others);
+  fs::copy(pictures() / "test", others / "test", fs::copy_options::recursive);
+  Manifest manifest = read_manifest(others / "test");
+  manifest.mean = {0.25F, 0.5F, 0.75F};
+  manifest.deviation = {0.125F, 0.125F, 0.125F};
+  write_manifest(others / "test", manifest);
+  const auto evaluated = [](const fs::path& data) {
+    return run_program({built_program("evaluate"), "--model-file", model(), "--data", data, "--threads", "1"});
+  };
+  const std::string own = evaluated(pictures()).output;
+  const std::string other = evaluated(others).output;
+  const auto result_in = [](const std::string& said) { return said.substr(said.find("\nsamples  ")); };
+  EXPECT_EQ(result_in(other), result_in(own));
+  EXPECT_THAT(own, Not(HasSubstr("normalised")));
+  EXPECT_THAT(other, HasSubstr("samples: normalised as the model's training data were, by mean ("));
+  EXPECT_THAT(other, HasSubstr("; these have (0.2500, 0.5000, 0.7500) and (0.1250, 0.1250, 0.1250)\n"));
+  EXPECT_THAT(other, HasSubstr("model: lenet, in fp32 on cpu: "));
+  EXPECT_THAT(other, HasSubstr("data: synthetic ("));
 }
 
 TEST_F(TrainCifarTest, a_test_set_with_other_classes_than_the_training_set_is_refused) {

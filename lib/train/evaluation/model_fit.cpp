@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 
 namespace lockstep {
 namespace {
@@ -32,15 +33,21 @@ ImageRules rules_for(const ModelFile& model, const Manifest& data, ImagePlan pla
   require(model.classes == data.classes, Failure::usage,
           "the model's classes ({}) are not those of the data set '{}' ({}). Choose the data it was trained on.",
           fmt::join(model.classes, ", "), data.name, fmt::join(data.classes, ", "));
-  require(
-      close_to(model.mean, data.mean) && close_to(model.deviation, data.deviation), Failure::usage,
-      "the data set '{}' is normalised by mean ({:.4f}) and deviation ({:.4f}), the model was trained with ({:.4f}) "
-      "and ({:.4f}). Choose the data it was trained on.",
-      data.name, fmt::join(data.mean, ", "), fmt::join(data.deviation, ", "), fmt::join(model.mean, ", "),
-      fmt::join(model.deviation, ", "));
   if (model.shape != data.shape) plan.side = model.shape.height;
   if (!plan.shorter_side && model.shorter_side.value_or(0) > 0) plan.shorter_side = model.shorter_side;
   return test_rules(plan, data);
+}
+
+bool normalise_as_trained(Dataset& data, const ModelFile& model) {
+  const Manifest& own = data.manifest();
+  if (close_to(model.mean, own.mean) && close_to(model.deviation, own.deviation)) return false;
+  log::info(
+      "samples: normalised as the model's training data were, by mean ({:.4f}) and deviation ({:.4f}); these have "
+      "({:.4f}) and ({:.4f})",
+      fmt::join(model.mean, ", "), fmt::join(model.deviation, ", "), fmt::join(own.mean, ", "),
+      fmt::join(own.deviation, ", "));
+  data.normalise_by(model.mean, model.deviation);
+  return true;
 }
 
 }  // namespace lockstep

@@ -1,7 +1,7 @@
 // Whether a data set is what a model was trained for, and how its pictures become the model's images.
 #pragma once
 
-#include "dataset/shards/manifest.hpp"
+#include "dataset/dataset.hpp"
 #include "files/model_file.hpp"
 #include "recipe/recipe.hpp"
 
@@ -9,8 +9,13 @@ namespace lockstep {
 
 // How the pictures of `data` become images as `model` takes them: the size is the model's, and so is the shorter side
 // that pictures are resized to, if it says one and `plan` does not. Throws
-// Error(bad_data) if they have other classes, another number of channels or another normalisation than the model was
-// trained with, or one size that is not the model's and cannot be made so: its answers would mean nothing.
+// Error(usage) if they have other classes or another number of channels than the model was trained with, or one size
+// that is not the model's and cannot be made so: its answers would mean nothing.
 ImageRules rules_for(const ModelFile& model, const Manifest& data, ImagePlan plan);
+
+// Lets images of `data`, for which rules_for() did not throw, be normalised as those were that the model was trained
+// with, and says so where that is another way than the data's own. Whether it is another than before. Before loaders
+// are made.
+bool normalise_as_trained(Dataset& data, const ModelFile& model);
 
 }  // namespace lockstep

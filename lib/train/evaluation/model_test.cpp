@@ -13,6 +13,11 @@ ModelOptions options_of(const ModelFile& file) {
   return {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())};
 }
 
+Dataset& as_trained(Dataset& data, const ModelFile& file) {
+  normalise_as_trained(data, file);
+  return data;
+}
+
 Model& with_weights(Model& model, const ModelFile& file, const std::filesystem::path& path) {
   model.store.allocate(model.store.device().make_lasting(model.store.reduced_count(), DType::f32));
   assign_given(path, file.entries, model);
@@ -27,8 +32,8 @@ ModelTest::ModelTest(const Session& session, const ModelTestPlan& plan)
       file_(read_given_model(plan.file, plan.model, dataset_.manifest())),
       rules_(rules_for(file_, dataset_.manifest(), plan.images)),
       model_(session.device(), options_of(file_)),
-      evaluator_(session.world, *session.backend, with_weights(model_, file_, plan.file), dataset_, rules_,
-                 plan.loader_threads, DataPlace::host, plan.view) {}
+      evaluator_(session.world, *session.backend, with_weights(model_, file_, plan.file), as_trained(dataset_, file_),
+                 rules_, plan.loader_threads, DataPlace::host, plan.view) {}
 
 std::string ModelTest::weights_hash() const { return model_.store.weights_hash(); }
 
