@@ -175,7 +175,7 @@ class Silent final : public benchmark::BenchmarkReporter {
   void ReportRuns(const std::vector<Run>&) override {}
 };
 
-void run_benches(int argc, char** argv) {
+int run_benches(int argc, char** argv) {
   const MpiSession mpi(argc, argv);
   const Communicator world(MPI_COMM_WORLD);
   const auto add = [&world](const std::string& name, const std::vector<std::int64_t>& slices) {
@@ -191,15 +191,17 @@ void run_benches(int argc, char** argv) {
   add("buckets/resnet18", buckets_of("resnet18", {32, 32, 3}, 10, world));
   add("buckets/resnet50", buckets_of("resnet50", {224, 224, 3}, 1000, world));
   benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   Silent silent;
   if (world.rank() == 0) {
     benchmark::RunSpecifiedBenchmarks();
   } else {
     benchmark::RunSpecifiedBenchmarks(&silent);
   }
+  return 0;
 }
 
 }  // namespace
 }  // namespace lockstep
 
-int main(int argc, char** argv) { lockstep::run_benches(argc, argv); }
+int main(int argc, char** argv) { return lockstep::run_benches(argc, argv); }

@@ -136,5 +136,6 @@ void register_passes(int threads) {
 int main(int argc, char** argv) {
   for (const int threads : {1, 2}) lockstep::register_passes(threads);
   benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::RunSpecifiedBenchmarks();
 }
