@@ -42,7 +42,6 @@ ClockFacts ask(const Communicator& speakers, int other) {
 }
 
 ClockFacts answer(const Communicator& speakers) {
-  ClockFacts facts;
   for (;;) {
     std::vector<double> got(2);
     MPI_Status status;

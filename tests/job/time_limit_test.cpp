@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
+#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): setenv is POSIX
 #include <sys/stat.h>
 
 #include <cmath>
@@ -16,7 +16,11 @@ namespace {
 
 class TimeLimitTest : public testing::Test {
  protected:
-  TimeLimitTest() : path_(::getenv("PATH")) { job_.id = 17; }
+  TimeLimitTest() {
+    job_.id = 17;
+    const char* const path = ::getenv("PATH");
+    if (path != nullptr) path_ = path;
+  }
   ~TimeLimitTest() override { ::setenv("PATH", path_.c_str(), 1); }
   // Makes `squeue` say `words`, if it is asked for the end of job 17.
   void let_squeue_say(const std::string& words) const {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/random.hpp"
@@ -53,7 +54,7 @@ std::vector<std::uint8_t> by_definition(std::vector<std::uint8_t> pixels, const 
   for (const ColourStep& step : steps) {
     double sum = 0;
     for (std::size_t pixel = 0; pixel < pixels.size(); pixel += 3) sum += gray(pixel);
-    const int mean = static_cast<int>(sum / static_cast<double>(pixels.size() / 3) + 0.5);
+    const int mean = static_cast<int>(std::lround(sum / static_cast<double>(pixels.size() / 3)));
     for (std::size_t pixel = 0; pixel < pixels.size(); pixel += 3) {
       const int own = gray(pixel);
       for (std::size_t channel = pixel; channel < pixel + 3; ++channel) {

@@ -87,7 +87,7 @@ inline Study made_up_study(const MadeUpMachine& machine) {
     if (share * ranks == study.strong_batch && share != study.weak_batch) {
       study.points.push_back(made_up_point(machine, ranks, share));
     }
-    for (int rank = static_cast<int>(study.hosts.size()); rank < ranks; ++rank) study.hosts.push_back("node0");
+    for (int rank = static_cast<int>(study.hosts.size()); rank < ranks; ++rank) study.hosts.emplace_back("node0");
   }
   study.versions = {{"lockstep", "1.0"}, {"MPI", "Open MPI v4.1.4"}};
   study.command = "scaling_study --output study";
