@@ -90,8 +90,9 @@ class Reporter {
   // What a checkpoint keeps of all this.
   ReportState state() const;
 
-  std::int64_t best_step() const { return best_step_; }  // after which the best test was made; 0: none was
-  bool is_tested() const { return scored_step_ > 0; }    // at least once, in any attempt
+  double best_accuracy() const { return best_accuracy_; }  // the best score so far
+  std::int64_t best_step() const { return best_step_; }    // after which the best test was made; 0: none was
+  bool is_tested() const { return scored_step_ > 0; }      // at least once, in any attempt
   std::int64_t trained_samples() const { return trained_samples_; }
   // Of all attempts.
   double seconds() const { return earlier_.seconds + watch_.seconds(); }

@@ -61,10 +61,11 @@ class Runs:
 
 def best_of_trainings(runs):
     first = runs.folder / "first"
-    runs.train(first, "--epochs", "4", "--schedule", "constant", "--lr", "0.1", "--warmup", "0", "--seed", "3")
+    trained = runs.train(first, "--epochs", "4", "--schedule", "constant", "--lr", "0.1", "--warmup", "0", "--seed", "3")
     best = runs.expect_true(first, "a training")
     runs.expect("the best test was the last one, which proves little", best < 40, best)
     accuracy = runs.summary(first)["best_accuracy"]
+    runs.expect("the last line does not tell it", f" %, at best {100 * accuracy:.2f} % after step {best}  (" in trained, trained)
     said = runs.say("inspect", first)
     runs.expect("inspect RUN does not name it", f"after step {best} (model-best.h5)" in said, said)
     mean = runs.folder / "mean"
