@@ -16,8 +16,8 @@ MpiSession::MpiSession(int& argc, char**& argv) {
     setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
     setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
   }
-  // Open MPI 5 asks no error handler where the connection to another node's rank breaks, but ends this one, with code 14
-  // (ompi/mca/pml/ob1: mca_pml_ob1_error_handler). Whoever watches the ranks needs a moment to tell whose end it was.
+  // Where the connection to another node's rank breaks, Open MPI 5 asks no error handler, but ends this rank with code
+  // 14 (ompi/mca/pml/ob1: mca_pml_ob1_error_handler). Whoever watches the ranks first needs a moment to tell the cause.
   if (this_job().slurm && this_job().slurm->nodes.value_or(1) > 1) setenv("OMPI_MCA_mpi_abort_delay", "1", 0);
   int provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "start");

@@ -58,7 +58,8 @@ std::string matrix_html(const Evaluation& evaluation, std::span<const std::strin
     for (std::int64_t c = 0; c < count; ++c) {
       const std::int64_t samples = evaluation.count(label, c);
       const double x = margin + static_cast<double>(c) * cell;
-      svg += fmt::format(R"(<rect class="empty" x="{0:.2f}" y="{1:.2f}" width="{2:.2f}" height="{2:.2f}"/>)", x, y, cell);
+      svg +=
+          fmt::format(R"(<rect class="empty" x="{0:.2f}" y="{1:.2f}" width="{2:.2f}" height="{2:.2f}"/>)", x, y, cell);
       if (samples == 0) continue;
       svg += fmt::format(
           "<rect class=\"{}\" opacity=\"{:.3f}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\">"

@@ -1,6 +1,5 @@
 // The real programs, from shards to a tested model: what they write, say and return.
 #include <fmt/core.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -17,8 +16,6 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::Not;
 
 class TrainCifarTest : public testing::Test {
  protected:
@@ -131,24 +128,6 @@ TEST_F(TrainCifarTest, digits_train_with_batch_norm_in_bf16) {
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_EQ(summary(output)["global_batch"], 32);
   EXPECT_EQ(summary(output)["precision"], "bf16");
-}
-
-TEST_F(TrainCifarTest, evaluating_gives_the_trained_accuracy_at_any_number_of_ranks) {
-  const double accuracy =
-      nlohmann::json::parse(read_file(model().parent_path() / "summary.json", 1 << 20))["test_accuracy"];
-  std::vector<std::string> said;
-  for (const int ranks : {1, 2, 3}) {
-    const fs::path predictions = folder_->path() / ("predictions" + std::to_string(ranks));
-    const ProgramResult result =
-        run_program(under_mpirun(ranks, {built_program("evaluate"), "--model-file", model(), "--data", pictures(),
-                                         "--threads", "1", "--predictions", predictions}));
-    ASSERT_EQ(result.exit_code, 0) << result.errors;
-    said.push_back(result.output + read_file(predictions, 1 << 20));
-  }
-  EXPECT_EQ(said[0], said[1]);
-  EXPECT_EQ(said[0], said[2]);
-  EXPECT_NE(said[0].find(fmt::format("top-1    {:.2f} %\n", 100 * accuracy)), std::string::npos) << said[0];
-  EXPECT_NE(said[0].find("confusion (rows: label, columns: prediction)"), std::string::npos);
 }
 
 TEST_F(TrainCifarTest, inspect_says_what_each_file_is) {
@@ -351,46 +330,6 @@ TEST_F(TrainCifarTest, a_test_whose_loss_is_no_number_ends_a_training_with_79) {
   EXPECT_EQ(summary(output)["state"], "diverged");
   EXPECT_FALSE(fs::exists(output / "model-best.h5"));
   EXPECT_FALSE(fs::exists(output / "model.h5"));
-}
-
-TEST_F(TrainCifarTest, a_damaged_model_file_is_refused) {
-  const fs::path damaged = folder_->path() / "damaged.h5";
-  std::string bytes = read_file(model(), 1 << 24);
-  write_file_atomically(damaged, bytes.substr(0, bytes.size() / 2));
-  const ProgramResult result = run_program({built_program("evaluate"), "--model-file", damaged, "--data", pictures()});
-  EXPECT_EQ(result.exit_code, 65);
-  EXPECT_NE(result.errors.find("weights '" + damaged.string() + "' cannot be read: it has "), std::string::npos)
-      << result.errors;
-}
-
-TEST_F(TrainCifarTest, data_that_the_model_was_not_trained_on_are_refused) {
-  expect_failure(
-      {built_program("evaluate"), "--model-file", model(), "--data", digits()}, 2,
-      "the model takes pictures of 32 x 32 x 3, the data set 'small' has 28 x 28 x 1. Choose the data it was "
-      "trained on.");
-}
-
-// New pictures of the same classes have a mean of their own.
-TEST_F(TrainCifarTest, an_evaluation_normalises_as_the_training_did) {
-  const fs::path others = folder_->path() / "others";
-  fs::create_directories(others);
-  fs::copy(pictures() / "test", others / "test", fs::copy_options::recursive);
-  Manifest manifest = read_manifest(others / "test");
-  manifest.mean = {0.25F, 0.5F, 0.75F};
-  manifest.deviation = {0.125F, 0.125F, 0.125F};
-  write_manifest(others / "test", manifest);
-  const auto evaluated = [](const fs::path& data) {
-    return run_program({built_program("evaluate"), "--model-file", model(), "--data", data, "--threads", "1"});
-  };
-  const std::string own = evaluated(pictures()).output;
-  const std::string other = evaluated(others).output;
-  const auto result_in = [](const std::string& said) { return said.substr(said.find("\nsamples  ")); };
-  EXPECT_EQ(result_in(other), result_in(own));
-  EXPECT_THAT(own, Not(HasSubstr("normalised")));
-  EXPECT_THAT(other, HasSubstr("samples: normalised as the model's training data were, by mean ("));
-  EXPECT_THAT(other, HasSubstr("; these have (0.2500, 0.5000, 0.7500) and (0.1250, 0.1250, 0.1250)\n"));
-  EXPECT_THAT(other, HasSubstr("model: lenet, in fp32 on cpu: "));
-  EXPECT_THAT(other, HasSubstr("data: synthetic ("));
 }
 
 TEST_F(TrainCifarTest, a_test_set_with_other_classes_than_the_training_set_is_refused) {

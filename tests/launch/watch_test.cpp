@@ -19,7 +19,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::MatchesRegex;
-using testing::Not;
 
 std::string host() {
   std::array<char, 256> name{};

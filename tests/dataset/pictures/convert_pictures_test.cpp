@@ -24,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::GoldenPictures;
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 class ConvertPicturesTest : public ::testing::Test {
  protected:

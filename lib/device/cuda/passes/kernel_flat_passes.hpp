@@ -3,6 +3,7 @@
 
 #include <cassert>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "device/cuda/cuda_context.hpp"
@@ -29,7 +30,7 @@ class PlacedRuns {
  public:
   PlacedRuns(const CudaContext& context, const Launch& launch, std::span<const UpdateRun> runs)
       : context_(context), launch_(launch), table_(table<PlacedRun>(context.arena, std::ssize(runs))) {
-    PlacedRun* slot = entries_of<PlacedRun>(table_);
+    auto* slot = entries_of<PlacedRun>(table_);
     for (const UpdateRun& run : runs) {
       launch(1, Put<PlacedRun>{{run, pieces_}, slot++});
       pieces_ += pieces_of(run.count);
@@ -67,15 +68,15 @@ template <typename Launch, typename Rule>
 class KernelFlatUpdate final : public FlatUpdate {
  public:
   KernelFlatUpdate(const CudaContext& context, const NarrowCopies& copies, const Launch& launch, const Rule& rule,
-                   std::span<const UpdateRun> runs, const UpdateArrays& arrays)
+                   std::span<const UpdateRun> runs, UpdateArrays arrays)
       : context_(context),
         copies_(copies),
         launch_(launch),
         rule_(rule),
-        arrays_(arrays),
+        arrays_(std::move(arrays)),
         runs_(context, launch, runs),
         rates_(table<Rates>(context.arena, std::ssize(runs))) {
-    assert(arrays.states.size() == Rule::states && !runs.empty());
+    assert(arrays_.states.size() == Rule::states && !runs.empty());
   }
 
   void run(const StepRecord& record) override {

@@ -1,0 +1,105 @@
+// What evaluate says of a trained model, on several ranks and on data of all kinds.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/io/file.hpp"
+#include "support/program.hpp"
+#include "support/samples/small_data_set.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+class EvaluateTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    const auto done = [](const std::vector<std::string>& words) {
+      const ProgramResult result = run_program(words);
+      ASSERT_EQ(result.exit_code, 0) << result.errors;
+    };
+    done({built_program("make_shards"), "synthetic", "--samples", "600", "--output", at("pictures")});
+    for (const char* split : {"train", "test"}) write_small_data_set(at("digits") / split, {28, 28, 1}, 256, 100);
+    done({built_program("train_cifar"), "--data", at("pictures"), "--model", "lenet", "--epochs", "1", "--output",
+          at("run"), "--threads", "1", "--global-batch", "60"});
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  static fs::path at(const std::string& name) { return folder_->path() / name; }
+
+ private:
+  static TemporaryFolder* folder_;
+};
+
+TemporaryFolder* EvaluateTest::folder_ = nullptr;
+
+TEST_F(EvaluateTest, gives_the_trained_accuracy_at_any_number_of_ranks) {
+  const double accuracy = nlohmann::json::parse(read_file(at("run") / "summary.json", 1 << 20))["test_accuracy"];
+  std::vector<std::string> said;
+  for (const int ranks : {1, 2, 3}) {
+    const fs::path predictions = at("predictions" + std::to_string(ranks));
+    const ProgramResult result =
+        run_program(under_mpirun(ranks, {built_program("evaluate"), "--model-file", at("run/model.h5"), "--data",
+                                         at("pictures"), "--threads", "1", "--predictions", predictions}));
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    said.push_back(result.output + read_file(predictions, 1 << 20));
+  }
+  EXPECT_EQ(said[0], said[1]);
+  EXPECT_EQ(said[0], said[2]);
+  EXPECT_THAT(said[0], HasSubstr(fmt::format("top-1    {:.2f} %\n", 100 * accuracy)));
+  EXPECT_THAT(said[0], HasSubstr("confusion (rows: label, columns: prediction)"));
+}
+
+TEST_F(EvaluateTest, a_damaged_model_file_is_refused) {
+  const fs::path damaged = at("damaged.h5");
+  std::string bytes = read_file(at("run/model.h5"), 1 << 24);
+  write_file_atomically(damaged, bytes.substr(0, bytes.size() / 2));
+  const ProgramResult result =
+      run_program({built_program("evaluate"), "--model-file", damaged, "--data", at("pictures")});
+  EXPECT_EQ(result.exit_code, 65);
+  EXPECT_THAT(result.errors, HasSubstr("weights '" + damaged.string() + "' cannot be read: it has "));
+}
+
+TEST_F(EvaluateTest, data_that_the_model_was_not_trained_on_are_refused) {
+  const ProgramResult result =
+      run_program({built_program("evaluate"), "--model-file", at("run/model.h5"), "--data", at("digits")});
+  EXPECT_EQ(result.exit_code, 2) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("  the model takes pictures of 32 x 32 x 3, the data set 'small' has 28 x 28 x "
+                                       "1. Choose the data it was trained on.\n"));
+}
+
+// New pictures of the same classes have a mean of their own.
+TEST_F(EvaluateTest, normalises_as_the_training_did) {
+  const fs::path others = at("others");
+  fs::create_directories(others);
+  fs::copy(at("pictures") / "test", others / "test", fs::copy_options::recursive);
+  Manifest manifest = read_manifest(others / "test");
+  manifest.mean = {0.25F, 0.5F, 0.75F};
+  manifest.deviation = {0.125F, 0.125F, 0.125F};
+  write_manifest(others / "test", manifest);
+  const auto evaluated = [](const fs::path& data) {
+    return run_program(
+        {built_program("evaluate"), "--model-file", at("run/model.h5"), "--data", data, "--threads", "1"});
+  };
+  const std::string own = evaluated(at("pictures")).output;
+  const std::string other = evaluated(others).output;
+  const auto result_in = [](const std::string& said) { return said.substr(said.find("\nsamples  ")); };
+  EXPECT_EQ(result_in(other), result_in(own));
+  EXPECT_THAT(own, Not(HasSubstr("normalised")));
+  EXPECT_THAT(other, HasSubstr("samples: normalised as the model's training data were, by mean ("));
+  EXPECT_THAT(other, HasSubstr("; these have (0.2500, 0.5000, 0.7500) and (0.1250, 0.1250, 0.1250)\n"));
+  EXPECT_THAT(other, HasSubstr("model: lenet, in fp32 on cpu: "));
+  EXPECT_THAT(other, HasSubstr("data: synthetic ("));
+}
+
+}  // namespace
+}  // namespace lockstep
