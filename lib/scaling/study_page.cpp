@@ -28,7 +28,7 @@ double ms_of(const StudyPoint& point, std::size_t part) { return 1e3 * point.par
 std::string legend_html() {
   std::string html = "<div class=\"legend\">";
   for (std::size_t part = 0; part < step_part_count; ++part) {
-    html += fmt::format("<span><span class=\"swatch\" style=\"background:{}\"></span>{}</span>",
+    html += fmt::format(R"(<span><span class="swatch" style="background:{}"></span>{}</span>)",
                         plot_colour(static_cast<int>(part)), words_of(static_cast<StepPart>(part)));
   }
   return html + "</div>\n";

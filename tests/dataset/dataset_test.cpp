@@ -187,6 +187,7 @@ bool is_in_memory(std::span<const std::byte> bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data()) / page * page;
   const std::size_t length = reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size() - begin;
   std::vector<unsigned char> pages((length + page - 1) / page);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the page of an address
   EXPECT_EQ(mincore(reinterpret_cast<void*>(begin), length, pages.data()), 0);
   return std::ranges::all_of(pages, [](unsigned char present) { return (present & 1) != 0; });
 }

@@ -15,7 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-using testing::Not;
 
 class ReportTest : public testing::Test {
  protected:

@@ -190,9 +190,9 @@ TEST_F(RunSummaryTest, inspect_says_how_a_training_stands) {
   const std::string failed = describe_file(folder_);
   for (const char* line : {"\n  state      failed: failure.json says why\n", "\n  best       75.00 % after step 5\n",
                            "\n  started    then\n  ended      now\n", "\n  weights    -\n",
-                           "\n  attempts   4\n    2  killed; the next went on from step 4 (1 rank, cpu: one)\n"
-                           "    3  stopped; the next went on from step 4\n  ranks      2 (by mpirun or srun)\n  device "
-                           "    cpu: two\n  precision  bf16\n",
+                           "\n  attempts   4\n    2  killed; the next went on from step 4 (1 rank, cpu: one)\n",
+                           "\n    3  stopped; the next went on from step 4\n  ranks      2 (by mpirun or srun)\n",
+                           "\n  ranks      2 (by mpirun or srun)\n  device     cpu: two\n  precision  bf16\n",
                            "\n  command    train_cifar"}) {
     EXPECT_NE(failed.find(line), std::string::npos) << line << failed;
   }

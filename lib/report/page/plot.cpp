@@ -109,15 +109,15 @@ std::string axes_svg(const PlotFrame& frame, const Plot& plot) {
   std::string svg;
   const Ticks of_y = ticks_between(frame.y_range()[0], frame.y_range()[1], 8);
   for (const double y : of_y.values) {
-    svg += fmt::format("<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", PlotFrame::left, end,
+    svg += fmt::format(R"(<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>)", PlotFrame::left, end,
                        frame.y_of(y), frame.y_of(y));
     svg += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}{}</text>\n", PlotFrame::left - 7,
                        frame.y_of(y) + 4.5, tick_text(y, of_y), escaped(plot.y.unit));
   }
   const Ticks of_x = ticks_between(frame.x_range()[0], frame.x_range()[1], 8, plot.x.least_step);
   for (const double x : of_x.values) {
-    svg += fmt::format("<line class=\"axis\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", frame.x_of(x),
-                       foot, foot + 4);
+    svg += fmt::format(R"(<line class="axis" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"/>)", frame.x_of(x), foot,
+                       foot + 4);
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}{}</text>\n", frame.x_of(x), foot + 19,
                        tick_text(x, of_x), escaped(plot.x.unit));
   }

@@ -53,7 +53,7 @@ class JobReader {
 
   // Refuses a value that is no map, fields that the table has not, and those that it refuses; warns of others.
   // `owner` completes "the field 'x' of ".
-  void check_fields(const YamlValue& map, std::span<const JobField> fields, std::string_view owner);
+  void check_fields(const YamlValue& value, std::span<const JobField> fields, std::string_view owner);
   // Warns of a field, or refuses it, as the table says.
   void treat(const JobField& field, int line, std::string_view owner);
 

@@ -50,12 +50,12 @@ class CudaFlatKernelsTest : public testing::TestWithParam<DType> {
   template <typename Rule>
   void expect_same(const Rule& rule) {
     const auto expected = after(Rule::states, [&](const UpdateArrays& arrays) {
-      device_->flat().make_update(rule, runs, arrays)->run(record_);
+      device_->flat().make_update(rule, runs_, arrays)->run(record_);
     });
     const CudaContext context{cpu_.arena, GetParam()};
     const OneCopy copy;
     const auto actual = after(Rule::states, [&](const UpdateArrays& arrays) {
-      KernelFlatUpdate<HostLaunch, Rule>(context, copy, HostLaunch(), rule, runs, arrays).run(record_);
+      KernelFlatUpdate<HostLaunch, Rule>(context, copy, HostLaunch(), rule, runs_, arrays).run(record_);
     });
     EXPECT_EQ(actual, expected);
     EXPECT_NE(actual[0], contents(array(2)));
@@ -76,7 +76,7 @@ class CudaFlatKernelsTest : public testing::TestWithParam<DType> {
     return values;
   }
 
-  const std::vector<UpdateRun> runs{{0, 16, 0.5F}, {16, 32, 0.0F}, {48, count - 48, 0.25F, Adaption::by_norms}};
+  const std::vector<UpdateRun> runs_{{0, 16, 0.5F}, {16, 32, 0.0F}, {48, count - 48, 0.25F, Adaption::by_norms}};
   cpu::CpuFixture cpu_{DType::f32, 2};
   std::unique_ptr<Device> device_ = cpu::open_cpu_device({.threads = 2});
   StepRecord record_{*device_, 1};
@@ -111,7 +111,7 @@ TEST_P(CudaFlatKernelsTest, a_step_to_be_skipped_leaves_the_narrow_copy_as_it_wa
   const OneCopy copy;
   device_->write(std::vector<float>{static_cast<float>(StepVerdict::overflowed)}, record_.at(step_verdict));
   const auto left = after(1, [&](const UpdateArrays& arrays) {
-    KernelFlatUpdate<HostLaunch, SgdRule>(context, copy, HostLaunch(), {0.9F, Momentum::classic}, runs, arrays)
+    KernelFlatUpdate<HostLaunch, SgdRule>(context, copy, HostLaunch(), {0.9F, Momentum::classic}, runs_, arrays)
         .run(record_);
   });
   EXPECT_EQ(left[0], contents(array(2)));

@@ -3,7 +3,7 @@
 
 # An entry of the table.
 macro(instruction_set id)
-  cmake_parse_arguments(set "" "EXTENDS;NAME;LANES;REGISTER_LANES;PAIR_PRODUCTS;DIRECT_PAIRS;ROUNDING;NEEDS;IN_FP32;PAYS_ON"
+  cmake_parse_arguments(set "" "EXTENDS;NAME;LANES;REGISTER_LANES;PAIR_PRODUCTS;DIRECT_PAIRS;ROUNDING;FOUND_BY;NEEDS;IN_FP32;PAYS_ON"
     "FLAGS;FEATURES;TILE_ROWS;PRODUCT_ROWS;GRADIENT_ROWS;LOOPS" ${ARGN})
   list(APPEND instruction_sets ${id})
   foreach(fact LANES REGISTER_LANES TILE_ROWS PRODUCT_ROWS GRADIENT_ROWS PAIR_PRODUCTS DIRECT_PAIRS ROUNDING)
@@ -15,7 +15,7 @@ macro(instruction_set id)
   foreach(fact FLAGS FEATURES)
     set(${id}_${fact} ${${set_EXTENDS}_${fact}} ${set_${fact}})
   endforeach()
-  foreach(fact EXTENDS NAME LOOPS NEEDS PAYS_ON)
+  foreach(fact EXTENDS NAME LOOPS FOUND_BY NEEDS PAYS_ON)
     set(${id}_${fact} ${set_${fact}})
   endforeach()
   set(${id}_IN_FP32 ${id})
@@ -63,6 +63,9 @@ function(write_instruction_sets)
   list(GET instruction_sets 0 first)
   foreach(set IN LISTS instruction_sets)
     list(TRANSFORM ${set}_FEATURES REPLACE "(.+)" "__builtin_cpu_supports(\"\\1\")" OUTPUT_VARIABLE supported)
+    if(${set}_FOUND_BY)
+      list(APPEND supported "${${set}_FOUND_BY}()")
+    endif()
     list(JOIN supported " && " supported)
     if(NOT supported)
       set(supported true)

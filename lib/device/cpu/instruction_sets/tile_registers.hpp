@@ -4,6 +4,10 @@
 
 namespace lockstep::cpu {
 
+// Whether the processor has them, and multiplies bf16 in them. Not every compiler's __builtin_cpu_supports knows (Clang
+// 16).
+bool has_tiles();
+
 // Asks for them, once for all threads. Only on processors that have them.
 bool may_use_tiles();
 
