@@ -4,8 +4,8 @@
 #   run_on_nodes --hostfile FILE [--dispatch FOLDER]... [--logs FOLDER] PROGRAM ARGUMENTS...
 #
 # FILE is mpirun's: a node a line, "n1 slots=2". --dispatch: a data set that each node gets a copy of, under the same
-# path, unless what is there passes `make_shards verify`. --logs: what each rank prints, in a folder of its own beside
-# standard output. SIGUSR1 stops the program with a checkpoint; SIGTERM, SIGINT and whatever else ends this script end all
+# path, unless what is there passes `make_shards verify`. --logs: what each rank prints, also as files of its own
+# below FOLDER. SIGUSR1 stops the program with a checkpoint; SIGTERM, SIGINT and whatever else ends this script end all
 # that it has started, on all nodes. Nodes are reached by ssh, or by what OMPI_MCA_plm_rsh_agent names. The program's
 # folder is the same on all nodes; programs without a path are those beside this script.
 # shellcheck disable=SC2015,SC2317
@@ -14,7 +14,7 @@ programs=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
 agent=${OMPI_MCA_plm_rsh_agent:-ssh}
 
 refuse() { echo "run_on_nodes: $*" >&2; exit 2; }
-hostfile='' logs=() dispatched=()
+hostfile='' logs='' dispatched=()
 while (($#)); do
   case $1 in
     --hostfile | --dispatch | --logs)
@@ -22,7 +22,7 @@ while (($#)); do
       case $1 in
         --hostfile) hostfile=$2 ;;
         --dispatch) dispatched+=("$2") ;;
-        --logs) logs=(--output-filename "$(realpath -m "$2")") ;;
+        --logs) logs=$(realpath -m "$2") ;;
       esac
       shift 2 ;;
     -h | --help) sed -n '2,/^# shellcheck/{/^# shellcheck/d;s/^# \{0,1\}//p}' "$0"; exit ;;
@@ -41,8 +41,12 @@ program=$1; shift
 [[ $program == */* ]] || program=$programs/$program
 [ -x "$program" ] || refuse "'$program' is not there. Name a program of $programs, or a path."
 
-# on NODE COMMAND...: the node's shell gets the words as they are.
-on() { local node=$1; shift; "$agent" "$node" "$(printf '%q ' "$@")"; }
+# on NODE COMMAND...: the words as they are, in quotes that every shell knows.
+on() {
+  local node=$1 words='' word
+  for word in "${@:2}"; do words+="'${word//\'/\'\\\'\'}' "; done
+  "$agent" "$node" "$words"
+}
 
 # dispatch NODE FOLDER: the copy takes its place when it is whole.
 dispatch() {
@@ -64,6 +68,13 @@ for folder in ${dispatched[@]+"${dispatched[@]}"}; do
   for node in "${nodes[@]}"; do dispatch "$node" "$folder" || exit 1; done
 done
 
+output=()
+if [ -n "$logs" ]; then
+  output=(--output-filename "$logs")
+  # Open MPI 5 names it otherwise, and loses a rank's standard error if it is to be a file of its own.
+  [[ $(mpirun --version) == *'(Open MPI) 4.'* ]] || output=(--output "merge-stderr-to-stdout,dir=$logs")
+fi
+
 # Every process of this run is known by a word in its environment.
 LOCKSTEP_RUN=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 export LOCKSTEP_RUN
@@ -84,7 +95,7 @@ trap 'kill -USR1 "$launcher"' USR1
 trap 'kill -TERM "$launcher"; ended_by=143' TERM
 trap 'kill -TERM "$launcher"; ended_by=130' INT
 ended_by=''
-mpirun --hostfile "$hostfile" --bind-to none -x LOCKSTEP_RUN ${logs[@]+"${logs[@]}"} "$program" "$@" </dev/null &
+mpirun --hostfile "$hostfile" --bind-to none -x LOCKSTEP_RUN ${output[@]+"${output[@]}"} "$program" "$@" </dev/null &
 launcher=$!
 while kill -0 "$launcher" 2>/dev/null; do wait "$launcher"; done
 wait "$launcher"

@@ -183,7 +183,7 @@ first_process() { pgrep -P "$(recorded "$1")" || die "$1 is not up"; } # NODE
 in_node() { # NODE COMMAND...
   local first
   first=$(first_process "$1") || exit
-  exec nsenter -t "$first" -n -m -u -i -p -r -- "${@:2}"
+  exec nsenter -t "$first" -n -m -u -i -p -r -w -- "${@:2}"
 }
 
 link() { ip link set "${tag}v$1" "$2" || die "$1 has no link"; } # NODE up|down
