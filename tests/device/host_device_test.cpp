@@ -34,18 +34,18 @@ void PrintTo(const Format& format, std::ostream* stream) { *stream << format.nam
 class HalfPrecisionTest : public testing::TestWithParam<Format> {};
 
 TEST_P(HalfPrecisionTest, all_65536_bit_patterns_mean_what_they_should_and_come_back) {
-  const auto& [name, exponent_bits, fraction_bits, from, to] = GetParam();
+  const Format& format = GetParam();
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {
-    const double expected = meaning(bits, exponent_bits, fraction_bits);
-    const float value = from(static_cast<std::uint16_t>(bits));
+    const double expected = meaning(bits, format.exponent_bits, format.fraction_bits);
+    const float value = format.from(static_cast<std::uint16_t>(bits));
     if (std::isnan(expected)) {
       ASSERT_TRUE(std::isnan(value)) << bits;
-      ASSERT_TRUE(std::isnan(from(to(value)))) << bits;
+      ASSERT_TRUE(std::isnan(format.from(format.to(value)))) << bits;
       continue;
     }
     ASSERT_EQ(value, static_cast<float>(expected)) << bits;
     ASSERT_EQ(std::signbit(value), std::signbit(expected)) << bits;
-    ASSERT_EQ(to(value), bits);
+    ASSERT_EQ(format.to(value), bits);
   }
 }
 

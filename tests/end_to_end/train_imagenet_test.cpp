@@ -185,10 +185,10 @@ TEST_F(TrainImagenetTest, draws_what_the_network_is_given) {
 TEST_F(TrainImagenetTest, tells_where_standard_output_takes_nothing) {
   const std::string inspect = built_program("inspect");
   const std::string model = data("jpeg") / "train";
-  const ProgramResult full = run_program({"sh", "-c", "exec \"$0\" \"$1\" >/dev/full", inspect, model});
+  const ProgramResult full = run_program({"sh", "-c", R"(exec "$0" "$1" >/dev/full)", inspect, model});
   EXPECT_EQ(full.exit_code, 1);
   EXPECT_THAT(full.errors, HasSubstr("cannot write to standard output: No space left on device"));
-  const ProgramResult closed = run_program({"sh", "-c", "exec \"$0\" \"$1\" >&-", inspect, model});
+  const ProgramResult closed = run_program({"sh", "-c", R"(exec "$0" "$1" >&-)", inspect, model});
   EXPECT_NE(closed.exit_code, 0) << closed.errors;
 }
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <ranges>
 #include <set>
 #include <span>
 #include <string>
@@ -56,9 +57,9 @@ class WaitingNetwork final : public Layer {
     return y;
   }
   Tensor backward(const Tensor& /*dy*/, GradientSink& sink) override {
-    for (auto parameter = parameters_.rbegin(); parameter != parameters_.rend(); ++parameter) {
+    for (const Parameter* const parameter : std::ranges::reverse_view(parameters_)) {
       wait_for(backward_seconds / gradients);
-      sink.ready(**parameter);
+      sink.ready(*parameter);
     }
     return {};
   }

@@ -140,7 +140,7 @@ requeued() {
 urgent_job() { (cd "$work" && sbatch --parsable --partition=urgent --nodes=3 --exclusive --output=/dev/null --wrap 'sleep 2'); }
 preempt() { # ATTEMPT: wait until it has got on, and take its nodes away
   local began='---- attempt '$1
-  wait_for 90 grep -q "^$began of job" "$work/$2.out" || fail "attempt $1 of $2 does not begin"
+  wait_for 90 grep -qs "^$began of job" "$work/$2.out" || fail "attempt $1 of $2 does not begin"
   wait_for_checkpoint_after "$(($(field "$1" checkpoint_step | sed 's/None/-1/') + 15))"
   urgent_job >/dev/null || fail "no urgent job"
 }
@@ -157,7 +157,8 @@ preempted_five_times() {
   train preempted_five_times 120
   for attempt in 0 1 2 3 4; do preempt "$attempt" preempted_five_times; done
   finished 120
-  expect "Restarts=5"
+  # Slurm 24.11 remembers a preemption whose job has put itself back: it starts the job once more when it is done.
+  [[ $job =~ Restarts=[56]\  ]] || fail "not five restarts: $job"
   [ "$(field 5 transient_retries)" = 5 ] || fail "not five retries: $(cat "$attempts")"
 }
 
