@@ -48,7 +48,6 @@ Floors parse_floors(std::string_view text, const std::string& file) {
         std::ranges::find_if(floor_fields, [&](const FloorField& one) { return name == one.name; });
     if (field == floor_fields.end()) {
       std::vector<std::string> names;
-      names.reserve(std::size(floor_fields));
       for (const FloorField& one : floor_fields) names.emplace_back(one.name);
       throw Error(Failure::usage, fmt::format("'{}': no floor is called '{}'. {}Known: {}.", file, printable(name),
                                               did_you_mean(name, names), fmt::join(names, ", ")));
@@ -68,7 +67,6 @@ Floors read_floors(const std::filesystem::path& file) {
 Floors floors_below(const ClusterFacts& facts) {
   constexpr double share = 0.8;
   std::vector<double> computing;
-  computing.reserve(facts.ranks.size());
   for (const RankFacts& rank : facts.ranks) computing.push_back(rank.samples_per_second);
   std::vector<double> writing;
   std::vector<double> reading;

@@ -178,7 +178,7 @@ struct DurationForm {
 template <typename Get>
 struct FieldPlace {
   Field::Part part;
-  Get get;
+  Get get;  // NOLINT(readability-identifier-naming): its type may be const
 };
 
 // A member of Recipe or RunPlan, or a member of one of theirs: of(&Recipe::batch, &BatchPlan::accumulate).

@@ -86,7 +86,6 @@ std::vector<const StudyPoint*> points_of(const Study& study, Scaling scaling) {
 
 Interval throughput_of(const StudyPoint& point) {
   std::vector<double> rates;
-  rates.reserve(point.step_seconds.size());
   for (const double seconds : point.step_seconds) rates.push_back(static_cast<double>(point.global_batch()) / seconds);
   return median_interval(rates);
 }

@@ -16,7 +16,6 @@
 namespace lockstep {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 class CheckpointFolderTest : public testing::Test {

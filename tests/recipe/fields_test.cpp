@@ -16,9 +16,9 @@
 #include "support/words_of.hpp"
 
 namespace lockstep {
-namespace {
 
-// Convert to anything of their kind: as many of them as an aggregate takes are its members.
+// Convert to anything of their kind: as many of them as an aggregate takes are its members. Nobody calls them.
+// NOLINTBEGIN(google-explicit-constructor)
 struct AnyScalar {
   template <typename Value>
   requires(!std::is_class_v<Value>) operator Value() const;
@@ -28,6 +28,9 @@ struct AnyClass {
   requires std::is_class_v<Value>
   operator Value() const;
 };
+// NOLINTEND(google-explicit-constructor)
+
+namespace {
 
 template <typename Aggregate, typename... Members>
 consteval std::size_t members_of() {

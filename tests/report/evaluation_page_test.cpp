@@ -24,7 +24,8 @@ Evaluation evaluation() {
   result.predictions = {0, 1, 1, 2, 1, 1, 0, 2, 0};
   result.confusion.assign(16, 0);
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    ++result.confusion[static_cast<std::size_t>(labels.at(i) * 4 + result.predictions[i])];
+    const std::int32_t place = labels.at(i) * 4 + result.predictions[i];
+    ++result.confusion[static_cast<std::size_t>(place)];
   }
   return result;
 }

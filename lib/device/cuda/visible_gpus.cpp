@@ -10,7 +10,6 @@ std::vector<std::string> visible_gpus() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) return {};
   std::vector<std::string> addresses;
-  addresses.reserve(static_cast<std::size_t>(count));
   for (int index = 0; index < count; ++index) addresses.push_back(address_of_gpu(index));
   return addresses;
 }

@@ -42,14 +42,14 @@ TEST(ShellTextTest, a_word_is_read_back_as_it_was) {
 }
 
 TEST(ShellTextTest, places_are_told_apart) {
-  for (const char* plain : {"", "a b ", "a 'b' ", "a \"b\" ", "a # it's\n", "a#b", "\\'", "a\\ #b", "\"\\\"\" ",
-                            "${x} ", "a && (b; c) ", "a \\\n# it's \"\n", "a $x ", "{ a; } ", "'#' "}) {
+  for (const char* plain : {"", "a b ", "a 'b' ", "a \"b\" ", "a # it's\n", "a#b", "\\'", "a\\ #b", R"("\"" )", "${x} ",
+                            "a && (b; c) ", "a \\\n# it's \"\n", "a $x ", "{ a; } ", "'#' "}) {
     EXPECT_EQ(place_after(plain), Place::plain) << plain;
   }
   for (const char* single : {"'", "a 'b", "\"'\"'", "'\"", "'\\", "'$"}) {
     EXPECT_EQ(place_after(single), Place::single_quotes) << single;
   }
-  for (const char* both : {"\"", "a \"b", "'\"'\"", "\"'", "\"# ", "\"\\\"", "\"${x}", "\"$x "}) {
+  for (const char* both : {"\"", "a \"b", "'\"'\"", "\"'", "\"# ", R"("\")", "\"${x}", "\"$x "}) {
     EXPECT_EQ(place_after(both), Place::double_quotes) << both;
   }
   for (const char* comment : {"#", "a # it's", "a;# $(", "a\n#"}) EXPECT_EQ(place_after(comment), Place::comment);
