@@ -80,13 +80,15 @@ LOCKSTEP_RUN=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 export LOCKSTEP_RUN
 launcher=''
 sweep() {
+  local run=$LOCKSTEP_RUN
+  unset LOCKSTEP_RUN  # or an agent that hands it on would be swept as well
   trap '' TERM INT
   [ -z "$launcher" ] || kill -KILL "$launcher" 2>/dev/null
   for node in "${nodes[@]}"; do
     # shellcheck disable=SC2016
     on "$node" sh -c 'for p in /proc/[0-9]*; do
         tr "\0" "\n" <"$p/environ" 2>/dev/null | grep -qx "LOCKSTEP_RUN=$1" && kill -KILL "${p#/proc/}"
-      done 2>/dev/null; true' sh "$LOCKSTEP_RUN" </dev/null &
+      done 2>/dev/null; true' sh "$run" </dev/null &
   done
   wait
 }
