@@ -4,7 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <initializer_list>
+#include <iterator>
 #include <memory>
+#include <set>
+#include <sstream>
 #include <string>
 
 #include "base/error.hpp"
@@ -32,6 +38,31 @@ std::string refusal(const std::string& option, const Processor& processor = of_2
     return error.failure() == Failure::usage ? error.what() : "wrong failure code";
   }
   return "accepted";
+}
+
+// A flag that Linux shows has been found by another program than ours. It shows none that it does not save.
+TEST(InstructionSetTest, what_linux_says_of_the_processor_is_found) {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line) && !line.starts_with("flags")) {
+  }
+  std::istringstream words(line);
+  const std::set<std::string> flags{std::istream_iterator<std::string>(words), {}};
+  if (flags.empty()) GTEST_SKIP() << "this system tells nothing of its processor";
+  const auto has = [&](std::initializer_list<const char*> names) {
+    return std::ranges::all_of(names, [&](const char* name) { return flags.contains(name); });
+  };
+  const bool avx2 = has({"avx2", "fma"});
+  const bool avx512 = avx2 && has({"avx512f", "avx512bw", "avx512vl", "avx512dq"});
+  const bool avx512_bf16 = avx512 && has({"avx512_bf16"});
+  EXPECT_EQ(is_supported(InstructionSet::avx2), avx2);
+  EXPECT_EQ(is_supported(InstructionSet::avx512), avx512);
+  EXPECT_EQ(is_supported(InstructionSet::avx512_bf16), avx512_bf16);
+  if (avx512_bf16 && has({"amx_tile", "amx_bf16"})) {
+    EXPECT_TRUE(is_supported(InstructionSet::amx_bf16));
+  } else {
+    EXPECT_FALSE(runs_here(InstructionSet::amx_bf16));
+  }
 }
 
 TEST(InstructionSetTest, auto_is_the_widest_that_the_processor_runs) {
