@@ -95,8 +95,8 @@ TEST_F(EvaluateTest, normalises_as_the_training_did) {
   const auto result_in = [](const std::string& said) { return said.substr(said.find("\nsamples  ")); };
   EXPECT_EQ(result_in(other), result_in(own));
   EXPECT_THAT(own, Not(HasSubstr("normalised")));
-  EXPECT_THAT(other, HasSubstr("samples: normalised as the model's training data were, by mean ("));
-  EXPECT_THAT(other, HasSubstr("; these have (0.2500, 0.5000, 0.7500) and (0.1250, 0.1250, 0.1250)\n"));
+  EXPECT_THAT(other, HasSubstr("samples of 'synthetic' are normalised as the model's training data were, by mean ("));
+  EXPECT_THAT(other, HasSubstr("; their own are (0.2500, 0.5000, 0.7500) and (0.1250, 0.1250, 0.1250)\n"));
   EXPECT_THAT(other, HasSubstr("model: lenet, in fp32 on cpu: "));
   EXPECT_THAT(other, HasSubstr("data: synthetic ("));
 }

@@ -42,9 +42,9 @@ bool normalise_as_trained(Dataset& data, const ModelFile& model) {
   const Manifest& own = data.manifest();
   if (close_to(model.mean, own.mean) && close_to(model.deviation, own.deviation)) return false;
   log::info(
-      "samples: normalised as the model's training data were, by mean ({:.4f}) and deviation ({:.4f}); these have "
-      "({:.4f}) and ({:.4f})",
-      fmt::join(model.mean, ", "), fmt::join(model.deviation, ", "), fmt::join(own.mean, ", "),
+      "samples of '{}' are normalised as the model's training data were, by mean ({:.4f}) and deviation ({:.4f}); "
+      "their own are ({:.4f}) and ({:.4f})",
+      own.name, fmt::join(model.mean, ", "), fmt::join(model.deviation, ", "), fmt::join(own.mean, ", "),
       fmt::join(own.deviation, ", "));
   data.normalise_by(model.mean, model.deviation);
   return true;
