@@ -89,7 +89,7 @@ std::string synopsis(const CLI::App& app, const std::string& name) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) text += fmt::format(" \\fI{}\\fR", roff(option->get_name(true)));
   }
-  if (!app.get_subcommands({}).empty()) text += " \\fICOMMAND\\fR [\\fIOPTIONS\\fR]";
+  if (!app.get_subcommands({}).empty()) text += R"( \fICOMMAND\fR [\fIOPTIONS\fR])";
   return text + '\n';
 }
 

@@ -23,25 +23,25 @@ void PrintTo(const Network& network, std::ostream* stream) { *stream << network.
 
 class TorchvisionTest : public ::testing::TestWithParam<Network> {
  protected:
-  const GoldenFile golden{golden_path("torchvision")};
-  TestNet net{{.name = GetParam().name, .sample = {224, 224, 3}, .classes = 1000}};
+  const GoldenFile golden_{golden_path("torchvision")};
+  TestNet net_{{.name = GetParam().name, .sample = {224, 224, 3}, .classes = 1000}};
 };
 
 TEST_P(TorchvisionTest, parameters_statistics_and_answers_are_torchvisions) {
-  const Values letters = golden.values(GetParam().name + "/entries");
+  const Values letters = golden_.values(GetParam().name + "/entries");
   std::string entries;
-  for (const ParameterStore::Entry& entry : net.store.entries()) {
+  for (const ParameterStore::Entry& entry : net_.store.entries()) {
     entries += fmt::format("{} {}\n", entry.name, fmt::join(entry.dims, " "));
   }
   ASSERT_EQ(entries, std::string(letters.begin(), letters.end()));
 
-  set_counter_weights(net.store, GetParam().last_norm_of_branch);
-  set_counter_statistics(net.store);
+  set_counter_weights(net_.store, GetParam().last_norm_of_branch);
+  set_counter_statistics(net_.store);
   constexpr std::uint64_t image_stream = 1000;
   const Shape shape{1, 224, 224, 3};
-  const Tensor images = make_images(*net.device, shape, counter_uniform(image_stream, shape.count()));
-  const Values logits = doubles(read(*net.device, net.model->forward(images, Mode::evaluate)));
-  EXPECT_LE(largest_error(logits, golden.values(GetParam().name + "/logits")), 1e-4);
+  const Tensor images = make_images(*net_.device, shape, counter_uniform(image_stream, shape.count()));
+  const Values logits = doubles(read(*net_.device, net_.model->forward(images, Mode::evaluate)));
+  EXPECT_LE(largest_error(logits, golden_.values(GetParam().name + "/logits")), 1e-4);
 }
 
 INSTANTIATE_TEST_SUITE_P(, TorchvisionTest,

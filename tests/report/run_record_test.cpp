@@ -98,7 +98,7 @@ TEST_F(RunRecordTest, a_folder_without_a_training_is_named) {
 }
 
 TEST_F(RunRecordTest, a_damaged_summary_is_named) {
-  for (const char* text : {"", "{", "[]", "{\"state\":7}", "{\"state\":\"odd\"}", "\"done\""}) {
+  for (const char* text : {"", "{", "[]", R"({"state":7})", R"({"state":"odd"})", R"("done")"}) {
     write("summary.json", text);
     EXPECT_EQ(refusal(Failure::bad_data),
               fmt::format("'{}' does not say how its training stands (an earlier version wrote it, or it is damaged). "

@@ -30,7 +30,7 @@ bool is_utf8(std::string_view text) {
 // Builds the tree. An anchor's value is kept whole once it has ended, and every alias copies it.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(const std::string& name) : name_(name) {}
+  explicit TreeBuilder(std::string name) : name_(std::move(name)) {}
 
   YamlValue take() { return std::move(root_); }
 
