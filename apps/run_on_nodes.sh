@@ -31,7 +31,10 @@ while (($#)); do
   esac
 done
 [ -n "$hostfile" ] && (($#)) || refuse "state --hostfile FILE and a program. See --help."
-[ -r "$hostfile" ] || refuse "cannot read '$hostfile' (it lists the nodes). Write a node a line: n1 slots=2"
+[ -f "$hostfile" ] && [ -r "$hostfile" ] ||
+  refuse "cannot read '$hostfile' (a file that lists the nodes). Write a node a line: n1 slots=2"
+odd=$(sed 's/#.*//' "$hostfile" | grep -oE 'slots=[^[:space:]]*' | grep -vxE 'slots=[1-9][0-9]{0,4}' | head -1)
+[ -z "$odd" ] || refuse "'$hostfile' says '$odd' (slots are a whole number from 1 to 99999). Write a node a line: n1 slots=2"
 mapfile -t nodes < <(sed 's/#.*//' "$hostfile" | awk 'NF && !seen[$1]++ { print $1 }')
 ((${#nodes[@]})) || refuse "'$hostfile' lists no node. Write a node a line: n1 slots=2"
 for node in "${nodes[@]}"; do
@@ -70,6 +73,7 @@ done
 
 output=()
 if [ -n "$logs" ]; then
+  mkdir -p "$logs" 2>/dev/null && [ -w "$logs" ] || refuse "cannot write into '$logs' (--logs). Name another folder."
   output=(--output-filename "$logs")
   # Open MPI 5 names it otherwise, and loses a rank's standard error if it is to be a file of its own.
   [[ $(mpirun --version) == *'(Open MPI) 4.'* ]] || output=(--output "merge-stderr-to-stdout,dir=$logs")

@@ -192,6 +192,7 @@ int run_benches(int argc, char** argv) {
   add("buckets/resnet50", buckets_of("resnet50", {224, 224, 3}, 1000, world));
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  if (world.size() == 1) fmt::print(stderr, "one rank has nothing to sum. To measure: mpirun -n 2 {}\n", argv[0]);
   Silent silent;
   if (world.rank() == 0) {
     benchmark::RunSpecifiedBenchmarks();

@@ -7,13 +7,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/error.hpp"
 #include "base/log.hpp"
 #include "convolution_bound.hpp"
 #include "device/cpu/instruction_sets/instruction_set.hpp"
@@ -22,7 +20,7 @@
 #include "kernel_race.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/number_option.hpp"
-#include "launch/parse.hpp"
+#include "launch/run_outside_ranks.hpp"
 #include "machine/fma_peak.hpp"
 #include "machine/memory_rates.hpp"
 #include "onednn/onednn_adapter.hpp"
@@ -190,19 +188,13 @@ void print_model(const std::string& model, const ConvBenchOptions& options, cons
 }  // namespace
 
 int main(int argc, char** argv) {
-  ConvBenchOptions options;
-  const auto declare = [&options](CLI::App& app) { options.declare(app); };
-  if (const std::optional<int> code = parse_options(argc, argv, declare, 0)) return *code;
-  try {
+  return run_outside_ranks<ConvBenchOptions>(argc, argv, [](const ConvBenchOptions& options) {
     const cpu::InstructionSet widest = cpu::widest_instruction_set();
     const bool is_fp32 = options.precision == DType::f32;
     cpu::KernelTarget target{is_fp32 ? cpu::facts_of(widest).in_fp32 : widest,
                              cpu::choose_threads(options.threads, 0, 1)};
     target.winograd_pairs = options.winograd_pairs;
     for (const std::string& model : options.models) print_model(model, options, target);
-  } catch (const Error& error) {
-    log::error(error.what());
-    return error.exit_code();
-  }
-  return 0;
+    return 0;
+  });
 }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -32,6 +33,7 @@ struct Contestant {
 class Buffer {
  public:
   explicit Buffer(std::int64_t bytes) : memory_(std::max(bytes + 4, least_reserved)) {
+    if (memory_.bytes() < bytes + 4) throw std::bad_alloc();
     auto* const values = reinterpret_cast<float*>(data());
     for (std::int64_t i = 0; i < bytes / 4 + 1; ++i) values[i] = static_cast<float>(i * 37 % 201) / 100 - 1;
   }

@@ -19,12 +19,12 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "base/error.hpp"
 #include "dataset/loading/loader.hpp"
 #include "dataset/loading/sampler.hpp"
 #include "dataset/loading/view_reader.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/number_option.hpp"
+#include "launch/run_outside_ranks.hpp"
 #include "picture/jpeg.hpp"
 
 namespace lockstep {
@@ -40,6 +40,18 @@ struct Options {
   int threads = 0;  // of the loader; 0: one, and its processor time counts
   Decoding decoding = Decoding::scaled;
   float jitter = 0;  // of all colours; 0: none
+
+  void declare(CLI::App& app) {
+    app.description("Pictures a second that one core makes into images.");
+    app.add_option("--data", data, "A split made by make_shards images")->required()->type_name("FOLDER");
+    add_number(app, "--size", size, {8, 4096}, "Side of an image")->type_name("PIXELS");
+    add_number(app, "--batch", batch, {1, 65536}, "Samples of a batch");
+    add_number(app, "--threads", threads, {0, 4096},
+               "Of the loader, timed by the clock; 0: one, by its processor time");
+    add_number(app, "--batches", batches, {1, 1000000}, "Batches to time");
+    add_number(app, "--color-jitter", jitter, {0.0F, 1.0F}, "Strength of changes of colours; 0: none");
+    add_choice(app, "--decode", decodings, decoding, "JPEG files");
+  }
 };
 
 double seconds(clockid_t clock) {
@@ -125,21 +137,8 @@ nlohmann::json measure(const Options& options) {
 
 int main(int argc, char** argv) {
   using namespace lockstep;
-  Options options;
-  CLI::App app("Pictures a second that one core makes into images.");
-  app.add_option("--data", options.data, "A split made by make_shards images")->required()->type_name("FOLDER");
-  add_number(app, "--size", options.size, {8, 4096}, "Side of an image")->type_name("PIXELS");
-  add_number(app, "--batch", options.batch, {1, 65536}, "Samples of a batch");
-  add_number(app, "--threads", options.threads, {0, 4096},
-             "Of the loader, timed by the clock; 0: one, by its processor time");
-  add_number(app, "--batches", options.batches, {1, 1000000}, "Batches to time");
-  add_number(app, "--color-jitter", options.jitter, {0.0F, 1.0F}, "Strength of changes of colours; 0: none");
-  add_choice(app, "--decode", decodings, options.decoding, "JPEG files");
-  CLI11_PARSE(app, argc, argv);
-  try {
+  return run_outside_ranks<Options>(argc, argv, [](const Options& options) {
     fmt::print("{}\n", (options.threads > 0 ? measure_by_the_clock(options) : measure(options)).dump());
-  } catch (const Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return error.exit_code();
-  }
+    return 0;
+  });
 }

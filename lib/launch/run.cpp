@@ -9,24 +9,20 @@
 #include <csignal>
 #include <cstddef>
 #include <exception>
-#include <filesystem>
 #include <memory>
-#include <new>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
 
 #include "base/error.hpp"
 #include "base/io/hdf5.hpp"
 #include "base/log.hpp"
-#include "base/system_failure.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/mpi_session.hpp"
 #include "job/job_environment.hpp"
 #include "launch/build_info.hpp"
+#include "launch/current_failure.hpp"
 #include "launch/local_gpus.hpp"
 #include "launch/parse.hpp"
 #include "launch/program_pages.hpp"
@@ -39,44 +35,8 @@
 namespace lockstep {
 namespace {
 
-struct Failed {
-  int code;
-  std::string sentence;
-};
-
-Failed refused(std::string_view task, const std::error_code& reason) {
-  const Error error = system_failure(task, reason.default_error_condition().value(), Access::reading);
-  return {error.exit_code(), error.what()};
-}
-
-Failed want_of_memory() {
-  return {static_cast<int>(Failure::out_of_memory),
-          "out of memory: the system gave none. Choose a smaller batch, or fewer ranks on this node."};
-}
-
-// Call inside a handler, or where an exception is being handled.
-Failed describe_current_exception() {
-  try {
-    throw;
-  } catch (const Error& error) {
-    return {error.exit_code(), error.what()};
-  } catch (const std::bad_alloc&) {
-    return want_of_memory();
-  } catch (const std::length_error&) {  // of a container that no memory could hold
-    return want_of_memory();
-  } catch (const std::filesystem::filesystem_error& error) {
-    return refused(fmt::format("cannot use '{}'", error.path1().string()), error.code());
-  } catch (const std::system_error& error) {
-    return refused("the system refused a request", error.code());
-  } catch (const std::exception& error) {
-    return {static_cast<int>(Failure::other), error.what()};
-  } catch (...) {
-    return {static_cast<int>(Failure::other), "an exception without words (a fault of the program). Please report it."};
-  }
-}
-
 // Whether this rank's words were needed.
-bool tell(const Failed& failed) {
+bool tell(const CurrentFailure& failed) {
   const bool speaks = failure_report::write({failed.code, 0, failed.sentence});
   if (speaks) log::error(failed.sentence);
   return speaks;
@@ -85,7 +45,7 @@ bool tell(const Failed& failed) {
 // Entered at the throw, with nothing unwound: no destructor can wait for ranks that will not come.
 [[noreturn]] void end_job() {
   if (std::current_exception() == nullptr) std::abort();
-  const Failed failed = describe_current_exception();
+  const CurrentFailure failed = describe_current_failure();
   if (!tell(failed)) {
     // Often all ranks fail alike. One tells it and ends the job; ending it here too could cut that one short.
     std::this_thread::sleep_for(std::chrono::seconds(2));
@@ -191,7 +151,7 @@ int run_alone(const std::function<int()>& run_all) {
   try {
     return run_all();
   } catch (...) {
-    const Failed failed = describe_current_exception();
+    const CurrentFailure failed = describe_current_failure();
     tell(failed);
     return failed.code;
   }

@@ -1,9 +1,7 @@
 #include "launch/run_outside_ranks.hpp"
 
-#include <exception>
-
-#include "base/error.hpp"
 #include "base/log.hpp"
+#include "launch/current_failure.hpp"
 #include "launch/parse.hpp"
 #include "launch/program_pages.hpp"
 
@@ -16,12 +14,10 @@ int run_program_outside_ranks(int argc, char** argv, const std::function<void(CL
   if (const std::optional<int> code = parse_options(argc, argv, declare, 0)) return *code;
   try {
     return body();
-  } catch (const Error& error) {
-    log::error(error.what());
-    return error.exit_code();
-  } catch (const std::exception& error) {
-    log::error(error.what());
-    return static_cast<int>(Failure::other);
+  } catch (...) {
+    const CurrentFailure failure = describe_current_failure();
+    log::error(failure.sentence);
+    return failure.code;
   }
 }
 

@@ -113,45 +113,55 @@ constexpr std::int64_t pixel_room = 4;  // bytes of a pixel that is moved in one
 constexpr std::int64_t rows_at_once = block / pixel_room;
 
 // Squares of four rows and four pixels are turned in registers.
-constexpr std::int64_t side = 4;
+constexpr std::int64_t square_side = 4;
 constexpr std::int64_t vector_bytes = 16;
 using Bytes = std::uint8_t __attribute__((vector_size(vector_bytes)));
 using Words = std::uint32_t __attribute__((vector_size(vector_bytes)));
-constexpr Bytes spread = {0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 9, 10, 11, 12};         // of four pixels, to four words
-constexpr Bytes close_up = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 15, 15, 15};  // and back
 
-[[gnu::always_inline]] inline void turn(std::array<Words, side>& square) {
-  const Words low_01 = __builtin_shuffle(square[0], square[1], Words{0, 4, 1, 5});
-  const Words high_01 = __builtin_shuffle(square[0], square[1], Words{2, 6, 3, 7});
-  const Words low_23 = __builtin_shuffle(square[2], square[3], Words{0, 4, 1, 5});
-  const Words high_23 = __builtin_shuffle(square[2], square[3], Words{2, 6, 3, 7});
-  square[0] = __builtin_shuffle(low_01, low_23, Words{0, 1, 4, 5});
-  square[1] = __builtin_shuffle(low_01, low_23, Words{2, 3, 6, 7});
-  square[2] = __builtin_shuffle(high_01, high_23, Words{0, 1, 4, 5});
-  square[3] = __builtin_shuffle(high_01, high_23, Words{2, 3, 6, 7});
+// Of four pixels, to four words.
+[[gnu::always_inline]] inline Words spread(Bytes pixels) {
+  return reinterpret_cast<Words>(
+      __builtin_shufflevector(pixels, pixels, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 9, 10, 11, 12));
+}
+
+// And back.
+[[gnu::always_inline]] inline Bytes closed_up(Words words) {
+  const auto bytes = reinterpret_cast<Bytes>(words);
+  return __builtin_shufflevector(bytes, bytes, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 15, 15, 15);
+}
+
+[[gnu::always_inline]] inline void turn(std::array<Words, square_side>& square) {
+  const Words low_01 = __builtin_shufflevector(square[0], square[1], 0, 4, 1, 5);
+  const Words high_01 = __builtin_shufflevector(square[0], square[1], 2, 6, 3, 7);
+  const Words low_23 = __builtin_shufflevector(square[2], square[3], 0, 4, 1, 5);
+  const Words high_23 = __builtin_shufflevector(square[2], square[3], 2, 6, 3, 7);
+  square[0] = __builtin_shufflevector(low_01, low_23, 0, 1, 4, 5);
+  square[1] = __builtin_shufflevector(low_01, low_23, 2, 3, 6, 7);
+  square[2] = __builtin_shufflevector(high_01, high_23, 0, 1, 4, 5);
+  square[3] = __builtin_shufflevector(high_01, high_23, 2, 3, 6, 7);
 }
 
 // Up to rows_at_once rows of `pixels` pixels, `row_bytes` apart, to columns of a block each.
 [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void turn_into_columns(
     const std::uint8_t* from, std::int64_t row_bytes, std::int64_t rows, std::int64_t pixels, std::uint8_t* columns) {
-  for (std::int64_t row = 0; row < rows; row += side) {
+  for (std::int64_t row = 0; row < rows; row += square_side) {
     const std::uint8_t* const source = from + row * row_bytes;
     std::uint8_t* const column = columns + row * pixel_room;
     std::int64_t x = 0;
     // No byte is read behind the last pixel: the file may end there.
-    for (; row + side <= rows && x * channels + vector_bytes <= pixels * channels; x += side) {
-      std::array<Words, side> square;
-      for (std::int64_t i = 0; i < side; ++i) {
+    for (; row + square_side <= rows && x * channels + vector_bytes <= pixels * channels; x += square_side) {
+      std::array<Words, square_side> square;
+      for (std::int64_t i = 0; i < square_side; ++i) {
         Bytes bytes;
         std::memcpy(&bytes, source + i * row_bytes + x * channels, sizeof bytes);
-        square[i] = reinterpret_cast<Words>(__builtin_shuffle(bytes, spread));
+        square[i] = spread(bytes);
       }
       turn(square);
-      for (std::int64_t i = 0; i < side; ++i) std::memcpy(column + (x + i) * block, &square[i], sizeof(Words));
+      for (std::int64_t i = 0; i < square_side; ++i) std::memcpy(column + (x + i) * block, &square[i], sizeof(Words));
     }
     for (; x < pixels; ++x) {
       const std::size_t bytes = x + 1 < pixels ? pixel_room : channels;
-      for (std::int64_t i = 0; i < std::min(side, rows - row); ++i) {
+      for (std::int64_t i = 0; i < std::min(square_side, rows - row); ++i) {
         std::memcpy(column + x * block + i * pixel_room, source + i * row_bytes + x * channels, bytes);
       }
     }
@@ -161,22 +171,23 @@ constexpr Bytes close_up = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 15, 15, 
 // The other way round. Rows are `line` bytes apart, at least a byte more than they have.
 [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void turn_into_rows(
     const std::uint8_t* columns, std::int64_t rows, std::int64_t pixels, std::uint8_t* to, std::int64_t line) {
-  for (std::int64_t row = 0; row < rows; row += side) {
+  for (std::int64_t row = 0; row < rows; row += square_side) {
     const std::uint8_t* const column = columns + row * pixel_room;
     std::uint8_t* const target = to + row * line;
     std::int64_t x = 0;
     // What is written too much of a pixel's row is written over by the next ones.
-    for (; row + side <= rows && x + side <= pixels && x * channels + vector_bytes <= line; x += side) {
-      std::array<Words, side> square;
-      for (std::int64_t i = 0; i < side; ++i) std::memcpy(&square[i], column + (x + i) * block, sizeof(Words));
+    for (; row + square_side <= rows && x + square_side <= pixels && x * channels + vector_bytes <= line;
+         x += square_side) {
+      std::array<Words, square_side> square;
+      for (std::int64_t i = 0; i < square_side; ++i) std::memcpy(&square[i], column + (x + i) * block, sizeof(Words));
       turn(square);
-      for (std::int64_t i = 0; i < side; ++i) {
-        const Bytes bytes = __builtin_shuffle(reinterpret_cast<Bytes>(square[i]), close_up);
+      for (std::int64_t i = 0; i < square_side; ++i) {
+        const Bytes bytes = closed_up(square[i]);
         std::memcpy(target + i * line + x * channels, &bytes, sizeof bytes);
       }
     }
     for (; x < pixels; ++x) {
-      for (std::int64_t i = 0; i < std::min(side, rows - row); ++i) {
+      for (std::int64_t i = 0; i < std::min(square_side, rows - row); ++i) {
         std::memcpy(target + i * line + x * channels, column + x * block + i * pixel_room, pixel_room);
       }
     }

@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 
+#include <cstdlib>
+#include <exception>
 #include <functional>
+#include <string>
 
 #include "base/error.hpp"
+#include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {
@@ -73,6 +77,23 @@ TEST(FileTest, a_full_disk_leaves_the_old_file_and_nothing_else) {
   EXPECT_EQ(read_file(file, 100), "old");
   EXPECT_EQ(files_in(folder.path()), 1);
   ::umount(folder.path().c_str());
+}
+
+// So ends a job of several ranks: nothing is unwound, and why is still to be written there.
+TEST(FileTest, what_has_no_room_is_gone_where_nobody_catches) {
+  const TemporaryFolder folder;
+  static fs::path target;
+  target = folder.path() / "file";
+  const auto write_without_room = []() noexcept {
+    const NoRoomBeyond limit(1000);
+    write_file_atomically(target, std::string(4000, 'x'));
+  };
+  EXPECT_EXIT(
+      {
+        std::set_terminate([] { std::_Exit(files_in(target.parent_path()) == 0 ? 0 : 1); });
+        write_without_room();
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST(FileTest, whoever_objects_before_the_rename_keeps_the_older_file_and_leaves_no_other) {

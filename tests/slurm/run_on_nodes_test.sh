@@ -52,4 +52,15 @@ printf 'n1;reboot\n' >"$work/hosts"
 "${run[@]}" train_cifar >"$work/wrong.out" 2>&1
 [ $? = 2 ] || fail "a wrong list of nodes is not refused"
 expect_log wrong "lists 'n1;reboot', which is no name of a node."
+printf 'n1 slots=-3\n' >"$work/hosts"
+"${run[@]}" train_cifar >"$work/wrong_slots.out" 2>&1
+[ $? = 2 ] || fail "a wrong number of slots is not refused"
+expect_log wrong_slots "says 'slots=-3' (slots are a whole number"
+printf 'n1\n' >"$work/hosts"
+"$programs/run_on_nodes" --hostfile "$work/hosts" --logs "$work/hosts" train_cifar >"$work/wrong_logs.out" 2>&1
+[ $? = 2 ] || fail "logs where no folder can be are not refused"
+expect_log wrong_logs "cannot write into '$work/hosts' (--logs)."
+"$programs/run_on_nodes" --hostfile /dev/zero train_cifar >"$work/device.out" 2>&1
+[ $? = 2 ] || fail "a device as a list of nodes is not refused"
+expect_log device "cannot read '/dev/zero' (a file that lists the nodes)."
 echo "passed: a training over three nodes, dispatch and reuse of data, a kill"

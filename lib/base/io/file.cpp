@@ -41,6 +41,10 @@ class Removal {
     if (!path_.empty()) ::unlink(path_.c_str());
   }
   void cancel() { path_.clear(); }
+  void remove_now() {
+    ::unlink(path_.c_str());
+    cancel();
+  }
 
  private:
   fs::path path_;
@@ -92,7 +96,13 @@ void write_file_atomically(const fs::path& path, std::span<const std::byte> byte
   auto [partial, file] = create_partial_file(path);
   if (file < 0) throw_unwritable(path, errno);
   Removal removal(partial);
-  if (!write_all(file, bytes) || ::fsync(file) != 0 || !file.close()) throw_unwritable(path, errno);
+  if (!write_all(file, bytes) || ::fsync(file) != 0 || !file.close()) {
+    // Now, and its room with it: what ends several ranks unwinds nothing, and wants to write why (launch/run.cpp).
+    const int reason = errno;
+    file.close();
+    removal.remove_now();
+    throw_unwritable(path, reason);
+  }
   before_rename();
   if (::rename(partial.c_str(), path.c_str()) != 0) throw_unwritable(path, errno);
   removal.cancel();

@@ -91,6 +91,20 @@ std::string left_out_words(const std::vector<OddFile>& left_out) {
   return fmt::format("; left out: '{}', which {}{}", left_out.front().file, left_out.front().remark, others);
 }
 
+// Where there is neither train/ nor train.list: what was meant for tests is not to become a class, or to be passed
+// over.
+void require_no_test_alone(const fs::path& folder, const fs::path& test_list) {
+  require(test_list.empty(), Failure::usage,
+          "'{}' has no train.list beside it (a test set is made together with a training set). Write one.",
+          (folder / test_list).string());
+  const auto has_folders = [](const fs::path& path) { return is_folder(path) && !folders_in(path).empty(); };
+  const fs::path test = first_of(folder, {"test", "val", "validation"}, has_folders);
+  require(test.empty(), Failure::usage,
+          "'{0}' has folders of its own and no train/ beside it (it would become one class). Name '{0}' itself as "
+          "--source, and test its training split: evaluate --split train.",
+          (folder / test).string());
+}
+
 }  // namespace
 
 PictureList list_pictures(const fs::path& folder, const PictureStorage& storage, std::uint64_t seed) {
@@ -100,10 +114,10 @@ PictureList list_pictures(const fs::path& folder, const PictureStorage& storage,
   PictureList list;
   list.folder = folder;
   const auto is_file = [](const fs::path& path) { return !is_absent(path); };
+  const fs::path test_list = first_of(folder, {"test.list", "val.list"}, is_file);
   if (is_file(folder / "train.list")) {
-    const fs::path test = first_of(folder, {"test.list", "val.list"}, is_file);
-    add_list_files("train.list", test, list);
-    list.test_words = test.string();
+    add_list_files("train.list", test_list, list);
+    list.test_words = test_list.string();
   } else if (is_file(folder / imagenet_train_archive)) {
     add_imagenet_archives(list);
     list.test_words = imagenet_validation_archive;
@@ -112,6 +126,7 @@ PictureList list_pictures(const fs::path& folder, const PictureStorage& storage,
     list_split_folders(test, storage, list);
     list.test_words = test.string();
   } else {
+    require_no_test_alone(folder, test_list);
     list.classes = folders_in(folder);
     add_class_folders("", list.classes, storage, list, list.train);
   }

@@ -30,9 +30,15 @@ ImageRules rules_for(const ModelFile& model, const Manifest& data, ImagePlan pla
       "on.",
       model.shape.height, model.shape.width, model.shape.channels, data.name, data.shape.height, data.shape.width,
       data.shape.channels);
+  const auto knows = [&](const std::string& name) {
+    return std::ranges::find(model.classes, name) != model.classes.end();
+  };
   require(model.classes == data.classes, Failure::usage,
-          "the model's classes ({}) are not those of the data set '{}' ({}). Choose the data it was trained on.",
-          fmt::join(model.classes, ", "), data.name, fmt::join(data.classes, ", "));
+          "the model's classes ({}) are not those of the data set '{}' ({}). Choose {}.",
+          fmt::join(model.classes, ", "), data.name, fmt::join(data.classes, ", "),
+          std::ranges::all_of(data.classes, knows)
+              ? "data of all its classes, in its order: make_shards takes empty folders for those that have no pictures"
+              : "the data it was trained on");
   if (model.shape != data.shape) plan.side = model.shape.height;
   if (!plan.shorter_side && model.shorter_side.value_or(0) > 0) plan.shorter_side = model.shorter_side;
   return test_rules(plan, data);

@@ -160,6 +160,24 @@ TEST_F(PictureListTest, a_class_that_is_tested_must_be_learned) {
                                "' does not have (a class must be learned before it is tested). Move it?");
 }
 
+TEST_F(PictureListTest, what_was_meant_for_tests_alone_is_refused) {
+  write("val/cat/a.jpg");
+  write("val/dog/b.jpg");
+  EXPECT_EQ(usage_words(), "'" + (root() / "val").string() +
+                               "' has folders of its own and no train/ beside it (it would become one class). Name '" +
+                               (root() / "val").string() +
+                               "' itself as --source, and test its training split: evaluate --split train.");
+  write("test.list");
+  EXPECT_EQ(usage_words(), "'" + (root() / "test.list").string() +
+                               "' has no train.list beside it (a test set is made together with a training set). Write "
+                               "one.");
+}
+
+TEST_F(PictureListTest, a_class_may_be_called_test) {
+  for (const char* file : {"test/a.jpg", "test/b.jpg", "cat/a.jpg", "cat/b.jpg"}) write(file);
+  EXPECT_EQ(list().classes, (std::vector<std::string>{"cat", "test"}));
+}
+
 TEST_F(PictureListTest, a_folder_without_pictures_says_what_it_should_hold) {
   EXPECT_THAT(usage_words(), HasSubstr("is not a directory (--source). Name a folder with a folder of pictures"));
   write("a.jpg");

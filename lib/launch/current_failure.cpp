@@ -1,0 +1,50 @@
+#include "launch/current_failure.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <filesystem>
+#include <new>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/system_failure.hpp"
+
+namespace lockstep {
+namespace {
+
+CurrentFailure refused(std::string_view task, const std::error_code& reason) {
+  const Error error = system_failure(task, reason.default_error_condition().value(), Access::reading);
+  return {error.exit_code(), error.what()};
+}
+
+CurrentFailure want_of_memory() {
+  return {static_cast<int>(Failure::out_of_memory),
+          "out of memory: the system gave none. Choose a smaller batch, or fewer ranks on this node."};
+}
+
+}  // namespace
+
+CurrentFailure describe_current_failure() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return {error.exit_code(), error.what()};
+  } catch (const std::bad_alloc&) {
+    return want_of_memory();
+  } catch (const std::length_error&) {  // of a container that no memory could hold
+    return want_of_memory();
+  } catch (const std::filesystem::filesystem_error& error) {
+    return refused(fmt::format("cannot use '{}'", error.path1().string()), error.code());
+  } catch (const std::system_error& error) {
+    return refused("the system refused a request", error.code());
+  } catch (const std::exception& error) {
+    return {static_cast<int>(Failure::other), error.what()};
+  } catch (...) {
+    return {static_cast<int>(Failure::other), "an exception without words (a fault of the program). Please report it."};
+  }
+}
+
+}  // namespace lockstep
