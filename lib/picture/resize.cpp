@@ -37,6 +37,7 @@ Resampler::Axis triangle_weights(const AxisRequest& request) {
   axis.ranges.resize(static_cast<std::size_t>(request.window_count));
   axis.weights.assign(static_cast<std::size_t>(request.window_count * axis.stride), 0);
   std::vector<double> reals(static_cast<std::size_t>(axis.stride));
+  // NOLINTBEGIN(bugprone-incorrect-roundings): Pillow cuts off after it has added a half
   for (std::int64_t pixel = 0; pixel < request.window_count; ++pixel) {
     const double centre = start + (static_cast<double>(request.window_first + pixel) + 0.5) * scale;
     const auto first = std::max<std::int64_t>(static_cast<std::int64_t>(centre - support + 0.5), 0);
@@ -55,6 +56,7 @@ Resampler::Axis triangle_weights(const AxisRequest& request) {
     }
     axis.ranges[static_cast<std::size_t>(pixel)] = {first, count};
   }
+  // NOLINTEND(bugprone-incorrect-roundings)
   // Pixels without weight need not be there.
   for (std::int64_t pixel = 0; pixel < request.window_count; ++pixel) {
     std::int64_t& count = axis.ranges[static_cast<std::size_t>(pixel)].count;
