@@ -6,6 +6,15 @@
 # CIFAR-10 (binary version) comes from the first of: CIFAR_FOLDER, data/cifar-10-batches-bin, a download. Without any of
 # them a procedural stand-in takes its place. Results land in runs/quick_start.
 set -euo pipefail
+refuse() { echo "quick_start: $*" >&2; exit 2; }
+case ${1:-} in
+  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"; exit ;;
+  -*) refuse "unknown option '$1'. See --help." ;;
+esac
+(($# <= 1)) || refuse "one folder at most. See --help."
+(($# == 0)) || [ -r "$1/data_batch_1.bin" ] ||
+  refuse "'$1' holds no CIFAR-10 (data_batch_1.bin is not there). Name the folder cifar-10-batches-bin of its binary version."
+cifar=${1:+$(realpath "$1")}
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 # shellcheck source=lib/cmake/debian_packages.sh
@@ -16,14 +25,9 @@ cmake --preset release
 cmake --build --preset release
 
 programs=$root/build/release/bin
-if (($# > 0)); then
-  cifar=$1
-elif [ -d data/cifar-10-batches-bin ] || data/fetch_cifar10.sh; then
+if [ -z "$cifar" ] && { [ -d data/cifar-10-batches-bin ] || data/fetch_cifar10.sh; }; then
   cifar=data/cifar-10-batches-bin
-else
-  cifar=
 fi
-
 if [ -n "$cifar" ]; then
   shards=data/cifar10
   "$programs/make_shards" cifar10 --source "$cifar" --output "$shards"
