@@ -1,11 +1,11 @@
 #include "files/model_file.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/io/file.hpp"
+#include "dataset/shards/manifest.hpp"
 #include "files/content_hash.hpp"
 
 namespace lockstep {
@@ -29,8 +29,8 @@ std::string fault_of(const ModelFile& model) {
   const auto channels = static_cast<std::size_t>(model.shape.channels);
   const bool is_normalisation =
       model.mean.size() == channels && model.deviation.size() == channels &&
-      std::ranges::all_of(model.mean, [](float mean) { return std::isfinite(mean); }) &&
-      std::ranges::all_of(model.deviation, [](float value) { return std::isfinite(value) && value > 0; });
+      std::ranges::all_of(model.mean, [](float mean) { return mean >= 0 && mean <= 1; }) &&
+      std::ranges::all_of(model.deviation, [](float value) { return value >= smallest_deviation && value <= 1; });
   if (!is_normalisation) return "its attributes 'mean' and 'deviation' are not a normalisation";
   const std::int64_t side = model.shorter_side.value_or(0);
   if (side < 0 || side > largest_side) return "its attribute 'shorter_side' is an impossible size";

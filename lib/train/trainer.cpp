@@ -17,6 +17,7 @@
 #include "step/metrics.hpp"
 #include "train/audit.hpp"
 #include "train/evaluation/live_evaluation.hpp"
+#include "train/evaluation/model_fit.hpp"
 #include "train/given/initial_weights.hpp"
 #include "train/given/run_model.hpp"
 #include "train/resume_rules.hpp"
@@ -49,13 +50,15 @@ std::unique_ptr<WeightsMean> make_mean(ParameterStore& store, const std::optiona
   return rule ? std::make_unique<WeightsMean>(store, *rule) : nullptr;
 }
 
-// What is learned on one split must mean the same on the other.
-void require_same_labels(const std::filesystem::path& data, Split split, const Manifest& train, const Manifest& other) {
+// What is learned on one split must mean the same on the other, and be shown as it was there.
+Dataset& tested_as_trained(const std::filesystem::path& data, Split split, const Manifest& train, Dataset& other) {
   require(
-      train.classes == other.classes && train.shape == other.shape, Failure::bad_data,
+      train.classes == other.manifest().classes && train.shape == other.manifest().shape, Failure::bad_data,
       "'{}' and '{}' have different classes or picture sizes (a test would mean nothing). Make both with one run of "
       "make_shards.",
       split_folder(data, Split::train).string(), split_folder(data, split).string());
+  normalise_as_trained(other, train.mean, train.deviation);
+  return other;
 }
 
 // Without a folder of their own checkpoints lie in the output folder.
@@ -155,12 +158,12 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       mean_(make_mean(model_.store, mean_rule(recipe_, length_.steps_per_epoch))),
       norm_group_(make_norm_group(session, recipe_, share_, model_.store)),
       step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing, mean_.get(), norm_group_.get()),
-      evaluator_(session.world, *session.backend, model_, test_, test_rules_, run_.loader_threads, run_.data_place,
-                 run_.test_view) {
+      evaluator_(session.world, *session.backend, model_,
+                 tested_as_trained(run_.data, Split::test, train_.manifest(), test_), test_rules_, run_.loader_threads,
+                 run_.data_place, run_.test_view) {
   if (output_ != nullptr) best_ = std::make_unique<BestModel>(*output_);
   require_follows(session.device(), recipe_);
   hosts_ = session.world.all_gather(log::host());
-  require_same_labels(run_.data, Split::test, train_.manifest(), test_.manifest());
   open_validation();
   describe();
   show_in_tensorboard();
@@ -189,8 +192,8 @@ void Trainer::open_validation() {
   std::error_code error;
   if (session_.world.sum(std::filesystem::exists(folder, error) ? 1 : 0) == 0) return;
   validation_ = std::make_unique<Dataset>(folder);
-  require_same_labels(run_.data, Split::validation, train_.manifest(), validation_->manifest());
-  validator_ = std::make_unique<Evaluator>(session_.world, *session_.backend, model_, *validation_, test_rules_,
+  Dataset& validation = tested_as_trained(run_.data, Split::validation, train_.manifest(), *validation_);
+  validator_ = std::make_unique<Evaluator>(session_.world, *session_.backend, model_, validation, test_rules_,
                                            run_.loader_threads, run_.data_place, run_.test_view);
 }
 

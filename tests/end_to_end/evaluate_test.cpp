@@ -36,6 +36,23 @@ class EvaluateTest : public testing::Test {
 
   static fs::path at(const std::string& name) { return folder_->path() / name; }
 
+  // The same pictures, where the test split says another mean and deviation.
+  static fs::path with_another_mean(const std::string& name) {
+    const fs::path data = at(name);
+    fs::create_directories(data);
+    fs::create_directory_symlink(at("pictures") / "train", data / "train");
+    fs::copy(at("pictures") / "test", data / "test", fs::copy_options::recursive);
+    Manifest manifest = read_manifest(data / "test");
+    manifest.mean = {0.25F, 0.5F, 0.75F};
+    manifest.deviation = {0.125F, 0.125F, 0.125F};
+    write_manifest(data / "test", manifest);
+    return data;
+  }
+
+  static nlohmann::json summary_of(const std::string& run) {
+    return nlohmann::json::parse(read_file(at(run) / "summary.json", 1 << 20));
+  }
+
  private:
   static TemporaryFolder* folder_;
 };
@@ -43,7 +60,7 @@ class EvaluateTest : public testing::Test {
 TemporaryFolder* EvaluateTest::folder_ = nullptr;
 
 TEST_F(EvaluateTest, gives_the_trained_accuracy_at_any_number_of_ranks) {
-  const double accuracy = nlohmann::json::parse(read_file(at("run") / "summary.json", 1 << 20))["test_accuracy"];
+  const double accuracy = summary_of("run")["test_accuracy"];
   std::vector<std::string> said;
   for (const int ranks : {1, 2, 3}) {
     const fs::path predictions = at("predictions" + std::to_string(ranks));
@@ -79,13 +96,7 @@ TEST_F(EvaluateTest, data_that_the_model_was_not_trained_on_are_refused) {
 
 // New pictures of the same classes have a mean of their own.
 TEST_F(EvaluateTest, normalises_as_the_training_did) {
-  const fs::path others = at("others");
-  fs::create_directories(others);
-  fs::copy(at("pictures") / "test", others / "test", fs::copy_options::recursive);
-  Manifest manifest = read_manifest(others / "test");
-  manifest.mean = {0.25F, 0.5F, 0.75F};
-  manifest.deviation = {0.125F, 0.125F, 0.125F};
-  write_manifest(others / "test", manifest);
+  const fs::path others = with_another_mean("others");
   const auto evaluated = [](const fs::path& data) {
     return run_program(
         {built_program("evaluate"), "--model-file", at("run/model.h5"), "--data", data, "--threads", "1"});
@@ -99,6 +110,16 @@ TEST_F(EvaluateTest, normalises_as_the_training_did) {
   EXPECT_THAT(other, HasSubstr("; their own are (0.2500, 0.5000, 0.7500) and (0.1250, 0.1250, 0.1250)\n"));
   EXPECT_THAT(other, HasSubstr("model: lenet, in fp32 on cpu: "));
   EXPECT_THAT(other, HasSubstr("data: synthetic ("));
+}
+
+TEST_F(EvaluateTest, a_training_tests_by_the_mean_of_what_it_learns_from) {
+  const ProgramResult trained =
+      run_program({built_program("train_cifar"), "--data", with_another_mean("mixed"), "--model", "lenet", "--epochs",
+                   "1", "--output", at("of mixed"), "--threads", "1", "--global-batch", "60"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  EXPECT_THAT(trained.output, HasSubstr("samples of 'synthetic' are normalised as the model's training data were"));
+  EXPECT_EQ(summary_of("of mixed")["weights_hash"], summary_of("run")["weights_hash"]);
+  EXPECT_EQ(summary_of("of mixed")["test_loss"], summary_of("run")["test_loss"]);
 }
 
 }  // namespace

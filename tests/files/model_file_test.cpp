@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -334,6 +335,12 @@ TEST_F(ModelFileTest, what_reading_would_refuse_is_not_written) {
        "'conv1.weight' has a dimension without values"},
       {[](ModelFile& model) { model.shape.width = 65537; }, "its attribute 'sample_shape' holds an impossible size"},
       {[](ModelFile& model) { model.deviation[1] = 0; },
+       "its attributes 'mean' and 'deviation' are not a normalisation"},
+      {[](ModelFile& model) { model.deviation[1] = 1e-30F; },
+       "its attributes 'mean' and 'deviation' are not a normalisation"},
+      {[](ModelFile& model) { model.mean[1] = 1e30F; },
+       "its attributes 'mean' and 'deviation' are not a normalisation"},
+      {[](ModelFile& model) { model.mean[1] = std::nanf(""); },
        "its attributes 'mean' and 'deviation' are not a normalisation"},
       {[](ModelFile& model) { model.shorter_side = 65537; }, "its attribute 'shorter_side' is an impossible size"},
       {[](ModelFile& model) { model.shorter_side = -1; }, "its attribute 'shorter_side' is an impossible size"},

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -44,15 +43,15 @@ ImageRules rules_for(const ModelFile& model, const Manifest& data, ImagePlan pla
   return test_rules(plan, data);
 }
 
-bool normalise_as_trained(Dataset& data, const ModelFile& model) {
+bool normalise_as_trained(Dataset& data, std::span<const float> mean, std::span<const float> deviation) {
   const Manifest& own = data.manifest();
-  if (close_to(model.mean, own.mean) && close_to(model.deviation, own.deviation)) return false;
+  if (close_to(mean, own.mean) && close_to(deviation, own.deviation)) return false;
   log::info(
       "samples of '{}' are normalised as the model's training data were, by mean ({:.4f}) and deviation ({:.4f}); "
       "their own are ({:.4f}) and ({:.4f})",
-      own.name, fmt::join(model.mean, ", "), fmt::join(model.deviation, ", "), fmt::join(own.mean, ", "),
+      own.name, fmt::join(mean, ", "), fmt::join(deviation, ", "), fmt::join(own.mean, ", "),
       fmt::join(own.deviation, ", "));
-  data.normalise_by(model.mean, model.deviation);
+  data.normalise_by({mean.begin(), mean.end()}, {deviation.begin(), deviation.end()});
   return true;
 }
 

@@ -1,6 +1,8 @@
 // Whether a data set is what a model was trained for, and how its pictures become the model's images.
 #pragma once
 
+#include <span>
+
 #include "dataset/dataset.hpp"
 #include "files/model_file.hpp"
 #include "recipe/recipe.hpp"
@@ -13,9 +15,8 @@ namespace lockstep {
 // that is not the model's and cannot be made so: its answers would mean nothing.
 ImageRules rules_for(const ModelFile& model, const Manifest& data, ImagePlan plan);
 
-// Lets images of `data`, for which rules_for() did not throw, be normalised as those were that the model was trained
-// with, and says so where that is another way than the data's own. Whether it is another than before. Before loaders
-// are made.
-bool normalise_as_trained(Dataset& data, const ModelFile& model);
+// Lets images of `data` be normalised by what a model was trained with, one value a channel, and says so where that is
+// another way than the data's own. Whether it is another than before. Before loaders are made.
+bool normalise_as_trained(Dataset& data, std::span<const float> mean, std::span<const float> deviation);
 
 }  // namespace lockstep

@@ -14,7 +14,7 @@ ModelOptions options_of(const ModelFile& file) {
 }
 
 Dataset& as_trained(Dataset& data, const ModelFile& file) {
-  normalise_as_trained(data, file);
+  normalise_as_trained(data, file.mean, file.deviation);
   return data;
 }
 

@@ -125,7 +125,7 @@ class Follower {
     const bool knows = list_ && list_->has(progress.step, hash);
     if (!session_.world.broadcast(knows ? "known" : "", 0).empty()) return;
     const ImageRules rules = rules_for(model, dataset_.manifest(), options_.images);
-    const bool has_other_images = normalise_as_trained(dataset_, model);
+    const bool has_other_images = normalise_as_trained(dataset_, model.mean, model.deviation);
     if (!scorer_ || has_other_images || model_ != model.model) {
       model_ = model.model;
       scorer_ = std::make_unique<Scorer>(session_, options_, dataset_, rules, model);
