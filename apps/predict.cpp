@@ -1,10 +1,16 @@
 // Says what a trained model takes pictures for: JPEG and PNG files of any size, without labels.
 //
 //   predict runs/cifar10/model.h5 holiday/ cat.jpg --top 3
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
+#include "dataset/same_data.hpp"
 #include "dataset/split.hpp"
 #include "launch/field_options.hpp"
 #include "launch/number_option.hpp"
@@ -110,6 +116,7 @@ std::vector<std::string> files_of(const Communicator& world, const PredictOption
   names = world.broadcast(names, 0);
   std::vector<std::string> files;
   for (std::size_t at = 0; at < names.size(); at += files.back().size() + 1) files.emplace_back(names.c_str() + at);
+  require_same_files(world, sizes_on_rank_0(world, {files.begin(), files.end()}));
   return files;
 }
 
@@ -136,6 +143,7 @@ int main(int argc, char** argv) {
     if (session.world.rank() == 0 && !named.words.empty()) log::warning("model: {}", named.words);
     const Given given = given_by(options, named.file);
     const ModelFile& file = given.model;
+    require_same_on_ranks(session.world, {identity_of_model(named.file, file)}, same_files_advice);
     const PicturePreparation preparation(file, given.shorter_side);
     const std::vector<std::string> files = files_of(session.world, options);
 

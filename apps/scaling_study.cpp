@@ -18,6 +18,7 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/progress.hpp"
+#include "dataset/same_data.hpp"
 #include "dataset/split.hpp"
 #include "device/cpu/threads/threads.hpp"
 #include "device/precision.hpp"
@@ -25,6 +26,7 @@
 #include "files/folder/set_aside.hpp"
 #include "files/result_file.hpp"
 #include "launch/choice_option.hpp"
+#include "launch/common_instruction_set.hpp"
 #include "launch/field_options.hpp"
 #include "launch/local_gpus.hpp"
 #include "launch/number_option.hpp"
@@ -118,6 +120,7 @@ struct StudyOptions {
 DeviceOptions place_device(const Communicator& world, const StudyOptions& options) {
   DeviceOptions device = device_options(options.settings.recipe, options.settings.run);
   place_on_node(world, device);
+  choose_common_instruction_set(world, device);
   const bool is_cpu = device.name == "cpu" || (device.name == "auto" && visible_gpus().empty());
   if (!is_cpu) return device;
   device.name = "cpu";
@@ -145,8 +148,10 @@ Files place_files(const StudyOptions& options) {
   return files;
 }
 
-std::unique_ptr<Dataset> open_data(const StudyOptions& options) {
+// Collective.
+std::unique_ptr<Dataset> open_data(const Communicator& world, const StudyOptions& options) {
   if (options.data.empty()) return nullptr;
+  require_same_data(world, options.data);
   return std::make_unique<Dataset>(split_folder(options.data, Split::train));
 }
 
@@ -275,7 +280,7 @@ void study_accuracy(const Session& session, const AccuracySettings& settings, co
 void study_scaling(Session& session, const StudyOptions& options) {
   const Communicator& world = session.world;
   const Files files = world.rank() == 0 ? place_files(options) : Files();
-  const std::unique_ptr<Dataset> data = open_data(options);
+  const std::unique_ptr<Dataset> data = open_data(world, options);
   PointSettings settings = settings_of(options, data.get(), place_device(world, options));
 
   require(

@@ -9,19 +9,23 @@
 #include <csignal>
 #include <cstddef>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include "backend/versions.hpp"
 #include "base/error.hpp"
 #include "base/io/hdf5.hpp"
 #include "base/log.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/mpi_session.hpp"
+#include "comm/same_on_ranks.hpp"
 #include "job/job_environment.hpp"
 #include "launch/build_info.hpp"
+#include "launch/common_instruction_set.hpp"
 #include "launch/current_failure.hpp"
 #include "launch/local_gpus.hpp"
 #include "launch/parse.hpp"
@@ -111,6 +115,16 @@ void require_one_world(const Communicator& world) {
   require(job.rank->ranks == 1, Failure::usage, "{}", lonely_words(job.rank->ranks));
 }
 
+// Collective. Copies of a program on nodes' own disks may be of different versions.
+void require_one_program(const Communicator& world, const Invocation& invocation) {
+  const std::string name = std::filesystem::path(invocation.command_line.front()).filename();
+  require_same_on_ranks(
+      world,
+      {{"program", fmt::format("{} {} ({}{}{})", name, library_versions().front().version, invocation.commit,
+                               invocation.commit.empty() ? "" : ", ", invocation.build)}},
+      "Install the same version on all nodes, or start it from a folder that all nodes share.");
+}
+
 // A thread's stack is as large as `ulimit -s` lets the first one's grow, which some sites make small.
 void give_threads_stacks() {
   constexpr std::size_t least = std::size_t{2} << 20U;
@@ -129,6 +143,7 @@ Ending run_body(const Communicator& world, const Program& program, ProcessSignal
   session.invocation = std::move(invocation);
   if (std::optional<DeviceOptions> device = program.device_options()) {
     place_on_node(world, *device);
+    choose_common_instruction_set(world, *device);
     session.backend = open_backend(*device);
     session.plan_folder = device->plan_folder;
   }
@@ -188,6 +203,7 @@ int run_program(int argc, char** argv, const Program& program) {
   const auto run_all = [&] {
     begin_attempt(world);
     require_one_world(world);
+    require_one_program(world, invocation);
     if (const std::optional<int> code = parse_options(argc, argv, program.declare, world.rank())) {
       signals.ignore_terminate();
       return *code;

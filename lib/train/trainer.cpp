@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
+#include "dataset/same_data.hpp"
 #include "dataset/staging/stage.hpp"
-#include "nn/initialise.hpp"
+#include "recipe/same_options.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
 #include "step/all_reduce.hpp"
@@ -19,7 +21,6 @@
 #include "train/evaluation/live_evaluation.hpp"
 #include "train/evaluation/model_fit.hpp"
 #include "train/given/initial_weights.hpp"
-#include "train/given/run_model.hpp"
 #include "train/resume_rules.hpp"
 
 namespace lockstep {
@@ -114,13 +115,16 @@ Team team_of(const Communicator& world) {
   return {static_cast<int>(world.max(world.rank() == 0 ? log::job_rank() : 0)), world.size()};
 }
 
-// What can be told without the data is told before they are opened.
-Recipe possible(Recipe recipe, const RunPlan& run) {
+// Collective. What can be told without the data is told before they are opened.
+Recipe possible(const Communicator& world, Recipe recipe, const RunPlan& run) {
   require_possible(recipe, run);
+  require_same_options(world, {recipe, run});
   return recipe;
 }
 
+// Collective: what follows reads the data that `run` names.
 LoaderShare share_of(const Recipe& recipe, const RunPlan& run, const Checkpoint* earlier, const Communicator& world) {
+  require_same_data(world, run.data);
   if (earlier != nullptr) {
     const BatchPlan plan = batch_of_resumed(recipe.batch, earlier->state.recipe, world.size());
     return loader_share(plan, world.rank(), world.size());
@@ -138,7 +142,7 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       voice_(session.world.rank(), session.label),
       in_team_(team_of(session.world)),
       stops_(session.world, session.signals, run.time_limit_seconds),
-      recipe_(possible(std::move(recipe), run)),
+      recipe_(possible(session.world, std::move(recipe), run)),
       run_(with_checkpoint_folder(std::move(run))),
       output_(take_output(session.world, stops_, run_.output)),
       trace_(begin_trace(session.world, run_.trace)),
@@ -186,11 +190,10 @@ std::vector<SampleShape> Trainer::training_shapes() const {
   return shapes;
 }
 
-// Collective. What one rank sees all must open: tests are made together.
+// Collective. Where one rank has the split, all have it (require_same_data).
 void Trainer::open_validation() {
   const std::filesystem::path& folder = folders_.of(Split::validation);
-  std::error_code error;
-  if (session_.world.sum(std::filesystem::exists(folder, error) ? 1 : 0) == 0) return;
+  if (is_absent(folder)) return;
   validation_ = std::make_unique<Dataset>(folder);
   Dataset& validation = tested_as_trained(run_.data, Split::validation, train_.manifest(), *validation_);
   validator_ = std::make_unique<Evaluator>(session_.world, *session_.backend, model_, validation, test_rules_,
@@ -219,15 +222,7 @@ const TrainingState* Trainer::checked_earlier() const {
 void Trainer::load_weights() {
   const Checkpoint* const found = checkpoints_.found();
   if (found == nullptr) {
-    initialise(model_.store, recipe_.seed);
-    if (!recipe_.init.file.empty()) {
-      const RunModel named = named_model(session_.world, recipe_.init.file);
-      load_initial_weights(named.file, recipe_.init.head, model_);
-      log::info("weights from {}{}", named.words.empty() ? fmt::format("'{}'", named.file.string()) : named.words,
-                recipe_.init.head == Head::fresh ? fmt::format(", but for the last layer, which is new ({})",
-                                                               counted(model_.options.classes, "class", "classes"))
-                                                 : "");
-    }
+    begin_weights(session_.world, recipe_, model_);
     if (mean_) mean_->begin();
     return;
   }

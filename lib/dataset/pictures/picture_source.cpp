@@ -13,6 +13,7 @@
 #include "base/text/printable.hpp"
 #include "dataset/pictures/picture_list.hpp"
 #include "dataset/pictures/tar_file.hpp"
+#include "dataset/same_data.hpp"
 #include "dataset/shards/shard.hpp"
 #include "picture/decode.hpp"
 #include "picture/jpeg.hpp"
@@ -141,6 +142,19 @@ class PictureSource final : public SampleSource {
   SourceDescription description_;
 };
 
+// Collective. Each rank reads its share of the files from its own node.
+void require_same_pictures(const Communicator& world, const PictureList& list) {
+  std::vector<fs::path> archives;
+  for (const std::string& archive : list.archives) archives.push_back(list.folder / archive);
+  std::vector<FileSize> files = sizes_on_rank_0(world, archives);
+  for (const std::vector<PictureFile>* split : {&list.train, &list.test}) {
+    for (const PictureFile& file : *split) {
+      if (file.archive < 0) files.push_back({list.folder / file.name, file.bytes});
+    }
+  }
+  require_same_files(world, files);
+}
+
 // Rank 0's list, or its error, for all.
 PictureList list_together(const Communicator& world, const fs::path& folder, const PictureStorage& storage,
                           std::uint64_t seed) {
@@ -158,7 +172,9 @@ PictureList list_together(const Communicator& world, const fs::path& folder, con
 
 std::unique_ptr<SampleSource> open_pictures(const Communicator& world, const fs::path& folder,
                                             const PictureStorage& storage, std::uint64_t seed) {
-  return std::make_unique<PictureSource>(list_together(world, folder, storage, seed), storage);
+  PictureList list = list_together(world, folder, storage, seed);
+  require_same_pictures(world, list);
+  return std::make_unique<PictureSource>(std::move(list), storage);
 }
 
 }  // namespace lockstep

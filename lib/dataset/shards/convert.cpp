@@ -11,6 +11,7 @@
 #include "base/progress.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "dataset/same_data.hpp"
 #include "dataset/shards/conversion_folder.hpp"
 #include "dataset/shards/conversion_plan.hpp"
 #include "dataset/shards/hash.hpp"
@@ -99,6 +100,13 @@ void warn_of_empty_classes(const fs::path& folder) {
       "{} of {} classes have no sample in '{}', the first of them '{}' (no network can learn them). Look at their "
       "files?",
       empty, counts.size(), folder.string(), printable(manifest.classes[first]));
+}
+
+// The same on all ranks whose files are the same, wherever these lie.
+std::string describe_content(const SampleSource& source) {
+  const std::string hash = source.content_hash();
+  return fmt::format("{} and {} samples{}{}", source.samples(SourceSplit::train), source.samples(SourceSplit::test),
+                     hash.empty() ? "" : ", hash ", hash);
 }
 
 // One run of convert().
@@ -278,6 +286,7 @@ class Conversion {
 }  // namespace
 
 void convert(const Communicator& world, const SampleSource& source, const ConvertOptions& options) {
+  require_same_on_ranks(world, {{"source files", describe_content(source)}}, same_files_advice);
   const std::vector<SplitPlan> plans = plan_conversion(source, options);
   Conversion conversion(world, source, options);
   std::optional<Descriptor> held;

@@ -1,11 +1,13 @@
 #include <array>
 #include <cassert>
+#include <span>
 #include <sstream>
 #include <system_error>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "dataset/shards/hash.hpp"
 #include "dataset/sources/sample_source.hpp"
 
 namespace lockstep {
@@ -74,6 +76,10 @@ class CifarSource final : public SampleSource {
 
   std::int64_t samples(SourceSplit split) const override {
     return static_cast<std::int64_t>(records(split).size() / record_bytes_);
+  }
+
+  std::string content_hash() const override {
+    return xxh3_128_hex(std::as_bytes(std::span(train_))) + xxh3_128_hex(std::as_bytes(std::span(test_)));
   }
 
   std::optional<std::int32_t> read(SourceSplit split, std::int64_t index, SourceSample& sample) const override {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/system_failure.hpp"
+#include "dataset/shards/hash.hpp"
 #include "dataset/sources/sample_source.hpp"
 
 namespace lockstep {
@@ -97,6 +99,9 @@ struct IdxPart {
   IdxFile images;
   IdxFile labels;
 
+  std::string hash() const {
+    return xxh3_128_hex(std::as_bytes(std::span(images.bytes))) + xxh3_128_hex(std::as_bytes(std::span(labels.bytes)));
+  }
   // What a network needs at least.
   std::size_t classes() const { return largest_label() + 1U; }
   std::uint8_t largest_label() const { return labels.value(first_with_largest_label()); }
@@ -138,6 +143,8 @@ class IdxSource final : public SampleSource {
   std::int64_t samples(SourceSplit split) const override {
     return static_cast<std::int64_t>(part(split).images.dims[0]);
   }
+
+  std::string content_hash() const override { return train_.hash() + test_.hash(); }
 
   std::optional<std::int32_t> read(SourceSplit split, std::int64_t index, SourceSample& sample) const override {
     OwnedPicture& picture = sample.picture;

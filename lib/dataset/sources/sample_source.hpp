@@ -62,6 +62,8 @@ class SampleSource {
   // Writes the sample and returns its label; nothing where its file is no picture, which `sample.remark` then says.
   // Thread-safe.
   virtual std::optional<std::int32_t> read(SourceSplit split, std::int64_t index, SourceSample& sample) const = 0;
+  // Of all samples, where every rank holds them in memory: compared over ranks. Else empty.
+  virtual std::string content_hash() const { return ""; }
   // What was left out before reading began.
   virtual std::vector<OddFile> left_out() const { return {}; }
 };

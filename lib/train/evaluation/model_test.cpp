@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "dataset/same_data.hpp"
 #include "train/evaluation/model_fit.hpp"
 #include "train/given/assign_given.hpp"
 #include "train/given/given_model.hpp"
@@ -11,6 +12,14 @@ namespace {
 
 ModelOptions options_of(const ModelFile& file) {
   return {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())};
+}
+
+// Collective.
+ModelFile read_same_model(const Communicator& world, const ModelTestPlan& plan, const Manifest& data) {
+  ModelFile file = read_given_model(plan.file, plan.model, data);
+  require_same_on_ranks(world, {identity_of_data(plan.folder, data), identity_of_model(plan.file, file)},
+                        same_files_advice);
+  return file;
 }
 
 Dataset& as_trained(Dataset& data, const ModelFile& file) {
@@ -29,7 +38,7 @@ Model& with_weights(Model& model, const ModelFile& file, const std::filesystem::
 // Each sample is needed once: it need not stay on the device.
 ModelTest::ModelTest(const Session& session, const ModelTestPlan& plan)
     : dataset_(plan.folder),
-      file_(read_given_model(plan.file, plan.model, dataset_.manifest())),
+      file_(read_same_model(session.world, plan, dataset_.manifest())),
       rules_(rules_for(file_, dataset_.manifest(), plan.images)),
       model_(session.device(), options_of(file_)),
       evaluator_(session.world, *session.backend, with_weights(model_, file_, plan.file), as_trained(dataset_, file_),

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "dataset/same_data.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "train/evaluation/evaluation.hpp"
 #include "train/evaluation/evaluation_text.hpp"
@@ -49,6 +50,7 @@ class Follower {
  public:
   Follower(Session& session, const FollowOptions& options)
       : session_(session), options_(options), dataset_(options.data), feed_(options.folder) {
+    require_same_on_ranks(session.world, {identity_of_data(options.data, dataset_.manifest())}, same_files_advice);
     if (!speaks()) return;
     require(is_absent(options.folder) || std::filesystem::is_directory(options.folder), Failure::usage,
             "'{}' is no folder (a training's output folder is followed). Choose it by --follow.",

@@ -1,5 +1,7 @@
 #include "train/given/given_model.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "files/foreign/given_weights.hpp"
@@ -40,6 +42,10 @@ ModelFile read_given_model(const std::filesystem::path& path, const std::string&
       "'{}' was written by another program and does not say which classes it knows. State them: --data or --classes.",
       path.string());
   return {name, classes, {224, 224, 3}, {0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}, std::move(model.entries)};
+}
+
+RankValue identity_of_model(const std::filesystem::path& path, const ModelFile& model) {
+  return {fmt::format("model '{}'", path.string()), "hash " + model_hash(model)};
 }
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/same_on_ranks.hpp"
 #include "dataset/shards/manifest.hpp"
 #include "files/model_file.hpp"
 
@@ -20,5 +21,8 @@ ModelFile read_given_model(const std::filesystem::path& path, const std::string&
 // labels.
 ModelFile read_given_model(const std::filesystem::path& path, const std::string& name,
                            const std::vector<std::string>& classes);
+
+// Weights, classes and preparation of pictures, for require_same_on_ranks().
+RankValue identity_of_model(const std::filesystem::path& path, const ModelFile& model);
 
 }  // namespace lockstep

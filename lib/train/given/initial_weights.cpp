@@ -5,9 +5,14 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/text/counted.hpp"
+#include "comm/same_on_ranks.hpp"
+#include "dataset/same_data.hpp"
 #include "files/foreign/given_weights.hpp"
+#include "nn/initialise.hpp"
 #include "train/given/assign_given.hpp"
+#include "train/given/run_model.hpp"
 
 namespace lockstep {
 
@@ -43,6 +48,22 @@ void load_initial_weights(const std::filesystem::path& path, Head head, Model& m
     }
   }
   assign_given(path, entries, model);
+}
+
+void begin_weights(const Communicator& world, const Recipe& recipe, Model& model) {
+  initialise(model.store, recipe.seed);
+  std::string name = "initial weights";
+  if (!recipe.init.file.empty()) {
+    const RunModel named = named_model(world, recipe.init.file);
+    name = named.words.empty() ? fmt::format("'{}'", named.file.string()) : named.words;
+    load_initial_weights(named.file, recipe.init.head, model);
+    log::info("weights from {}{}", name,
+              recipe.init.head == Head::fresh ? fmt::format(", but for the last layer, which is new ({})",
+                                                            counted(model.options.classes, "class", "classes"))
+                                              : "");
+    name = "weights in " + name;
+  }
+  require_same_on_ranks(world, {{name, "hash " + model.store.weights_hash()}}, same_files_advice);
 }
 
 }  // namespace lockstep

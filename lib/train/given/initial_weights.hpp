@@ -1,8 +1,9 @@
-// Weights from a file in place of random ones: a training of its own that begins where another one ended.
+// What a training begins with: random weights, or those in a file, where another training ended.
 #pragma once
 
 #include <filesystem>
 
+#include "comm/communicator.hpp"
 #include "recipe/recipe.hpp"
 #include "step/model.hpp"
 
@@ -12,5 +13,10 @@ namespace lockstep {
 // last layer, which keeps its random ones and may be of another size. Throws Error(usage)
 // where the last layer is loaded and is of other classes, and as assign_given() does.
 void load_initial_weights(const std::filesystem::path& path, Head head, Model& model);
+
+// Collective. The weights of a new training into `model`: drawn by recipe.seed, and from recipe.init where it names a
+// file, which rank 0 then prints. Throws as load_initial_weights(), and as require_same_on_ranks() where the ranks do
+// not begin with the same weights.
+void begin_weights(const Communicator& world, const Recipe& recipe, Model& model);
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 """Two nodes on this machine, as mpirun sees them: daemons are started by a shell instead of ssh,
-in name spaces of their own."""
+in name spaces of their own, and with folders of their own where a test asks for them."""
 import pathlib
+import shlex
 
 AGENT = """#!/bin/sh
 # NODE COMMAND...: files of daemons that meet on a real machine never lie in one folder, and no two have one host name:
@@ -9,15 +10,20 @@ node=$1
 export TMPDIR="{folder}/$node"
 mkdir -p "$TMPDIR"
 shift
-[ "$(id -u)" = 0 ] && name_space=--uts || name_space="--user --map-current-user --keep-caps --uts"
-exec unshare $name_space /bin/sh -c "hostname $node && $*"
+name_spaces="--uts --mount"
+[ "$(id -u)" = 0 ] || name_spaces="--user --map-current-user --keep-caps $name_spaces"
+[ "$node" != n2 ] || mounts={mounts}
+exec unshare $name_spaces /bin/sh -c "hostname $node && ${{mounts:-true}} && $*"
 """
 
 
-def settings(folder):
-    """What mpirun's environment needs for it; `folder` is a short path of one's own (sockets lie in it)."""
+def settings(folder, folders_of_n2=None):
+    """What mpirun's environment needs for it; `folder` is a short path of one's own (sockets lie in it). `folders_of_n2`
+    maps paths to the folders or files that n2 sees there."""
+    mounts = " && ".join(f"mount --bind {shlex.quote(str(seen))} {shlex.quote(str(path))}"
+                         for path, seen in (folders_of_n2 or {}).items()) or "true"
     agent = pathlib.Path(folder) / "agent.sh"
-    agent.write_text(AGENT.format(folder=folder))
+    agent.write_text(AGENT.format(folder=folder, mounts=shlex.quote(mounts)))
     agent.chmod(0o755)
     # Other tests' networks come and go on this machine: ranks must not choose those.
     return {"OMPI_MCA_plm_rsh_agent": str(agent), "PRTE_MCA_plm_ssh_agent": str(agent),
