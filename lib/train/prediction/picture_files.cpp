@@ -1,10 +1,9 @@
 #include "train/prediction/picture_files.hpp"
 
 #include <algorithm>
-#include <sstream>
 #include <system_error>
 
-#include "base/io/file.hpp"
+#include "base/io/text_lines.hpp"
 #include "base/system_failure.hpp"
 
 namespace lockstep {
@@ -50,12 +49,10 @@ std::vector<std::string> picture_files(const std::vector<fs::path>& named) {
 }
 
 std::vector<std::string> lines_of(const fs::path& file) {
-  std::istringstream text(read_file(file, limit_bytes));
   std::vector<std::string> lines;
-  for (std::string line; std::getline(text, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) lines.push_back(line);
-  }
+  for_each_line(file, limit_bytes, [&](std::int64_t, std::string_view line) {
+    if (!line.empty()) lines.emplace_back(line);
+  });
   return lines;
 }
 

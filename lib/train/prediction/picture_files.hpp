@@ -12,7 +12,7 @@ namespace lockstep {
 // where nothing has the name. Throws Error(usage) if a folder cannot be listed.
 std::vector<std::string> picture_files(const std::vector<std::filesystem::path>& named);
 
-// The lines of a file, without those that are empty. Throws as read_file().
+// The lines of a file, without those that are empty. Throws as for_each_line().
 std::vector<std::string> lines_of(const std::filesystem::path& file);
 
 }  // namespace lockstep
