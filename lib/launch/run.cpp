@@ -26,6 +26,7 @@
 #include "job/job_environment.hpp"
 #include "launch/build_info.hpp"
 #include "launch/common_instruction_set.hpp"
+#include "launch/common_refusal.hpp"
 #include "launch/current_failure.hpp"
 #include "launch/local_gpus.hpp"
 #include "launch/parse.hpp"
@@ -46,11 +47,18 @@ bool tell(const CurrentFailure& failed) {
   return speaks;
 }
 
+// Where one rank is given what it cannot use, the others mostly are too.
+bool is_refusal(int code) {
+  return code == static_cast<int>(Failure::usage) || code == static_cast<int>(Failure::bad_data);
+}
+
 // Entered at the throw, with nothing unwound: no destructor can wait for ranks that will not come.
 [[noreturn]] void end_job() {
   if (std::current_exception() == nullptr) std::abort();
   const CurrentFailure failed = describe_current_failure();
-  if (!tell(failed)) {
+  const bool has_spoken = tell(failed);
+  if (is_refusal(failed.code) && common_refusal::all_end(failed.code)) std::_Exit(failed.code);
+  if (!has_spoken) {
     // Often all ranks fail alike. One tells it and ends the job; ending it here too could cut that one short.
     std::this_thread::sleep_for(std::chrono::seconds(2));
   }
@@ -195,8 +203,9 @@ int run_program(int argc, char** argv, const Program& program) {
   if (refused != 0) return refused;
   const MpiSession mpi(argc, argv);
   limit.reset();
-  std::set_terminate(end_job);  // also for a thread of one rank, which unwinds into no handler
   const Communicator world(MPI_COMM_WORLD);
+  common_refusal::prepare(world, signals);
+  std::set_terminate(end_job);  // also for a thread of one rank, which unwinds into no handler
   introduce(world);
   const BuildInfo built = build_info();
   const Invocation invocation{{argv, argv + argc}, built.commit, built.build};
@@ -212,7 +221,8 @@ int run_program(int argc, char** argv, const Program& program) {
   };
   const int code = world.size() > 1 ? run_all() : run_alone(run_all);
   failure_report::set_folder({});  // and with it the lock of the output folder
-  signals.ignore_requests();       // it has ended: what is left is to be read
+  common_refusal::forget();
+  signals.ignore_requests();  // it has ended: what is left is to be read
   log::let_out();
   return code;
 }

@@ -66,7 +66,8 @@ Ending ending_of(const TrainingOutcome& outcome);
 // --help and --version: printed by rank 0, code 0. A wrong option or value: one sentence by rank 0, code 2 on all
 // ranks. An exception of `body` ends the job with its Failure (std::bad_alloc and std::length_error: 70, others: 1) and
 // is reported. One rank unwinds first; one of several ends the job at the throw, nothing unwound, because a destructor
-// may be collective: so neither this function nor the program may catch what it does not handle.
+// may be collective: so neither this function nor the program may catch what it does not handle. What all ranks refuse
+// alike (usage, bad_data) ends in order, without MPI_Abort.
 template <ProgramOptions Options, std::invocable<Session&, const Options&> Body>
 int run(int argc, char** argv, Body body) {
   Options options;

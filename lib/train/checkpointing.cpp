@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "comm/from_rank_0.hpp"
 
 namespace lockstep {
 
@@ -39,8 +40,7 @@ Checkpointing::Checkpointing(const Communicator& world, CheckpointPlan plan, con
       folder_ = std::make_unique<CheckpointFolder>(lock_of(plan_.folder, output, look), plan_.keep);
     });
   }
-  std::string image = world.rank() == 0 ? find() : "";
-  image = world.broadcast(std::move(image), 0);
+  std::string image = from_rank_0(world, [this] { return find(); });
   if (!image.empty()) found_ = parse_checkpoint(plan_.folder, image);
   found_in_ = world.broadcast(found_in_.string(), 0);
 }

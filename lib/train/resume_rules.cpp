@@ -55,7 +55,7 @@ Json fixed_recipe(const Recipe& recipe, const Manifest& data) {
   return fixed;
 }
 
-void require_same_recipe(const Json& earlier, const Json& now) {
+void require_same_recipe(const Json& earlier, const Json& now, const std::filesystem::path& origin) {
   const Json defaults = json_of(Settings(), Field::Part::recipe);
   std::vector<std::string> differences;
   const auto compare = [&](const std::string& name, const Json& before, const Json& value) {
@@ -69,9 +69,9 @@ void require_same_recipe(const Json& earlier, const Json& now) {
       compare(name, earlier.value(name, defaults.value(name, Json())), value);
   }
   require(differences.empty(), Failure::usage,
-          "the checkpoint was made with {} (a training goes on as it began). Take the earlier value{}, another "
-          "--checkpoints, or --resume never.",
-          fmt::join(differences, "; with "), differences.size() == 1 ? "" : "s");
+          "the checkpoint was made with {} (a training goes on as it began). Take the earlier value{}, or begin a new "
+          "training: with its weights by --init-from '{}' and another --output, or from scratch by --resume never.",
+          fmt::join(differences, "; with "), differences.size() == 1 ? "" : "s", origin.string());
 }
 
 BatchPlan batch_of_resumed(const BatchPlan& plan, const Json& earlier, int ranks) {

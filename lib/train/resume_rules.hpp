@@ -26,8 +26,9 @@ Recipe completed(Recipe recipe, std::int64_t global_batch, const Manifest& data,
 nlohmann::json fixed_recipe(const Recipe& recipe, const Manifest& data);
 
 // Throws Error(usage) naming the first field that differs: the data first, for others follow from them. A field that
-// the earlier version did not have stands at its default, by which a training is what it was before.
-void require_same_recipe(const nlohmann::json& earlier, const nlohmann::json& now);
+// the earlier version did not have stands at its default, by which a training is what it was before. `origin`: the
+// earlier training's folder, or the checkpoint.
+void require_same_recipe(const nlohmann::json& earlier, const nlohmann::json& now, const std::filesystem::path& origin);
 
 // Where the batch is stated for each rank, or nobody stated one, a checkpoint's global batch stays, whatever the number
 // of ranks now. Throws Error(usage) where those cannot share it, naming the next smaller number that can.

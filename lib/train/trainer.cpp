@@ -209,7 +209,9 @@ const TrainingState* Trainer::checked_earlier() const {
   stop_start_if_asked();  // the data are open by now
   if (checkpoints_.found() == nullptr) return nullptr;
   const TrainingState& earlier = checkpoints_.found()->state;
-  require_same_recipe(earlier.recipe, fixed_recipe(as_trained(), train_.manifest()));
+  const bool has_model = !run_.output.empty() && !is_absent(run_.output / best_model_file);
+  require_same_recipe(earlier.recipe, fixed_recipe(as_trained(), train_.manifest()),
+                      has_model ? run_.output : checkpoints_.found_in());
   require(earlier.progress.step <= length_.steps(), Failure::usage, "the checkpoint is of step {}, but {}.",
           earlier.progress.step,
           recipe_.max_steps == length_.steps()

@@ -195,7 +195,8 @@ TEST_F(CheckpointRunTest, another_recipe_is_refused_by_the_field_and_nothing_cha
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.errors,
               HasSubstr("the checkpoint was made with --seed 0, now it is 7 (a training goes on as it began). Take the "
-                        "earlier value, another --checkpoints, or --resume never."));
+                        "earlier value, or begin a new training: with its weights by --init-from '" +
+                        output().string() + "' and another --output, or from scratch by --resume never."));
   EXPECT_EQ(read_file(output() / "metrics.jsonl", 1 << 20), metrics);
   EXPECT_TRUE(fs::exists(checkpoint(output(), 15)));
 }

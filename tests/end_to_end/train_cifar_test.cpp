@@ -281,7 +281,8 @@ TEST_F(TrainCifarTest, a_resumed_training_keeps_the_batch_that_was_fitted) {
   expect_failure(
       named, 2,
       "the checkpoint was made with --global-batch 126, now it is 128 (a training goes on as it began). Take "
-      "the earlier value, another --checkpoints, or --resume never.");
+      "the earlier value, or begin a new training: with its weights by --init-from '" +
+          output.string() + "' and another --output, or from scratch by --resume never.");
 }
 
 TEST_F(TrainCifarTest, missing_data_are_named) {

@@ -17,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/log_voice.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
 #include "runtime/failure/failure_report.hpp"
@@ -74,6 +75,11 @@ void sleep_in(Phase phase) {
 const std::map<std::string, std::function<void()>> ways = {
     {"finish", [] {}},
     {"throw", throw_error},
+    {"throw_but_on_rank_2",
+     [] {
+       if (log::job_rank() < 2) throw_error();
+       ::sleep(60);
+     }},
     {"throw_in_thread", [] { std::thread(throw_error).join(); }},
     {"throw_other", [] { throw std::out_of_range("map::at"); }},
     {"throw_file_system", [] { std::filesystem::directory_iterator("/no/such/folder"); }},

@@ -136,6 +136,17 @@ TEST_F(RunTest, what_all_ranks_throw_is_told_once) {
   EXPECT_EQ(result.exit_code, 65);
   EXPECT_EQ(times(result.errors, damaged), 1U) << result.errors;
   EXPECT_EQ(report()["code"], 65);
+  // mpirun printed more about it than the sentence has.
+  EXPECT_THAT(result.errors, Not(HasSubstr("MPI_ABORT")));
+}
+
+// The ranks that refuse wait for the others a second, and no longer.
+TEST_F(RunTest, what_two_of_three_ranks_refuse_ends_the_third) {
+  const auto start = std::chrono::steady_clock::now();
+  const ProgramResult result = run(3, {"--rank", "-1", "--how", "throw_but_on_rank_2"});
+  EXPECT_EQ(result.exit_code, 65);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_EQ(times(result.errors, damaged), 1U) << result.errors;
 }
 
 TEST_F(RunTest, a_throw_in_a_thread_ends_the_job_alike) {

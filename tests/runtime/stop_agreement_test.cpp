@@ -7,6 +7,8 @@
 #include <functional>
 #include <string>
 
+#include "support/words_of.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -46,6 +48,17 @@ TEST_F(StopAgreementTest, what_rank_0_waits_for_is_waited_for) {
     done = true;
   });
   EXPECT_EQ(done, world_.rank() == 0);
+}
+
+TEST_F(StopAgreementTest, what_rank_0_refuses_all_refuse) {
+  EXPECT_EQ(words_of(Failure::usage,
+                     [&] {
+                       stops_.wait_for_rank_0([](const std::function<void()>& look) {
+                         look();
+                         throw Error(Failure::usage, "'runs/a' belongs to another run.");
+                       });
+                     }),
+            "'runs/a' belongs to another run.");
 }
 
 // Rank 0 waited for half a minute to know whose a lock was, and the others for rank 0, deaf to whoever asked them.

@@ -37,16 +37,22 @@ nlohmann::json fixed(const Recipe& recipe, const Manifest& manifest = data()) {
   return nlohmann::json::parse(fixed_recipe(recipe, manifest).dump());
 }
 
+void require_same(const nlohmann::json& earlier, const nlohmann::json& now) {
+  require_same_recipe(earlier, now, "runs/old");
+}
+
 // What a resume with the recipe after `change` says.
 std::string answer(const std::function<void(Recipe&)>& change) {
   Recipe changed = recipe();
   change(changed);
-  return words_of(Failure::usage, [&] { require_same_recipe(fixed(recipe()), fixed(changed)); });
+  return words_of(Failure::usage, [&] { require_same(fixed(recipe()), fixed(changed)); });
 }
 
 std::string refusal(const std::string& field, const std::string& before, const std::string& now) {
   return "the checkpoint was made with --" + field + " " + before + ", now it is " + now +
-         " (a training goes on as it began). Take the earlier value, another --checkpoints, or --resume never.";
+         " (a training goes on as it began). Take the earlier value, or begin a new training: with its weights by "
+         "--init-from "
+         "'runs/old' and another --output, or from scratch by --resume never.";
 }
 
 std::string value_words(const nlohmann::json& value) { return value.is_null() ? "unset" : value.dump(); }
@@ -56,8 +62,7 @@ TEST(ResumeRulesTest, every_field_is_refused_or_may_change_as_its_entry_says) {
   for (const Field& field : training_fields()) {
     Settings changed{recipe(), {}};
     field.set(changed, {field_examples().at(field.name)});
-    const std::string words =
-        words_of(Failure::usage, [&] { require_same_recipe(fixed(recipe()), fixed(changed.recipe)); });
+    const std::string words = words_of(Failure::usage, [&] { require_same(fixed(recipe()), fixed(changed.recipe)); });
     if (field.on_resume == Field::OnResume::may_change) {
       EXPECT_EQ(words, "no error") << field.name;
     } else {
@@ -84,7 +89,8 @@ TEST(ResumeRulesTest, all_that_differs_is_named) {
               changed.images.side = 40;
             }),
             "the checkpoint was made with --image-size unset, now it is 40; with --seed 0, now it is 7 (a training "
-            "goes on as it began). Take the earlier values, another --checkpoints, or --resume never.");
+            "goes on as it began). Take the earlier values, or begin a new training: with its weights by --init-from "
+            "'runs/old' and another --output, or from scratch by --resume never.");
 }
 
 // Checkpoints of version 0.1 hold 0.9 as a float's 0.8999999761581421.
@@ -94,9 +100,9 @@ TEST(ResumeRulesTest, the_digits_of_earlier_versions_are_the_same_number) {
   earlier["momentum"] = 0.8999999761581421;
   earlier["weight-decay"] = 0.0005000000237487257;
   earlier["label-smoothing"] = 0;
-  EXPECT_NO_THROW(require_same_recipe(earlier, fixed(recipe())));
+  EXPECT_NO_THROW(require_same(earlier, fixed(recipe())));
   earlier["momentum"] = 0.89;
-  EXPECT_EQ(words_of(Failure::usage, [&] { require_same_recipe(earlier, fixed(recipe())); }),
+  EXPECT_EQ(words_of(Failure::usage, [&] { require_same(earlier, fixed(recipe())); }),
             refusal("momentum", "0.89", "0.9"));
 }
 
@@ -106,7 +112,7 @@ TEST(ResumeRulesTest, other_data_are_named_first) {
   other.root_hash = "def";
   Recipe changed = recipe();
   changed.images.augmentation = Augmentation::crop;
-  EXPECT_EQ(words_of(Failure::usage, [&] { require_same_recipe(fixed(recipe()), fixed(changed, other)); }),
+  EXPECT_EQ(words_of(Failure::usage, [&] { require_same(fixed(recipe()), fixed(changed, other)); }),
             refusal("data (hash)", "\"abc\"", "\"def\""));
 }
 
@@ -126,11 +132,11 @@ TEST(ResumeRulesTest, another_instruction_set_is_told_and_other_convolutions_are
   const auto fixed_on = [](const Device& device) { return fixed(completed(recipe(), 128, data(), device)); };
   const std::unique_ptr<Device> automatic = open("baseline", false);
   const std::unique_ptr<Device> direct = open("baseline", true);
-  EXPECT_EQ(words_of(Failure::usage, [&] { require_same_recipe(fixed_on(*direct), fixed_on(*automatic)); }),
+  EXPECT_EQ(words_of(Failure::usage, [&] { require_same(fixed_on(*direct), fixed_on(*automatic)); }),
             refusal("convolutions", "\"direct\"", "\"auto\""));
   if (!cpu::runs_here(cpu::InstructionSet::avx2)) GTEST_SKIP() << "this processor has one instruction set";
   const std::unique_ptr<Device> wide = open("avx2", false);
-  EXPECT_NO_THROW(require_same_recipe(fixed_on(*automatic), fixed_on(*wide)));
+  EXPECT_NO_THROW(require_same(fixed_on(*automatic), fixed_on(*wide)));
   const auto origin = [](const Device& device) { return Origin{1, "", "", device.plan_conditions(), {}}; };
   EXPECT_EQ(origin_difference(origin(*automatic), origin(*wide), Sums::exact),
             "cpu: AVX2, f32 instead of cpu: SSE2, f32");
@@ -140,13 +146,13 @@ TEST(ResumeRulesTest, another_instruction_set_is_told_and_other_convolutions_are
 TEST(ResumeRulesTest, a_field_that_a_checkpoint_lacks_stands_at_its_default) {
   nlohmann::json earlier = fixed(recipe());
   earlier.erase("optimizer");
-  EXPECT_NO_THROW(require_same_recipe(earlier, fixed(recipe())));
+  EXPECT_NO_THROW(require_same(earlier, fixed(recipe())));
   Recipe changed = recipe();
   changed.optimizer.kind = OptimizerKind::lars;
-  EXPECT_EQ(words_of(Failure::usage, [&] { require_same_recipe(earlier, fixed(changed)); }),
+  EXPECT_EQ(words_of(Failure::usage, [&] { require_same(earlier, fixed(changed)); }),
             refusal("optimizer", "\"sgd\"", "\"lars\""));
   earlier.erase("model");
-  EXPECT_EQ(words_of(Failure::usage, [&] { require_same_recipe(earlier, fixed(recipe())); }),
+  EXPECT_EQ(words_of(Failure::usage, [&] { require_same(earlier, fixed(recipe())); }),
             refusal("model", "unset", "\"resnet20\""));
 }
 

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/log.hpp"
+#include "comm/from_rank_0.hpp"
 #include "job/job_environment.hpp"
 
 namespace lockstep {
@@ -26,15 +28,19 @@ void StopAgreement::end_start_if_asked(const std::string& outcome) const {
 
 void StopAgreement::wait_for_rank_0(const Work& work) const {
   const auto waits_on = [this](double rank_0_waits) { return world_.max(rank_0_waits) > 0; };
-  if (world_.rank() != 0) {
+  std::string failure;
+  if (world_.rank() == 0) {
+    failure = caught_failure([&] {
+      work([&] {
+        waits_on(1);
+        end_start_if_asked();
+      });
+    });
+    waits_on(0);
+  } else {
     while (waits_on(0)) end_start_if_asked();
-    return;
   }
-  work([&] {
-    waits_on(1);
-    end_start_if_asked();
-  });
-  waits_on(0);
+  throw_failure_of_rank_0(world_, std::move(failure));
 }
 
 void StopAgreement::note_step(double seconds) { step_seconds_ = std::max(step_seconds_, seconds); }

@@ -32,8 +32,8 @@ class StopAgreement {
   // "stopped before the first step (SIGUSR1): OUTCOME". Rank 0 prints it.
   void end_start_if_asked(const std::string& outcome = "nothing was changed. The same command starts again.") const;
 
-  // Collective, at the start. Rank 0 does `work`, the others wait for it. Work that waits calls `look` several times a
-  // second: there, too, all of them may end as above.
+  // Collective, at the start. Rank 0 does `work`, the others wait for it; an Error of it is thrown by all. Work that
+  // waits calls `look` several times a second: there, too, all of them may end as above.
   using Work = std::function<void(const std::function<void()>& look)>;
   void wait_for_rank_0(const Work& work) const;
 

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
+#include "comm/from_rank_0.hpp"
 #include "files/checkpoint/checkpoint_folder.hpp"
 #include "files/model_file.hpp"
 #include "train/run_summary.hpp"
@@ -54,8 +55,11 @@ RunModel named_model(const std::filesystem::path& path) {
 
 RunModel named_model(const Communicator& world, const std::filesystem::path& path) {
   RunModel model;
-  if (world.rank() == 0) model = named_model(path);
-  return {world.broadcast(model.file.string(), 0), world.broadcast(model.words, 0)};
+  model.file = from_rank_0(world, [&] {
+    model = named_model(path);
+    return model.file.string();
+  });
+  return {model.file, world.broadcast(model.words, 0)};
 }
 
 }  // namespace lockstep
