@@ -1,6 +1,7 @@
 #include "base/log.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -169,6 +170,17 @@ int job_rank() {
 }
 
 void info(std::string_view text) { print_line(&State::out, text, Speaker::rank_0); }
+void at_once(std::string_view text) {
+  const int people = terminal();
+  if (people < 0 || people == STDOUT_FILENO) return info(text);
+  const std::string line = fmt::format("{}{}  {}\n", clear_line, prefix(), printable(text));
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  if (now.ended || !now.speaks()) return;
+  pollfd ready{people, POLLOUT, 0};
+  if (::poll(&ready, 1, 0) <= 0) return;  // it takes nothing now, as after Ctrl-S
+  [[maybe_unused]] const ssize_t written = ::write(people, line.data(), line.size());
+}
 void warning(std::string_view text) { print_line(&State::err, text, Speaker::any_rank); }
 void relayed(std::string_view text) { print(&State::out, printable_lines(text), Speaker::rank_0); }
 

@@ -23,6 +23,9 @@ std::string host();    // "gpu07"
 
 // Rank 0: one line on standard output. Other ranks: nothing.
 void info(std::string_view text);
+// The same, on the terminal that people see, at once: mpirun passes on nothing while it ends its ranks. Without such a
+// terminal as info().
+void at_once(std::string_view text);
 // Any rank: one line on standard error. `error` lines end the program; nothing prints after them.
 void warning(std::string_view text);
 void error(std::string_view text);

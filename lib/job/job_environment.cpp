@@ -82,6 +82,15 @@ Launcher launcher_in(const Reader& environment) {
   return Launcher::none;
 }
 
+// Open MPI 5, which lacks the option, sets no variable of that name; nor does it know ORTE.
+std::optional<KillDelay> kill_delay_in(const Reader& environment, Launcher launcher) {
+  if (launcher != Launcher::mpirun) return std::nullopt;
+  constexpr KillDelay open_mpi_5{.seconds = 0.25, .has_option = false};
+  if (environment.text("OMPI_MCA_orte_launch").empty()) return open_mpi_5;
+  const auto stated = environment.number("OMPI_MCA_odls_base_sigkill_timeout", NumberRange<std::int64_t>{0, 1 << 20});
+  return KillDelay{.seconds = static_cast<double>(stated.value_or(1)), .has_option = true};
+}
+
 // PMIx tells a process its rank by a variable and the number of ranks by a message only.
 std::optional<JobEnvironment::Rank> rank_in(const Reader& environment, Launcher launcher) {
   struct Names {
@@ -133,6 +142,7 @@ JobEnvironment read_job_environment(const Variables& variables) {
   job.launcher = launcher_in(environment);
   job.has_pmi = has_pmi(environment);
   job.rank = rank_in(environment, job.launcher);
+  job.kill_delay = kill_delay_in(environment, job.launcher);
   job.slurm = slurm_job_in(environment);
   job.task = role_task_in(environment);
   job.interface = environment.text("LOCKSTEP_INTERFACE");

@@ -63,6 +63,15 @@ struct RoleTask {
   std::optional<std::int64_t> instance;
 };
 
+// How mpirun ends its ranks: SIGCONT, SIGTERM, SIGKILL, with `seconds` between one and the next.
+struct KillDelay {
+  double seconds = 0;
+  bool has_option = false;  // whether kill_delay_option sets them
+
+  bool operator==(const KillDelay&) const = default;
+};
+inline constexpr const char* kill_delay_option = "odls_base_sigkill_timeout";  // Open MPI 4, whole seconds
+
 struct JobEnvironment {
   struct Rank {
     std::int64_t rank = 0;
@@ -72,6 +81,7 @@ struct JobEnvironment {
   Launcher launcher = Launcher::none;
   bool has_pmi = false;      // whether MPI finds a launcher to speak to; a step of srun without --mpi has none
   std::optional<Rank> rank;  // as mpirun, srun or PMI counts; MPI's own answer is the one to compute with
+  std::optional<KillDelay> kill_delay;  // of ranks that mpirun started
   std::optional<SlurmJob> slurm;
   RoleTask task;
   std::string interface;               // of the network that MPI and NCCL are to use; empty: whichever they choose

@@ -207,6 +207,7 @@ int run_program(int argc, char** argv, const Program& program) {
   common_refusal::prepare(world, signals);
   std::set_terminate(end_job);  // also for a thread of one rank, which unwinds into no handler
   introduce(world);
+  if (world.rank() == 0) signals.speak_as(log::prefix());
   const BuildInfo built = build_info();
   const Invocation invocation{{argv, argv + argc}, built.commit, built.build};
   const auto run_all = [&] {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cassert>
 #include <functional>
-#include <map>
 #include <numeric>
 #include <ranges>
 #include <string_view>
@@ -42,12 +41,14 @@ std::int64_t count_of(std::span<const std::int64_t> dims) {
   return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-std::vector<Slot> slots_by_name(const std::deque<Parameter>& parameters, const std::deque<Statistic>& statistics) {
+// Of arrays that are laid out as the store's values and running statistics.
+std::vector<Slot> slots_by_name(const std::deque<Parameter>& parameters, const Tensor& values,
+                                const std::deque<Statistic>& statistics, const Tensor& running) {
   std::vector<Slot> slots;
   slots.reserve(parameters.size() + statistics.size());
-  for (const Parameter& p : parameters) slots.push_back({p.name, p.dims, p.kind, p.value});
+  for (const Parameter& p : parameters) slots.push_back({p.name, p.dims, p.kind, values.slice(p.offset, p.stored)});
   for (const Statistic& s : statistics) {
-    slots.push_back({s.name, {s.channels}, ParameterKind::channel_vector, s.running});
+    slots.push_back({s.name, {s.channels}, ParameterKind::channel_vector, running.slice(s.offset, s.stored)});
   }
   std::ranges::sort(slots, {}, &Slot::name);
   assert(std::ranges::adjacent_find(slots, {}, &Slot::name) == slots.end());  // two layers chose one name
@@ -56,11 +57,7 @@ std::vector<Slot> slots_by_name(const std::deque<Parameter>& parameters, const s
 
 // The parameters' places in an array that is laid out as the gradients are.
 std::vector<Slot> slots_in(const Tensor& array, const std::deque<Parameter>& parameters) {
-  std::vector<Slot> slots = slots_by_name(parameters, {});
-  std::map<std::string_view, const Parameter*> by_name;
-  for (const Parameter& p : parameters) by_name[p.name] = &p;
-  for (Slot& slot : slots) slot.stored = array.slice(by_name[slot.name]->offset, by_name[slot.name]->stored);
-  return slots;
+  return slots_by_name(parameters, array, {}, {});
 }
 
 std::string dims_text(std::span<const std::int64_t> dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
@@ -208,12 +205,14 @@ void ParameterStore::move_statistics(const StepRecord& record) {
   device_.flat().average(batch_statistics(), momentum, running_, record);
 }
 
-std::vector<ParameterStore::Entry> ParameterStore::entries() const {
-  return load_all(device_, slots_by_name(parameters_, statistics_));
+std::vector<ParameterStore::Entry> ParameterStore::entries() const { return entries_of(values_, running_); }
+
+std::vector<ParameterStore::Entry> ParameterStore::entries_of(const Tensor& values, const Tensor& running) const {
+  return load_all(device_, slots_by_name(parameters_, values, statistics_, running));
 }
 
 void ParameterStore::assign(std::span<const Entry> entries) {
-  store_all(device_, slots_by_name(parameters_, statistics_), entries);
+  store_all(device_, slots_by_name(parameters_, values_, statistics_, running_), entries);
 }
 
 std::vector<ParameterStore::Entry> ParameterStore::entries_of(const Tensor& array) const {

@@ -109,6 +109,8 @@ class ParameterStore {
 
   using Entry = NamedValues;
   std::vector<Entry> entries() const;  // in name order
+  // The same of arrays that are laid out as values() and running(). Reads nothing else.
+  std::vector<Entry> entries_of(const Tensor& values, const Tensor& running) const;
   // Throws Error(bad_data) naming the first few entries that are missing, unknown, or of another shape, and how many
   // more there are.
   void assign(std::span<const Entry> entries);

@@ -30,13 +30,15 @@ void WeightsMean::exchange() {
   FlatPasses& flat = store_.device().flat();
   flat.exchange(store_.values(), values_);
   flat.exchange(store_.running(), running_);
+  is_exchanged_ = !is_exchanged_;
 }
 
-std::vector<ParameterStore::Entry> WeightsMean::entries() {
-  exchange();
-  std::vector<ParameterStore::Entry> entries = store_.entries();
-  exchange();
-  return entries;
+std::vector<ParameterStore::Entry> WeightsMean::entries() const {
+  return is_exchanged_ ? store_.entries() : store_.entries_of(values_, running_);
+}
+
+std::vector<ParameterStore::Entry> WeightsMean::entries_of_weights() const {
+  return is_exchanged_ ? store_.entries_of(values_, running_) : store_.entries();
 }
 
 void WeightsMean::assign(std::span<const ParameterStore::Entry> entries) {

@@ -22,8 +22,10 @@ class WeightsMean {
   // Weights and mean change places, statistics too: until the next call the model is the mean. Stream-ordered.
   void exchange();
 
-  // As those of the store: see there.
-  std::vector<ParameterStore::Entry> entries();
+  // Those of the mean and of the weights, wherever they lie now; nothing changes places. As those of the store: see
+  // there.
+  std::vector<ParameterStore::Entry> entries() const;
+  std::vector<ParameterStore::Entry> entries_of_weights() const;
   void assign(std::span<const ParameterStore::Entry> entries);
 
  private:
@@ -31,6 +33,7 @@ class WeightsMean {
   MeanRule rule_;
   Tensor values_;
   Tensor running_;
+  bool is_exchanged_ = false;
 };
 
 }  // namespace lockstep

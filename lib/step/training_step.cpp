@@ -109,6 +109,7 @@ void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate
   failure_report::set_step(step);
   rank_status::set_step(step);
   device_.flat().set(record_.at(step_learning_rate), static_cast<float>(learning_rate));
+  if (state_ != nullptr) state_->let_go();
   for (int part = 0; part < share_.parts; ++part) {
     rank_status::enter(Phase::reading);
     queue_part(loader.next(), part);
@@ -135,6 +136,7 @@ void TrainingStep::queue_part(const Batch& batch, int part) {
 }
 
 void TrainingStep::update() {
+  if (state_ != nullptr) state_->hold();
   rank_status::enter(Phase::updating);
   device_.flat().judge(model_.store.tail(), {ParameterStore::tail_loss, ParameterStore::tail_overflow}, record_);
   optimizer_.step(record_);

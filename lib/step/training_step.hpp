@@ -28,6 +28,7 @@
 #include "step/exchange.hpp"
 #include "step/metrics.hpp"
 #include "step/model.hpp"
+#include "step/state_lock.hpp"
 
 namespace lockstep {
 
@@ -68,6 +69,10 @@ class TrainingStep {
   StepResult finish();
   int steps_under_way() const { return static_cast<int>(under_way_.size()); }
   StepResult run(Loader& loader, std::int64_t step, double learning_rate);  // start() and finish()
+
+  // On a device that does not run ahead: `lock`, which is held between steps and outlives this, is let go of from the
+  // start of a step to its update.
+  void share_state(StateLock* lock) { state_ = lock; }
 
   // Tells every rank, through the results of the next step, that this one was asked to stop. Call between two steps.
   void request_stop();
@@ -115,6 +120,7 @@ class TrainingStep {
   std::deque<UnderWay> under_way_;               // oldest first
   std::vector<std::unique_ptr<Readback>> spare_;
   PlanUse plan_use_;
+  StateLock* state_ = nullptr;  // null: nobody else reads it
 };
 
 }  // namespace lockstep

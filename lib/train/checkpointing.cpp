@@ -1,6 +1,6 @@
 #include "train/checkpointing.hpp"
 
-#include <functional>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -86,21 +86,36 @@ void Checkpointing::write(Checkpoint checkpoint) {
   writer_->start(std::move(checkpoint));
 }
 
-Checkpointing::Kept Checkpointing::write_last(Checkpoint checkpoint) {
-  const std::int64_t step = checkpoint.state.progress.step;
+Checkpointing::Kept Checkpointing::write_now(std::int64_t step, const std::function<Checkpoint()>& checkpoint) {
   writer_->wait();
   const CheckpointWriter::Record& record = writer_->record();
   if (record.step != step) {
-    write(std::move(checkpoint));
+    write(checkpoint());
     writer_->wait();
   }
   if (!record.failure.empty()) return {{}, record.failure};
+  return {record.path, ""};
+}
+
+Checkpointing::Kept Checkpointing::write_last(Checkpoint checkpoint) {
+  const std::int64_t step = checkpoint.state.progress.step;
+  Kept kept = write_now(step, [&] { return std::move(checkpoint); });
+  if (!kept.failure.empty()) return kept;
   try {
-    read_checkpoint(record.path);
+    read_checkpoint(kept.path);
   } catch (const Error& error) {
     return {{}, error.what()};
   }
-  return {record.path, ""};
+  return kept;
+}
+
+std::optional<std::int64_t> Checkpointing::newest_step() const {
+  const std::map<std::int64_t, std::filesystem::path> files = checkpoints_in(path());
+  return files.empty() ? std::nullopt : std::optional(files.rbegin()->first);
+}
+
+void Checkpointing::give_back() {
+  if (folder_) folder_->give_back();
 }
 
 std::filesystem::path Checkpointing::newest_finite() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,12 +41,16 @@ class Checkpointing {
 
   // Whether this rank writes at all.
   bool is_on() const { return folder_ != nullptr; }
-  // Waits, writes `checkpoint` unless its step is written, and reads the file back. Returns the file, or what went
-  // wrong.
+  // Whether none is under way; then whether the last one is of `step` steps.
+  bool is_idle() const { return writer_->is_idle(); }
+  bool is_written(std::int64_t step) const { return writer_->record().step == step; }
+  // Waits, and writes what `checkpoint` makes unless `step` is written. Returns the file, or what went wrong.
   struct Kept {
     std::filesystem::path path;
     std::string failure;
   };
+  Kept write_now(std::int64_t step, const std::function<Checkpoint()>& checkpoint);
+  // The same, and reads the file back.
   Kept write_last(Checkpoint checkpoint);
   // Waits. The newest checkpoint whose weights are numbers; empty: this rank has none.
   std::filesystem::path newest_finite();
@@ -53,6 +58,10 @@ class Checkpointing {
   double seconds_to_write() const;
   // "'runs/a/checkpoints', every 1epoch,10min; kept: the latest 2 and the best 1"
   std::string description() const;
+  // The step of the newest file; nothing if there is none.
+  std::optional<std::int64_t> newest_step() const;
+  // Where the process ends without destroying this: see FolderLock::give_back().
+  void give_back();
   std::filesystem::path path() const { return folder_ ? folder_->path() : plan_.folder; }
   std::int64_t failures() const { return writer_ ? writer_->record().failures : 0; }
 

@@ -161,12 +161,14 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       optimizer_(make_optimizer(model_.store, optimizer_options(recipe_.optimizer), recipe_.optimizer.clip_norm)),
       mean_(make_mean(model_.store, mean_rule(recipe_, length_.steps_per_epoch))),
       norm_group_(make_norm_group(session, recipe_, share_, model_.store)),
+      shared_state_(session.device().steps_ahead() == 0 ? &state_lock_ : nullptr),
       step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing, mean_.get(), norm_group_.get()),
       evaluator_(session.world, *session.backend, model_,
                  tested_as_trained(run_.data, Split::test, train_.manifest(), test_), test_rules_, run_.loader_threads,
                  run_.data_place, run_.test_view) {
   if (output_ != nullptr) best_ = std::make_unique<BestModel>(*output_);
   require_follows(session.device(), recipe_);
+  step_.share_state(shared_state_);
   hosts_ = session.world.all_gather(log::host());
   open_validation();
   describe();
@@ -284,16 +286,30 @@ TrainingOutcome Trainer::train_epochs() {
   stragglers_.start(progress_.step);
   // Which kernels were chosen is part of what a training goes on from: the first checkpoint is written before a step.
   if (checkpoints_.is_on() && checkpoints_.found() == nullptr) checkpoints_.write(checkpoint());
-  const bool ended_epoch = progress_.step > 0 && length_.ends_epoch(progress_.step);
-  if (ended_epoch && progress_.tested_step < progress_.step && !test()) return diverge();
-  while (progress_.step < length_.steps()) {
-    const std::int64_t epoch = progress_.step / epoch_steps;
-    if (!train_epoch(epoch)) return divergence_.empty() ? stop() : diverge();
-    if (progress_.step < length_.steps()) load_next_size(epoch + 1);
-    if (!test()) return diverge();
-    write_checkpoint_if_due();
+  switch (train_steps()) {
+    case End::stopped:
+      return stop();
+    case End::diverged:
+      return diverge();
+    case End::done:
+      break;
   }
   return save();
+}
+
+End Trainer::train_steps() {
+  const std::int64_t epoch_steps = length_.steps_per_epoch;
+  const std::unique_ptr<EmergencyStop> emergency_stop = watch_for_stop();
+  const bool ended_epoch = progress_.step > 0 && length_.ends_epoch(progress_.step);
+  if (ended_epoch && progress_.tested_step < progress_.step && !test()) return End::diverged;
+  while (progress_.step < length_.steps()) {
+    const std::int64_t epoch = progress_.step / epoch_steps;
+    if (!train_epoch(epoch)) return divergence_.empty() ? End::stopped : End::diverged;
+    if (progress_.step < length_.steps()) load_next_size(epoch + 1);
+    if (!test()) return End::diverged;
+    write_checkpoint_if_due();
+  }
+  return End::done;
 }
 
 // Returns whether the epoch was trained to its end, and the training goes on.
@@ -352,14 +368,14 @@ bool Trainer::test() {
   const std::int64_t step = progress_.step - 1;
   const Position position{step / length_.steps_per_epoch, step};
   const Stopwatch watch;
-  const Evaluation evaluation = evaluate_live(evaluator_, Split::test, test_.samples());
+  const Evaluation evaluation = evaluate(evaluator_, Split::test, test_.samples());
   if (!is_number(evaluation, Split::test)) return false;
   const std::optional<Evaluation> of_mean = evaluate_mean(evaluator_, Split::test, test_.samples());
   if (of_mean && !is_number(*of_mean, Split::test)) return false;
   reporter_.test(position, evaluation, watch.seconds(), of_mean);
   if (validator_) {
     const Stopwatch validation_watch;
-    const Evaluation validated = evaluate_live(*validator_, Split::validation, validation_->samples());
+    const Evaluation validated = evaluate(*validator_, Split::validation, validation_->samples());
     if (!is_number(validated, Split::validation)) return false;
     const std::optional<Evaluation> mean_validated =
         evaluate_mean(*validator_, Split::validation, validation_->samples());
@@ -373,6 +389,12 @@ bool Trainer::test() {
   return true;
 }
 
+// Collective.
+Evaluation Trainer::evaluate(Evaluator& evaluator, Split split, std::int64_t samples) {
+  const StateIsReadOnly read_only(shared_state_);
+  return evaluate_live(evaluator, split, samples);
+}
+
 // Every rank alike. If not, the training has diverged.
 bool Trainer::is_number(const Evaluation& evaluation, Split split) {
   if (std::isfinite(evaluation.loss())) return true;
@@ -384,7 +406,7 @@ bool Trainer::is_number(const Evaluation& evaluation, Split split) {
 std::optional<Evaluation> Trainer::evaluate_mean(Evaluator& evaluator, Split split, std::int64_t samples) {
   if (!mean_) return std::nullopt;
   mean_->exchange();
-  const Evaluation evaluation = evaluate_live(evaluator, split, samples);
+  const Evaluation evaluation = evaluate(evaluator, split, samples);
   mean_->exchange();
   return evaluation;
 }

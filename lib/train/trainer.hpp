@@ -16,8 +16,10 @@
 #include "runtime/trace/trace.hpp"
 #include "runtime/watch/rank_status.hpp"
 #include "step/rank_norm_group.hpp"
+#include "step/state_lock.hpp"
 #include "step/training_step.hpp"
 #include "train/checkpointing.hpp"
+#include "train/emergency_stop.hpp"
 #include "train/evaluation/evaluation.hpp"
 #include "train/reporter.hpp"
 #include "train/results/best_model.hpp"
@@ -56,10 +58,12 @@ class Trainer {
   void load(const ImageRules& rules, std::int64_t step);
   void load_next_size(std::int64_t epoch);
   double loader_waited_ms() const { return waited_before_ms_ + loader_->waited_ms(); }
+  End train_steps();
   bool train_epoch(std::int64_t epoch);
   void report(int steps_left_under_way);
   void watch_ranks(std::int64_t step);
   bool test();
+  Evaluation evaluate(Evaluator& evaluator, Split split, std::int64_t samples);
   bool is_number(const Evaluation& evaluation, Split split);
   std::optional<Evaluation> evaluate_mean(Evaluator& evaluator, Split split, std::int64_t samples);
   std::vector<ParameterStore::Entry> weights_to_use() const;
@@ -67,6 +71,10 @@ class Trainer {
   Checkpoint checkpoint() const;
   void write_checkpoint_if_due();
   TrainingOutcome train_epochs();
+  std::unique_ptr<EmergencyStop> watch_for_stop();
+  [[noreturn]] void end_before_kill(const Checkpointing::Kept& kept);
+  std::string stopped_at(const std::string& reason) const;
+  std::string stop_words(const std::string& reason, const std::string& failure) const;
   TrainingOutcome leave_as_it_is() const;
   std::string accuracy_words() const;
   TrainingOutcome stop();
@@ -102,6 +110,8 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<WeightsMean> mean_;      // where one is kept
   std::unique_ptr<NormGroup> norm_group_;  // where ranks take the statistics of norms together
+  StateLock state_lock_;
+  StateLock* shared_state_;  // null: nobody reads the state beside this thread
   TrainingStep step_;
   Evaluator evaluator_;
   std::unique_ptr<Dataset> validation_;  // with a validation split

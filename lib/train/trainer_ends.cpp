@@ -1,5 +1,6 @@
 // What is kept of a training, and how it ends: done, stopped early, or diverged; with its last checkpoint safe either
 // way.
+#include <cstdlib>
 #include <utility>
 
 #include "base/error.hpp"
@@ -29,12 +30,12 @@ ModelFile Trainer::model_file() const {
           progress_.step};
 }
 
-// Nothing is under way. What every rank holds is the same.
+// No update is under way. What every rank holds is the same.
 Checkpoint Trainer::checkpoint() const {
   const Manifest& data = train_.manifest();
   const ParameterStore& store = model_.store;
   Checkpoint checkpoint{{model_.options.name, data.classes, model_.options.sample, data.mean, data.deviation,
-                         store.entries(), test_rules_.shorter_side.value_or(0)},
+                         mean_ ? mean_->entries_of_weights() : store.entries(), test_rules_.shorter_side.value_or(0)},
                         state_of(store, *optimizer_),
                         {}};
   checkpoint.state = {progress_,
@@ -163,23 +164,50 @@ std::string Trainer::accuracy_words() const {
 
 TrainingOutcome Trainer::stop() {
   rank_status::enter(Phase::saving);
-  const std::string at =
-      fmt::format("stopped after step {} of {} ({})", progress_.step, length_.steps(), stops_.reason());
   TrainingOutcome stopped = outcome(End::stopped);
   if (run_.checkpoints.folder.empty()) {
     stopped.is_safe = false;
-    stopped.sentence = at + " without a checkpoint (neither --checkpoints nor --output is set).";
+    stopped.sentence =
+        stopped_at(stops_.reason()) + " without a checkpoint (neither --checkpoints nor --output is set).";
     return stopped;
   }
   keep_last_checkpoint(stopped);
-  if (!stopped.is_safe) {
-    stopped.sentence = fmt::format("{}, and its checkpoint is not written: {}", at, stopped.sentence);
-    return stopped;
-  }
-  stopped.sentence = fmt::format("{}, with a checkpoint in '{}'. The same command goes on from it.", at,
-                                 run_.checkpoints.folder.string());
-  log::info(stopped.sentence);
+  stopped.sentence = stop_words(stops_.reason(), stopped.sentence);
+  if (stopped.is_safe) log::at_once(stopped.sentence);
   return stopped;
+}
+
+std::string Trainer::stopped_at(const std::string& reason) const {
+  return fmt::format("stopped after step {} of {} ({})", progress_.step, length_.steps(), reason);
+}
+
+// `failure`: why the checkpoint is not written; empty: it is.
+std::string Trainer::stop_words(const std::string& reason, const std::string& failure) const {
+  if (!failure.empty()) return fmt::format("{}, and its checkpoint is not written: {}", stopped_at(reason), failure);
+  return fmt::format("{}, with a checkpoint in '{}'. The same command goes on from it.", stopped_at(reason),
+                     run_.checkpoints.folder.string());
+}
+
+std::unique_ptr<EmergencyStop> Trainer::watch_for_stop() {
+  if (session_.world.rank() != 0 || session_.signals == nullptr) return nullptr;
+  return std::make_unique<EmergencyStop>(
+      *session_.signals, this_job().kill_delay, checkpoints_,
+      EmergencyStop::Training{shared_state_, [this] { return progress_.step; }, [this] { return checkpoint(); },
+                              [this](const Checkpointing::Kept& kept) { end_before_kill(kept); }});
+}
+
+// On the thread of EmergencyStop, while this one is held up in a step or a test: nothing can be destroyed.
+void Trainer::end_before_kill(const Checkpointing::Kept& kept) {
+  const bool is_safe = kept.failure.empty();
+  const int code = static_cast<int>(is_safe ? Failure::stopped_early : Failure::other);
+  const std::string sentence = stop_words(words_of_signal(session_.signals->request()), kept.failure);
+  if (is_safe && output_ != nullptr) mark_stopped((run_.output / "summary.json").c_str());
+  failure_report::write({code, 0, sentence});
+  checkpoints_.give_back();
+  if (output_ != nullptr) output_->give_back();
+  log::at_once(sentence);
+  log::let_out();
+  std::_Exit(code);
 }
 
 TrainingOutcome Trainer::diverge() {

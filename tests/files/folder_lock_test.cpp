@@ -60,6 +60,13 @@ TEST_F(FolderLockTest, is_taken_kept_and_given_back) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
+TEST_F(FolderLockTest, may_be_given_back_before_it_is_destroyed_and_is_not_its_own_after_it) {
+  FolderLock lock(folder_.path(), option, this_lock_holder(), beat);
+  lock.give_back();
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+  EXPECT_THROW(lock.require_held(), Error);
+}
+
 TEST_F(FolderLockTest, a_second_training_is_refused_while_the_first_one_beats) {
   FolderLock first(folder_.path(), option, stranger(), beat);
   EXPECT_EQ(refusal(), refused_for("job 17 on elsewhere (process 4711)"));

@@ -37,6 +37,20 @@ TEST(JobEnvironmentTest, how_long_mpi_may_take_to_start_is_a_number_of_seconds) 
   EXPECT_EQ(job_with({{"LOCKSTEP_START_TIMEOUT", "0"}}).mistake, "");
 }
 
+TEST(JobEnvironmentTest, how_long_mpirun_waits_before_it_kills_is_its_option) {
+  const std::map<std::string, std::string> open_mpi_5 = {{"OMPI_COMM_WORLD_SIZE", "2"}};
+  EXPECT_EQ(job_with(open_mpi_5).kill_delay, (KillDelay{0.25, false}));
+  std::map<std::string, std::string> open_mpi_4 = open_mpi_5;
+  open_mpi_4["OMPI_MCA_orte_launch"] = "1";
+  EXPECT_EQ(job_with(open_mpi_4).kill_delay, (KillDelay{1, true}));
+  open_mpi_4["OMPI_MCA_odls_base_sigkill_timeout"] = "60";
+  EXPECT_EQ(job_with(open_mpi_4).kill_delay, (KillDelay{60, true}));
+  open_mpi_4["OMPI_MCA_odls_base_sigkill_timeout"] = "-1";
+  EXPECT_EQ(job_with(open_mpi_4).kill_delay, (KillDelay{1, true}));
+  EXPECT_FALSE(job_with({{"SLURM_STEP_ID", "0"}, {"OMPI_MCA_orte_launch", "1"}}).kill_delay);
+  EXPECT_FALSE(job_with({}).kill_delay);
+}
+
 TEST(JobEnvironmentTest, each_launcher_is_known_by_what_it_sets) {
   EXPECT_EQ(launcher_with({{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_RANK", "0"}}), Launcher::mpirun);
   EXPECT_EQ(launcher_with({{"SLURM_STEP_ID", "0"}, {"PMIX_RANK", "0"}}), Launcher::srun);

@@ -77,6 +77,35 @@ TEST_F(ProcessSignalsTest, a_second_request_ends_the_process_at_once) {
       testing::KilledBySignal(SIGTERM), "");
 }
 
+// It ended without a word.
+TEST_F(ProcessSignalsTest, a_second_request_says_so_where_the_rank_speaks) {
+  EXPECT_EXIT(
+      {
+        ProcessSignals signals(Stopping::in_order);
+        signals.speak_as("[rank 0, here]");
+        ::raise(SIGINT);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+        ::raise(SIGINT);
+      },
+      testing::KilledBySignal(SIGINT),
+      "^\\[rank 0, here\\]  ended at once by a second request to stop. The same command goes on from the newest "
+      "checkpoint.\n$");
+}
+
+TEST_F(ProcessSignalsTest, who_sends_SIGTERM_and_SIGCONT_is_known) {
+  const ProcessSignals signals(Stopping::in_order);
+  EXPECT_EQ(signals.terminate().count, 0U);
+  EXPECT_EQ(signals.proceed().count, 0U);
+  ::kill(::getpid(), SIGCONT);
+  EXPECT_EQ(signals.proceed().count, 1U);
+  EXPECT_EQ(signals.proceed().sender, ::getpid());
+  EXPECT_FALSE(signals.is_stop_requested());
+  ::kill(::getpid(), SIGTERM);
+  ::kill(::getpid(), SIGTERM);
+  EXPECT_EQ(signals.terminate().count, 2U);
+  EXPECT_EQ(signals.terminate().sender, ::getpid());
+}
+
 TEST_F(ProcessSignalsTest, a_program_that_ends_at_once_ends_by_the_first) {
   for (const int signal : {SIGTERM, SIGUSR1, SIGINT, SIGHUP, SIGPIPE}) {
     EXPECT_EXIT(

@@ -46,6 +46,15 @@ TEST_F(RunStateTest, a_running_training_is_marked_as_failed_and_nothing_else_cha
   EXPECT_EQ(text(), summary_text(RunState::failed, {{"model", "lenet"}, {"steps", 3}}));
 }
 
+TEST_F(RunStateTest, a_running_training_is_marked_as_stopped_likewise) {
+  write(RunState::running);
+  mark_stopped(file_.c_str());
+  const std::string stopped = summary_text(RunState::stopped, {{"model", "lenet"}, {"steps", 3}});
+  EXPECT_EQ(text(), stopped);
+  mark_failed(file_.c_str());
+  EXPECT_EQ(text(), stopped);
+}
+
 TEST_F(RunStateTest, what_has_ended_otherwise_stands) {
   for (const RunState state : {RunState::stopped, RunState::done, RunState::diverged}) {
     write(state);

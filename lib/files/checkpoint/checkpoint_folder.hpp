@@ -52,6 +52,7 @@ class CheckpointFolder {
   std::filesystem::path newest_finite() const;
 
   const std::filesystem::path& path() const { return lock_->folder(); }
+  void give_back() { lock_->give_back(); }  // see FolderLock
 
  private:
   std::filesystem::path file_of(std::int64_t step) const;

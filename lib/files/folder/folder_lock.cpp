@@ -53,7 +53,7 @@ FolderLock::FolderLock(fs::path folder, std::string option, LockHolder own, std:
   thread_ = std::thread([this] { count_beats(); });
 }
 
-FolderLock::~FolderLock() {
+void FolderLock::give_back() {
   {
     const std::lock_guard guard(mutex_);
     stopping_ = true;

@@ -40,7 +40,10 @@ class FolderLock {
       std::chrono::milliseconds beat = usual_beat, const std::function<void()>& look = [] {});
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
-  ~FolderLock();  // gives it back, if it is still ours
+  ~FolderLock() { give_back(); }
+
+  // If it is still ours: call before the process ends without destroying this. Nothing is written after it.
+  void give_back();
 
   // Call before each change to the folder, from any thread. A folder that somebody has removed is made again with its
   // lock, and a warning says so. Throws Error(out_of_step) if another job has the lock now, or nobody, or if something

@@ -23,7 +23,20 @@ constexpr std::array<Choice<RunState>, 5> states{{{"running", RunState::running}
 // Spaces between the value and its comma mean nothing in JSON.
 constexpr std::string_view running_start = "{\n \"state\": \"running\" ,\n";
 constexpr std::string_view failed_start = "{\n \"state\": \"failed\"  ,\n";
-static_assert(running_start.size() == failed_start.size());
+constexpr std::string_view stopped_start = "{\n \"state\": \"stopped\" ,\n";
+static_assert(running_start.size() == failed_start.size() && running_start.size() == stopped_start.size());
+
+void mark(const char* summary_file, std::string_view new_start) noexcept {
+  const int file = ::open(summary_file, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0) return;
+  struct stat status {};
+  std::array<char, running_start.size()> start{};
+  const bool is_running = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+                          ::pread(file, start.data(), start.size(), 0) == static_cast<ssize_t>(start.size()) &&
+                          std::string_view(start.data(), start.size()) == running_start;
+  if (is_running) static_cast<void>(::pwrite(file, new_start.data(), new_start.size(), 0) + 0);
+  ::close(file);
+}
 
 }  // namespace
 
@@ -43,16 +56,7 @@ std::string summary_text(RunState state, const nlohmann::json& summary) {
   return start + json_lines(summary).substr(opening.size()) + "\n";
 }
 
-void mark_failed(const char* summary_file) noexcept {
-  const int file = ::open(summary_file, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-  if (file < 0) return;
-  struct stat status {};
-  std::array<char, running_start.size()> start{};
-  const bool is_running = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
-                          ::pread(file, start.data(), start.size(), 0) == static_cast<ssize_t>(start.size()) &&
-                          std::string_view(start.data(), start.size()) == running_start;
-  if (is_running) static_cast<void>(::pwrite(file, failed_start.data(), failed_start.size(), 0) + 0);
-  ::close(file);
-}
+void mark_failed(const char* summary_file) noexcept { mark(summary_file, failed_start); }
+void mark_stopped(const char* summary_file) noexcept { mark(summary_file, stopped_start); }
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "runtime/stop/process_signals.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
+#include <string_view>
 #include <utility>
 
 #include "runtime/watch/wake.hpp"
@@ -19,15 +21,30 @@ namespace lockstep {
 namespace {
 
 constexpr std::array requests{SIGTERM, SIGUSR1, SIGINT, SIGHUP};
+constexpr std::array handled{SIGTERM, SIGUSR1, SIGINT, SIGHUP, SIGCONT};
 constexpr int nobody = -1;
 
 // A signal handler reaches nothing but globals.
 std::atomic<bool> is_owned = false;
-std::array<struct sigaction, requests.size()> before;
+std::array<struct sigaction, handled.size()> before;
 std::atomic<int> requested = 0;
 std::atomic<std::int64_t> requested_ms = 0;
 std::atomic<int> woken = nobody;  // a descriptor
 std::atomic<bool> terminate_wakes = false;
+std::atomic<std::uint64_t> terminate_received = 0;  // count and sender, 32 bits each
+std::atomic<std::uint64_t> proceed_received = 0;
+std::array<char, 320> spoken_prefix{};  // empty: this process does not speak
+
+void note(std::atomic<std::uint64_t>& received, const siginfo_t* info) {
+  const bool has_sender = info->si_code == SI_USER || info->si_code == SI_TKILL || info->si_code == SI_QUEUE;
+  const auto sender = static_cast<std::uint32_t>(has_sender ? info->si_pid : 0);
+  received = ((received >> 32U) + 1) << 32U | sender;
+}
+
+ProcessSignals::Received received_in(const std::atomic<std::uint64_t>& received) {
+  const std::uint64_t now = received;
+  return {static_cast<std::uint32_t>(now >> 32U), static_cast<int>(now & 0xffffffffU)};
+}
 
 std::int64_t now_ms() {
   timespec now{};
@@ -41,17 +58,31 @@ void say(Wake what) {
   errno = saved_errno;
 }
 
-void on_request(int signal) {
+void print(std::string_view text) {
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+void say_ended_at_once() {
+  if (spoken_prefix[0] == '\0') return;
+  print(spoken_prefix.data());
+  print("  ended at once by a second request to stop. The same command goes on from the newest checkpoint.\n");
+}
+
+void on_request(int signal, siginfo_t* info, void*) {
   constexpr std::int64_t same_request_ms = 1000;
   int none = 0;
+  if (signal == SIGTERM) note(terminate_received, info);
   if (signal == SIGTERM && terminate_wakes) say(Wake::terminate);
   if (requested.compare_exchange_strong(none, signal)) {
     requested_ms = now_ms();
   } else if (now_ms() - requested_ms >= same_request_ms) {
+    say_ended_at_once();
     ::signal(signal, SIG_DFL);
     ::raise(signal);
   }
 }
+
+void on_proceed(int, siginfo_t* info, void*) { note(proceed_received, info); }
 
 void say_terminate(int) { say(Wake::terminate); }
 void say_where(int) { say(Wake::say_where); }
@@ -65,19 +96,30 @@ void handle(int signal, Handler handler) {
   ::sigaction(signal, &action, nullptr);
 }
 
+void handle_with_sender(int signal, void (*handler)(int, siginfo_t*, void*)) {
+  struct sigaction action {};
+  action.sa_sigaction = handler;
+  action.sa_flags = static_cast<int>(SA_RESTART) | SA_SIGINFO;
+  ::sigaction(signal, &action, nullptr);
+}
+
 }  // namespace
 
 ProcessSignals::ProcessSignals(Stopping stopping) : stopping_(stopping) {
   [[maybe_unused]] const bool another = is_owned.exchange(true);
   assert(!another);
   requested = 0;
-  for (std::size_t i = 0; i < requests.size(); ++i) ::sigaction(requests[i], nullptr, &before[i]);
+  terminate_received = 0;
+  proceed_received = 0;
+  spoken_prefix = {};
+  for (std::size_t i = 0; i < handled.size(); ++i) ::sigaction(handled[i], nullptr, &before[i]);
   handle(SIGUSR2, SIG_IGN);
   if (stopping_ == Stopping::at_once) return;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const bool is_nohup = requests[i] == SIGHUP && before[i].sa_handler == SIG_IGN;
-    if (!is_nohup) handle(requests[i], on_request);
+    if (!is_nohup) handle_with_sender(requests[i], on_request);
   }
+  handle_with_sender(SIGCONT, on_proceed);
   handle(SIGPIPE, SIG_IGN);
 }
 
@@ -85,12 +127,20 @@ ProcessSignals::~ProcessSignals() {
   stop_waking();
   is_owned = false;
   if (is_stop_requested()) return;
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (requests[i] != SIGTERM || !ignores_terminate_) ::sigaction(requests[i], &before[i], nullptr);
+  for (std::size_t i = 0; i < handled.size(); ++i) {
+    if (handled[i] != SIGTERM || !ignores_terminate_) ::sigaction(handled[i], &before[i], nullptr);
   }
 }
 
 int ProcessSignals::request() const { return requested.load(std::memory_order_relaxed); }
+
+ProcessSignals::Received ProcessSignals::terminate() const { return received_in(terminate_received); }
+ProcessSignals::Received ProcessSignals::proceed() const { return received_in(proceed_received); }
+
+void ProcessSignals::speak_as(std::string_view prefix) {
+  spoken_prefix = {};
+  prefix.copy(spoken_prefix.data(), spoken_prefix.size() - 1);
+}
 
 void ProcessSignals::start_waking(int descriptor, WokenBy signals) {
   woken = descriptor;

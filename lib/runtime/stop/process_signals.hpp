@@ -9,16 +9,19 @@
 //   SIGHUP      is noted, but not where it is ignored: nohup  ends it
 //   SIGPIPE     does nothing: nobody need read what it says   ends it
 //   SIGUSR2     wakes the watcher, who says where the rank is; does nothing where there is none
+//   SIGCONT     is counted: mpirun sends it before SIGTERM    does nothing
 //
 // A signal that is noted is a request to stop, of this process: whoever can stop asks for it (stop/stop_agreement). A
-// second one, a second or more after it, takes its usual course and ends the process at once: launchers and Slurm may
-// deliver one request twice.
+// second one, a second or more after it, ends the process at once, and rank 0 says so: launchers and Slurm may deliver
+// one request twice.
 //
 // SIGTERM wakes the watcher (watch/watcher) even where it is noted, because it is also what a launcher sends to the
 // survivors of a death.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace lockstep {
 
@@ -41,6 +44,18 @@ class ProcessSignals {
 
   bool is_stop_requested() const { return request() != 0; }
   int request() const;  // the number of the signal; 0: none has come
+
+  // Which process sent the last SIGTERM or SIGCONT, and how many have come. A process number of 0 is one outside this
+  // process name space. Of a program that stops in order; threads may ask.
+  struct Received {
+    std::uint32_t count = 0;
+    int sender = 0;
+  };
+  Received terminate() const;
+  Received proceed() const;
+
+  // How the line begins that a second request prints; without a call there is none.
+  void speak_as(std::string_view prefix);
 
   // From now on, and until stop_waking(), signals wake whoever waits at `descriptor` (watch/wake).
   void start_waking(int descriptor, WokenBy signals);

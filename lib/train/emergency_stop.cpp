@@ -1,0 +1,143 @@
+#include "train/emergency_stop.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <string_view>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/log.hpp"
+
+namespace lockstep {
+
+namespace {
+
+constexpr auto period = std::chrono::milliseconds(20);
+constexpr double stopped_seconds = 0.3;  // between two looks; more means that the process was stopped
+// The end of a rank makes mpirun end the others too. The watcher needs this time to see it first.
+constexpr double death_seconds = 0.2;
+
+// mpirun, or its daemon on another node.
+bool is_launcher(int process) {
+  constexpr std::array<std::string_view, 6> names = {"mpirun\n", "mpiexec\n", "orterun\n",
+                                                     "orted\n",  "prterun\n", "prted\n"};
+  if (process <= 0) return false;
+  try {
+    const std::string name = read_live_file(fmt::format("/proc/{}/comm", process), 64);
+    return std::ranges::find(names, name) != names.end();
+  } catch (const Error&) {
+    return false;  // it has ended
+  }
+}
+
+std::string words_of_request(int signal, bool has_checkpoints) {
+  return fmt::format(
+      "{}: the training stops after this step, {}. A second {} ends it at once.", words_of_signal(signal),
+      has_checkpoints ? "with a checkpoint" : "without a checkpoint (neither --checkpoints nor --output is set)",
+      signal == SIGINT ? "Ctrl-C" : "signal");
+}
+
+enum class Saving { possible, impossible };
+
+std::string words_of_kill(double seconds_left, const KillDelay& delay, std::optional<std::int64_t> newest,
+                          Saving saving) {
+  const std::string safe =
+      newest ? fmt::format("The newest checkpoint is of step {}.", *newest) : "There is no checkpoint.";
+  return fmt::format(
+      "mpirun ends this training (Ctrl-C or SIGTERM) and kills its ranks in {} s. {}{} For more time: {}.",
+      seconds_left, safe, saving == Saving::possible ? " The last completed step is saved now." : "",
+      delay.has_option ? fmt::format("mpirun --mca {} 60, or kill -USR1", kill_delay_option) : "kill -USR1 to mpirun");
+}
+
+}  // namespace
+
+EmergencyStop::EmergencyStop(const ProcessSignals& signals, std::optional<KillDelay> kill_delay,
+                             Checkpointing& checkpoints, Training training)
+    : signals_(signals),
+      kill_delay_(kill_delay),
+      checkpoints_(checkpoints),
+      training_(std::move(training)),
+      proceed_(signals.proceed()),
+      thread_([this] { watch(); }) {}
+
+EmergencyStop::~EmergencyStop() {
+  {
+    const std::lock_guard guard(mutex_);
+    is_over_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void EmergencyStop::watch() {
+  std::unique_lock guard(mutex_);
+  for (Stopwatch since_look; !wake_.wait_for(guard, period, [this] { return is_over_; });) {
+    const Since since = since_look.seconds() > stopped_seconds ? Since::was_stopped : Since::ran;
+    since_look = Stopwatch();
+    look(since);
+  }
+}
+
+void EmergencyStop::look(Since since) {
+  look_for_signals(since);
+  if (!can_save()) return;
+  if (since_terminate_) return end_in_time();
+  if (since_announcement_) save_early();
+}
+
+void EmergencyStop::look_for_signals(Since since) {
+  const ProcessSignals::Received proceed = signals_.proceed();
+  const ProcessSignals::Received terminate = signals_.terminate();
+  const bool has_proceeded = std::exchange(proceed_, proceed).count != proceed.count;
+  const bool is_terminated = std::exchange(terminate_, terminate).count != terminate.count;
+  if (kill_delay_ && has_proceeded && since == Since::ran && is_launcher(proceed.sender)) {
+    announce_kill(2 * kill_delay_->seconds);
+  }
+  if (kill_delay_ && is_terminated && is_launcher(terminate.sender)) {
+    announce_kill(kill_delay_->seconds);
+    since_terminate_.emplace();
+  }
+  if (signals_.is_stop_requested() && !std::exchange(has_told_, true)) {
+    log::at_once(words_of_request(signals_.request(), checkpoints_.is_on()));
+  }
+  const bool is_false_alarm =
+      since_announcement_ && !since_terminate_ && since_announcement_->seconds() > 2 * kill_delay_->seconds + 1;
+  if (is_false_alarm) {
+    since_announcement_.reset();
+    has_saved_early_ = has_told_ = false;
+  }
+}
+
+void EmergencyStop::announce_kill(double seconds_left) {
+  if (since_announcement_) return;
+  since_announcement_.emplace();
+  has_told_ = true;
+  log::at_once(words_of_kill(seconds_left, *kill_delay_, checkpoints_.newest_step(),
+                             can_save() ? Saving::possible : Saving::impossible));
+}
+
+// In the background, as any other checkpoint: the step under way may go on.
+void EmergencyStop::save_early() {
+  if (has_saved_early_ || since_announcement_->seconds() < death_seconds) return;
+  const auto reading = training_.state->try_read();
+  if (!reading || !checkpoints_.is_idle()) return;
+  if (!checkpoints_.is_written(training_.completed_steps())) checkpoints_.write(training_.checkpoint());
+  has_saved_early_ = true;
+}
+
+void EmergencyStop::end_in_time() {
+  constexpr double margin_seconds = 0.5;
+  const double needed_seconds = margin_seconds + 3 * checkpoints_.seconds_to_write();
+  const double due_seconds = std::max(death_seconds, kill_delay_->seconds - needed_seconds);
+  if (since_terminate_->seconds() < due_seconds) return;
+  const auto reading = training_.state->try_read();
+  if (!reading) return;  // an update, or the training ends in order
+  training_.end(checkpoints_.write_now(training_.completed_steps(), training_.checkpoint));
+}
+
+}  // namespace lockstep
