@@ -48,7 +48,8 @@ int become_instance() {
                 "this is no task of run_roles (it starts start_instance, nobody else does). See slurm/roles.md.");
   }
   const std::int64_t step = job.slurm ? job.slurm->step.value_or(0) : 0;
-  const Arrived arrived = arrive(*point, job.rank->rank, step, log::host(), job.interface);
+  const Arrived arrived =
+      arrive(*point, {.rank = job.rank->rank, .slurm_step = step, .host = log::host(), .interface = job.interface});
   Environment environment = environment_of(arrived.cluster, arrived.place);
   if (!job.interface.empty()) {
     environment.merge(interface_environment(job.interface, network_interfaces(), log::host()));

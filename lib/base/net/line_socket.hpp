@@ -20,8 +20,10 @@ class LineSocket {
   LineSocket(int connected, std::size_t longest_line);
   void set_longest_line(std::size_t bytes) { longest_line_ = bytes; }
 
-  // What the other end does not take yet is kept here: send little before an answer comes.
+  // What the other end does not take yet is kept here, and sent when receive() is called: where has_unsent(), poll()
+  // for writing.
   void send(std::string_view line);
+  bool has_unsent() const { return !outgoing_.empty(); }
   // Whole lines that have arrived, without their ends. There may be more: poll() then says so of handle().
   std::vector<std::string> receive();
 

@@ -11,11 +11,11 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/net/link_seal.hpp"
 #include "base/net/node_addresses.hpp"
+#include "base/net/node_greeting.hpp"
+#include "base/net/sealed_socket.hpp"
 #include "base/text/json_text.hpp"
-#include "runtime/link/link_seal.hpp"
-#include "runtime/link/node_greeting.hpp"
-#include "runtime/link/sealed_socket.hpp"
 
 namespace lockstep {
 namespace {
@@ -26,6 +26,7 @@ using Json = nlohmann::json;
 constexpr std::string_view views_follow = "views ";
 constexpr std::string_view seen = "seen";
 constexpr std::string_view bye = "bye";
+constexpr std::size_t longest_text = 4 << 20;  // views of all ranks of a node: a hundred bytes each
 
 }  // namespace
 
@@ -83,6 +84,7 @@ void NodeLink::receive_nodes(const Communicator& world, const std::string& host,
     nodes_.back()->host = said["host"];
     nodes_.back()->ranks = said["ranks"].get<std::vector<int>>();
     assert(nodes_.back()->socket != nullptr);
+    nodes_.back()->socket->set_longest_text(longest_text);
   }
 }
 
@@ -105,6 +107,7 @@ void NodeLink::meet_hub(const Communicator& world, const std::string& host, cons
   world.gather(json_text({{"host", host}, {"ranks", ranks}, {"challenge", greeted->challenge}}), 0);
   hub_ = std::make_unique<Node>();
   hub_->socket = std::move(greeted->socket);
+  hub_->socket->set_longest_text(longest_text);
   hub_->host = hub["host"];
   hub_->ranks = hub["ranks"].get<std::vector<int>>();
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "base/error.hpp"
 #include "base/net/node_addresses.hpp"
@@ -15,13 +14,8 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t longest_greeting = 16384;
+constexpr std::size_t longest_text = 16384;  // of a task
 constexpr int most_port = 65535;
-
-std::string random_token() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
-}
 
 }  // namespace
 
@@ -41,7 +35,7 @@ std::optional<ArrivalPoint> parse_arrival(const std::string& text) {
   if (words.size() < 4) return std::nullopt;
   const auto step = parse_number<std::int64_t>(words[1], {0, most_instances});
   const auto port = parse_number<std::int64_t>(words[2], {1, most_port});
-  if (!step || !port) return std::nullopt;
+  if (!is_secret_text(words[0]) || !step || !port) return std::nullopt;
   return ArrivalPoint{
       words[0], static_cast<std::size_t>(*step), static_cast<int>(*port), {words.begin() + 3, words.end()}};
 }
@@ -49,32 +43,45 @@ std::optional<ArrivalPoint> parse_arrival(const std::string& text) {
 ArrivalDesk::ArrivalDesk(std::vector<Role> roles, std::vector<RoleStep> steps)
     : roles_(std::move(roles)),
       steps_(std::move(steps)),
-      token_(random_token()),
+      token_(draw_secret()),
+      reception_(token_),
       addresses_(addresses_of_this_node().addresses),
       instances_(instances_of(roles_)),
       has_arrived_(instances_.size()),
       slurm_steps_(steps_.size()) {
-  require(listener_.is_open() && !addresses_.empty(), Failure::other,
+  require(reception_->is_open() && !addresses_.empty(), Failure::other,
           "this node gives no port to listen at (instances arrive there). Has it a network?");
 }
 
-ArrivalPoint ArrivalDesk::point_of(std::size_t step) const { return {token_, step, listener_.port(), addresses_}; }
+ArrivalPoint ArrivalDesk::point_of(std::size_t step) const {
+  return {token_, step, reception_.value().port(), addresses_};
+}
 
-std::vector<int> ArrivalDesk::handles() const {
-  std::vector<int> handles = {listener_.handle()};
-  for (const Visitor& visitor : visitors_) handles.push_back(visitor.socket->handle());
-  return handles;
+void ArrivalDesk::add_handles(std::vector<pollfd>& handles) const {
+  if (reception_) {
+    for (const int handle : reception_->handles()) handles.push_back({handle, POLLIN, 0});
+  }
+  for (const Visitor& visitor : visitors_) {
+    const bool sends = visitor.socket->has_unsent();
+    handles.push_back({visitor.socket->handle(), static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN), 0});
+  }
+}
+
+void ArrivalDesk::let_in() {
+  reception_->serve(std::chrono::milliseconds(0));
+  for (std::unique_ptr<SealedSocket>& socket : reception_->take_all()) {
+    socket->set_longest_text(longest_text);
+    visitors_.push_back({std::move(socket), std::nullopt});
+  }
 }
 
 void ArrivalDesk::attend() {
-  while (std::unique_ptr<LineSocket> socket = listener_.accept(longest_greeting)) {
-    visitors_.push_back({std::move(socket), std::nullopt});
-  }
+  if (reception_) let_in();
   for (Visitor& visitor : visitors_) {
     for (const std::string& line : visitor.socket->receive()) hear(visitor, line);
   }
   std::erase_if(visitors_, [this](const Visitor& visitor) {
-    const bool has_left = visitor.socket == nullptr || visitor.socket->state() != LineSocket::State::open;
+    const bool has_left = visitor.socket == nullptr || visitor.socket->state() != SealedSocket::State::open;
     if (has_left && visitor.place) has_arrived_[*visitor.place] = false;
     return has_left;
   });
@@ -84,8 +91,8 @@ void ArrivalDesk::hear(Visitor& visitor, const std::string& line) {
   if (visitor.socket == nullptr) return;
   if (!visitor.place) {
     const std::optional<ArrivalGreeting> greeting = parse_greeting(line);
-    const bool is_known = greeting && greeting->token == token_ && greeting->step < steps_.size() &&
-                          greeting->rank < steps_[greeting->step].places.size();
+    const bool is_known =
+        greeting && greeting->step < steps_.size() && greeting->rank < steps_[greeting->step].places.size();
     if (!is_known) return visitor.socket.reset();
     visitor.place = steps_[greeting->step].places[greeting->rank];
     slurm_steps_[greeting->step] = greeting->slurm_step;
@@ -124,6 +131,7 @@ void ArrivalDesk::fill_in(Cluster& cluster) const {
 }
 
 void ArrivalDesk::begin(const Cluster& cluster) {
+  reception_.reset();
   const std::string text = cluster_text(cluster);
   for (Visitor& visitor : visitors_) visitor.socket->send(text);
 }

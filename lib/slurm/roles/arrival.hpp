@@ -2,15 +2,19 @@
 // ports and waits until all others have. So an instance knows all others when its command begins, and no port is
 // promised twice.
 //
-//   task       {"token", "step", "rank", "slurm_step"}    which one it is
+//   task       {"step", "rank", "slurm_step"}             which one it is
 //   run_roles  {"place", "ports": {label: count}}         what to reserve
 //   task       {"host", "address", "ports": {label: [..]}}
 //   run_roles  cluster.json, on one line, when all have come this far
 //
-// Lines of JSON over TCP (base/net). Both ends take the other's for untrusted: anybody can reach the port, and the
-// token, which tasks find in their environment, is all that tells them from strangers.
+// Lines of JSON over TCP. Anybody can reach the port: so both ends first prove that they know the job's token
+// (base/net/node_greeting), and every line is sealed. srun hands the token to the tasks in their environment, which
+// other users cannot read. Whoever does not prove it gets a challenge and nothing else.
 #pragma once
 
+#include <poll.h>
+
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "base/net/line_listener.hpp"
+#include "base/net/node_greeting.hpp"
 #include "slurm/roles/cluster.hpp"
 #include "slurm/roles/placement.hpp"
 
@@ -26,7 +30,7 @@ namespace lockstep {
 
 // Where to arrive, for one step; in the variable LOCKSTEP_ARRIVAL.
 struct ArrivalPoint {
-  std::string token;
+  std::string token;  // as draw_secret() gives it
   std::size_t step = 0;
   int port = 0;
   std::vector<std::string> addresses;  // numeric
@@ -39,11 +43,16 @@ struct Arrived {
   Cluster cluster;
   std::size_t place = 0;
 };
-// Returns when all tasks of the job have arrived. `rank` and `slurm_step` are the task's, as srun counts; `interface`
-// chooses its address, empty: any. Throws Error(usage) where the interface has no address, Error(out_of_step) where
-// run_roles cannot be reached or has given up.
-Arrived arrive(const ArrivalPoint& point, std::int64_t rank, std::int64_t slurm_step, const std::string& host,
-               const std::string& interface);
+struct ArrivingTask {
+  std::int64_t rank = 0;  // as srun counts
+  std::int64_t slurm_step = 0;
+  std::string host;
+  std::string interface;              // that its address is of; empty: any
+  std::chrono::seconds patience{30};  // to find run_roles
+};
+// Returns when all tasks of the job have arrived. Throws Error(usage) where the interface has no address,
+// Error(out_of_step) where run_roles cannot be found or has given up.
+Arrived arrive(const ArrivalPoint& point, const ArrivingTask& task);
 
 // The other end: of run_roles.
 class ArrivalDesk {
@@ -52,9 +61,9 @@ class ArrivalDesk {
   ArrivalDesk(std::vector<Role> roles, std::vector<RoleStep> steps);
 
   ArrivalPoint point_of(std::size_t step) const;
-  // What to poll() for reading.
-  std::vector<int> handles() const;
-  // Takes in whatever has come, without waiting.
+  // What to poll() for.
+  void add_handles(std::vector<pollfd>& handles) const;
+  // Takes in whatever has come and sends what is left to send, without waiting.
   void attend();
 
   bool all_have_arrived() const;
@@ -64,21 +73,22 @@ class ArrivalDesk {
 
   // When all have arrived: who runs where.
   void fill_in(Cluster& cluster) const;
-  // Then, once: tells it to all tasks, which begin.
+  // Then, once: tells it to all tasks, which begin. Nobody is let in any more; attend() goes on sending.
   void begin(const Cluster& cluster);
 
  private:
   struct Visitor {
-    std::unique_ptr<LineSocket> socket;
+    std::unique_ptr<SealedSocket> socket;
     std::optional<std::size_t> place;
   };
 
+  void let_in();
   void hear(Visitor& visitor, const std::string& line);
 
   std::vector<Role> roles_;
   std::vector<RoleStep> steps_;
   std::string token_;
-  LineListener listener_;
+  std::optional<Reception> reception_;  // until all have arrived
   std::vector<std::string> addresses_;
   std::vector<Visitor> visitors_;
   std::vector<ClusterInstance> instances_;

@@ -32,22 +32,17 @@ std::optional<std::int64_t> count_of(const Json& value, std::int64_t limit) {
 }  // namespace
 
 std::string greeting_text(const ArrivalGreeting& greeting) {
-  return json_text({{"token", greeting.token},
-                    {"step", greeting.step},
-                    {"rank", greeting.rank},
-                    {"slurm_step", greeting.slurm_step}});
+  return json_text({{"step", greeting.step}, {"rank", greeting.rank}, {"slurm_step", greeting.slurm_step}});
 }
 
 std::optional<ArrivalGreeting> parse_greeting(const std::string& line) {
   const Json object = object_in(line);
-  const Json token = object.is_object() ? object.value("token", Json()) : Json();
-  if (!token.is_string()) return std::nullopt;
+  if (!object.is_object()) return std::nullopt;
   const auto step = count_of(object.value("step", Json()), most);
   const auto rank = count_of(object.value("rank", Json()), most);
   const auto slurm_step = count_of(object.value("slurm_step", Json()), most);
   if (!step || !rank || !slurm_step) return std::nullopt;
-  return ArrivalGreeting{token.get<std::string>(), static_cast<std::size_t>(*step), static_cast<std::size_t>(*rank),
-                         *slurm_step};
+  return ArrivalGreeting{static_cast<std::size_t>(*step), static_cast<std::size_t>(*rank), *slurm_step};
 }
 
 std::string reservation_text(const PortReservation& reservation) {

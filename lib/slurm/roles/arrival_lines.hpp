@@ -11,7 +11,6 @@
 namespace lockstep {
 
 struct ArrivalGreeting {
-  std::string token;
   std::size_t step = 0;
   std::size_t rank = 0;
   std::int64_t slurm_step = 0;

@@ -4,7 +4,9 @@
 #include <sys/socket.h>
 
 #include <random>
+#include <thread>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/io/descriptor.hpp"
 #include "base/net/node_addresses.hpp"
@@ -16,7 +18,6 @@
 namespace lockstep {
 namespace {
 
-constexpr std::chrono::seconds patience{10};  // for one address
 // Below what systems give out by themselves, above what services have.
 constexpr int first_port = 15000;
 constexpr int last_port = 32000;
@@ -28,18 +29,26 @@ Error no_supervisor(const std::string& what) {
                       what)};
 }
 
-std::unique_ptr<LineSocket> connect_to_desk(const ArrivalPoint& point) {
-  for (const std::string& address : point.addresses) {
-    if (auto socket = connect_to(address, point.port, patience, most_cluster_bytes)) return socket;
+std::unique_ptr<SealedSocket> find_desk(const ArrivalPoint& point, std::chrono::milliseconds patience) {
+  const Stopwatch watch;
+  while (watch.milliseconds() < static_cast<double>(patience.count())) {
+    if (std::optional<Greeted> greeted = knock(point.addresses, point.port, point.token, patience)) {
+      greeted->socket->set_longest_text(most_cluster_bytes);
+      return std::move(greeted->socket);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  throw no_supervisor(fmt::format("nobody answers at port {} of {}", point.port, fmt::join(point.addresses, ", ")));
+  throw no_supervisor(fmt::format("the job's run_roles does not answer at port {} of {}", point.port,
+                                  fmt::join(point.addresses, ", ")));
 }
 
-std::string wait_for_line(LineSocket& socket) {
+std::string wait_for_line(SealedSocket& socket) {
   while (true) {
     const std::vector<std::string> lines = socket.receive();
     if (!lines.empty()) return lines.front();
-    if (socket.state() != LineSocket::State::open) throw no_supervisor("run_roles has given up");
+    if (socket.state() == SealedSocket::State::forged)
+      throw no_supervisor("what run_roles sent was changed on its way");
+    if (socket.state() != SealedSocket::State::open) throw no_supervisor("run_roles has given up");
     pollfd wait{socket.handle(), POLLIN, 0};
     ::poll(&wait, 1, 1000);
   }
@@ -89,15 +98,14 @@ std::map<std::string, std::vector<int>> hold_ports(const std::map<std::string, s
 
 }  // namespace
 
-Arrived arrive(const ArrivalPoint& point, std::int64_t rank, std::int64_t slurm_step, const std::string& host,
-               const std::string& interface) {
-  const std::unique_ptr<LineSocket> socket = connect_to_desk(point);
-  socket->send(greeting_text({point.token, point.step, static_cast<std::size_t>(rank), slurm_step}));
+Arrived arrive(const ArrivalPoint& point, const ArrivingTask& task) {
+  const std::unique_ptr<SealedSocket> socket = find_desk(point, task.patience);
+  socket->send(greeting_text({point.step, static_cast<std::size_t>(task.rank), task.slurm_step}));
   const std::optional<PortReservation> reservation = parse_reservation(wait_for_line(*socket));
   if (!reservation) throw no_supervisor("run_roles said something else than expected");
   ClusterInstance one;
-  one.host = host;
-  one.address = own_address(interface);
+  one.host = task.host;
+  one.address = own_address(task.interface);
   std::vector<Descriptor> held;
   one.ports = hold_ports(reservation->ports, held);
   socket->send(whereabouts_text(one));

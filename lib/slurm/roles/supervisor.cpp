@@ -68,6 +68,7 @@ class Supervisor {
       wait();
       take_signals();
       pass_output_on();
+      desk_.attend();
       if (!is_open_) welcome();
       take_ends();
       keep_deadlines();
@@ -105,9 +106,7 @@ class Supervisor {
   void wait() {
     std::vector<pollfd> waits = {{signals_.handle(), POLLIN, 0}};
     for (const Child& child : children_) waits.push_back({child.process.handle(), POLLIN, 0});
-    if (!is_open_) {
-      for (const int handle : desk_.handles()) waits.push_back({handle, POLLIN, 0});
-    }
+    desk_.add_handles(waits);
     constexpr int look_again_ms = 200;
     ::poll(waits.data(), waits.size(), look_again_ms);
   }
@@ -145,7 +144,6 @@ class Supervisor {
 
   void welcome() {
     if (end_) return;
-    desk_.attend();
     if (desk_.all_have_arrived()) {
       Cluster cluster = plan_.cluster;
       desk_.fill_in(cluster);

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "runtime/link/link_seal.hpp"
-#include "runtime/link/node_greeting.hpp"
+#include "base/net/link_seal.hpp"
+#include "base/net/node_greeting.hpp"
 #include "support/program.hpp"
 
 namespace lockstep {

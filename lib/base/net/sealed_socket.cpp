@@ -1,18 +1,12 @@
-#include "runtime/link/sealed_socket.hpp"
+#include "base/net/sealed_socket.hpp"
 
 #include <optional>
 #include <utility>
 
 namespace lockstep {
 
-namespace {
-constexpr std::size_t longest_line = 4 << 20;  // views of all ranks of a node: a hundred bytes each
-}
-
 SealedSocket::SealedSocket(std::unique_ptr<LineSocket> socket, const LinkSeal& seal)
-    : socket_(std::move(socket)), seal_(seal) {
-  socket_->set_longest_line(longest_line);
-}
+    : socket_(std::move(socket)), seal_(seal) {}
 
 SealedSocket::State SealedSocket::state() const {
   if (is_forged_) return State::forged;

@@ -1,5 +1,5 @@
 // Nodes that find each other, and those who are none: liars, floods, and one who stands between.
-#include "runtime/link/node_greeting.hpp"
+#include "base/net/node_greeting.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/link/link_seal.hpp"
+#include "base/net/link_seal.hpp"
 #include "support/network/door.hpp"
 
 namespace lockstep {
@@ -87,10 +87,10 @@ TEST(NodeGreeting, who_does_not_know_the_token_is_thrown_out) {
   expect_thrown_out(door, [](const std::string&) { return R"(hello {"host":"n9","ranks":[1],"token":""})"; });
   expect_thrown_out(door, [&](const std::string&) { return fmt::format("{} {} knock", own, std::string(64, '0')); });
   expect_thrown_out(door, [&](const std::string& challenge) {
-    return fmt::format("{} {}", own, LinkSeal(own, challenge, own, LinkSeal::Side::other).seal("knock"));
+    return fmt::format("{} {}", own, LinkSeal(own, challenge, own, LinkSeal::Side::caller).seal("knock"));
   });
   expect_thrown_out(door, [&](const std::string& challenge) {
-    return fmt::format("{} {}", own, LinkSeal(door.token(), challenge, own, LinkSeal::Side::other).seal("other"));
+    return fmt::format("{} {}", own, LinkSeal(door.token(), challenge, own, LinkSeal::Side::caller).seal("other"));
   });
 }
 
@@ -99,7 +99,7 @@ TEST(NodeGreeting, what_a_node_said_at_another_time_opens_nothing) {
   std::string heard;
   const std::string own = draw_secret();
   expect_thrown_out(door, [&](const std::string& challenge) {
-    heard = fmt::format("{} {}", own, LinkSeal(door.token(), challenge, own, LinkSeal::Side::other).seal("knock"));
+    heard = fmt::format("{} {}", own, LinkSeal(door.token(), challenge, own, LinkSeal::Side::caller).seal("knock"));
     return heard + "x";
   });
   expect_thrown_out(door, [&](const std::string&) { return heard; });
@@ -223,7 +223,7 @@ TEST(NodeGreeting, a_node_that_is_turned_away_comes_again) {
       const std::string challenge = draw_secret();
       socket->send(challenge);
       const std::string said = next_line(*socket);
-      LinkSeal seal(token, challenge, said.substr(0, 64), LinkSeal::Side::rank_0);
+      LinkSeal seal(token, challenge, said.substr(0, 64), LinkSeal::Side::listener);
       SealedSocket(std::move(socket), seal).send("welcome");
     }
   });

@@ -1,4 +1,4 @@
-#include "runtime/link/link_seal.hpp"
+#include "base/net/link_seal.hpp"
 
 #include <fmt/format.h>
 #include <sodium.h>
@@ -63,19 +63,18 @@ std::string draw_secret() {
 
 bool is_secret_text(std::string_view text) { return bytes_of(text).has_value(); }
 
-LinkSeal::LinkSeal(std::string_view token, std::string_view rank_0_challenge, std::string_view other_challenge,
+LinkSeal::LinkSeal(std::string_view token, std::string_view listener_challenge, std::string_view caller_challenge,
                    Side own) {
   start_libsodium();
   const std::optional<Secret> secret = bytes_of(token);
   if (!secret) {
-    throw Error(
-        "cannot speak to other nodes: what rank 0 sent is no token (a fault of the program). Please report it.");
+    throw Error("cannot speak to other nodes: their token is damaged (a fault of the program). Please report it.");
   }
-  const std::string challenges = fmt::format("{} {}", rank_0_challenge, other_challenge);
-  const Secret from_rank_0 = key_of(*secret, "from rank 0", challenges);
-  const Secret to_rank_0 = key_of(*secret, "to rank 0", challenges);
-  outgoing_.key = own == Side::rank_0 ? from_rank_0 : to_rank_0;
-  incoming_.key = own == Side::rank_0 ? to_rank_0 : from_rank_0;
+  const std::string challenges = fmt::format("{} {}", listener_challenge, caller_challenge);
+  const Secret from_listener = key_of(*secret, "from listener", challenges);
+  const Secret to_listener = key_of(*secret, "to listener", challenges);
+  outgoing_.key = own == Side::listener ? from_listener : to_listener;
+  incoming_.key = own == Side::listener ? to_listener : from_listener;
 }
 
 std::string LinkSeal::seal(std::string_view text) {

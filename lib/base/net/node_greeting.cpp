@@ -1,4 +1,4 @@
-#include "runtime/link/node_greeting.hpp"
+#include "base/net/node_greeting.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/link/link_seal.hpp"
+#include "base/net/link_seal.hpp"
 
 namespace lockstep {
 namespace {
@@ -38,7 +38,7 @@ std::optional<std::string> hear(LineSocket& socket, const Stopwatch& watch, std:
 
 enum class Answer : std::uint8_t {
   welcome,
-  turned_away,  // by rank 0, perhaps: it had too many strangers
+  turned_away,  // by the listener, perhaps: it had too many strangers
   nobody        // takes the connection, or nobody who knows the token
 };
 
@@ -50,7 +50,7 @@ Answer knock_once(LineSocket& socket, const std::string& token, const std::strin
   const std::optional<std::string> challenge = hear(socket, watch, patience);
   if (!challenge) return failed();
   if (!is_secret_text(*challenge)) return Answer::nobody;
-  seal.emplace(token, *challenge, own_challenge, Side::other);
+  seal.emplace(token, *challenge, own_challenge, Side::caller);
   socket.send(fmt::format("{} {}", own_challenge, seal->seal(knock_word)));
   const std::optional<std::string> answer = hear(socket, watch, patience);
   if (!answer) return failed();
@@ -68,9 +68,15 @@ void Reception::serve(std::chrono::milliseconds patience) {
 }
 
 void Reception::wait(std::chrono::milliseconds patience) const {
-  std::vector<pollfd> handles{{listener_.handle(), POLLIN, 0}};
-  for (const Stranger& stranger : strangers_) handles.push_back({stranger.socket->handle(), POLLIN, 0});
-  ::poll(handles.data(), handles.size(), static_cast<int>(patience.count()));
+  std::vector<pollfd> waits;
+  for (const int handle : handles()) waits.push_back({handle, POLLIN, 0});
+  ::poll(waits.data(), waits.size(), static_cast<int>(patience.count()));
+}
+
+std::vector<int> Reception::handles() const {
+  std::vector<int> handles{listener_.handle()};
+  for (const Stranger& stranger : strangers_) handles.push_back(stranger.socket->handle());
+  return handles;
 }
 
 // A few at a time, so that those who are in are heard before they may have to go.
@@ -102,7 +108,7 @@ void Reception::hear_proof(Stranger& stranger, const std::string& said) {
   if (said.size() != knock_length || said[secret_text_length] != ' ') return;
   const std::string challenge = said.substr(0, secret_text_length);
   if (!is_secret_text(challenge)) return;
-  LinkSeal seal(token_, stranger.challenge, challenge, Side::rank_0);
+  LinkSeal seal(token_, stranger.challenge, challenge, Side::listener);
   if (seal.unseal(std::string_view(said).substr(secret_text_length + 1)) != knock_word) return;
   proven_.push_back({challenge, std::make_unique<SealedSocket>(std::move(stranger.socket), seal)});
   proven_.back().socket->send(welcome_word);
@@ -111,6 +117,14 @@ void Reception::hear_proof(Stranger& stranger, const std::string& said) {
 std::unique_ptr<SealedSocket> Reception::take(const std::string& challenge) {
   const auto place = std::ranges::find(proven_, challenge, &Greeted::challenge);
   return place == proven_.end() ? nullptr : std::move(place->socket);
+}
+
+std::vector<std::unique_ptr<SealedSocket>> Reception::take_all() {
+  std::vector<std::unique_ptr<SealedSocket>> sockets;
+  for (Greeted& one : std::exchange(proven_, {})) {
+    if (one.socket != nullptr) sockets.push_back(std::move(one.socket));
+  }
+  return sockets;
 }
 
 std::optional<Greeted> knock(const std::vector<std::string>& addresses, int port, const std::string& token,

@@ -1,6 +1,7 @@
 // A connection between two processes of one job, each of which has proven to the other that it knows the job's token.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -8,13 +9,15 @@
 #include <vector>
 
 #include "base/net/line_socket.hpp"
-#include "runtime/link/link_seal.hpp"
+#include "base/net/link_seal.hpp"
 
 namespace lockstep {
 
 class SealedSocket {
  public:
   SealedSocket(std::unique_ptr<LineSocket> socket, const LinkSeal& seal);
+  // Until this is called lines may be as long as the socket took them before.
+  void set_longest_text(std::size_t bytes) { socket_->set_longest_line(bytes + LinkSeal::added_length); }
 
   // As LineSocket's, each line under its seal.
   void send(std::string_view text);
@@ -28,6 +31,7 @@ class SealedSocket {
   };
   State state() const;
   int handle() const { return socket_->handle(); }
+  bool has_unsent() const { return socket_->has_unsent(); }
 
  private:
   std::unique_ptr<LineSocket> socket_;

@@ -1,11 +1,11 @@
 // What makes a line between two nodes believable: a seal that only a process of the same job can set.
 //
-// Rank 0 draws a token for the job, which the ranks get through MPI and which never goes over a connection. Each end of
-// a connection names a challenge of its own, drawn for it; the token and both challenges make two keys, one for each
-// direction. A line's seal is a keyed hash (libsodium's crypto_auth, HMAC-SHA-512-256) of the line and of how many
-// lines went before it. So whoever sets a right seal knows the token and has seen the other's challenge, here and now.
-// A line that was changed, left out, repeated, sent back or carried over from another connection has a wrong seal. What
-// is said is not secret.
+// The process that listens draws a token for the job. The others get it from their launcher (MPI, or srun); it never
+// goes over a connection. Each end of a connection names a challenge of its own, drawn for it; the token and both
+// challenges make two keys, one for each direction. A line's seal is a keyed hash (libsodium's crypto_auth,
+// HMAC-SHA-512-256) of the line and of how many lines went before it. So whoever sets a right seal knows the token and
+// has seen the other's challenge, here and now. A line that was changed, left out, repeated, sent back or carried over
+// from another connection has a wrong seal. What is said is not secret.
 #pragma once
 
 #include <array>
@@ -23,10 +23,10 @@ bool is_secret_text(std::string_view text);
 
 class LinkSeal {
  public:
-  enum class Side : std::uint8_t { rank_0, other };
+  enum class Side : std::uint8_t { listener, caller };
 
   // All three texts are such as draw_secret() gives. Throws Error(other) on a `token` that is not.
-  LinkSeal(std::string_view token, std::string_view rank_0_challenge, std::string_view other_challenge, Side own);
+  LinkSeal(std::string_view token, std::string_view listener_challenge, std::string_view caller_challenge, Side own);
 
   // The next line to send: its seal, a space, `text`.
   static constexpr std::size_t added_length = 65;
