@@ -87,7 +87,7 @@ names = sys.argv[2:]
 lines = ["protocolVersion: 2", "name: hostile", "type: job", "parameters:"]
 lines += [f"  v{number}: {json.dumps(name)}" for number, name in enumerate(names)] + ["secrets: {token: hunter2}", "taskRoles:"]
 lines += ["  worker:", "    resourcePerInstance: {cpu: 1, memoryMB: 100}", "    commands:"]
-lines += [f"      - printf '%s\\0' <% $parameters.v{number} %> >>found" for number in range(len(names))]
+lines += [f"      - printf '%s\\0' \"<% $parameters.v{number} %>\" >>found" for number in range(len(names))]
 lines += ["      - printf '%s\\0' <% $secrets.token %> >>found", "extras: {lockstep: {world: [worker]}}"]
 open(sys.argv[1], "w").write("\n".join(lines) + "\n")
 PYTHON

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/text/printable.hpp"
+#include "slurm/submit/command_words.hpp"
 
 namespace lockstep {
 namespace {
@@ -18,15 +19,48 @@ std::string_view without_spaces_around(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
 }
 
+// "$data.uri[0]" is "$data.uri.0", as on the platform.
+std::string with_dots(std::string_view reference) {
+  std::string text;
+  for (const char letter : reference) {
+    if (letter == '[') {
+      text += '.';
+    } else if (letter != ']') {
+      text += letter;
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
-std::string JobCommands::put(const std::string& reference, int line) {
-  const auto found = references_.values.find(reference);
-  if (found == references_.values.end()) {
-    reader_.refuse(line, fmt::format("a command refers to '{}', which the file does not define", printable(reference)));
+const References::Value& JobCommands::find(const std::string& reference, int line) const {
+  const auto found = references_.values.find(with_dots(reference));
+  if (found != references_.values.end()) return found->second;
+  const std::string beginning = with_dots(reference) + ".";
+  const auto within = references_.values.lower_bound(beginning);
+  if (within != references_.values.end() && within->first.starts_with(beginning)) {
+    reader_.refuse(line, fmt::format("a command refers to '{}', which holds several values. Name one of them, as '{}'",
+                                     printable(reference), within->first));
   }
-  const References::Value& value = found->second;
+  reader_.refuse(line, fmt::format("a command refers to '{}', which the file does not define", printable(reference)));
+}
+
+void JobCommands::refuse_evaluated(const std::string& reference, int line, std::string_view command) const {
+  reader_.refuse(line, fmt::format("the value of '{}' cannot stand in a command of '{}' (bash evaluates its words, and "
+                                   "would run what the value holds). Only letters, digits and ./:@+-_ can stand there",
+                                   printable(reference), printable(command)));
+}
+
+std::string JobCommands::put(const std::string& reference, int line) {
+  const References::Value& value = find(reference, line);
+  put_.insert(value.variable);
   if (!value.is_secret && is_plain_word(value.text)) return shell_.put(value.text);
+  if (shell_.place() != ShellReader::Place::unclear && shell_.command().evaluates()) {
+    refuse_evaluated(reference, line, shell_.command().name());
+  }
+  last_ = reference;
+  if (!value.is_secret && shell_.is_split()) return shell_.put_split(value.text);
   if (const std::optional<std::string> text = shell_.put_variable(value.variable)) return *text;
   reader_.refuse(
       line, fmt::format("the value of '{}' cannot be put behind what the commands hold before it (a shell would read "
@@ -50,6 +84,19 @@ void JobCommands::add(const YamlValue& command) {
   }
   shell_.read("\n");
   script_ += '\n';
+  if (shell_.command().has_computed_with_value()) refuse_evaluated(last_, command.line, "[[");
+}
+
+void JobCommands::check_variables(int line) const {
+  if (!shell_.has_evaluated()) return;
+  for (const auto& [reference, value] : references_.values) {
+    const bool is_used = put_.contains(value.variable) || names_variable(script_, value.variable);
+    if (!is_used || !runs_when_evaluated(value.text)) continue;
+    reader_.refuse(line,
+                   fmt::format("the value of '{}' holds '[' and a '$(', a '${{' or a backquote behind it (bash runs "
+                               "that where commands compute with a variable, and these may). Change the value",
+                               printable(reference)));
+  }
 }
 
 }  // namespace lockstep

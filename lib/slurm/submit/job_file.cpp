@@ -31,8 +31,8 @@ class JobFileReader {
     reader_.check_fields(root_, job_fields::job(), "a job");
     read_header();
     read_prerequisites();
-    read_values("parameters", parameter_variable, job_.parameters);
-    read_values("secrets", secret_variable, job_.secrets);
+    read_values({"parameters", parameter_variable, job_.parameters});
+    read_values({"secrets", secret_variable, job_.secrets});
     read_defaults();
     read_extras();
     const YamlValue& roles = needed("taskRoles");
@@ -97,21 +97,45 @@ class JobFileReader {
     }
   }
 
-  void read_values(std::string_view section, std::string_view prefix, std::map<std::string, std::string>& variables) {
-    const YamlValue* const all = JobReader::find(root_, section);
+  struct Section {
+    std::string name;
+    std::string_view variable;  // the beginning of their names
+    std::map<std::string, std::string>& variables;
+  };
+
+  void read_values(const Section& section) {
+    const YamlValue* const all = JobReader::find(root_, section.name);
     if (all == nullptr) return;
-    for (const YamlEntry& one : reader_.map(*all, section)) {
-      if (!is_variable_name(one.key)) {
-        reader_.refuse(one.line, fmt::format("'{}' in {} is no name that a variable can have (letters, digits and '_', "
-                                             "no digit first)",
-                                             printable(one.key), section));
+    reader_.map(*all, section.name);
+    read_value(section, "", *all);
+  }
+
+  // Values within a map or a list are values by themselves: train.lr, layers.0.
+  void read_value(const Section& section, const std::string& path, const YamlValue& value) {
+    for (const YamlEntry& one : value.entries) {
+      if (!is_job_name(one.key)) {
+        reader_.refuse(one.line,
+                       fmt::format("'{}' in {} is no name of a value (letters, digits, '_' and '-', at most {})",
+                                   printable(one.key), section.name, longest_name));
       }
-      const bool is_empty = one.value.kind == YamlValue::Kind::nothing;
-      const std::string value = is_empty ? "" : reader_.text(one.value, fmt::format("'{}' in {}", one.key, section));
-      const std::string variable = std::string(prefix) + one.key;
-      variables[variable] = value;
-      context_.references.values[fmt::format("${}.{}", section, one.key)] = {value, variable, section == "secrets"};
+      read_value(section, path + "." + one.key, one.value);
     }
+    for (std::size_t place = 0; place < value.items.size(); ++place) {
+      read_value(section, fmt::format("{}.{}", path, place), value.items[place]);
+    }
+    if (value.kind == YamlValue::Kind::map || value.kind == YamlValue::Kind::list) return;
+    const std::string text = value.kind == YamlValue::Kind::text ? value.text : "";
+    std::string variable = path.substr(1);
+    std::ranges::replace_if(
+        variable, [](char letter) { return letter == '.' || letter == '-'; }, '_');
+    variable.insert(0, section.variable);
+    if (!section.variables.emplace(variable, text).second) {
+      reader_.refuse(value.line,
+                     fmt::format("two of the {} would be the variable {} ('-', '.' and '_' are alike in it). "
+                                 "Rename one of them",
+                                 section.name, variable));
+    }
+    context_.references.values[fmt::format("${}{}", section.name, path)] = {text, variable, section.name == "secrets"};
   }
 
   void read_defaults() {

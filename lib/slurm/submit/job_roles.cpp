@@ -9,6 +9,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::int64_t most_retries = 1'000;
+constexpr std::int64_t always_retried = -2;  // on the platform; -1: after every failure
 constexpr std::int64_t most_cpus = 100'000;
 constexpr std::int64_t most_memory_mb = 1'000'000'000;
 constexpr std::int64_t most_gpus = 1'000;
@@ -45,7 +46,7 @@ class RoleReader {
   std::string words() const { return fmt::format("the role '{}'", role_.name); }
 
   void warn_of_retries(const YamlValue& count) {
-    if (reader_.number(count, "taskRetryCount", 0, most_retries) == 0) return;
+    if (reader_.number(count, "taskRetryCount", always_retried, most_retries) == 0) return;
     reader_.warn(count.line,
                  "taskRetryCount does nothing (all instances of a job are started together, and so tried again "
                  "together, as on the platform). Use jobRetryCount");
@@ -106,6 +107,7 @@ class RoleReader {
     for (const YamlValue* list : hooks.before) add_all(commands, *list);
     add_all(commands, *own);
     for (const YamlValue* list : hooks.after) add_all(commands, *list);
+    commands.check_variables(own->line);
     script_ += commands.script();
     if (script_.size() > most_bytes_of_commands) {
       reader_.refuse(own->line, fmt::format("the commands of {} are longer than {} bytes. Put them into a script of "
@@ -166,7 +168,7 @@ class RoleReader {
       if (entry.value.kind == YamlValue::Kind::text) add(entry.key, entry.key, entry.value.text);
       for (std::size_t place = 0; place < entry.value.items.size(); ++place) {
         const std::string& text = reader_.text(entry.value.items[place], entry.key);
-        add(fmt::format("{}[{}]", entry.key, place), fmt::format("{}_{}", entry.key, place), text);
+        add(fmt::format("{}.{}", entry.key, place), fmt::format("{}_{}", entry.key, place), text);
       }
     }
   }

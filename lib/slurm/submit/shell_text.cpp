@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text/printable.hpp"
 
@@ -16,16 +17,20 @@ constexpr std::string_view digits = "0123456789";
 
 bool is_name_letter(char letter) { return is_one_of(letter, letters_and_underscore) || is_one_of(letter, digits); }
 
+std::string in_single_quotes(std::string_view text) {
+  std::string word = "'";
+  for (const char letter : text) word += letter == '\'' ? R"('\'')" : std::string(1, letter);
+  return word + "'";
+}
+
 }  // namespace
 
 std::string shell_word(std::string_view text) {
-  const bool is_printable = printable_lines(text) == text;
-  std::string word = is_printable ? "'" : "$'";
+  if (printable_lines(text) == text) return in_single_quotes(text);
+  std::string word = "$'";
   for (const char letter : text) {
     const auto code = static_cast<unsigned char>(letter);
-    if (is_printable) {
-      word += letter == '\'' ? R"('\'')" : std::string(1, letter);
-    } else if (code < 0x20 || code >= 0x7f) {
+    if (code < 0x20 || code >= 0x7f) {
       word += fmt::format("\\x{:02x}", code);
     } else {
       if (letter == '\'' || letter == '\\') word += '\\';
@@ -56,6 +61,7 @@ bool names_variable(std::string_view script, std::string_view variable) {
 void ShellReader::read(std::string_view script) {
   for (const char letter : script) {
     const bool was_escaped = is_escaped_;
+    const Place before = state_;
     switch (state_) {
       case Place::plain:
         read_plain(letter);
@@ -72,7 +78,21 @@ void ShellReader::read(std::string_view script) {
       case Place::unclear:
         return;
     }
+    const bool is_in_quotes = before == Place::single_quotes || before == Place::double_quotes;
+    if (state_ != Place::comment) follow_command(letter, is_in_quotes || was_escaped || is_in_braces_);
     note(letter, was_escaped);
+  }
+}
+
+void ShellReader::follow_command(char letter, bool is_quoted) {
+  if (std::exchange(ends_command_, false) && letter != '>') command_.end_command();
+  const bool is_redirection = letter == '&' && is_one_of(before_, "<>");
+  if (is_quoted || !is_one_of(letter, " \t\n;&|()<>") || is_redirection) return command_.add(letter);
+  command_.end_word();
+  if (letter == '&') {
+    ends_command_ = true;
+  } else if (is_one_of(letter, "\n;|()")) {
+    command_.end_command();
   }
 }
 
@@ -133,7 +153,9 @@ void ShellReader::read_double_quotes(char letter) {
 }
 
 ShellReader::Place ShellReader::place() const {
-  const bool is_within = is_escaped_ || is_in_braces_ || (before_ == '$' && state_ != Place::single_quotes);
+  const bool is_in_subscript = command_.word().starts_with('[');  // a=([x]=1)
+  const bool is_within =
+      is_escaped_ || is_in_braces_ || is_in_subscript || (before_ == '$' && state_ != Place::single_quotes);
   return is_within && state_ != Place::comment ? Place::unclear : state_;
 }
 
@@ -161,11 +183,26 @@ std::string ShellReader::put(std::string_view plain_word) {
   return text;
 }
 
+std::string ShellReader::put_split(std::string_view text) {
+  constexpr std::string_view blanks = " \t\n";
+  std::string words;
+  while (!text.empty()) {
+    const std::size_t blank = std::min(text.find_first_of(blanks), text.size());
+    const std::size_t next = std::min(text.find_first_not_of(blanks, blank), text.size());
+    if (blank > 0) words += in_single_quotes(text.substr(0, blank));
+    if (next > blank) words += ' ';
+    text.remove_prefix(next);
+  }
+  read(words);
+  return words;
+}
+
 std::optional<std::string> ShellReader::put_variable(std::string_view variable) {
   if (place() == Place::unclear) return std::nullopt;
   const std::string braced = "${" + std::string(variable) + "}";
   const std::string text =
       state_ == Place::double_quotes || state_ == Place::comment ? braced : quoted_for_place("\"" + braced + "\"");
+  if (state_ != Place::comment) command_.add_value();
   read(text);
   return text;
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "slurm/submit/command_words.hpp"
+
 namespace lockstep {
 
 // `text`, without NUL, as one word that bash reads as exactly that, and that a terminal shows as it is: in single
@@ -31,8 +33,17 @@ class ShellReader {
   // As it is between what was read and what will be: unclear too behind a backslash, or within "${".
   Place place() const;
 
+  const CommandWords& command() const { return command_; }
+  // Whether bash splits into words what stands here without quotes.
+  bool is_split() const { return place() == Place::plain && command_.is_split(); }
+  // Whether what has been read evaluates anything, as arithmetic or as code, or may do so where it is unclear.
+  bool has_evaluated() const { return state_ == Place::unclear || command_.has_evaluated(); }
+
   // What stands here for a plain word; it is read as well.
   std::string put(std::string_view plain_word);
+  // What stands here for a text whose words are split at blanks and else taken as they are; it is read as well.
+  // Precondition: is_split().
+  std::string put_split(std::string_view text);
   // What stands here for the value of a variable, as one word or part of one, whatever its characters are; it is read
   // as well. Nothing where the place is unclear.
   std::optional<std::string> put_variable(std::string_view variable);
@@ -43,7 +54,10 @@ class ShellReader {
   void read_name_in_braces(char letter);
   void note(char letter, bool was_escaped);
   std::string quoted_for_place(const std::string& word);
+  void follow_command(char letter, bool is_quoted);
 
+  CommandWords command_;
+  bool ends_command_ = false;  // by a '&', unless it belongs to a redirection
   Place state_ = Place::plain;
   bool is_escaped_ = false;
   bool is_in_braces_ = false;

@@ -7,6 +7,7 @@ Secrets stand in neither script nor words, and their file is its owner's and gon
 import json
 import pathlib
 import random
+import re
 import stat
 import subprocess
 import sys
@@ -16,9 +17,16 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from hostile_values import PRETENDED, job_environment, planted, pretend, value  # noqa: E402
 
 CASES, CASES_OF_A_JOB = 1000, 50
-# A command's text around a value, and what the words then are.
-PLACES = [("<>", "{}"), ("pre<>post", "pre{}post"), ("'<>'", "{}"), ("'a b'<>\"c\"", "a b{}c"), ("\"x <> y\"", "x {} y"),
+# A command's text around a value, and what the word then is; of a value without quotes around it: the words.
+PLACES = [("<>", "{}"), ("pre<>post", "pre{}post"), ("'<>'", "{}"), ("'a b'<>\"c\"", "a\0b{}c"), ("\"x <> y\"", "x {} y"),
           ("\"$EMPTY<>\"", "{}"), ("'it'\\''s <>'", "it's {}"), ("\"\\\"<>\"", "\"{}")]
+UNQUOTED = 0, 1, 3
+
+
+def words_of(place, text):
+    word = PLACES[place][1].replace("{}", text)
+    words = [one for one in re.split("[ \t\n]+", word) if one] if place in UNQUOTED else [word]
+    return [one.replace("\0", " ") for one in words] or [""]  # printf without a word prints an empty one
 
 
 def yaml(text):
@@ -30,8 +38,8 @@ def job_file(values, places, output, secret):
     lines += [f"  v{place}: {yaml(text)}" for place, text in enumerate(values)]
     lines += ["secrets:", f"  token: {yaml(secret)}", "taskRoles:", "  worker:", "    resourcePerInstance: {cpu: 1}",
               "    commands:"]
-    for number, (text, _) in enumerate(places):
-        command = "printf '%s\\0' " + text.replace("<>", f"<% $parameters.v{number} %>") + ' >>"$FOUND"'
+    for number, place in enumerate(places):
+        command = "printf '%s\\0' " + PLACES[place][0].replace("<>", f"<% $parameters.v{number} %>") + ' >>"$FOUND"'
         lines.append(f"      - {yaml(command)}")
     lines.append("      - " + yaml("printf '%s\\0' <% $secrets.token %> >>\"$FOUND\""))
     lines += ["extras:", f"  lockstep: {{world: [worker], output: {yaml(output)}}}"]
@@ -47,7 +55,7 @@ def main(build):
         environment = job_environment(folder / "slurm") | {"FOUND": str(folder / "found")}
         for job in range(CASES // CASES_OF_A_JOB):
             values = [value(source) for _ in range(CASES_OF_A_JOB)]
-            places = [source.choice(PLACES) for _ in values]
+            places = [source.randrange(len(PLACES)) for _ in values]
             secret = f"hunter2-{job}" + value(source)
             (folder / "job.yaml").write_text(job_file(values, places, "runs/" + value(source), secret), newline="")
             shown = subprocess.run([programs / "submit_job", "job.yaml", "--dry-run"], cwd=folder, capture_output=True,
@@ -67,7 +75,7 @@ def main(build):
             assert ran.returncode == 0, (job, words.decode(errors="replace"))
             assert b"hunter2" not in words and not secrets.exists(), words
             found = (folder / "found").read_bytes().decode().split("\0")[:-1]
-            wanted = [words.replace("{}", text) for text, (_, words) in zip(values, places)] + [secret]
+            wanted = [word for text, place in zip(values, places) for word in words_of(place, text)] + [secret]
             for number, (there, want) in enumerate(zip(found, wanted)):
                 assert there == want, (job, number, there, want)
             assert len(found) == len(wanted), (job, len(found))
@@ -78,7 +86,7 @@ def main(build):
 
 # What sbatch is given is what --dry-run shows, and secrets are its owner's alone while the job may need them.
 def refused_submissions(programs, folder, environment):
-    (folder / "job.yaml").write_text(job_file(["a b"], [PLACES[0]], "runs/x", "hunter2"), newline="")
+    (folder / "job.yaml").write_text(job_file(["a b"], [0], "runs/x", "hunter2"), newline="")
     for code in (0, 1):
         for old in folder.glob(".quoting.*.secrets"):
             old.unlink()
