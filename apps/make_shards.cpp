@@ -94,6 +94,13 @@ struct MakeShardsOptions {
     add_number(sub, "--shard-megabytes", shard_megabytes_, {1, 2048}, "Size of a shard, about");
     sub.add_flag("--strict", pictures.is_strict, "End at the first file that is damaged or no picture");
     sub.add_flag("--follow-links", pictures.follows_links, "Take links that lead out of the folder, too");
+    sub.add_option("--skip", pictures.skipped, "File or folder of --source to leave out, relative to it; repeatable")
+        ->type_name("PATH")
+        ->allow_extra_args(false);
+    add_choices(sub, "--allow", oddities, pictures.allowed,
+                "Accept what looks like a mistake: one class, classes called like splits, classes without training "
+                "pictures, the same picture in two splits")
+        ->delimiter(',');
     sub.parse_complete_callback([this] { convert.bytes_per_shard = shard_megabytes_ << 20; });
   }
 

@@ -9,7 +9,8 @@
 
 namespace lockstep {
 
-// `validation` is taken off the published training samples, where it was asked for; a data set has the other two.
+// A data set has `train` and `test`. `validation` is the source's own, or is split off the training samples if asked
+// for.
 enum class Split : std::uint8_t { train, validation, test };
 
 inline constexpr std::array<Choice<Split>, 3> splits{

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "base/io/descriptor.hpp"
@@ -221,15 +222,18 @@ TEST_F(MakeShardsTest, folders_of_pictures_become_a_data_set) {
                                           "--store",
                                           "raw",
                                           "--side",
-                                          "32"};
+                                          "32",
+                                          "--allow",
+                                          "duplicates"};
   const ProgramResult first = run_program(under_mpirun(2, words));
   ASSERT_EQ(first.exit_code, 0) << first.errors;
-  EXPECT_NE(
-      first.output.find("37 pictures of 2 classes for training, 4 for the test (a tenth of each class, held out by "
-                        "--seed)"),
-      std::string::npos)
-      << first.output;
-  EXPECT_NE(first.output.find("1 file left out and 0 set right: '" + (output() / "odd_files.csv").string() + "'"),
+  for (const char* const line : {"  training: 36 pictures of 2 classes (the class folders)\n",
+                                 "  test: 4 pictures of 2 classes (a tenth of each class, held out by --seed)\n",
+                                 "  2 classes (training + test): cat 18 + 2, dog 18 + 2\n"}) {
+    EXPECT_NE(first.output.find(line), std::string::npos) << first.output;
+  }
+  EXPECT_NE(first.errors.find("4 pictures are in two splits: "), std::string::npos) << first.errors;
+  EXPECT_NE(first.output.find("1 file left out and 4 set right: '" + (output() / "odd_files.csv").string() + "'"),
             std::string::npos)
       << first.output;
   const ProgramResult second = run_program(words);
@@ -250,8 +254,8 @@ TEST_F(MakeShardsTest, a_class_of_which_no_picture_can_be_read_is_told) {
   for (const char* const name : {"cat", "dog"}) fs::create_directories(pictures / name);
   for (int i = 0; i < 4; ++i) write_file_atomically(pictures / "cat" / fmt::format("{}.jpg", i), golden.file("jpeg"));
   write_file_atomically(pictures / "dog" / "notes.txt", "not a picture");
-  const ProgramResult made =
-      run_program({built_program("make_shards"), "images", "--source", pictures, "--output", output()});
+  const ProgramResult made = run_program(
+      {built_program("make_shards"), "images", "--source", pictures, "--output", output(), "--allow", "duplicates"});
   EXPECT_EQ(made.exit_code, 0) << made.errors;
   EXPECT_NE(
       made.errors.find(fmt::format("1 of 2 classes have no sample in '{}', the first of them 'dog' (no network can "
@@ -259,6 +263,43 @@ TEST_F(MakeShardsTest, a_class_of_which_no_picture_can_be_read_is_told) {
                                    (output() / "train").string())),
       std::string::npos)
       << made.errors;
+}
+
+// Became one class; the copies were learned and tested.
+TEST_F(MakeShardsTest, what_looks_like_a_mistake_is_refused_and_leaves_nothing_behind) {
+  const GoldenPictures golden;
+  const fs::path pictures = folder_.path() / "pictures";
+  fs::create_directories(pictures / "cat");
+  for (const char* const name : {"a.jpg", "b.jpg"}) {
+    write_file_atomically(pictures / "cat" / name, golden.file("jpeg"));
+  }
+  std::vector<std::string> words = {built_program("make_shards"), "images", "--source", pictures, "--output", output()};
+  expect_failure(words, 2, "If one class is meant, add --allow one-class.");
+  words.insert(words.end(), {"--allow", "one-class"});
+  expect_failure(words, 2, "Remove them from one split, or add --allow duplicates.");
+  EXPECT_FALSE(fs::exists(output()));
+  words.back() = "one-class,duplicates";
+  EXPECT_EQ(run_program(words).exit_code, 0);
+  words.back() = "two-classes";
+  expect_failure(words, 2,
+                 "--allow: unknown value 'two-classes'. Known: one-class, split-names, untrained-classes, duplicates");
+}
+
+TEST_F(MakeShardsTest, skipped_folders_are_named) {
+  const GoldenPictures golden;
+  const fs::path pictures = folder_.path() / "pictures";
+  for (const char* const name : {"cat", "dog", "cow"}) fs::create_directories(pictures / name);
+  int at = 0;
+  for (const char* const picture : {"jpeg", "jpeg_444", "jpeg_gray", "png", "jpeg_progressive", "jpeg_cmyk"}) {
+    const char* const folder = std::array{"cat", "dog", "cow"}.at(static_cast<std::size_t>(at++) % 3);
+    write_file_atomically(pictures / folder / fmt::format("{}.jpg", at), golden.file(picture));
+  }
+  const ProgramResult made = run_program({built_program("make_shards"), "images", "--source", pictures, "--output",
+                                          output(), "--skip", "cow", "--skip", "dog/2.jpg"});
+  EXPECT_EQ(made.exit_code, 0) << made.errors;
+  EXPECT_NE(made.output.find("left out: 2 files or folders, each of which is left out by --skip: 'cow', 'dog/2.jpg'\n"),
+            std::string::npos)
+      << made.output;
 }
 
 TEST_F(MakeShardsTest, classes_whose_names_come_out_alike_are_refused) {
@@ -269,8 +310,9 @@ TEST_F(MakeShardsTest, classes_whose_names_come_out_alike_are_refused) {
     write_file_atomically(pictures / name / "a.jpg", golden.file("jpeg"));
     write_file_atomically(pictures / name / "b.jpg", golden.file("jpeg"));
   }
-  expect_failure({built_program("make_shards"), "images", "--source", pictures, "--output", output()}, 2,
-                 "nobody could tell them apart). Rename one.");
+  expect_failure(
+      {built_program("make_shards"), "images", "--source", pictures, "--output", output(), "--allow", "duplicates"}, 2,
+      "nobody could tell them apart). Rename one.");
   EXPECT_FALSE(fs::exists(output()));
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
+#include "dataset/pictures/listing/folder_names.hpp"
 
 namespace lockstep {
 namespace {
@@ -27,6 +28,26 @@ std::vector<fs::directory_entry> sorted_entries(const fs::path& folder) {
   }
   std::ranges::sort(entries, {}, [](const fs::directory_entry& entry) { return entry.path().filename().string(); });
   return entries;
+}
+
+bool is_skipped(const fs::path& name, const PictureStorage& storage) {
+  return std::ranges::any_of(storage.skipped, [&](const std::string& skipped) { return name == fs::path(skipped); });
+}
+
+constexpr const char* skipped_words = "is left out by --skip";
+
+// A system's folder with all its files: nobody else made them.
+void add_system_folder(const fs::path& name, const PictureList& list, std::vector<OddFile>& left_out) {
+  constexpr const char* words = "belongs to the operating or storage system";
+  const std::size_t before = left_out.size();
+  std::error_code reason;
+  fs::recursive_directory_iterator at(list.folder / name, reason);
+  for (; !reason && at != fs::recursive_directory_iterator(); at.increment(reason)) {
+    std::error_code unseen;
+    if (!at->is_directory(unseen))
+      left_out.push_back({(name / at->path().lexically_relative(list.folder / name)).string(), true, words});
+  }
+  if (left_out.size() == before) left_out.push_back({name.string(), true, words});
 }
 
 // Goes through a class folder.
@@ -56,6 +77,10 @@ class ClassFolder {
   void add_entry(const fs::directory_entry& entry, const fs::path& name, int depth) {
     std::error_code reason;
     if (is_hidden(name.filename())) return leave_out(name, "is hidden");
+    if (is_skipped(name, storage_)) return list_.remarks.push_back({name.string(), true, skipped_words});
+    if (is_system_name(name.filename().string()) && fs::is_directory(entry.symlink_status(reason))) {
+      return add_system_folder(name, list_, list_.remarks);
+    }
     if (entry.is_symlink(reason) && leads_out(entry.path())) return leave_out(name, link_words);
     if (entry.is_symlink(reason) && leads_up(entry.path())) return leave_out(name, "is a link to a folder around it");
     if (entry.is_directory(reason)) {
@@ -98,14 +123,30 @@ class ClassFolder {
 
 }  // namespace
 
-std::vector<std::string> folders_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code reason;
-  for (const fs::directory_entry& entry : sorted_entries(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (!is_hidden(name) && entry.is_directory(reason)) names.push_back(name);
+bool FolderContents::has_pictures() const { return std::ranges::any_of(files, may_be_picture); }
+
+FolderContents contents_of(const fs::path& part, const PictureStorage& storage, const PictureList& list) {
+  FolderContents contents;
+  for (const fs::directory_entry& entry : sorted_entries(list.folder / part)) {
+    const fs::path name = part / entry.path().filename();
+    std::error_code reason;
+    const bool is_folder = entry.is_directory(reason);
+    const bool is_system = is_system_name(name.filename().string());
+    if (is_hidden(name.filename())) {
+      contents.left_out.push_back({name.string(), true, "is hidden"});
+    } else if (is_skipped(name, storage)) {
+      contents.left_out.push_back({name.string(), true, skipped_words});
+    } else if (is_system) {
+      add_system_folder(name, list, contents.left_out);
+    } else if (is_folder) {
+      contents.folders.push_back(name.filename().string());
+    } else if (entry.is_regular_file(reason)) {
+      contents.files.push_back(name.filename().string());
+    } else {
+      contents.left_out.push_back({name.string(), true, reason ? "leads nowhere" : "is no regular file"});
+    }
   }
-  return names;
+  return contents;
 }
 
 void add_class_folders(const fs::path& part, const std::vector<std::string>& classes, const PictureStorage& storage,

@@ -120,11 +120,18 @@ void add_imagenet_archives(PictureList& list) {
   }
 }
 
-void add_imagenet_validation(const fs::path& part, const PictureStorage& storage, PictureList& list) {
-  const std::size_t first = list.test.size();
-  add_class_folders(part, {""}, storage, list, list.test);
+void add_imagenet_validation(const fs::path& part, const PictureStorage& storage, PictureList& list,
+                             std::vector<PictureFile>& files) {
+  add_class_folders(part, {""}, storage, list, files);
   const ValidationLabels labels(list.folder, list.classes);
-  for (std::size_t at = first; at < list.test.size(); ++at) list.test[at].label = labels.label_of(list.test[at].name);
+  for (PictureFile& file : files) file.label = labels.label_of(file.name);
+}
+
+bool is_imagenet_validation_name(std::string_view file) { return file.starts_with(validation_prefix); }
+
+bool is_imagenet_kit_name(std::string_view name) {
+  return name.starts_with("ILSVRC2012_") || name == "data" || name == "devkit" || name == "meta.mat" ||
+         name == "map_clsloc.txt";
 }
 
 std::vector<std::string> read_validation_classes(const fs::path& folder) {

@@ -12,9 +12,11 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dataset/pictures/picture_list.hpp"
+#include "dataset/pictures/picture_storage.hpp"
 
 namespace lockstep {
 
@@ -26,8 +28,14 @@ inline constexpr const char* imagenet_validation_archive = "ILSVRC2012_img_val.t
 // damaged.
 void add_imagenet_archives(PictureList& list);
 
-// The same for validation pictures that lie unpacked in list.folder/`part`, without folders. list.classes is filled.
-void add_imagenet_validation(const std::filesystem::path& part, const PictureStorage& storage, PictureList& list);
+// Adds validation pictures that lie unpacked in list.folder/`part`, without folders, to `files`. list.classes is
+// filled.
+void add_imagenet_validation(const std::filesystem::path& part, const PictureStorage& storage, PictureList& list,
+                             std::vector<PictureFile>& files);
+// Whether a picture's file name is that of a validation picture: "ILSVRC2012_val_00000017.JPEG".
+bool is_imagenet_validation_name(std::string_view file);
+// Whether an entry of list.folder is part of the development kit.
+bool is_imagenet_kit_name(std::string_view name);
 
 // What the kit says: the class ("n01440764") of each validation picture, in their order, which begins with number 1.
 std::vector<std::string> read_validation_classes(const std::filesystem::path& folder);

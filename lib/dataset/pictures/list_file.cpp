@@ -11,8 +11,10 @@
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
+#include "base/io/text_lines.hpp"
 #include "base/text/number.hpp"
 #include "base/text/printable.hpp"
+#include "dataset/pictures/listing/folder_names.hpp"
 
 namespace lockstep {
 namespace {
@@ -35,17 +37,12 @@ struct List {
   std::vector<Line> lines;
 };
 
-void for_each_line(const fs::path& file, const std::function<void(std::int64_t, std::string_view)>& take) {
-  const std::string text = read_file(file, list_limit_bytes);
-  std::int64_t number = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = std::string_view(text).substr(begin, end - begin);
-    begin = end + 1;
-    ++number;
+// Without white space at its end, and not empty.
+void for_each_entry(const fs::path& file, const std::function<void(std::int64_t, std::string_view)>& take) {
+  for_each_line(file, list_limit_bytes, [&](std::int64_t number, std::string_view line) {
     line = line.substr(0, line.find_last_not_of(white) + 1);  // npos + 1 is 0
     if (!line.empty()) take(number, line);
-  }
+  });
 }
 
 // A picture may be named twice, which makes it count twice, but not as two things.
@@ -62,7 +59,7 @@ void require_one_label_each(const List& list) {
 
 List read_list(const fs::path& file) {
   std::vector<Line> lines;
-  for_each_line(file, [&](std::int64_t number, std::string_view line) {
+  for_each_entry(file, [&](std::int64_t number, std::string_view line) {
     const std::size_t gap = line.find_last_of(white);
     const std::size_t path_end = gap == std::string_view::npos ? gap : line.substr(0, gap).find_last_not_of(white);
     require(path_end != std::string_view::npos, Failure::bad_data,
@@ -85,7 +82,7 @@ std::optional<std::int64_t> number_of(const std::string& label) {
 std::vector<std::string> numbered_classes(const fs::path& folder, std::int64_t largest) {
   std::vector<std::string> names;
   if (!is_absent(folder / names_file)) {
-    for_each_line(folder / names_file, [&](std::int64_t, std::string_view line) { names.emplace_back(line); });
+    for_each_entry(folder / names_file, [&](std::int64_t, std::string_view line) { names.emplace_back(line); });
     require(static_cast<std::int64_t>(names.size()) > largest, Failure::bad_data,
             "'{}' names {} classes, but the lists have label {}. Are the labels counted from 0?",
             (folder / names_file).string(), names.size(), largest);
@@ -112,6 +109,17 @@ std::map<std::string, std::int32_t> meaning_of_labels(const List& train, Picture
   return meaning;
 }
 
+Error unlearned(const List& list, const Line& line, const std::map<std::string, std::int32_t>& meaning,
+                const fs::path& train) {
+  std::vector<std::string> known;
+  for (const auto& [text, label] : meaning) known.push_back(text);
+  return {Failure::bad_data,
+          fmt::format("line {} of '{}' has label '{}', which no line of '{}' has (a class must be learned before it is "
+                      "tested). {}Mend one of the two?",
+                      line.number, list.file.string(), printable(line.label), train.string(),
+                      look_alike_hint(line.label, known))};
+}
+
 // `meaning` is that of the labels in the list `train`.
 void add_lines(const List& list, const std::map<std::string, std::int32_t>& meaning, const fs::path& train,
                std::vector<PictureFile>& files) {
@@ -122,21 +130,22 @@ void add_lines(const List& list, const std::map<std::string, std::int32_t>& mean
     require(!reason, Failure::bad_data, "line {} of '{}' names '{}', which cannot be looked at: {}. Mend the list?",
             line.number, list.file.string(), printable(line.path), reason.message());
     const auto label = meaning.find(line.label);
-    require(label != meaning.end(), Failure::bad_data,
-            "line {} of '{}' has label '{}', which no line of '{}' has (a class must be learned before it is tested). "
-            "Mend one of the two?",
-            line.number, list.file.string(), printable(line.label), train.string());
+    if (label == meaning.end()) throw unlearned(list, line, meaning, train);
     files.push_back({line.path, static_cast<std::int64_t>(bytes), label->second, -1, 0});
   }
 }
 
 }  // namespace
 
-void add_list_files(const fs::path& train, const fs::path& test, PictureList& list) {
-  const List learned = read_list(list.folder / train);
+void add_list_files(const ListFiles& files, PictureList& list) {
+  const List learned = read_list(list.folder / files.train);
   const std::map<std::string, std::int32_t> meaning = meaning_of_labels(learned, list);
   add_lines(learned, meaning, learned.file, list.train);
-  if (!test.empty()) add_lines(read_list(list.folder / test), meaning, learned.file, list.test);
+  const auto add = [&](const fs::path& file, std::vector<PictureFile>& to) {
+    if (!file.empty()) add_lines(read_list(list.folder / file), meaning, learned.file, to);
+  };
+  add(files.validation, list.validation);
+  add(files.test, list.test);
 }
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// Which files a data set of pictures is made of, and of which class each is. The pictures are not looked at.
+// Which files a data set of pictures is made of, and which class each one has.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "dataset/pictures/picture_storage.hpp"
 #include "dataset/sources/sample_source.hpp"
 
 namespace lockstep {
@@ -25,20 +24,26 @@ struct PictureList {
   std::vector<std::string> classes;
   std::vector<PictureFile> train;
   std::vector<PictureFile> test;
-  std::vector<std::string> archives;  // tar files, relative to the folder
-  std::vector<OddFile> left_out;
-  std::string test_words;  // where the test split comes from, for people
+  std::vector<PictureFile> validation;  // empty: the source has no validation split
+  std::vector<std::string> archives;    // tar files, relative to the folder
+  std::vector<OddFile> left_out;        // of class folders
+  std::string test_words;               // where the test split comes from, for people
+  std::string validation_words;         // likewise
 
-  std::vector<PictureFile>& files(SourceSplit split) { return split == SourceSplit::train ? train : test; }
-  const std::vector<PictureFile>& files(SourceSplit split) const { return split == SourceSplit::train ? train : test; }
+  // Known on the rank that made the list alone. They decide no sample, so the fingerprint does not cover them.
+  std::vector<OddFile> remarks;    // files that are left out elsewhere, and files that are taken and odd
+  std::vector<std::string> notes;  // how the folder was read, as sentences
+  std::string train_words;         // where the training split comes from
+
+  std::vector<PictureFile>& files(SourceSplit split) {
+    if (split == SourceSplit::validation) return validation;
+    return split == SourceSplit::train ? train : test;
+  }
+  const std::vector<PictureFile>& files(SourceSplit split) const {
+    if (split == SourceSplit::validation) return validation;
+    return split == SourceSplit::train ? train : test;
+  }
 };
-
-// What `folder` holds, in this order of preference: train.list and test.list (or val.list); folders train/ and test/
-// (or val/) of class folders; class folders. Without test pictures a tenth of each class is held out, drawn by `seed`.
-// Files are in an order drawn by `seed`, so that each shard is a mixture of all classes. Throws Error(usage) where
-// there is nothing of the kind, or test/ has a class that train/ lacks; Error(bad_data) naming the line of a list that
-// is wrong.
-PictureList list_pictures(const std::filesystem::path& folder, const PictureStorage& storage, std::uint64_t seed);
 
 // xxh3-128 over names, sizes and labels, in their order.
 std::string fingerprint(const PictureList& list);

@@ -4,15 +4,16 @@
 
 #include <algorithm>
 #include <cassert>
-#include <deque>
 
 #include "base/error.hpp"
-#include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
-#include "dataset/pictures/picture_list.hpp"
-#include "dataset/pictures/tar_file.hpp"
+#include "dataset/pictures/listing/folder_names.hpp"
+#include "dataset/pictures/listing/listing.hpp"
+#include "dataset/pictures/listing/shared_pictures.hpp"
+#include "dataset/pictures/listing/summary.hpp"
+#include "dataset/pictures/picture_bytes.hpp"
 #include "dataset/same_data.hpp"
 #include "dataset/shards/shard.hpp"
 #include "picture/decode.hpp"
@@ -25,7 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t file_limit_bytes = std::size_t{1} << 28;
 constexpr std::int64_t usual_side = 224;  // of ImageNet's networks
 
 std::string storage_words(const PictureStorage& storage) {
@@ -37,8 +37,8 @@ std::string storage_words(const PictureStorage& storage) {
 
 class PictureSource final : public SampleSource {
  public:
-  PictureSource(PictureList list, const PictureStorage& storage) : list_(std::move(list)), storage_(storage) {
-    for (const std::string& archive : list_.archives) archives_.emplace_back(list_.folder / archive);
+  PictureSource(PictureList list, const PictureStorage& storage)
+      : list_(std::move(list)), storage_(storage), bytes_(list_) {
     const std::int64_t side = storage.store == SampleStore::pictures ? storage.side : usual_side;
     const fs::path whole = fs::weakly_canonical(list_.folder);
     description_ = {
@@ -48,7 +48,8 @@ class PictureSource final : public SampleSource {
         SampleKind::picture,
         list_.classes,
         storage.store,
-        fingerprint(list_)};
+        fingerprint(list_),
+        list_.validation.empty() ? "" : list_.validation_words};
   }
 
   const SourceDescription& description() const override { return description_; }
@@ -60,13 +61,21 @@ class PictureSource final : public SampleSource {
     if (storage_.store == SampleStore::pictures) return storage_.side * storage_.side * 4;
     return list_.files(split)[static_cast<std::size_t>(index)].bytes;
   }
-  std::vector<OddFile> left_out() const override { return list_.left_out; }
+  std::vector<OddFile> left_out() const override {
+    std::vector<OddFile> files = list_.left_out;
+    files.insert(files.end(), list_.remarks.begin(), list_.remarks.end());
+    return files;
+  }
 
   std::optional<std::int32_t> read(SourceSplit split, std::int64_t index, SourceSample& sample) const override {
     assert(index >= 0 && index < samples(split));
     const PictureFile& file = list_.files(split)[static_cast<std::size_t>(index)];
     sample.file = file.name;
-    const std::string bytes = bytes_of(file);
+    if (is_system_name(fs::path(file.name).filename().string())) {
+      sample.remark = "belongs to the operating or storage system";
+      return std::nullopt;
+    }
+    const std::string bytes = bytes_.all_of(file);
     try {
       DecodedPicture decoded = decode_picture(std::as_bytes(std::span(bytes)));
       require_whole(file, decoded.remark.find("damaged") == std::string::npos, decoded.remark);
@@ -81,23 +90,6 @@ class PictureSource final : public SampleSource {
   }
 
  private:
-  std::string bytes_of(const PictureFile& file) const {
-    if (file.archive >= 0) {
-      require(file.bytes <= static_cast<std::int64_t>(file_limit_bytes), Failure::bad_data,
-              "'{}' has {} bytes (no picture has). Is it one?", printable(file.name), file.bytes);
-      std::string bytes(static_cast<std::size_t>(file.bytes), '\0');
-      archives_[static_cast<std::size_t>(file.archive)].read(file.offset, bytes);
-      return bytes;
-    }
-    const fs::path path = list_.folder / file.name;
-    std::string bytes = read_file(path, file_limit_bytes);
-    require(static_cast<std::int64_t>(bytes.size()) == file.bytes, Failure::bad_data,
-            "'{}' had {} bytes and has {} now (its data set changes while it is read). Try again when nobody writes "
-            "there.",
-            path.string(), file.bytes, bytes.size());
-    return bytes;
-  }
-
   void require_whole(const PictureFile& file, bool is_whole, const std::string& words) const {
     require(is_whole || !storage_.is_strict, Failure::bad_data,
             "'{}' {} (--strict). Mend or remove it; without --strict it is listed.",
@@ -138,7 +130,7 @@ class PictureSource final : public SampleSource {
 
   PictureList list_;
   PictureStorage storage_;
-  std::deque<TarFile> archives_;
+  PictureBytes bytes_;
   SourceDescription description_;
 };
 
@@ -159,13 +151,39 @@ void require_same_pictures(const Communicator& world, const PictureList& list) {
 PictureList list_together(const Communicator& world, const fs::path& folder, const PictureStorage& storage,
                           std::uint64_t seed) {
   if (world.rank() == 0) {
-    const PictureList list = list_pictures(folder, storage, seed);
-    log::info("{}: {} of {} for training, {} for the test ({})", folder.string(), counted(list.train.size(), "picture"),
-              counted(list.classes.size(), "class", "classes"), list.test.size(), list.test_words);
+    PictureList list = list_pictures(folder, storage, seed);
+    for (const std::string& line : summary_of(list)) log::info("{}", line);
+    for (const std::string& line : doubts_about(list)) log::warning("{}", line);
     world.broadcast(to_text(list), 0);
     return list;
   }
   return picture_list_from(world.broadcast(std::string(), 0));
+}
+
+std::string shared_words(const std::vector<SharedPicture>& shared) {
+  constexpr std::size_t most_shown = 3;
+  std::string words = fmt::format("{} in two splits: ", counted(shared.size(), "picture is", "pictures are"));
+  for (std::size_t at = 0; at < std::min(shared.size(), most_shown); ++at) {
+    const SharedPicture& one = shared[at];
+    words += fmt::format("{}'{}' ({}) has the bytes of '{}' ({})", at == 0 ? "" : ", ", printable(one.name), one.split,
+                         printable(one.same_as), one.same_split);
+  }
+  if (shared.size() > most_shown) words += fmt::format(", and {} more", shared.size() - most_shown);
+  return words;
+}
+
+// On rank 0: what two splits share is refused, or remarked on where that is allowed.
+void judge(const std::vector<SharedPicture>& shared, const PictureStorage& storage, PictureList& list) {
+  if (shared.empty()) return;
+  const std::string words = shared_words(shared);
+  require(storage.allows(Oddity::duplicates), Failure::usage,
+          "{} (a test on pictures that were learned measures nothing). Remove them from one split, or add --allow "
+          "duplicates.",
+          words);
+  log::warning("{} (--allow duplicates).", words);
+  for (const SharedPicture& one : shared) {
+    list.remarks.push_back({one.name, false, fmt::format("has the bytes of '{}' ({})", one.same_as, one.same_split)});
+  }
 }
 
 }  // namespace
@@ -174,6 +192,9 @@ std::unique_ptr<SampleSource> open_pictures(const Communicator& world, const fs:
                                             const PictureStorage& storage, std::uint64_t seed) {
   PictureList list = list_together(world, folder, storage, seed);
   require_same_pictures(world, list);
+  const std::vector<SharedPicture> shared = shared_pictures(world, list);
+  if (world.rank() == 0) judge(shared, storage, list);
+  world.barrier();
   return std::make_unique<PictureSource>(std::move(list), storage);
 }
 

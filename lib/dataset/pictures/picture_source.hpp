@@ -11,9 +11,10 @@
 
 namespace lockstep {
 
-// Collective: rank 0 lists the files (picture_list.hpp), the others are told. Reading a file that is no picture, or a
-// damaged one, leaves it out and says so; with storage.is_strict it throws Error(bad_data) naming the file. A file that
-// cannot be read at all, or changed its length since it was listed, ends the conversion either way.
+// Collective: rank 0 lists the files (listing.hpp) and prints what it found, the others are told; all look for pictures
+// that are in two splits, which throws Error(usage) unless storage allows duplicates. Reading a file that is no
+// picture, or a damaged one, leaves it out and says so; with storage.is_strict it throws Error(bad_data) naming the
+// file. A file that cannot be read at all, or changed its length since it was listed, ends the conversion either way.
 std::unique_ptr<SampleSource> open_pictures(const Communicator& world, const std::filesystem::path& folder,
                                             const PictureStorage& storage, std::uint64_t seed);
 

@@ -1,11 +1,28 @@
-// How pictures of all sizes are to be stored in shards.
+// How pictures of all sizes are to be stored in shards, and which of a folder's files are to be taken.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <string>
+#include <vector>
 
+#include "base/text/choice.hpp"
 #include "dataset/shards/manifest.hpp"
 
 namespace lockstep {
+
+// What looks like a mistake in a data set and is refused unless the user allows it.
+enum class Oddity : std::uint8_t {
+  one_class,          // there is one class
+  split_names,        // a class is called like a split: "test"
+  untrained_classes,  // a class has test or validation pictures and no training pictures
+  duplicates          // the same picture is in two splits
+};
+inline constexpr std::array<Choice<Oddity>, 4> oddities{{{"one-class", Oddity::one_class},
+                                                         {"split-names", Oddity::split_names},
+                                                         {"untrained-classes", Oddity::untrained_classes},
+                                                         {"duplicates", Oddity::duplicates}}};
 
 struct PictureStorage {
   SampleStore store = SampleStore::jpeg;  // or pictures
@@ -14,7 +31,13 @@ struct PictureStorage {
   int quality = 95;                       // of JPEG that is written anew, 1 to 100
   bool is_strict = false;                 // a file that would be skipped, or is damaged, ends the conversion
   bool follows_links = false;             // out of the folder too
+  std::vector<std::string> skipped = {};  // files and folders to leave out, relative to the folder
+  std::vector<std::string> allowed = {};  // names of oddities
   bool operator==(const PictureStorage&) const = default;
+
+  bool allows(Oddity oddity) const {
+    return std::ranges::find(allowed, choice_name(oddities, oddity)) != allowed.end();
+  }
 };
 
 }  // namespace lockstep

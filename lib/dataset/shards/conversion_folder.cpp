@@ -111,7 +111,7 @@ Descriptor prepare_conversion_folder(const SourceDescription& source, std::int64
     write_file_atomically(record, text);
   }
   for (const auto& split : splits) {
-    if (split.value == Split::validation && options.validation == 0) continue;
+    if (split.value == Split::validation && options.validation == 0 && source.validation.empty()) continue;
     make_folder(output / split.name);
     remove_partial_files(output / split.name);
   }

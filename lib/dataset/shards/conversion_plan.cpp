@@ -21,6 +21,12 @@ std::vector<SplitPlan> splits_of(const SampleSource& source, const ConvertOption
   require(options.validation >= 0 && options.validation < count, Failure::usage,
           "{} samples cannot be split off {} training samples (--validation). Give a smaller number.",
           options.validation, count);
+  const std::string& validation = source.description().validation;
+  require(
+      options.validation == 0 || validation.empty(), Failure::usage,
+      "--validation splits samples off the training split, but '{}' is a validation split already. Leave out one of "
+      "the two: --validation, or the folder with --skip.",
+      validation);
   std::vector<std::int64_t> shuffled = all_samples(count);
   const auto drawn = [&](std::int64_t sample) {
     return philox(options.seed, static_cast<std::uint64_t>(Stream::split) << 32, static_cast<std::uint64_t>(sample));
@@ -34,6 +40,10 @@ std::vector<SplitPlan> splits_of(const SampleSource& source, const ConvertOption
   std::vector<SplitPlan> plans;
   plans.push_back({Split::train, SourceSplit::train, {middle, shuffled.end()}, {}});
   if (options.validation > 0) plans.push_back({Split::validation, SourceSplit::train, {shuffled.begin(), middle}, {}});
+  if (!validation.empty()) {
+    plans.push_back(
+        {Split::validation, SourceSplit::validation, all_samples(source.samples(SourceSplit::validation)), {}});
+  }
   plans.push_back({Split::test, SourceSplit::test, all_samples(source.samples(SourceSplit::test)), {}});
   return plans;
 }

@@ -23,9 +23,9 @@ struct SplitPlan {
   std::vector<ShardRange> shards;
 };
 
-// Training, validation (if asked for: those training samples that draw the smallest numbers), test. A shard is full by
-// the number of its samples where all are of one size, else by their bytes. Throws Error(usage) for options that do not
-// fit the source.
+// Training, validation (the source's own, or if asked for those training samples that draw the smallest numbers), test.
+// A shard is full by the number of its samples where all are of one size, else by their bytes. Throws Error(usage) for
+// options that do not fit the source.
 std::vector<SplitPlan> plan_conversion(const SampleSource& source, const ConvertOptions& options);
 
 }  // namespace lockstep

@@ -1,4 +1,5 @@
-// Turns a source of samples into data sets on disk: OUT/train, OUT/test and, if asked for, OUT/validation.
+// Turns a source of samples into data sets on disk: OUT/train, OUT/test and OUT/validation where the source has one or
+// it is asked for.
 #pragma once
 
 #include <cstdint>

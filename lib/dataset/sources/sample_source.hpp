@@ -18,7 +18,7 @@
 
 namespace lockstep {
 
-enum class SourceSplit { train, test };
+enum class SourceSplit { train, test, validation };  // the last one only where the description says so
 
 struct SourceDescription {
   std::string name;    // "cifar10"
@@ -30,6 +30,7 @@ struct SourceDescription {
   // Of names, sizes and labels of all its files: what is made of them may be kept as long as it is the same. Empty
   // where that is not known without reading them.
   std::string fingerprint = {};
+  std::string validation = {};  // where the source's own validation split comes from, for people; empty: it has none
 };
 
 // One sample, with memory that is used again for the next one.

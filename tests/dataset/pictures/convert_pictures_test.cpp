@@ -61,7 +61,14 @@ class ConvertPicturesTest : public ::testing::Test {
     const std::vector<std::byte> whole = golden.file("jpeg");
     write_file_atomically(picture("dog/cut.jpg"), std::span(whole).first(whole.size() - 300));
     write_file_atomically(picture("dog/a \"page\",\n.jpg"), "<html>");
-    write_file_atomically(folder_ / "set" / "test" / "cat" / "a.jpg", golden.file("jpeg"));
+    write_other_picture("test/cat/a.jpg", 90);
+  }
+
+  // A picture whose bytes are the quality's own.
+  void write_other_picture(const fs::path& name, int quality) const {
+    fs::create_directories((folder_ / "set" / name).parent_path());
+    const std::vector<std::uint8_t> file = encode_jpeg(GoldenPictures().decoded("jpeg"), quality);
+    write_file_atomically(folder_ / "set" / name, std::as_bytes(std::span(file)));
   }
 
   // File name and content of everything below the output folder.
@@ -129,6 +136,7 @@ TEST_F(ConvertPicturesTest, pictures_in_imagenets_archives_are_stored_as_they_ar
     write_file_atomically(set / "map_clsloc.txt", "n01440764 7 tench\n");
     write_file_atomically(set / "ILSVRC2012_validation_ground_truth.txt", "7\n");
   });
+  storage_.allowed = {"one-class"};
   convert(world_, *open_pictures(world_, set, storage_, 1), options_);
   const Dataset train(options_.output / "train");
   const Dataset test(options_.output / "test");
@@ -136,6 +144,63 @@ TEST_F(ConvertPicturesTest, pictures_in_imagenets_archives_are_stored_as_they_ar
   EXPECT_TRUE(std::ranges::equal(test.jpeg(0), GoldenPictures().file("jpeg_444")));
   EXPECT_EQ(train.manifest().classes, std::vector<std::string>{"n01440764"});
   EXPECT_EQ(test.label(0), 0);
+}
+
+// Val/ was passed over without a word where there was a test/.
+TEST_F(ConvertPicturesTest, a_validation_folder_becomes_the_validation_split) {
+  on_rank_0([&] {
+    write_other_picture("Val/dog/b.jpg", 80);
+    write_other_picture("Val/cat/c.jpg", 70);
+  });
+  run();
+  EXPECT_EQ(Dataset(options_.output / "train").samples(), 8);
+  EXPECT_EQ(Dataset(options_.output / "validation").samples(), 2);
+  EXPECT_EQ(Dataset(options_.output / "test").samples(), 1);
+  world_.barrier();
+  if (world_.size() > 1) return;  // the rank that finds it ends the others
+  options_.validation = 1;
+  EXPECT_EQ(
+      words_of(Failure::usage, [&] { run(); }),
+      "--validation splits samples off the training split, but 'Val' is a validation split already. Leave out one "
+      "of the two: --validation, or the folder with --skip.");
+}
+
+// A network was tested on what it had learned.
+TEST_F(ConvertPicturesTest, pictures_of_two_splits_are_named_and_refused_unless_that_is_allowed) {
+  on_rank_0([&] {
+    for (const char* const name : {"jpeg", "jpeg_444", "png"}) {
+      write_file_atomically(folder_ / "set" / "test" / "dog" / name, GoldenPictures().file(name));
+    }
+    write_file_atomically(folder_ / "set" / "test" / "dog" / "page.jpg", "<html>");
+    fs::create_symlink("../../train/cat/jpeg_gray.jpg", folder_ / "set" / "test" / "cat" / "link.jpg");
+  });
+  storage_.allowed = {"duplicates"};
+  run();
+  if (world_.rank() == 0) {
+    const std::string odd = read_file(options_.output / "odd_files.csv", 1 << 20);
+    EXPECT_THAT(odd, HasSubstr("test/cat/link.jpg,yes,has the bytes of 'train/cat/jpeg_gray.jpg' (training)\n"));
+    EXPECT_THAT(odd, HasSubstr("test/dog/png,yes,has the bytes of 'train/dog/png.jpg' (training)\n"));
+    EXPECT_THAT(odd, HasSubstr("test/dog/page.jpg,no,is neither JPEG nor PNG\n"));
+    EXPECT_EQ(std::ranges::count(odd, '\n'), 12);
+  }
+  if (world_.size() > 1) return;  // the rank that finds it ends the others
+  storage_.allowed = {};
+  EXPECT_EQ(words_of(Failure::usage, [&] { run(); }),
+            "4 pictures are in two splits: 'test/cat/link.jpg' (test) has the bytes of 'train/cat/jpeg_gray.jpg' "
+            "(training), 'test/dog/jpeg' (test) has the bytes of 'train/cat/jpeg.jpg' (training), 'test/dog/jpeg_444' "
+            "(test) has the bytes of 'train/cat/jpeg_444.jpg' (training), and 1 more (a test on pictures that were "
+            "learned measures nothing). Remove them from one split, or add --allow duplicates.");
+}
+
+TEST_F(ConvertPicturesTest, files_of_the_system_do_not_end_a_strict_conversion) {
+  on_rank_0([&] {
+    for (const char* const name : {"dog/cut.jpg", "dog/a \"page\",\n.jpg"}) fs::remove(picture(name));
+    write_file_atomically(picture("dog/Thumbs.db"), "thumbnails");
+  });
+  storage_.is_strict = true;
+  run();
+  EXPECT_THAT(read_file(options_.output / "odd_files.csv", 1 << 20),
+              HasSubstr("train/dog/Thumbs.db,no,belongs to the operating or storage system\n"));
 }
 
 TEST_F(ConvertPicturesTest, odd_files_are_named_with_their_reason) {

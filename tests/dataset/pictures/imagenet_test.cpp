@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/io/file.hpp"
+#include "dataset/pictures/listing/listing.hpp"
 #include "dataset/pictures/tar_archive.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/words_of.hpp"

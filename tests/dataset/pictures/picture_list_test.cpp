@@ -8,9 +8,7 @@
 #include <map>
 #include <set>
 
-#include "base/io/file.hpp"
-#include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
+#include "dataset/pictures/listed_folder.hpp"
 
 namespace lockstep {
 namespace {
@@ -21,39 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-class PictureListTest : public ::testing::Test {
- protected:
-  fs::path root() const { return folder_.path() / "set"; }
-
-  // Nobody looks into them here.
-  void write(const fs::path& name, const std::string& text = "x") const {
-    fs::create_directories((root() / name).parent_path());
-    write_file_atomically(root() / name, text);
-  }
-  void write_class(const fs::path& folder, int count) const {
-    for (int i = 0; i < count; ++i) write(folder / (std::to_string(i) + ".jpg"));
-  }
-  PictureList list(std::uint64_t seed = 1) const { return list_pictures(root(), storage_, seed); }
-  std::string usage_words() const {
-    return words_of(Failure::usage, [&] { list(); });
-  }
-  std::string data_words() const {
-    return words_of(Failure::bad_data, [&] { list(); });
-  }
-
-  static std::vector<std::string> names(const std::vector<PictureFile>& files) {
-    std::vector<std::string> names;
-    for (const PictureFile& file : files) names.push_back(file.name);
-    return names;
-  }
-
-  static PictureFile file(const std::string& name, std::int64_t bytes, std::int32_t label) {
-    return {name, bytes, label, -1, 0};
-  }
-
-  TemporaryFolder folder_;
-  PictureStorage storage_;
-};
+class PictureListTest : public testing::ListedFolder {};
 
 TEST_F(PictureListTest, class_folders_with_a_test_split) {
   write("train/dog/a.jpg", "four");
@@ -98,11 +64,12 @@ TEST_F(PictureListTest, the_order_is_the_seeds_and_mixes_classes) {
 }
 
 TEST_F(PictureListTest, what_is_no_file_of_the_folder_is_left_out_and_named) {
+  storage_.allowed = {"one-class"};
   write("cat/a.jpg");
   write("cat/b.jpg");
   write("cat/.DS_Store");
   fs::create_symlink("a.jpg", root() / "cat/inside.jpg");
-  write_file_atomically(folder_.path() / "secret", "secret");
+  std::ofstream(folder_.path() / "secret") << "secret";
   fs::create_symlink("../../secret", root() / "cat/outside.jpg");
   fs::create_symlink("nowhere", root() / "cat/broken.jpg");
   fs::create_symlink(folder_.path(), root() / "elsewhere");
@@ -126,6 +93,7 @@ TEST_F(PictureListTest, what_is_no_file_of_the_folder_is_left_out_and_named) {
 
 // The pictures were taken once for each turn.
 TEST_F(PictureListTest, a_link_to_a_folder_around_it_is_left_out) {
+  storage_.allowed = {"one-class"};
   write("cat/a.jpg");
   write("cat/deep/b.jpg");
   fs::create_symlink(".", root() / "cat/again");
@@ -139,6 +107,7 @@ TEST_F(PictureListTest, a_link_to_a_folder_around_it_is_left_out) {
 
 TEST_F(PictureListTest, names_may_hold_anything) {
   const std::string name = "a 'quoted\" $(touch hurt);\n\xFF.jpg";
+  storage_.allowed = {"one-class"};
   write("cat/" + name);
   write("cat/b.jpg");
   const PictureList found = list();
@@ -157,7 +126,8 @@ TEST_F(PictureListTest, a_class_that_is_tested_must_be_learned) {
   write("train/cat/a.jpg");
   write("test/dog/b.jpg");
   EXPECT_EQ(usage_words(), "'" + (root() / "test/dog").string() + "' is a class that '" + (root() / "train").string() +
-                               "' does not have (a class must be learned before it is tested). Move it?");
+                               "' does not have (a class must be learned before it is tested). Move it, or leave it "
+                               "out with --skip.");
 }
 
 TEST_F(PictureListTest, what_was_meant_for_tests_alone_is_refused) {
@@ -166,32 +136,74 @@ TEST_F(PictureListTest, what_was_meant_for_tests_alone_is_refused) {
   EXPECT_EQ(usage_words(), "'" + (root() / "val").string() +
                                "' has folders of its own and no train/ beside it (it would become one class). Name '" +
                                (root() / "val").string() +
-                               "' itself as --source, and test its training split: evaluate --split train.");
+                               "' itself as --source, and test its training split: evaluate --split train. If it is "
+                               "a class, add --allow split-names.");
   write("test.list");
   EXPECT_EQ(usage_words(), "'" + (root() / "test.list").string() +
                                "' has no train.list beside it (a test set is made together with a training set). Write "
                                "one.");
 }
 
-TEST_F(PictureListTest, a_class_may_be_called_test) {
-  for (const char* file : {"test/a.jpg", "test/b.jpg", "cat/a.jpg", "cat/b.jpg"}) write(file);
-  EXPECT_EQ(list().classes, (std::vector<std::string>{"cat", "test"}));
-}
-
 TEST_F(PictureListTest, a_folder_without_pictures_says_what_it_should_hold) {
   EXPECT_THAT(usage_words(), HasSubstr("is not a directory (--source). Name a folder with a folder of pictures"));
   write("a.jpg");
-  EXPECT_EQ(usage_words(), "'" + root().string() +
-                               "' holds no pictures (--source). It is to hold a folder of pictures for each class, or "
-                               "train/ and test/ with such folders, or train.list.");
+  EXPECT_EQ(usage_words(),
+            "'" + root().string() +
+                "' holds no pictures (--source); left out: 'a.jpg' lies outside the class folders. It is "
+                "to hold a folder of pictures for each class, or "
+                "train/ and test/ with such folders, or train.list.");
   fs::create_symlink(folder_.path(), root() / "ant");
   EXPECT_THAT(usage_words(),
-              HasSubstr("' holds no pictures (--source); left out: 'ant', which is a link that leads out "
-                        "of the folder (--follow-links takes it). It is to hold"));
-  fs::create_symlink(folder_.path(), root() / "bee");
-  EXPECT_THAT(usage_words(), HasSubstr("(--follow-links takes it), and 1 more. It is to hold"));
+              HasSubstr("' holds no pictures (--source); left out: 'ant' is a link that leads out of the folder "
+                        "(--follow-links takes it); 'a.jpg' lies outside the class folders. It is to hold"));
   write("cat/a.jpg");
   EXPECT_THAT(usage_words(), HasSubstr("has one picture a class (nothing is left for a test)."));
+}
+
+// 1,489 warnings, one for each picture of a list in UTF-16.
+TEST_F(PictureListTest, a_list_with_a_nul_byte_is_named_with_its_line) {
+  write("a.jpg");
+  write("train.list", std::string("a.jpg cat\nb\0.jpg dog\n", 20));
+  EXPECT_EQ(data_words(), "line 2 of " + quoted("train.list") +
+                              " holds a NUL byte (it is no text, or UTF-16). Save it as UTF-8 text.");
+}
+
+TEST_F(PictureListTest, a_byte_order_mark_is_no_part_of_a_path) {
+  write("a.jpg");
+  write("train.list",
+        "\xEF\xBB\xBF"
+        "a.jpg cat\na.jpg cat\n");
+  storage_.allowed = {"one-class"};
+  EXPECT_EQ(list().train.front().name, "a.jpg");
+}
+
+// val.list was passed over where there was a test.list.
+TEST_F(PictureListTest, three_lists_make_three_splits) {
+  write_all({"a.jpg", "b.jpg", "c.jpg", "d.jpg"});
+  write("train.list", "a.jpg cat\nb.jpg dog\n");
+  write("val.list", "c.jpg cat\n");
+  write("test.list", "d.jpg dog\n");
+  const PictureList found = list();
+  EXPECT_THAT(found.validation, ElementsAre(file("c.jpg", 1, 0)));
+  EXPECT_THAT(found.test, ElementsAre(file("d.jpg", 1, 1)));
+}
+
+// Conversions of earlier versions go on.
+TEST_F(PictureListTest, the_fingerprint_is_that_of_earlier_versions) {
+  PictureList found;
+  found.folder = "/data/set";
+  found.classes = {"cat", "dog"};
+  found.train = {file("train/cat/a.jpg", 300, 0)};
+  found.test = {{"b.tar/b.jpg", 70'000, 1, 0, 512}};
+  found.archives = {"b.tar"};
+  found.left_out = {{"train/cat/.x", true, "is hidden"}};
+  found.test_words = "test";
+  const std::string before = "7d49967543a1dc17d432038b6c635ed8";
+  EXPECT_EQ(fingerprint(found), before);
+  found.remarks = {{"a.txt", true, "lies outside the class folders"}};
+  EXPECT_EQ(fingerprint(found), before);
+  found.validation = found.train;
+  EXPECT_NE(fingerprint(found), before);
 }
 
 TEST_F(PictureListTest, lists_with_names_of_classes) {

@@ -1,0 +1,296 @@
+#include "dataset/pictures/listing/folder_layout.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
+#include "dataset/pictures/class_folders.hpp"
+#include "dataset/pictures/imagenet.hpp"
+#include "dataset/pictures/listing/folder_names.hpp"
+#include "dataset/pictures/listing/foreign_forms.hpp"
+#include "dataset/pictures/listing/tiny_imagenet.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::vector<std::string>;
+
+constexpr int most_wrappers = 8;
+
+// A folder on the way to the class folders.
+struct Level {
+  fs::path part;  // relative to the list's folder
+  FolderContents contents;
+};
+
+using SplitGroup = std::map<Split, Names>;
+
+// By the stem of their names.
+std::map<std::string, SplitGroup> split_groups(const Names& folders) {
+  std::map<std::string, SplitGroup> groups;
+  for (const std::string& name : folders) {
+    if (const auto split = split_name_of(name)) groups[split->stem][split->split].push_back(name);
+  }
+  return groups;
+}
+
+// "seg_train" alone is no split; "train" is.
+bool says_splits(const std::string& stem, const SplitGroup& group) { return stem.empty() || group.size() > 1; }
+
+bool contains(const Names& names, const std::string& name) { return std::ranges::find(names, name) != names.end(); }
+
+class FolderLayout {
+ public:
+  FolderLayout(const PictureStorage& storage, PictureList& list) : storage_(storage), list_(list) {}
+
+  void read() {
+    const Level level = unwrapped_root();
+    if (const std::optional<SplitGroup> splits = splits_in(level)) {
+      add_splits(level, *splits);
+    } else {
+      add_classes(level);
+    }
+  }
+
+ private:
+  Level level_of(const fs::path& part) const { return {part, contents_of(part, storage_, list_)}; }
+  std::string path_of(const fs::path& part) const {
+    return printable((part.empty() ? list_.folder : list_.folder / part).string());
+  }
+
+  static bool has_train(const Level& level) {
+    return std::ranges::any_of(split_groups(level.contents.folders), [](const auto& group) {
+      return says_splits(group.first, group.second) && group.second.contains(Split::train);
+    });
+  }
+
+  // The only folder in `level`, if it may wrap others.
+  std::optional<Level> inside_of(const Level& level) const {
+    if (level.contents.folders.size() != 1 || level.contents.has_pictures()) return std::nullopt;
+    return level_of(level.part / level.contents.folders.front());
+  }
+
+  Level unwrapped_root() {
+    Level level = level_of("");
+    for (int depth = 0; depth < most_wrappers && !has_train(level); ++depth) {
+      std::optional<Level> inside = inside_of(level);
+      if (!inside) break;
+      require_no_source_inside(*inside);
+      if (inside->contents.folders.empty() || inside->contents.has_pictures()) break;
+      const bool is_split = split_name_of(level.contents.folders.front()).has_value();
+      if (!has_train(*inside) && (is_split || storage_.allows(Oddity::one_class))) break;
+      note_others(level, level.contents.folders);
+      level = std::move(*inside);
+    }
+    if (!level.part.empty()) note_wrapper(level, path_of(""));
+    return level;
+  }
+
+  void note_wrapper(const Level& level, const std::string& around) {
+    list_.notes.push_back(
+        fmt::format("'{}' holds one folder: the classes are read inside '{}'", around, printable(level.part.string())));
+  }
+
+  // Lists and archives are found in --source itself only.
+  void require_no_source_inside(const Level& level) const {
+    for (const char* const name : {"train.list", imagenet_train_archive}) {
+      require(!contains(level.contents.files, name), Failure::usage,
+              "'{}' holds {}, which is read from --source itself only. Name '{}' as --source.", path_of(level.part),
+              name, path_of(level.part));
+    }
+  }
+
+  // The split folders of `level`; none where its folders are classes.
+  std::optional<SplitGroup> splits_in(const Level& level) const {
+    std::optional<SplitGroup> found;
+    for (const auto& [stem, group] : split_groups(level.contents.folders)) {
+      if (!says_splits(stem, group) || !group.contains(Split::train)) continue;
+      if (found) {
+        throw Error(Failure::usage,
+                    fmt::format("'{}' holds several training folders: '{}' and '{}' (only one can be used). Leave the "
+                                "others out with --skip.",
+                                path_of(level.part), printable(found->at(Split::train).front()),
+                                printable(group.at(Split::train).front())));
+      }
+      found = group;
+    }
+    if (!found) return std::nullopt;
+    for (const auto& [split, names] : *found) {
+      require(
+          names.size() == 1, Failure::usage,
+          "'{}' and '{}' in '{}' are both called like the {} split (only one can be it). Leave one out with --skip.",
+          printable(names.front()), printable(names.back()), path_of(level.part), split_name(split));
+    }
+    const Level train = level_of(level.part / found->at(Split::train).front());
+    if (!train.contents.folders.empty() || !train.contents.has_pictures()) return found;
+    if (storage_.allows(Oddity::split_names)) return std::nullopt;
+    throw Error(
+        Failure::usage,
+        fmt::format("'{}' holds pictures and no class folders (nothing says what they show). {}{}", path_of(train.part),
+                    flat_words(train),
+                    level.contents.folders.size() > found->size()
+                        ? fmt::format(" If '{}' is a class, add --allow split-names.", printable(train.part.string()))
+                        : ""));
+  }
+
+  std::string flat_words(const Level& train) const {
+    const auto picture = std::ranges::find_if(train.contents.files, may_be_picture);
+    const std::string table = label_table_words(list_.folder, train.part / *picture);
+    return table.empty()
+               ? "Put them into a folder for each class, or write train.list: a path and a label on each line."
+               : table;
+  }
+
+  void add_splits(const Level& level, const SplitGroup& splits) {
+    const Level train = unwrapped(level_of(level.part / splits.at(Split::train).front()), SplitFolder::train);
+    require_no_split_names(train);
+    list_.classes = train.contents.folders;
+    list_.train_words = train.part.string();
+    add_class_folders(train.part, list_.classes, storage_, list_, list_.train);
+    note_others(train, list_.classes);
+    Names taken;
+    for (const auto& [split, names] : splits) taken.push_back(names.front());
+    std::vector<fs::path> parts;
+    Names unlabelled;
+    for (const Split split : {Split::validation, Split::test}) {
+      if (!splits.contains(split)) continue;
+      const fs::path part = level.part / splits.at(split).front();
+      std::vector<PictureFile> files = labelled_pictures(part, unlabelled, taken);
+      if (files.empty()) continue;
+      parts.push_back(part);
+      // A validation split alone is the test split.
+      list_.validation = std::move(list_.test);
+      list_.test = std::move(files);
+    }
+    if (!parts.empty()) list_.test_words = parts.back().string();
+    if (parts.size() > 1) list_.validation_words = parts.front().string();
+    require(!parts.empty() || unlabelled.empty(), Failure::usage,
+            "'{}' holds pictures without class folders (nothing says what they show). Leave it out with --skip: then a "
+            "tenth of each class is held out for the test. Or put its pictures into class folders.",
+            unlabelled.empty() ? "" : path_of(unlabelled.front()));
+    note_others(level, taken);
+  }
+
+  // Of a validation or test folder. None where it is empty or has no labels, which a remark says.
+  std::vector<PictureFile> labelled_pictures(const fs::path& part, Names& unlabelled, Names& taken) {
+    std::vector<PictureFile> files;
+    const Level whole = level_of(part);
+    if (contains(whole.contents.files, annotations_file)) {
+      add_annotated_pictures(part, storage_, list_, files);
+      return files;
+    }
+    const Level level = unwrapped(whole, SplitFolder::other);
+    const FolderContents& contents = level.contents;
+    if (!contents.folders.empty()) {
+      for (const std::string& name : contents.folders) require_class(level.part, name);
+      add_class_folders(level.part, list_.classes, storage_, list_, files);
+      note_others(level, list_.classes);
+    } else if (std::ranges::any_of(contents.files, is_imagenet_validation_name)) {
+      add_imagenet_validation(level.part, storage_, list_, files);
+      const FolderContents kit = contents_of("", storage_, list_);
+      for (const Names& names : {kit.folders, kit.files}) {
+        std::ranges::copy_if(names, std::back_inserter(taken), is_imagenet_kit_name);
+      }
+    } else if (contents.has_pictures()) {
+      unlabelled.push_back(part.string());
+      const auto pictures = std::ranges::count_if(contents.files, may_be_picture);
+      leave_out(part, fmt::format("has no class folders: nothing labels its {}", counted(pictures, "picture")));
+      return files;
+    }
+    if (files.empty()) leave_out(part, "holds no pictures");
+    return files;
+  }
+
+  void leave_out(const fs::path& name, const std::string& why) { list_.remarks.push_back({name.string(), true, why}); }
+
+  void require_class(const fs::path& part, const std::string& name) const {
+    if (std::ranges::binary_search(list_.classes, name)) return;
+    throw Error(Failure::usage,
+                fmt::format("'{}' is a class that '{}' does not have (a class must be learned before it is tested). "
+                            "{}Move it, or leave it out with --skip.",
+                            path_of(part / name), path_of(list_.train_words), look_alike_hint(name, list_.classes)));
+  }
+
+  enum class SplitFolder : std::uint8_t { train, other };
+
+  // The folder inside a split folder that has the class folders: "train/train", "test/images".
+  Level unwrapped(Level level, SplitFolder kind) {
+    const fs::path whole = level.part;
+    const bool is_train = kind == SplitFolder::train;
+    for (int depth = 0; depth < most_wrappers && !(is_train && storage_.allows(Oddity::one_class)); ++depth) {
+      std::optional<Level> inside = inside_of(level);
+      if (!inside) break;
+      const std::string& name = level.contents.folders.front();
+      const FolderContents& contents = inside->contents;
+      const bool holds_classes = !contents.folders.empty() && !contents.has_pictures();
+      const bool holds_unlabelled = !is_train && contents.folders.empty() && is_container_name(name);
+      if ((!is_train && contains(list_.classes, name)) || (!holds_classes && !holds_unlabelled)) break;
+      note_others(level, level.contents.folders);
+      level = std::move(*inside);
+    }
+    if (level.part != whole && !level.contents.folders.empty()) note_wrapper(level, path_of(whole));
+    return level;
+  }
+
+  void add_classes(const Level& level) {
+    if (!storage_.allows(Oddity::split_names)) require_no_test_alone(level);
+    require_no_split_names(level);
+    list_.classes = level.contents.folders;
+    list_.train_words = level.part.empty() ? "the class folders" : level.part.string();
+    add_class_folders(level.part, list_.classes, storage_, list_, list_.train);
+    note_others(level, list_.classes);
+  }
+
+  // What was meant for tests is not to become a class.
+  void require_no_test_alone(const Level& level) const {
+    for (const std::string& name : level.contents.folders) {
+      const auto split = split_name_of(name);
+      if (!split || !split->stem.empty() || level_of(level.part / name).contents.folders.empty()) continue;
+      throw Error(Failure::usage,
+                  fmt::format("'{0}' has folders of its own and no train/ beside it (it would become one class). Name "
+                              "'{0}' itself as --source, and test its training split: evaluate --split train. If it "
+                              "is a class, add --allow split-names.",
+                              path_of(level.part / name)));
+    }
+  }
+
+  void require_no_split_names(const Level& level) const {
+    if (storage_.allows(Oddity::split_names)) return;
+    for (const auto& [stem, group] : split_groups(level.contents.folders)) {
+      if (!says_splits(stem, group)) continue;
+      throw Error(Failure::usage,
+                  fmt::format("'{}' would be a class, but is called like the {} split. If it is a class, add --allow "
+                              "split-names; if not, leave it out with --skip.",
+                              path_of(level.part / group.begin()->second.front()), split_name(group.begin()->first)));
+    }
+  }
+
+  void note_others(const Level& level, const Names& taken) {
+    const FolderContents& contents = level.contents;
+    list_.remarks.insert(list_.remarks.end(), contents.left_out.begin(), contents.left_out.end());
+    for (const Names& names : {contents.folders, contents.files}) {
+      for (const std::string& name : names) {
+        if (contains(taken, name)) continue;
+        leave_out(level.part / name, "lies outside the class folders");
+      }
+    }
+  }
+
+  const PictureStorage& storage_;
+  PictureList& list_;
+};
+
+}  // namespace
+
+void add_folders(const PictureStorage& storage, PictureList& list) { FolderLayout(storage, list).read(); }
+
+}  // namespace lockstep

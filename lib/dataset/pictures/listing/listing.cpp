@@ -1,0 +1,194 @@
+#include "dataset/pictures/listing/listing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/random.hpp"
+#include "base/text/printable.hpp"
+#include "dataset/pictures/imagenet.hpp"
+#include "dataset/pictures/list_file.hpp"
+#include "dataset/pictures/listing/folder_layout.hpp"
+#include "dataset/pictures/listing/foreign_forms.hpp"
+#include "dataset/pictures/listing/summary.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* train_list = "train.list";
+constexpr const char* validation_list = "val.list";
+constexpr const char* test_list = "test.list";
+constexpr const char* held_out_words = "a tenth of each class, held out by --seed";
+
+// Positions of `files`, in an order drawn by `seed`.
+std::vector<std::size_t> drawn_order(std::size_t files, std::uint64_t seed, SourceSplit split) {
+  std::vector<std::size_t> order(files);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const std::uint64_t stream = stream_counter(Stream::pictures, static_cast<std::int64_t>(split));
+  std::vector<std::uint64_t> draws(files);
+  for (std::size_t at = 0; at < files; ++at) {
+    const auto words = philox(seed, stream, at);
+    draws[at] = std::uint64_t{words[0]} << 32 | words[1];
+  }
+  std::ranges::sort(order, {}, [&](std::size_t at) { return std::pair(draws[at], at); });
+  return order;
+}
+
+void shuffle(PictureList& list, std::uint64_t seed, SourceSplit split) {
+  std::vector<PictureFile>& files = list.files(split);
+  std::vector<PictureFile> shuffled;
+  shuffled.reserve(files.size());
+  for (const std::size_t at : drawn_order(files.size(), seed, split)) shuffled.push_back(std::move(files[at]));
+  files = std::move(shuffled);
+}
+
+// The first tenth of each class, in the drawn order: of ten pictures one, of two to nine one, of one none.
+void hold_out_tenth(PictureList& list) {
+  std::vector<std::int64_t> counts = counts_by_class(list, SourceSplit::train, CountedFiles::all);
+  std::vector<PictureFile> kept;
+  for (PictureFile& file : list.train) {
+    std::int64_t& count = counts[static_cast<std::size_t>(file.label)];
+    // Counts become the number that is still to be held out, as a negative number.
+    if (count > 0) count = -(count == 1 ? 0 : std::max<std::int64_t>(count / 10, 1));
+    (count < 0 ? list.test : kept).push_back(std::move(file));
+    if (count < 0) ++count;
+  }
+  list.train = std::move(kept);
+}
+
+bool is_there(const fs::path& folder, const char* file) { return !is_absent(folder / file); }
+
+void add_lists(PictureList& list) {
+  const auto if_there = [&](const char* file) { return is_there(list.folder, file) ? file : ""; };
+  ListFiles files{train_list, if_there(validation_list), if_there(test_list)};
+  // A validation split alone is the test split.
+  if (files.test.empty()) std::swap(files.validation, files.test);
+  list.train_words = train_list;
+  list.validation_words = files.validation.string();
+  list.test_words = files.test.string();
+  add_list_files(files, list);
+}
+
+void add_archives(PictureList& list) {
+  list.train_words = imagenet_train_archive;
+  list.test_words = imagenet_validation_archive;
+  add_imagenet_archives(list);
+}
+
+// A test set is made together with a training set.
+void require_no_test_list_alone(const fs::path& folder) {
+  for (const char* const file : {test_list, validation_list}) {
+    require(!is_there(folder, file), Failure::usage,
+            "'{}' has no train.list beside it (a test set is made together with a training set). Write one.",
+            (folder / file).string());
+  }
+}
+
+PictureStorage with_plain_names(PictureStorage storage, const fs::path& folder) {
+  for (std::string& name : storage.skipped) {
+    const fs::path plain = (fs::path(name) / "").lexically_normal().parent_path();
+    require(!plain.empty() && is_there(folder, plain.c_str()), Failure::usage,
+            "'{}' is not in '{}' (--skip). Name a file or folder as seen from --source.", printable(name),
+            printable(folder.string()));
+    name = plain.string();
+  }
+  return storage;
+}
+
+void require_no_skipped(const PictureStorage& storage, const char* source) {
+  require(storage.skipped.empty(), Failure::usage,
+          "--skip applies to folders, and '{}' is read. Remove the lines or files from it.", source);
+}
+
+void add_pictures(const PictureStorage& storage, PictureList& list) {
+  if (is_there(list.folder, train_list)) {
+    require_no_skipped(storage, train_list);
+    return add_lists(list);
+  }
+  if (is_there(list.folder, imagenet_train_archive)) {
+    require_no_skipped(storage, imagenet_train_archive);
+    return add_archives(list);
+  }
+  require_no_test_list_alone(list.folder);
+  add_folders(storage, list);
+}
+
+void require_pictures(const PictureList& list) {
+  if (!list.train.empty()) return;
+  const std::string form = other_form_words(list.folder);
+  const std::vector<std::string> left_out = left_out_lines(list);
+  const std::string reason =
+      left_out.empty() || !form.empty() ? "" : fmt::format("; left out: {}", fmt::join(left_out, "; "));
+  throw Error(Failure::usage,
+              fmt::format("'{}' holds no pictures (--source){}. {}", printable(list.folder.string()), reason,
+                          form.empty() ? "It is to hold a folder of pictures for each class, or train/ and test/ with "
+                                         "such folders, or train.list."
+                                       : form));
+}
+
+// A network that can give one answer only is always right.
+void require_several_classes(const PictureList& list, const PictureStorage& storage) {
+  if (storage.allows(Oddity::one_class)) return;
+  const std::int32_t label = list.train.front().label;
+  const auto is_other = [&](const PictureFile& file) { return file.label != label; };
+  if (std::ranges::any_of(list.train, is_other) || std::ranges::any_of(list.test, is_other)) return;
+  const std::string table = label_table_words(list.folder, list.train.front().name);
+  throw Error(
+      Failure::usage,
+      fmt::format("'{}' has one class with pictures, '{}' (every answer would be right). {} If one class is "
+                  "meant, add --allow one-class.",
+                  printable(list.folder.string()), printable(list.classes[static_cast<std::size_t>(label)]),
+                  table.empty() ? "Name a folder that holds a folder of pictures for each class as --source." : table));
+}
+
+void require_learned_classes(const PictureList& list, const PictureStorage& storage) {
+  if (storage.allows(Oddity::untrained_classes)) return;
+  const std::vector<std::int64_t> learned = counts_by_class(list, SourceSplit::train, CountedFiles::all);
+  for (const auto* const files : {&list.test, &list.validation}) {
+    for (const PictureFile& file : *files) {
+      const auto label = static_cast<std::size_t>(file.label);
+      require(learned[label] > 0, Failure::usage,
+              "class '{}' has no training picture, but '{}' for the test (a class must be learned before it is "
+              "tested). Add training pictures, or --allow untrained-classes.",
+              printable(list.classes[label]), printable(file.name));
+    }
+  }
+}
+
+}  // namespace
+
+PictureList list_pictures(const fs::path& folder, const PictureStorage& given, std::uint64_t seed) {
+  std::error_code reason;
+  require(fs::is_directory(folder, reason), Failure::usage,
+          "'{}' is not a directory (--source). Name a folder with a folder of pictures for each class.",
+          folder.string());
+  const PictureStorage storage = with_plain_names(given, folder);
+  PictureList list;
+  list.folder = folder;
+  add_pictures(storage, list);
+  require_pictures(list);
+  shuffle(list, seed, SourceSplit::train);
+  shuffle(list, seed, SourceSplit::validation);
+  if (list.test.empty()) {
+    hold_out_tenth(list);
+    list.test_words = held_out_words;
+  }
+  shuffle(list, seed, SourceSplit::test);
+  require(!list.test.empty(), Failure::usage,
+          "'{}' has one picture a class (nothing is left for a test). Add pictures, or a folder test/.",
+          folder.string());
+  require_several_classes(list, storage);
+  require_learned_classes(list, storage);
+  return list;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,119 @@
+#include "dataset/pictures/listing/shared_pictures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "base/progress.hpp"
+#include "dataset/pictures/listing/folder_names.hpp"
+#include "dataset/pictures/picture_bytes.hpp"
+#include "dataset/shards/hash.hpp"
+#include "picture/decode.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t middle_bytes = 4096;
+constexpr std::size_t many = 10'000;  // files that take a while
+constexpr std::size_t key_digits = 32;
+
+struct Candidate {
+  const PictureFile* file;
+  SourceSplit split;
+};
+using Candidates = std::vector<Candidate>;
+using Key = std::string;
+
+constexpr std::array all_splits = {SourceSplit::train, SourceSplit::validation, SourceSplit::test};
+
+const char* name_of(SourceSplit split) {
+  if (split == SourceSplit::validation) return "validation";
+  return split == SourceSplit::train ? "training" : "test";
+}
+
+// Those whose key another split's candidates have too; `keys` has one for each candidate.
+Candidates of_several_splits(const Candidates& candidates, const std::vector<Key>& keys) {
+  std::unordered_map<Key, unsigned> splits_of_key;
+  const auto bit = [](SourceSplit split) { return 1U << static_cast<unsigned>(split); };
+  for (std::size_t at = 0; at < candidates.size(); ++at) splits_of_key[keys[at]] |= bit(candidates[at].split);
+  Candidates kept;
+  for (std::size_t at = 0; at < candidates.size(); ++at) {
+    if (splits_of_key[keys[at]] != bit(candidates[at].split)) kept.push_back(candidates[at]);
+  }
+  return kept;
+}
+
+Candidates of_equal_lengths(const PictureList& list) {
+  Candidates candidates;
+  std::vector<Key> lengths;
+  for (const SourceSplit split : all_splits) {
+    for (const PictureFile& file : list.files(split)) {
+      if (file.bytes == 0 || !may_be_picture(file.name)) continue;
+      candidates.push_back({&file, split});
+      lengths.push_back(std::to_string(file.bytes));
+    }
+  }
+  return of_several_splits(candidates, lengths);
+}
+
+// The key of each candidate, from the ranks in turns.
+template <typename KeyOf>
+std::vector<Key> keys_of(const Communicator& world, const Candidates& candidates, const KeyOf& key_of) {
+  const auto ranks = static_cast<std::size_t>(world.size());
+  const std::size_t own_files = candidates.size() / ranks;
+  std::optional<Progress> progress;
+  if (own_files > many) progress.emplace("comparing splits", static_cast<std::int64_t>(own_files), "files");
+  std::string own;
+  for (auto at = static_cast<std::size_t>(world.rank()); at < candidates.size(); at += ranks) {
+    own += key_of(*candidates[at].file, at);
+    if (progress) progress->add(1);
+  }
+  if (progress) progress->finish();
+  const std::vector<std::string> by_rank = world.all_gather(own);
+  std::vector<Key> keys;
+  keys.reserve(candidates.size());
+  for (std::size_t at = 0; at < candidates.size(); ++at) {
+    keys.push_back(by_rank[at % ranks].substr(at / ranks * key_digits, key_digits));
+  }
+  return keys;
+}
+
+std::string hash_of(const std::string& bytes) { return xxh3_128_hex(std::as_bytes(std::span(bytes))); }
+
+// What is no picture will be left out: it is like no other file.
+Key key_of_picture(const std::string& bytes, std::size_t at) {
+  if (picture_format(std::as_bytes(std::span(bytes))) == PictureFormat::unknown) return fmt::format("{:032}", at);
+  return hash_of(bytes);
+}
+
+}  // namespace
+
+std::vector<SharedPicture> shared_pictures(const Communicator& world, const PictureList& list) {
+  const PictureBytes bytes(list);
+  Candidates candidates = of_equal_lengths(list);
+  const std::vector<Key> middles = keys_of(world, candidates, [&](const PictureFile& file, std::size_t) {
+    return hash_of(bytes.middle_of(file, middle_bytes));
+  });
+  candidates = of_several_splits(candidates, middles);
+  const std::vector<Key> hashes = keys_of(world, candidates, [&](const PictureFile& file, std::size_t at) {
+    return key_of_picture(bytes.all_of(file), at);
+  });
+  std::unordered_map<Key, Candidate> first;
+  std::vector<SharedPicture> shared;
+  for (std::size_t at = 0; at < candidates.size(); ++at) {
+    const Candidate& here = candidates[at];
+    const Candidate& before = first.emplace(hashes[at], here).first->second;
+    if (before.split == here.split) continue;
+    shared.push_back({here.file->name, name_of(here.split), before.file->name, name_of(before.split)});
+  }
+  std::ranges::sort(shared, {}, [](const SharedPicture& one) { return std::pair(one.name, one.same_as); });
+  return shared;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,52 @@
+#include "dataset/pictures/picture_bytes.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/io/file.hpp"
+#include "base/text/printable.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t file_limit_bytes = std::size_t{1} << 28;
+
+}  // namespace
+
+PictureBytes::PictureBytes(const PictureList& list) : list_(list) {
+  for (const std::string& archive : list.archives) archives_.emplace_back(list.folder / archive);
+}
+
+std::string PictureBytes::all_of(const PictureFile& file) const {
+  if (file.archive >= 0) {
+    require(file.bytes <= static_cast<std::int64_t>(file_limit_bytes), Failure::bad_data,
+            "'{}' has {} bytes (no picture has). Is it one?", printable(file.name), file.bytes);
+    std::string bytes(static_cast<std::size_t>(file.bytes), '\0');
+    archives_[static_cast<std::size_t>(file.archive)].read(file.offset, bytes);
+    return bytes;
+  }
+  const std::filesystem::path path = list_.folder / file.name;
+  std::string bytes = read_file(path, file_limit_bytes);
+  require(static_cast<std::int64_t>(bytes.size()) == file.bytes, Failure::bad_data,
+          "'{}' had {} bytes and has {} now (its data set changes while it is read). Try again when nobody writes "
+          "there.",
+          path.string(), file.bytes, bytes.size());
+  return bytes;
+}
+
+std::string PictureBytes::middle_of(const PictureFile& file, std::size_t count) const {
+  const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(file.bytes, 0));
+  std::string middle(std::min(bytes, count), '\0');
+  const auto begin = static_cast<std::int64_t>((bytes - middle.size()) / 2);
+  if (file.archive >= 0) {
+    archives_[static_cast<std::size_t>(file.archive)].read(file.offset + begin, middle);
+  } else {
+    // A tar file's reader takes parts of any file.
+    TarFile(list_.folder / file.name).read(begin, middle);
+  }
+  return middle;
+}
+
+}  // namespace lockstep

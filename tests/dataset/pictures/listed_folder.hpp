@@ -1,0 +1,58 @@
+// A folder of files that are called like pictures, and the list that is made of it. Nobody looks into the files.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "dataset/pictures/listing/listing.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep::testing {
+
+class ListedFolder : public ::testing::Test {
+ protected:
+  std::filesystem::path root() const { return folder_.path() / "set"; }
+  std::string quoted(const std::string& name) const { return "'" + (root() / name).string() + "'"; }
+
+  void write(const std::filesystem::path& name, const std::string& text = "x") const {
+    std::filesystem::create_directories((root() / name).parent_path());
+    std::ofstream(root() / name) << text;
+  }
+  void write_all(const std::vector<std::string>& names) const {
+    for (const std::string& name : names) write(name);
+  }
+  void write_class(const std::filesystem::path& folder, int count) const {
+    for (int i = 0; i < count; ++i) write(folder / (std::to_string(i) + ".jpg"));
+  }
+  // Each with so many pictures.
+  void write_classes(const std::filesystem::path& folder, int count) const {
+    for (const char* const name : {"ant", "cat", "dog"}) write_class(folder / name, count);
+  }
+
+  PictureList list(std::uint64_t seed = 1) const { return list_pictures(root(), storage_, seed); }
+  std::string usage_words() const {
+    return words_of(Failure::usage, [&] { list(); });
+  }
+  std::string data_words() const {
+    return words_of(Failure::bad_data, [&] { list(); });
+  }
+
+  static std::vector<std::string> names(const std::vector<PictureFile>& files) {
+    std::vector<std::string> names;
+    for (const PictureFile& file : files) names.push_back(file.name);
+    return names;
+  }
+  static PictureFile file(const std::string& name, std::int64_t bytes, std::int32_t label) {
+    return {name, bytes, label, -1, 0};
+  }
+
+  TemporaryFolder folder_;
+  PictureStorage storage_;
+};
+
+}  // namespace lockstep::testing
