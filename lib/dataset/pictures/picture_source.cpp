@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "comm/from_rank_0.hpp"
 #include "dataset/pictures/listing/folder_names.hpp"
 #include "dataset/pictures/listing/listing.hpp"
 #include "dataset/pictures/listing/shared_pictures.hpp"
@@ -139,7 +140,7 @@ void require_same_pictures(const Communicator& world, const PictureList& list) {
   std::vector<fs::path> archives;
   for (const std::string& archive : list.archives) archives.push_back(list.folder / archive);
   std::vector<FileSize> files = sizes_on_rank_0(world, archives);
-  for (const std::vector<PictureFile>* split : {&list.train, &list.test}) {
+  for (const std::vector<PictureFile>* split : {&list.train, &list.test, &list.validation}) {
     for (const PictureFile& file : *split) {
       if (file.archive < 0) files.push_back({list.folder / file.name, file.bytes});
     }
@@ -147,17 +148,17 @@ void require_same_pictures(const Communicator& world, const PictureList& list) {
   require_same_files(world, files);
 }
 
-// Rank 0's list, or its error, for all.
+// Collective. Rank 0's list, or its refusal, for all.
 PictureList list_together(const Communicator& world, const fs::path& folder, const PictureStorage& storage,
                           std::uint64_t seed) {
-  if (world.rank() == 0) {
-    PictureList list = list_pictures(folder, storage, seed);
+  PictureList list;
+  const std::string text = from_rank_0(world, [&] {
+    list = list_pictures(folder, storage, seed);
     for (const std::string& line : summary_of(list)) log::info("{}", line);
     for (const std::string& line : doubts_about(list)) log::warning("{}", line);
-    world.broadcast(to_text(list), 0);
-    return list;
-  }
-  return picture_list_from(world.broadcast(std::string(), 0));
+    return to_text(list);
+  });
+  return world.rank() == 0 ? std::move(list) : picture_list_from(text);
 }
 
 std::string shared_words(const std::vector<SharedPicture>& shared) {
@@ -193,8 +194,10 @@ std::unique_ptr<SampleSource> open_pictures(const Communicator& world, const fs:
   PictureList list = list_together(world, folder, storage, seed);
   require_same_pictures(world, list);
   const std::vector<SharedPicture> shared = shared_pictures(world, list);
-  if (world.rank() == 0) judge(shared, storage, list);
-  world.barrier();
+  from_rank_0(world, [&] {
+    judge(shared, storage, list);
+    return std::string();
+  });
   return std::make_unique<PictureSource>(std::move(list), storage);
 }
 
