@@ -6,11 +6,13 @@
 
 #include <array>
 #include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/io/append.hpp"
 #include "base/io/file.hpp"
+#include "base/io/hard_links.hpp"
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
 
@@ -29,7 +31,12 @@ std::unique_ptr<Descriptor> open_log(const fs::path& path) {
   if (!opened)
     throw system_failure(fmt::format("cannot write '{}'", path.string()), errno, Access::writing, "--output");
   require(S_ISREG(status.st_mode), Failure::usage, "'{}' is no regular file (--output). Remove it.", path.string());
-  return file;
+  try {
+    return std::make_unique<Descriptor>(break_hard_links(std::move(*file), path, flags, Content::kept));
+  } catch (const std::system_error& reason) {
+    throw system_failure(fmt::format("cannot write '{}'", path.string()), reason.code().value(), Access::writing,
+                         "--output");
+  }
 }
 
 bool copy_to(int target, int source) {

@@ -61,6 +61,63 @@ TEST_F(ClaimedFileTest, what_a_killed_process_left_is_begun_again) {
   EXPECT_EQ(read_file(path_, 10), "whole");
 }
 
+// It was emptied, and its other name with it.
+TEST_F(ClaimedFileTest, a_hard_link_is_broken_and_its_other_name_keeps_its_content) {
+  write_file_atomically(path_, "precious");
+  fs::create_hard_link(path_, name_);
+  std::unique_ptr<ClaimedFile> claimed = ClaimedFile::claim(name_);
+  ASSERT_NE(claimed, nullptr);
+  EXPECT_EQ(ClaimedFile::claim(name_), nullptr);
+  write(*claimed, "new");
+  EXPECT_EQ(read_file(path_, 10), "precious");
+  EXPECT_EQ(read_file(name_, 10), "new");
+  claimed.reset();
+  EXPECT_TRUE(is_absent(name_));
+  EXPECT_EQ(fs::hard_link_count(path_), 1U);
+}
+
+// Another process's unfinished file was published, or removed, under the name that had been one's own.
+TEST_F(ClaimedFileTest, a_name_that_was_lost_is_neither_published_nor_removed) {
+  std::unique_ptr<ClaimedFile> first = ClaimedFile::claim(name_);
+  write(*first, "first");
+  fs::remove(name_);
+  const std::unique_ptr<ClaimedFile> second = ClaimedFile::claim(name_);
+  ASSERT_NE(second, nullptr);
+  write(*second, "half");
+  EXPECT_FALSE(first->publish(path_));
+  first.reset();
+  EXPECT_TRUE(is_absent(path_));
+  EXPECT_EQ(read_file(name_, 10), "half");
+  EXPECT_TRUE(second->publish(path_));
+}
+
+TEST_F(ClaimedFileTest, the_holder_of_a_claim_is_named) {
+  EXPECT_EQ(claim_holder_words(name_), "nobody");
+  write_file_atomically(name_, "");
+  const std::string user = claim_holder_words(name_);
+  EXPECT_TRUE(user.starts_with("user ")) << user;
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto claimed = ClaimedFile::claim(name_);
+    static_cast<void>(::write(ready[1], "x", 1) + 0);
+    ::pause();
+    ::_exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  const std::string process = user + ", process " + std::to_string(child);
+  EXPECT_EQ(claim_holder_words(name_), process);
+  ::kill(child, SIGSTOP);
+  ASSERT_EQ(::waitpid(child, nullptr, WUNTRACED), child);
+  EXPECT_EQ(claim_holder_words(name_), process + ", stopped");
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
 TEST_F(ClaimedFileTest, what_was_planted_under_the_name_is_not_touched) {
   const WithinSeconds limit(20);
   write_file_atomically(path_, "precious");

@@ -78,6 +78,14 @@ TEST_F(RunStateTest, nothing_is_marked_through_a_link) {
   EXPECT_EQ(read_file(other, 10'000), before);
 }
 
+TEST_F(RunStateTest, nothing_is_marked_in_a_file_with_several_hard_links) {
+  write(RunState::running);
+  const std::string before = text();
+  std::filesystem::create_hard_link(file_, folder_.path() / "backup");
+  mark_failed(file_.c_str());
+  EXPECT_EQ(text(), before);
+}
+
 // A start that fails must not touch the summary of the training before.
 TEST_F(RunStateTest, a_failure_marks_the_summary_of_its_own_training_alone) {
   failure_report::set_rank(0, "here");

@@ -37,6 +37,17 @@ TEST_F(MetricsLogTest, goes_on_where_the_file_ends) {
   EXPECT_EQ(text(), "before\none\ntwo\n");
 }
 
+// The lines went into the backup, too.
+TEST_F(MetricsLogTest, a_hard_link_is_broken_and_a_backup_stays_as_it_is) {
+  std::ofstream(file_) << "before\n";
+  const std::filesystem::path backup = folder_.path() / "backup";
+  std::filesystem::create_hard_link(file_, backup);
+  MetricsLog log(lock_);
+  log.append("one");
+  EXPECT_EQ(text(), "before\none\n");
+  EXPECT_EQ(read_file(backup, 100), "before\n");
+}
+
 // A disk that was full when a line was due ended the training.
 TEST_F(MetricsLogTest, what_finds_no_room_is_told_once_and_written_later) {
   MetricsLog log(lock_);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/io/descriptor.hpp"
@@ -15,24 +16,30 @@ namespace lockstep {
 class ClaimedFile {
  public:
   // Claims `name`, which every process that makes the file gives alike: a new file, or an old one, emptied. Null where
-  // another has the claim. Links are not followed, and nobody is waited for. Throws std::system_error with the system's
-  // reason, EEXIST where something other than a file has the name.
+  // another has the claim, or a file of another user is in the way. Links are not followed, hard links are broken, and
+  // nobody is waited for. Throws std::system_error with the system's reason, EEXIST where something other than a file
+  // has the name.
   static std::unique_ptr<ClaimedFile> claim(std::filesystem::path name);
   ClaimedFile(const ClaimedFile&) = delete;
   ClaimedFile& operator=(const ClaimedFile&) = delete;
-  ~ClaimedFile();  // removes it, if it was not published
+  ~ClaimedFile();  // removes it, if it was not published and still has its name
 
   int descriptor() const { return file_; }  // open for writing
-  // What was written is brought to disk, and the file gets its name, in place of what has it. Throws std::system_error
-  // likewise.
-  void publish(const std::filesystem::path& path);
+  // What was written is brought to disk, and the file gets its name, in place of what has it. False, and nothing
+  // changes, if somebody else removed or replaced the unfinished file. Throws std::system_error likewise.
+  bool publish(const std::filesystem::path& path);
 
  private:
   ClaimedFile(std::filesystem::path name, Descriptor file) : name_(std::move(name)), file_(std::move(file)) {}
+  bool has_its_name() const noexcept;
 
   std::filesystem::path name_;  // empty once it is published
   Descriptor file_;
 };
+
+// Who has the claim on `name`, for messages: "user 'ann', process 4242, stopped". The process is left out where it is
+// not one of this node.
+std::string claim_holder_words(const std::filesystem::path& name);
 
 // Until what is returned is closed. Nothing where another process has the claim; where the file system knows no locks
 // everyone has it.

@@ -31,7 +31,7 @@ void mark(const char* summary_file, std::string_view new_start) noexcept {
   if (file < 0) return;
   struct stat status {};
   std::array<char, running_start.size()> start{};
-  const bool is_running = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+  const bool is_running = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1 &&
                           ::pread(file, start.data(), start.size(), 0) == static_cast<ssize_t>(start.size()) &&
                           std::string_view(start.data(), start.size()) == running_start;
   if (is_running) static_cast<void>(::pwrite(file, new_start.data(), new_start.size(), 0) + 0);

@@ -25,8 +25,8 @@ std::optional<RunState> run_state_of(std::string_view name);
 // summary.json: the state in the first line, then the fields of the object `summary`, among which it is not.
 std::string summary_text(RunState state, const nlohmann::json& summary);
 
-// From `running` to `failed` or `stopped`, in the file of that name; any other state stands. Async-signal-safe; keeps
-// quiet where it cannot be done, for a failure is being told.
+// From `running` to `failed` or `stopped`, in the file of that name; any other state stands, and so does a file with
+// several hard links. Async-signal-safe; keeps quiet where it cannot be done, for a failure is being told.
 void mark_failed(const char* summary_file) noexcept;
 void mark_stopped(const char* summary_file) noexcept;
 
