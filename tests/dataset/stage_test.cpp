@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <map>
 
@@ -112,7 +115,9 @@ TEST_F(StageTest, goes_on_where_another_was_interrupted) {
 }
 
 TEST_F(StageTest, jobs_that_stage_the_same_at_once_do_no_harm) {
-  expect_copied(stage_alone());  // each rank is a job
+  const SplitFolders folders = stage_alone();  // each rank is a job
+  world_.barrier();                            // the others still had unfinished copies, which were counted
+  expect_copied(folders);
 }
 
 TEST_F(StageTest, a_link_in_the_place_of_a_copy_is_replaced_and_what_it_leads_to_stays) {
@@ -233,6 +238,111 @@ TEST_F(StageAloneTest, a_disk_that_fills_up_meanwhile_is_told) {
                       "': No space left on device. Free some space there and run again.");
   EXPECT_TRUE(nothing_is_half_written());
   ::umount(plan_.folder.c_str());
+}
+
+// The file under the other name was emptied, and then had a shard's content.
+TEST_F(StageAloneTest, a_hard_link_in_the_place_of_an_unfinished_copy_is_broken) {
+  const fs::path precious = folder_ / "precious";
+  write_file_atomically(precious, "precious");
+  const ShardEntry entry = read_manifest(plan_.from.of(Split::train)).shards[1];
+  fs::create_directories(copies(Split::train));
+  fs::create_hard_link(precious, unfinished_copy(copies(Split::train), entry));
+  fs::create_hard_link(plan_.from.of(Split::train) / "shard-0.h5", folder_ / "second name of a source");
+  expect_copied(stage_alone());
+  EXPECT_EQ(content(precious), "precious");
+}
+
+// Another process that has begun to copy a shard, and is stopped.
+class StoppedCopyTest : public StageAloneTest {
+ protected:
+  void begin_other() {
+    entry_ = read_manifest(plan_.from.of(Split::train)).shards[2];
+    fs::create_directories(copies(Split::train));
+    other_ = ::fork();
+    if (other_ == 0) {
+      std::unique_ptr<ShardCopy> copy = ShardCopy::begin(plan_.from.of(Split::train), copies(Split::train), entry_);
+      ::raise(SIGSTOP);
+      while (copy->advance() != 0) {
+      }
+      copy.reset();
+      ::_exit(0);
+    }
+    EXPECT_EQ(::waitpid(other_, nullptr, WUNTRACED), other_);
+  }
+  void TearDown() override {
+    if (other_ > 0) ::kill(other_, SIGKILL);
+    if (other_ > 0) ::waitpid(other_, nullptr, 0);
+  }
+  fs::path unfinished() const { return unfinished_copy(copies(Split::train), entry_); }
+  fs::path shard() const { return copies(Split::train) / "shard-2.h5"; }
+
+  ShardEntry entry_;
+  pid_t other_ = 0;
+};
+
+// The training waited for ever, and said nothing.
+TEST_F(StoppedCopyTest, is_waited_for_by_name_and_then_another_is_made) {
+  begin_other();
+  plan_.patience = std::chrono::milliseconds(300);
+  testing::internal::CaptureStderr();
+  stage_alone();
+  const std::string told = testing::internal::GetCapturedStderr();
+  const std::string holder = claim_holder_words(unfinished());
+  EXPECT_NE(holder.find(fmt::format(", process {}, stopped", other_)), std::string::npos) << holder;
+  EXPECT_NE(told.find("waiting for '" + shard().string() + "': another process (" + holder + ") copies it to '" +
+                      unfinished().string() + "', which has not grown for 0."),
+            std::string::npos)
+      << told;
+  EXPECT_NE(told.find(" s. After 0.3 s this job makes its own copy."), std::string::npos) << told;
+  EXPECT_NE(told.find("'" + unfinished().string() + "' (" + holder +
+                      ") has not grown for 0.3 s. This job makes its own copy of 'shard-2.h5'."),
+            std::string::npos)
+      << told;
+  EXPECT_EQ(content(shard()), content(plan_.from.of(Split::train) / "shard-2.h5"));
+  EXPECT_TRUE(is_absent(unfinished_copy(copies(Split::train), entry_, 2)));
+
+  // The other wakes up: what was finished first stays, the same file.
+  const auto before = files();
+  ::kill(other_, SIGCONT);
+  int status = 0;
+  ASSERT_EQ(::waitpid(other_, &status, 0), other_);
+  other_ = 0;
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(files().at(fs::relative(shard(), plan_.folder)), before.at(fs::relative(shard(), plan_.folder)));
+  expect_copied(stage_alone());
+}
+
+TEST_F(StoppedCopyTest, leaves_nothing_behind_when_it_is_killed_later) {
+  begin_other();
+  plan_.patience = std::chrono::milliseconds(100);
+  stage_alone();
+  ::kill(other_, SIGKILL);
+  ASSERT_EQ(::waitpid(other_, nullptr, 0), other_);
+  other_ = 0;
+  EXPECT_FALSE(nothing_is_half_written());
+  expect_copied(stage_alone());
+}
+
+// A small disk, which only root can make.
+TEST_F(StoppedCopyTest, another_is_made_only_where_there_is_room) {
+  fs::create_directories(plan_.folder);
+  if (::mount("none", plan_.folder.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "no right to mount";
+  begin_other();
+  plan_.patience = std::chrono::milliseconds(400);
+  const std::string told = error_sentence(
+      [&] {
+        int round = 0;
+        stage(alone_, plan_, [&] {
+          if (++round > 2) std::ofstream(plan_.folder / "other", std::ios::app) << std::string(1 << 20, 'x');
+        });
+      },
+      Failure::other);
+  EXPECT_EQ(told, "cannot stage '" + shard().string() +
+                      "': No space left on device (0.0 MB to copy, 0.0 MB free; another copy that does not grow takes "
+                      "room). Free some space there and run again.");
+  EXPECT_TRUE(is_absent(unfinished_copy(copies(Split::train), entry_, 2)));
+  ::kill(other_, SIGKILL);
+  ::umount2(plan_.folder.c_str(), MNT_DETACH);
 }
 
 TEST_F(StageAloneTest, a_copy_that_ends_early_leaves_nothing) {

@@ -1,6 +1,7 @@
 #include "dataset/staging/shard_copy.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/io/file.hpp"
 #include "base/system_failure.hpp"
 #include "dataset/shards/shard.hpp"
 
@@ -27,21 +29,36 @@ constexpr std::size_t piece_bytes = std::size_t{4} << 20;
 }  // namespace
 
 // Of the hash, not of the file: any name fits then, with what is added to it.
-fs::path unfinished_copy(const fs::path& folder, const ShardEntry& entry) {
-  return folder / fmt::format(".{}.lockstep-staging", entry.hash);
+fs::path unfinished_copy(const fs::path& folder, const ShardEntry& entry, int copy) {
+  const std::string number = copy == 1 ? "" : fmt::format(".{}", copy);
+  return folder / fmt::format(".{}{}.lockstep-staging", entry.hash, number);
 }
 
-std::unique_ptr<ShardCopy> ShardCopy::begin(const fs::path& from, const fs::path& to, const ShardEntry& entry) {
+void remove_unfinished_copies(const fs::path& folder, const ShardEntry& entry) try {
+  for (int copy = 1; !is_absent(unfinished_copy(folder, entry, copy)); ++copy) {
+    ClaimedFile::claim(unfinished_copy(folder, entry, copy));
+  }
+} catch (const std::system_error&) {
+  // Not ours to remove.
+}
+
+bool is_copied(const fs::path& path, std::int64_t bytes) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size == bytes;
+}
+
+std::unique_ptr<ShardCopy> ShardCopy::begin(const fs::path& from, const fs::path& to, const ShardEntry& entry,
+                                            int copy) {
   RegularFile source = open_shard(from / entry.file);
-  std::unique_ptr<ClaimedFile> copy;
+  std::unique_ptr<ClaimedFile> claimed;
   try {
-    copy = ClaimedFile::claim(unfinished_copy(to, entry));
+    claimed = ClaimedFile::claim(unfinished_copy(to, entry, copy));
   } catch (const std::system_error& reason) {
     throw_unwritable(to / entry.file, reason.code().value());
   }
-  if (copy == nullptr) return nullptr;
+  if (claimed == nullptr) return nullptr;
   return std::unique_ptr<ShardCopy>(
-      new ShardCopy(from / entry.file, to / entry.file, entry, std::move(source), std::move(copy)));
+      new ShardCopy(from / entry.file, to / entry.file, entry, std::move(source), std::move(claimed)));
 }
 
 ShardCopy::ShardCopy(fs::path from, fs::path to, const ShardEntry& entry, RegularFile source,
@@ -97,6 +114,8 @@ void ShardCopy::finish() {
           "shard '{}' is damaged: its bytes have another hash than manifest.json says (found while it was staged). "
           "Re-run make_shards, or make_shards verify?",
           from_.string());
+  // A process that was stopped finds what others did meanwhile. They may have opened it.
+  if (is_copied(to_, entry_.bytes)) return;
   try {
     copy_->publish(to_);
   } catch (const std::system_error& reason) {

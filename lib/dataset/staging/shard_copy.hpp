@@ -14,8 +14,13 @@
 
 namespace lockstep {
 
-// The name under which the copy is made, and claimed by whoever makes it.
-std::filesystem::path unfinished_copy(const std::filesystem::path& folder, const ShardEntry& entry);
+// The name under which the copy is made, and claimed by whoever makes it. Copy 2 is begun where whoever has claimed
+// copy 1 does not go on, and so forth.
+std::filesystem::path unfinished_copy(const std::filesystem::path& folder, const ShardEntry& entry, int copy = 1);
+// Removes unfinished copies that nobody has claimed: what is left when another copy was finished first.
+void remove_unfinished_copies(const std::filesystem::path& folder, const ShardEntry& entry);
+// Whether a regular file of this length has the name. It was hashed before it got it.
+bool is_copied(const std::filesystem::path& path, std::int64_t bytes);
 
 // A copy that ends before it is whole leaves nothing.
 class ShardCopy {
@@ -23,11 +28,12 @@ class ShardCopy {
   // Null where another process makes this copy. `entry` outlives it. Throws Error as its shard or `to` cannot be
   // opened.
   static std::unique_ptr<ShardCopy> begin(const std::filesystem::path& from, const std::filesystem::path& to,
-                                          const ShardEntry& entry);
+                                          const ShardEntry& entry, int copy = 1);
 
   // Copies the next few MiB and returns how many bytes it were; 0 when the copy is whole, has the right hash, is safe
-  // on disk and has its name. Throws Error(bad_data) naming a shard that is not what the manifest says, and as
-  // system_failure() where it cannot be read or its copy not be written.
+  // on disk and has its name, or when another process has finished a copy first, which stays as it is. Throws
+  // Error(bad_data) naming a shard that is not what the manifest says, and as system_failure() where it cannot be read
+  // or its copy not be written.
   std::int64_t advance();
 
  private:

@@ -51,15 +51,15 @@ void make_folder_of_copies(const fs::path& folder) {
           folder.string());
 }
 
-bool is_there(const fs::path& path, std::int64_t bytes) {
-  struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size == bytes;
-}
-
 std::int64_t bytes_on_disk(const fs::path& path) {
   constexpr std::int64_t unit_bytes = 512;  // of st_blocks, on every file system
   struct stat status {};
   return ::lstat(path.c_str(), &status) == 0 ? status.st_blocks * unit_bytes : 0;
+}
+
+std::int64_t length_of(const fs::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 ? status.st_size : -1;
 }
 
 // A split on its way.
@@ -71,7 +71,8 @@ struct StagedSplit {
 
 class Staging {
  public:
-  Staging(const Communicator& world, fs::path folder) : world_(world), folder_(std::move(folder)) {
+  Staging(const Communicator& world, const StagePlan& plan)
+      : world_(world), folder_(plan.folder), patience_(std::chrono::duration<double>(plan.patience).count()) {
     make_folder(folder_);
   }
 
@@ -83,8 +84,11 @@ class Staging {
     const StagedSplit& added = splits_.emplace_back(StagedSplit{from, to, std::move(manifest)});
     for (const ShardEntry& entry : added.manifest.shards) {
       ++shards_;
-      if (is_there(to / entry.file, entry.bytes)) continue;
-      missing_.push_back({&added, &entry});
+      if (is_copied(to / entry.file, entry.bytes)) {
+        remove_unfinished_copies(to, entry);
+        continue;
+      }
+      missing_.emplace_back(&added, &entry);
       missing_bytes_ += entry.bytes;
     }
     return to;
@@ -109,9 +113,18 @@ class Staging {
 
  private:
   struct Missing {
+    Missing(const StagedSplit* of, const ShardEntry* shard) : split(of), entry(shard) {}
+    fs::path copy() const { return split->to / entry->file; }
+    fs::path unfinished() const { return unfinished_copy(split->to, *entry, attempt); }
+    std::unique_ptr<ShardCopy> begin() const { return ShardCopy::begin(split->from, split->to, *entry, attempt); }
+
     const StagedSplit* split;
     const ShardEntry* entry;
-    fs::path copy() const { return split->to / entry->file; }
+    int attempt = 1;  // the number of the unfinished copy that is claimed or waited for
+    // Of the one that another process makes:
+    std::int64_t length = -1;
+    Stopwatch since_growth;
+    bool is_told = false;
   };
   enum class State { done, copying, failed };
 
@@ -192,22 +205,64 @@ class Staging {
   // Drops what has come to be there on the way. Whether there is one that nobody else makes.
   bool begin_next() {
     for (auto next = missing_.begin(); next != missing_.end();) {
-      if (is_there(next->copy(), next->entry->bytes)) {
+      if (is_copied(next->copy(), next->entry->bytes)) {
         next = missing_.erase(next);
         continue;
       }
       current_shard_ = rank_status::name_shard(next->split->from / next->entry->file);
-      current_ = ShardCopy::begin(next->split->from, next->split->to, *next->entry);
+      current_ = next->begin();
       // Between our look and our claim another may have ended.
-      if (current_ != nullptr && is_there(next->copy(), next->entry->bytes)) current_.reset();
-      if (current_ != nullptr) return true;
+      if (current_ != nullptr && is_copied(next->copy(), next->entry->bytes)) current_.reset();
+      if (current_ != nullptr) {
+        if (next->attempt > 1) begin_own_copy(*next);
+        return true;
+      }
+      watch_other(*next);
       ++next;
     }
     return false;
   }
 
+  // Beside one that another process has claimed and does not go on with: it needs room of its own.
+  void begin_own_copy(const Missing& shard) {
+    const fs::path other = unfinished_copy(shard.split->to, *shard.entry, shard.attempt - 1);
+    log::warning("'{}' ({}) has not grown for {:.3g} s. This job makes its own copy of '{}'.", other.string(),
+                 claim_holder_words(other), patience_, shard.copy().filename().string());
+    std::error_code unknown;
+    const fs::space_info space = fs::space(folder_, unknown);
+    if (unknown || static_cast<std::int64_t>(space.available) >= shard.entry->bytes) return;
+    current_.reset();
+    throw system_failure(fmt::format("cannot stage '{}'", shard.copy().string()), ENOSPC, Access::writing,
+                         fmt::format("{:.1f} MB to copy, {:.1f} MB free; another copy that does not grow takes room",
+                                     static_cast<double>(shard.entry->bytes) / megabyte,
+                                     static_cast<double>(space.available) / megabyte));
+  }
+
+  // Another process copies this shard: it may be stopped, or wait for a file system that does not answer.
+  void watch_other(Missing& shard) const {
+    const std::int64_t length = length_of(shard.unfinished());
+    if (length != std::exchange(shard.length, length)) {
+      shard.since_growth = Stopwatch();
+      return;
+    }
+    const double still = shard.since_growth.seconds();
+    if (still >= patience_ / 3 && !std::exchange(shard.is_told, true) && world_.local_rank() == 0) {
+      log::warning(
+          "waiting for '{}': another process ({}) copies it to '{}', which has not grown for {:.3g} s. After {:.3g} s "
+          "this job "
+          "makes its own copy.",
+          shard.copy().string(), claim_holder_words(shard.unfinished()), shard.unfinished().string(), still, patience_);
+    }
+    if (still < patience_) return;
+    ++shard.attempt;
+    shard.length = -1;
+    shard.since_growth = Stopwatch();
+    shard.is_told = false;
+  }
+
   const Communicator& world_;
   fs::path folder_;
+  double patience_;                // seconds
   std::list<StagedSplit> splits_;  // addresses stay
   std::list<Missing> missing_;
   double shards_ = 0;
@@ -223,7 +278,7 @@ SplitFolders stage(const Communicator& world, const StagePlan& plan, const std::
   rank_status::enter(Phase::staging);
   look();
   SplitFolders folders = plan.from;
-  Staging staging(world, plan.folder);
+  Staging staging(world, plan);
   for (const Split split : plan.splits) {
     if (!is_absent(plan.from.of(split) / manifest_file)) folders.of(split) = staging.add(split, plan.from.of(split));
   }

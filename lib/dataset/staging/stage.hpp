@@ -3,9 +3,11 @@
 //   FOLDER/train-<root hash>/   manifest.json, and each shard under its own name: whole, or not there
 //
 // A folder is named after the root hash, so what lies in it is right for every training that names it. Processes that
-// stage the same at once, ranks of this job or of another, claim shards one by one and take each other's.
+// stage the same at once, ranks of this job or of another, claim shards one by one and take each other's. A shard that
+// another process has claimed and does not go on with is copied anew, under another name until it is whole.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <vector>
@@ -19,6 +21,8 @@ struct StagePlan {
   SplitFolders from;
   std::vector<Split> splits;     // to copy; those without a manifest stay where they are
   std::filesystem::path folder;  // to copy into; made where it is missing
+  // How long another process's unfinished copy may stay as long as it is until this job makes its own.
+  std::chrono::milliseconds patience = std::chrono::seconds(30);
 };
 
 // Collective. Returns where the splits are to be read from. Copies what `folder` lacks: a shard that is there and as
