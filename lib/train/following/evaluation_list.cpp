@@ -8,6 +8,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/text/json_text.hpp"
 #include "train/run_summary.hpp"
@@ -32,15 +33,23 @@ EvaluationList::EvaluationList(fs::path file) : file_(std::move(file)) {
   if (is_absent(file_)) return;
   std::istringstream text(read_file(file_, limit_bytes));
   for (std::string line; std::getline(text, line);) {
-    constexpr bool no_exceptions = false;
-    const Json object = Json::parse(line, nullptr, no_exceptions);
-    if (!object.is_object()) continue;
-    const Json step = object.value("step", Json());
-    const Json hash = object.value("weights_hash", Json());
-    if (!step.is_number_integer() || !hash.is_string()) continue;
-    entries_.push_back({step.get<std::int64_t>(), hash.get<std::string>()});
+    std::optional<Entry> entry = entry_in(line);
+    // The whole file is written anew with each evaluation.
+    require(entry.has_value(), Failure::usage,
+            "'{}' exists and is no list of evaluations (it would be lost). Move it elsewhere.", file_.string());
+    entries_.push_back(std::move(*entry));
     text_ += line + '\n';
   }
+}
+
+std::optional<EvaluationList::Entry> EvaluationList::entry_in(const std::string& line) {
+  constexpr bool no_exceptions = false;
+  const Json object = Json::parse(line, nullptr, no_exceptions);
+  if (!object.is_object()) return std::nullopt;
+  const Json step = object.value("step", Json());
+  const Json hash = object.value("weights_hash", Json());
+  if (!step.is_number_integer() || !hash.is_string()) return std::nullopt;
+  return Entry{step.get<std::int64_t>(), hash.get<std::string>()};
 }
 
 bool EvaluationList::has(std::int64_t step, const std::string& weights_hash) const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ class EvaluationList {
   // "runs/r20.evaluations.test.jsonl"
   static std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& split);
 
-  // Reads what an earlier run has left; lines that are none of ours are left out. Throws as read_file().
+  // Reads what an earlier run has left. Throws Error(usage) where the file holds something else, and as read_file().
   explicit EvaluationList(std::filesystem::path file);
 
   // Whether the weights of this hash were scored after so many steps.
@@ -30,6 +31,8 @@ class EvaluationList {
     std::int64_t step;
     std::string weights_hash;
   };
+  // Nothing where the line is not one of add()'s.
+  static std::optional<Entry> entry_in(const std::string& line);
 
   std::filesystem::path file_;
   std::vector<Entry> entries_;

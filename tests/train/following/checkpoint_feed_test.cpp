@@ -7,6 +7,7 @@
 
 #include "base/io/file.hpp"
 #include "files/folder/folder_lock.hpp"
+#include "support/special_files.hpp"
 #include "support/temporary_folder.hpp"
 #include "train/following/evaluation_list.hpp"
 
@@ -72,11 +73,10 @@ TEST_F(CheckpointFeedTest, a_holder_elsewhere_lives_as_long_as_its_lock_changes)
   EXPECT_EQ(feed.look().kind, Kind::training_over);
 }
 
-TEST_F(CheckpointFeedTest, the_list_remembers_weights_and_takes_no_line_of_others) {
+TEST_F(CheckpointFeedTest, the_list_remembers_weights) {
   const fs::path file = EvaluationList::file_of(folder.path() / "r20/", "test");
   EXPECT_EQ(file, folder.path() / "r20.evaluations.test.jsonl");
-  write("r20.evaluations.test.jsonl",
-        "nonsense\n{\"step\":1}\n{\"step\":1,\"weights_hash\":\"a\",\"more\":2}\n[1]\n{\"st");
+  write("r20.evaluations.test.jsonl", "{\"step\":1,\"weights_hash\":\"a\",\"more\":2}\n");
   Evaluation evaluation;
   evaluation.classes = 1;
   evaluation.samples = 4;
@@ -91,6 +91,18 @@ TEST_F(CheckpointFeedTest, the_list_remembers_weights_and_takes_no_line_of_other
   EXPECT_TRUE(again.has(1, "a"));
   EXPECT_TRUE(again.has(2, "b"));
   EXPECT_THAT(read_file(file, 1 << 12), HasSubstr("\n{\"accuracy\":1.0,\"epoch\":1,\"loss\":0.0,"));
+}
+
+// Another program's file of that name was replaced.
+TEST_F(CheckpointFeedTest, a_file_that_is_no_list_is_refused_and_stays) {
+  const fs::path file = EvaluationList::file_of(folder.path() / "r20", "test");
+  for (const std::string text :
+       {"notes\n", "{\"step\":1}\n", "{\"step\":1,\"weights_hash\":\"a\"}\n[1]\n", "\n", "{\"st"}) {
+    write("r20.evaluations.test.jsonl", text);
+    EXPECT_EQ(error_sentence([&] { EvaluationList{file}; }, Failure::usage),
+              "'" + file.string() + "' exists and is no list of evaluations (it would be lost). Move it elsewhere.");
+    EXPECT_EQ(read_file(file, 1 << 12), text);
+  }
 }
 
 }  // namespace
