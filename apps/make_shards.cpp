@@ -26,6 +26,7 @@ struct MakeShardsOptions {
   SourceRequest request{"", 50'000, 0};
   ConvertOptions convert;
   std::filesystem::path verified;
+  VerifyOutput verify_output = VerifyOutput::summary;
 
   void declare(CLI::App& app) {
     app.description("Turns pictures as they are published into shards, and checks shards again.");
@@ -33,6 +34,9 @@ struct MakeShardsOptions {
     for (const SourceEntry& entry : known_sources()) declare_source(app, entry);
     CLI::App* const verify = app.add_subcommand("verify", "Reads all shards again and names the damaged ones");
     verify->add_option("DIR", verified, "A data set, or a folder with train/ and test/")->required();
+    verify->add_flag_callback(
+        "--root-hash", [this] { verify_output = VerifyOutput::root_hashes; },
+        "Print only the root hash of each split, a line each, and nothing if any shard is damaged");
   }
 
  private:
@@ -122,7 +126,7 @@ void require_outside(const std::filesystem::path& source, const std::filesystem:
 
 int main(int argc, char** argv) {
   return run<MakeShardsOptions>(argc, argv, [](Session& session, const MakeShardsOptions& options) {
-    if (options.source == nullptr) return verify(session.world, options.verified);
+    if (options.source == nullptr) return verify(session.world, options.verified, options.verify_output);
     SourceRequest request = options.request;
     request.seed = options.convert.seed;
     request.world = &session.world;

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -11,6 +13,7 @@
 #include "dataset/shards/shard.hpp"
 #include "dataset/shards/verify.hpp"
 #include "support/samples/small_cifar.hpp"
+#include "support/special_files.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep {
@@ -219,6 +222,25 @@ TEST_F(ConvertTest, verifying_finds_the_damaged_block_and_running_again_mends_it
   world_.barrier();
   run();
   verify(world_, options_.output);
+}
+
+// A whole data set was called damaged, and whoever believed it replaced it.
+TEST_F(ConvertTest, a_shard_that_cannot_be_opened_is_not_called_damaged) {
+  run();
+  const fs::path shard = options_.output / "train" / "train-00000.h5";
+  const Communicator alone(MPI_COMM_SELF);
+  const int first_free = ::dup(0);
+  ::close(first_free);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit limit{static_cast<rlim_t>(first_free) + 1, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  const std::string told = error_sentence([&] { verify(alone, options_.output / "train"); }, Failure::usage);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(told,
+              testing::HasSubstr("': Too many open files. Raise the limit on open files (ulimit -n). (shards that "
+                                 "were not checked: "));
+  EXPECT_THAT(told, testing::HasSubstr("; damaged: 0). Run again when they can be read."));
 }
 
 // Its bytes are those of the manifest, so every hash is right: a training refused it, and pointed to verify.

@@ -51,6 +51,13 @@ TEST_F(MakeShardsTest, a_data_set_is_written_verified_and_kept) {
             std::string::npos)
       << first.output;
   EXPECT_EQ(run_program({built_program("make_shards"), "verify", output()}).exit_code, 0);
+  const auto line = [&](const std::string& split) {
+    const std::string manifest = read_file(output() / split / "manifest.json", 1 << 20);
+    const std::string_view name = "\"root_hash\": \"";
+    return split + " " + manifest.substr(manifest.find(name) + name.size(), 32) + "\n";
+  };
+  EXPECT_EQ(run_program({built_program("make_shards"), "verify", "--root-hash", output()}).output,
+            line("train") + line("validation") + line("test"));
   const ProgramResult second = run_program(conversion(output()));
   EXPECT_NE(second.output.find("is complete already"), std::string::npos) << second.output;
 }

@@ -1,5 +1,14 @@
 #include "base/io/hdf5.hpp"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "base/io/descriptor.hpp"
+#include "base/system_failure.hpp"
+
 namespace lockstep {
 
 std::string hdf5_words() {
@@ -24,6 +33,13 @@ Hid<H5Fclose> open_hdf5(const RegularFile& file) {
   const Hid<H5Pclose> access(check_h5(H5Pcreate(H5P_FILE_ACCESS), "make an access list"));
   check_h5(H5Pset_file_locking(access, false, true), "do without file locks");
   const std::string name = fmt::format("/proc/self/fd/{}", file.descriptor());
+  // HDF5 opens it once more, and would blame the file where the system has no descriptor left.
+  const int error_number = Descriptor(::dup(file.descriptor())) < 0 ? errno : 0;
+  if (error_number != 0) {
+    std::error_code unknown;
+    throw system_failure(fmt::format("cannot open '{}'", std::filesystem::read_symlink(name, unknown).string()),
+                         error_number, Access::reading);
+  }
   return Hid<H5Fclose>(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access));
 }
 

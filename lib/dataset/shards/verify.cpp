@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <iterator>
 #include <span>
 #include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "base/system_failure.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "dataset/shards/hash.hpp"
@@ -34,14 +38,95 @@ std::string block_words(const ShardEntry& entry, const std::vector<std::string>&
                      found.size());
 }
 
+// What is wrong with a shard: bad_data where its bytes are, any other failure where they could not be checked.
+struct Fault {
+  std::string words;
+  Failure failure;
+};
+
+Fault unread(const fs::path& path, int error_number) {
+  const bool is_missing = error_number == ENOENT || error_number == ENOTDIR || error_number == ELOOP;
+  return {fmt::format("shard '{}' cannot be read: {}", path.string(), system_words(error_number)),
+          is_missing ? Failure::bad_data : remedy_for(error_number, Access::reading).failure};
+}
+
+// Read, not mapped: a disk that fails then gives a sentence and not a signal.
+std::string content_of(const fs::path& path, const ShardEntry& entry, std::optional<Fault>& fault) {
+  try {
+    const std::size_t size = RegularFile(path).bytes();
+    if (size != static_cast<std::size_t>(entry.bytes)) {
+      fault = {fmt::format("shard '{}' is damaged: it has {} bytes instead of {}", path.string(), size, entry.bytes),
+               Failure::bad_data};
+      return "";
+    }
+  } catch (const Error& no_file) {
+    fault = {no_file.what(), Failure::bad_data};
+    return "";
+  } catch (const std::system_error& reason) {
+    fault = unread(path, reason.code().value());
+    return "";
+  }
+  try {
+    return read_file(path, static_cast<std::size_t>(entry.bytes));
+  } catch (const Error& error) {
+    fault = {error.what(), error.failure()};
+    return "";
+  }
+}
+
+std::optional<Fault> fault_of(const fs::path& directory, const ShardEntry& entry, std::int64_t block_bytes) {
+  const fs::path path = directory / entry.file;
+  std::optional<Fault> fault;
+  const std::string content = content_of(path, entry, fault);
+  if (fault) return fault;
+  const auto bytes = std::as_bytes(std::span(content));
+  if (xxh3_128_hex(bytes) == entry.hash) return std::nullopt;
+  return Fault{
+      fmt::format("shard '{}' is damaged: {}", path.string(), block_words(entry, block_hashes(bytes, block_bytes))),
+      Failure::bad_data};
+}
+
 // Why a reader refuses a shard whose bytes are those that were hashed: another program wrote it, or its manifest.
-std::optional<std::string> refusal_of(const fs::path& directory, const Manifest& manifest, const ShardEntry& entry) {
+std::optional<Fault> refusal_of(const fs::path& directory, const Manifest& manifest, const ShardEntry& entry) {
   try {
     const ShardReader reader(directory, manifest, entry);
     return std::nullopt;
   } catch (const Error& error) {
-    return error.what();
+    return Fault{error.what(), error.failure()};
   }
+}
+
+// Collective: one for each shard with a fault, sorted, the same on all ranks.
+std::vector<Fault> find_faults(const Communicator& world, const fs::path& directory, const Manifest& manifest) {
+  const auto ranks = static_cast<std::size_t>(world.size());
+  std::string own;  // lines: the failure, then the words
+  for (auto shard = static_cast<std::size_t>(world.rank()); shard < manifest.shards.size(); shard += ranks) {
+    const ShardEntry& entry = manifest.shards[shard];
+    std::optional<Fault> fault = fault_of(directory, entry, manifest.block_bytes);
+    if (!fault) fault = refusal_of(directory, manifest, entry);
+    if (fault) own += static_cast<char>(fault->failure) + printable(fault->words) + '\n';
+  }
+  std::vector<Fault> all;
+  for (const std::string& lines : world.all_gather(own)) {
+    for (std::size_t start = 0; start < lines.size();) {
+      const std::size_t end = lines.find('\n', start + 1);  // a failure may have the number of a new line
+      all.push_back({lines.substr(start + 1, end - start - 1), static_cast<Failure>(lines[start])});
+      start = end + 1;
+    }
+  }
+  std::ranges::sort(all, {}, &Fault::words);
+  return all;
+}
+
+void require_checked(const std::vector<Fault>& faults, std::size_t shards) {
+  const auto checked = [](const Fault& fault) { return fault.failure == Failure::bad_data; };
+  const auto unchecked = std::ranges::find_if_not(faults, checked);
+  if (unchecked == faults.end()) return;
+  const auto damaged = std::ranges::count_if(faults, checked);
+  throw Error(unchecked->failure,
+              fmt::format("{} (shards that were not checked: {} of {}; damaged: {}). Run again when "
+                          "they can be read.",
+                          unchecked->words, faults.size() - static_cast<std::size_t>(damaged), shards, damaged));
 }
 
 std::vector<fs::path> splits_of(const fs::path& directory) {
@@ -58,64 +143,40 @@ std::vector<fs::path> splits_of(const fs::path& directory) {
 }  // namespace
 
 std::optional<std::string> damage_of(const fs::path& directory, const ShardEntry& entry, std::int64_t block_bytes) {
-  const fs::path path = directory / entry.file;
-  // Read, not mapped: a disk that fails then gives a sentence and not a signal.
-  std::string content;
-  try {
-    const std::size_t size = RegularFile(path).bytes();
-    if (size != static_cast<std::size_t>(entry.bytes)) {
-      return fmt::format("shard '{}' is damaged: it has {} bytes instead of {}", path.string(), size, entry.bytes);
-    }
-    content = read_file(path, static_cast<std::size_t>(entry.bytes));
-  } catch (const Error& error) {
-    return error.what();
-  } catch (const std::system_error& reason) {
-    return fmt::format("shard '{}' cannot be read: {}", path.string(), system_words(reason.code().value()));
-  }
-  const auto bytes = std::as_bytes(std::span(content));
-  if (xxh3_128_hex(bytes) == entry.hash) return std::nullopt;
-  return fmt::format("shard '{}' is damaged: {}", path.string(), block_words(entry, block_hashes(bytes, block_bytes)));
+  std::optional<Fault> fault = fault_of(directory, entry, block_bytes);
+  return fault ? std::optional(std::move(fault->words)) : std::nullopt;
 }
 
 std::vector<std::string> find_damage(const Communicator& world, const fs::path& directory, const Manifest& manifest) {
-  const auto ranks = static_cast<std::size_t>(world.size());
-  std::string sentences;
-  for (auto shard = static_cast<std::size_t>(world.rank()); shard < manifest.shards.size(); shard += ranks) {
-    const ShardEntry& entry = manifest.shards[shard];
-    std::optional<std::string> damage = damage_of(directory, entry, manifest.block_bytes);
-    if (!damage) damage = refusal_of(directory, manifest, entry);
-    if (damage) sentences += printable(*damage) + '\n';
-  }
-  std::vector<std::string> all;
-  for (const std::string& lines : world.all_gather(sentences)) {
-    for (std::size_t start = 0; start < lines.size();) {
-      const std::size_t end = lines.find('\n', start);
-      all.push_back(lines.substr(start, end - start));
-      start = end + 1;
-    }
-  }
-  std::sort(all.begin(), all.end());
-  return all;
+  std::vector<std::string> words;
+  for (Fault& fault : find_faults(world, directory, manifest)) words.push_back(std::move(fault.words));
+  return words;
 }
 
-void verify(const Communicator& world, const fs::path& directory) {
-  std::vector<std::string> damage;
+void verify(const Communicator& world, const fs::path& directory, VerifyOutput output) {
+  std::vector<Fault> faults;
   std::size_t shards = 0;
+  std::vector<std::string> hashes;
   for (const fs::path& split : splits_of(directory)) {
     const Manifest manifest = read_manifest(split);
-    const std::vector<std::string> found = find_damage(world, split, manifest);
-    damage.insert(damage.end(), found.begin(), found.end());
+    std::vector<Fault> found = find_faults(world, split, manifest);
     shards += manifest.shards.size();
-    log::plain(fmt::format("{}: {} with {} read again, {} damaged", printable(split.string()),
-                           counted(manifest.shards.size(), "shard"), counted(manifest.samples(), "sample"),
-                           found.size()));
+    hashes.push_back(fmt::format("{} {}", split == directory ? "." : split.filename().string(), manifest.root_hash));
+    if (output == VerifyOutput::summary) {
+      log::plain(fmt::format("{}: {} with {} read again, {} damaged", printable(split.string()),
+                             counted(manifest.shards.size(), "shard"), counted(manifest.samples(), "sample"),
+                             found.size()));
+    }
+    std::ranges::move(found, std::back_inserter(faults));
   }
   if (world.rank() == 0) {
-    for (std::size_t i = 0; i + 1 < damage.size(); ++i) log::warning(std::string_view(damage[i]));
+    for (std::size_t i = 0; i + 1 < faults.size(); ++i) log::warning(std::string_view(faults[i].words));
   }
+  require_checked(faults, shards);
   // The last one is part of the error itself, so that whoever keeps only that has a name.
-  require(damage.empty(), Failure::bad_data, "{} (damaged shards: {} of {}). Run make_shards again: it replaces them.",
-          damage.empty() ? "" : damage.back(), damage.size(), shards);
+  require(faults.empty(), Failure::bad_data, "{} (damaged shards: {} of {}). Run make_shards again: it replaces them.",
+          faults.empty() ? "" : faults.back().words, faults.size(), shards);
+  if (output == VerifyOutput::root_hashes) log::plain(fmt::format("{}", fmt::join(hashes, "\n")));
 }
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 // does.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -22,8 +23,15 @@ std::optional<std::string> damage_of(const std::filesystem::path& directory, con
 std::vector<std::string> find_damage(const Communicator& world, const std::filesystem::path& directory,
                                      const Manifest& manifest);
 
+enum class VerifyOutput : std::uint8_t {
+  summary,      // a sentence for each split
+  root_hashes,  // a line for each split of an undamaged data set: "train 0123456789abcdef0123456789abcdef"
+};
+
 // Collective. `directory` holds a manifest, or splits that do. Says what was read; throws Error(bad_data) if any shard
-// is damaged, Error(usage) if there is no data set.
-void verify(const Communicator& world, const std::filesystem::path& directory);
+// is damaged, Error(usage) if there is no data set. Where a shard could not be checked, as no file could be opened, the
+// failure is the system's reason and never bad_data.
+void verify(const Communicator& world, const std::filesystem::path& directory,
+            VerifyOutput output = VerifyOutput::summary);
 
 }  // namespace lockstep
