@@ -3,27 +3,301 @@
 #
 #   run_on_nodes --hostfile FILE [--dispatch FOLDER]... [--logs FOLDER] PROGRAM ARGUMENTS...
 #
-# FILE is mpirun's: a node a line, "n1 slots=2". --dispatch: a data set that each node gets a copy of, under the same
-# path, unless what is there passes `make_shards verify`. --logs: what each rank prints, also as files of its own
-# below FOLDER. SIGUSR1 stops the program with a checkpoint; SIGTERM, SIGINT and whatever else ends this script end all
-# that it has started, on all nodes. Nodes are reached by ssh, or by what OMPI_MCA_plm_rsh_agent names. The program's
-# folder is the same on all nodes; programs without a path are those beside this script.
+# FILE is mpirun's: a node per line, "n1 slots=2" or "user@n1 slots=2".
+#
+# --dispatch copies a data set to each node, under the same path. A node that has the same data set already keeps it:
+# the root hashes are compared. A copy is verified before it gets its name. Nothing is deleted: anything else under that
+# path is moved to FOLDER.set-aside-N. Only FOLDER.partial, an interrupted copy, is replaced. --logs writes what each
+# rank prints also to files of its own below FOLDER.
+#
+# SIGUSR1 stops the program with a checkpoint. Ctrl-C, SIGTERM and SIGHUP do the same; after 30 seconds, or at a second
+# signal, everything that was started on the nodes is killed. Nodes are reached by ssh, or by the program that
+# OMPI_MCA_plm_rsh_agent names. The programs lie in the same folder on all nodes. PROGRAM without a path is one of the
+# folder of this script.
 # shellcheck disable=SC2015,SC2317
 set -uo pipefail
 programs=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
-agent=${OMPI_MCA_plm_rsh_agent:-ssh}
+grace=30     # seconds from the request to stop until the program is killed
+patience=10  # seconds in which a node has to answer at the end
 
-refuse() { echo "run_on_nodes: $*" >&2; exit 2; }
+say() { echo "run_on_nodes: $*" >&2; }
+refuse() { say "$*"; exit 2; }
+fail() { say "$*"; exit 1; }
+# In quotes, with a number for each byte that is not printable ASCII: different names stay different.
+shown() { local LC_ALL=C; printf '%s' "${1@Q}"; }
+
+# Sets `nodes`: what mpirun reads in the host file.
+read_hosts() {
+  local LC_ALL=C text odd node
+  [ -f "$hostfile" ] && [ -r "$hostfile" ] ||
+    refuse "cannot read '$hostfile' (a file that lists the nodes). Write a node per line: n1 slots=2"
+  case $(tr -dc '\0\r' <"$hostfile" | head -c 1 | od -An -tx1) in
+    *0d) refuse "'$hostfile' has Windows line endings (mpirun does not read them). Convert it: sed -i 's/\\r\$//'" ;;
+    *00) refuse "'$hostfile' has zero bytes (it is no text). Write a node per line: n1 slots=2" ;;
+  esac
+  text=$(sed -E 's%(#|//).*%%; s/[[:blank:]]*=[[:blank:]]*/=/g' "$hostfile")
+  odd=$(grep -oE 'slots=[^[:space:]]*' <<<"$text" | grep -vxE 'slots=[1-9][0-9]{0,4}' | head -1)
+  [ -z "$odd" ] ||
+    refuse "'$hostfile' says $(shown "$odd") (slots are a whole number from 1 to 99999). Write: n1 slots=2"
+  odd=$(grep -oE '[[:blank:]]user=[^[:space:]]*' <<<"$text" | head -1)
+  [ -z "$odd" ] || refuse "'$hostfile' says $(shown "${odd:1}") (mpirun does not know this word). Write user@n1 slots=2"
+  mapfile -t nodes < <(awk 'NF {
+      node = $1
+      for (i = 2; i <= NF; ++i) if ($i ~ /^user_?name=/) node = substr($i, index($i, "=") + 1) "@" $1
+      if (!seen[node]++) print node
+    }' <<<"$text")
+  ((${#nodes[@]})) || refuse "'$hostfile' lists no node. Write a node per line: n1 slots=2"
+  for node in "${nodes[@]}"; do
+    [[ $node =~ ^([A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||
+      refuse "'$hostfile' lists $(shown "$node"), which is no name of a node."
+  done
+}
+
+# Sets `agent`, the words of the program that reaches nodes, as mpirun reads them: alternatives between colons, of which
+# the first that is installed is taken.
+find_agent() {
+  local alternatives alternative
+  IFS=: read -r -a alternatives <<<"$1"
+  for alternative in ${alternatives[@]+"${alternatives[@]}"}; do
+    read -r -a agent <<<"$alternative"
+    ((${#agent[@]})) && type -P -- "${agent[0]}" >/dev/null && return
+  done
+  refuse "no program of $(shown "$1") is installed (it reaches the nodes). Set OMPI_MCA_plm_rsh_agent."
+}
+
+# on NODE COMMAND...: the words as they are, in quotes that every shell knows.
+on() {
+  local node=$1 words='' word
+  for word in "${@:2}"; do words+="'${word//\'/\'\\\'\'}' "; done
+  ${limit[@]+"${limit[@]}"} "${agent[@]}" "$node" "$words"
+}
+
+# Runs on a node, for one target: PROGRAM TARGET TOKEN. It reads commands, a word per line, and answers each with a line
+# and the line "end". It ends with its input: when run_on_nodes has ended, nothing further happens here.
+#
+# TARGET.partial is the folder of a copy that is not finished:
+#   lockstep-dispatch  marks it as ours. Whoever copies holds its lock
+#   data               the copy
+#   TOKEN              of the run that copies
+read -r -d '' node_script <<'NODE'
+make_shards=$1 target=$2 token=$3
+partial=$2.partial
+mark=$partial/lockstep-dispatch
+LC_ALL=C
+export LC_ALL
+
+answer() { printf '%s\n' "$*" || exit 1; }
+exists() { [ -e "$1" ] || [ -L "$1" ]; }
+
+# Whether PATH holds a manifest, or each of its splits does.
+has_manifests() {
+  [ ! -f "$1/manifest.json" ] || return 0
+  for split in train validation test; do
+    ! exists "$1/$split" || [ -f "$1/$split/manifest.json" ] || return 1
+  done
+  exists "$1/train" || exists "$1/validation" || exists "$1/test"
+}
+
+# Prints what PATH holds: absent | foreign | whole HASHES | damaged REASON | unchecked REASON
+state_of() {
+  [ -x "$make_shards" ] || { answer "unchecked '$make_shards' is not there"; return; }
+  exists "$1" || { answer absent; return; }
+  [ -d "$1" ] || { answer foreign; return; }
+  find "$1/." -maxdepth 2 >/dev/null || { answer "unchecked it cannot be listed"; return; }
+  has_manifests "$1" || { answer foreign; return; }
+  text=$("$make_shards" verify --root-hash "$1" 2>&1)
+  code=$?
+  hashes=$(printf '%s\n' "$text" | grep -xE '(\.|[a-z]+) [0-9a-f]{32}')
+  reason=$(printf '%s\n' "$text" | grep -v '^-*$' | tail -n 1)
+  case $code-$hashes in
+    0-?*) answer whole $hashes ;;
+    65-) answer "damaged $reason" ;;
+    *) answer "unchecked $reason (code $code)" ;;
+  esac
+}
+
+# Moves PATH out of the way, and sets `aside` to the number in its new name.
+set_aside() {
+  aside=1
+  while exists "$1.set-aside-$aside"; do aside=$((aside + 1)); done
+  mv -T -- "$1" "$1.set-aside-$aside"
+}
+
+is_ours() { [ -d "$partial" ] && [ ! -L "$partial" ] && [ -O "$partial" ] && [ -f "$mark" ] && [ ! -L "$mark" ]; }
+
+lock() { flock -n 9 || { answer busy; flock 9 || exit 1; }; }
+
+# Locks TARGET.partial, and empties it: begun | moved NUMBER | failed. "busy" comes first if another run copies.
+begin() {
+  moved='' tries=0
+  mkdir -p -- "${target%/*}/" || { answer failed; return; }
+  until is_ours && command exec 9>>"$mark" && lock && [ "$mark" -ef /proc/self/fd/9 ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 100 ] || { answer failed; return; }
+    ! is_ours || continue
+    if exists "$partial"; then
+      set_aside "$partial" || { answer failed; return; }
+      moved=$aside
+    fi
+    # At once with its mark. Another run may do the same at this moment.
+    mkdir -- "$partial.$token" && touch -- "$partial.$token/${mark##*/}" || { answer failed; return; }
+    mv -T -- "$partial.$token" "$partial" 2>/dev/null || rm -r -- "$partial.$token"
+  done
+  rm -rf -- "$partial/data"
+  mkdir -- "$partial/data" && touch -- "$partial/$token" || { answer failed; return; }
+  answer "${moved:+moved }${moved:-begun}"
+}
+
+give_up() { is_ours && rm -rf -- "$partial"; exec 9>&-; }
+
+# The copy gets its name: published | aside NUMBER | failed
+publish() {
+  aside=''
+  if exists "$target"; then set_aside "$target" || { give_up; answer failed; return; }; fi
+  if ! mv -T -- "$partial/data" "$target"; then
+    [ -z "$aside" ] || mv -T -- "$target.set-aside-$aside" "$target"
+    give_up
+    answer failed
+    return
+  fi
+  give_up
+  answer "${aside:+aside }${aside:-published}"
+}
+
+while read -r command; do
+  case $command in
+    look) state_of "$target" ;;
+    identity) answer identity $(stat -L -c '%i:%Z' "$target"/manifest.json "$target"/*/manifest.json 2>/dev/null) ;;
+    begin) begin ;;
+    room) answer "room $(($(stat -f -c '%a * %S' "$partial")))" ;;
+    check) state_of "$partial/data" ;;
+    publish) publish ;;
+    give_up) give_up ;;
+  esac
+  answer end
+done
+NODE
+
+# A session with NODE for FOLDER: `to` and `from` are its streams.
+open_session() { # NODE FOLDER
+  coproc session { on "$1" env "LOCKSTEP_RUN=$run" sh -c "$node_script" sh "$programs/make_shards" "$2" "$run"; }
+  { exec {to}>&"${session[1]}" {from}<&"${session[0]}"; } 2>/dev/null || lost "$1"
+  session_closes=${session[1]}
+}
+close_session() {
+  exec {to}>&- {from}<&- {session_closes}>&-
+  wait "${session_PID:-}" 2>/dev/null
+}
+lost() { fail "$1 does not answer (by '${agent[*]}'). Is it up, and can it be reached without a password?"; }
+# ask COMMAND: sets `reply`, and `waited` if another run had to end first.
+ask() {
+  local line
+  reply='' waited=''
+  { echo "$1" >&"$to"; } 2>/dev/null || lost "$node"
+  while read -r line <&"$from"; do
+    case $line in
+      end) return ;;
+      busy) waited=yes; echo "waiting: another run_on_nodes copies '$folder' to $node" ;;
+      *) reply=$line ;;
+    esac
+  done
+  lost "$node"
+}
+
+identity() { # FOLDER: as the node's script says it
+  local LC_ALL=C
+  # shellcheck disable=SC2046
+  echo identity $(stat -L -c '%i:%Z' "$1"/manifest.json "$1"/*/manifest.json 2>/dev/null)
+}
+
+# Sets `before` to what lies at the target. Refuses to go on unless it is the same data set or may be moved away.
+look() {
+  ask look
+  before=$reply
+  case $before in
+    "whole $hashes" | absent | foreign) return ;;
+    whole* | damaged*) ;;
+    *) fail "cannot check '$folder' on $node: ${before#unchecked }. Nothing was changed there." ;;
+  esac
+  ask identity
+  [ "$reply" != "$(identity "$folder")" ] || fail_at_source
+}
+fail_at_source() {
+  fail "'$folder' on $node is the source itself, on a shared file system, and is not what was verified here. Nothing" \
+    "was changed. Is it being written, or is the file system of $node out of order?"
+}
+described() { # what lay there before, in words
+  case $before in
+    foreign) echo "no data set" ;;
+    damaged*) echo "a damaged data set" ;;
+    *) echo "another data set" ;;
+  esac
+}
+
+# dispatch NODE FOLDER HASHES
+dispatch() {
+  local node=$1 folder=$2 hashes=$3 before needed
+  open_session "$node" "$folder"
+  look
+  [ "$before" = "whole $hashes" ] || begin_copy
+  if [ "$before" = "whole $hashes" ]; then
+    echo "$node has '$folder' already: used as it is"
+  else
+    copy
+  fi
+  close_session
+}
+
+# Begins a copy, unless another run has just made it: then `before` says so.
+begin_copy() {
+  ask begin
+  case $reply in
+    begun) ;;
+    moved*) echo "$node: '$folder.partial' is no copy of ours. It is now '$folder.partial.set-aside-${reply#moved }'" ;;
+    *) fail "cannot copy '$folder' to $node (see above). Nothing was changed there." ;;
+  esac
+  [ -z "$waited" ] || look
+  [ "$before" != "whole $hashes" ] || { ask give_up; return; }
+  # The node has this file system.
+  [ ! -e "$folder.partial/$run" ] || { ask give_up; fail_at_source; }
+}
+
+copy() {
+  needed=$(du -s --block-size=1 --apparent-size -- "$folder/" | cut -f 1)
+  ask room
+  ((${reply#room } >= needed)) || {
+    local free=${reply#room }
+    ask give_up
+    fail "no room for '$folder' on $node: $((needed / 1000000)) MB to copy, $((free / 1000000)) MB free. Nothing was" \
+      "changed there. Free some space and run again."
+  }
+  # shellcheck disable=SC2016
+  tar -C "$folder" -cf - . |
+    on "$node" env "LOCKSTEP_RUN=$run" sh -c 'exec tar -C "$1" -xf -' sh "$folder.partial/data" &
+  wait $! || give_up_copy "see above"
+  ask check
+  [ "$reply" = "whole $hashes" ] || give_up_copy "${reply#* }"
+  ask publish
+  case $reply in
+    published) echo "$node got a copy of '$folder'" ;;
+    aside*)
+      echo "$node got a copy of '$folder'. What was there, $(described), is now '$folder.set-aside-${reply#aside }'" ;;
+    *) fail "the copy of '$folder' on $node cannot get its name (see above)." ;;
+  esac
+}
+give_up_copy() { # REASON
+  ask give_up
+  fail "'$folder' did not come to $node whole ($1). What was there is unchanged. Is there room?"
+}
+
 hostfile='' logs='' dispatched=()
 while (($#)); do
   case $1 in
     --hostfile | --dispatch | --logs)
       [ -n "${2:-}" ] || refuse "$1 wants a value. See --help."
-      case $1 in
-        --hostfile) hostfile=$2 ;;
-        --dispatch) dispatched+=("$2") ;;
-        --logs) logs=$(realpath -m "$2") ;;
-      esac
+      [ "$1" != --hostfile ] || hostfile=$2
+      [ "$1" != --dispatch ] || dispatched+=("$2")
+      [ "$1" != --logs ] || logs=$(realpath -m -- "$2")
       shift 2 ;;
     -h | --help) sed -n '2,/^# shellcheck/{/^# shellcheck/d;s/^# \{0,1\}//p}' "$0"; exit ;;
     -*) refuse "unknown option '$1'. Known: --hostfile, --dispatch, --logs." ;;
@@ -31,79 +305,88 @@ while (($#)); do
   esac
 done
 [ -n "$hostfile" ] && (($#)) || refuse "state --hostfile FILE and a program. See --help."
-[ -f "$hostfile" ] && [ -r "$hostfile" ] ||
-  refuse "cannot read '$hostfile' (a file that lists the nodes). Write a node a line: n1 slots=2"
-odd=$(sed 's/#.*//' "$hostfile" | grep -oE 'slots=[^[:space:]]*' | grep -vxE 'slots=[1-9][0-9]{0,4}' | head -1)
-[ -z "$odd" ] || refuse "'$hostfile' says '$odd' (slots are a whole number from 1 to 99999). Write a node a line: n1 slots=2"
-mapfile -t nodes < <(sed 's/#.*//' "$hostfile" | awk 'NF && !seen[$1]++ { print $1 }')
-((${#nodes[@]})) || refuse "'$hostfile' lists no node. Write a node a line: n1 slots=2"
-for node in "${nodes[@]}"; do
-  [[ $node =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] || refuse "'$hostfile' lists '$node', which is no name of a node."
-done
+read_hosts
 program=$1; shift
 [[ $program == */* ]] || program=$programs/$program
 [ -x "$program" ] || refuse "'$program' is not there. Name a program of $programs, or a path."
-
-# on NODE COMMAND...: the words as they are, in quotes that every shell knows.
-on() {
-  local node=$1 words='' word
-  for word in "${@:2}"; do words+="'${word//\'/\'\\\'\'}' "; done
-  "$agent" "$node" "$words"
-}
-
-# dispatch NODE FOLDER: the copy takes its place when it is whole.
-dispatch() {
-  local node=$1 folder=$2
-  if on "$node" "$programs/make_shards" verify "$folder" </dev/null >/dev/null 2>&1; then
-    echo "$node has '$folder' already: used as it is"
-    return
-  fi
-  # shellcheck disable=SC2016
-  tar -C "$folder" -cf - . | on "$node" sh -c \
-    'rm -rf "$1.partial" && mkdir -p "$1.partial" && tar -C "$1.partial" -xf - && rm -rf "$1" && mv "$1.partial" "$1"' \
-    sh "$folder" && on "$node" "$programs/make_shards" verify "$folder" </dev/null >/dev/null ||
-    { echo "run_on_nodes: '$folder' did not come to $node whole (see above). Is there room?" >&2; return 1; }
-  echo "$node got a copy of '$folder'"
-}
-for folder in ${dispatched[@]+"${dispatched[@]}"}; do
-  folder=$(realpath "$folder") || exit 2
-  "$programs/make_shards" verify "$folder" >/dev/null || exit
-  for node in "${nodes[@]}"; do dispatch "$node" "$folder" || exit 1; done
-done
-
-output=()
+version=$(mpirun --version 2>/dev/null) || refuse "mpirun is not there. Install Open MPI, or set PATH."
+# Open MPI 5 has no --quiet, and loses a rank's standard error unless it goes into the same file as the output.
+launch=(mpirun --hostfile "$hostfile" --bind-to none)
+if [[ $version == *'(Open MPI) 4.'* ]]; then
+  launch+=(--quiet)
+  output=(--output-filename "$logs") reserved=:
+  find_agent "${OMPI_MCA_plm_rsh_agent:-ssh : rsh}"
+else
+  output=(--output "merge-stderr-to-stdout,dir=$logs") reserved=:,
+  export PRTE_MCA_plm_ssh_agent=${PRTE_MCA_plm_ssh_agent:-${OMPI_MCA_plm_rsh_agent:-ssh : rsh}}
+  find_agent "$PRTE_MCA_plm_ssh_agent"
+fi
 if [ -n "$logs" ]; then
-  mkdir -p "$logs" 2>/dev/null && [ -w "$logs" ] || refuse "cannot write into '$logs' (--logs). Name another folder."
-  output=(--output-filename "$logs")
-  # Open MPI 5 names it otherwise, and loses a rank's standard error if it is to be a file of its own.
-  [[ $(mpirun --version) == *'(Open MPI) 4.'* ]] || output=(--output "merge-stderr-to-stdout,dir=$logs")
+  [[ $logs != *[$reserved]* ]] ||
+    refuse "'$logs' has one of the characters '$reserved' (--logs; mpirun's options begin there). Name another folder."
+  mkdir -p -- "$logs" 2>/dev/null && [ -w "$logs" ] || refuse "cannot write into '$logs' (--logs). Name another folder."
+  launch+=("${output[@]}")
 fi
 
-# Every process of this run is known by a word in its environment.
-LOCKSTEP_RUN=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
-export LOCKSTEP_RUN
-launcher=''
+# Every process of this run is known by a word in its environment. This script has it not, nor have the agents.
+run=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+unset LOCKSTEP_RUN
+launcher='' ended_by='' is_begun=''
 sweep() {
-  local run=$LOCKSTEP_RUN
-  unset LOCKSTEP_RUN  # or an agent that hands it on would be swept as well
-  trap '' TERM INT
+  trap '' TERM INT HUP
   [ -z "$launcher" ] || kill -KILL "$launcher" 2>/dev/null
+  [ -n "$is_begun" ] || return
+  # shellcheck disable=SC2046
+  kill $(jobs -p) 2>/dev/null
+  local node limit=(timeout -k 1 "$patience") sweeps=()
   for node in "${nodes[@]}"; do
     # shellcheck disable=SC2016
     on "$node" sh -c 'for p in /proc/[0-9]*; do
         tr "\0" "\n" <"$p/environ" 2>/dev/null | grep -qx "LOCKSTEP_RUN=$1" && kill -KILL "${p#/proc/}"
       done 2>/dev/null; true' sh "$run" </dev/null &
+    sweeps+=($!)
   done
-  wait
+  for node in "${!sweeps[@]}"; do
+    wait "${sweeps[node]}" || say "${nodes[node]} did not answer within $patience s. Processes of this run may still" \
+      "be there. They have LOCKSTEP_RUN=$run in their environment."
+  done
+}
+# The first request stops the program with a checkpoint, the second one ends everything.
+end() { # CODE
+  [ -n "$launcher" ] && [ -z "$ended_by" ] || exit "$1"
+  ended_by=$1
+  deadline=$((SECONDS + grace))
+  kill -USR1 "$launcher" 2>/dev/null
 }
 trap sweep EXIT
-trap 'kill -USR1 "$launcher"' USR1
-trap 'kill -TERM "$launcher"; ended_by=143' TERM
-trap 'kill -TERM "$launcher"; ended_by=130' INT
-ended_by=''
-mpirun --hostfile "$hostfile" --bind-to none -x LOCKSTEP_RUN ${output[@]+"${output[@]}"} "$program" "$@" </dev/null &
+trap ':' PIPE
+trap 'end 143' TERM
+trap 'end 130' INT
+trap 'end 129' HUP
+trap '[ -n "$launcher" ] || exit 138; kill -USR1 "$launcher"' USR1
+
+for folder in ${dispatched[@]+"${dispatched[@]}"}; do
+  folder=$(realpath -s -- "$folder") || exit 2
+  hashes=$("$programs/make_shards" verify --root-hash "$folder") || exit
+  is_begun=yes
+  for node in "${nodes[@]}"; do dispatch "$node" "$folder" "${hashes//$'\n'/ }"; done
+done
+
+# In a session of its own: Ctrl-C reaches this script alone, and mpirun gets one signal. At a second one it would leave
+# its ranks at once.
+is_begun=yes
+LOCKSTEP_RUN=$run setsid "${launch[@]}" -x LOCKSTEP_RUN "$program" "$@" </dev/null &
 launcher=$!
-while kill -0 "$launcher" 2>/dev/null; do wait "$launcher"; done
+while kill -0 "$launcher" 2>/dev/null; do
+  if [ -z "$ended_by" ]; then
+    wait "$launcher"
+  elif ((SECONDS < deadline)); then
+    sleep 0.1
+  else
+    say "'$program' did not stop within $grace s. It is killed."
+    exit "$ended_by"
+  fi
+done
 wait "$launcher"
 code=$?
 launcher=''
