@@ -102,8 +102,8 @@ struct MakeShardsOptions {
         ->type_name("PATH")
         ->allow_extra_args(false);
     add_choices(sub, "--allow", oddities, pictures.allowed,
-                "Accept what looks like a mistake: one class, classes called like splits, classes without training "
-                "pictures, the same picture in two splits")
+                "Accept what looks like a mistake: one class, classes called like splits, class folders of folders, "
+                "classes without training pictures, the same picture in two splits")
         ->delimiter(',');
     sub.parse_complete_callback([this] { convert.bytes_per_shard = shard_megabytes_ << 20; });
   }

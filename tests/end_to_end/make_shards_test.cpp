@@ -260,7 +260,7 @@ TEST_F(MakeShardsTest, a_class_of_which_no_picture_can_be_read_is_told) {
   const fs::path pictures = folder_.path() / "pictures";
   for (const char* const name : {"cat", "dog"}) fs::create_directories(pictures / name);
   for (int i = 0; i < 4; ++i) write_file_atomically(pictures / "cat" / fmt::format("{}.jpg", i), golden.file("jpeg"));
-  write_file_atomically(pictures / "dog" / "notes.txt", "not a picture");
+  write_file_atomically(pictures / "dog" / "notes.jpg", "not a picture");
   const ProgramResult made = run_program(
       {built_program("make_shards"), "images", "--source", pictures, "--output", output(), "--allow", "duplicates"});
   EXPECT_EQ(made.exit_code, 0) << made.errors;
@@ -283,13 +283,14 @@ TEST_F(MakeShardsTest, what_looks_like_a_mistake_is_refused_and_leaves_nothing_b
   std::vector<std::string> words = {built_program("make_shards"), "images", "--source", pictures, "--output", output()};
   expect_failure(words, 2, "If one class is meant, add --allow one-class.");
   words.insert(words.end(), {"--allow", "one-class"});
-  expect_failure(words, 2, "Remove them from one split, or add --allow duplicates.");
+  expect_failure(words, 2, "Remove the copies, or add --allow duplicates.");
   EXPECT_FALSE(fs::exists(output()));
   words.back() = "one-class,duplicates";
   EXPECT_EQ(run_program(words).exit_code, 0);
   words.back() = "two-classes";
   expect_failure(words, 2,
-                 "--allow: unknown value 'two-classes'. Known: one-class, split-names, untrained-classes, duplicates");
+                 "--allow: unknown value 'two-classes'. Known: one-class, split-names, nested-classes, "
+                 "untrained-classes, duplicates");
 }
 
 TEST_F(MakeShardsTest, skipped_folders_are_named) {

@@ -178,8 +178,7 @@ void judge(const std::vector<SharedPicture>& shared, const PictureStorage& stora
   if (shared.empty()) return;
   const std::string words = shared_words(shared);
   require(storage.allows(Oddity::duplicates), Failure::usage,
-          "{} (a test on pictures that were learned measures nothing). Remove them from one split, or add --allow "
-          "duplicates.",
+          "{} (a test on pictures that were learned measures nothing). Remove the copies, or add --allow duplicates.",
           words);
   log::warning("{} (--allow duplicates).", words);
   for (const SharedPicture& one : shared) {

@@ -16,11 +16,13 @@ namespace lockstep {
 enum class Oddity : std::uint8_t {
   one_class,          // there is one class
   split_names,        // a class is called like a split: "test"
+  nested_classes,     // every class folder holds folders and no pictures
   untrained_classes,  // a class has test or validation pictures and no training pictures
   duplicates          // the same picture is in two splits
 };
-inline constexpr std::array<Choice<Oddity>, 4> oddities{{{"one-class", Oddity::one_class},
+inline constexpr std::array<Choice<Oddity>, 5> oddities{{{"one-class", Oddity::one_class},
                                                          {"split-names", Oddity::split_names},
+                                                         {"nested-classes", Oddity::nested_classes},
                                                          {"untrained-classes", Oddity::untrained_classes},
                                                          {"duplicates", Oddity::duplicates}}};
 

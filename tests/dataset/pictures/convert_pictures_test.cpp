@@ -189,7 +189,7 @@ TEST_F(ConvertPicturesTest, pictures_of_two_splits_are_named_and_refused_unless_
             "4 pictures are in two splits: 'test/cat/link.jpg' (test) has the bytes of 'train/cat/jpeg_gray.jpg' "
             "(training), 'test/dog/jpeg' (test) has the bytes of 'train/cat/jpeg.jpg' (training), 'test/dog/jpeg_444' "
             "(test) has the bytes of 'train/cat/jpeg_444.jpg' (training), and 1 more (a test on pictures that were "
-            "learned measures nothing). Remove them from one split, or add --allow duplicates.");
+            "learned measures nothing). Remove the copies, or add --allow duplicates.");
 }
 
 TEST_F(ConvertPicturesTest, files_of_the_system_do_not_end_a_strict_conversion) {

@@ -168,6 +168,24 @@ TEST_F(ListingTest, one_class_is_refused_unless_it_is_allowed) {
   EXPECT_THAT(list().classes, ElementsAre("cat"));
 }
 
+// Caltech-101 beside its annotations became two classes.
+TEST_F(ListingTest, one_class_with_pictures_beside_folders_without_them_is_refused) {
+  write_classes("101_ObjectCategories", 3);
+  write("Annotations/ant/0.mat");
+  EXPECT_THAT(usage_words(), HasSubstr("has one class with pictures, '101_ObjectCategories'"));
+}
+
+// PlantVillage's three kinds of pictures became three classes.
+TEST_F(ListingTest, class_folders_of_class_folders_are_refused) {
+  write_classes("color", 2);
+  write_classes("grayscale", 2);
+  EXPECT_EQ(usage_words(), "all 2 folders of '" + root().string() +
+                               "', like 'color', hold folders and no pictures (each would be one class). Name one of "
+                               "them as --source, or add --allow nested-classes.");
+  storage_.allowed = {"nested-classes"};
+  EXPECT_THAT(list().classes, ElementsAre("color", "grayscale"));
+}
+
 TEST_F(ListingTest, loose_pictures_are_listed) {
   write_class("cat", 5);
   write_class("dog", 5);
@@ -317,6 +335,14 @@ TEST_F(ListingTest, names_that_differ_in_unicode_normalisation_are_told_apart) {
                                              "'caf\\xc3\\xa9') look alike. Are they two classes?"));
 }
 
+TEST_F(ListingTest, labels_that_differ_in_unicode_normalisation_are_told_apart) {
+  write_all({"a.jpg", "b.jpg"});
+  write("train.list", "a.jpg caf\xC3\xA9\nb.jpg dog\n");
+  write("test.list", "a.jpg cafe\xCC\x81\n");
+  EXPECT_THAT(data_words(), HasSubstr("It looks like the class 'caf\xC3\xA9', but its bytes are 'cafe\\xcc\\x81' and "
+                                      "not 'caf\\xc3\\xa9': rename one of the two. Mend one of the two?"));
+}
+
 TEST(FolderNames, look_alike_where_case_or_normalisation_alone_differs) {
   EXPECT_TRUE(look_alike("Cat", "cat"));
   EXPECT_TRUE(look_alike("\xED\x95\x9C", "\xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB"));   // a Hangul syllable and its parts
@@ -364,6 +390,15 @@ TEST_F(ListingTest, a_table_of_labels_is_named_with_a_command_that_works) {
   EXPECT_EQ(found.train.size() + found.test.size(), 4U);
 }
 
+TEST_F(ListingTest, a_table_of_labels_beside_loose_pictures_is_named) {
+  write_all({"01.jpg", "02.jpg"});
+  write("all.csv", "file,width,label\n01.jpg,640,cat\n02.jpg,640,dog\n");
+  EXPECT_THAT(usage_words(),
+              HasSubstr("' holds no pictures in class folders (--source). 'all.csv' looks like a table of "
+                        "labels, as Kaggle has them, with the label in column 'label'."));
+  EXPECT_THAT(usage_words(), HasSubstr("[print(\"\" + row[0] + \"\", row[2].replace("));
+}
+
 TEST_F(ListingTest, a_table_whose_name_a_shell_would_run_is_in_no_command) {
   write_all({"train/01.jpg", "train/02.jpg"});
   write("$(touch hurt)';.csv", "id,breed\n01,boxer\n");
@@ -380,9 +415,10 @@ TEST_F(ListingTest, webdataset_is_named_with_a_command_that_works) {
   }
   for (const char* const name : {"train-0.tar", "train-1.tar"}) testing::make_tar(root() / name, work);
   const std::string words = usage_words();
-  EXPECT_THAT(words,
-              HasSubstr("' holds no pictures (--source). It holds 2 archives as WebDataset has them (NAME.jpg "
-                        "and NAME.cls in archives), which are not read. Unpack them and write train.list, in '"));
+  EXPECT_THAT(
+      words,
+      HasSubstr("' holds no pictures in class folders (--source). It holds 2 archives as WebDataset has them (NAME.jpg "
+                "and NAME.cls in archives), which are not read. Unpack them and write train.list, in '"));
   ASSERT_EQ(run_in(root(), words.substr(words.find("mkdir"))), 0);
   const PictureList found = list();
   EXPECT_THAT(found.classes, ElementsAre("0", "1"));
@@ -392,7 +428,7 @@ TEST_F(ListingTest, webdataset_is_named_with_a_command_that_works) {
 TEST_F(ListingTest, other_forms_are_named) {
   write("train-00000-of-00001.parquet");
   EXPECT_THAT(usage_words(),
-              HasSubstr("' holds no pictures (--source). It holds Parquet files, like "
+              HasSubstr("' holds no pictures in class folders (--source). It holds Parquet files, like "
                         "'train-00000-of-00001.parquet', which are not read. Unpack them to picture files."));
 }
 
@@ -404,10 +440,12 @@ TEST_F(ListingTest, links_out_of_the_folder_are_counted_with_the_option_that_tak
     fs::create_symlink(folder_.path() / "real/a.jpg", root() / name);
   }
   fs::create_symlink("nowhere", root() / "cat/broken.jpg");
-  EXPECT_THAT(usage_words(),
-              HasSubstr("' holds no pictures (--source); left out: 4 files or folders, each of which is a link that "
-                        "leads out of the folder (--follow-links takes it): 'cat/a.jpg', 'cat/b.jpg', 'dog/a.jpg' and "
-                        "1 more; 'cat/broken.jpg' leads nowhere. It is to hold"));
+  EXPECT_THAT(
+      usage_words(),
+      HasSubstr(
+          "' holds no pictures in class folders (--source); left out: 4 files or folders, each of which is a link that "
+          "leads out of the folder (--follow-links takes it): 'cat/a.jpg', 'cat/b.jpg', 'dog/a.jpg' and "
+          "1 more; 'cat/broken.jpg' leads nowhere. It is to hold"));
 }
 
 }  // namespace

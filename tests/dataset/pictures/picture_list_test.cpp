@@ -147,15 +147,18 @@ TEST_F(PictureListTest, what_was_meant_for_tests_alone_is_refused) {
 TEST_F(PictureListTest, a_folder_without_pictures_says_what_it_should_hold) {
   EXPECT_THAT(usage_words(), HasSubstr("is not a directory (--source). Name a folder with a folder of pictures"));
   write("a.jpg");
-  EXPECT_EQ(usage_words(),
-            "'" + root().string() +
-                "' holds no pictures (--source); left out: 'a.jpg' lies outside the class folders. It is "
-                "to hold a folder of pictures for each class, or "
-                "train/ and test/ with such folders, or train.list.");
+  EXPECT_EQ(
+      usage_words(),
+      "'" + root().string() +
+          "' holds no pictures in class folders (--source); left out: 'a.jpg' lies outside the class folders. It is "
+          "to hold a folder of pictures for each class, or "
+          "train/ and test/ with such folders, or train.list.");
   fs::create_symlink(folder_.path(), root() / "ant");
-  EXPECT_THAT(usage_words(),
-              HasSubstr("' holds no pictures (--source); left out: 'ant' is a link that leads out of the folder "
-                        "(--follow-links takes it); 'a.jpg' lies outside the class folders. It is to hold"));
+  EXPECT_THAT(
+      usage_words(),
+      HasSubstr(
+          "' holds no pictures in class folders (--source); left out: 'ant' is a link that leads out of the folder "
+          "(--follow-links takes it); 'a.jpg' lies outside the class folders. It is to hold"));
   write("cat/a.jpg");
   EXPECT_THAT(usage_words(), HasSubstr("has one picture a class (nothing is left for a test)."));
 }

@@ -153,6 +153,7 @@ class FolderLayout {
   void add_splits(const Level& level, const SplitGroup& splits) {
     const Level train = unwrapped(level_of(level.part / splits.at(Split::train).front()), SplitFolder::train);
     require_no_split_names(train);
+    require_pictures_in_classes(train);
     list_.classes = train.contents.folders;
     list_.train_words = train.part.string();
     add_class_folders(train.part, list_.classes, storage_, list_, list_.train);
@@ -244,6 +245,7 @@ class FolderLayout {
   void add_classes(const Level& level) {
     if (!storage_.allows(Oddity::split_names)) require_no_test_alone(level);
     require_no_split_names(level);
+    require_pictures_in_classes(level);
     list_.classes = level.contents.folders;
     list_.train_words = level.part.empty() ? "the class folders" : level.part.string();
     add_class_folders(level.part, list_.classes, storage_, list_, list_.train);
@@ -272,6 +274,20 @@ class FolderLayout {
                               "split-names; if not, leave it out with --skip.",
                               path_of(level.part / group.begin()->second.front()), split_name(group.begin()->first)));
     }
+  }
+
+  // Folders that all hold folders are kinds of pictures, or groups of classes.
+  void require_pictures_in_classes(const Level& level) const {
+    const Names& folders = level.contents.folders;
+    if (folders.size() < 2 || storage_.allows(Oddity::nested_classes)) return;
+    const bool are_nested = std::ranges::all_of(folders, [&](const std::string& name) {
+      const FolderContents inside = contents_of(level.part / name, storage_, list_);
+      return inside.folders.size() > 1 && !inside.has_pictures();
+    });
+    require(!are_nested, Failure::usage,
+            "all {} folders of '{}', like '{}', hold folders and no pictures (each would be one class). Name one of "
+            "them as --source, or add --allow nested-classes.",
+            folders.size(), path_of(level.part), printable(folders.front()));
   }
 
   void note_others(const Level& level, const Names& taken) {

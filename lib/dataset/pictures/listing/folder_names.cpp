@@ -28,6 +28,8 @@ constexpr std::array system_names = {"@eadir",
                                      "recycler",
                                      "#snapshot",
                                      "@recently-snapshot",
+                                     "@__thumb",
+                                     "~snapshot",
                                      "__macosx",
                                      "lost+found",
                                      "system volume information",
@@ -37,9 +39,10 @@ constexpr std::array system_names = {"@eadir",
                                      "ehthumbs.db",
                                      "desktop.ini",
                                      "icon\r"};
-constexpr std::array other_endings = {".txt",  ".csv", ".tsv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".md",
-                                      ".html", ".htm", ".pdf", ".ini",  ".db",    ".mat", ".npy",  ".npz", ".h5",
-                                      ".hdf5", ".pkl", ".py",  ".zip",  ".tar",   ".gz",  ".list", ".log"};
+constexpr std::array other_endings = {".txt", ".csv", ".tsv",  ".json", ".jsonl",      ".xml", ".yaml",
+                                      ".yml", ".md",  ".html", ".htm",  ".pdf",        ".ini", ".db",
+                                      ".mat", ".npy", ".npz",  ".h5",   ".hdf5",       ".pkl", ".py",
+                                      ".zip", ".tar", ".gz",   ".list", ".identifier", ".log"};
 
 std::string lower(std::string_view text) {
   std::string result(text);

@@ -52,8 +52,18 @@ struct LabelTable {
   fs::path file;       // relative to the folder
   std::string before;  // what makes a path of its first column
   std::string after;
-  std::string label;  // the header of its second column
+  std::size_t column = 1;
+  std::string label;  // that column's header
 };
+
+// The column that is called like a label; else the second.
+std::size_t label_column(const std::vector<std::string>& names) {
+  constexpr std::array usual = {"label", "labels", "class", "category", "target", "breed", "species"};
+  for (std::size_t column = 1; column < names.size(); ++column) {
+    if (std::ranges::find(usual, names[column]) != usual.end()) return column;
+  }
+  return 1;
+}
 
 // Whether the first row of a table names a picture.
 bool read_label_table(const fs::path& folder, const fs::path& picture, LabelTable& table) {
@@ -69,9 +79,11 @@ bool read_label_table(const fs::path& folder, const fs::path& picture, LabelTabl
   if (!std::getline(lines, header) || !std::getline(lines, row)) return false;
   const std::vector<std::string> names = fields_of(header);
   const std::vector<std::string> fields = fields_of(row);
-  if (names.size() < 2 || fields.size() < 2 || fields[0].empty() || fields[0].find('\0') != std::string::npos)
+  if (names.size() < 2 || fields.size() != names.size() || fields[0].empty() ||
+      fields[0].find('\0') != std::string::npos)
     return false;
-  table.label = names[1];
+  table.column = label_column(names);
+  table.label = names[table.column];
   const std::string beside = picture.parent_path().empty() ? "" : picture.parent_path().string() + "/";
   const std::string around = table.file.parent_path().empty() ? "" : table.file.parent_path().string() + "/";
   for (const std::string& before : {beside, around}) {
@@ -89,10 +101,10 @@ std::string table_command(const fs::path& folder, const LabelTable& table) {
   const std::string file = table.file.string();
   if (!is_plain(file) || !is_plain(table.before) || !is_plain(table.after)) return "Make train.list from it.";
   return fmt::format(
-      "Make train.list from it, in '{}': python3 -c 'import csv; [print(\"{}\" + row[0] + \"{}\", row[1].replace(\" "
+      "Make train.list from it, in '{}': python3 -c 'import csv; [print(\"{}\" + row[0] + \"{}\", row[{}].replace(\" "
       "\", "
       "\"_\")) for row in list(csv.reader(open(\"{}\")))[1:]]' > train.list",
-      printable(folder.string()), table.before, table.after, file);
+      printable(folder.string()), table.before, table.after, table.column, file);
 }
 
 // What a file name's end says.
@@ -162,7 +174,8 @@ std::string webdataset_words(const fs::path& folder, const std::vector<std::stri
 std::string label_table_words(const fs::path& folder, const fs::path& picture) {
   for (fs::path around = picture.parent_path();; around = around.parent_path()) {
     for (const std::string& name : files_in(folder / around)) {
-      LabelTable table{around / name, {}, {}, {}};
+      LabelTable table;
+      table.file = around / name;
       if (!name.ends_with(".csv") || !read_label_table(folder, picture, table)) continue;
       return fmt::format("'{}' looks like a table of labels, as Kaggle has them, with the label in column '{}'. {}",
                          printable(table.file.string()), printable(table.label), table_command(folder, table));

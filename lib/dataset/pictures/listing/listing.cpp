@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <system_error>
@@ -16,6 +17,7 @@
 #include "dataset/pictures/imagenet.hpp"
 #include "dataset/pictures/list_file.hpp"
 #include "dataset/pictures/listing/folder_layout.hpp"
+#include "dataset/pictures/listing/folder_names.hpp"
 #include "dataset/pictures/listing/foreign_forms.hpp"
 #include "dataset/pictures/listing/summary.hpp"
 
@@ -122,41 +124,55 @@ void add_pictures(const PictureStorage& storage, PictureList& list) {
   add_folders(storage, list);
 }
 
+// What to do where no picture was found in a class.
+std::string advice_for(const PictureList& list) {
+  std::string advice = other_form_words(list.folder);
+  const auto loose = std::ranges::find_if(list.remarks, [](const OddFile& odd) { return may_be_picture(odd.file); });
+  if (advice.empty() && loose != list.remarks.end()) advice = label_table_words(list.folder, loose->file);
+  return advice;
+}
+
 void require_pictures(const PictureList& list) {
   if (!list.train.empty()) return;
-  const std::string form = other_form_words(list.folder);
+  const std::string advice = advice_for(list);
   const std::vector<std::string> left_out = left_out_lines(list);
-  const std::string reason =
-      left_out.empty() || !form.empty() ? "" : fmt::format("; left out: {}", fmt::join(left_out, "; "));
-  throw Error(Failure::usage,
-              fmt::format("'{}' holds no pictures (--source){}. {}", printable(list.folder.string()), reason,
-                          form.empty() ? "It is to hold a folder of pictures for each class, or train/ and test/ with "
-                                         "such folders, or train.list."
-                                       : form));
+  const bool tells_left_out = !left_out.empty() && advice.empty();
+  throw Error(
+      Failure::usage,
+      fmt::format("'{}' holds no pictures in class folders (--source){}. {}", printable(list.folder.string()),
+                  tells_left_out ? fmt::format("; left out: {}", fmt::join(left_out, "; ")) : "",
+                  advice.empty() ? "It is to hold a folder of pictures for each class, or train/ and test/ with "
+                                   "such folders, or train.list."
+                                 : advice));
 }
 
 // A network that can give one answer only is always right.
 void require_several_classes(const PictureList& list, const PictureStorage& storage) {
   if (storage.allows(Oddity::one_class)) return;
-  const std::int32_t label = list.train.front().label;
-  const auto is_other = [&](const PictureFile& file) { return file.label != label; };
-  if (std::ranges::any_of(list.train, is_other) || std::ranges::any_of(list.test, is_other)) return;
+  std::vector<std::int64_t> counts(list.classes.size());
+  for (const SourceSplit split : {SourceSplit::train, SourceSplit::test}) {
+    const std::vector<std::int64_t> more = counts_by_class(list, split, CountedFiles::pictures);
+    std::ranges::transform(counts, more, counts.begin(), std::plus{});
+  }
+  const auto first = std::ranges::find_if(counts, [](std::int64_t count) { return count > 0; });
+  if (std::ranges::count_if(counts, [](std::int64_t count) { return count > 0; }) != 1) return;
+  const auto label = static_cast<std::size_t>(first - counts.begin());
   const std::string table = label_table_words(list.folder, list.train.front().name);
   throw Error(
       Failure::usage,
       fmt::format("'{}' has one class with pictures, '{}' (every answer would be right). {} If one class is "
                   "meant, add --allow one-class.",
-                  printable(list.folder.string()), printable(list.classes[static_cast<std::size_t>(label)]),
+                  printable(list.folder.string()), printable(list.classes[label]),
                   table.empty() ? "Name a folder that holds a folder of pictures for each class as --source." : table));
 }
 
 void require_learned_classes(const PictureList& list, const PictureStorage& storage) {
   if (storage.allows(Oddity::untrained_classes)) return;
-  const std::vector<std::int64_t> learned = counts_by_class(list, SourceSplit::train, CountedFiles::all);
+  const std::vector<std::int64_t> learned = counts_by_class(list, SourceSplit::train, CountedFiles::pictures);
   for (const auto* const files : {&list.test, &list.validation}) {
     for (const PictureFile& file : *files) {
       const auto label = static_cast<std::size_t>(file.label);
-      require(learned[label] > 0, Failure::usage,
+      require(learned[label] > 0 || !may_be_picture(file.name), Failure::usage,
               "class '{}' has no training picture, but '{}' for the test (a class must be learned before it is "
               "tested). Add training pictures, or --allow untrained-classes.",
               printable(list.classes[label]), printable(file.name));
