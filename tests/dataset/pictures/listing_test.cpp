@@ -4,12 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "dataset/pictures/listed_folder.hpp"
-#include "dataset/pictures/listing/folder_names.hpp"
 #include "dataset/pictures/listing/summary.hpp"
-#include "dataset/pictures/tar_archive.hpp"
 
 namespace lockstep {
 namespace {
@@ -19,43 +15,11 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 constexpr const char* outside_words = "lies outside the class folders";
 
-class ListingTest : public testing::ListedFolder {
- protected:
-  static int run_in(const fs::path& folder, const std::string& command) {
-    return std::system(("cd '" + folder.string() + "' && " + command).c_str());
-  }
-  // What stands between two texts of a message.
-  static std::string between(const std::string& text, const std::string& begin, const std::string& end) {
-    const std::size_t at = text.find(begin);
-    if (at == std::string::npos) return {};
-    const std::size_t first = at + begin.size();
-    return text.substr(first, text.find(end, first) - first);
-  }
-};
-
-TEST(FolderNames, say_which_split_a_folder_is) {
-  for (const char* const name :
-       {"train", "Training", "TRAIN", "training_set", "train-images", "train2017", "Train Data"}) {
-    ASSERT_TRUE(split_name_of(name)) << name;
-    EXPECT_EQ(split_name_of(name)->split, Split::train) << name;
-    EXPECT_EQ(split_name_of(name)->stem, "") << name;
-  }
-  for (const char* const name : {"val", "Valid", "validation", "dev", "VAL"}) {
-    EXPECT_EQ(split_name_of(name).value_or(SplitName{Split::train, ""}).split, Split::validation) << name;
-  }
-  for (const char* const name : {"test", "Testing", "TEST_SET", "eval"}) {
-    EXPECT_EQ(split_name_of(name).value_or(SplitName{Split::train, ""}).split, Split::test) << name;
-  }
-  EXPECT_EQ(split_name_of("seg_train").value_or(SplitName{}).stem, "seg");
-  for (const char* const name : {"cat", "trains", "contest", "train_test_split", "invalid", "", "2017"}) {
-    EXPECT_FALSE(split_name_of(name)) << name;
-  }
-}
+class ListingTest : public testing::ListedFolder {};
 
 // Became classes "Training" and "Test", with 25 training pictures.
 TEST_F(ListingTest, split_folders_are_read_in_any_case) {
@@ -343,14 +307,6 @@ TEST_F(ListingTest, labels_that_differ_in_unicode_normalisation_are_told_apart) 
                                       "not 'caf\\xc3\\xa9': rename one of the two. Mend one of the two?"));
 }
 
-TEST(FolderNames, look_alike_where_case_or_normalisation_alone_differs) {
-  EXPECT_TRUE(look_alike("Cat", "cat"));
-  EXPECT_TRUE(look_alike("\xED\x95\x9C", "\xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB"));   // a Hangul syllable and its parts
-  EXPECT_FALSE(look_alike("\xE5\x8C\x97\xE4\xBA\xAC", "\xE4\xB8\x8A\xE6\xB5\xB7"));  // Beijing, Shanghai
-  EXPECT_FALSE(look_alike("cat", "cut"));
-  EXPECT_FALSE(look_alike("cat", "cat"));
-}
-
 // Ended with "'test/images' is a class that 'train' does not have".
 TEST_F(ListingTest, tiny_imagenet_is_read_with_its_annotations) {
   write_all({"train/n01443537/images/n01443537_0.JPEG", "train/n01629819/images/n01629819_0.JPEG",
@@ -369,67 +325,6 @@ TEST_F(ListingTest, tiny_imagenet_is_read_with_its_annotations) {
   write("val/val_annotations.txt", "val_0.JPEG\tn0\n");
   EXPECT_EQ(data_words(), "line 1 of " + quoted("val/val_annotations.txt") +
                               " has no picture and a class that 'train' has: 'val_0.JPEG\\x09n0'. Fetch it again?");
-}
-
-// ImageNet's development kit was asked for.
-TEST_F(ListingTest, a_table_of_labels_is_named_with_a_command_that_works) {
-  write_all({"train/01.jpg", "train/02.jpg", "train/03.jpg", "train/04.jpg", "test/05.jpg"});
-  write("labels.csv", "id,breed\n01,boxer\n02,basset hound\n03,boxer\n04,basset hound\n");
-  write("sample_submission.csv", "id,boxer,basset hound\n05,0.5,0.5\n");
-  const std::string words = usage_words();
-  EXPECT_THAT(words,
-              ::testing::StartsWith(
-                  quoted("train") +
-                  " holds pictures and no class folders (nothing says what they show). 'labels.csv' looks like a "
-                  "table of labels, as Kaggle has them, with the label in column 'breed'. Make train.list from "
-                  "it, in '" +
-                  root().string() + "': python3 -c '"));
-  ASSERT_EQ(run_in(root(), words.substr(words.find("python3"))), 0);
-  const PictureList found = list();
-  EXPECT_THAT(found.classes, ElementsAre("basset_hound", "boxer"));
-  EXPECT_EQ(found.train.size() + found.test.size(), 4U);
-}
-
-TEST_F(ListingTest, a_table_of_labels_beside_loose_pictures_is_named) {
-  write_all({"01.jpg", "02.jpg"});
-  write("all.csv", "file,width,label\n01.jpg,640,cat\n02.jpg,640,dog\n");
-  EXPECT_THAT(usage_words(),
-              HasSubstr("' holds no pictures in class folders (--source). 'all.csv' looks like a table of "
-                        "labels, as Kaggle has them, with the label in column 'label'."));
-  EXPECT_THAT(usage_words(), HasSubstr("[print(\"\" + row[0] + \"\", row[2].replace("));
-}
-
-TEST_F(ListingTest, a_table_whose_name_a_shell_would_run_is_in_no_command) {
-  write_all({"train/01.jpg", "train/02.jpg"});
-  write("$(touch hurt)';.csv", "id,breed\n01,boxer\n");
-  EXPECT_THAT(usage_words(), HasSubstr("with the label in column 'breed'. Make train.list from it."));
-}
-
-TEST_F(ListingTest, webdataset_is_named_with_a_command_that_works) {
-  const fs::path work = folder_.path() / "work";
-  fs::create_directories(work);
-  fs::create_directories(root());
-  for (const char* const key : {"000", "001"}) {
-    std::ofstream(work / (std::string(key) + ".jpg")) << ("x");
-    std::ofstream(work / (std::string(key) + ".cls")) << (key[2] == '0' ? "0" : "1");
-  }
-  for (const char* const name : {"train-0.tar", "train-1.tar"}) testing::make_tar(root() / name, work);
-  const std::string words = usage_words();
-  EXPECT_THAT(
-      words,
-      HasSubstr("' holds no pictures in class folders (--source). It holds 2 archives as WebDataset has them (NAME.jpg "
-                "and NAME.cls in archives), which are not read. Unpack them and write train.list, in '"));
-  ASSERT_EQ(run_in(root(), words.substr(words.find("mkdir"))), 0);
-  const PictureList found = list();
-  EXPECT_THAT(found.classes, ElementsAre("0", "1"));
-  EXPECT_EQ(found.train.size() + found.test.size(), 4U);
-}
-
-TEST_F(ListingTest, other_forms_are_named) {
-  write("train-00000-of-00001.parquet");
-  EXPECT_THAT(usage_words(),
-              HasSubstr("' holds no pictures in class folders (--source). It holds Parquet files, like "
-                        "'train-00000-of-00001.parquet', which are not read. Unpack them to picture files."));
 }
 
 TEST_F(ListingTest, links_out_of_the_folder_are_counted_with_the_option_that_takes_them) {

@@ -101,9 +101,8 @@ std::string table_command(const fs::path& folder, const LabelTable& table) {
   const std::string file = table.file.string();
   if (!is_plain(file) || !is_plain(table.before) || !is_plain(table.after)) return "Make train.list from it.";
   return fmt::format(
-      "Make train.list from it, in '{}': python3 -c 'import csv; [print(\"{}\" + row[0] + \"{}\", row[{}].replace(\" "
-      "\", "
-      "\"_\")) for row in list(csv.reader(open(\"{}\")))[1:]]' > train.list",
+      "Make train.list from it, in '{}': python3 -c 'import csv, sys; [print(\"{}\" + row[0] + \"{}\", "
+      "row[{}].replace(\" \", \"_\")) for row in list(csv.reader(sys.stdin))[1:]]' < {} > train.list",
       printable(folder.string()), table.before, table.after, table.column, file);
 }
 
