@@ -58,7 +58,7 @@ class ClassFolder {
 
   void add_class(const fs::path& folder) {
     std::error_code reason;
-    if (!fs::is_directory(list_.folder / folder, reason)) return;
+    if (!fs::is_directory(list_.folder / folder, reason) || is_skipped(folder, storage_)) return;
     if (fs::is_symlink(list_.folder / folder, reason) && leads_out(list_.folder / folder)) {
       return leave_out(folder, link_words);
     }

@@ -115,6 +115,7 @@ TEST_F(ImagenetTest, unpacked_pictures_without_folders_are_labelled_by_the_kit) 
   EXPECT_EQ(labels(list().test), (std::map<std::string, std::int32_t>{{"ILSVRC2012_val_00000001.JPEG", 1},
                                                                       {"ILSVRC2012_val_00000002.JPEG", 2},
                                                                       {"ILSVRC2012_val_00000003.JPEG", 2}}));
+  EXPECT_THAT(list().remarks, ::testing::IsEmpty()) << "the kit is read";
   write(root() / "val" / "ILSVRC2012_val_00000004.JPEG", "x");
   EXPECT_THAT(words_of(Failure::bad_data, [&] { list(); }),
               HasSubstr("is no validation picture that the development kit has a class for (3 are known, as "

@@ -65,7 +65,7 @@ TEST_F(ListingTest, two_folders_for_one_split_are_refused) {
   write_classes("val", 3);
   write_classes("valid", 2);
   EXPECT_EQ(usage_words(), "'val' and 'valid' in '" + root().string() +
-                               "' are both called like the validation split (only one can be it). Leave one out with "
+                               "' both have the name of a validation split (only one can be used). Leave one out with "
                                "--skip.");
   storage_.skipped = {"val/"};
   const PictureList found = list();
@@ -121,10 +121,11 @@ TEST_F(ListingTest, a_list_inside_the_only_folder_is_named) {
 
 TEST_F(ListingTest, one_class_is_refused_unless_it_is_allowed) {
   write_class("cat", 4);
-  EXPECT_EQ(usage_words(), "'" + root().string() +
-                               "' has one class with pictures, 'cat' (every answer would be right). Name a folder that "
-                               "holds a folder of pictures for each class as --source. If one class is meant, add "
-                               "--allow one-class.");
+  EXPECT_EQ(usage_words(),
+            "'" + root().string() +
+                "' has one class with pictures, 'cat' (every prediction would be right). Name a folder that "
+                "holds a folder of pictures for each class as --source. If one class is meant, add "
+                "--allow one-class.");
   storage_.allowed = {"one-class"};
   EXPECT_THAT(list().classes, ElementsAre("cat"));
   write_class("cat/2019", 2);
@@ -198,8 +199,8 @@ TEST_F(ListingTest, counts_leave_out_what_is_not_called_like_a_picture) {
   write_all({"cat/Thumbs.db", "dog/0.txt"});
   const PictureList found = list();
   EXPECT_EQ(found.train.size() + found.test.size(), 10U) << "their order is that of earlier versions";
-  EXPECT_THAT(summary_of(found), Contains("2 files are in class folders not called like pictures: 'cat/Thumbs.db', "
-                                          "'dog/0.txt'. Their first bytes decide."));
+  EXPECT_THAT(summary_of(found), Contains("2 files in class folders have no name of a picture: 'cat/Thumbs.db', "
+                                          "'dog/0.txt'. Reading decides whether they are pictures."));
   const std::string counts = fmt::format("{}", fmt::join(summary_of(found), "\n"));
   const auto all = counts_by_class(found, SourceSplit::train, CountedFiles::pictures);
   const auto test = counts_by_class(found, SourceSplit::test, CountedFiles::pictures);
@@ -247,8 +248,8 @@ TEST_F(ListingTest, classes_that_are_called_like_splits_are_refused) {
                                "'train' is a class, add --allow split-names.");
   fs::rename(root() / "train", root() / "Test");
   EXPECT_EQ(usage_words(), quoted("Test") +
-                               " would be a class, but is called like the test split. If it is a class, add --allow "
-                               "split-names; if not, leave it out with --skip.");
+                               " has the name of a test split, but is a class folder here. If it is a class, add "
+                               "--allow split-names. If not, leave it out with --skip.");
   storage_.allowed = {"split-names"};
   EXPECT_THAT(list().classes, ElementsAre("Test", "bus", "car"));
   fs::rename(root() / "Test", root() / "train");
@@ -258,7 +259,7 @@ TEST_F(ListingTest, classes_that_are_called_like_splits_are_refused) {
 TEST_F(ListingTest, a_class_inside_a_split_may_be_called_train_where_that_is_allowed) {
   for (const char* const name : {"train/bus", "train/train", "test/bus", "test/train"}) write_class(name, 3);
   EXPECT_THAT(usage_words(),
-              HasSubstr(quoted("train/train") + " would be a class, but is called like the train split"));
+              HasSubstr(quoted("train/train") + " has the name of a train split, but is a class folder"));
   storage_.allowed = {"split-names"};
   const PictureList found = list();
   EXPECT_THAT(found.classes, ElementsAre("bus", "train"));
@@ -269,10 +270,14 @@ TEST_F(ListingTest, a_class_without_training_pictures_is_refused) {
   write_classes("train", 3);
   write_classes("test", 1);
   fs::create_directories(root() / "train/eel");
-  EXPECT_THAT(doubts_about(list()), ElementsAre("1 of 4 classes have no training picture: 'eel' (no network can learn "
-                                                "them).",
-                                                "1 of 4 classes have no test picture: 'eel' (no test says how well "
-                                                "they are learned)."));
+  EXPECT_THAT(doubts_about(list()),
+              ElementsAre("1 of 4 classes have no training picture: 'eel' (a network cannot learn "
+                          "them). Add pictures, or leave the folders out with --skip."));
+  storage_.skipped = {"test/dog"};
+  EXPECT_THAT(doubts_about(list()),
+              Contains("1 of 4 classes have no test picture: 'dog' (their accuracy stays unknown). "
+                       "Add pictures?"));
+  storage_.skipped = {};
   write("test/eel/a.jpg");
   EXPECT_EQ(usage_words(),
             "class 'eel' has no training picture, but 'test/eel/a.jpg' for the test (a class must be learned before it "

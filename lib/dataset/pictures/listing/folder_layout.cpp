@@ -127,7 +127,7 @@ class FolderLayout {
     for (const auto& [split, names] : *found) {
       require(
           names.size() == 1, Failure::usage,
-          "'{}' and '{}' in '{}' are both called like the {} split (only one can be it). Leave one out with --skip.",
+          "'{}' and '{}' in '{}' both have the name of a {} split (only one can be used). Leave one out with --skip.",
           printable(names.front()), printable(names.back()), path_of(level.part), split_name(split));
     }
     const Level train = level_of(level.part / found->at(Split::train).front());
@@ -269,10 +269,11 @@ class FolderLayout {
     if (storage_.allows(Oddity::split_names)) return;
     for (const auto& [stem, group] : split_groups(level.contents.folders)) {
       if (!says_splits(stem, group)) continue;
-      throw Error(Failure::usage,
-                  fmt::format("'{}' would be a class, but is called like the {} split. If it is a class, add --allow "
-                              "split-names; if not, leave it out with --skip.",
-                              path_of(level.part / group.begin()->second.front()), split_name(group.begin()->first)));
+      throw Error(
+          Failure::usage,
+          fmt::format("'{}' has the name of a {} split, but is a class folder here. If it is a class, add --allow "
+                      "split-names. If not, leave it out with --skip.",
+                      path_of(level.part / group.begin()->second.front()), split_name(group.begin()->first)));
     }
   }
 

@@ -25,7 +25,7 @@ constexpr std::array system_names = {"@eadir",
                                      "#recycle",
                                      "@recycle",
                                      "$recycle.bin",
-                                     "recycler",
+
                                      "#snapshot",
                                      "@recently-snapshot",
                                      "@__thumb",

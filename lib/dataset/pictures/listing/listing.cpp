@@ -146,7 +146,7 @@ void require_pictures(const PictureList& list) {
                                  : advice));
 }
 
-// A network that can give one answer only is always right.
+// With one class every prediction is right.
 void require_several_classes(const PictureList& list, const PictureStorage& storage) {
   if (storage.allows(Oddity::one_class)) return;
   std::vector<std::int64_t> counts(list.classes.size());
@@ -160,7 +160,7 @@ void require_several_classes(const PictureList& list, const PictureStorage& stor
   const std::string table = label_table_words(list.folder, list.train.front().name);
   throw Error(
       Failure::usage,
-      fmt::format("'{}' has one class with pictures, '{}' (every answer would be right). {} If one class is "
+      fmt::format("'{}' has one class with pictures, '{}' (every prediction would be right). {} If one class is "
                   "meant, add --allow one-class.",
                   printable(list.folder.string()), printable(list.classes[label]),
                   table.empty() ? "Name a folder that holds a folder of pictures for each class as --source." : table));

@@ -107,6 +107,7 @@ std::vector<std::string> classes_without(const PictureList& list, SourceSplit sp
   for (std::size_t label = 0; label < counts.size(); ++label) {
     if (counts[label] == 0) names.push_back(list.classes[label]);
   }
+  std::ranges::sort(names);
   return names;
 }
 
@@ -133,8 +134,9 @@ std::vector<std::string> summary_of(const PictureList& list) {
   for (const std::string& line : left_out_lines(list)) lines.push_back("left out: " + line);
   const std::vector<std::string> others = other_files_of(list);
   if (!others.empty()) {
-    lines.push_back(fmt::format("{} in class folders not called like pictures: {}. Their first bytes decide.",
-                                counted(others.size(), "file is", "files are"), names_of(others)));
+    lines.push_back(fmt::format("{} no name of a picture: {}. Reading decides whether they are pictures.",
+                                counted(others.size(), "file in class folders has", "files in class folders have"),
+                                names_of(others)));
   }
   return lines;
 }
@@ -160,13 +162,17 @@ std::vector<std::string> doubts_about(const PictureList& list) {
   std::vector<std::string> doubts;
   const std::vector<std::string> unlearned = classes_without(list, SourceSplit::train);
   if (!unlearned.empty()) {
-    doubts.push_back(fmt::format("{} of {} classes have no training picture: {} (no network can learn them).",
-                                 unlearned.size(), list.classes.size(), names_of(unlearned)));
+    doubts.push_back(
+        fmt::format("{} of {} classes have no training picture: {} (a network cannot learn them). Add "
+                    "pictures, or leave the folders out with --skip.",
+                    unlearned.size(), list.classes.size(), names_of(unlearned)));
   }
-  const std::vector<std::string> untested = classes_without(list, SourceSplit::test);
+  std::vector<std::string> untested = classes_without(list, SourceSplit::test);
+  std::erase_if(untested, [&](const std::string& name) { return std::ranges::binary_search(unlearned, name); });
   if (!untested.empty()) {
-    doubts.push_back(fmt::format("{} of {} classes have no test picture: {} (no test says how well they are learned).",
-                                 untested.size(), list.classes.size(), names_of(untested)));
+    doubts.push_back(
+        fmt::format("{} of {} classes have no test picture: {} (their accuracy stays unknown). Add pictures?",
+                    untested.size(), list.classes.size(), names_of(untested)));
   }
   std::map<std::string, std::vector<std::string>> by_look;
   for (const std::string& name : list.classes) by_look[look_of(name)].push_back(name);
