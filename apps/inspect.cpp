@@ -80,7 +80,9 @@ void draw(const InspectOptions& options) {
   log::plain(fmt::format("'{}': {} images of '{}' as {} shows them", options.pictures.string(), grid.labels.size(),
                          split.string(), is_for_tests(split) ? "a test" : "a training"));
   std::vector<std::string> row;
-  const auto class_of = [&](std::int32_t label) { return printable(data.classes[static_cast<std::size_t>(label)]); };
+  const auto class_of = [&](std::int32_t label) {
+    return printable_name(data.classes[static_cast<std::size_t>(label)]);
+  };
   for (std::size_t image = 0; image < grid.labels.size(); ++image) {
     const std::string label = class_of(grid.labels[image]);
     row.push_back(grid.shares.empty() ? label

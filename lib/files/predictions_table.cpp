@@ -8,32 +8,17 @@
 #include <string_view>
 #include <vector>
 
-#include "base/text/printable.hpp"
 #include "files/result_file.hpp"
 
 namespace lockstep {
 namespace {
 
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string field = "\"";
-  for (const char letter : text) field.append(letter == '"' ? 2 : 1, letter);
-  return field + '"';
-}
-
 std::string headings(TableFormat format) {
-  return fmt::format("sample{0}label{0}prediction{0}label_name{0}prediction_name\n",
-                     format == TableFormat::csv ? ',' : '\t');
+  return fmt::format("sample{0}label{0}prediction{0}label_name{0}prediction_name\n", separator_of(format));
 }
 
 std::string picture_headings(TableFormat format) {
-  return fmt::format("file{0}place{0}prediction{0}prediction_name{0}probability\n",
-                     format == TableFormat::csv ? ',' : '\t');
-}
-
-// As it stands in a line.
-std::string field(const std::string& text, TableFormat format) {
-  return format == TableFormat::csv ? csv_field(text) : printable(text);
+  return fmt::format("file{0}place{0}prediction{0}prediction_name{0}probability\n", separator_of(format));
 }
 
 bool begins_as_table(std::string_view start) {
@@ -56,9 +41,9 @@ TableFormat table_format_of(const std::filesystem::path& file) {
 std::string predictions_table(std::span<const std::int32_t> labels, std::span<const std::int32_t> predictions,
                               std::span<const std::string> classes, TableFormat format) {
   assert(labels.size() == predictions.size());
-  const char separator = format == TableFormat::csv ? ',' : '\t';
+  const char separator = separator_of(format);
   std::vector<std::string> names;
-  for (const std::string& name : classes) names.push_back(field(name, format));
+  for (const std::string& name : classes) names.push_back(text_cell(name, format));
   std::string text = headings(format);
   for (std::size_t sample = 0; sample < labels.size(); ++sample) {
     fmt::format_to(std::back_inserter(text), "{1}{0}{2}{0}{3}{0}{4}{0}{5}\n", separator, sample, labels[sample],
@@ -71,15 +56,14 @@ std::string predictions_table(std::span<const std::int32_t> labels, std::span<co
 std::string pictures_table(std::span<const PicturePrediction> predictions, std::span<const std::string> classes,
                            TableFormat format) {
   std::vector<std::string> names;
-  for (const std::string& name : classes) names.push_back(field(name, format));
+  for (const std::string& name : classes) names.push_back(text_cell(name, format));
   std::string text = picture_headings(format);
   for (const PicturePrediction& prediction : predictions) {
-    const std::string file = field(prediction.file, format);
+    const std::string file = text_cell(prediction.file, format);
     int place = 0;
     for (const ClassProbability& one : prediction.likeliest) {
-      fmt::format_to(std::back_inserter(text), "{1}{0}{2}{0}{3}{0}{4}{0}{5:.6f}\n",
-                     format == TableFormat::csv ? ',' : '\t', file, ++place, one.label,
-                     names.at(static_cast<std::size_t>(one.label)), one.probability);
+      fmt::format_to(std::back_inserter(text), "{1}{0}{2}{0}{3}{0}{4}{0}{5:.6f}\n", separator_of(format), file, ++place,
+                     one.label, names.at(static_cast<std::size_t>(one.label)), one.probability);
     }
   }
   return text;

@@ -7,12 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace lockstep {
+#include "base/text/table_cell.hpp"
 
-// csv: RFC 4180 (commas; a field that holds a comma, a quote or the end of a line stands in quotes), but with lines
-// that end as all of Linux's do, in LF. tsv: tabs; what would break a line there is shown by its number, as printable()
-// does.
-enum class TableFormat { csv, tsv };
+namespace lockstep {
 
 // tsv where the name ends in .tsv, csv otherwise.
 TableFormat table_format_of(const std::filesystem::path& file);

@@ -103,7 +103,7 @@ std::string cluster_table(const ClusterFacts& facts) {
   for (const NodeFacts* node : nodes) {
     const RankFacts& first = facts.ranks[static_cast<std::size_t>(node->ranks.front())];
     const bool is_open = node->folder.fault.empty();
-    Row row = {printable(node->host), ranges_words(node->ranks), fmt::format("{}", first.cores),
+    Row row = {printable_name(node->host), ranges_words(node->ranks), fmt::format("{}", first.cores),
                fmt::format("{:.0f}", slowest_of(*node, facts)), seconds_scaled(node->clock_ahead_seconds)};
     if (has_links) {
       row.push_back(node->link ? seconds_scaled(node->link->latency_seconds) : "-");

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/text/json_text.hpp"
+#include "base/text/table_cell.hpp"
 #include "device/precision.hpp"
 
 namespace lockstep {
@@ -297,8 +298,8 @@ std::string study_csv(const Study& study) {
   for (const StudyPoint& point : study.points) {
     for (std::size_t repeat = 0; repeat < point.step_seconds.size(); ++repeat) {
       table += fmt::format("{},{},{},{},{},{},{},{:.9g},{:.9g}", point.grid.ranks, point.grid.nodes,
-                           point.batch_per_rank, point.setup.threads, point.setup.bucket_mib, point.setup.precision,
-                           repeat + 1, point.step_seconds[repeat],
+                           point.batch_per_rank, point.setup.threads, point.setup.bucket_mib,
+                           text_cell(point.setup.precision, TableFormat::csv), repeat + 1, point.step_seconds[repeat],
                            static_cast<double>(point.global_batch()) / point.step_seconds[repeat]);
       for (const std::vector<double>& seconds : point.parts) {
         table += seconds.empty() ? "," : fmt::format(",{:.9g}", seconds[repeat]);

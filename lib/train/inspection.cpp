@@ -66,7 +66,7 @@ std::string pictures_text(const Manifest& manifest) {
 // On one line.
 std::string shown(std::span<const std::string> names) {
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + printable(name);
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + printable_name(name);
   return text;
 }
 
@@ -115,7 +115,7 @@ std::string describe_shard(const std::filesystem::path& path) {
       fmt::format("shard of data set '{}'\n  samples   {}\n  pictures  {}\n  bytes     {}\n  hash      {}\n",
                   printable(manifest.name), shard.samples(), pictures_text(manifest), entry->bytes, entry->hash);
   for (std::size_t label = 0; label < counts.size(); ++label) {
-    text += fmt::format("\n  {:>5}  {:<20}  {} samples", label, printable(manifest.classes[label]), counts[label]);
+    text += fmt::format("\n  {:>5}  {:<20}  {} samples", label, printable_name(manifest.classes[label]), counts[label]);
   }
   return text;
 }
@@ -151,7 +151,7 @@ std::string describe_lone_shard(const std::filesystem::path& path) {
       fmt::join(file.numbers<float>("shard_mean", channels), ", "),
       fmt::join(file.numbers<float>("shard_deviation", channels), ", "));
   for (std::size_t label = 0; label < counts.size(); ++label) {
-    text += fmt::format("\n  {:>5}  {:<20}  {} samples", label, printable(own.classes[label]), counts[label]);
+    text += fmt::format("\n  {:>5}  {:<20}  {} samples", label, printable_name(own.classes[label]), counts[label]);
   }
   return text;
 }

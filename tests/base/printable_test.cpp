@@ -21,7 +21,7 @@ TEST(PrintableTest, what_steers_a_terminal_is_shown_by_its_number) {
   EXPECT_EQ(printable("one\ntwo\r\tthree\x7f"), "one\\x0atwo\\x0d\\x09three\\x7f");
   EXPECT_EQ(printable("\xC2\x9B"
                       "31m"),
-            "\\x9b31m")
+            "\\u009b31m")
       << "C1: the same as ESC [";
   EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\x00b");
 }
@@ -37,6 +37,16 @@ TEST(PrintableTest, bytes_that_are_no_text_are_shown_by_their_numbers) {
   EXPECT_EQ(printable("\xC0\x9B"), "\\xc0\\x9b") << "an overlong ESC";
   EXPECT_EQ(printable("\xF4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80") << "above U+10FFFF";
   EXPECT_EQ(printable("cut \xE7\x8C"), "cut \\xe7\\x8c");
+}
+
+// A folder "a\x0a" and one with a new line in its name were shown alike, as were U+009B and the byte 9B.
+TEST(PrintableTest, names_stay_different) {
+  EXPECT_EQ(printable_name("a\\x0a"), "a\\\\x0a");
+  EXPECT_EQ(printable_name("a\n"), "a\\x0a");
+  EXPECT_EQ(printable_name("\\\n"), "\\\\\\x0a");
+  EXPECT_EQ(printable_name("\xC2\x9B"), "\\u009b");
+  EXPECT_EQ(printable_name("\x9B"), "\\x9b");
+  EXPECT_EQ(printable_name("猫 'x'"), "猫 'x'");
 }
 
 TEST(PrintableTest, tables_keep_their_lines) { EXPECT_EQ(printable_lines("a\tb\n\x1b[2J"), "a\tb\n\\x1b[2J"); }

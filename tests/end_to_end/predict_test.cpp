@@ -133,7 +133,7 @@ TEST_F(PredictTest, what_is_no_picture_is_named_and_counted_and_the_others_are_t
                 HasSubstr("2 of 4 files could not be taken for pictures (named above). The others are in "
                           "the table."));
     const std::string text = read_file(table, 1 << 20);
-    EXPECT_THAT(text, HasSubstr("probability\n\"" + folder_->path().string() + "/odd, \"\"named\"\"\n.png\",1,"));
+    EXPECT_THAT(text, HasSubstr("probability\n\"" + folder_->path().string() + "/odd, \"\"named\"\"\\x0a.png\",1,"));
     EXPECT_THAT(text, HasSubstr("\n" + (pictures() / "0002.png").string() + ",1,"));
     EXPECT_EQ(text.find("notes"), std::string::npos);
   }

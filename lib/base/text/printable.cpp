@@ -19,16 +19,18 @@ bool misleads(char32_t code) {
 }
 
 template <typename Stays>
-std::string with_numbers(std::string_view text, const Stays& stays) {
+std::string with_numbers(std::string_view text, std::string_view backslash, const Stays& stays) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
     const auto [bytes, code] = first_character(text);
     const std::string_view taken = text.substr(0, bytes);
     text.remove_prefix(bytes);
-    if (code && (stays(*code) || (!is_control(*code) && !misleads(*code)))) {
+    if (taken == "\\") {
+      result += backslash;
+    } else if (code && (stays(*code) || (!is_control(*code) && !misleads(*code)))) {
       result += taken;
-    } else if (code && misleads(*code)) {
+    } else if (code && *code >= 0x80) {
       fmt::format_to(std::back_inserter(result), "\\u{:04x}", static_cast<unsigned>(*code));
     } else if (code) {
       fmt::format_to(std::back_inserter(result), "\\x{:02x}", static_cast<unsigned>(*code));
@@ -44,11 +46,15 @@ std::string with_numbers(std::string_view text, const Stays& stays) {
 }  // namespace
 
 std::string printable(std::string_view text) {
-  return with_numbers(text, [](char32_t) { return false; });
+  return with_numbers(text, "\\", [](char32_t) { return false; });
+}
+
+std::string printable_name(std::string_view text) {
+  return with_numbers(text, "\\\\", [](char32_t) { return false; });
 }
 
 std::string printable_lines(std::string_view text) {
-  return with_numbers(text, [](char32_t code) { return code == '\n' || code == '\t'; });
+  return with_numbers(text, "\\", [](char32_t code) { return code == '\n' || code == '\t'; });
 }
 
 }  // namespace lockstep

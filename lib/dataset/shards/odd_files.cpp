@@ -7,22 +7,16 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
+#include "base/text/table_cell.hpp"
 
 namespace lockstep {
 namespace {
 
-// Names of files need not be UTF-8, and may hold anything.
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char letter : text) quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
-  return quoted + '"';
-}
-
 std::string odd_files_text(const std::vector<OddFile>& odd_files) {
   std::string text = "file,taken,remark\n";
   for (const OddFile& odd : odd_files) {
-    text += fmt::format("{},{},{}\n", csv_field(odd.file), odd.is_skipped ? "no" : "yes", csv_field(odd.remark));
+    text += fmt::format("{},{},{}\n", text_cell(odd.file, TableFormat::csv), odd.is_skipped ? "no" : "yes",
+                        text_cell(odd.remark, TableFormat::csv));
   }
   return text;
 }

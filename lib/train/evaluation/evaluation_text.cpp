@@ -84,7 +84,7 @@ std::vector<std::int64_t> worst_first(const Evaluation& evaluation) {
 
 std::string evaluation_text(const Evaluation& evaluation, std::span<const std::string> names) {
   std::vector<std::string> classes;
-  for (const std::string& name : names) classes.push_back(printable(name));
+  for (const std::string& name : names) classes.push_back(printable_name(name));
   std::string text =
       fmt::format("samples  {}\nloss     {:.4f}\ntop-1    {}\ntop-5    {}\n\n", evaluation.samples, evaluation.loss(),
                   percent(evaluation.correct(), evaluation.samples), percent(evaluation.in_top5, evaluation.samples));

@@ -210,7 +210,7 @@ TEST_F(ConvertPicturesTest, odd_files_are_named_with_their_reason) {
             "file,taken,remark\n"
             "train/cat/jpeg_cmyk.jpg,yes,is CMYK\n"
             "train/cat/jpeg_exif_6.jpg,yes,is turned (EXIF 6)\n"
-            "\"train/dog/a \"\"page\"\",\n.jpg\",no,is neither JPEG nor PNG\n"
+            "\"train/dog/a \"\"page\"\",\\x0a.jpg\",no,is neither JPEG nor PNG\n"
             "train/dog/cut.jpg,no,ends too early\n"
             "train/dog/png_transparent.jpg,yes,is transparent\n");
 }
