@@ -12,6 +12,7 @@
 #include "base/text/printable.hpp"
 #include "launch/field_options.hpp"
 #include "launch/number_option.hpp"
+#include "launch/result_options.hpp"
 #include "launch/run.hpp"
 #include "preflight/measure.hpp"
 #include "preflight/report.hpp"
@@ -47,11 +48,10 @@ struct CheckOptions {
     add_number(app, "--batch", batch, count, "Samples of each rank in a step")->type_name("SAMPLES");
     app.add_option("--floors", floors, "What must be reached, at least: a file that --write-floors wrote")
         ->type_name("FILE");
-    app.add_option("--write-floors", new_floors,
-                   "Where to write four fifths of what is measured now, for later checks to be held against")
-        ->type_name("FILE");
-    app.add_option("--json", json, "Where to write all that was measured and found, as one JSON object")
-        ->type_name("FILE");
+    add_result(app, "--write-floors", new_floors, require_place_for_floors,
+               "Where to write four fifths of what is measured now, for later checks to be held against");
+    add_result(app, "--json", json, require_place_for_cluster,
+               "Where to write all that was measured and found, as one JSON object");
     add_number(app, "--hang-timeout", hang_timeout, {0, 1e9},
                "How long a rank may stand still before it is named and the check ends with 76; 0: for ever")
         ->type_name("SECONDS");
@@ -60,12 +60,6 @@ struct CheckOptions {
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
   double hang_timeout_seconds() const { return hang_timeout; }
 };
-
-// Rank 0's, before the work.
-void require_places(const CheckOptions& options) {
-  if (!options.json.empty()) require_place_for_cluster(options.json);
-  if (!options.new_floors.empty()) require_place_for_floors(options.new_floors);
-}
 
 // Rank 0's.
 ClusterVerdict tell(const ClusterFacts& facts, const CheckOptions& options, const Floors& floors) {
@@ -81,7 +75,6 @@ ClusterVerdict tell(const ClusterFacts& facts, const CheckOptions& options, cons
 }
 
 Ending check(Session& session, const CheckOptions& options) {
-  if (session.world.rank() == 0) require_places(options);
   const Floors floors = options.floors.empty() ? Floors{} : read_floors(options.floors);
   constexpr std::int64_t colours = 3;
   constexpr std::int64_t classes = 1000;

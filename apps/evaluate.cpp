@@ -21,6 +21,7 @@
 #include "launch/choice_option.hpp"
 #include "launch/field_options.hpp"
 #include "launch/number_option.hpp"
+#include "launch/result_options.hpp"
 #include "launch/run.hpp"
 #include "models/model_zoo.hpp"
 #include "train/evaluation/evaluation_json.hpp"
@@ -67,18 +68,15 @@ struct EvaluateOptions {
         ->excludes(follow);
     app.add_option("--data", data, "Folder made by make_shards")->required()->type_name("FOLDER");
     add_choice(app, "--split", splits, split, "Part of the data set");
-    app.add_option(
-           "--predictions", predictions,
-           "Where to write one line for each sample: number, label, prediction, their names. Comma-separated (RFC "
-           "4180, lines end in LF); tab-separated where FILE ends in .tsv")
-        ->type_name("FILE")
+    add_result(app, "--predictions", predictions, require_place_for_table,
+               "Where to write one line for each sample: number, label, prediction, their names. Comma-separated (RFC "
+               "4180, lines end in LF); tab-separated where FILE ends in .tsv")
         ->excludes(follow);
-    app.add_option("--json", json, "Where to write the result as one JSON object, with all counts")
-        ->type_name("FILE")
+    add_result(app, "--json", json, require_place_for_evaluation,
+               "Where to write the result as one JSON object, with all counts")
         ->excludes(follow);
-    app.add_option("--logits", logits,
-                   "Where to write what the model gives for each sample before softmax, and the labels, as HDF5")
-        ->type_name("FILE")
+    add_result(app, "--logits", logits, require_place_for_logits,
+               "Where to write what the model gives for each sample before softmax, and the labels, as HDF5")
         ->excludes(follow);
     add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
         ->type_name("THREADS");
@@ -92,13 +90,6 @@ std::filesystem::path folder_of_split(const Communicator& world, const EvaluateO
   const SplitFolders from = split_folders(options.data);
   const std::filesystem::path& copies = options.settings.run.stage;
   return (copies.empty() ? from : stage(world, {from, {options.split}, copies}, [] {})).of(options.split);
-}
-
-// Rank 0's, before the work.
-void require_places(const EvaluateOptions& options) {
-  if (!options.predictions.empty()) require_place_for_table(options.predictions);
-  if (!options.json.empty()) require_place_for_evaluation(options.json);
-  if (!options.logits.empty()) require_place_for_logits(options.logits, "--logits");
 }
 
 void describe(const Session& session, const ModelTest& test, Split split) {
@@ -120,7 +111,6 @@ int main(int argc, char** argv) {
     }
     require(!options.model_file.empty(), Failure::usage,
             "nothing to test: neither --model-file nor --follow is stated. See --help.");
-    if (session.world.rank() == 0) require_places(options);
     const RunModel model = named_model(session.world, options.model_file);
     if (!model.words.empty()) log::info("model: {}", model.words);
     ModelTest test(session, {model.file, options.model, folder(), options.settings.recipe.images,

@@ -14,6 +14,8 @@
 #include "export/onnx_model.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "files/foreign/safetensors.hpp"
+#include "files/result_file.hpp"
+#include "launch/result_options.hpp"
 #include "launch/run.hpp"
 #include "step/model.hpp"
 #include "train/given/run_model.hpp"
@@ -21,25 +23,6 @@
 using namespace lockstep;
 
 namespace {
-
-struct ExportOptions {
-  std::filesystem::path model;
-  std::filesystem::path onnx;
-  std::filesystem::path safetensors;
-
-  void declare(CLI::App& app) {
-    app.description("Writes a trained model for other programs.");
-    app.add_option(
-           "MODEL", model,
-           "Written by train_cifar: a model file or a checkpoint; or the output folder of a training: its best model")
-        ->required();
-    app.add_option("--onnx", onnx,
-                   "Where to write the network with its weights: from pixels / 255 to logits, batches of any size")
-        ->type_name("FILE");
-    app.add_option("--safetensors", safetensors, "Where to write the weights alone, under torchvision's names")
-        ->type_name("FILE");
-  }
-};
 
 bool begins_as_onnx(std::string_view start) {
   // Of a ModelProto: its first field is the version of the format, its second who wrote it.
@@ -51,20 +34,32 @@ bool begins_as_safetensors(std::string_view start) {
   return start.size() > length_bytes && start[length_bytes] == '{';
 }
 
-void require_two_names(const std::filesystem::path& onnx, const std::filesystem::path& safetensors) {
-  namespace fs = std::filesystem;
-  std::error_code absent;
-  const bool is_one =
-      fs::weakly_canonical(onnx) == fs::weakly_canonical(safetensors) || fs::equivalent(onnx, safetensors, absent);
-  require(!is_one, Failure::usage,
-          "'{}' is given to --onnx and to --safetensors (one of them would be lost). Choose two names.", onnx.string());
+void require_place_for_onnx(const std::filesystem::path& file) {
+  require_place_for_result(file, {"ONNX model", begins_as_onnx}, "--onnx");
 }
 
-void require_other(const std::filesystem::path& model, const std::filesystem::path& path) {
-  std::error_code absent;
-  require(!std::filesystem::equivalent(model, path, absent), Failure::usage,
-          "'{}' is the model itself (it would be lost). Choose another name to write to.", path.string());
+void require_place_for_safetensors(const std::filesystem::path& file) {
+  require_place_for_result(file, {"safetensors file", begins_as_safetensors}, "--safetensors");
 }
+
+struct ExportOptions {
+  std::filesystem::path model;
+  std::filesystem::path onnx;
+  std::filesystem::path safetensors;
+
+  void declare(CLI::App& app) {
+    app.description("Writes a trained model for other programs.");
+    app.add_option(
+           "MODEL", model,
+           "Written by train_cifar: a model file or a checkpoint; or the output folder of a training: its best model")
+        ->required()
+        ->type_name("FILE");
+    add_result(app, "--onnx", onnx, require_place_for_onnx,
+               "Where to write the network with its weights: from pixels / 255 to logits, batches of any size");
+    add_result(app, "--safetensors", safetensors, require_place_for_safetensors,
+               "Where to write the weights alone, under torchvision's names");
+  }
+};
 
 std::string onnx_image(const ModelFile& file) {
   const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
@@ -95,12 +90,6 @@ int main(int argc, char** argv) {
             "nothing to write: neither --onnx nor --safetensors is stated. See --help.");
     if (session.world.rank() != 0) return;
     const RunModel named = named_model(options.model);
-    for (const std::filesystem::path& path : {options.onnx, options.safetensors}) require_other(named.file, path);
-    if (!options.onnx.empty() && !options.safetensors.empty()) require_two_names(options.onnx, options.safetensors);
-    if (!options.onnx.empty()) require_own_kind(options.onnx, {"ONNX model", begins_as_onnx}, "--onnx");
-    if (!options.safetensors.empty()) {
-      require_own_kind(options.safetensors, {"safetensors file", begins_as_safetensors}, "--safetensors");
-    }
     if (!named.words.empty()) log::info("model: {}", named.words);
     const ModelFile file = read_weights(named.file);
     std::string words;

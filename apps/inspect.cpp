@@ -12,8 +12,10 @@
 #include "base/text/printable.hpp"
 #include "dataset/loading/picture_grid.hpp"
 #include "dataset/split.hpp"
+#include "files/result_file.hpp"
 #include "launch/field_options.hpp"
 #include "launch/number_option.hpp"
+#include "launch/result_options.hpp"
 #include "launch/run.hpp"
 #include "picture/decode.hpp"
 #include "picture/png.hpp"
@@ -24,6 +26,14 @@ using namespace lockstep;
 namespace {
 
 constexpr std::int64_t drawn_images = 64;
+
+bool begins_as_png(std::string_view start) {
+  return picture_format(std::as_bytes(std::span(start))) == PictureFormat::png;
+}
+
+void require_place_for_pictures(const std::filesystem::path& file) {
+  require_place_for_result(file, {"PNG picture", begins_as_png}, "--pictures");
+}
 
 struct InspectOptions {
   std::filesystem::path file;
@@ -36,22 +46,18 @@ struct InspectOptions {
                    "A shard (.h5), manifest.json, a data set's folder, a model file or a checkpoint (.h5), a "
                    "training's folder, "
                    "or weights that another program wrote (safetensors, HDF5)")
-        ->required();
-    app.add_option("--pictures", pictures,
-                   "Of a data set (its folder, or a split's): draw the first images of a training, or of a test on the "
-                   "splits for tests, as the network is given them, with the options below, into this PNG file, and "
-                   "print their labels alone")
+        ->required()
         ->type_name("FILE");
+    add_result(app, "--pictures", pictures, require_place_for_pictures,
+               "Of a data set (its folder, or a split's): draw the first images of a training, or of a test on the "
+               "splits for tests, as the network is given them, with the options below, into this PNG file, and "
+               "print their labels alone");
     declare_recipe(app, settings);
     add_number(app, "--seed", settings.recipe.seed, {0, std::numeric_limits<std::uint64_t>::max()},
                "Of sample order and augmentation");
     declare_fields(app, settings, {FieldGroup::views, FieldGroup::pictures});
   }
 };
-
-bool begins_as_png(std::string_view start) {
-  return picture_format(std::as_bytes(std::span(start))) == PictureFormat::png;
-}
 
 bool is_for_tests(const std::filesystem::path& split) {
   const std::string name = std::filesystem::weakly_canonical(split).filename();
@@ -99,7 +105,6 @@ void draw(const InspectOptions& options) {
 
 int main(int argc, char** argv) {
   return run<InspectOptions>(argc, argv, [](Session&, const InspectOptions& options) {
-    if (!options.pictures.empty()) require_own_kind(options.pictures, {"PNG picture", begins_as_png}, "--pictures");
     if (options.pictures.empty()) return log::plain(describe_file(options.file));
     draw(options);
   });

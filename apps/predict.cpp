@@ -14,6 +14,7 @@
 #include "dataset/split.hpp"
 #include "launch/field_options.hpp"
 #include "launch/number_option.hpp"
+#include "launch/result_options.hpp"
 #include "launch/run.hpp"
 #include "models/model_zoo.hpp"
 #include "train/given/assign_given.hpp"
@@ -44,8 +45,9 @@ struct PredictOptions {
            "MODEL", model_file,
            "A model file, a checkpoint, the output folder of a training (its best model), or weights that another "
            "program wrote")
-        ->required();
-    app.add_option("PICTURES", pictures, "JPEG and PNG files, and folders of them");
+        ->required()
+        ->type_name("FILE");
+    app.add_option("PICTURES", pictures, "JPEG and PNG files, and folders of them")->type_name("FILE");
     app.add_option("--list", list, "A file with one more of them on each line")->type_name("FILE");
     add_number(app, "--top", top, {1, 1 << 20}, "How many classes to tell of each picture, the likeliest first");
     add_number(
@@ -54,10 +56,8 @@ struct PredictOptions {
         "tests; of other weights as a test on --data has it; without, as large as samples are up to 64 pixels, "
         "8/7 of that above (224 cut out of 256)")
         ->type_name("PIXELS");
-    app.add_option(
-           "--predictions", table,
-           "Where to write the table, in place of standard output: CSV, or tab-separated where FILE ends in .tsv")
-        ->type_name("FILE");
+    add_result(app, "--predictions", table, require_place_for_table,
+               "Where to write the table, in place of standard output: CSV, or tab-separated where FILE ends in .tsv");
     CLI::Option* const name =
         app.add_option("--model", model, "The model that another program's weights are of: " + known_models())
             ->type_name("NAME");
@@ -137,7 +137,6 @@ void print(const std::vector<PicturePrediction>& predictions, const ModelFile& f
 
 int main(int argc, char** argv) {
   return run<PredictOptions>(argc, argv, [](Session& session, const PredictOptions& options) -> Ending {
-    if (!options.table.empty() && session.world.rank() == 0) require_place_for_table(options.table);
     const RunModel named = named_model(session.world, options.model_file);
     // Standard output is the table's.
     if (session.world.rank() == 0 && !named.words.empty()) log::warning("model: {}", named.words);

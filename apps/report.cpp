@@ -14,6 +14,7 @@
 #include "launch/choice_option.hpp"
 #include "launch/field_options.hpp"
 #include "launch/number_option.hpp"
+#include "launch/result_options.hpp"
 #include "launch/run.hpp"
 #include "report/evaluation_page.hpp"
 #include "report/page/html.hpp"
@@ -26,6 +27,11 @@
 using namespace lockstep;
 
 namespace {
+
+void require_place_for_page(const std::filesystem::path& file) {
+  const auto begins_as_page = [](std::string_view start) { return start.starts_with(html_page_start); };
+  require_place_for_result(file, {"report", begins_as_page}, "--output");
+}
 
 constexpr std::size_t most_pictures = 24;
 constexpr std::int64_t most_pixels = 128;
@@ -40,8 +46,11 @@ struct ReportOptions {
 
   void declare(CLI::App& app) {
     app.description("Writes an HTML page of a training, or of several beside each other, that needs no other file.");
-    app.add_option("RUN_FOLDER", folders, "Output folders of trainings")->required()->expected(1, most_runs);
-    app.add_option("--output", output, "The page")->required()->type_name("FILE");
+    app.add_option("RUN_FOLDER", folders, "Output folders of trainings")
+        ->required()
+        ->expected(1, most_runs)
+        ->type_name("FOLDER");
+    add_result(app, "--output", output, require_place_for_page, "The page")->required();
     app.add_option("--data", data,
                    "Folder made by make_shards: test the best model of each folder (model-best.h5), and "
                    "show its confusion matrix, its worst classes and pictures that were mistaken")
@@ -53,8 +62,6 @@ struct ReportOptions {
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };
-
-bool begins_as_page(std::string_view start) { return start.starts_with(html_page_start); }
 
 // Collective. Html on rank 0.
 std::string tested(const Session& session, const ReportOptions& options, const std::filesystem::path& folder) {
@@ -123,10 +130,7 @@ int main(int argc, char** argv) {
   return run<ReportOptions>(argc, argv, [](Session& session, const ReportOptions& options) {
     const bool writes = session.world.rank() == 0;
     std::vector<RunRecord> runs;
-    if (writes) {
-      require_place_for_result(options.output, {"report", begins_as_page}, "--output");
-      runs = runs_of(options);
-    }
+    if (writes) runs = runs_of(options);
     std::string evaluations;
     for (const std::filesystem::path& folder : tested_folders(session, options, runs)) {
       evaluations += tested(session, options, folder);

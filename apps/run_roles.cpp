@@ -5,8 +5,10 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "files/result_file.hpp"
 #include "job/job_environment.hpp"
 #include "launch/number_option.hpp"
+#include "launch/result_options.hpp"
 #include "launch/run_outside_ranks.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "slurm/roles/role_file.hpp"
@@ -15,6 +17,11 @@
 using namespace lockstep;
 
 namespace {
+
+void require_place_for_cluster_file(const std::filesystem::path& file) {
+  const auto begins_as_cluster = [](std::string_view start) { return start.starts_with("{\n \"attempt\":"); };
+  require_place_for_result(file, {"cluster file", begins_as_cluster}, "--cluster");
+}
 
 struct RoleOptions {
   std::filesystem::path roles;
@@ -26,9 +33,11 @@ struct RoleOptions {
     constexpr double day = 86400;
     app.description(
         "Runs the roles of a job within what Slurm has given it, and ends with the code of the one that decides.");
-    app.add_option("ROLES", roles, "The roles: a file of JSON (slurm/roles.md has its form)")->required();
-    app.add_option("--cluster", cluster, "Who runs where is written here; else cluster-JOB.ATTEMPT.json")
+    app.add_option("ROLES", roles, "The roles: a file of JSON (slurm/roles.md has its form)")
+        ->required()
         ->type_name("FILE");
+    add_result(app, "--cluster", cluster, require_place_for_cluster_file,
+               "Who runs where is written here; else cluster-JOB.ATTEMPT.json");
     app.add_option("--checkpoints", checkpoints,
                    "The newest checkpoint of this folder is what instances are told to go on from")
         ->type_name("FOLDER");

@@ -39,7 +39,8 @@ void write_values(hid_t file, const char* name, hid_t type, std::span<const hsiz
 
 }  // namespace
 
-void require_place_for_logits(const std::filesystem::path& file, std::string_view option) {
+void require_place_for_logits(const std::filesystem::path& file) {
+  constexpr const char* option = "--logits";
   constexpr const char* kind = "file of logits";
   require_place_for_result(file, {kind, begins_as_hdf5}, option);
   require(is_absent(file) || holds_logits(file), Failure::usage,

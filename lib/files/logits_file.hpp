@@ -18,7 +18,7 @@ namespace lockstep {
 
 // Call before the work. Throws as system_failure() where a file cannot be written to `file`, Error(usage) where
 // something stands there that holds no logits, and would be lost. `option` is where the user named it.
-void require_place_for_logits(const std::filesystem::path& file, std::string_view option);
+void require_place_for_logits(const std::filesystem::path& file);
 
 struct LogitsOrigin {
   std::string model;

@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "base/text/nearest_name.hpp"
 #include "launch/build_info.hpp"
+#include "launch/result_options.hpp"
 #include "runtime/failure/failure_report.hpp"
 
 namespace lockstep {
@@ -176,6 +177,7 @@ std::optional<int> parse_options(int argc, char** argv, const std::function<void
   declare_program(app, declare);
   try {
     app.parse(argc, argv);
+    if (rank == 0) require_places_for_results(app);
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
     log::plain(app.help());

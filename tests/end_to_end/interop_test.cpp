@@ -259,7 +259,8 @@ TEST_F(InteropTest, what_cannot_be_exported_is_told_and_nothing_is_written) {
   EXPECT_THAT(refusal(exported({}), 2),
               HasSubstr("nothing to write: neither --onnx nor --safetensors is stated. See --help."));
   EXPECT_THAT(refusal(exported({"--onnx", model()}), 2),
-              HasSubstr(fmt::format("'{}' is the model itself (it would be lost). Choose another name to write to.",
+              HasSubstr(fmt::format("'{0}' of --onnx is the same file as '{0}' of MODEL (the result would replace what "
+                                    "is read). Choose another name for --onnx.",
                                     model().string())));
   EXPECT_EQ(evaluate(model()).exit_code, 0);
   const fs::path other = folder_->path() / "other.json";
@@ -277,9 +278,9 @@ TEST_F(InteropTest, what_cannot_be_exported_is_told_and_nothing_is_written) {
   const fs::path same = folder_->path() / "same";
   EXPECT_THAT(
       refusal(exported({"--onnx", same, "--safetensors", folder_->path() / "." / "same"}), 2),
-      HasSubstr(fmt::format("'{}' is given to --onnx and to --safetensors (one of them would be lost). Choose two "
-                            "names.",
-                            same.string())));
+      HasSubstr(fmt::format("'{}' of --safetensors is the same file as '{}' of --onnx (one result would replace the "
+                            "other). Choose two names.",
+                            (folder_->path() / "." / "same").string(), same.string())));
   EXPECT_FALSE(fs::exists(same));
   for (int time = 0; time < 2; ++time) {
     EXPECT_EQ(exported({"--onnx", same, "--safetensors", folder_->path() / "other"}).exit_code, 0) << "its own again";
@@ -344,9 +345,11 @@ TEST_F(InteropTest, a_place_for_logits_is_looked_at_before_the_work) {
     EXPECT_NE(result.errors.find(sentence), std::string::npos) << result.errors;
     EXPECT_EQ(result.output.find("top-1"), std::string::npos) << result.output;
   };
-  refused(model(), fmt::format("'{}' exists and is no file of logits (it would be lost). Choose another name for "
-                               "--logits.",
-                               model().string()));
+  const fs::path other = folder_->path() / "copy.h5";
+  fs::copy_file(model(), other);
+  refused(other, fmt::format("'{}' exists and is no file of logits (it would be lost). Choose another name for "
+                             "--logits.",
+                             other.string()));
   refused(folder_->path() / "absent" / "logits.h5", "No such file or directory");
 }
 

@@ -148,7 +148,7 @@ TEST_F(PredictTest, what_cannot_be_is_told_before_anything_is_done) {
   EXPECT_THAT(refusal({model()}), HasSubstr("no pictures are named (PICTURES, --list). See --help."));
   EXPECT_THAT(refusal({model(), "none.png"}), HasSubstr("'none.png' is not there. Check the path."));
   EXPECT_THAT(
-      refusal({model(), pictures(), "--predictions", model()}),
+      refusal({model(), pictures(), "--predictions", pictures() / "0001.png"}),
       HasSubstr("exists and is no table of predictions (it would be lost). Choose another name for --predictions."));
   EXPECT_THAT(refusal({model(), pictures(), "--resize", "8"}),
               HasSubstr("--resize 8 is smaller than the 32 x 32 pixels that the model takes. Choose a larger one."));

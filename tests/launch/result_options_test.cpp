@@ -1,0 +1,103 @@
+// Two results in one file, or a result in place of what is read: all are refused before a program works.
+#include "launch/result_options.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "files/result_file.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+void require_place_for_note(const fs::path& file) {
+  require_place_for_result(file, {"note", [](std::string_view start) { return start.starts_with("note"); }}, "--json");
+}
+
+class ResultOptionsTest : public testing::Test {
+ protected:
+  fs::path at(const std::string& name) const { return folder_.path() / name; }
+  void touch(const std::string& name) const { write_file_atomically(at(name), std::string_view("note")); }
+
+  // What is wrong with the words of a command line.
+  static std::string refusal(const std::vector<std::string>& words) {
+    fs::path model;
+    std::vector<fs::path> pictures;
+    fs::path data;
+    fs::path json;
+    fs::path table;
+    CLI::App app;
+    app.add_option("MODEL", model)->type_name("FILE");
+    app.add_option("PICTURES", pictures)->type_name("FILE");
+    app.add_option("--data", data)->type_name("FOLDER");
+    add_result(app, "--json", json, require_place_for_note, "");
+    add_result(app, "--table", table, require_place_for_note, "");
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    return words_of(Failure::usage, [&] { require_places_for_results(app); });
+  }
+
+  static std::string of_two_results(const std::string& table, const std::string& json) {
+    return "'" + table + "' of --table is the same file as '" + json +
+           "' of --json (one result would replace the other). Choose two names.";
+  }
+  static std::string of_input(const std::string& json, const std::string& path, const std::string& input) {
+    return "'" + json + "' of --json is the same file as '" + path + "' of " + input +
+           " (the result would replace what is read). Choose another name for --json.";
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+// evaluate --json a --predictions a ended with 0, and only one of them was there.
+TEST_F(ResultOptionsTest, two_results_want_two_files_however_they_are_spelled) {
+  fs::create_directory(at("folder"));
+  fs::create_directory_symlink(at("folder"), at("link"));
+  const std::string json = at("folder/a");
+  for (const fs::path& table : {at("folder/a"), at("folder/./a"), at("folder/../folder/a"), at("link/a")}) {
+    EXPECT_EQ(refusal({"m", "--json", json, "--table", table}), of_two_results(table, json));
+  }
+  EXPECT_EQ(refusal({"m", "--json=./absent", "--table", fs::current_path() / "absent"}),
+            of_two_results(fs::current_path() / "absent", "./absent"));
+  EXPECT_EQ(refusal({"m", "--json", json, "--table", at("folder/b")}), "no error");
+}
+
+TEST_F(ResultOptionsTest, links_to_one_file_are_one_file) {
+  touch("a");
+  fs::create_symlink(at("a"), at("symbolic"));
+  fs::create_hard_link(at("a"), at("hard"));
+  for (const char* name : {"symbolic", "hard"}) {
+    EXPECT_EQ(refusal({"m", "--json", at("a"), "--table", at(name)}), of_two_results(at(name), at("a")));
+  }
+}
+
+TEST_F(ResultOptionsTest, what_is_read_is_not_replaced) {
+  touch("a");
+  fs::create_symlink(at("a"), at("link"));
+  EXPECT_EQ(refusal({at("a"), "--json", at("link")}), of_input(at("link"), at("a"), "MODEL"));
+  EXPECT_EQ(refusal({"m", "b", at("a"), "--json", at("a")}), of_input(at("a"), at("a"), "PICTURES"));
+  fs::create_directory(at("data"));
+  EXPECT_EQ(refusal({"m", "--data", at("data"), "--json", at("data")}), of_input(at("data"), at("data"), "--data"));
+}
+
+TEST_F(ResultOptionsTest, each_place_is_looked_at) {
+  touch("earlier");
+  EXPECT_EQ(refusal({"m", "--json", at("earlier")}), "no error");
+  EXPECT_EQ(refusal({"m", "--json", ""}), "--json has an empty file name. State a file, or leave out --json.");
+  fs::create_directory(at("folder"));
+  EXPECT_EQ(
+      refusal({"m", "--json", at("folder")}),
+      "cannot write '" + at("folder").string() + "': Is a directory (--json). Choose a folder that you may write to.");
+  write_file_atomically(at("other"), std::string_view("thesis"));
+  EXPECT_EQ(refusal({"m", "--json", at("other")}),
+            "'" + at("other").string() + "' exists and is no note (it would be lost). Choose another name for --json.");
+}
+
+}  // namespace
+}  // namespace lockstep
