@@ -148,7 +148,8 @@ int main(int argc, char** argv) {
 
     Model model(session.device(), {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
     model.store.allocate(session.device().make_lasting(model.store.reduced_count(), DType::f32));
-    assign_given(options.model_file, file.entries, model);
+    const std::optional<std::string> words = assign_given(options.model_file, file.entries, model);
+    if (session.world.rank() == 0 && words) log::warning(*words);
     const std::vector<PicturePrediction> predictions =
         Predictor(session.world, model, preparation, options.top).predict(files);
     if (session.world.rank() == 0) print(predictions, file, options);

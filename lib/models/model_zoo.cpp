@@ -41,10 +41,8 @@ const Model& find_model(const std::string& name) {
   const std::string plain = is_blurred(name) ? name.substr(0, name.size() - blur_ending.size()) : name;
   const auto* const found = std::ranges::find(models, plain, &Model::name);
   if (found == models.end()) {
-    std::vector<std::string> names;
-    for (const Model& model : models) names.emplace_back(model.name);
     throw Error(Failure::usage, fmt::format("unknown model '{}' (--model). {}Known: {}.", name,
-                                            did_you_mean(plain, names), known_models()));
+                                            did_you_mean(plain, model_names()), known_models()));
   }
   require(found->kind == Kind::residual || !is_blurred(name), Failure::usage,
           "model '{}' has no strided convolution, before which maps could be blurred (--blur-pool). Leave out "
@@ -71,7 +69,13 @@ std::string with_sizes(Sizes sizes) {
 
 std::string with_blur(const std::string& name) { return is_blurred(name) ? name : name + std::string(blur_ending); }
 
-std::string known_models() { return fmt::format("{}", fmt::join(models | std::views::transform(&Model::name), ", ")); }
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const Model& model : models) names.emplace_back(model.name);
+  return names;
+}
+
+std::string known_models() { return fmt::format("{}", fmt::join(model_names(), ", ")); }
 
 void require_model(const std::string& name, BlockStart start) {
   const Model& model = find_model(name);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "nn/layer.hpp"
 #include "nn/sample_shape.hpp"
@@ -46,7 +47,8 @@ std::string with_blur(const std::string& name);
 // Throws Error(usage) unless the model that make_model() makes of `options` also takes images of such a size.
 void require_takes(const ModelOptions& options, std::int64_t height, std::int64_t width);
 
-// "convnet, lenet, ...", without those that only blur beside.
+std::vector<std::string> model_names();
+// "convnet, lenet, ...", both without those that only blur beside.
 std::string known_models();
 
 }  // namespace lockstep

@@ -130,12 +130,17 @@ void check_entries(const std::vector<Slot>& slots, const std::vector<const Param
   }
 }
 
-// All checks come before the first write: weights that do not fit leave the model as it was.
-void store_all(Device& device, const std::vector<Slot>& slots, std::span<const ParameterStore::Entry> entries) {
+std::vector<const ParameterStore::Entry*> by_name(std::span<const ParameterStore::Entry> entries) {
   std::vector<const ParameterStore::Entry*> given;
   given.reserve(entries.size());
   for (const ParameterStore::Entry& entry : entries) given.push_back(&entry);
   std::ranges::sort(given, {}, &ParameterStore::Entry::name);
+  return given;
+}
+
+// All checks come before the first write: weights that do not fit leave the model as it was.
+void store_all(Device& device, const std::vector<Slot>& slots, std::span<const ParameterStore::Entry> entries) {
+  const std::vector<const ParameterStore::Entry*> given = by_name(entries);
   check_entries(slots, given);
   for (std::size_t i = 0; i < slots.size(); ++i) {
     device.store(slots[i].kind, slots[i].dims, given[i]->values, slots[i].stored);
@@ -209,6 +214,16 @@ std::vector<ParameterStore::Entry> ParameterStore::entries() const { return entr
 
 std::vector<ParameterStore::Entry> ParameterStore::entries_of(const Tensor& values, const Tensor& running) const {
   return load_all(device_, slots_by_name(parameters_, values, statistics_, running));
+}
+
+std::string ParameterStore::misfit(std::span<const Entry> entries) const {
+  return compare(slots_by_name(parameters_, values_, statistics_, running_), by_name(entries)).text();
+}
+
+std::vector<std::string> ParameterStore::names() const {
+  std::vector<std::string> names;
+  for (const Slot& slot : slots_by_name(parameters_, values_, statistics_, running_)) names.emplace_back(slot.name);
+  return names;
 }
 
 void ParameterStore::assign(std::span<const Entry> entries) {

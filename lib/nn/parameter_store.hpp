@@ -111,6 +111,10 @@ class ParameterStore {
   std::vector<Entry> entries() const;  // in name order
   // The same of arrays that are laid out as values() and running(). Reads nothing else.
   std::vector<Entry> entries_of(const Tensor& values, const Tensor& running) const;
+  // What keeps such entries from being this store's: the first few that are missing, unknown, or of another shape, and
+  // how many more there are; empty if nothing does.
+  std::string misfit(std::span<const Entry> entries) const;
+  std::vector<std::string> names() const;  // of parameters and statistics, in name order
   // Throws Error(bad_data) naming the first few entries that are missing, unknown, or of another shape, and how many
   // more there are.
   void assign(std::span<const Entry> entries);

@@ -30,7 +30,7 @@ namespace lockstep {
 namespace {
 
 std::string first_bytes(const std::filesystem::path& path) {
-  std::string bytes(9, '\0');
+  std::string bytes(128, '\0');
   const ssize_t got = ::pread(open_to_read(path).descriptor(), bytes.data(), bytes.size(), 0);
   bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   return bytes;
@@ -40,10 +40,11 @@ std::string first_bytes(const std::filesystem::path& path) {
 bool begins_as_onnx(std::string_view start) { return start.size() > 2 && start[0] == '\x08' && start[2] == '\x12'; }
 
 // Without HDF5, to which nothing of unknown origin goes.
-bool holds_images(const std::filesystem::path& path) {
+bool is_shard_of_ours(const std::filesystem::path& path) {
   const MappedFile mapped(open_to_read(path));
   const WeightBytes file(path.string(), {reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()});
-  return has_root_member(file, shard_format::images) || has_root_member(file, shard_format::samples);
+  const bool has_samples = has_root_member(file, shard_format::images) || has_root_member(file, shard_format::samples);
+  return has_samples && has_root_attribute(file, "format");
 }
 
 std::string shape_text(const SampleShape& shape) {
@@ -267,13 +268,14 @@ std::string describe_file(const std::filesystem::path& path) {
       "'{}' is a network as ONNX (of which inspect reads nothing). Look at the model file that it was exported from, "
       "or open it in a viewer of ONNX such as Netron.",
       path.string());
+  refuse_other_forms(path, start);
   const bool is_hdf5 = looks_like_hdf5(std::as_bytes(std::span(start)));
-  // What follows the length of a safetensors header.
-  require(is_hdf5 || start.ends_with('{'), Failure::usage,
+  constexpr std::size_t header_at = 8;  // of safetensors, behind its length
+  require(is_hdf5 || (start.size() > header_at && start[header_at] == '{'), Failure::usage,
           "'{}' is neither a shard, a manifest, a model file nor a checkpoint, nor weights of another program "
           "(safetensors, HDF5). Name one that make_shards or train_cifar wrote.",
           path.string());
-  const bool is_shard = is_hdf5 && (is_listed(path) || holds_images(path));
+  const bool is_shard = is_hdf5 && (is_listed(path) || is_shard_of_ours(path));
   if (!is_shard) return describe_weights(path);
   return is_absent(folder_of(path) / manifest_file) ? describe_lone_shard(path) : describe_shard(path);
 }

@@ -6,7 +6,8 @@ The tensors are those of small_state(): five of fp32 or another type, and PyTorc
     state_dict.h5           five lines of h5py; state_dict_attributes.h5 likewise, with texts of every kind as attributes
     state_dict_half.h5      float16; state_dict_double.h5: float64
     state_dict_many.h5      600 tensors: names in a tree of more than one level
-    state_dict_latest.h5, state_dict_chunked.h5, state_dict_group.h5     what is refused: see the test
+    state_dict_latest.h5, state_dict_chunked.h5, state_dict_group.h5, images_and_labels.h5, keras.h5
+                            what is refused: see the test
     tensors.safetensors     fp32; tensors_half, tensors_double, tensors_bfloat16
 """
 
@@ -56,6 +57,17 @@ def main():
     with h5py.File(output / "state_dict_chunked.h5", "w") as file:
         file.create_dataset("fc.weight", data=state["fc.weight"], compression="gzip")
     write_h5(output / "state_dict_group.h5", {"model/fc.weight": state["fc.weight"]})
+
+    with h5py.File(output / "images_and_labels.h5", "w") as file:
+        file["images"] = numpy.zeros((2, 3, 4, 4), numpy.uint8)
+        file["labels"] = numpy.zeros(2, numpy.int64)
+        file["classes"] = numpy.array([b"cat", b"dog"])
+        file["size"] = numpy.int64(4)
+    with h5py.File(output / "keras.h5", "w") as file:
+        file.attrs["backend"] = "tensorflow"
+        file.attrs["keras_version"] = "2.15.0"
+        file.create_group("model_weights").attrs["layer_names"] = [b"dense"]
+        file["model_weights/dense/dense/kernel:0"] = numpy.zeros((3, 1), numpy.float32)
 
     safetensors.numpy.save_file(state, output / "tensors.safetensors", metadata={"format": "pt"})
     safetensors.numpy.save_file(small_state(numpy.float16), output / "tensors_half.safetensors")

@@ -1,11 +1,14 @@
 #include "train/given/initial_weights.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "base/io/file.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "files/checkpoint/checkpoint.hpp"
+#include "files/foreign/safetensors.hpp"
 #include "nn/initialise.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/words_of.hpp"
@@ -13,6 +16,10 @@
 
 namespace lockstep {
 namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::StartsWith;
 
 class InitialWeightsTest : public testing::Test {
  protected:
@@ -75,6 +82,70 @@ TEST_F(InitialWeightsTest, other_classes_without_a_new_head_are_refused) {
   EXPECT_EQ(words_of(Failure::usage, [&] { load_initial_weights(path_, Head::as_written, *model); }),
             "the last layer of '" + path_.string() +
                 "' tells 10 classes apart, the data have 3. Begin with a new one: --new-head.");
+}
+
+using Entries = std::vector<ParameterStore::Entry>;
+
+Entries behind(const std::string& prefix, Entries entries) {
+  for (ParameterStore::Entry& entry : entries) entry.name.insert(0, prefix);
+  return entries;
+}
+
+// Weights of DistributedDataParallel, torch.compile and others were refused, name by name.
+TEST_F(InitialWeightsTest, names_of_wrappers_in_front_are_left_out) {
+  const auto written = make(10, 1);
+  for (const char* prefix : {"module.", "_orig_mod.", "model.", "state_dict.", "module._orig_mod.", "net.model."}) {
+    const auto model = make(10, 2);
+    EXPECT_EQ(assign_given("w.safetensors", behind(prefix, written->store.entries()), *model),
+              "weights in 'w.safetensors': '" + std::string(prefix) + "' is left out of their names");
+    EXPECT_EQ(values(*model), values(*written));
+  }
+  EXPECT_EQ(assign_given("w.safetensors", written->store.entries(), *make(10, 2)), std::nullopt);
+}
+
+TEST_F(InitialWeightsTest, a_new_head_needs_no_head_behind_the_prefix) {
+  const auto written = make(10, 1);
+  write_file_atomically(path_, safetensors_image(behind("module.", written->store.entries()), {}));
+  const auto model = make(3, 2);
+  load_initial_weights(path_, Head::fresh, *model);
+  EXPECT_EQ(values(*model).at("conv1.weight"), values(*written).at("conv1.weight"));
+}
+
+TEST_F(InitialWeightsTest, names_that_fit_stay_and_two_prefixes_are_refused) {
+  const auto model = make(10, 1);
+  const Entries plain = model->store.entries();
+  const auto with = [](Entries entries, const Entries& more) {
+    entries.insert(entries.end(), more.begin(), more.end());
+    return entries;
+  };
+  const auto refusal = [&](const Entries& entries) {
+    return words_of(Failure::usage, [&] { assign_given("w.h5", entries, *model); });
+  };
+  EXPECT_EQ(refusal(with(behind("model.", plain), behind("ema.", plain))),
+            "'w.h5' holds the weights of the model 2 times, behind 'ema.' and 'model.' (which ones are meant is not "
+            "clear). Keep one of them in the file.");
+  EXPECT_EQ(refusal(with(plain, behind("ema.", plain))),
+            "the weights in 'w.h5' do not fit the model 'lenet': no place for 'ema.conv1.bias', 'ema.conv1.weight', "
+            "'ema.conv2.bias' and 7 more. Is it another --model, or another file?");
+}
+
+// Ended with 65, as a damaged file does, and named no model.
+TEST_F(InitialWeightsTest, the_model_that_weights_are_of_is_named) {
+  const auto refusal = [&](const ModelOptions& of, const ModelOptions& to) {
+    Model given(*device_, of);
+    given.store.allocate(device_->make_lasting(given.store.reduced_count(), DType::f32));
+    Model model(*device_, to);
+    model.store.allocate(device_->make_lasting(model.store.reduced_count(), DType::f32));
+    return words_of(Failure::usage, [&] { assign_given("w.h5", behind("module.", given.store.entries()), model); });
+  };
+  EXPECT_THAT(refusal({"resnet20", {32, 32, 3}, 100}, {"lenet", {32, 32, 3}, 10}),
+              EndsWith(" and 94 more. They fit --model resnet20."));
+  EXPECT_THAT(refusal({"resnet18", {224, 224, 3}, 1000, 16}, {"resnet34", {32, 32, 3}, 10, 16}),
+              AllOf(StartsWith("the weights in 'w.h5' do not fit the model 'resnet34': missing "),
+                    EndsWith(". They fit --model resnet18.")));
+  EXPECT_EQ(refusal({"resnet20", {32, 32, 3}, 100}, {"resnet20", {32, 32, 3}, 10}),
+            "the last layer of 'w.h5' tells 100 classes apart, the data have 10. Name the data that it was trained on, "
+            "or train a new last layer (--new-head in a training).");
 }
 
 // The misfit was told as a tensor's shape, [64, 3, 7, 7] there and [64, 3, 3, 3] here.

@@ -14,17 +14,66 @@
 namespace lockstep {
 namespace {
 
-// torch.save() writes a ZIP archive with a pickle in it, and wrote the pickle itself before.
-bool looks_like_pickle(std::string_view image) { return image.starts_with("PK\3\4") || image.starts_with('\x80'); }
+bool is_zip(std::string_view start) { return start.starts_with("PK\3\4"); }
 
 [[noreturn]] void throw_pickle(const std::filesystem::path& path) {
   throw Error(
       Failure::usage,
       fmt::format("'{}' is a pickle of PyTorch (opening one can run code, so Lockstep never does). Convert it in "
                   "Python: import h5py, torch; state = torch.load(\"weights.pth\", map_location=\"cpu\", "
-                  "weights_only=True); file = h5py.File(\"weights.h5\", \"w\"); file.update({{name: "
-                  "values.float().numpy() for name, values in state.items()}}); file.close()",
+                  "weights_only=True); state = state.get(\"state_dict\", state.get(\"model\", state)); file = "
+                  "h5py.File(\"weights.h5\", \"w\"); file.update({{name: values.float().numpy() for name, values in "
+                  "state.items() if torch.is_tensor(values) and values.is_floating_point()}}); file.close()",
                   path.string()));
+}
+
+// Of the first file in a ZIP archive; empty where the bytes begin otherwise.
+std::string_view first_name_in_zip(std::string_view start) {
+  constexpr std::size_t length_at = 26;
+  constexpr std::size_t name_at = 30;
+  if (!is_zip(start) || start.size() < name_at) return {};
+  const auto byte = [&](std::size_t at) { return static_cast<std::size_t>(static_cast<unsigned char>(start[at])); };
+  return start.substr(name_at, byte(length_at) | byte(length_at + 1) << 8U);
+}
+
+// torch.save() writes a ZIP archive with a pickle in it, and wrote the pickle itself before.
+bool is_pickle(std::string_view start) {
+  return start.starts_with('\x80') || first_name_in_zip(start).ends_with("data.pkl");
+}
+
+// "a NumPy archive (.npz)"; empty of a form that is not known.
+std::string_view other_form(std::string_view start) {
+  const std::string_view first = first_name_in_zip(start);
+  if (first.ends_with(".npy")) return "a NumPy archive (.npz)";
+  if (first == "metadata.json" || first == "config.json") return "a Keras archive (.keras)";
+  if (is_zip(start)) return "a ZIP archive";
+  if (start.starts_with("\x93NUMPY")) return "a NumPy array (.npy)";
+  return "";
+}
+
+// "'a', 'b', 'c' and 4 more"
+std::string first_few(const std::vector<std::string>& names) {
+  constexpr std::size_t shown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(shown, names.size()); ++i) {
+    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
+  }
+  return names.size() > shown ? fmt::format("{} and {} more", text, names.size() - shown) : text;
+}
+
+// Throws unless an HDF5 file that is not ours may hold weights.
+void require_tensors(const std::filesystem::path& path, const WeightBytes& file) {
+  const auto is_keras = [&](const char* name) { return has_root_attribute(file, name); };
+  require(!is_keras("keras_version") && !is_keras("layer_names"), Failure::usage,
+          "'{}' is a Keras file, not one of Lockstep's (Keras names and lays out its tensors in another way). Convert "
+          "its weights to torchvision's names and layouts: see apps/files.md, \"Weights from elsewhere\".",
+          path.string());
+  const Hdf5Root root = hdf5_root(file);
+  require(root.has_floats || root.names.empty(), Failure::usage,
+          "'{}' is an HDF5 file of another program, not one of Lockstep's. Its root holds {}, and no data set of "
+          "floating-point numbers, as weights are. Name a file that make_shards or train_cifar wrote, or weights with "
+          "a data set of the root for each tensor.",
+          path.string(), first_few(root.names));
 }
 
 bool is_ours(const WeightBytes& file) {
@@ -60,13 +109,25 @@ ModelFile exported_model(const WeightBytes& file, const std::map<std::string, st
 
 }  // namespace
 
+void refuse_other_forms(const std::filesystem::path& path, std::string_view start) {
+  if (is_pickle(start)) throw_pickle(path);
+  const std::string_view form = other_form(start);
+  require(form.empty(), Failure::usage,
+          "'{}' is {}, which Lockstep does not read. Convert weights to safetensors or HDF5: see apps/files.md, "
+          "\"Weights from elsewhere\".",
+          path.string(), form);
+}
+
 WeightsKind kind_of_weights(const std::filesystem::path& path, std::string& image) {
   if (looks_like_hdf5(std::as_bytes(std::span(image)))) {
-    if (!has_hash_line(image) && !is_ours({path.string(), image})) return WeightsKind::state_dict;
+    if (const WeightBytes file(path.string(), image); !has_hash_line(image) && !is_ours(file)) {
+      require_tensors(path, file);
+      return WeightsKind::state_dict;
+    }
     return is_checkpoint(path, image) ? WeightsKind::checkpoint : WeightsKind::model_file;
   }
   if (looks_like_safetensors(image)) return WeightsKind::safetensors;
-  if (looks_like_pickle(image)) throw_pickle(path);
+  refuse_other_forms(path, image);
   throw Error(Failure::usage,
               fmt::format("'{}' holds no weights (neither a model file, a checkpoint, safetensors nor HDF5). Is it the "
                           "right file?",

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "files/model_file.hpp"
 
@@ -13,8 +14,13 @@ namespace lockstep {
 // of other programs.
 enum class WeightsKind : std::uint8_t { model_file, checkpoint, safetensors, state_dict };
 
+// Throws Error(usage) where a file begins as another known form does, and names it: a pickle, with the way to convert
+// it (it can run code, so nothing here opens one), a ZIP archive, NumPy's. `start`: its first bytes, of a ZIP archive
+// with the name of the first file in it.
+void refuse_other_forms(const std::filesystem::path& path, std::string_view start);
+
 // Changes nothing of `image`; `path` is for messages. An HDF5 file without a hash is ours if its root says so. Throws
-// Error(usage) if it is none of these, with the way to convert a pickle: it can run code, so nothing here opens one.
+// Error(usage) if it is none of these, as refuse_other_forms() if it can, and of HDF5 that holds no weights;
 // Error(bad_data) where an HDF5 file is too damaged to tell.
 WeightsKind kind_of_weights(const std::filesystem::path& path, std::string& image);
 

@@ -77,10 +77,20 @@ class Hdf5Reader {
     return std::ranges::find(all, name, &Member::name) != all.end();
   }
 
+  Hdf5Root root() {
+    Hdf5Root root;
+    for (const Member& member : members()) {
+      root.names.push_back(member.name);
+      root.has_floats = root.has_floats || (!member.is_link && is_float(member));
+    }
+    std::ranges::sort(root.names);
+    return root;
+  }
+
   std::vector<ParameterStore::Entry> tensors() {
     for (const Member& member : members()) {
       if (member.is_link) file_.refuse(fmt::format("'{}' is a link to elsewhere", member.name));
-      if (!is_batch_count(member.name)) read_tensor(member.name, member.header);
+      if (!is_counter(member.name)) read_tensor(member.name, member.header);
     }
     if (entries_.empty()) file_.refuse("it holds no tensors");
     std::ranges::sort(entries_, {}, &ParameterStore::Entry::name);
@@ -219,11 +229,23 @@ class Hdf5Reader {
     entries_.push_back(WeightBytes::tensor(name, dims, values_of(object, *layout, bytes), form));
   }
 
-  StoredFloat form_of(const std::string& object, const Message& type) const {
+  std::optional<StoredFloat> float_in(const Message& type) const {
     for (const FloatType& known : float_types) {
       if (type.bytes >= known.bytes.size() && file_.starts(type.at, known.bytes)) return known.form;
     }
-    file_.refuse(object + " is not of 16-, 32- or 64-bit floating point numbers, little-endian");
+    return std::nullopt;
+  }
+
+  bool is_float(const Member& member) const {
+    const std::string object = fmt::format("'{}'", member.name);
+    const std::optional<Message> type = find(messages_of(member.header, object), message::datatype, object);
+    return type && float_in(*type);
+  }
+
+  StoredFloat form_of(const std::string& object, const Message& type) const {
+    const std::optional<StoredFloat> form = float_in(type);
+    if (!form) file_.refuse(object + " is not of 16-, 32- or 64-bit floating point numbers, little-endian");
+    return *form;
   }
 
   std::vector<std::uint64_t> dims_of(const std::string& object, const Message& space) const {
@@ -269,6 +291,8 @@ class Hdf5Reader {
 }  // namespace
 
 std::vector<ParameterStore::Entry> read_hdf5_tensors(const WeightBytes& file) { return Hdf5Reader(file).tensors(); }
+
+Hdf5Root hdf5_root(const WeightBytes& file) { return Hdf5Reader(file).root(); }
 
 bool has_root_attribute(const WeightBytes& file, std::string_view name) { return Hdf5Reader(file).has_attribute(name); }
 

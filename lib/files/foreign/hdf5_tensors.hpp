@@ -7,6 +7,7 @@
 // over.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,8 +15,16 @@
 
 namespace lockstep {
 
-// In name order; counts of batches are left out. Trusts nothing. Throws as WeightBytes::refuse().
+// In name order; counters are left out. Trusts nothing. Throws as WeightBytes::refuse().
 std::vector<ParameterStore::Entry> read_hdf5_tensors(const WeightBytes& file);
+
+// Names of the root's members, in name order, and whether one of them is a data set of floating-point numbers. Throws
+// likewise.
+struct Hdf5Root {
+  std::vector<std::string> names;
+  bool has_floats = false;
+};
+Hdf5Root hdf5_root(const WeightBytes& file);
 
 // Whether the root has such an attribute, or a member of this name. Throw likewise.
 bool has_root_attribute(const WeightBytes& file, std::string_view name);

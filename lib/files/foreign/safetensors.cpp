@@ -90,7 +90,7 @@ class Reader {
     check_extents();
     std::vector<ParameterStore::Entry> entries;
     for (const auto& [name, tensor] : header_.items()) {
-      if (name != metadata_key && !is_batch_count(name)) entries.push_back(read(name, tensor));
+      if (name != metadata_key && !is_counter(name)) entries.push_back(read(name, tensor));
     }
     if (entries.empty()) file_.refuse("it holds no tensors");
     std::ranges::sort(entries, {}, &ParameterStore::Entry::name);

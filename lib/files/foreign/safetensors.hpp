@@ -19,7 +19,7 @@ namespace lockstep {
 // Whether the bytes may be a safetensors file: their first eight count a JSON object that fits behind them.
 bool looks_like_safetensors(std::string_view bytes);
 
-// In name order; counts of batches are left out. Trusts nothing: length, names, types, shapes and offsets are checked
+// In name order; counters are left out. Trusts nothing: length, names, types, shapes and offsets are checked
 // before memory is taken. Throws as WeightBytes::refuse().
 std::vector<ParameterStore::Entry> read_safetensors(const WeightBytes& file);
 

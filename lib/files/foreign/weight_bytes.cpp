@@ -77,9 +77,9 @@ ParameterStore::Entry WeightBytes::tensor(std::string name, std::span<const std:
   return entry;
 }
 
-bool is_batch_count(std::string_view name) {
-  constexpr std::string_view ending = "num_batches_tracked";
-  return name == ending || (name.ends_with(ending) && name[name.size() - ending.size() - 1] == '.');
+bool is_counter(std::string_view name) {
+  const std::string_view last = name.substr(name.rfind('.') + 1);  // the whole name where it has no dot
+  return last == "num_batches_tracked" || last == "n_averaged";
 }
 
 }  // namespace lockstep

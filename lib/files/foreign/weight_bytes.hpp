@@ -46,7 +46,8 @@ class WeightBytes {
   std::string_view bytes_;
 };
 
-// PyTorch's count of the batches that a norm has seen, a whole number. Nothing here needs it.
-bool is_batch_count(std::string_view name);
+// A whole number that PyTorch keeps beside the weights: the batches that a norm has seen, the steps that a mean of
+// weights is of. Nothing here needs it.
+bool is_counter(std::string_view name);
 
 }  // namespace lockstep

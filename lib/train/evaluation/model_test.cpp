@@ -1,7 +1,10 @@
 #include "train/evaluation/model_test.hpp"
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
+#include "base/log.hpp"
 #include "dataset/same_data.hpp"
 #include "train/evaluation/model_fit.hpp"
 #include "train/given/assign_given.hpp"
@@ -29,7 +32,7 @@ Dataset& as_trained(Dataset& data, const ModelFile& file) {
 
 Model& with_weights(Model& model, const ModelFile& file, const std::filesystem::path& path) {
   model.store.allocate(model.store.device().make_lasting(model.store.reduced_count(), DType::f32));
-  assign_given(path, file.entries, model);
+  if (const std::optional<std::string> words = assign_given(path, file.entries, model)) log::info(*words);
   return model;
 }
 

@@ -1,11 +1,16 @@
 #include "train/given/assign_given.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <string>
-#include <vector>
+#include <set>
+#include <span>
+#include <string_view>
 
 #include "base/error.hpp"
+#include "base/text/counted.hpp"
 
 namespace lockstep {
 
@@ -43,11 +48,127 @@ void require_same_beginning(const std::filesystem::path& path, std::span<const P
                   is_small ? "small" : "large"));
 }
 
+const ParameterStore::Entry* find(std::span<const ParameterStore::Entry> entries, std::string_view name) {
+  const auto found = std::ranges::find(entries, name, &ParameterStore::Entry::name);
+  return found == entries.end() ? nullptr : &*found;
+}
+
+// How many classes the weights tell apart: as many as the last bias of `store` has values in the file.
+std::optional<std::int64_t> classes_in(std::span<const ParameterStore::Entry> entries, const ParameterStore& store) {
+  const ParameterStore::Entry* const bias = find(entries, store.parameters().back().name);
+  return bias != nullptr && bias->dims.size() == 1 ? std::optional(bias->dims.front()) : std::nullopt;
+}
+
+// Prefixes behind which all of `names` stand in a file; only the empty one where they stand there without.
+std::vector<std::string> fitting_prefixes(std::span<const ParameterStore::Entry> entries,
+                                          const std::vector<std::string>& names) {
+  std::set<std::string_view> there;
+  for (const ParameterStore::Entry& entry : entries) there.insert(entry.name);
+  const auto fits_behind = [&](const std::string& prefix) {
+    return std::ranges::all_of(names, [&](const std::string& name) { return there.contains(prefix + name); });
+  };
+  if (fits_behind("")) return {""};
+  std::vector<std::string> prefixes;
+  const std::string ending = "." + names.front();
+  for (const std::string_view name : there) {
+    if (!name.ends_with(ending)) continue;
+    const std::string prefix(name.substr(0, name.size() - names.front().size()));
+    if (fits_behind(prefix)) prefixes.push_back(prefix);
+  }
+  return prefixes;
+}
+
+std::vector<std::string> names_needed(const ParameterStore& store, Head head) {
+  std::vector<std::string> names = store.names();
+  const std::string layer = head_of(store);
+  if (head == Head::fresh) std::erase_if(names, [&](const std::string& name) { return name.starts_with(layer); });
+  return names;
+}
+
+// Whether they are a model's of such options, with a number of classes of their own.
+bool fits(std::vector<ParameterStore::Entry> entries, ModelOptions options, Device& device) try {
+  options.block_start = BlockStart::whole;
+  const Model any_classes(device, options);
+  remove_prefix("", entries, any_classes.store, Head::as_written);
+  options.classes = classes_in(entries, any_classes.store).value_or(0);
+  return Model(device, options).store.misfit(entries).empty();
+} catch (const Error&) {
+  return false;  // it takes no such images, or has no classes
+}
+
+// "--model resnet18", or several of them; empty where none fits. Residual networks begin otherwise for images of other
+// sizes.
+std::string fitting_models(const std::vector<ParameterStore::Entry>& entries, const Model& model) {
+  const std::int64_t channels = model.options.sample.channels;
+  const std::array samples = {model.options.sample, SampleShape{32, 32, channels}, SampleShape{224, 224, channels}};
+  std::vector<std::string> found;
+  for (const std::string& name : model_names()) {
+    ModelOptions options = model.options;
+    options.name = name;
+    const auto fits_for = [&](const SampleShape& sample) {
+      options.sample = sample;
+      return fits(entries, options, model.store.device());
+    };
+    if (std::ranges::any_of(samples, fits_for)) found.push_back("--model " + name);
+  }
+  return fmt::format("{}", fmt::join(found, " or "));
+}
+
+void require_same_classes(const std::filesystem::path& path, const std::vector<ParameterStore::Entry>& entries,
+                          const Model& model) {
+  const std::optional<std::int64_t> classes = classes_in(entries, model.store);
+  if (!classes || *classes == model.options.classes) return;
+  require(!fits(entries, model.options, model.store.device()), Failure::usage,
+          "the last layer of '{}' tells {} apart, the data have {}. Name the data that it was trained on, or train a "
+          "new last layer (--new-head in a training).",
+          path.string(), counted(*classes, "class", "classes"), model.options.classes);
+}
+
+void require_fit(const std::filesystem::path& path, const std::vector<ParameterStore::Entry>& entries,
+                 const Model& model) {
+  const std::string misfit = model.store.misfit(entries);
+  if (misfit.empty()) return;
+  require_same_beginning(path, entries, model);
+  require_same_classes(path, entries, model);
+  const std::string others = fitting_models(entries, model);
+  throw Error(
+      Failure::usage,
+      fmt::format("the weights in '{}' do not fit the model '{}': {}. {}", path.string(), model.options.name, misfit,
+                  others.empty() ? "Is it another --model, or another file?" : fmt::format("They fit {}.", others)));
+}
+
 }  // namespace
 
-void assign_given(const std::filesystem::path& path, std::span<const ParameterStore::Entry> entries, Model& model) {
-  require_same_beginning(path, entries, model);
+std::string head_of(const ParameterStore& store) {
+  const std::string& last = store.parameters().back().name;
+  return last.substr(0, last.rfind('.') + 1);
+}
+
+std::string remove_prefix(const std::filesystem::path& path, std::vector<ParameterStore::Entry>& entries,
+                          const ParameterStore& store, Head head) {
+  const std::vector<std::string> prefixes = fitting_prefixes(entries, names_needed(store, head));
+  require(prefixes.size() < 2, Failure::usage,
+          "'{}' holds the weights of the model {} times, behind '{}' (which ones are meant is not clear). Keep one of "
+          "them in the file.",
+          path.string(), prefixes.size(), fmt::join(prefixes, "' and '"));
+  if (prefixes.empty() || prefixes.front().empty()) return "";
+  for (ParameterStore::Entry& entry : entries) {
+    if (entry.name.starts_with(prefixes.front())) entry.name.erase(0, prefixes.front().size());
+  }
+  return prefixes.front();
+}
+
+std::optional<std::string> prefix_words(const std::filesystem::path& path, const std::string& prefix) {
+  if (prefix.empty()) return std::nullopt;
+  return fmt::format("weights in '{}': '{}' is left out of their names", path.string(), prefix);
+}
+
+std::optional<std::string> assign_given(const std::filesystem::path& path, std::vector<ParameterStore::Entry> entries,
+                                        Model& model) {
+  const std::string prefix = remove_prefix(path, entries, model.store, Head::as_written);
+  require_fit(path, entries, model);
   model.store.assign(entries);
+  return prefix_words(path, prefix);
 }
 
 }  // namespace lockstep

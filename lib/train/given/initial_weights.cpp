@@ -1,7 +1,9 @@
 #include "train/given/initial_weights.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -18,12 +20,6 @@ namespace lockstep {
 
 namespace {
 
-// "fc." of "fc.bias": the layer that was registered last.
-std::string head_of(const ParameterStore& store) {
-  const std::string& last = store.parameters().back().name;
-  return last.substr(0, last.rfind('.') + 1);
-}
-
 // By its bias: a number for each class, in whatever program's file.
 void require_same_classes(const std::filesystem::path& path, const std::vector<ParameterStore::Entry>& entries,
                           const Model& model) {
@@ -38,6 +34,8 @@ void require_same_classes(const std::filesystem::path& path, const std::vector<P
 
 void load_initial_weights(const std::filesystem::path& path, Head head, Model& model) {
   std::vector<ParameterStore::Entry> entries = read_given_weights(path).entries;
+  const std::optional<std::string> words = prefix_words(path, remove_prefix(path, entries, model.store, head));
+  if (words) log::info(*words);
   if (head == Head::as_written) require_same_classes(path, entries, model);
   if (head == Head::fresh) {
     const std::string name = head_of(model.store);
@@ -47,7 +45,7 @@ void load_initial_weights(const std::filesystem::path& path, Head head, Model& m
       if (is_head(own)) entries.push_back(std::move(own));
     }
   }
-  assign_given(path, entries, model);
+  assign_given(path, std::move(entries), model);
 }
 
 void begin_weights(const Communicator& world, const Recipe& recipe, Model& model) {

@@ -106,7 +106,6 @@ TEST_F(ForeignWeightsTest, other_forms_of_hdf5_are_named) {
   EXPECT_EQ(refusal("state_dict_latest.h5"),
             "it is in a newer form of HDF5 than h5py writes by default (libver='latest', or track_order)");
   EXPECT_EQ(refusal("state_dict_chunked.h5"), "'fc.weight' is stored in chunks or compressed");
-  EXPECT_EQ(refusal("state_dict_group.h5"), "'model' is a group, not a tensor");
 }
 
 TEST_F(ForeignWeightsTest, a_cut_hdf5_file_is_told_by_its_length) {
@@ -189,8 +188,58 @@ std::string advice_on_pickles(const std::filesystem::path& path) {
   return words.starts_with(start) ? words.substr(start.size()) : words;
 }
 
+// The first bytes of a ZIP archive.
+std::string zip_with(const std::string& first_name) {
+  std::string start = "PK\3\4" + std::string(26, '\0');
+  start[26] = static_cast<char>(first_name.size());
+  return start + first_name + std::string(50, '\0');
+}
+
+// NumPy's and any other ZIP archive was called a pickle of PyTorch.
+TEST_F(ForeignWeightsTest, other_forms_are_named) {
+  const std::vector<std::pair<std::string, std::string>> forms = {
+      {zip_with("x_train.npy"), "a NumPy archive (.npz)"},
+      {zip_with("metadata.json"), "a Keras archive (.keras)"},
+      {zip_with("notes.txt"), "a ZIP archive"},
+      {"PK\3\4", "a ZIP archive"},
+      {"\x93NUMPY\1", "a NumPy array (.npy)"}};
+  for (const auto& [bytes, form] : forms) {
+    std::ofstream(path_, std::ios::binary) << bytes;
+    EXPECT_EQ(
+        words_of(Failure::usage, [&] { read_given_weights(path_); }),
+        "'" + path_.string() + "' is " + form +
+            ", which Lockstep does not read. Convert weights to safetensors or HDF5: see apps/files.md, \"Weights "
+            "from elsewhere\".");
+  }
+}
+
+TEST_F(ForeignWeightsTest, hdf5_without_weights_is_said_to_be_another_programs) {
+  const auto words = [](const std::string& name) {
+    return words_of(Failure::usage, [&] { read_given_weights(golden(name)); });
+  };
+  EXPECT_EQ(words("images_and_labels.h5"),
+            "'" + golden("images_and_labels.h5").string() +
+                "' is an HDF5 file of another program, not one of Lockstep's. Its root holds 'classes', 'images', "
+                "'labels' and 1 more, and no data set of floating-point numbers, as weights are. Name a file that "
+                "make_shards or train_cifar wrote, or weights with a data set of the root for each tensor.");
+  EXPECT_EQ(words("keras.h5"),
+            "'" + golden("keras.h5").string() +
+                "' is a Keras file, not one of Lockstep's (Keras names and lays out its tensors in another way). "
+                "Convert its weights to torchvision's names and layouts: see apps/files.md, \"Weights from "
+                "elsewhere\".");
+  EXPECT_NE(words("state_dict_group.h5").find("Its root holds 'model', and no data set"), std::string::npos);
+}
+
+// Of torch.optim.swa_utils.AveragedModel, a whole number.
+TEST_F(ForeignWeightsTest, counters_are_passed_over) {
+  const std::string header = R"({"n_averaged":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
+                             R"("module.w":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})";
+  std::ofstream(path_, std::ios::binary) << with_length(header) << std::string(12, '\0');
+  expect_equal(read_given_weights(path_).entries, {{"module.w", {1}, {0}}});
+}
+
 TEST_F(ForeignWeightsTest, a_pickle_is_not_opened) {
-  for (const char* start : {"PK\3\4archive/data.pkl", "\x80\2}q"}) {
+  for (const std::string& start : {zip_with("archive/data.pkl"), std::string("\x80\2}q")}) {
     std::ofstream(path_, std::ios::binary) << start;
     EXPECT_TRUE(advice_on_pickles(path_).starts_with("import h5py, torch; ")) << advice_on_pickles(path_);
   }
@@ -213,19 +262,25 @@ TEST_F(ForeignWeightsTest, what_the_page_and_the_refusal_say_converts_a_pickle) 
   }
   std::ofstream(folder_.path() / "weights.pth") << "PK\3\4";
   const std::vector<std::string> conversions = {advice_on_pickles(folder_.path() / "weights.pth"),
-                                                lines_after("Five lines of Python convert it:")};
+                                                lines_after("Six lines of Python convert it:")};
   // One script, for starting PyTorch takes seconds.
   std::ofstream script(folder_.path() / "convert.py");
   script << "import os, torch\n"
             "net = torch.nn.Sequential(torch.nn.BatchNorm1d(2))\n"
             "net[0].weight.data = torch.tensor([0.5, -3])\n"
-            "torch.save(net.state_dict(), 'weights.pth')\n";
-  for (std::size_t i = 0; i < conversions.size(); ++i) {
-    script << conversions[i] << "\nos.rename('weights.h5', '" << i << ".h5')\n";
+            "plain = net.state_dict()\n"
+            "wrapped = {'state_dict': plain, 'epoch': 3}\n"
+            "in_model = {'model': plain, 'optimizer': {}}\n";
+  std::size_t files = 0;
+  for (const std::string& conversion : conversions) {
+    for (const char* content : {"plain", "wrapped", "in_model"}) {
+      script << "torch.save(" << content << ", 'weights.pth')\n"
+             << conversion << "\nos.rename('weights.h5', '" << files++ << ".h5')\n";
+    }
   }
   script.close();
   ASSERT_EQ(std::system(("cd '" + folder_.path().string() + "' && /usr/bin/python3 convert.py").c_str()), 0);
-  for (std::size_t i = 0; i < conversions.size(); ++i) {
+  for (std::size_t i = 0; i < files; ++i) {
     expect_equal(read_given_weights(folder_.path() / (std::to_string(i) + ".h5")).entries,
                  {{"0.bias", {2}, {0, 0}},
                   {"0.running_mean", {2}, {0, 0}},
