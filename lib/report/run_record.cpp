@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 
@@ -93,8 +94,10 @@ void add_line(RunRecord& record, Json object, double steps_per_epoch) {
                                           : kind == "validation" ? &record.validations
                                                                  : nullptr;
   if (lines == nullptr) return;
-  const double epochs = *number_in(object, "step") / steps_per_epoch;
-  lines->push_back({epochs, std::move(object)});
+  const double step = *number_in(object, "step");
+  const bool is_stretch = lines == &record.training;
+  const double before = is_stretch && !lines->empty() ? lines->back().number("step").value_or(0) : 0;
+  lines->push_back({step / steps_per_epoch, is_stretch ? std::max(step - before, 1.0) : 1, std::move(object)});
 }
 
 void read_metrics(RunRecord& record, const fs::path& file, double steps_per_epoch) {
@@ -153,8 +156,10 @@ RunRecord read_run(const fs::path& folder) {
       "'{}' does not say how many steps and epochs its training has (an earlier version wrote it, or it is damaged). "
       "Leave this folder out.",
       (folder / "summary.json").string());
-  read_metrics(record, folder / "metrics.jsonl", *steps / *epochs);
-  read_interruptions(record, *steps / *epochs);
+  // An earlier version wrote no steps of an epoch.
+  const double steps_per_epoch = count_in(record.summary, "steps_per_epoch").value_or(*steps / *epochs);
+  read_metrics(record, folder / "metrics.jsonl", steps_per_epoch);
+  read_interruptions(record, steps_per_epoch);
   return record;
 }
 

@@ -15,6 +15,7 @@ namespace lockstep {
 // A line of metrics.jsonl.
 struct MetricsLine {
   double epochs = 0;  // done, with their fraction
+  double steps = 1;   // that it is of: of kind `training` those since the line before, else one
   nlohmann::json fields;
 
   // A finite number of a size that can be drawn; nothing where there is none of that name.

@@ -92,25 +92,53 @@ std::vector<Plot> plots_of_several(std::span<const RunRecord> runs) {
   return plots;
 }
 
+// Steps one after another, and the mean of a field over them.
+struct Stretch {
+  double epochs;  // done at its end
+  double steps;
+  double mean;
+
+  // What follows it.
+  void add(const Stretch& next) {
+    mean = (mean * steps + next.mean * next.steps) / (steps + next.steps);
+    steps += next.steps;
+    epochs = next.epochs;
+  }
+};
+
+// A line for a few steps at an epoch's end is as noisy as they are: it is added to the one before.
+std::vector<Stretch> stretches_of(std::span<const MetricsLine> lines, std::string_view field) {
+  constexpr double own_share = 0.5;  // of the steps of the one before
+  std::vector<Stretch> stretches;
+  for (const MetricsLine& report : lines) {
+    const std::optional<double> number = report.number(field);
+    if (!number) continue;
+    const Stretch stretch{report.epochs, report.steps, *number};
+    if (!stretches.empty() && stretch.steps < own_share * stretches.back().steps)
+      stretches.back().add(stretch);
+    else
+      stretches.push_back(stretch);
+  }
+  return stretches;
+}
+
 }  // namespace
 
 PlotSeries curve_of(std::span<const MetricsLine> lines, std::string_view field, std::size_t most_points) {
-  std::vector<PlotPoint> points;
-  for (const MetricsLine& one : lines) {
-    if (const std::optional<double> number = one.number(field)) points.push_back({one.epochs, *number});
-  }
+  const std::vector<Stretch> stretches = stretches_of(lines, field);
   PlotSeries series;
-  const std::size_t each = (points.size() + most_points - 1) / most_points;
-  for (std::size_t first = 0; first < points.size(); first += each) {
-    const std::span<const PlotPoint> stretch = std::span(points).subspan(first, std::min(each, points.size() - first));
-    PlotPoint sum{0, 0};
-    PlotSpread spread{stretch[0].y, stretch[0].y};
-    for (const PlotPoint& point : stretch) {
-      sum = {sum.x + point.x, sum.y + point.y};
-      spread = {std::min(spread.low, point.y), std::max(spread.high, point.y)};
+  const std::size_t each = (stretches.size() + most_points - 1) / most_points;
+  for (std::size_t first = 0; first < stretches.size(); first += each) {
+    const std::span<const Stretch> part = std::span(stretches).subspan(first, std::min(each, stretches.size() - first));
+    Stretch sum = part[0];
+    PlotSpread spread{sum.mean, sum.mean};
+    double epochs = 0;
+    for (const Stretch& stretch : part) {
+      if (&stretch != part.data()) sum.add(stretch);
+      epochs += stretch.epochs;
+      spread = {std::min(spread.low, stretch.mean), std::max(spread.high, stretch.mean)};
     }
-    const auto count = static_cast<double>(stretch.size());
-    series.points.push_back({sum.x / count, sum.y / count});
+    series.points.push_back({epochs / static_cast<double>(part.size()), sum.mean});
     if (each > 1) series.spread.push_back(spread);
   }
   return series;

@@ -15,8 +15,9 @@ namespace lockstep {
 // So many trainings can still be told apart.
 inline constexpr std::size_t most_runs = 16;
 
-// A curve of `field` over epochs. Where lines are more than `most_points`, a point stands for several that follow one
-// another: their mean, with a band from the least to the most.
+// A curve of `field` over epochs. A line of kind `training` that is of less than half of the steps of the one before is
+// added to that one: their mean by steps, at the end of both. Where points are more than `most_points`, one stands for
+// several that follow one another: their mean by steps, with a band from the least to the most.
 PlotSeries curve_of(std::span<const MetricsLine> lines, std::string_view field, std::size_t most_points = 250);
 
 // Loss, accuracy, learning rate and throughput over epochs. One training has its curves of training, test and

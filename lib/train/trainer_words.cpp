@@ -166,6 +166,7 @@ nlohmann::json Trainer::summary() const {
       {"data_hash", train_.manifest().root_hash},
       {"device", session_.device().description()},
       {"precision", precision_name(session_.device().precision())},
+      {"steps_per_epoch", length_.steps_per_epoch},
       {"skipped_steps", skipped_steps(step_)},
       {"versions", versions},
       {"kernels_recalled", step_.plan_use().recalled},

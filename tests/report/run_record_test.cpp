@@ -75,6 +75,16 @@ TEST_F(RunRecordTest, lines_are_sorted_by_kind_and_placed_by_epochs) {
   EXPECT_EQ(run.text("not there"), "");
 }
 
+// 150 of 468 steps were drawn as a whole epoch.
+TEST_F(RunRecordTest, an_epoch_has_its_steps_where_a_number_of_steps_ends_the_training) {
+  write("summary.json", R"({"state":"done","steps":10,"epochs":1,"steps_per_epoch":40})");
+  const RunRecord run = read_run(folder_.path());
+  EXPECT_DOUBLE_EQ(run.training[1].epochs, 0.25);
+  EXPECT_DOUBLE_EQ(run.tests[0].epochs, 0.25);
+  EXPECT_DOUBLE_EQ(run.training[0].steps, 5);
+  EXPECT_DOUBLE_EQ(run.training[1].steps, 5);
+}
+
 // A training that runs, or was killed as it wrote.
 TEST_F(RunRecordTest, a_line_without_its_end_is_left_out) {
   write("metrics.jsonl", std::string(metrics_file) + R"({"kind":"training","epoch":1,"st)");

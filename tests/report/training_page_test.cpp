@@ -30,10 +30,10 @@ RunRecord run_named(const std::string& name) {
                  {"versions", {{"HDF5", "1.10.8"}}},
                  {"command_line", {"train_cifar", "--lr", "0.1"}}};
   for (int step = 1; step <= 20; ++step) {
-    run.training.push_back({step / 10.0, {{"loss", 3.0 - 0.1 * step}, {"accuracy", 0.03 * step}}});
+    run.training.push_back({step / 10.0, 1, {{"loss", 3.0 - 0.1 * step}, {"accuracy", 0.03 * step}}});
   }
   for (int epoch = 1; epoch <= 2; ++epoch) {
-    run.tests.push_back({1.0 * epoch, {{"loss", 2.0 / epoch}, {"accuracy", 0.25 * epoch}, {"top5", 0.875}}});
+    run.tests.push_back({1.0 * epoch, 1, {{"loss", 2.0 / epoch}, {"accuracy", 0.25 * epoch}, {"top5", 0.875}}});
   }
   return run;
 }
@@ -58,6 +58,17 @@ TEST(TrainingPageTest, many_lines_become_means_with_their_least_and_most) {
   EXPECT_DOUBLE_EQ(series.points[0].y, 2.75);
   EXPECT_DOUBLE_EQ(series.spread[0].low, 2.6);
   EXPECT_DOUBLE_EQ(series.spread[0].high, 2.9);
+}
+
+// The one step that an epoch of 351 steps has beyond its last report was a point like any other: a spike.
+TEST(TrainingPageTest, a_few_steps_at_an_epochs_end_are_no_point_of_their_own) {
+  const std::vector<MetricsLine> lines = {
+      {0.5, 50, {{"loss", 2.0}}}, {1.0, 50, {{"loss", 1.5}}}, {1.01, 1, {{"loss", 6.6}}}, {1.5, 49, {{"loss", 1.25}}}};
+  const PlotSeries series = curve_of(lines, "loss");
+  ASSERT_EQ(series.points.size(), 3U);
+  EXPECT_DOUBLE_EQ(series.points[1].x, 1.01);
+  EXPECT_DOUBLE_EQ(series.points[1].y, (50 * 1.5 + 6.6) / 51);
+  EXPECT_DOUBLE_EQ(series.points[2].y, 1.25);
 }
 
 TEST(TrainingPageTest, one_training_has_training_and_test_in_one_plot_and_its_interruptions) {
