@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/json_text.hpp"
+#include "dataset/shards/hash.hpp"
 #include "dataset/split.hpp"
 #include "device/precision.hpp"
 #include "recipe/fields.hpp"
@@ -31,6 +32,13 @@ std::string markdown_code(const nlohmann::json& value) {
   std::string text = "    ";
   for (const char c : json_lines(value)) text += c == '\n' ? "\n    " : std::string(1, c);
   return text;
+}
+
+// Of the folder's path, however it is spelled; empty without one.
+std::string folder_hash(const std::filesystem::path& folder) {
+  if (folder.empty()) return "";
+  const std::string path = std::filesystem::weakly_canonical(std::filesystem::absolute(folder));
+  return xxh3_64_hex(std::as_bytes(std::span(path)));
 }
 
 std::int64_t skipped_steps(const TrainingStep& step) {
@@ -124,10 +132,14 @@ void Trainer::show_in_tensorboard() {
   const Settings settings{recipe_, run_};
   std::string command;
   for (const std::string& word : session_.invocation.command_line) command += (command.empty() ? "" : " ") + word;
-  reporter_.also_tell(std::make_unique<EventLog>(
-      run_.tensorboard, std::vector<EventText>{{"recipe", markdown_code(json_of(settings, Field::Part::recipe))},
-                                               {"run", markdown_code(json_of(settings, Field::Part::run))},
-                                               {"command_line", markdown_code(command)}}));
+  auto events = std::make_unique<EventLog>(
+      run_.tensorboard,
+      std::vector<EventText>{{"recipe", markdown_code(json_of(settings, Field::Part::recipe))},
+                             {"run", markdown_code(json_of(settings, Field::Part::run))},
+                             {"command_line", markdown_code(command)}},
+      folder_hash(run_.output.empty() ? run_.checkpoints.folder : run_.output));
+  if (checkpoints_.found() == nullptr) events->require_own_folder();
+  reporter_.also_tell(std::move(events));
 }
 
 // Rank 0 writes. `weights_hash`: empty while the training runs.
@@ -154,6 +166,7 @@ nlohmann::json Trainer::summary() const {
       {"best_split", reporter_.is_tested() ? nlohmann::json(split_name(judging_split())) : nullptr},
       {"steps", length_.steps()},
       {"epochs", length_.epochs},
+      {"steps_per_epoch", length_.steps_per_epoch},
       {"ranks", session_.world.size()},
       {"global_batch", share_.global_batch},
       {"parts_per_rank", share_.parts},
@@ -166,7 +179,6 @@ nlohmann::json Trainer::summary() const {
       {"data_hash", train_.manifest().root_hash},
       {"device", session_.device().description()},
       {"precision", precision_name(session_.device().precision())},
-      {"steps_per_epoch", length_.steps_per_epoch},
       {"skipped_steps", skipped_steps(step_)},
       {"versions", versions},
       {"kernels_recalled", step_.plan_use().recalled},

@@ -27,16 +27,20 @@ double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+constexpr std::string_view file_start = "events.out.tfevents.";
+
+std::string owner_ending(const std::string& owner) { return owner.empty() ? "" : "." + owner; }
+
 // Files are read in the order of their names, so the time comes first.
-std::string file_name(double time, int attempt) {
+std::string file_name(double time, int attempt, const std::string& owner) {
   std::string host;
   for (const char c : log::host()) {
     const bool is_plain =
         (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '.';
     host += is_plain ? c : '_';
   }
-  return fmt::format("events.out.tfevents.{:010.0f}.{}.{}.{}", std::floor(time), host.substr(0, 100), ::getpid(),
-                     attempt);
+  return fmt::format("{}{:010.0f}.{}.{}.{}{}", file_start, std::floor(time), host.substr(0, 100), ::getpid(), attempt,
+                     owner_ending(owner));
 }
 
 // A number of the object under another name, or a part of the name: of a kind of its own, or of all kinds.
@@ -72,6 +76,18 @@ std::vector<Scalar> scalars_of(const nlohmann::json& metrics) {
   return scalars;
 }
 
+void EventLog::require_own_folder() const {
+  std::error_code absent;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, absent)) {
+    const std::string name = entry.path().filename();
+    const bool is_own = !owner_.empty() && name.ends_with(owner_ending(owner_));
+    require(is_own || !name.starts_with(file_start), Failure::usage,
+            "'{}' holds events of another training (--tensorboard; TensorBoard would show both as one, and drop the "
+            "earlier ones). Name a folder for each training, below one that tensorboard --logdir names.",
+            folder_.string());
+  }
+}
+
 void EventLog::begin(std::int64_t steps) {
   const double time = seconds_since_1970();
   try {
@@ -95,7 +111,7 @@ void EventLog::open_new(double time) {
   std::filesystem::create_directories(folder_, made);
   if (made) throw refused(made.value());
   for (int attempt = 0; file_ == nullptr; ++attempt) {
-    path_ = folder_ / file_name(time, attempt);
+    path_ = folder_ / file_name(time, attempt, owner_);
     auto file = std::make_unique<Descriptor>(create_new_file(path_.c_str()));
     if (*file < 0 && errno == EEXIST && attempt < most_attempts) continue;
     if (*file < 0) throw refused(errno);

@@ -27,9 +27,13 @@ struct EventText {
 
 class EventLog {
  public:
-  EventLog(std::filesystem::path folder, std::vector<EventText> texts)
-      : folder_(std::move(folder)), texts_(std::move(texts)) {}
+  // `owner` ends the names of files, so that they show of which training they are; empty: that cannot be told.
+  EventLog(std::filesystem::path folder, std::vector<EventText> texts, std::string owner = {})
+      : folder_(std::move(folder)), texts_(std::move(texts)), owner_(std::move(owner)) {}
 
+  // Before a training begins from its first step. TensorBoard takes all files of a folder for one training, and drops
+  // what came before such a beginning. Throws Error(usage) where the folder has events of another owner.
+  void require_own_folder() const;
   // Before the first step, when `steps` are done: makes folder and file. What an earlier attempt, or an earlier
   // training, told of later steps holds no more. Throws Error(usage) if the folder cannot be written to; of a disk that
   // is full it warns.
@@ -46,6 +50,7 @@ class EventLog {
 
   std::filesystem::path folder_;
   std::vector<EventText> texts_;
+  std::string owner_;
   std::filesystem::path path_;
   std::unique_ptr<Descriptor> file_;
   std::string left_;  // whole records

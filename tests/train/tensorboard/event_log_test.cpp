@@ -139,6 +139,23 @@ TEST_F(EventLogTest, a_folder_that_cannot_be_is_refused) {
                 "': Not a directory (--tensorboard). Choose a folder that you may write to.");
 }
 
+// Of two trainings with one folder TensorBoard showed the second alone.
+TEST_F(EventLogTest, a_folder_with_events_of_another_training_is_refused) {
+  const auto log_of = [&](const char* owner) { return EventLog(folder_.path() / "events", {}, owner); };
+  const auto refusal = [&](const char* owner) {
+    return words_of(Failure::usage, [&] { log_of(owner).require_own_folder(); });
+  };
+  EXPECT_EQ(refusal("one"), "no error");
+  log_of("one").begin(0);
+  EXPECT_EQ(refusal("one"), "no error") << "the same training, begun anew";
+  const std::string words = "'" + (folder_.path() / "events").string() +
+                            "' holds events of another training (--tensorboard; TensorBoard would show both as one, "
+                            "and drop the earlier ones). Name a folder for each training, below one that tensorboard "
+                            "--logdir names.";
+  EXPECT_EQ(refusal("other"), words);
+  EXPECT_EQ(refusal(""), words) << "one without a folder of its own";
+}
+
 TEST_F(EventLogTest, two_logs_in_one_second_have_files_of_their_own) {
   EventLog other(folder_.path() / "events", {});
   log_.begin(0);
