@@ -18,7 +18,6 @@
 #include "dataset/split.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
-#include "scaling/findings.hpp"
 #include "scaling/study_file.hpp"
 
 using namespace lockstep;
@@ -90,26 +89,6 @@ std::vector<TrainingPlan> plans_of(const Study& study, const StepModel& model, c
   return plans;
 }
 
-// Why plans may be far from the truth.
-void warn_of_doubts(const Study& study, const std::vector<TrainingPlan>& plans) {
-  for (const ScalingFinding& finding : judge(study)) {
-    if (finding.cause == LossCause::too_noisy) {
-      log::warning("plans from this study are guesses. It says: {}", finding.sentence);
-    }
-  }
-  const bool is_cpu = study.device.starts_with("cpu");
-  const auto crowded = std::ranges::find_if(plans, [&](const TrainingPlan& plan) {
-    return plan.request.grid.ranks_per_node() * study.setup.threads > study.cores;
-  });
-  if (is_cpu && crowded != plans.end()) {
-    log::warning(
-        "{} ranks of {} {} on a node are more than the {} cores of the study's: that ranks share cores is not in the "
-        "prediction",
-        crowded->request.grid.ranks_per_node(), study.setup.threads, study.setup.threads == 1 ? "thread" : "threads",
-        study.cores);
-  }
-}
-
 void plan(const PlanOptions& options) {
   require(!options.ranks.empty() || !options.runs.empty(), Failure::usage,
           "there is nothing to plan (neither --ranks nor --run is set). State rank counts, like --ranks 64,1024.");
@@ -122,10 +101,10 @@ void plan(const PlanOptions& options) {
   log::plain(printable(fmt::format("{}, {} x {} pixels, {}, from a study of 1 to {} ranks on {}", study.model,
                                    study.image_height, study.image_width, study.setup.precision, model.most_ranks,
                                    study.device)));
-  warn_of_doubts(study, plans);
   if (!plans.empty()) {
     log::plain(plans_table(plans));
     log::plain(fmt::format("\nfor {} ranks:", plans.back().request.grid.ranks));
+    for (const std::string& doubt : doubts_of(study, plans.back())) log::plain(printable("doubt: " + doubt));
     log::plain(plan_advice(plans.back()));
   }
   for (const std::string& words : compared) log::plain(printable(words));

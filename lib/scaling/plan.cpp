@@ -9,7 +9,9 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/text/counted.hpp"
 #include "report/run_record.hpp"
+#include "scaling/findings.hpp"
 
 namespace lockstep {
 namespace {
@@ -116,6 +118,33 @@ std::string plans_table(std::span<const TrainingPlan> plans) {
   }
   text.pop_back();
   return text;
+}
+
+std::vector<std::string> doubts_of(const Study& study, const TrainingPlan& plan) {
+  std::vector<std::string> doubts;
+  for (const ScalingFinding& finding : judge(study)) {
+    if (finding.cause == LossCause::too_noisy) doubts.push_back(fmt::format("the study says: {}", finding.sentence));
+  }
+  RankGrid most{1, 1};
+  std::int64_t largest_batch = 1;
+  for (const StudyPoint& point : study.points) {
+    most = {std::max(most.ranks, point.grid.ranks), std::max(most.nodes, point.grid.nodes)};
+    largest_batch = std::max(largest_batch, point.batch_per_rank);
+  }
+  const RankGrid& grid = plan.request.grid;
+  const auto add_beyond = [&](std::int64_t planned, std::int64_t measured, std::string_view of) {
+    if (planned <= measured) return;
+    doubts.push_back(fmt::format("the study measured up to {} {}; {} are extrapolated.", measured, of, planned));
+  };
+  add_beyond(grid.ranks, most.ranks, "ranks");
+  add_beyond(grid.nodes, most.nodes, "nodes");
+  add_beyond(plan.request.batch_per_rank, largest_batch, "samples a rank");
+  if (study.device.starts_with("cpu") && grid.ranks_per_node() * study.setup.threads > study.cores) {
+    doubts.push_back(fmt::format(
+        "a node has {} of {}, and the nodes of the study had {}. The prediction leaves out that ranks share cores.",
+        counted(grid.ranks_per_node(), "rank"), counted(study.setup.threads, "thread"), counted(study.cores, "core")));
+  }
+  return doubts;
 }
 
 std::string plan_advice(const TrainingPlan& plan) {

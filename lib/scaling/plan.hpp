@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "scaling/step_model.hpp"
 #include "scaling/study.hpp"
@@ -44,6 +45,10 @@ TrainingPlan plan_training(const Study& study, const StepModel& model, const Pla
 
 // A line for each, under a heading.
 std::string plans_table(std::span<const TrainingPlan> plans);
+
+// Why a plan may be far from the truth, in sentences: the study was too noisy, or measured no such ranks, nodes or
+// batches, or ranks share cores.
+std::vector<std::string> doubts_of(const Study& study, const TrainingPlan& plan);
 
 // What to ask for: options of a training and of sbatch, a line each.
 std::string plan_advice(const TrainingPlan& plan);

@@ -13,6 +13,7 @@ namespace lockstep {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class PlanProgramTest : public ::testing::Test {
  protected:
@@ -36,22 +37,29 @@ TEST_F(PlanProgramTest, a_study_tells_of_a_thousand_ranks) {
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(result.output, HasSubstr("resnet20, 32 x 32 pixels, fp32, from a study of 1 to 4 ranks on cpu: made up"));
   EXPECT_THAT(result.output, HasSubstr("\n     8      1      256 "));
-  EXPECT_THAT(result.output, HasSubstr("\nfor 1024 ranks:\nbuckets: "));
+  EXPECT_THAT(result.output, HasSubstr("\nfor 1024 ranks:\ndoubt: "));
   EXPECT_THAT(result.output, HasSubstr("\nsbatch --nodes=1 --ntasks-per-node=1024 --time="));
 }
 
-TEST_F(PlanProgramTest, doubts_of_the_study_are_told) {
+// They went to standard error, away from the command that they are of.
+TEST_F(PlanProgramTest, doubts_stand_beside_the_command) {
   const std::vector<std::string> request = {"--ranks", "8", "--ranks-per-node", "8", "--samples", "50000"};
-  EXPECT_EQ(plan(request).errors, "");
-  const ProgramResult crowded = plan({"--ranks", "16", "--ranks-per-node", "16", "--samples", "50000"});
+  EXPECT_THAT(plan(request).output,
+              HasSubstr("\nfor 8 ranks:\ndoubt: the study measured up to 4 ranks; 8 are extrapolated.\nbuckets: "));
+  EXPECT_THAT(plan({"--ranks", "4", "--ranks-per-node", "4", "--samples", "50000"}).output, Not(HasSubstr("doubt")));
+  const ProgramResult crowded =
+      plan({"--ranks", "16", "--ranks-per-node", "16", "--samples", "50000", "--batch-per-rank", "128"});
   EXPECT_EQ(crowded.exit_code, 0);
-  EXPECT_THAT(crowded.errors, HasSubstr("16 ranks of 1 thread on a node are more than the 8 cores of the study's: that "
-                                        "ranks share cores is not in the prediction\n"));
+  EXPECT_THAT(
+      crowded.output,
+      HasSubstr("\nfor 16 ranks:\ndoubt: the study measured up to 4 ranks; 16 are extrapolated.\ndoubt: the "
+                "study measured up to 64 samples a rank; 128 are extrapolated.\ndoubt: a node has 16 ranks of 1 "
+                "thread, and the nodes of the study had 8 cores. The prediction leaves out that ranks share "
+                "cores.\nbuckets: "));
   write_file_atomically(folder_.path() / "study.json", study_text(made_up_study({.repeats = 1})));
   const ProgramResult noisy = plan(request);
   EXPECT_EQ(noisy.exit_code, 0);
-  EXPECT_THAT(noisy.errors,
-              HasSubstr("plans from this study are guesses. It says: weak scaling cannot be judged at 4"));
+  EXPECT_THAT(noisy.output, HasSubstr("\ndoubt: the study says: weak scaling cannot be judged at 4"));
 }
 
 TEST_F(PlanProgramTest, what_is_missing_or_wrong_is_said_in_a_sentence) {
