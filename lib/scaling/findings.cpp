@@ -32,6 +32,22 @@ double middle_of(std::vector<double> values) {
   return *middle;
 }
 
+// Cores of a node that others took beside the ranks; none where nobody measured it.
+std::optional<double> other_cores(const StudyPoint& point) {
+  return point.other_cores.empty() ? std::nullopt : std::optional(middle_of(point.other_cores));
+}
+
+// "other programs took 0.7 of the 2 cores meanwhile", where they took a twentieth of what the ranks need or more.
+std::optional<std::string> other_programs(const Study& study, const StudyPoint& point) {
+  constexpr double worth_naming = 0.05;
+  const std::optional<double> cores = other_cores(point);
+  const auto own = static_cast<double>(point.grid.ranks_per_node() * std::max<std::int64_t>(point.setup.threads, 1));
+  if (!cores || *cores < worth_naming * own) return std::nullopt;
+  return fmt::format("other programs took {:.1f} of a node's {} cores meanwhile", *cores, study.cores);
+}
+
+constexpr const char* repeat_alone = " Repeat the study while nothing else runs there.";
+
 // What is to be judged, at its largest rank count.
 struct Case {
   const Study& study;
@@ -144,12 +160,12 @@ ScalingFinding imbalance_finding(const Case& of) {
                                     : "computes more slowly. Is that node busy?"));
     }
   }
+  const std::optional<std::string> others = other_programs(of.study, point);
   return of.finding(
       LossCause::uneven_ranks,
-      fmt::format(
-          "at {} each waits {:.1f} ms of a step for others, and none of them is always the last: other work disturbs "
-          "them{}.",
-          count_of(point.grid.ranks), 1e3 * point.part(StepPart::imbalance), crowd_words(of.study, point)));
+      fmt::format("at {} each waits {:.1f} ms of a step for others, and none of them is always the last{}{}.{}",
+                  count_of(point.grid.ranks), 1e3 * point.part(StepPart::imbalance), others ? ": " + *others : "",
+                  crowd_words(of.study, point), others ? repeat_alone : ""));
 }
 
 ScalingFinding computing_finding(const Case& of) {
@@ -157,14 +173,17 @@ ScalingFinding computing_finding(const Case& of) {
     return (point.part(StepPart::forward) + point.part(StepPart::backward)) / static_cast<double>(point.batch_per_rank);
   };
   const double longer = a_sample(of.point) / a_sample(of.base) - 1;
-  const std::string why = of.point.batch_per_rank == of.base.batch_per_rank
-                              ? "ranks of a node share its memory and caches"
-                              : fmt::format("a rank has {} samples in place of {}, and shares memory with others",
-                                            of.point.batch_per_rank, of.base.batch_per_rank);
+  const std::optional<std::string> others = other_programs(of.study, of.point);
+  const char* const unmeasured = other_cores(of.point) ? "" : ", unless other programs ran (nobody measured it)";
+  const std::string sharing = of.point.batch_per_rank == of.base.batch_per_rank
+                                  ? "ranks of a node share its memory and caches"
+                                  : fmt::format("a rank has {} samples in place of {}, and shares memory with others",
+                                                of.point.batch_per_rank, of.base.batch_per_rank);
   return of.finding(
       LossCause::slow_computing,
-      fmt::format("at {} computing a sample takes {:.1f} % longer than at {}: {}{}.", count_of(of.point.grid.ranks),
-                  percent(longer), of.base.grid.ranks, why, crowd_words(of.study, of.point)));
+      fmt::format("at {} computing a sample takes {:.1f} % longer than at {}: {}{}.{}", count_of(of.point.grid.ranks),
+                  percent(longer), of.base.grid.ranks, others ? *others : sharing + unmeasured,
+                  crowd_words(of.study, of.point), others ? repeat_alone : ""));
 }
 
 std::vector<ScalingFinding> causes_of(const Case& of, const std::optional<StepModel>& model) {

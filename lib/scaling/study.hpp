@@ -66,6 +66,7 @@ struct StudyPoint {
   std::int64_t batch_per_rank = 0;
   std::int64_t memory_bytes = 0;                           // tensors of a rank, at most
   std::vector<double> step_seconds;                        // of the slowest rank, by repeat
+  std::vector<double> other_cores;                         // that others took of a node meanwhile, by repeat; or empty
   std::array<std::vector<double>, step_part_count> parts;  // seconds by repeat; empty where the device does not tell
   std::vector<Bucket> buckets;                             // in the order of their sums; empty likewise
   std::vector<MeasuredSum> sums;                           // none with one rank

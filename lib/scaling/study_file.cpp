@@ -43,6 +43,9 @@ class Fields {
             file_, place_.empty() ? "it" : place_.substr(0, place_.size() - 1));
   }
 
+  // Of a field that an earlier version did not write.
+  bool has(const char* name) const { return object_.contains(name); }
+
   std::int64_t whole(const char* name, std::int64_t least, std::int64_t most) const {
     const Json& value = at(name);
     const bool fits =
@@ -153,6 +156,7 @@ Json json_of(const StudyPoint& point) {
           {"setup", json_of(point.setup)},
           {"memory_bytes", point.memory_bytes},
           {"step_seconds", point.step_seconds},
+          {"other_cores", point.other_cores},
           {"part_seconds", parts},
           {"buckets", buckets},
           {"sums", sums},
@@ -167,6 +171,7 @@ StudyPoint point_of(const Fields& fields) {
   point.setup = setup_of(fields.member("setup"));
   point.memory_bytes = fields.whole("memory_bytes", 0, count_limit << 10);
   point.step_seconds = fields.numbers("step_seconds", 1, least_seconds);
+  if (fields.has("other_cores")) point.other_cores = fields.numbers("other_cores", 0, 0);
   const Fields parts = fields.member("part_seconds");
   for (std::size_t part = 0; part < step_part_count; ++part) {
     const auto kind = static_cast<StepPart>(part);

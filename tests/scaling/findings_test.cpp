@@ -146,8 +146,13 @@ TEST(Findings, ranks_take_turns_in_being_late) {
   Study study = made_up_study({.bytes_a_second = 1e12, .lateness = 0.2});
   study.cores = 2;
   EXPECT_THAT(sentence_of(study, LossCause::uneven_ranks),
-              HasSubstr("at 4 ranks each waits 6.7 ms of a step for others, and none of them is always the last: other "
-                        "work disturbs them, and 4 ranks share 2 cores."));
+              HasSubstr("at 4 ranks each waits 6.7 ms of a step for others, and none of them is always the last, "
+                        "and 4 ranks share 2 cores."));
+  largest_weak(study).other_cores = {0.75};
+  EXPECT_THAT(
+      sentence_of(study, LossCause::uneven_ranks),
+      HasSubstr("is always the last: other programs took 0.8 of a node's 2 cores meanwhile, and 4 ranks share 2 "
+                "cores. Repeat the study while nothing else runs there."));
 }
 
 TEST(Findings, input_is_slow_whatever_the_loss) {
@@ -165,9 +170,17 @@ TEST(Findings, ranks_disturb_each_other) {
     point.parts[static_cast<std::size_t>(StepPart::backward)][repeat] += 16e-3;
     point.step_seconds[repeat] += 16e-3;
   }
-  EXPECT_EQ(
-      sentence_of(study, LossCause::slow_computing),
-      "at 4 ranks computing a sample takes 50.0 % longer than at 1: ranks of a node share its memory and caches.");
+  const std::string start = "at 4 ranks computing a sample takes 50.0 % longer than at 1: ";
+  EXPECT_EQ(sentence_of(study, LossCause::slow_computing),
+            start + "ranks of a node share its memory and caches, unless other programs ran (nobody measured it).");
+  point.other_cores = {0.1, 0, 0.05};
+  EXPECT_EQ(sentence_of(study, LossCause::slow_computing), start + "ranks of a node share its memory and caches.");
+  // Memory was blamed.
+  point.other_cores = {3.5, 3.3, 0};
+  EXPECT_EQ(sentence_of(study, LossCause::slow_computing),
+            start +
+                "other programs took 3.3 of a node's 8 cores meanwhile. Repeat the study while nothing else runs "
+                "there.");
 }
 
 TEST(Findings, an_update_does_not_shrink_with_the_batch) {

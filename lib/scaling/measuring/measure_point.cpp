@@ -15,6 +15,7 @@
 #include "nn/initialise.hpp"
 #include "optim/optimizer.hpp"
 #include "runtime/watch/rank_status.hpp"
+#include "scaling/measuring/other_load.hpp"
 #include "scaling/measuring/step_parts.hpp"
 #include "scaling/measuring/sum_log.hpp"
 #include "step/all_reduce.hpp"
@@ -225,11 +226,13 @@ MeasuredPoint measure_point(const Communicator& ranks, const PointSettings& sett
   const std::int64_t count =
       std::clamp<std::int64_t>(std::llround(settings.seconds / first_seconds), least_steps, most_steps);
   meet(ranks);
+  const OtherLoad others;
   if (is_queued) {
     point.step_seconds = {ranks.max(time_queued_steps(setting, count))};
   } else {
     measure_parts(ranks, setting, count, point, bucket_bytes);
   }
+  point.other_cores = {others.cores(ranks)};
   if (ranks.size() > 1) point.sums = measure_bucket_sums(ranks, setting, bucket_bytes);
   point.memory_bytes = std::llround(ranks.max(static_cast<double>(setting.session.device().peak_bytes())));
   return {std::move(point), setting.model.store.parameter_count(), setting.session.device().description(),
@@ -246,6 +249,7 @@ void add_repeat(StudyPoint& all, const StudyPoint& repeat) {
     std::ranges::copy(more, std::back_inserter(to));
   };
   append(all.step_seconds, repeat.step_seconds);
+  append(all.other_cores, repeat.other_cores);
   for (std::size_t part = 0; part < step_part_count; ++part) append(all.parts[part], repeat.parts[part]);
   for (std::size_t sum = 0; sum < all.sums.size(); ++sum) append(all.sums[sum].seconds, repeat.sums[sum].seconds);
   all.buckets = repeat.buckets;

@@ -1,0 +1,24 @@
+#include "scaling/measuring/other_load.hpp"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <thread>
+
+#include "support/program.hpp"
+
+namespace lockstep {
+namespace {
+
+// On whatever else runs here, so that only bounds are known.
+TEST(OtherLoad, another_program_is_counted) {
+  const Communicator world(MPI_COMM_WORLD);
+  const OtherLoad load;
+  run_program({"timeout", "0.5", "sh", "-c", "while :; do :; done"});
+  const double cores = load.cores(world);
+  EXPECT_GT(cores, 0.2);
+  EXPECT_LT(cores, std::thread::hardware_concurrency() + 0.5);
+}
+
+}  // namespace
+}  // namespace lockstep
