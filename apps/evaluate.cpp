@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/json_text.hpp"
+#include "comm/from_rank_0.hpp"
 #include "dataset/split.hpp"
 #include "dataset/staging/stage.hpp"
 #include "device/precision.hpp"
@@ -20,6 +21,7 @@
 #include "files/predictions_table.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/field_options.hpp"
+#include "launch/hang_timeout.hpp"
 #include "launch/number_option.hpp"
 #include "launch/result_options.hpp"
 #include "launch/run.hpp"
@@ -44,6 +46,7 @@ struct EvaluateOptions {
   std::filesystem::path json;
   std::filesystem::path logits;
   int loader_threads = 1;
+  HangTimeout hang_timeout;
   Settings settings;  // of the device, of how pictures become images, and of a test's view
 
   void declare(CLI::App& app) {
@@ -81,6 +84,7 @@ struct EvaluateOptions {
     add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
         ->type_name("THREADS");
     declare_fields(app, settings, {FieldGroup::staging, FieldGroup::device, FieldGroup::pictures, FieldGroup::testing});
+    hang_timeout.declare(app);
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };

@@ -12,6 +12,7 @@
 #include "dataset/shards/verify.hpp"
 #include "dataset/sources/source_table.hpp"
 #include "launch/choice_option.hpp"
+#include "launch/hang_timeout.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
 
@@ -27,6 +28,7 @@ struct MakeShardsOptions {
   ConvertOptions convert;
   std::filesystem::path verified;
   VerifyOutput verify_output = VerifyOutput::summary;
+  HangTimeout hang_timeout;
 
   void declare(CLI::App& app) {
     app.description("Turns pictures as they are published into shards, and checks shards again.");
@@ -37,6 +39,7 @@ struct MakeShardsOptions {
     verify->add_flag_callback(
         "--root-hash", [this] { verify_output = VerifyOutput::root_hashes; },
         "Print only the root hash of each split, a line each, and nothing if any shard is damaged");
+    hang_timeout.declare(*verify);
   }
 
  private:
@@ -64,6 +67,7 @@ struct MakeShardsOptions {
                "Training samples to split off into DIR/validation");
     add_number(*sub, "--seed", convert.seed, {0, std::numeric_limits<std::uint64_t>::max()},
                "Chooses the validation samples; draws the synthetic ones; orders and splits pictures");
+    hang_timeout.declare(*sub);
   }
 
   void declare_idx_set(CLI::App& sub) {

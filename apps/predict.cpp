@@ -10,9 +10,11 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
+#include "comm/from_rank_0.hpp"
 #include "dataset/same_data.hpp"
 #include "dataset/split.hpp"
 #include "launch/field_options.hpp"
+#include "launch/hang_timeout.hpp"
 #include "launch/number_option.hpp"
 #include "launch/result_options.hpp"
 #include "launch/run.hpp"
@@ -37,6 +39,7 @@ struct PredictOptions {
   std::filesystem::path classes;
   std::int64_t top = 1;
   std::int64_t resize = 0;
+  HangTimeout hang_timeout;
   Settings settings;  // of the device
 
   void declare(CLI::App& app) {
@@ -72,6 +75,7 @@ struct PredictOptions {
         ->needs(name)
         ->excludes("--data");
     declare_fields(app, settings, {FieldGroup::device});
+    hang_timeout.declare(app);
   }
   // The table has standard output for itself: no line says there that --device auto found no GPU.
   DeviceOptions device_options() const {
@@ -103,17 +107,17 @@ Given given_by(const PredictOptions& options, const std::filesystem::path& file)
 
 // Rank 0's, for all.
 std::vector<std::string> files_of(const Communicator& world, const PredictOptions& options) {
-  std::string names;
-  if (world.rank() == 0) {
+  const std::string names = from_rank_0(world, [&] {
+    std::string found;
     for (const std::filesystem::path& path : options.pictures) {
       require(!is_absent(path), Failure::usage, "'{}' is not there. Check the path.", path.string());
     }
     std::vector<std::filesystem::path> named = options.pictures;
     if (!options.list.empty()) std::ranges::copy(lines_of(options.list), std::back_inserter(named));
-    for (const std::string& name : picture_files(named)) names += name + '\0';
-    require(!names.empty(), Failure::usage, "no pictures are named (PICTURES, --list). See --help.");
-  }
-  names = world.broadcast(names, 0);
+    for (const std::string& name : picture_files(named)) found += name + '\0';
+    require(!found.empty(), Failure::usage, "no pictures are named (PICTURES, --list). See --help.");
+    return found;
+  });
   std::vector<std::string> files;
   for (std::size_t at = 0; at < names.size(); at += files.back().size() + 1) files.emplace_back(names.c_str() + at);
   require_same_files(world, sizes_on_rank_0(world, {files.begin(), files.end()}));

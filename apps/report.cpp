@@ -9,10 +9,12 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
+#include "comm/from_rank_0.hpp"
 #include "dataset/split.hpp"
 #include "files/result_file.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/field_options.hpp"
+#include "launch/hang_timeout.hpp"
 #include "launch/number_option.hpp"
 #include "launch/result_options.hpp"
 #include "launch/run.hpp"
@@ -42,6 +44,7 @@ struct ReportOptions {
   std::filesystem::path data;
   Split split = Split::test;
   int loader_threads = 1;
+  HangTimeout hang_timeout;
   Settings settings;  // of the device, of how pictures become images, and of a test's view
 
   void declare(CLI::App& app) {
@@ -59,6 +62,7 @@ struct ReportOptions {
     add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
         ->type_name("THREADS");
     declare_fields(app, settings, {FieldGroup::device, FieldGroup::pictures, FieldGroup::testing});
+    hang_timeout.declare(app);
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };
@@ -66,8 +70,10 @@ struct ReportOptions {
 // Collective. Html on rank 0.
 std::string tested(const Session& session, const ReportOptions& options, const std::filesystem::path& folder) {
   RunModel model;
-  if (session.world.rank() == 0) model = model_of_run(folder);
-  const std::filesystem::path file = session.world.broadcast(model.file.string(), 0);
+  const std::filesystem::path file = from_rank_0(session.world, [&] {
+    model = model_of_run(folder);
+    return model.file.string();
+  });
   ModelTest test(session, {file, "", split_folder(options.data, options.split), options.settings.recipe.images,
                            options.loader_threads, options.settings.run.test_view});
   const Evaluation evaluation = test.evaluate();
@@ -130,7 +136,7 @@ int main(int argc, char** argv) {
   return run<ReportOptions>(argc, argv, [](Session& session, const ReportOptions& options) {
     const bool writes = session.world.rank() == 0;
     std::vector<RunRecord> runs;
-    if (writes) runs = runs_of(options);
+    on_rank_0(session.world, [&] { runs = runs_of(options); });
     std::string evaluations;
     for (const std::filesystem::path& folder : tested_folders(session, options, runs)) {
       evaluations += tested(session, options, folder);

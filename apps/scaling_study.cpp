@@ -18,6 +18,7 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/progress.hpp"
+#include "comm/from_rank_0.hpp"
 #include "dataset/same_data.hpp"
 #include "dataset/split.hpp"
 #include "device/cpu/threads/threads.hpp"
@@ -28,6 +29,7 @@
 #include "launch/choice_option.hpp"
 #include "launch/common_instruction_set.hpp"
 #include "launch/field_options.hpp"
+#include "launch/hang_timeout.hpp"
 #include "launch/local_gpus.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
@@ -63,6 +65,7 @@ struct StudyOptions {
   std::int64_t accuracy_epochs = 3;
   std::int64_t accuracy_seeds = 3;
   double accuracy_rate = 0.2;
+  HangTimeout hang_timeout;
   Settings settings;  // of the device and the sums
 
   void declare(CLI::App& app) {
@@ -112,6 +115,7 @@ struct StudyOptions {
                "Peak of the learning rate for 128 samples a step; networks without norms need less")
         ->type_name("RATE");
     declare_fields(app, settings, {FieldGroup::device, FieldGroup::sums});
+    hang_timeout.declare(app);
   }
 };
 
@@ -279,7 +283,8 @@ void study_accuracy(const Session& session, const AccuracySettings& settings, co
 
 void study_scaling(Session& session, const StudyOptions& options) {
   const Communicator& world = session.world;
-  const Files files = world.rank() == 0 ? place_files(options) : Files();
+  Files files;
+  on_rank_0(world, [&] { files = place_files(options); });
   const std::unique_ptr<Dataset> data = open_data(world, options);
   PointSettings settings = settings_of(options, data.get(), place_device(world, options));
 

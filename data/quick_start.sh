@@ -39,6 +39,7 @@ else
 fi
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-mpirun -n 2 --oversubscribe --bind-to none "$programs/train_cifar" --data "$shards" --model resnet20 --epochs 2 \
-  --output runs/quick_start
+# Three seconds from SIGTERM to SIGKILL after Ctrl-C (Open MPI 4): time for a checkpoint on a busy machine.
+mpirun -n 2 --oversubscribe --bind-to none --mca odls_base_sigkill_timeout 3 "$programs/train_cifar" \
+  --data "$shards" --model resnet20 --epochs 2 --output runs/quick_start
 echo "Weights and metrics: runs/quick_start. Look at them with build/release/bin/inspect and evaluate."

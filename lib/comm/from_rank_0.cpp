@@ -20,11 +20,13 @@ void throw_failure_of_rank_0(const Communicator& world, std::string failure) {
   if (!failure.empty()) throw Error(static_cast<Failure>(failure.front()), failure.substr(1));
 }
 
+void on_rank_0(const Communicator& world, const std::function<void()>& work) {
+  throw_failure_of_rank_0(world, world.rank() == 0 ? caught_failure(work) : "");
+}
+
 std::string from_rank_0(const Communicator& world, const std::function<std::string()>& work) {
   std::string result;
-  std::string failure;
-  if (world.rank() == 0) failure = caught_failure([&] { result = work(); });
-  throw_failure_of_rank_0(world, std::move(failure));
+  on_rank_0(world, [&] { result = work(); });
   return world.broadcast(std::move(result), 0);
 }
 

@@ -11,6 +11,9 @@ namespace lockstep {
 // Collective. What `work` returns on rank 0, which alone does it. What it throws there as Error all ranks throw.
 std::string from_rank_0(const Communicator& world, const std::function<std::string()>& work);
 
+// The same of work without a result.
+void on_rank_0(const Communicator& world, const std::function<void()>& work);
+
 // Collective, in two parts: an Error of `work`, as text, empty where there is none; and on every rank the Error that
 // the text of rank 0 tells.
 std::string caught_failure(const std::function<void()>& work);

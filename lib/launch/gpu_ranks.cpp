@@ -116,8 +116,10 @@ std::optional<int> spread_over_gpus(int argc, char** argv, const std::function<s
     pointers.reserve(launch.size() + 1);
     for (std::string& word : launch) pointers.push_back(word.data());
     pointers.push_back(nullptr);
-    // After Ctrl-C, for a checkpoint: without it mpirun kills the ranks after a second.
-    ::setenv("OMPI_MCA_odls_base_sigkill_timeout", "10", 0);
+    // Variables, because Open MPI 5 refuses mpirun --quiet. After Ctrl-C the ranks have three seconds from SIGTERM to
+    // SIGKILL. mpirun waits twice as long at each end with a code, so more would hold up whoever mistypes an option.
+    ::setenv("OMPI_MCA_odls_base_sigkill_timeout", "3", 0);
+    ::setenv("OMPI_MCA_orte_execute_quiet", "1", 0);  // the program's last sentence is the last line
     ::execvp(pointers[0], pointers.data());
     throw Error(Failure::usage,
                 fmt::format("cannot start mpirun: {} ({} starts the ranks by it). Is Open MPI's launcher in PATH "

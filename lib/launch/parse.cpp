@@ -172,12 +172,13 @@ void declare_program(CLI::App& app, const std::function<void(CLI::App&)>& declar
   refuse_values_of_flags(app);
 }
 
-std::optional<int> parse_options(int argc, char** argv, const std::function<void(CLI::App&)>& declare, int rank) {
+std::optional<int> parse_options(int argc, char** argv, const std::function<void(CLI::App&)>& declare, int rank,
+                                 const std::function<void(const std::function<void()>&)>& on_writer) {
   CLI::App app;
   declare_program(app, declare);
   try {
     app.parse(argc, argv);
-    if (rank == 0) require_places_for_results(app);
+    on_writer([&app] { require_places_for_results(app); });
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
     log::plain(app.help());

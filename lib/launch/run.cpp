@@ -21,6 +21,7 @@
 #include "base/io/hdf5.hpp"
 #include "base/log.hpp"
 #include "comm/check_mpi.hpp"
+#include "comm/from_rank_0.hpp"
 #include "comm/mpi_session.hpp"
 #include "comm/same_on_ranks.hpp"
 #include "job/job_environment.hpp"
@@ -35,6 +36,7 @@
 #include "runtime/failure/crash_handler.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/stop/process_signals.hpp"
+#include "runtime/watch/rank_status.hpp"
 #include "runtime/watch/watcher.hpp"
 
 namespace lockstep {
@@ -145,7 +147,7 @@ void give_threads_stacks() {
 }
 
 Ending run_body(const Communicator& world, const Program& program, ProcessSignals& signals, Invocation invocation) {
-  const Watcher watcher(world, world.node(), host_name(), signals, {program.hang_timeout_seconds()});
+  const Watcher watcher(world, world.node(), host_name(), signals, program.watch_options());
   Session session{world, nullptr};
   session.signals = &signals;
   session.invocation = std::move(invocation);
@@ -155,7 +157,13 @@ Ending run_body(const Communicator& world, const Program& program, ProcessSignal
     session.backend = open_backend(*device);
     session.plan_folder = device->plan_folder;
   }
-  return program.body(session);
+  Ending ending = program.body(session);
+  // Watched to the end: other ranks may have much left to do.
+  if (world.size() > 1) {
+    rank_status::enter(Phase::meeting);
+    world.barrier();
+  }
+  return ending;
 }
 
 // Collective. The exit code.
@@ -214,7 +222,8 @@ int run_program(int argc, char** argv, const Program& program) {
     begin_attempt(world);
     require_one_world(world);
     require_one_program(world, invocation);
-    if (const std::optional<int> code = parse_options(argc, argv, program.declare, world.rank())) {
+    const auto on_writer = [&](const std::function<void()>& check) { on_rank_0(world, check); };
+    if (const std::optional<int> code = parse_options(argc, argv, program.declare, world.rank(), on_writer)) {
       signals.ignore_terminate();
       return *code;
     }

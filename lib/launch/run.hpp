@@ -14,6 +14,7 @@
 
 #include "backend/session.hpp"
 #include "runtime/stop/ending.hpp"
+#include "runtime/watch/watcher.hpp"
 #include "train/training_outcome.hpp"
 
 namespace lockstep {
@@ -30,11 +31,16 @@ concept HasDevice = requires(const Options& options) {
   { options.device_options() } -> std::convertible_to<DeviceOptions>;
 };
 
-// A program whose ranks tell how they get on (runtime/watch/rank_status) says how long one may stand still. 0: for
-// ever.
+// A program whose ranks mark how they get on (runtime/watch/rank_status) says how long one may stand still. 0: for
+// ever. One whose ranks do not mark each phase has a member `hang_timeout` (launch/hang_timeout).
 template <class Options>
 concept HasHangTimeout = requires(const Options& options) {
   { options.hang_timeout_seconds() } -> std::convertible_to<double>;
+};
+
+template <class Options>
+concept HasHangOption = requires(const Options& options) {
+  { options.hang_timeout.watch_options() } -> std::same_as<WatchOptions>;
 };
 
 // What SIGTERM, SIGUSR1 and SIGINT do to a program: end it at once, or make it stop in good order (see
@@ -49,7 +55,7 @@ concept SaysHowToStop = requires {
 struct Program {
   std::function<void(CLI::App&)> declare;
   std::function<std::optional<DeviceOptions>()> device_options;  // called after parsing, as are the others
-  std::function<double()> hang_timeout_seconds;
+  std::function<WatchOptions()> watch_options;
   Stopping stopping = Stopping::at_once;
   std::function<Ending(Session&)> body;
 };
@@ -77,9 +83,10 @@ int run(int argc, char** argv, Body body) {
     if constexpr (HasDevice<Options>) return options.device_options();
     return std::nullopt;
   };
-  program.hang_timeout_seconds = [&]() -> double {
-    if constexpr (HasHangTimeout<Options>) return options.hang_timeout_seconds();
-    return 0;
+  program.watch_options = [&]() -> WatchOptions {
+    if constexpr (HasHangOption<Options>) return options.hang_timeout.watch_options();
+    if constexpr (HasHangTimeout<Options>) return {options.hang_timeout_seconds()};
+    return {};
   };
   if constexpr (SaysHowToStop<Options>) program.stopping = Options::stopping;
   program.body = [&](Session& session) -> Ending {

@@ -18,7 +18,7 @@ int run_training(int argc, char** argv, const TrainingHelp& help, Settings setti
     declare_gpus(app, gpus);
   };
   program.device_options = [&] { return device_options(settings.recipe, settings.run); };
-  program.hang_timeout_seconds = [&] { return settings.run.hang_timeout_seconds; };
+  program.watch_options = [&] { return WatchOptions{settings.run.hang_timeout_seconds}; };
   program.stopping = Stopping::in_order;
   program.body = [&](Session& session) { return ending_of(train(session, settings.recipe, settings.run)); };
   return run_program(argc, argv, program);

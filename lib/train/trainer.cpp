@@ -9,7 +9,6 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "base/log.hpp"
-#include "base/text/counted.hpp"
 #include "dataset/same_data.hpp"
 #include "dataset/staging/stage.hpp"
 #include "recipe/same_options.hpp"
@@ -20,7 +19,6 @@
 #include "train/audit.hpp"
 #include "train/evaluation/live_evaluation.hpp"
 #include "train/evaluation/model_fit.hpp"
-#include "train/given/initial_weights.hpp"
 #include "train/resume_rules.hpp"
 
 namespace lockstep {
@@ -222,34 +220,6 @@ const TrainingState* Trainer::checked_earlier() const {
   return &earlier;
 }
 
-// From the checkpoint, or what the training begins with.
-void Trainer::load_weights() {
-  const Checkpoint* const found = checkpoints_.found();
-  if (found == nullptr) {
-    begin_weights(session_.world, recipe_, model_);
-    if (mean_) mean_->begin();
-    return;
-  }
-  ParameterStore& store = model_.store;
-  store.assign(found->model.entries);
-  assign_state(store, *optimizer_, found->optimizer);
-  if (mean_) mean_->assign(found->mean);
-  if (found->state.loss_scale) step_.scale_loss(*found->state.loss_scale);
-  progress_ = found->state.progress;
-  const float skipped = found->state.loss_scale.value_or(LossScale{}).skipped_steps;
-  step_.set_applied_steps(progress_.step - std::llround(skipped));
-  const Origin now = this_origin(session_, gradients_text());
-  const std::string difference = origin_difference(found->state.origin, now, sums_of(recipe_));
-  const bool has_steps_left = progress_.step < length_.steps();
-  if (!difference.empty() && has_steps_left && session_.world.rank() == 0) {
-    log::warning("since the checkpoint was made this changed: {}. The training goes on, but not with the same bits.{}",
-                 difference, same_bits_advice(found->state.origin, now, sums_of(recipe_)));
-  }
-  const bool holds = found->state.origin.plan_conditions == now.plan_conditions;
-  if (holds) session_.device().ops().import_plan(found->state.kernel_plan);
-  checkpoints_.forget_tensors();
-}
-
 ImageRules Trainer::rules_of(std::int64_t epoch) const {
   return training_rules(recipe_.images, train_.manifest(), epoch);
 }
@@ -409,10 +379,6 @@ std::optional<Evaluation> Trainer::evaluate_mean(Evaluator& evaluator, Split spl
   const Evaluation evaluation = evaluate(evaluator, split, samples);
   mean_->exchange();
   return evaluation;
-}
-
-void Trainer::write_checkpoint_if_due() {
-  if (checkpoints_.is_due(progress_.step)) checkpoints_.write(checkpoint());
 }
 
 }  // namespace lockstep

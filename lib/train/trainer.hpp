@@ -19,10 +19,10 @@
 #include "step/state_lock.hpp"
 #include "step/training_step.hpp"
 #include "train/checkpointing.hpp"
-#include "train/emergency_stop.hpp"
 #include "train/evaluation/evaluation.hpp"
 #include "train/reporter.hpp"
 #include "train/results/best_model.hpp"
+#include "train/stop/emergency_stop.hpp"
 #include "train/straggler.hpp"
 #include "train/training_outcome.hpp"
 

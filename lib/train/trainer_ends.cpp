@@ -1,5 +1,6 @@
-// What is kept of a training, and how it ends: done, stopped early, or diverged; with its last checkpoint safe either
-// way.
+// What is kept of a training and taken up again, and how it ends: done, stopped early, or diverged; with its last
+// checkpoint safe either way.
+#include <cmath>
 #include <cstdlib>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "base/log.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
+#include "train/given/initial_weights.hpp"
 #include "train/resume_rules.hpp"
 #include "train/trainer.hpp"
 
@@ -51,6 +53,38 @@ Checkpoint Trainer::checkpoint() const {
   checkpoint.state.progress.epoch = progress_.step / length_.steps_per_epoch;
   checkpoint.state.progress.samples = progress_.step * share_.global_batch;
   return checkpoint;
+}
+
+// From the checkpoint, or what the training begins with.
+void Trainer::load_weights() {
+  const Checkpoint* const found = checkpoints_.found();
+  if (found == nullptr) {
+    begin_weights(session_.world, recipe_, model_);
+    if (mean_) mean_->begin();
+    return;
+  }
+  ParameterStore& store = model_.store;
+  store.assign(found->model.entries);
+  assign_state(store, *optimizer_, found->optimizer);
+  if (mean_) mean_->assign(found->mean);
+  if (found->state.loss_scale) step_.scale_loss(*found->state.loss_scale);
+  progress_ = found->state.progress;
+  const float skipped = found->state.loss_scale.value_or(LossScale{}).skipped_steps;
+  step_.set_applied_steps(progress_.step - std::llround(skipped));
+  const Origin now = this_origin(session_, gradients_text());
+  const std::string difference = origin_difference(found->state.origin, now, sums_of(recipe_));
+  const bool has_steps_left = progress_.step < length_.steps();
+  if (!difference.empty() && has_steps_left && session_.world.rank() == 0) {
+    log::warning("since the checkpoint was made this changed: {}. The training goes on, but not with the same bits.{}",
+                 difference, same_bits_advice(found->state.origin, now, sums_of(recipe_)));
+  }
+  const bool holds = found->state.origin.plan_conditions == now.plan_conditions;
+  if (holds) session_.device().ops().import_plan(found->state.kernel_plan);
+  checkpoints_.forget_tensors();
+}
+
+void Trainer::write_checkpoint_if_due() {
+  if (checkpoints_.is_due(progress_.step)) checkpoints_.write(checkpoint());
 }
 
 // Collective. If that fails the sentence says why.

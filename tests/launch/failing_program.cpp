@@ -15,6 +15,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/log_voice.hpp"
@@ -26,11 +27,17 @@
 namespace lockstep {
 namespace {
 
+struct HowWatched {
+  double seconds = 0;
+  bool by_time = false;  // as programs that do not train
+  WatchOptions watch_options() const { return {seconds, by_time ? ProgressBy::marks_and_time : ProgressBy::marks}; }
+};
+
 struct FailingOptions {
   std::string how = "finish";
   int rank = 0;
   std::string output;
-  double hang_timeout = 0;
+  HowWatched hang_timeout;
   int ending = 0;
   bool quietly = false;
 
@@ -39,11 +46,11 @@ struct FailingOptions {
     app.add_option("--how", how, "finish, throw, ...");
     add_number(app, "--rank", rank, {-1, 1000}, "which rank does so");
     app.add_option("--output", output, "folder for failure.json");
-    add_number(app, "--hang-timeout", hang_timeout, {0, 1000}, "seconds");
+    add_number(app, "--hang-timeout", hang_timeout.seconds, {0, 1000}, "seconds");
+    app.add_flag("--by-time", hang_timeout.by_time, "whether processor time is progress");
     app.add_flag("--quietly", quietly, "nothing else");
     add_number(app, "--ending", ending, {0, 255}, "the code to end with in good order");
   }
-  double hang_timeout_seconds() const { return hang_timeout; }
 };
 
 // A scope that a rank cannot leave alone.
@@ -111,6 +118,12 @@ const std::map<std::string, std::function<void()>> ways = {
        for (int i = 0; i < 30; ++i) {
          rank_status::enter(Phase::forward);
          std::this_thread::sleep_for(std::chrono::milliseconds(100));
+       }
+     }},
+    {"work_unmarked",
+     [] {
+       rank_status::enter(Phase::forward);
+       for (const Stopwatch watch; watch.seconds() < 4;) {
        }
      }},
     {"ask",

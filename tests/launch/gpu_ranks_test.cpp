@@ -74,13 +74,21 @@ TEST_F(GpuRanksTest, mpirun_is_the_first_one_in_path_and_gives_its_exit_code) {
   const TemporaryFolder folder;
   const std::filesystem::path script = folder.path() / "mpirun";
   std::ofstream(script) << "#!/bin/sh\nfor word; do echo \"<$word>\"; done\n"
-                        << "echo $OMPI_MCA_odls_base_sigkill_timeout s for a checkpoint\nexit 75\n";
+                        << "echo $OMPI_MCA_odls_base_sigkill_timeout s for a checkpoint, "
+                        << "quiet: $OMPI_MCA_orte_execute_quiet\nexit 75\n";
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);
   const ProgramResult result = run(2, {"--text", "$(echo no shell)", "--gpus=2"}, {{"PATH", folder.path().string()}});
   EXPECT_EQ(result.exit_code, 75);
   EXPECT_EQ(result.output, "<--oversubscribe>\n<--bind-to>\n<none>\n<-n>\n<2>\n<" +
                                built_program("gpus_program").string() +
-                               ">\n<--text>\n<$(echo no shell)>\n10 s for a checkpoint\n");
+                               ">\n<--text>\n<$(echo no shell)>\n3 s for a checkpoint, quiet: 1\n");
+}
+
+// mpirun printed a block of its own after it, and took twenty seconds.
+TEST_F(GpuRanksTest, the_last_line_of_a_refusal_is_its_sentence) {
+  const ProgramResult result = run(2, {"--gpus", "all", "--txet", "typed wrong"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_TRUE(result.errors.ends_with("unknown option '--txet'. Did you mean --text? See --help.\n")) << result.errors;
 }
 
 TEST_F(GpuRanksTest, a_missing_mpirun_is_told) {

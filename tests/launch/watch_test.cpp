@@ -66,6 +66,15 @@ TEST_F(WatchTest, a_rank_that_gets_no_further_is_named_with_those_that_wait) {
                            "--hang-timeout\\."));
 }
 
+// Ranks of programs that do not train hung unseen.
+TEST_F(WatchTest, by_processor_time_a_rank_that_is_stopped_is_named_and_one_that_works_unmarked_is_not) {
+  const ProgramResult stopped = run(3, {"--rank", "1", "--how", "stop", "--hang-timeout", "1", "--by-time"});
+  EXPECT_EQ(stopped.exit_code, 76) << stopped.errors;
+  EXPECT_THAT(stopped.errors, HasSubstr("rank 1 on " + host() + " has been stopped for "));
+  const ProgramResult working = run(3, {"--rank", "-1", "--how", "work_unmarked", "--hang-timeout", "1", "--by-time"});
+  EXPECT_EQ(working.exit_code, 0) << working.errors;
+}
+
 TEST_F(WatchTest, a_rank_stuck_in_a_file_is_named_with_the_shard) {
   const nlohmann::json said = hang_one_of_three("2", "hang_reading");
   EXPECT_EQ(said["rank"], 2);

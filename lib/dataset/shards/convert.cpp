@@ -11,6 +11,7 @@
 #include "base/progress.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "comm/from_rank_0.hpp"
 #include "dataset/same_data.hpp"
 #include "dataset/shards/conversion_folder.hpp"
 #include "dataset/shards/conversion_plan.hpp"
@@ -20,6 +21,7 @@
 #include "dataset/shards/shard_record.hpp"
 #include "dataset/shards/verify.hpp"
 #include "dataset/split.hpp"
+#include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
 namespace {
@@ -156,6 +158,7 @@ class Conversion {
     for (std::size_t shard = 0; shard < ranges.size(); ++shard) {
       if (own(shard)) own_samples += static_cast<std::int64_t>(ranges[shard].end - ranges[shard].first);
     }
+    rank_status::enter(Phase::saving);
     std::string lines;
     std::int64_t kept = 0;
     Progress progress(split_name(plan.split), own_samples, "samples");
@@ -163,6 +166,7 @@ class Conversion {
       if (own(shard)) lines += to_text(make_shard(plan, folder, shard, ranges[shard], progress, kept)) + '\n';
     }
     progress.finish();
+    rank_status::enter(Phase::gathering);
     const auto all_kept = static_cast<std::int64_t>(world_.sum(static_cast<double>(kept)));
     finish_split(plan, folder, world_.gather(lines, 0),
                  all_kept > 0 ? fmt::format(", {} of them kept from an earlier run", all_kept) : "");
@@ -290,10 +294,9 @@ void convert(const Communicator& world, const SampleSource& source, const Conver
   const std::vector<SplitPlan> plans = plan_conversion(source, options);
   Conversion conversion(world, source, options);
   std::optional<Descriptor> held;
-  if (world.rank() == 0) {
+  on_rank_0(world, [&] {
     held.emplace(prepare_conversion_folder(source.description(), source.samples(SourceSplit::train), options));
-  }
-  world.barrier();
+  });
   if (conversion.is_complete(plans)) {
     return log::info("'{}' is complete already: every shard was read again and is right.", options.output.string());
   }

@@ -18,6 +18,7 @@
 #include "dataset/shards/hash.hpp"
 #include "dataset/shards/shard.hpp"
 #include "dataset/split.hpp"
+#include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
 namespace {
@@ -99,6 +100,7 @@ std::optional<Fault> refusal_of(const fs::path& directory, const Manifest& manif
 // Collective: one for each shard with a fault, sorted, the same on all ranks.
 std::vector<Fault> find_faults(const Communicator& world, const fs::path& directory, const Manifest& manifest) {
   const auto ranks = static_cast<std::size_t>(world.size());
+  rank_status::enter(Phase::opening_data);
   std::string own;  // lines: the failure, then the words
   for (auto shard = static_cast<std::size_t>(world.rank()); shard < manifest.shards.size(); shard += ranks) {
     const ShardEntry& entry = manifest.shards[shard];
@@ -106,6 +108,7 @@ std::vector<Fault> find_faults(const Communicator& world, const fs::path& direct
     if (!fault) fault = refusal_of(directory, manifest, entry);
     if (fault) own += static_cast<char>(fault->failure) + printable(fault->words) + '\n';
   }
+  rank_status::enter(Phase::gathering);
   std::vector<Fault> all;
   for (const std::string& lines : world.all_gather(own)) {
     for (std::size_t start = 0; start < lines.size();) {

@@ -108,7 +108,7 @@ void Stillness::look(std::uint64_t progress, double waking_seconds) {
 std::uint64_t progress_of(const RankStatus::Device& device) { return device.begun + device.ended; }
 
 std::uint64_t progress_of(const RankStatus& status) {
-  std::uint64_t sum = status.progress;
+  std::uint64_t sum = status.progress + static_cast<std::uint64_t>(status.main_thread_ns.load());
   for (const RankStatus::Reader& reader : status.readers_in_use()) sum += reader.progress;
   return sum + progress_of(status.device);
 }

@@ -79,6 +79,7 @@ struct alignas(128) RankStatus {
   std::atomic<std::int32_t> team_first;  // Team::first + 1
   std::atomic<std::int32_t> team_size;
   std::atomic<Phase> phase;
+  std::atomic<std::int64_t> main_thread_ns;                     // of processor time, where the watcher shows it
   std::atomic<std::uint64_t> progress;                          // grows with whatever the main thread gets done
   std::atomic<std::int64_t> step;                               // the last one begun, counted from 1; 0 before
   std::atomic<std::int64_t> sum;                                // sums of gradients begun so far

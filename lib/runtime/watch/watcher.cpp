@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -75,10 +76,12 @@ Watcher::Watcher(const Communicator& world, const Communicator& node, std::strin
       link_(world, node, host_),
       wake_(make_wake()) {
   find_ranks(world, node);
+  ::pthread_getcpuclockid(::pthread_self(), &main_thread_time_);
   rank_status::move_to(&board_.status(node_rank_));
   failure_report::share({&board_.told(), &board_.status(node_rank_).code});
   signals_.start_waking(wake_, world_size_ > 1 ? WokenBy::where_and_terminate : WokenBy::where_only);
   thread_ = start_deaf([this] { watch(); });
+  ::pthread_setname_np(thread_.native_handle(), "watcher");  // as top -H and /proc show it
 }
 
 Watcher::~Watcher() {
@@ -242,8 +245,17 @@ void Watcher::look_for_deaths_elsewhere(NodeLink::Urgency urgency) {
   }
 }
 
+// A process that is stopped shows none, because its watcher is stopped with it.
+void Watcher::show_main_thread_time() {
+  if (options_.progress != ProgressBy::marks_and_time) return;
+  timespec time{};
+  if (::clock_gettime(main_thread_time_, &time) != 0) return;
+  board_.status(node_rank_).main_thread_ns = std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 std::vector<RankView> Watcher::look_at_node(double waking_seconds) {
   rank_status::copy_device_marks();  // so a neighbour sees them a look later
+  show_main_thread_time();
   std::vector<RankView> views;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     Watched& watched = ranks_[static_cast<std::size_t>(rank)];

@@ -6,6 +6,8 @@
 // ranks do not see each other die, and the launcher ends the job.
 #pragma once
 
+#include <cstdint>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,13 +25,20 @@
 
 namespace lockstep {
 
+// How a rank shows that it gets on.
+enum class ProgressBy : std::uint8_t {
+  marks,           // by what it marks in its record (rank_status): then one that waits for ever is found, too
+  marks_and_time,  // also by processor time of its main thread: for programs with long phases that mark nothing
+};
+
 struct WatchOptions {
   double hang_timeout_seconds = 0;  // 0: a rank may stand still for ever
+  ProgressBy progress = ProgressBy::marks;
 };
 
 class Watcher {
  public:
-  // Collective over `world`; `node` holds the ranks of this node, `host` is its name. Call after
+  // Collective over `world`, by the main thread; `node` holds the ranks of this node, `host` is its name. Call after
   // failure_report::set_rank. From here on a rank that ends while its watcher lives ends the job, and so does a rank
   // that stands still: one of the others writes failure.json and says who it is, and all exit at once. SIGUSR2 makes
   // the rank say where it is.
@@ -61,6 +70,7 @@ class Watcher {
   int period_ms() const;
   void judge(int node_rank);
   void look_around();
+  void show_main_thread_time();
   void look_for_deaths_elsewhere(NodeLink::Urgency urgency);
   void begin_to_end();
   bool node_is_told_to_end() const;
@@ -79,6 +89,7 @@ class Watcher {
   NodeBoard board_;
   NodeLink link_;
   std::vector<Watched> ranks_;  // by rank of the node
+  clockid_t main_thread_time_ = 0;
   Stopwatch since_look_;
   std::optional<Stopwatch> since_terminate_;  // SIGTERM has come
   bool has_left_ = false;                     // this node, as far as others know

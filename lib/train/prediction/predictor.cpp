@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/io/file.hpp"
 #include "picture/picture_fault.hpp"
+#include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
 namespace {
@@ -30,8 +31,10 @@ std::vector<PicturePrediction> Predictor::predict(std::span<const std::string> f
   const auto ranks = static_cast<std::size_t>(world_.size());
   Found found;
   for (std::size_t first = rank * batch; first < files.size(); first += ranks * batch) {
+    rank_status::enter(Phase::testing);
     predict_batch(files.subspan(first, std::min(batch, files.size() - first)), static_cast<std::int64_t>(batch), found);
   }
+  rank_status::enter(Phase::gathering);
   const std::vector<std::string> likeliest = world_.all_gather(
       {reinterpret_cast<const char*>(found.likeliest.data()), found.likeliest.size() * sizeof(ClassProbability)});
   const std::vector<std::string> faults = world_.all_gather(found.faults);

@@ -1,4 +1,4 @@
-#include "train/emergency_stop.hpp"
+#include "train/stop/emergency_stop.hpp"
 
 #include <fmt/format.h>
 
@@ -108,6 +108,7 @@ void EmergencyStop::look_for_signals(Since since) {
   const bool is_false_alarm =
       since_announcement_ && !since_terminate_ && since_announcement_->seconds() > 2 * kill_delay_->seconds + 1;
   if (is_false_alarm) {
+    log::at_once("mpirun sent SIGCONT, but no SIGTERM: the training goes on.");
     since_announcement_.reset();
     has_saved_early_ = has_told_ = false;
   }
