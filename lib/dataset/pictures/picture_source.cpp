@@ -193,10 +193,7 @@ std::unique_ptr<SampleSource> open_pictures(const Communicator& world, const fs:
   PictureList list = list_together(world, folder, storage, seed);
   require_same_pictures(world, list);
   const std::vector<SharedPicture> shared = shared_pictures(world, list);
-  from_rank_0(world, [&] {
-    judge(shared, storage, list);
-    return std::string();
-  });
+  on_rank_0(world, [&] { judge(shared, storage, list); });
   return std::make_unique<PictureSource>(std::move(list), storage);
 }
 

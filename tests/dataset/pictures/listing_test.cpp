@@ -78,6 +78,10 @@ TEST_F(ListingTest, a_skipped_name_that_is_not_there_is_refused) {
   storage_.skipped = {"cow"};
   EXPECT_EQ(usage_words(),
             "'cow' is not in '" + root().string() + "' (--skip). Name a file or folder as seen from --source.");
+  for (const std::string& name : std::vector<std::string>{".", "..", "/", "", (root() / "cat").string()}) {
+    storage_.skipped = {name};
+    EXPECT_THAT(usage_words(), HasSubstr("(--skip). Name a file or folder as seen from --source.")) << name;
+  }
   storage_.skipped = {"./cat/1.jpg", "dog/"};
   const PictureList found = list();
   EXPECT_THAT(found.classes, ElementsAre("ant", "cat"));
@@ -279,9 +283,10 @@ TEST_F(ListingTest, a_class_without_training_pictures_is_refused) {
                        "Add pictures?"));
   storage_.skipped = {};
   write("test/eel/a.jpg");
-  EXPECT_EQ(usage_words(),
-            "class 'eel' has no training picture, but 'test/eel/a.jpg' for the test (a class must be learned before it "
-            "is tested). Add training pictures, or --allow untrained-classes.");
+  EXPECT_EQ(
+      usage_words(),
+      "class 'eel' has no training picture, but 'test/eel/a.jpg' is to test it (a class must be learned before it "
+      "is tested). Add training pictures, or --allow untrained-classes.");
   storage_.allowed = {"untrained-classes"};
   EXPECT_EQ(list().test.size(), 4U);
 }

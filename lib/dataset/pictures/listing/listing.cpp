@@ -98,7 +98,8 @@ void require_no_test_list_alone(const fs::path& folder) {
 PictureStorage with_plain_names(PictureStorage storage, const fs::path& folder) {
   for (std::string& name : storage.skipped) {
     const fs::path plain = (fs::path(name) / "").lexically_normal().parent_path();
-    require(!plain.empty() && is_there(folder, plain.c_str()), Failure::usage,
+    const bool is_inside = !plain.empty() && plain.is_relative() && *plain.begin() != "." && *plain.begin() != "..";
+    require(is_inside && is_there(folder, plain.c_str()), Failure::usage,
             "'{}' is not in '{}' (--skip). Name a file or folder as seen from --source.", printable(name),
             printable(folder.string()));
     name = plain.string();
@@ -172,10 +173,11 @@ void require_learned_classes(const PictureList& list, const PictureStorage& stor
   for (const auto* const files : {&list.test, &list.validation}) {
     for (const PictureFile& file : *files) {
       const auto label = static_cast<std::size_t>(file.label);
-      require(learned[label] > 0 || !may_be_picture(file.name), Failure::usage,
-              "class '{}' has no training picture, but '{}' for the test (a class must be learned before it is "
-              "tested). Add training pictures, or --allow untrained-classes.",
-              printable(list.classes[label]), printable(file.name));
+      require(
+          learned[label] > 0 || !may_be_picture(file.name), Failure::usage,
+          "class '{}' has no training picture, but '{}' is to test it (a class must be learned before it is tested). "
+          "Add training pictures, or --allow untrained-classes.",
+          printable(list.classes[label]), printable(file.name));
     }
   }
 }
