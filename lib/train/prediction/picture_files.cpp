@@ -5,6 +5,7 @@
 
 #include "base/io/text_lines.hpp"
 #include "base/system_failure.hpp"
+#include "dataset/pictures/listing/folder_names.hpp"
 
 namespace lockstep {
 namespace {
@@ -13,7 +14,11 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t limit_bytes = std::size_t{1} << 30;
 
-bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
+// Thumbnails and the like are nobody's pictures.
+bool is_left_out(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with('.') || is_system_name(name);
+}
 
 void add_folder(const fs::path& folder, std::vector<std::string>& files) {
   const auto first = static_cast<std::ptrdiff_t>(files.size());
@@ -21,7 +26,7 @@ void add_folder(const fs::path& folder, std::vector<std::string>& files) {
   fs::recursive_directory_iterator at(folder, reason);
   for (; !reason && at != fs::recursive_directory_iterator(); at.increment(reason)) {
     std::error_code unseen;
-    if (is_hidden(at->path())) {
+    if (is_left_out(at->path())) {
       at.disable_recursion_pending();
     } else if (at->is_regular_file(unseen)) {
       files.push_back(at->path().string());

@@ -34,6 +34,12 @@ TEST_F(PictureFilesTest, a_folder_is_replaced_by_its_files_in_order_without_hidd
             (Names{path("z.png"), path("f/a/1.jpg"), path("f/a/2.jpg"), path("f/b.png")}));
 }
 
+// Thumbnails of a storage system were predicted like pictures.
+TEST_F(PictureFilesTest, files_of_storage_systems_are_left_out) {
+  for (const char* name : {"f/a.png", "f/@eaDir/a.png/thumb.jpg", "f/__MACOSX/a.png", "f/Thumbs.db"}) write(name);
+  EXPECT_EQ(picture_files({path("f")}), (Names{path("f/a.png")}));
+}
+
 TEST_F(PictureFilesTest, links_to_folders_make_no_rounds) {
   write("f/a.png");
   fs::create_directory_symlink(path("f"), path("f/again"));
