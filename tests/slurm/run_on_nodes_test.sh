@@ -31,16 +31,17 @@ expect_log good "n1 has '$data' already: used as it is"
 expect_log good "n2 got a copy of '$data'"
 [ "$(grep -rl 'model: lenet' "$work/logs" | wc -l)" = 1 ] || fail "rank 0 has no log of its own"
 
-# What is there and damaged is replaced; a kill leaves nothing behind.
+# What is there and damaged is set aside; a signal leaves a checkpoint, and nothing behind on the nodes.
 cluster in n3 sh -c "echo x >>\"\$(ls '$data'/train/*.h5 | head -1)\"" || fail "cannot damage a shard"
 "${run[@]}" train_cifar "${options[@]}" --epochs 100000 --output "$work/killed" >"$work/killed.out" 2>&1 &
 script=$!
 wait_for 60 test -s "$work/killed/metrics.jsonl" || fail "the training to be killed wrote no metrics"
 expect_log killed "n2 has '$data' already: used as it is"
-expect_log killed "n3 got a copy of '$data'"
+expect_log killed "n3 got a copy of '$data'. What was there, a damaged data set, is now '$data.set-aside-1'"
 kill -TERM "$script"
 wait "$script"
 [ $? = 143 ] || fail "a kill is not told by the code"
+ls "$work"/killed/checkpoints/*.h5 >/dev/null || fail "no checkpoint"
 ! grep -e '^sh: ' -e Killed "$work/killed.out" || fail "a node's shell does not understand what ends the ranks there"
 for node in n1 n2 n3; do
   for name in train_cifar orted prted; do
