@@ -118,6 +118,19 @@ TEST_F(ClaimedFileTest, the_holder_of_a_claim_is_named) {
   ::close(ready[1]);
 }
 
+// A job of another user ended, as it could not write to the unfinished file, while its owner copied.
+TEST_F(ClaimedFileTest, a_file_of_another_user_is_waited_for) {
+  if (::geteuid() != 0) GTEST_SKIP() << "no right to be another user";
+  write_file_atomically(name_, "");
+  fs::permissions(name_, fs::perms::owner_read | fs::perms::owner_write);
+  fs::permissions(folder_.path(), fs::perms::all);
+  ASSERT_EQ(::seteuid(65534), 0);
+  const std::unique_ptr<ClaimedFile> claimed = ClaimedFile::claim(name_);
+  ASSERT_EQ(::seteuid(0), 0);
+  EXPECT_EQ(claimed, nullptr);
+  EXPECT_FALSE(is_absent(name_));
+}
+
 TEST_F(ClaimedFileTest, what_was_planted_under_the_name_is_not_touched) {
   const WithinSeconds limit(20);
   write_file_atomically(path_, "precious");
