@@ -88,7 +88,7 @@ bool read_label_table(const fs::path& folder, const fs::path& picture, LabelTabl
   const std::string around = table.file.parent_path().empty() ? "" : table.file.parent_path().string() + "/";
   for (const std::string& before : {beside, around}) {
     for (const std::string& after : {std::string(), picture.extension().string()}) {
-      if (is_absent(folder / (before + fields[0] + after))) continue;
+      if (is_absent(folder / fmt::format("{}{}{}", before, fields[0], after))) continue;
       table.before = before;
       table.after = after;
       return true;

@@ -184,15 +184,14 @@ void require_learned_classes(const PictureList& list, const PictureStorage& stor
 
 }  // namespace
 
-PictureList list_pictures(const fs::path& folder, const PictureStorage& given, std::uint64_t seed) {
+PictureList list_pictures(const fs::path& folder, const PictureStorage& storage, std::uint64_t seed) {
   std::error_code reason;
   require(fs::is_directory(folder, reason), Failure::usage,
           "'{}' is not a directory (--source). Name a folder with a folder of pictures for each class.",
           folder.string());
-  const PictureStorage storage = with_plain_names(given, folder);
   PictureList list;
   list.folder = folder;
-  add_pictures(storage, list);
+  add_pictures(with_plain_names(storage, folder), list);
   require_pictures(list);
   shuffle(list, seed, SourceSplit::train);
   shuffle(list, seed, SourceSplit::validation);
