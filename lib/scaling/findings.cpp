@@ -37,16 +37,20 @@ std::optional<double> other_cores(const StudyPoint& point) {
   return point.other_cores.empty() ? std::nullopt : std::optional(middle_of(point.other_cores));
 }
 
-// "other programs took 0.7 of the 2 cores meanwhile", where they took a twentieth of what the ranks need or more.
-std::optional<std::string> other_programs(const Study& study, const StudyPoint& point) {
+// Whether others took a twentieth of what the ranks need or more.
+bool is_disturbed(const StudyPoint& point) {
   constexpr double worth_naming = 0.05;
-  const std::optional<double> cores = other_cores(point);
   const auto own = static_cast<double>(point.grid.ranks_per_node() * std::max<std::int64_t>(point.setup.threads, 1));
-  if (!cores || *cores < worth_naming * own) return std::nullopt;
-  return fmt::format("other programs took {:.1f} of a node's {} cores meanwhile", *cores, study.cores);
+  return other_cores(point).value_or(0) >= worth_naming * own;
 }
 
-constexpr const char* repeat_alone = " Repeat the study while nothing else runs there.";
+// A sentence to add; empty where nobody disturbed the point, or nobody measured it.
+std::string disturbance_words(const Study& study, const StudyPoint& point) {
+  if (!is_disturbed(point)) return "";
+  return fmt::format(
+      " Other programs took {:.1f} of a node's {} cores meanwhile. Repeat the study while nothing else runs there.",
+      *other_cores(point), study.cores);
+}
 
 // What is to be judged, at its largest rank count.
 struct Case {
@@ -76,8 +80,9 @@ std::string noise_sentence(const Case& of) {
   if (!of.loss.whole.is_bounded()) return start + "each was measured once. Repeat with --repeats 3 or more.";
   return start + fmt::format(
                      "noise is too large, as {:.1f} % of a rank's throughput are lost, give or take {:.1f} over {} "
-                     "repeats. Use nodes that nothing else runs on, more --repeats or --seconds.",
-                     percent(of.loss.whole.middle), percent(of.loss.whole.half_width()), of.point.step_seconds.size());
+                     "repeats. Use nodes that nothing else runs on, more --repeats or --seconds.{}",
+                     percent(of.loss.whole.middle), percent(of.loss.whole.half_width()), of.point.step_seconds.size(),
+                     disturbance_words(of.study, of.point));
 }
 
 std::string loss_sentence(const Case& of) {
@@ -92,10 +97,11 @@ std::string loss_sentence(const Case& of) {
     if (share >= worth_telling) words.push_back(fmt::format("{:.1f} % {}", percent(share), name));
   }
   return fmt::format(
-      "{} scaling loses {:.1f} % (± {:.1f}) of a rank's throughput from {} to {}{}{}.", name_of(of.scaling),
+      "{} scaling loses {:.1f} % (± {:.1f}) of a rank's throughput from {} to {}{}{}.{}", name_of(of.scaling),
       percent(of.loss.whole.middle), percent(of.loss.whole.half_width()), of.base.grid.ranks,
       count_of(of.point.grid.ranks), words.empty() ? "" : ": ",
-      of.point.has_parts() ? fmt::format("{}", fmt::join(words, ", ")) : "; this device does not tell to what");
+      of.point.has_parts() ? fmt::format("{}", fmt::join(words, ", ")) : "; this device does not tell to what",
+      disturbance_words(of.study, of.point));
 }
 
 ScalingFinding sums_finding(const Case& of, const StepModel& model) {
@@ -160,12 +166,11 @@ ScalingFinding imbalance_finding(const Case& of) {
                                     : "computes more slowly. Is that node busy?"));
     }
   }
-  const std::optional<std::string> others = other_programs(of.study, point);
   return of.finding(
       LossCause::uneven_ranks,
-      fmt::format("at {} each waits {:.1f} ms of a step for others, and none of them is always the last{}{}.{}",
-                  count_of(point.grid.ranks), 1e3 * point.part(StepPart::imbalance), others ? ": " + *others : "",
-                  crowd_words(of.study, point), others ? repeat_alone : ""));
+      fmt::format("at {} each waits {:.1f} ms of a step for others, and none of them is always the last{}{}.",
+                  count_of(point.grid.ranks), 1e3 * point.part(StepPart::imbalance),
+                  is_disturbed(point) ? ": other programs ran meanwhile" : "", crowd_words(of.study, point)));
 }
 
 ScalingFinding computing_finding(const Case& of) {
@@ -173,17 +178,16 @@ ScalingFinding computing_finding(const Case& of) {
     return (point.part(StepPart::forward) + point.part(StepPart::backward)) / static_cast<double>(point.batch_per_rank);
   };
   const double longer = a_sample(of.point) / a_sample(of.base) - 1;
-  const std::optional<std::string> others = other_programs(of.study, of.point);
   const char* const unmeasured = other_cores(of.point) ? "" : ", unless other programs ran (nobody measured it)";
   const std::string sharing = of.point.batch_per_rank == of.base.batch_per_rank
                                   ? "ranks of a node share its memory and caches"
                                   : fmt::format("a rank has {} samples in place of {}, and shares memory with others",
                                                 of.point.batch_per_rank, of.base.batch_per_rank);
-  return of.finding(
-      LossCause::slow_computing,
-      fmt::format("at {} computing a sample takes {:.1f} % longer than at {}: {}{}.{}", count_of(of.point.grid.ranks),
-                  percent(longer), of.base.grid.ranks, others ? *others : sharing + unmeasured,
-                  crowd_words(of.study, of.point), others ? repeat_alone : ""));
+  return of.finding(LossCause::slow_computing,
+                    fmt::format("at {} computing a sample takes {:.1f} % longer than at {}: {}{}.",
+                                count_of(of.point.grid.ranks), percent(longer), of.base.grid.ranks,
+                                is_disturbed(of.point) ? "other programs ran meanwhile" : sharing + unmeasured,
+                                crowd_words(of.study, of.point)));
 }
 
 std::vector<ScalingFinding> causes_of(const Case& of, const std::optional<StepModel>& model) {

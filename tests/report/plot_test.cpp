@@ -106,6 +106,16 @@ TEST(PlotTest, a_spread_is_a_band_through_its_edges) {
                                     frame.x_of(0), frame.y_of(1))));
 }
 
+// A band of an interval that reaches below 0 covered the numbers below the axis.
+TEST(PlotTest, a_spread_ends_at_the_axis) {
+  Plot plot = plot_of({{0, 2}, {1, 3}});
+  plot.y.least = 0;
+  plot.series[0].spread = {{-8, 4}, {2, 6}};
+  const PlotFrame frame(plot);
+  EXPECT_DOUBLE_EQ(frame.y_of(0), PlotFrame::height - PlotFrame::bottom);
+  EXPECT_THAT(html_plot(plot), HasSubstr(fmt::format(" {:.1f},{:.1f}\"", frame.x_of(0), frame.y_of(0))));
+}
+
 TEST(PlotTest, names_are_escaped_and_marks_outside_are_left_out) {
   Plot plot = plot_of({{0, 1}, {10, 2}});
   plot.title = "<t>";

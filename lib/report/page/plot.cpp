@@ -80,6 +80,12 @@ std::vector<Stretch> stretches_of(const PlotSeries& series) {
   return stretches;
 }
 
+// An interval may reach below the least that an axis shows.
+std::vector<PlotPoint> within(const PlotFrame& frame, std::vector<PlotPoint> points) {
+  for (PlotPoint& point : points) point.y = std::clamp(point.y, frame.y_range()[0], frame.y_range()[1]);
+  return points;
+}
+
 std::string series_svg(const PlotFrame& frame, const PlotSeries& series) {
   const std::string colour = plot_colour(series.colour);
   const bool has_dots = series.shape == PlotSeries::Shape::dotted_line;
@@ -88,7 +94,7 @@ std::string series_svg(const PlotFrame& frame, const PlotSeries& series) {
     if (stretch.points.empty()) continue;
     if (stretch.outline.size() > 2) {
       svg += fmt::format("<polygon class=\"spread\" fill=\"{}\" points=\"{}\"/>\n", colour,
-                         points_text(frame, stretch.outline));
+                         points_text(frame, within(frame, stretch.outline)));
     }
     svg += fmt::format("<polyline class=\"series\" stroke=\"{}\"{} points=\"{}\"/>\n", colour,
                        dashes.at(static_cast<std::size_t>(series.colour / colours) % dashes.size()),
