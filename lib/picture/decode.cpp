@@ -8,6 +8,7 @@
 #include "picture/exif.hpp"
 #include "picture/jpeg.hpp"
 #include "picture/png.hpp"
+#include "picture/unread_format.hpp"
 
 namespace lockstep {
 namespace {
@@ -48,18 +49,20 @@ PictureFormat picture_format(std::span<const std::byte> file) {
   return PictureFormat::unknown;
 }
 
-DecodedPicture decode_picture(std::span<const std::byte> file) {
+DecodedPicture decode_picture(std::span<const std::byte> file, const SampleBits& bits) {
   switch (picture_format(file)) {
     case PictureFormat::jpeg:
       return decode_jpeg_file(file);
     case PictureFormat::png: {
       DecodedPicture decoded;
-      decode_png(file, decoded.picture, decoded.remark);
+      decode_png(file, bits, decoded.picture, decoded.remark);
       return decoded;
     }
     case PictureFormat::unknown:
       break;
   }
+  const std::string words = unread_format_words(file);
+  if (!words.empty()) throw PictureFault(words);
   throw PictureFault(file.empty() ? "is empty" : "is neither JPEG nor PNG");
 }
 

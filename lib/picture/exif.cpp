@@ -5,12 +5,37 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <vector>
 
 namespace lockstep {
+namespace {
+
+constexpr std::string_view segment_mark("Exif\0\0", 6);
+
+// The standard has a SHORT; some writers use another type of whole numbers.
+std::int64_t number_in(const ExifEntry& entry, ExifByteOrder order) {
+  if (entry.data == nullptr || entry.components < 1 || entry.size < exif_format_get_size(entry.format)) return 0;
+  switch (entry.format) {
+    case EXIF_FORMAT_BYTE:
+    case EXIF_FORMAT_SBYTE:
+      return entry.data[0];
+    case EXIF_FORMAT_SHORT:
+    case EXIF_FORMAT_SSHORT:
+      return exif_get_short(entry.data, order);
+    case EXIF_FORMAT_LONG:
+    case EXIF_FORMAT_SLONG:
+      return exif_get_long(entry.data, order);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
 
 int exif_orientation(std::span<const std::uint8_t> segment) {
-  constexpr std::string_view mark("Exif\0\0", 6);
-  if (segment.size() <= mark.size() || std::memcmp(segment.data(), mark.data(), mark.size()) != 0) return 1;
+  if (segment.size() <= segment_mark.size()) return 1;
+  if (std::memcmp(segment.data(), segment_mark.data(), segment_mark.size()) != 0) return 1;
   const auto release = [](ExifData* data) { exif_data_unref(data); };
   const std::unique_ptr<ExifData, decltype(release)> data(exif_data_new(), release);
   if (!data) return 1;
@@ -18,9 +43,34 @@ int exif_orientation(std::span<const std::uint8_t> segment) {
   exif_data_unset_option(data.get(), EXIF_DATA_OPTION_FOLLOW_SPECIFICATION);
   exif_data_load_data(data.get(), segment.data(), static_cast<unsigned int>(segment.size()));
   const ExifEntry* const entry = exif_content_get_entry(data->ifd[EXIF_IFD_0], EXIF_TAG_ORIENTATION);
-  if (entry == nullptr || entry->format != EXIF_FORMAT_SHORT || entry->size < 2) return 1;
-  const int orientation = exif_get_short(entry->data, exif_data_get_byte_order(data.get()));
-  return orientation >= 1 && orientation <= 8 ? orientation : 1;
+  if (entry == nullptr) return 1;
+  const std::int64_t orientation = number_in(*entry, exif_data_get_byte_order(data.get()));
+  return orientation >= 1 && orientation <= 8 ? static_cast<int>(orientation) : 1;
+}
+
+int tiff_orientation(std::span<const std::uint8_t> tiff) {
+  std::vector<std::uint8_t> segment(segment_mark.begin(), segment_mark.end());
+  segment.insert(segment.end(), tiff.begin(), tiff.end());
+  return exif_orientation(segment);
+}
+
+int profile_orientation(std::string_view text) {
+  // An empty line, the name and the length come first.
+  for (int line = 0; line < 3; ++line) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return 1;
+    text.remove_prefix(end + 1);
+  }
+  std::vector<std::uint8_t> segment;
+  std::optional<std::size_t> high;
+  for (const char letter : text) {
+    if (letter == '\n' || letter == '\r' || letter == ' ') continue;
+    const std::size_t digit = std::string_view("0123456789abcdef").find(static_cast<char>(letter | 0x20));
+    if (digit == std::string_view::npos) return 1;
+    if (high) segment.push_back(static_cast<std::uint8_t>(*high << 4 | digit));
+    high = high ? std::nullopt : std::optional(digit);
+  }
+  return exif_orientation(segment);
 }
 
 void turn_upright(OwnedPicture& picture, int orientation) {

@@ -1,59 +1,220 @@
 #include "picture/png.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <png.h>
 
-#include <cstdint>
-#include <vector>
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <csetjmp>
+#include <cstring>
+#include <new>
+#include <string_view>
+#include <utility>
 
-#include "picture/decode.hpp"
+#include "picture/exif.hpp"
 
 namespace lockstep {
 namespace {
 
-// libpng's simplified reader, released however its use ends.
+// libpng reports through this. Errors leave its calls by longjmp: a C++ exception must not pass through C.
+struct Errors {
+  std::jmp_buf jump;
+  std::array<char, 128> words;
+};
+
+[[noreturn]] void leave(png_structp png, png_const_charp words) {
+  auto& errors = *static_cast<Errors*>(png_get_error_ptr(png));
+  errors.words.back() = '\0';
+  std::strncpy(errors.words.data(), words, errors.words.size() - 1);
+  std::longjmp(errors.jump, 1);
+}
+
+void ignore_warning(png_structp, png_const_charp) {}
+
+void read_from_span(png_structp png, png_bytep to, std::size_t bytes) {
+  auto& unread = *static_cast<std::span<const std::byte>*>(png_get_io_ptr(png));
+  if (bytes > unread.size()) png_error(png, "ends too early");
+  std::memcpy(to, unread.data(), bytes);
+  unread = unread.subspan(bytes);
+}
+
+// Calls libpng; what it finds wrong becomes an exception here. `calls` must own nothing: its frame is jumped over.
+template <typename Calls>
+void guarded(Errors& errors, const Calls& calls) {
+  if (setjmp(errors.jump) != 0) {  // NOLINT(cert-err52-cpp): libpng's way out
+    throw PictureFault(fmt::format("is damaged ({})", errors.words.data()));
+  }
+  calls();
+}
+
+// A PNG in memory whose header has been read.
+//
+// Samples are taken as they are stored: gAMA, cHRM, sRGB and iCCP chunks change nothing, as in Pillow, torchvision and
+// OpenCV.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> file) : Reader() {
+    unread_ = file;
+    guarded(errors_, [&] {
+      png_set_read_fn(png_, &unread_, read_from_span);
+      png_read_info(png_, info_);
+    });
+    const PictureSize whole = size();
+    if (whole.height * whole.width > most_pixels) {
+      throw PictureFault(
+          fmt::format("has {} x {} pixels, more than {} in all", whole.width, whole.height, most_pixels));
+    }
+  }
+  ~Reader() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  // As the file has them, before read_rgb().
+  PictureSize size() const { return {png_get_image_height(png_, info_), png_get_image_width(png_, info_)}; }
+  bool is_wide() const { return png_get_bit_depth(png_, info_) == most_sample_bits; }
+  bool is_transparent() const {
+    return (png_get_color_type(png_, info_) & PNG_COLOR_MASK_ALPHA) != 0 ||
+           png_get_valid(png_, info_, PNG_INFO_tRNS) != 0;
+  }
+
+  // The significant bits of a sample, as the sBIT chunk states them; 0 without the chunk, whose values libpng checks.
+  int stated_bits() const {
+    png_color_8p bits = nullptr;
+    if (png_get_sBIT(png_, info_, &bits) == 0) return 0;
+    const bool is_gray = (png_get_color_type(png_, info_) & PNG_COLOR_MASK_COLOR) == 0;
+    return is_gray ? bits->gray : std::max({bits->red, bits->green, bits->blue});
+  }
+
+  // Three samples for each pixel, of one byte, or of two in this machine's order.
+  void read_rgb(std::span<std::uint8_t> pixels) {
+    const PictureSize whole = size();
+    const std::size_t row_bytes = pixels.size() / static_cast<std::size_t>(whole.height);
+    std::vector<png_bytep> rows;
+    for (std::int64_t row = 0; row < whole.height; ++row) {
+      rows.push_back(pixels.data() + static_cast<std::size_t>(row) * row_bytes);
+    }
+    guarded(errors_, [&] {
+      png_set_expand(png_);  // palettes, gray of less than 8 bits
+      png_set_gray_to_rgb(png_);
+      png_set_strip_alpha(png_);
+      if constexpr (std::endian::native == std::endian::little) png_set_swap(png_);
+      png_set_interlace_handling(png_);
+      png_read_update_info(png_, info_);
+      if (png_get_rowbytes(png_, info_) != row_bytes) png_error(png_, "has rows of an unknown form");
+      png_read_image(png_, rows.data());
+    });
+  }
+
+  // Reads the chunks that follow the pixels. Returns what is wrong with them; empty where they are whole.
+  std::string read_end() {
+    try {
+      guarded(errors_, [&] { png_read_end(png_, info_); });
+      return {};
+    } catch (const PictureFault&) {
+      return fmt::format("is damaged after its pixels ({})", errors_.words.data());
+    }
+  }
+
+  // After read_end(): EXIF may follow the pixels.
+  int orientation() const {
+    png_uint_32 bytes = 0;
+    png_bytep exif = nullptr;
+    if (png_get_eXIf_1(png_, info_, &bytes, &exif) != 0) return tiff_orientation({exif, bytes});
+    png_textp texts = nullptr;
+    int count = 0;
+    png_get_text(png_, info_, &texts, &count);
+    for (const png_text& text : std::span(texts, static_cast<std::size_t>(count))) {
+      const std::string_view key = text.key;
+      if (key == "Raw profile type exif" || key == "Raw profile type APP1") return profile_orientation(text.text);
+    }
+    return 1;
+  }
+
+ private:
+  // Its destructor runs whatever the public one throws later on.
+  Reader() {
+    guarded(errors_, [&] {
+      png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &errors_, leave, ignore_warning);
+      if (png_ != nullptr) info_ = png_create_info_struct(png_);
+    });
+    if (info_ == nullptr) throw std::bad_alloc();
+  }
+
+  Errors errors_{};
+  std::span<const std::byte> unread_;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+};
+
+std::vector<std::uint16_t> wide_samples(Reader& reader) {
+  const PictureSize whole = reader.size();
+  std::vector<std::uint16_t> samples(static_cast<std::size_t>(whole.height * whole.width * 3));
+  reader.read_rgb({reinterpret_cast<std::uint8_t*>(samples.data()), samples.size() * sizeof(std::uint16_t)});
+  return samples;
+}
+
+// The PNG standard has the significant bits scaled up to all 16. Some writers leave them in the lowest ones, which then
+// mostly hold values that no scaling gives. Values that are small and could be scaled are dark, or were left there.
+int used_bits(std::span<const std::uint16_t> samples, int stated_bits, BitPlace place) {
+  const int unused = most_sample_bits - stated_bits;
+  const bool fits = std::ranges::all_of(samples, [&](std::uint16_t value) { return value >> stated_bits == 0; });
+  const bool may_be_scaled =
+      std::ranges::all_of(samples, [&](std::uint16_t value) { return (value & ((1 << unused) - 1)) == 0; });
+  return !fits || (may_be_scaled && place == BitPlace::highest) ? most_sample_bits : stated_bits;
+}
+
+// Returns how many bits the samples have.
+int read_wide(Reader& reader, const SampleBits& how, std::span<std::uint8_t> pixels) {
+  const int stated = reader.stated_bits();
+  const std::vector<std::uint16_t> samples = wide_samples(reader);
+  const int bits = stated == 0 ? how.unstated : used_bits(samples, stated, how.stated);
+  const std::uint32_t largest = (1U << bits) - 1;
+  if (std::ranges::any_of(samples, [&](std::uint16_t value) { return value > largest; })) {
+    throw PictureFault(fmt::format("has values above {}, which do not fit into {} bits", largest, bits));
+  }
+  std::ranges::transform(samples, pixels.begin(), [&](std::uint16_t value) {
+    return static_cast<std::uint8_t>((value * 255U + largest / 2) / largest);
+  });
+  return bits;
+}
+
+// libpng's simplified writer, released however its use ends.
 struct PngImage {
   png_image image{};
   PngImage() { image.version = PNG_IMAGE_VERSION; }
   ~PngImage() { png_image_free(&image); }
   PngImage(const PngImage&) = delete;
   PngImage& operator=(const PngImage&) = delete;
-
-  [[noreturn]] void fail() const { throw PictureFault(fmt::format("is damaged ({})", image.message)); }
 };
-
-// IHDR is the first chunk, its ninth byte the bits of a channel.
-bool has_16_bits(std::span<const std::byte> file) {
-  constexpr std::size_t place_of_depth = 24;
-  return file.size() > place_of_depth && file[place_of_depth] == std::byte{16};
-}
 
 }  // namespace
 
-void decode_png(std::span<const std::byte> file, OwnedPicture& picture, std::string& remark) {
-  PngImage png;
-  png_image& image = png.image;
-  if (png_image_begin_read_from_memory(&image, file.data(), file.size()) == 0) png.fail();
-  if (std::int64_t{image.height} * image.width > most_pixels) {
-    throw PictureFault(fmt::format("has {} x {} pixels, more than {} in all", image.width, image.height, most_pixels));
+void decode_png(std::span<const std::byte> file, const SampleBits& bits, OwnedPicture& picture, std::string& remark) {
+  Reader reader(file);
+  const bool is_transparent = reader.is_transparent();
+  picture.size = reader.size();
+  picture.pixels.resize(static_cast<std::size_t>(picture.size.height * picture.size.width * 3));
+  std::vector<std::string> remarks;
+  if (reader.is_wide()) {
+    remarks.push_back(fmt::format("has {} bits a channel", read_wide(reader, bits, picture.pixels)));
+  } else {
+    reader.read_rgb(picture.pixels);
   }
-  const bool is_transparent = (image.format & PNG_FORMAT_FLAG_ALPHA) != 0;
-  image.format = is_transparent ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
-  image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // as everybody else takes them
-  picture.size = {image.height, image.width};
-  picture.pixels.resize(PNG_IMAGE_SIZE(image));
-  if (png_image_finish_read(&image, nullptr, picture.pixels.data(), 0, nullptr) == 0) png.fail();
-  if (is_transparent) {
-    const std::size_t pixels = picture.pixels.size() / 4;
-    for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
-      for (std::size_t channel = 0; channel < 3; ++channel) {
-        picture.pixels[pixel * 3 + channel] = picture.pixels[pixel * 4 + channel];
-      }
-    }
-    picture.pixels.resize(pixels * 3);
-  }
-  remark = has_16_bits(file) ? "has 16 bits a channel" : "";
-  if (is_transparent) remark += remark.empty() ? "is transparent" : " and is transparent";
+  if (is_transparent) remarks.emplace_back("is transparent");
+  if (std::string damage = reader.read_end(); !damage.empty()) remarks.push_back(std::move(damage));
+  const int orientation = reader.orientation();
+  turn_upright(picture, orientation);
+  if (orientation != 1) remarks.push_back(fmt::format("is turned (EXIF {})", orientation));
+  remark = fmt::format("{}", fmt::join(remarks, ", "));
+}
+
+std::optional<WideSamples> wide_samples_of(std::span<const std::byte> file) {
+  Reader reader(file);
+  if (!reader.is_wide()) return std::nullopt;
+  const int stated = reader.stated_bits();
+  return WideSamples{stated, std::ranges::max(wide_samples(reader))};
 }
 
 std::vector<std::uint8_t> encode_png(const Picture& picture) {
