@@ -1,13 +1,8 @@
-#include <fcntl.h>
-#include <zlib.h>
-
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cerrno>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <set>
 #include <span>
 #include <string_view>
@@ -18,80 +13,12 @@
 #include "base/io/file.hpp"
 #include "base/system_failure.hpp"
 #include "dataset/shards/hash.hpp"
+#include "dataset/sources/idx_file.hpp"
+#include "dataset/sources/other_forms.hpp"
 #include "dataset/sources/sample_source.hpp"
 
 namespace lockstep {
 namespace {
-
-constexpr std::size_t file_limit_bytes = std::size_t{1} << 30;
-
-struct GzClose {
-  void operator()(gzFile file) const noexcept { gzclose_r(file); }
-};
-
-// The file, or the one beside it with .gz, unpacked.
-std::string read_idx(const std::filesystem::path& plain) {
-  const std::filesystem::path packed = plain.string() + ".gz";
-  if (!is_absent(plain) || is_absent(packed)) return read_file(plain, file_limit_bytes);
-  const RegularFile regular = open_to_read(packed);
-  const int descriptor = ::fcntl(regular.descriptor(), F_DUPFD_CLOEXEC, 0);  // zlib closes its own
-  const std::unique_ptr<gzFile_s, GzClose> file(descriptor < 0 ? nullptr : gzdopen(descriptor, "rb"));
-  if (file == nullptr) {
-    throw system_failure(fmt::format("cannot read '{}'", packed.string()), errno, Access::reading);
-  }
-  constexpr std::size_t chunk_bytes = 1 << 20;
-  std::string bytes;
-  for (int got = 1; got > 0;) {
-    const std::size_t start = bytes.size();
-    bytes.resize(start + chunk_bytes);
-    got = gzread(file.get(), bytes.data() + start, chunk_bytes);
-    bytes.resize(start + static_cast<std::size_t>(std::max(got, 0)));
-    require(bytes.size() <= file_limit_bytes, Failure::bad_data,
-            "'{}' unpacks to more than {} bytes (no such file is expected to be). Is it the right file?",
-            packed.string(), file_limit_bytes);
-  }
-  // zlib begins with a name for the descriptor; we say the path.
-  int code = Z_OK;
-  std::string_view words = gzerror(file.get(), &code);
-  const std::string start = fmt::format("<fd:{}>: ", descriptor);
-  if (words.starts_with(start)) words.remove_prefix(start.size());
-  require(code == Z_OK || code == Z_STREAM_END, Failure::bad_data, "'{}' is damaged: {}. Fetch it again?",
-          packed.string(), words);
-  return bytes;
-}
-
-// An IDX file of bytes (http://yann.lecun.com/exdb/mnist): 0, 0, 8 for bytes, the number of dimensions, then each of
-// them in four bytes, the highest first; then the values.
-struct IdxFile {
-  std::vector<std::size_t> dims;
-  std::string bytes;
-  std::size_t header_bytes = 0;
-
-  std::uint8_t value(std::size_t at) const { return static_cast<std::uint8_t>(bytes[header_bytes + at]); }
-};
-
-IdxFile open_idx(const std::filesystem::path& path, std::size_t ndim) {
-  IdxFile file;
-  file.bytes = read_idx(path);
-  file.header_bytes = 4 + 4 * ndim;
-  const std::string magic = {0, 0, 8, static_cast<char>(ndim)};
-  require(file.bytes.size() >= file.header_bytes && file.bytes.starts_with(magic), Failure::bad_data,
-          "'{}' is no IDX file of bytes in {} dimensions. Is it the right file?", path.string(), ndim);
-  std::size_t expected = 1;
-  for (std::size_t dim = 0; dim < ndim; ++dim) {
-    std::size_t extent = 0;
-    for (std::size_t i = 0; i < 4; ++i) extent = extent << 8 | static_cast<std::uint8_t>(file.bytes[4 + dim * 4 + i]);
-    const bool sane =
-        extent > 0 && !__builtin_mul_overflow(expected, extent, &expected) && expected <= file_limit_bytes;
-    require(sane, Failure::bad_data, "'{}' claims an impossible size ({} in dimension {}). Fetch it again?",
-            path.string(), extent, dim);
-    file.dims.push_back(extent);
-  }
-  const std::size_t found = file.bytes.size() - file.header_bytes;
-  require(found == expected, Failure::bad_data, "'{}' holds {} values, but its header says {}. Fetch it again?",
-          path.string(), found, expected);
-  return file;
-}
 
 // Samples of one split.
 struct IdxPart {
@@ -100,7 +27,7 @@ struct IdxPart {
   IdxFile labels;
 
   std::string hash() const {
-    return xxh3_128_hex(std::as_bytes(std::span(images.bytes))) + xxh3_128_hex(std::as_bytes(std::span(labels.bytes)));
+    return xxh3_128_hex(std::as_bytes(std::span(images.values))) + xxh3_128_hex(std::as_bytes(std::span(labels.values)));
   }
   // What a network needs at least.
   std::size_t classes() const { return largest_label() + 1U; }
@@ -120,7 +47,7 @@ struct IdxPaths {
 };
 
 IdxPart open_part(const IdxPaths& paths) {
-  IdxPart opened = {paths.labels, open_idx(paths.images, 3), open_idx(paths.labels, 1)};
+  IdxPart opened = {paths.labels, read_idx_images(paths.images), read_idx_labels(paths.labels)};
   require(opened.images.dims[0] == opened.labels.dims[0], Failure::bad_data,
           "'{}' has {} labels for {} images. Fetch both again?", paths.labels.string(), opened.labels.dims[0],
           opened.images.dims[0]);
@@ -169,6 +96,7 @@ class IdxSource final : public SampleSource {
 
 void require_folder(const std::filesystem::path& directory) {
   std::error_code reason;
+  if (std::filesystem::is_regular_file(directory, reason)) refuse_other_forms(directory);
   require(std::filesystem::is_directory(directory, reason), Failure::usage,
           "'{}' is not a directory (--source). Name the folder that holds train-images-idx3-ubyte.",
           directory.string());
@@ -178,31 +106,6 @@ std::vector<std::string> numbered_classes(std::size_t count) {
   std::vector<std::string> names;
   for (std::size_t label = 0; label < count; ++label) names.push_back(fmt::format("{}", label));
   return names;
-}
-
-// The ten classes of MNIST or Fashion-MNIST, and no others under their names.
-std::unique_ptr<SampleSource> open_published(const std::filesystem::path& directory, SourceDescription description) {
-  require_folder(directory);
-  const auto opened = [&](const std::string& name) {
-    return open_part({directory / (name + "-images-idx3-ubyte"), directory / (name + "-labels-idx1-ubyte")});
-  };
-  IdxPart train = opened("train");
-  IdxPart test = opened("t10k");
-  const std::size_t classes = description.classes.size();
-  for (const IdxPart* const part : {&train, &test}) {
-    require(part->classes() <= classes, Failure::bad_data,
-            "sample {} of '{}' has label {}, but {} has {} classes (is it another set?). 'make_shards idx' takes any, "
-            "with --classes {} or more.",
-            part->first_with_largest_label(), part->labels_path.string(), part->largest_label(), description.name,
-            classes, part->classes());
-  }
-  require(train.classes() == classes, Failure::bad_data,
-          "'{}' has no label above {}, but {} has {} classes (is it another set?). 'make_shards idx' takes it as it "
-          "is, and with --classes {} as one of {}.",
-          train.labels_path.string(), train.largest_label(), description.name, classes, classes, classes);
-  description.source =
-      fmt::format("{} (IDX files) from {}", description.name, std::filesystem::weakly_canonical(directory).string());
-  return std::make_unique<IdxSource>(std::move(description), std::move(train), std::move(test));
 }
 
 // The four files of a set.
@@ -215,6 +118,7 @@ constexpr std::array idx_endings = {IdxEnding{"train-images-idx3-ubyte", IdxRole
                                     IdxEnding{"train-images.idx3-ubyte", IdxRole::train_images},
                                     IdxEnding{"train-labels-idx1-ubyte", IdxRole::train_labels},
                                     IdxEnding{"train-labels.idx1-ubyte", IdxRole::train_labels},
+                                    IdxEnding{"train-labels-idx2-int", IdxRole::train_labels},
                                     IdxEnding{"test-images-idx3-ubyte", IdxRole::test_images},
                                     IdxEnding{"test-images.idx3-ubyte", IdxRole::test_images},
                                     IdxEnding{"t10k-images-idx3-ubyte", IdxRole::test_images},
@@ -222,7 +126,8 @@ constexpr std::array idx_endings = {IdxEnding{"train-images-idx3-ubyte", IdxRole
                                     IdxEnding{"test-labels-idx1-ubyte", IdxRole::test_labels},
                                     IdxEnding{"test-labels.idx1-ubyte", IdxRole::test_labels},
                                     IdxEnding{"t10k-labels-idx1-ubyte", IdxRole::test_labels},
-                                    IdxEnding{"t10k-labels.idx1-ubyte", IdxRole::test_labels}};
+                                    IdxEnding{"t10k-labels.idx1-ubyte", IdxRole::test_labels},
+                                    IdxEnding{"test-labels-idx2-int", IdxRole::test_labels}};  // QMNIST
 
 // Names without .gz.
 using IdxNames = std::map<IdxRole, std::set<std::string>>;
@@ -249,6 +154,14 @@ std::map<std::string, IdxNames> sets_in(const std::filesystem::path& directory) 
   return sets;
 }
 
+// Its files have names of their own, which none of MNIST's are.
+void refuse_qmnist(const std::map<std::string, IdxNames>& sets, const std::filesystem::path& directory) {
+  require(sets.contains("") || !sets.contains("qmnist"), Failure::usage,
+          "'{}' holds QMNIST ('qmnist-train-images-idx3-ubyte' and others), whose files have other names than MNIST's. "
+          "Run 'make_shards idx'.",
+          directory.string());
+}
+
 std::string quoted_prefixes(const std::map<std::string, IdxNames>& sets) {
   std::string text;
   for (const auto& [prefix, names] : sets) text += fmt::format("{}'{}'", text.empty() ? "" : ", ", prefix);
@@ -258,6 +171,7 @@ std::string quoted_prefixes(const std::map<std::string, IdxNames>& sets) {
 std::pair<std::string, IdxNames> chosen_set(const std::filesystem::path& directory,
                                             const std::optional<std::string>& prefix) {
   const std::map<std::string, IdxNames> sets = sets_in(directory);
+  if (sets.empty()) refuse_other_forms(directory);
   require(!sets.empty(), Failure::usage,
           "'{}' holds no set of IDX files (their names end in train-images-idx3-ubyte and the like, or that and .gz). "
           "Name the folder that does: --source.",
@@ -307,6 +221,34 @@ std::size_t class_count(const IdxSet& set, const IdxPart& train, const IdxPart& 
         *set.classes - 1, std::max(train.classes(), test.classes()));
   }
   return static_cast<std::size_t>(*set.classes);
+}
+
+// The ten classes of MNIST or Fashion-MNIST, and no others under their names.
+std::unique_ptr<SampleSource> open_published(const std::filesystem::path& directory, SourceDescription description) {
+  require_folder(directory);
+  const auto opened = [&](const std::string& name) {
+    return open_part({directory / (name + "-images-idx3-ubyte"), directory / (name + "-labels-idx1-ubyte")});
+  };
+  const std::map<std::string, IdxNames> sets = sets_in(directory);
+  if (sets.empty()) refuse_other_forms(directory);
+  refuse_qmnist(sets, directory);
+  IdxPart train = opened("train");
+  IdxPart test = opened("t10k");
+  const std::size_t classes = description.classes.size();
+  for (const IdxPart* const part : {&train, &test}) {
+    require(part->classes() <= classes, Failure::bad_data,
+            "sample {} of '{}' has label {}, but {} has {} classes (is it another set?). 'make_shards idx' takes any, "
+            "with --classes {} or more.",
+            part->first_with_largest_label(), part->labels_path.string(), part->largest_label(), description.name,
+            classes, part->classes());
+  }
+  require(train.classes() == classes, Failure::bad_data,
+          "'{}' has no label above {}, but {} has {} classes (is it another set?). 'make_shards idx' takes it as it "
+          "is, and with --classes {} as one of {}.",
+          train.labels_path.string(), train.largest_label(), description.name, classes, classes, classes);
+  description.source =
+      fmt::format("{} (IDX files) from {}", description.name, std::filesystem::weakly_canonical(directory).string());
+  return std::make_unique<IdxSource>(std::move(description), std::move(train), std::move(test));
 }
 
 }  // namespace

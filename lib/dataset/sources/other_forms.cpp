@@ -1,0 +1,84 @@
+#include "dataset/sources/other_forms.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/text/printable.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view advice_on_arrays =
+    "Fetch the files that 'make_shards --help' names, or write the arrays as PNG files into a folder for each class "
+    "and "
+    "run 'make_shards images'.";
+
+// Told by the end of a file's name, where no other file tells more.
+struct NamedForm {
+  std::string_view ending;
+  std::string_view name;
+  std::string_view advice;
+};
+constexpr std::array named_forms = {
+    NamedForm{".npz", "NumPy arrays (.npz)", advice_on_arrays},
+    NamedForm{".npy", "NumPy arrays (.npy)", advice_on_arrays},
+    NamedForm{".mat", "MATLAB arrays (.mat)", advice_on_arrays},
+    NamedForm{".parquet", "Parquet tables", advice_on_arrays},
+    NamedForm{".arrow", "Arrow tables", advice_on_arrays},
+    NamedForm{".tfrecord", "TFRecord files", advice_on_arrays},
+    NamedForm{".pkl", "pickled arrays", advice_on_arrays},
+    NamedForm{".tar.gz", "packed files", "Unpack them, and name the folder that holds them."},
+    NamedForm{".tgz", "packed files", "Unpack them, and name the folder that holds them."},
+    NamedForm{".zip", "packed files", "Unpack them, and name the folder that holds them."},
+};
+
+// The regular files of a folder, or the one file, sorted by name.
+std::vector<std::string> file_names(const fs::path& source) {
+  std::error_code reason;
+  if (fs::is_regular_file(source, reason)) return {source.filename().string()};
+  std::vector<std::string> names;
+  for (fs::directory_iterator at(source, reason), end; !reason && at != end; at.increment(reason)) {
+    std::error_code of_entry;
+    if (at->is_regular_file(of_entry)) names.push_back(at->path().filename().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace
+
+void refuse_other_forms(const fs::path& source) {
+  const std::vector<std::string> names = file_names(source);
+  const auto has = [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
+  const auto refuse_version = [&](const char* version, const char* set, const char* file, const char* archive) {
+    throw Error(Failure::usage,
+                fmt::format("'{}' holds the {} version of {} ('{}'), which is not read. Fetch the binary version, {}, "
+                            "from https://www.cs.toronto.edu/~kriz/cifar.html.",
+                            source.string(), version, set, file, archive));
+  };
+  constexpr const char* of_cifar10 = "cifar-10-binary.tar.gz";
+  constexpr const char* of_cifar100 = "cifar-100-binary.tar.gz";
+  if (has("data_batch_1")) refuse_version("Python", "CIFAR-10", "data_batch_1", of_cifar10);
+  if (has("data_batch_1.mat")) refuse_version("MATLAB", "CIFAR-10", "data_batch_1.mat", of_cifar10);
+  if (has("train") && has("meta")) refuse_version("Python", "CIFAR-100", "train", of_cifar100);
+  if (has("train.mat") && has("meta.mat")) refuse_version("MATLAB", "CIFAR-100", "train.mat", of_cifar100);
+  for (const NamedForm& form : named_forms) {
+    const auto found =
+        std::ranges::find_if(names, [&](const std::string& name) { return name.ends_with(form.ending); });
+    if (found == names.end()) continue;
+    throw Error(Failure::usage, fmt::format("'{}' holds {} ('{}'), which make_shards does not read. {}",
+                                            source.string(), form.name, printable(*found), form.advice));
+  }
+}
+
+}  // namespace lockstep
