@@ -5,12 +5,15 @@
 //   make_shards verify cifar10
 #include <array>
 #include <limits>
+#include <string_view>
 
 #include "base/text/choice.hpp"
+#include "dataset/pictures/imagenet.hpp"
 #include "dataset/shards/convert.hpp"
 #include "dataset/shards/shard.hpp"
 #include "dataset/shards/verify.hpp"
 #include "dataset/sources/source_table.hpp"
+#include "job/job_environment.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/hang_timeout.hpp"
 #include "launch/number_option.hpp"
@@ -40,6 +43,22 @@ struct MakeShardsOptions {
         "--root-hash", [this] { verify_output = VerifyOutput::root_hashes; },
         "Print only the root hash of each split, a line each, and nothing if any shard is damaged");
     hang_timeout.declare(*verify);
+  }
+
+  // ImageNet's meta.mat is read before MPI starts, by the process that will be rank 0.
+  void prepare(int argc, char** argv) {
+    if (this_job().rank && this_job().rank->rank != 0) return;
+    MakeShardsOptions early;
+    CLI::App app;
+    early.declare(app);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Error&) {
+      return;
+    }
+    if (early.source == nullptr || early.source->needs != SourceNeeds::pictures) return;
+    const std::filesystem::path meta = meta_mat_in(early.request.folder);
+    if (!meta.empty()) request.meta_mat = read_meta_mat_by_helper(meta);
   }
 
  private:
@@ -129,6 +148,7 @@ void require_outside(const std::filesystem::path& source, const std::filesystem:
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 3 && argv[1] == std::string_view(meta_mat_command)) return print_meta_mat(argv[2]);
   return run<MakeShardsOptions>(argc, argv, [](Session& session, const MakeShardsOptions& options) {
     if (options.source == nullptr) return verify(session.world, options.verified, options.verify_output);
     SourceRequest request = options.request;

@@ -205,6 +205,7 @@ int run_program(int argc, char** argv, const Program& program) {
   std::optional<StartLimit> limit;
   const int refused = run_alone([&] {
     if (const std::optional<int> code = refuse_environment()) return *code;
+    if (program.prepare) program.prepare(argc, argv);
     limit.emplace(this_job().start_timeout_seconds, this_job().verdict_file);
     return 0;
   });

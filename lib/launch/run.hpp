@@ -51,9 +51,17 @@ concept SaysHowToStop = requires {
   { Options::stopping } -> std::convertible_to<Stopping>;
 };
 
+// A program that does something before MPI starts, which may forbid forks: `prepare` is called with the command line,
+// before it is parsed. It leaves mistakes in it to the parser.
+template <class Options>
+concept Prepares = requires(Options& options, int argc, char** argv) {
+  options.prepare(argc, argv);
+};
+
 // A program without the types: what run() hands to run_program().
 struct Program {
   std::function<void(CLI::App&)> declare;
+  std::function<void(int argc, char** argv)> prepare;
   std::function<std::optional<DeviceOptions>()> device_options;  // called after parsing, as are the others
   std::function<WatchOptions()> watch_options;
   Stopping stopping = Stopping::at_once;
@@ -79,6 +87,9 @@ int run(int argc, char** argv, Body body) {
   Options options;
   Program program;
   program.declare = [&](CLI::App& app) { options.declare(app); };
+  program.prepare = [&](int count, char** words) {
+    if constexpr (Prepares<Options>) options.prepare(count, words);
+  };
   program.device_options = [&]() -> std::optional<DeviceOptions> {
     if constexpr (HasDevice<Options>) return options.device_options();
     return std::nullopt;

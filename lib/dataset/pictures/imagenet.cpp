@@ -22,12 +22,6 @@ constexpr const char* ground_truth_file = "ILSVRC2012_validation_ground_truth.tx
 constexpr std::string_view validation_prefix = "ILSVRC2012_val_";
 constexpr std::size_t text_limit_bytes = std::size_t{1} << 26;
 
-// A class is named by its place in WordNet: a noun, and eight digits.
-bool is_class_name(std::string_view name) {
-  return name.size() == 9 && name.front() == 'n' &&
-         name.substr(1).find_first_not_of("0123456789") == std::string_view::npos;
-}
-
 // Empty where none of the kit's folders has the file.
 fs::path in_kit(const fs::path& folder, const char* file) {
   for (const char* const part : {"", "data", "ILSVRC2012_devkit_t12/data", "ILSVRC2012_devkit_t12", "devkit/data"}) {
@@ -36,9 +30,14 @@ fs::path in_kit(const fs::path& folder, const char* file) {
   return {};
 }
 
-std::map<std::int64_t, std::string> class_numbers(const fs::path& folder) {
-  const fs::path meta = in_kit(folder, "meta.mat");
-  if (!meta.empty()) return read_meta_mat(meta);
+ClassNumbers class_numbers(const fs::path& folder, const MetaMat& meta) {
+  if (const fs::path file = meta_mat_in(folder); !file.empty()) {
+    if (meta.fault) throw Error(*meta.fault);
+    require(meta.classes.has_value(), Failure::other,
+            "'{}' was not there, or another process was rank 0, when the program started. Run it again.",
+            file.string());
+    return *meta.classes;
+  }
   const fs::path map = in_kit(folder, "map_clsloc.txt");
   require(!map.empty(), Failure::usage,
           "'{}' has neither meta.mat nor map_clsloc.txt (the numbers of the validation pictures' classes are the "
@@ -57,8 +56,8 @@ std::optional<std::int64_t> validation_number(std::string_view name) {
 // Gives validation pictures their labels.
 class ValidationLabels {
  public:
-  ValidationLabels(const fs::path& folder, const std::vector<std::string>& classes)
-      : classes_of_pictures_(read_validation_classes(folder)), classes_(classes) {}
+  explicit ValidationLabels(const PictureList& list)
+      : classes_of_pictures_(read_validation_classes(list.folder, list.meta_mat)), classes_(list.classes) {}
 
   std::int32_t label_of(const fs::path& picture) const {
     const std::optional<std::int64_t> number = validation_number(picture.filename().string());
@@ -107,12 +106,12 @@ void add_imagenet_archives(PictureList& list) {
           "'{}' has {} but no {} (there would be no test). Put it there too.", list.folder.string(),
           imagenet_train_archive, imagenet_validation_archive);
   // What is missing of the kit is better told before a million headers are read.
-  read_validation_classes(list.folder);
+  read_validation_classes(list.folder, list.meta_mat);
   log::info("'{}': looking for the pictures in its archives, which takes minutes where they are ImageNet's",
             list.folder.string());
   list.archives = {imagenet_train_archive, imagenet_validation_archive};
   add_train_archive(list);
-  const ValidationLabels labels(list.folder, list.classes);
+  const ValidationLabels labels(list);
   const TarFile tar(list.folder / imagenet_validation_archive);
   for (const TarEntry& picture : tar.entries(tar.whole())) {
     const fs::path name = fs::path(imagenet_validation_archive) / picture.name;
@@ -123,7 +122,7 @@ void add_imagenet_archives(PictureList& list) {
 void add_imagenet_validation(const fs::path& part, const PictureStorage& storage, PictureList& list,
                              std::vector<PictureFile>& files) {
   add_class_folders(part, {""}, storage, list, files);
-  const ValidationLabels labels(list.folder, list.classes);
+  const ValidationLabels labels(list);
   for (PictureFile& file : files) file.label = labels.label_of(file.name);
 }
 
@@ -134,14 +133,16 @@ bool is_imagenet_kit_name(std::string_view name) {
          name == "map_clsloc.txt";
 }
 
-std::vector<std::string> read_validation_classes(const fs::path& folder) {
+fs::path meta_mat_in(const fs::path& folder) { return in_kit(folder, "meta.mat"); }
+
+std::vector<std::string> read_validation_classes(const fs::path& folder, const MetaMat& meta) {
   const fs::path file = in_kit(folder, ground_truth_file);
   require(
       !file.empty(), Failure::usage,
       "'{}' holds validation pictures without folders of classes, and no {} (nothing else says what they show). Put "
       "the development kit's data/ there, or the pictures into folders.",
       folder.string(), ground_truth_file);
-  const std::map<std::int64_t, std::string> classes = class_numbers(folder);
+  const ClassNumbers classes = class_numbers(folder, meta);
   std::vector<std::string> of_pictures;
   std::istringstream lines(read_file(file, text_limit_bytes));
   for (std::string line; std::getline(lines, line);) {
@@ -155,8 +156,8 @@ std::vector<std::string> read_validation_classes(const fs::path& folder) {
   return of_pictures;
 }
 
-std::map<std::int64_t, std::string> read_map_clsloc(const fs::path& file) {
-  std::map<std::int64_t, std::string> classes;
+ClassNumbers read_map_clsloc(const fs::path& file) {
+  ClassNumbers classes;
   std::istringstream lines(read_file(file, text_limit_bytes));
   std::int64_t number_of_line = 0;
   for (std::string line; std::getline(lines, line);) {

@@ -10,11 +10,11 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "dataset/pictures/meta_mat.hpp"
 #include "dataset/pictures/picture_list.hpp"
 #include "dataset/pictures/picture_storage.hpp"
 
@@ -37,12 +37,13 @@ bool is_imagenet_validation_name(std::string_view file);
 // Whether an entry of list.folder is part of the development kit.
 bool is_imagenet_kit_name(std::string_view name);
 
+// Where the kit's meta.mat lies in `folder`; empty where it does not.
+std::filesystem::path meta_mat_in(const std::filesystem::path& folder);
 // What the kit says: the class ("n01440764") of each validation picture, in their order, which begins with number 1.
-std::vector<std::string> read_validation_classes(const std::filesystem::path& folder);
+// `meta` was read from meta_mat_in(folder), and counts where that file is there.
+std::vector<std::string> read_validation_classes(const std::filesystem::path& folder, const MetaMat& meta);
 
-// The kit's number of each class, from its meta.mat (MATLAB 5: a list `synsets` of ILSVRC2012_ID, WNID, ...).
-std::map<std::int64_t, std::string> read_meta_mat(const std::filesystem::path& file);
-// The same from map_clsloc.txt: lines of "n02119789 1 kit_fox".
-std::map<std::int64_t, std::string> read_map_clsloc(const std::filesystem::path& file);
+// The kit's number of each class, from its map_clsloc.txt: lines of "n02119789 1 kit_fox".
+ClassNumbers read_map_clsloc(const std::filesystem::path& file);
 
 }  // namespace lockstep

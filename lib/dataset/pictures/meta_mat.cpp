@@ -1,4 +1,6 @@
 // MATLAB's files through libmatio, of which this is all that we know.
+#include "dataset/pictures/meta_mat.hpp"
+
 #include <matio.h>
 
 #include <cmath>
@@ -6,7 +8,6 @@
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
-#include "dataset/pictures/imagenet.hpp"
 
 namespace lockstep {
 namespace {
@@ -62,7 +63,7 @@ std::string text_in(const matvar_t* field) {
 
 }  // namespace
 
-std::map<std::int64_t, std::string> read_meta_mat(const std::filesystem::path& file) {
+ClassNumbers read_meta_mat(const std::filesystem::path& file) {
   const auto damaged = [&](const char* words) {
     return Error(Failure::bad_data, fmt::format("'{}' {}. Is it the development kit's, whole?", file.string(), words));
   };
@@ -74,7 +75,7 @@ std::map<std::int64_t, std::string> read_meta_mat(const std::filesystem::path& f
     throw damaged("has no list 'synsets'");
   }
   const std::size_t count = synsets->dims[0] * synsets->dims[1];
-  std::map<std::int64_t, std::string> classes;
+  ClassNumbers classes;
   for (std::size_t at = 0; at < count; ++at) {
     const std::int64_t number = number_in(Mat_VarGetStructFieldByName(synsets.get(), "ILSVRC2012_ID", at));
     const std::string name = text_in(Mat_VarGetStructFieldByName(synsets.get(), "WNID", at));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "dataset/pictures/meta_mat.hpp"
 #include "dataset/sources/sample_source.hpp"
 
 namespace lockstep {
@@ -34,6 +35,7 @@ struct PictureList {
   std::vector<OddFile> remarks;    // files that are left out elsewhere, and files that are taken and odd
   std::vector<std::string> notes;  // how the folder was read, as sentences
   std::string train_words;         // where the training split comes from
+  MetaMat meta_mat;                // of ImageNet's development kit
 
   std::vector<PictureFile>& files(SourceSplit split) {
     if (split == SourceSplit::validation) return validation;

@@ -150,10 +150,10 @@ void require_same_pictures(const Communicator& world, const PictureList& list) {
 
 // Collective. Rank 0's list, or its refusal, for all.
 PictureList list_together(const Communicator& world, const fs::path& folder, const PictureStorage& storage,
-                          std::uint64_t seed) {
+                          std::uint64_t seed, const MetaMat& meta) {
   PictureList list;
   const std::string text = from_rank_0(world, [&] {
-    list = list_pictures(folder, storage, seed);
+    list = list_pictures(folder, storage, seed, meta);
     for (const std::string& line : summary_of(list)) log::info("{}", line);
     for (const std::string& line : doubts_about(list)) log::warning("{}", line);
     return to_text(list);
@@ -189,8 +189,8 @@ void judge(const std::vector<SharedPicture>& shared, const PictureStorage& stora
 }  // namespace
 
 std::unique_ptr<SampleSource> open_pictures(const Communicator& world, const fs::path& folder,
-                                            const PictureStorage& storage, std::uint64_t seed) {
-  PictureList list = list_together(world, folder, storage, seed);
+                                            const PictureStorage& storage, std::uint64_t seed, const MetaMat& meta) {
+  PictureList list = list_together(world, folder, storage, seed, meta);
   require_same_pictures(world, list);
   const std::vector<SharedPicture> shared = shared_pictures(world, list);
   on_rank_0(world, [&] { judge(shared, storage, list); });

@@ -26,7 +26,7 @@ std::unique_ptr<SampleSource> drawn(const SourceRequest& request) {
 }
 
 std::unique_ptr<SampleSource> listed(const SourceRequest& request) {
-  return open_pictures(*request.world, request.folder, request.pictures, request.seed);
+  return open_pictures(*request.world, request.folder, request.pictures, request.seed, request.meta_mat);
 }
 
 constexpr std::array sources = {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "comm/communicator.hpp"
+#include "dataset/pictures/meta_mat.hpp"
 #include "dataset/pictures/picture_storage.hpp"
 #include "dataset/sources/sample_source.hpp"
 
@@ -18,6 +19,7 @@ struct SourceRequest {
   std::int64_t samples = 0;      // for training
   std::uint64_t seed = 0;
   PictureStorage pictures = {};
+  MetaMat meta_mat = {};                // of `folder`, on rank 0
   const Communicator* world = nullptr;  // whose ranks make the source together
   Cifar100Labels labels = Cifar100Labels::fine;
   IdxSet idx = {};

@@ -2,9 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <matio.h>
-
-#include <memory>
 
 #include "base/io/file.hpp"
 #include "dataset/pictures/listing/listing.hpp"
@@ -18,7 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Pair;
 
 constexpr const char* tench = "n01440764";
 constexpr const char* shark = "n01491361";
@@ -60,27 +56,6 @@ std::map<std::string, std::int32_t> labels(const std::vector<PictureFile>& files
   std::map<std::string, std::int32_t> labels;
   for (const PictureFile& file : files) labels[fs::path(file.name).filename().string()] = file.label;
   return labels;
-}
-
-// As MATLAB has it: a list of structures, of which two fields count.
-void write_meta_mat(const fs::path& file, const std::vector<std::pair<double, std::string>>& synsets) {
-  const std::unique_ptr<mat_t, int (*)(mat_t*)> mat(Mat_CreateVer(file.c_str(), nullptr, MAT_FT_MAT5), Mat_Close);
-  std::array<std::size_t, 2> dims{synsets.size(), 1};
-  std::array<const char*, 3> fields{"ILSVRC2012_ID", "WNID", "words"};
-  const std::unique_ptr<matvar_t, void (*)(matvar_t*)> list(
-      Mat_VarCreateStruct("synsets", 2, dims.data(), fields.data(), fields.size()), Mat_VarFree);
-  for (std::size_t at = 0; at < synsets.size(); ++at) {
-    auto [number, name] = synsets[at];  // libmatio takes no constants
-    std::array<std::size_t, 2> one{1, 1};
-    std::array<std::size_t, 2> letters{1, name.size()};
-    Mat_VarSetStructFieldByName(list.get(), "ILSVRC2012_ID", at,
-                                Mat_VarCreate(nullptr, MAT_C_DOUBLE, MAT_T_DOUBLE, 2, one.data(), &number, 0));
-    Mat_VarSetStructFieldByName(list.get(), "WNID", at,
-                                Mat_VarCreate(nullptr, MAT_C_CHAR, MAT_T_UTF8, 2, letters.data(), name.data(), 0));
-    Mat_VarSetStructFieldByName(list.get(), "words", at,
-                                Mat_VarCreate(nullptr, MAT_C_CHAR, MAT_T_UTF8, 2, letters.data(), name.data(), 0));
-  }
-  ASSERT_EQ(Mat_VarWrite(mat.get(), list.get(), MAT_COMPRESSION_ZLIB), 0);
 }
 
 TEST_F(ImagenetTest, archives_are_read_where_they_lie) {
@@ -150,35 +125,28 @@ TEST_F(ImagenetTest, a_class_that_is_not_trained_is_named) {
 }
 
 TEST_F(ImagenetTest, meta_mat_numbers_the_classes) {
-  fs::create_directories(root());
-  write_meta_mat(root() / "meta.mat", {{1, fox}, {2, tench}, {3, shark}});
-  EXPECT_THAT(read_meta_mat(root() / "meta.mat"), ElementsAre(Pair(1, fox), Pair(2, tench), Pair(3, shark)));
   write(root() / "ILSVRC2012_validation_ground_truth.txt", "2\r\n3\r\n");
-  EXPECT_THAT(read_validation_classes(root()), ElementsAre(tench, shark));
-}
-
-TEST_F(ImagenetTest, a_meta_mat_that_is_wrong_is_refused) {
-  const fs::path file = root() / "meta.mat";
-  write(file, "nothing of the kind");
-  EXPECT_EQ(words_of(Failure::bad_data, [&] { read_meta_mat(file); }),
-            "'" + file.string() + "' is no file of MATLAB's. Is it the development kit's, whole?");
-  fs::remove(file);
-  write_meta_mat(file, {{1, fox}, {1, tench}});
-  EXPECT_THAT(words_of(Failure::bad_data, [&] { read_meta_mat(file); }),
-              HasSubstr("has a class without a number or a name of its own."));
-  fs::remove(file);
-  write_meta_mat(file, {{1.5, fox}});
-  EXPECT_THAT(words_of(Failure::bad_data, [&] { read_meta_mat(file); }), HasSubstr("has a class without a number"));
+  write(root() / "meta.mat", "whatever it holds");
+  const ClassNumbers classes{{1, fox}, {2, tench}, {3, shark}};
+  EXPECT_THAT(read_validation_classes(root(), {classes, {}}), ElementsAre(tench, shark));
+  EXPECT_EQ(words_of(Failure::bad_data,
+                     [&] {
+                       read_validation_classes(root(), {{}, Error(Failure::bad_data, "It is damaged.")});
+                     }),
+            "It is damaged.");
+  EXPECT_EQ(words_of(Failure::other, [&] { read_validation_classes(root(), {}); }),
+            "'" + (root() / "meta.mat").string() +
+                "' was not there, or another process was rank 0, when the program started. Run it again.");
 }
 
 TEST_F(ImagenetTest, lines_of_the_kit_that_are_wrong_are_named) {
   write_kit();
   write(kit() / "ILSVRC2012_validation_ground_truth.txt", "1\n4\n");
-  EXPECT_THAT(words_of(Failure::bad_data, [&] { read_validation_classes(root()); }),
+  EXPECT_THAT(words_of(Failure::bad_data, [&] { read_validation_classes(root(), {}); }),
               HasSubstr("line 2 of '" + (kit() / "ILSVRC2012_validation_ground_truth.txt").string() +
                         "' is no class's number: '4'. Fetch it again?"));
   write(kit() / "map_clsloc.txt", "n02119789 1 kit_fox\nfox 2\n");
-  EXPECT_THAT(words_of(Failure::bad_data, [&] { read_validation_classes(root()); }),
+  EXPECT_THAT(words_of(Failure::bad_data, [&] { read_validation_classes(root(), {}); }),
               HasSubstr("is no class and its number, as 'n02119789 1 kit_fox': 'fox 2'. Fetch it again?"));
 }
 

@@ -184,13 +184,15 @@ void require_learned_classes(const PictureList& list, const PictureStorage& stor
 
 }  // namespace
 
-PictureList list_pictures(const fs::path& folder, const PictureStorage& storage, std::uint64_t seed) {
+PictureList list_pictures(const fs::path& folder, const PictureStorage& storage, std::uint64_t seed,
+                          const MetaMat& meta) {
   std::error_code reason;
   require(fs::is_directory(folder, reason), Failure::usage,
           "'{}' is not a directory (--source). Name a folder with a folder of pictures for each class.",
           folder.string());
   PictureList list;
   list.folder = folder;
+  list.meta_mat = meta;
   add_pictures(with_plain_names(storage, folder), list);
   require_pictures(list);
   shuffle(list, seed, SourceSplit::train);

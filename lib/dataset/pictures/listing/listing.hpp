@@ -15,6 +15,8 @@ namespace lockstep {
 // drawn by `seed`, so that each shard is a mixture of all classes. Throws Error(usage) where there is nothing of the
 // kind, or what there is looks like a mistake that `storage` does not allow; Error(bad_data) naming the line of a list
 // that is wrong.
-PictureList list_pictures(const std::filesystem::path& folder, const PictureStorage& storage, std::uint64_t seed);
+// `meta`: ImageNet's meta.mat as it was read before MPI started (meta_mat.hpp).
+PictureList list_pictures(const std::filesystem::path& folder, const PictureStorage& storage, std::uint64_t seed,
+                          const MetaMat& meta = {});
 
 }  // namespace lockstep
