@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <string_view>
+
+#include "support/mutation.hpp"
 #include "support/words_of.hpp"
 
 namespace lockstep {
@@ -70,6 +74,32 @@ TEST(YamlTest, size_depth_and_what_aliases_amount_to_are_bounded) {
   std::string list = "a:\n";
   for (int i = 0; i < 10'001; ++i) list += "- x\n";
   EXPECT_THAT(refusal_of(list), HasSubstr("more than 10000 values"));
+}
+
+// Bytes that are changed seldom make another structure; pieces of one do. LOCKSTEP_MUTATIONS asks for more rounds.
+std::string text_of_pieces(std::uint64_t round) {
+  constexpr std::array<std::string_view, 36> pieces = {
+      "a: ",   "b",     "- ",  "? ",   ": ", "\n",   "\n  ", "\n    ",       "\t",       "[",  "]",    "{",   "}",
+      ", ",    "&x ",   "*x",  "!t ",  "!",  "|\n",  ">-\n", "|9\n",         "'",        "\"", "\\x4", "\\u", "# c\n",
+      "---\n", "...\n", "%Y ", "<<: ", "~",  "null", "0x1",  "\xef\xbb\xbf", "\xff\xfe", "\r"};
+  std::string text;
+  const std::uint32_t count = 1 + philox(12, 0, round)[0] % 40;
+  for (std::uint32_t at = 1; at <= count; ++at) text += pieces.at(philox(12, at, round)[0] % pieces.size());
+  return text;
+}
+
+TEST(YamlTest, pieces_in_any_order_are_a_tree_or_a_refusal) {
+  const std::uint64_t rounds = mutation_rounds(5'000);
+  std::uint64_t trees = 0;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    try {
+      parse_yaml(text_of_pieces(round), "job.yaml");
+      ++trees;
+    } catch (const Error& error) {
+      ASSERT_EQ(error.failure(), Failure::usage) << error.what();
+    }
+  }
+  EXPECT_GT(trees, rounds / 100);
 }
 
 }  // namespace
