@@ -78,6 +78,7 @@ std::string safetensors_image(const ModelFile& file) {
       {"sample_shape", json_text({file.shape.height, file.shape.width, file.shape.channels})},
       {"mean", json_text(file.mean)},
       {"deviation", json_text(file.deviation)}};
+  if (file.sample_bits) notes["sample_bits"] = json_text(*file.sample_bits);
   if (file.shorter_side) notes["shorter_side"] = json_text(*file.shorter_side);
   return lockstep::safetensors_image(file.entries, notes);
 }

@@ -9,6 +9,7 @@
 
 #include "base/text/choice.hpp"
 #include "dataset/pictures/imagenet.hpp"
+#include "dataset/pictures/sample_bits.hpp"
 #include "dataset/shards/convert.hpp"
 #include "dataset/shards/shard.hpp"
 #include "dataset/shards/verify.hpp"
@@ -18,6 +19,7 @@
 #include "launch/hang_timeout.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run.hpp"
+#include "picture/decode.hpp"
 
 using namespace lockstep;
 
@@ -118,6 +120,8 @@ struct MakeShardsOptions {
     add_number(sub, "--max-side", pictures.longest_side, {0, most_picture_side},
                "Of --store jpeg: pictures with a longer side are made smaller and written anew; 0: none");
     add_number(sub, "--quality", pictures.quality, {1, 100}, "Of JPEG files that are written anew");
+    add_number(sub, "--sample-bits", pictures.sample_bits, {least_sample_bits, most_sample_bits},
+               "Significant bits, the lowest ones, of 16-bit PNG samples without an sBIT chunk");
     add_number(sub, "--shard-megabytes", shard_megabytes_, {1, 2048}, "Size of a shard, about");
     sub.add_flag("--strict", pictures.is_strict, "End at the first file that is damaged or no picture");
     sub.add_flag("--follow-links", pictures.follows_links, "Take links that lead out of the folder, too");

@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "comm/from_rank_0.hpp"
+#include "dataset/pictures/sample_bits.hpp"
 #include "dataset/same_data.hpp"
 #include "dataset/split.hpp"
 #include "launch/field_options.hpp"
@@ -19,6 +20,7 @@
 #include "launch/result_options.hpp"
 #include "launch/run.hpp"
 #include "models/model_zoo.hpp"
+#include "picture/decode.hpp"
 #include "train/given/assign_given.hpp"
 #include "train/given/given_model.hpp"
 #include "train/given/run_model.hpp"
@@ -40,6 +42,7 @@ struct PredictOptions {
   std::int64_t top = 1;
   std::int64_t resize = 0;
   HangTimeout hang_timeout;
+  std::optional<std::int64_t> sample_bits;
   Settings settings;  // of the device
 
   void declare(CLI::App& app) {
@@ -59,6 +62,9 @@ struct PredictOptions {
         "tests; of other weights as a test on --data has it; without, as large as samples are up to 64 pixels, "
         "8/7 of that above (224 cut out of 256)")
         ->type_name("PIXELS");
+    add_number(app, "--sample-bits", sample_bits, {least_sample_bits, most_sample_bits},
+               "Significant bits, the lowest ones, of 16-bit PNG samples without an sBIT chunk (default: as the model "
+               "was trained)");
     add_result(app, "--predictions", table, require_place_for_table,
                "Where to write the table, in place of standard output: CSV, or tab-separated where FILE ends in .tsv");
     CLI::Option* const name =
@@ -124,6 +130,20 @@ std::vector<std::string> files_of(const Communicator& world, const PredictOption
   return files;
 }
 
+// Collective.
+SampleBits sample_bits_in(const Communicator& world, const std::vector<std::string>& files,
+                          std::optional<std::int64_t> stated) {
+  const auto read = [&](std::int64_t index, std::size_t most_bytes) -> std::string {
+    try {
+      return read_start(files[static_cast<std::size_t>(index)], most_bytes);
+    } catch (const Error&) {  // said with the predictions
+      return {};
+    }
+  };
+  const auto name = [&](std::int64_t index) { return files[static_cast<std::size_t>(index)]; };
+  return sample_bits_of(world, {std::ssize(files), name, read}, stated).bits;
+}
+
 void print(const std::vector<PicturePrediction>& predictions, const ModelFile& file, const PredictOptions& options) {
   for (const PicturePrediction& prediction : predictions) {
     if (!prediction.fault.empty()) log::warning("{}", prediction.fault);
@@ -147,8 +167,10 @@ int main(int argc, char** argv) {
     const Given given = given_by(options, named.file);
     const ModelFile& file = given.model;
     require_same_on_ranks(session.world, {identity_of_model(named.file, file)}, same_files_advice);
-    const PicturePreparation preparation(file, given.shorter_side);
     const std::vector<std::string> files = files_of(session.world, options);
+    const SampleBits bits =
+        sample_bits_in(session.world, files, options.sample_bits ? options.sample_bits : file.sample_bits);
+    const PicturePreparation preparation(file, given.shorter_side, bits);
 
     Model model(session.device(), {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
     model.store.allocate(session.device().make_lasting(model.store.reduced_count(), DType::f32));

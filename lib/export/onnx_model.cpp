@@ -42,6 +42,7 @@ std::string onnx_model(const Layer& network, const ModelFile& model) {
   add_note(file, "classes", model.classes);
   add_note(file, "mean", model.mean);
   add_note(file, "deviation", model.deviation);
+  if (model.sample_bits) add_note(file, "sample_bits", *model.sample_bits);
   if (model.shorter_side) add_note(file, "shorter_side", *model.shorter_side);
 
   onnx::GraphProto& graph = *file.mutable_graph();

@@ -7,6 +7,7 @@
 #include "base/io/file.hpp"
 #include "dataset/shards/manifest.hpp"
 #include "files/content_hash.hpp"
+#include "picture/decode.hpp"
 
 namespace lockstep {
 
@@ -17,6 +18,7 @@ constexpr FileKind kind{"model file", "Train or copy it again?"};
 constexpr std::int64_t largest_side = 65536;
 constexpr const char* shorter_side = "shorter_side";
 constexpr const char* step = "step";
+constexpr const char* sample_bits = "sample_bits";
 constexpr const char* impossible_shape = "its attribute 'sample_shape' holds an impossible size";
 
 }  // namespace
@@ -34,6 +36,8 @@ std::string fault_of(const ModelFile& model) {
   if (!is_normalisation) return "its attributes 'mean' and 'deviation' are not a normalisation";
   const std::int64_t side = model.shorter_side.value_or(0);
   if (side < 0 || side > largest_side) return "its attribute 'shorter_side' is an impossible size";
+  const std::int64_t bits = model.sample_bits.value_or(most_sample_bits);
+  if (bits < least_sample_bits || bits > most_sample_bits) return "its attribute 'sample_bits' is an impossible number";
   return model.step.value_or(0) < 0 ? "its attribute 'step' is an impossible number" : "";
 }
 
@@ -51,6 +55,7 @@ std::string model_hash(const ModelFile& model) {
       {"mean", model.mean},         {"deviation", model.deviation}};
   if (model.shorter_side) fields[shorter_side] = *model.shorter_side;
   if (model.step) fields[step] = *model.step;
+  if (model.sample_bits) fields[sample_bits] = *model.sample_bits;
   return hash.digest(std::move(fields));
 }
 
@@ -66,6 +71,7 @@ void write_model_fields(TensorFileWriter& file, const ModelFile& model) {
   file.write_numbers("deviation", model.deviation);
   if (model.shorter_side) file.write_numbers(shorter_side, std::vector<std::int64_t>{*model.shorter_side});
   if (model.step) file.write_numbers(step, std::vector<std::int64_t>{*model.step});
+  if (model.sample_bits) file.write_numbers(sample_bits, std::vector<std::int64_t>{*model.sample_bits});
 }
 
 ModelFile read_model_fields(const TensorFileReader& file) {
@@ -80,6 +86,7 @@ ModelFile read_model_fields(const TensorFileReader& file) {
   model.deviation = file.numbers<float>("deviation", static_cast<std::size_t>(model.shape.channels));
   if (file.has_attribute(shorter_side)) model.shorter_side = file.numbers<std::int64_t>(shorter_side, 1)[0];
   if (file.has_attribute(step)) model.step = file.numbers<std::int64_t>(step, 1)[0];
+  if (file.has_attribute(sample_bits)) model.sample_bits = file.numbers<std::int64_t>(sample_bits, 1)[0];
   if (const std::string fault = fault_of(model); !fault.empty()) file.damaged(fault);
   return model;
 }

@@ -9,6 +9,7 @@
 //   @shorter_side    int64 [1], that pictures are resized to before tests take their middle; 0: they are taken as they
 //                    are stored
 //   @step            int64 [1], steps that trained the weights
+//   @sample_bits     int64 [1], as in the manifest of the training data, only where that has them
 //   @hash            text [1], xxh3-128 over everything else, 32 hex digits
 #pragma once
 
@@ -40,6 +41,9 @@ struct ModelFile {
   std::optional<std::int64_t> shorter_side = {};
   // That trained the weights. None: the file does not say; a checkpoint says it in its state. Only with a shorter side.
   std::optional<std::int64_t> step = {};
+  // Of 16-bit PNG samples in the pictures that it learned from (dataset/pictures/sample_bits.hpp). None: they are not
+  // noted.
+  std::optional<std::int64_t> sample_bits = {};
 };
 
 // As written: an earlier one where the file has no step, or no shorter side.

@@ -170,12 +170,12 @@ std::vector<std::int64_t> chosen_mistakes(const Evaluation& evaluation, std::spa
 }
 
 std::vector<MistakenPicture> mistaken_pictures(const Evaluation& evaluation, const Dataset& dataset,
-                                               const ImageRules& rules, std::size_t most, std::int64_t most_pixels) {
+                                               const ImageRules& rules, std::size_t most, std::int64_t longest_side) {
   const std::vector<std::int32_t> labels = labels_of(dataset);
   std::vector<MistakenPicture> pictures;
   for (const std::int64_t sample : chosen_mistakes(evaluation, labels, most)) {
     OwnedPicture shown = tested_picture(dataset, rules, sample);
-    const PictureSize small = with_longest_side(shown.size, most_pixels);
+    const PictureSize small = with_longest_side(shown.size, longest_side);
     if (small != shown.size) {
       OwnedPicture resized;
       resize(shown, {{0, 0, shown.size}, small}, resized);

@@ -42,9 +42,9 @@ struct MistakenPicture {
   std::int64_t sample;
   std::vector<std::uint8_t> png;
 };
-// As the network saw it, with sides of at most `most_pixels`.
+// As the network saw it, with sides of at most `longest_side`.
 std::vector<MistakenPicture> mistaken_pictures(const Evaluation& evaluation, const Dataset& dataset,
-                                               const ImageRules& rules, std::size_t most, std::int64_t most_pixels);
+                                               const ImageRules& rules, std::size_t most, std::int64_t longest_side);
 
 // A section. `heading` and `classes` may be of any origin.
 std::string evaluation_html(std::string_view heading, const Evaluation& evaluation,

@@ -29,15 +29,23 @@ ModelFile Trainer::model_file() const {
           data.deviation,
           weights_to_use(),
           test_rules_.shorter_side.value_or(0),
-          progress_.step};
+          progress_.step,
+          data.sample_bits};
 }
 
 // No update is under way. What every rank holds is the same.
 Checkpoint Trainer::checkpoint() const {
   const Manifest& data = train_.manifest();
   const ParameterStore& store = model_.store;
-  Checkpoint checkpoint{{model_.options.name, data.classes, model_.options.sample, data.mean, data.deviation,
-                         mean_ ? mean_->entries_of_weights() : store.entries(), test_rules_.shorter_side.value_or(0)},
+  Checkpoint checkpoint{{model_.options.name,
+                         data.classes,
+                         model_.options.sample,
+                         data.mean,
+                         data.deviation,
+                         mean_ ? mean_->entries_of_weights() : store.entries(),
+                         test_rules_.shorter_side.value_or(0),
+                         {},
+                         data.sample_bits},
                         state_of(store, *optimizer_),
                         {}};
   checkpoint.state = {progress_,

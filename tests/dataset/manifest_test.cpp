@@ -118,6 +118,11 @@ TEST_F(ManifestTest, what_is_no_json_is_told_with_its_place) {
   EXPECT_EQ(words_after(text(), ""), damaged("it is no JSON (line 1, column 1)"));
 }
 
+TEST_F(ManifestTest, sample_bits_are_bounded) {
+  EXPECT_EQ(words_after("\"block_bytes\": ", "\"sample_bits\": 17, \"block_bytes\": "),
+            damaged("'sample_bits' is not from 8 to 16"));
+}
+
 TEST_F(ManifestTest, a_shard_outside_the_folder_is_refused) {
   EXPECT_EQ(words_after("\"shard-1.h5\"", "\"../shard-1.h5\""), damaged("'shards[1].file' is not a plain file name"));
 }

@@ -92,7 +92,9 @@ std::set<std::string> fields_named_under(const std::string& heading, const std::
 }
 
 TEST_F(ModelFileTest, its_attributes_are_those_that_the_page_names) {
-  write_model_file(path_, small_model());
+  ModelFile model = small_model();
+  model.sample_bits = 12;
+  write_model_file(path_, model);
   const Hid<H5Fclose> file = open();
   std::set<std::string> attributes;
   const auto note = [](hid_t, const char* name, const H5A_info_t*, void* names) -> herr_t {
@@ -104,9 +106,11 @@ TEST_F(ModelFileTest, its_attributes_are_those_that_the_page_names) {
 }
 
 TEST_F(ModelFileTest, gives_back_what_was_written) {
-  const ModelFile written = small_model();
+  ModelFile written = small_model();
+  written.sample_bits = 12;
   write_model_file(path_, written);
   const ModelFile read = read_weights(path_);
+  EXPECT_EQ(read.sample_bits, 12);
   EXPECT_EQ(read.model, written.model);
   EXPECT_EQ(read.classes, written.classes);
   EXPECT_EQ(read.shape, written.shape);
@@ -343,6 +347,7 @@ TEST_F(ModelFileTest, what_reading_would_refuse_is_not_written) {
       {[](ModelFile& model) { model.mean[1] = std::nanf(""); },
        "its attributes 'mean' and 'deviation' are not a normalisation"},
       {[](ModelFile& model) { model.shorter_side = 65537; }, "its attribute 'shorter_side' is an impossible size"},
+      {[](ModelFile& model) { model.sample_bits = 17; }, "its attribute 'sample_bits' is an impossible number"},
       {[](ModelFile& model) { model.shorter_side = -1; }, "its attribute 'shorter_side' is an impossible size"},
       {[](ModelFile& model) { model.mean.pop_back(); },
        "its attributes 'mean' and 'deviation' are not a normalisation"},

@@ -144,6 +144,10 @@ std::string read_file(const fs::path& path, std::size_t limit_bytes) {
   return text;
 }
 
+std::string read_start(const fs::path& path, std::size_t most_bytes) {
+  return read_up_to(path, open_to_read(path), most_bytes);
+}
+
 std::string read_live_file(const fs::path& path, std::size_t limit_bytes) {
   std::string text = read_up_to(path, open_to_read(path), limit_bytes + 1);
   if (text.size() > limit_bytes) throw_too_large(path, limit_bytes);

@@ -43,6 +43,8 @@ RegularFile open_to_read(const std::filesystem::path& path);
 // The whole file. Throws as open_to_read(); Error(bad_data) above `limit_bytes`, before anything is read; Error(other)
 // if its length changes while it is read.
 std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes);
+// The first bytes, as many as `most_bytes` or all. Throws as open_to_read().
+std::string read_start(const std::filesystem::path& path, std::size_t most_bytes);
 // Of a file whose length says nothing: one in /proc, or one that somebody writes to at the same time. Up to
 // `limit_bytes`; else throws as above.
 std::string read_live_file(const std::filesystem::path& path, std::size_t limit_bytes);

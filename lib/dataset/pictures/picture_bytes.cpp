@@ -36,6 +36,14 @@ std::string PictureBytes::all_of(const PictureFile& file) const {
   return bytes;
 }
 
+std::string PictureBytes::start_of(const PictureFile& file, std::size_t count) const {
+  const std::size_t bytes = std::min(count, static_cast<std::size_t>(std::max<std::int64_t>(file.bytes, 0)));
+  if (file.archive < 0) return read_start(list_.folder / file.name, bytes);
+  std::string start(bytes, '\0');
+  archives_[static_cast<std::size_t>(file.archive)].read(file.offset, start);
+  return start;
+}
+
 std::string PictureBytes::middle_of(const PictureFile& file, std::size_t count) const {
   const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(file.bytes, 0));
   std::string middle(std::min(bytes, count), '\0');

@@ -18,6 +18,8 @@ class PictureBytes {
   // The whole file. Throws Error(usage) where it cannot be read, Error(bad_data) where its length is not the listed
   // one.
   std::string all_of(const PictureFile& file) const;
+  // Its first bytes, at most `count`; empty where the file cannot be read.
+  std::string start_of(const PictureFile& file, std::size_t count) const;
   // At most `count` bytes of its middle, without a check of its length. Throws as above.
   std::string middle_of(const PictureFile& file, std::size_t count) const;
 

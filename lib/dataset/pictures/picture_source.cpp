@@ -15,6 +15,7 @@
 #include "dataset/pictures/listing/shared_pictures.hpp"
 #include "dataset/pictures/listing/summary.hpp"
 #include "dataset/pictures/picture_bytes.hpp"
+#include "dataset/pictures/sample_bits.hpp"
 #include "dataset/same_data.hpp"
 #include "dataset/shards/shard.hpp"
 #include "picture/decode.hpp"
@@ -30,10 +31,14 @@ namespace fs = std::filesystem;
 constexpr std::int64_t usual_side = 224;  // of ImageNet's networks
 
 std::string storage_words(const PictureStorage& storage) {
-  if (storage.store == SampleStore::pictures) return fmt::format("as pixels, the shorter side {}", storage.side);
+  const std::string bits =
+      storage.sample_bits ? fmt::format(", {} bits of 16-bit samples", *storage.sample_bits) : std::string();
+  if (storage.store == SampleStore::pictures) {
+    return fmt::format("as pixels, the shorter side {}{}", storage.side, bits);
+  }
   const std::string most =
       storage.longest_side == 0 ? "" : fmt::format(" of at most {} pixels a side", storage.longest_side);
-  return fmt::format("as JPEG files{}, quality {} where they are written anew", most, storage.quality);
+  return fmt::format("as JPEG files{}, quality {} where they are written anew{}", most, storage.quality, bits);
 }
 
 class PictureSource final : public SampleSource {
@@ -68,6 +73,22 @@ class PictureSource final : public SampleSource {
     return files;
   }
 
+  // Collective, before anything is read. Throws as sample_bits_of().
+  void find_sample_bits(const Communicator& world) {
+    std::vector<const PictureFile*> files;
+    for (const std::vector<PictureFile>* split : {&list_.train, &list_.test, &list_.validation}) {
+      for (const PictureFile& file : *split) files.push_back(&file);
+    }
+    const auto file = [&](std::int64_t index) -> const PictureFile& { return *files[static_cast<std::size_t>(index)]; };
+    const JudgedBits judged = sample_bits_of(
+        world,
+        {std::ssize(files), [&](std::int64_t index) { return (list_.folder / file(index).name).string(); },
+         [&](std::int64_t index, std::size_t most_bytes) { return bytes_.start_of(file(index), most_bytes); }},
+        storage_.sample_bits);
+    sample_bits_ = judged.bits;
+    description_.sample_bits = judged.noted;
+  }
+
   std::optional<std::int32_t> read(SourceSplit split, std::int64_t index, SourceSample& sample) const override {
     assert(index >= 0 && index < samples(split));
     const PictureFile& file = list_.files(split)[static_cast<std::size_t>(index)];
@@ -78,7 +99,7 @@ class PictureSource final : public SampleSource {
     }
     const std::string bytes = bytes_.all_of(file);
     try {
-      DecodedPicture decoded = decode_picture(std::as_bytes(std::span(bytes)));
+      DecodedPicture decoded = decode_picture(std::as_bytes(std::span(bytes)), sample_bits_);
       require_whole(file, decoded.remark.find("damaged") == std::string::npos, decoded.remark);
       sample.remark = decoded.remark;
       store(std::as_bytes(std::span(bytes)), decoded, sample);
@@ -132,6 +153,7 @@ class PictureSource final : public SampleSource {
   PictureList list_;
   PictureStorage storage_;
   PictureBytes bytes_;
+  SampleBits sample_bits_;
   SourceDescription description_;
 };
 
@@ -194,7 +216,9 @@ std::unique_ptr<SampleSource> open_pictures(const Communicator& world, const fs:
   require_same_pictures(world, list);
   const std::vector<SharedPicture> shared = shared_pictures(world, list);
   on_rank_0(world, [&] { judge(shared, storage, list); });
-  return std::make_unique<PictureSource>(std::move(list), storage);
+  auto source = std::make_unique<PictureSource>(std::move(list), storage);
+  source->find_sample_bits(world);
+  return source;
 }
 
 }  // namespace lockstep

@@ -16,7 +16,7 @@ namespace lockstep {
 // that are in two splits, which throws Error(usage) unless storage allows duplicates. Reading a file that is no
 // picture, or a damaged one, leaves it out and says so; with storage.is_strict it throws Error(bad_data) naming the
 // file. A file that cannot be read at all, or changed its length since it was listed, ends the conversion either way.
-// `meta`: as rank 0 read it (list_pictures()).
+// Throws as sample_bits_of(). `meta`: as rank 0 read it (list_pictures()).
 std::unique_ptr<SampleSource> open_pictures(const Communicator& world, const std::filesystem::path& folder,
                                             const PictureStorage& storage, std::uint64_t seed,
                                             const MetaMat& meta = {});

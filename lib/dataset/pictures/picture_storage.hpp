@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct PictureStorage {
   bool follows_links = false;             // out of the folder too
   std::vector<std::string> skipped = {};  // files and folders to leave out, relative to the folder
   std::vector<std::string> allowed = {};  // names of oddities
+  // Significant bits of 16-bit PNG samples, as a user states them (sample_bits.hpp).
+  std::optional<std::int64_t> sample_bits = {};
   bool operator==(const PictureStorage&) const = default;
 
   bool allows(Oddity oddity) const {

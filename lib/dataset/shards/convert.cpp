@@ -123,6 +123,7 @@ class Conversion {
     manifest_.store = from.store;
     manifest_.shape = from.shape;
     manifest_.kind = from.kind;
+    manifest_.sample_bits = from.sample_bits;
     manifest_.classes = from.classes;
     // Small blocks, where opening a shard reads as little as its labels and sizes.
     if (from.store != SampleStore::images) manifest_.block_bytes = std::int64_t{1} << 18;

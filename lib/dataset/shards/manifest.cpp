@@ -13,6 +13,7 @@
 #include "base/text/json_text.hpp"
 #include "dataset/shards/hash.hpp"
 #include "dataset/split.hpp"
+#include "picture/decode.hpp"
 
 namespace lockstep {
 namespace {
@@ -83,6 +84,8 @@ class Fields {
                   fmt::format("a list of {} to {}", least, most));
     return value;
   }
+
+  bool has(const char* name) const { return object_.contains(name); }
 
   const Json& at(const char* name) const {
     const auto found = object_.find(name);
@@ -197,6 +200,7 @@ Json without_root_hash(const Manifest& manifest) {
       {"deviation", manifest.deviation},
       {"block_bytes", manifest.block_bytes},
       {"shards", shards}};
+  if (manifest.sample_bits) content["sample_bits"] = *manifest.sample_bits;
   if (manifest.store != SampleStore::images) content["store"] = choice_name(sample_stores, manifest.store);
   return content;
 }
@@ -240,6 +244,9 @@ Manifest description_in(const Fields& fields) {
   manifest.shape = {shape.number("height", 1, side_limit), shape.number("width", 1, side_limit),
                     shape.number("channels", 1, channels_limit)};
   manifest.kind = sample_kind(fields);
+  if (fields.has("sample_bits")) {
+    manifest.sample_bits = fields.number("sample_bits", least_sample_bits, most_sample_bits);
+  }
   manifest.classes = class_names(fields);
   return manifest;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,9 @@ struct Manifest {
   std::vector<ShardEntry> shards;
   std::string root_hash;  // xxh3-128 over everything above: identifies the data set
 
+  // Significant bits, the lowest ones, of 16-bit PNG samples in the source; none: they are not noted.
+  std::optional<std::int64_t> sample_bits = {};
+
   int format() const { return store == SampleStore::images ? 1 : 2; }
   std::int64_t samples() const;
 };
@@ -61,9 +65,9 @@ Manifest read_manifest(const std::filesystem::path& directory);
 // Copies the manifest of `from`, byte for byte, to `to`, unless it is there already. Throws as read_manifest(), as
 // write_file_atomically(), and Error(other) if it is not of `root_hash` any more.
 void copy_manifest(const std::filesystem::path& from, const std::filesystem::path& to, const std::string& root_hash);
-// The name, source, store, shape, kind and classes of a manifest that is yet to be written, as reading will give them:
-// bytes that are not UTF-8 are replaced. Throws Error(usage) if reading would refuse them, which is to be known before
-// shards are made.
+// The name, source, store, shape, kind, sample bits and classes of a manifest that is yet to be written, as reading
+// will give them: bytes that are not UTF-8 are replaced. Throws Error(usage) if reading would refuse them, which is to
+// be known before shards are made.
 Manifest as_it_will_be_read(const std::filesystem::path& directory, const Manifest& draft);
 // Writes to a temporary name, fsyncs and renames. Fills root_hash. Throws Error(usage) if reading would refuse it.
 void write_manifest(const std::filesystem::path& directory, Manifest& manifest);

@@ -31,6 +31,7 @@ struct SourceDescription {
   // where that is not known without reading them.
   std::string fingerprint = {};
   std::string validation = {};  // where the source's own validation split comes from, for people; empty: it has none
+  std::optional<std::int64_t> sample_bits = {};  // as in a manifest
 };
 
 // One sample, with memory that is used again for the next one.

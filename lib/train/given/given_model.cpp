@@ -29,7 +29,8 @@ ModelFile read_given_model(const std::filesystem::path& path, const std::string&
   ModelFile model = read_given_weights(path);
   require_name(path, model, name);
   if (is_ours(model)) return model;
-  return {name, data.classes, data.shape, data.mean, data.deviation, std::move(model.entries)};
+  return {name, data.classes, data.shape,      data.mean, data.deviation, std::move(model.entries),
+          {},   {},           data.sample_bits};
 }
 
 ModelFile read_given_model(const std::filesystem::path& path, const std::string& name,

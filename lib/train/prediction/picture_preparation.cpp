@@ -35,8 +35,11 @@ std::int64_t shorter_side_of(const ModelFile& model, const Manifest& data) {
   return rules_for(model, data, {}).shorter_side.value_or(stored);
 }
 
-PicturePreparation::PicturePreparation(const ModelFile& model, std::int64_t shorter_side)
-    : shape_(model.shape), shorter_side_(shorter_side), normalizer_(shape_, model.mean, model.deviation) {
+PicturePreparation::PicturePreparation(const ModelFile& model, std::int64_t shorter_side, const SampleBits& sample_bits)
+    : shape_(model.shape),
+      shorter_side_(shorter_side),
+      sample_bits_(sample_bits),
+      normalizer_(shape_, model.mean, model.deviation) {
   require(shape_.channels == 1 || shape_.channels == 3, Failure::usage,
           "the model takes pictures of {} channels (files have one or three). Choose another model.", shape_.channels);
   require(shorter_side_ >= std::max(shape_.height, shape_.width), Failure::usage,
@@ -45,7 +48,7 @@ PicturePreparation::PicturePreparation(const ModelFile& model, std::int64_t shor
 }
 
 void PicturePreparation::write(std::span<const std::byte> file, std::span<float> image) const {
-  DecodedPicture decoded = decode_picture(file);
+  DecodedPicture decoded = decode_picture(file, sample_bits_);
   const PictureSize whole = decoded.picture.size;
   OwnedPicture picture;
   resize(decoded.picture, {{0, 0, whole}, with_shorter_side(whole, shorter_side_)}, picture);

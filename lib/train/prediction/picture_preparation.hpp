@@ -9,6 +9,7 @@
 #include "dataset/loading/normalizer.hpp"
 #include "dataset/shards/manifest.hpp"
 #include "files/model_file.hpp"
+#include "picture/decode.hpp"
 
 namespace lockstep {
 
@@ -21,9 +22,9 @@ std::int64_t shorter_side_of(const ModelFile& model, const Manifest& data);
 
 class PicturePreparation {
  public:
-  // `shorter_side`: of the picture, before its middle is cut out. Throws Error(usage) if the model's samples are
-  // larger, or have neither one nor three channels.
-  PicturePreparation(const ModelFile& model, std::int64_t shorter_side);
+  // `shorter_side`: of the picture, before its middle is cut out. `sample_bits`: see decode_picture(). Throws
+  // Error(usage) if the model's samples are larger, or have neither one nor three channels.
+  PicturePreparation(const ModelFile& model, std::int64_t shorter_side, const SampleBits& sample_bits = {});
 
   // image [h, w, c]. Throws PictureFault.
   void write(std::span<const std::byte> file, std::span<float> image) const;
@@ -31,6 +32,7 @@ class PicturePreparation {
  private:
   SampleShape shape_;
   std::int64_t shorter_side_;
+  SampleBits sample_bits_;
   Normalizer normalizer_;
 };
 

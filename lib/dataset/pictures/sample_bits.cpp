@@ -1,0 +1,109 @@
+#include "dataset/pictures/sample_bits.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/text/number.hpp"
+#include "base/text/printable.hpp"
+#include "picture/decode.hpp"
+#include "picture/picture_fault.hpp"
+#include "picture/png.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int doubtful_bits = 12;
+constexpr std::size_t whole_file = std::size_t{1} << 28;
+// A PNG's mark and IHDR, which comes first: its ninth byte is the bits of a channel.
+constexpr std::size_t head_bytes = 33;
+constexpr std::size_t place_of_depth = 24;
+
+struct Findings {
+  int largest = -1;            // of files without an sBIT chunk; -1: there is none
+  std::string file;            // that has it
+  int low_bits = 0;            // that sBIT chunks state of files whose values fit into so many; 0: there is none
+  bool has_high_bits = false;  // a file has its stated bits in the highest places
+};
+
+std::optional<WideSamples> samples_in(const PictureFiles& files, std::int64_t index) {
+  const std::string head = files.read(index, head_bytes);
+  if (picture_format(std::as_bytes(std::span(head))) != PictureFormat::png) return std::nullopt;
+  if (head.size() <= place_of_depth || head[place_of_depth] != most_sample_bits) return std::nullopt;
+  try {
+    const std::string whole = files.read(index, whole_file);
+    return wide_samples_of(std::as_bytes(std::span(whole)));
+  } catch (const PictureFault&) {  // said when it is decoded
+    return std::nullopt;
+  }
+}
+
+void add(const WideSamples& samples, const std::string& name, Findings& findings) {
+  if (samples.stated_bits == 0) {
+    if (samples.largest > findings.largest) findings.file = name;
+    findings.largest = std::max(findings.largest, samples.largest);
+  } else if (samples.largest >> samples.stated_bits > 0) {
+    findings.has_high_bits = true;
+  } else if (samples.stated_bits < most_sample_bits) {
+    findings.low_bits = std::max(findings.low_bits, samples.stated_bits);
+  }
+}
+
+// Of this rank's share, up to the first file that decides where all are alike.
+Findings own_findings(const Communicator& world, const PictureFiles& files, int deciding_bits) {
+  Findings findings;
+  for (std::int64_t index = world.rank(); index < files.count; index += world.size()) {
+    const std::optional<WideSamples> samples = samples_in(files, index);
+    if (!samples) continue;
+    add(*samples, files.name(index), findings);
+    const bool is_all_unstated = findings.low_bits == 0 && !findings.has_high_bits;
+    const bool is_all_stated = findings.largest < 0;
+    if (is_all_unstated && findings.largest >> deciding_bits > 0) break;
+    if (is_all_stated && findings.has_high_bits) break;
+  }
+  return findings;
+}
+
+Findings findings_of_all(const Communicator& world, const Findings& own) {
+  Findings all;
+  all.has_high_bits = world.max(own.has_high_bits ? 1 : 0) > 0;
+  all.low_bits = static_cast<int>(world.max(own.low_bits));
+  for (const std::string& text : world.all_gather(fmt::format("{} {}", own.largest, own.file))) {
+    const std::size_t space = text.find(' ');
+    const int value = parse_number<int>(text.substr(0, space), {-1, 1 << most_sample_bits}).value_or(-1);
+    if (value <= all.largest) continue;
+    all.largest = value;
+    all.file = text.substr(space + 1);
+  }
+  return all;
+}
+
+}  // namespace
+
+JudgedBits sample_bits_of(const Communicator& world, const PictureFiles& files, std::optional<std::int64_t> stated) {
+  if (stated == most_sample_bits) return {{most_sample_bits, BitPlace::highest}, stated};
+  const int bits = stated ? static_cast<int>(*stated) : doubtful_bits;
+  const Findings found = findings_of_all(world, own_findings(world, files, bits));
+  const bool exceeds = found.largest >> bits > 0;
+  if (stated) {
+    require(!exceeds, Failure::usage,
+            "'{}' has the value {}, which does not fit into {} bits (--sample-bits). State more bits, or keep files of "
+            "other bits apart.",
+            printable(found.file), found.largest, bits);
+    return {{bits, BitPlace::lowest}, stated};
+  }
+  require(found.largest <= 0 || exceeds, Failure::usage,
+          "no value in the 16-bit PNG files exceeds 4095: the largest is {}, in '{}' (12-bit samples, read as 16 bits, "
+          "are nearly black). State --sample-bits 12 or --sample-bits 16.",
+          found.largest, printable(found.file));
+  if (found.has_high_bits || found.low_bits == 0) return {{most_sample_bits, BitPlace::highest}};
+  // Files without the chunk are noted as what they are: of 16 bits, which no number says beside this one.
+  const bool is_all_stated = found.largest < 0;
+  return {{most_sample_bits, BitPlace::lowest},
+          is_all_stated ? std::optional<std::int64_t>(found.low_bits) : std::nullopt};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,73 @@
+// On any number of ranks: how many bits of 16-bit samples count is judged by all files together.
+#include "dataset/pictures/sample_bits.hpp"
+
+#include <gtest/gtest.h>
+
+#include "picture/made_png.hpp"
+#include "support/words_of.hpp"
+
+namespace lockstep::testing {
+namespace {
+
+class SampleBitsTest : public ::testing::Test {
+ protected:
+  JudgedBits judged(std::optional<std::int64_t> stated = {}) const {
+    const auto file = [this](std::int64_t index) { return files_.at(static_cast<std::size_t>(index)); };
+    return sample_bits_of(
+        world_,
+        {std::ssize(files_), [](std::int64_t index) { return "set/" + std::to_string(index) + ".png"; },
+         [&](std::int64_t index, std::size_t most_bytes) { return file(index).substr(0, most_bytes); }},
+        stated);
+  }
+  SampleBits bits(std::optional<std::int64_t> stated = {}) const { return judged(stated).bits; }
+  std::string refusal(std::optional<std::int64_t> stated = {}) const {
+    return words_of(Failure::usage, [&] { bits(stated); });
+  }
+
+  Communicator world_{MPI_COMM_WORLD};
+  std::string plain_ = make_png({1, 1, 8, 0}, std::string("\0\x07", 2));
+  std::vector<std::string> files_{plain_, "no picture", "", wide_gray_png({0, 4000}), wide_gray_png({4095, 7}), plain_};
+};
+
+// Such a set became a data set of nearly black pictures.
+TEST_F(SampleBitsTest, a_set_without_a_value_above_12_bits_is_refused_on_every_rank) {
+  EXPECT_EQ(refusal(),
+            "no value in the 16-bit PNG files exceeds 4095: the largest is 4095, in 'set/4.png' (12-bit samples, read "
+            "as 16 bits, are nearly black). State --sample-bits 12 or --sample-bits 16.");
+  EXPECT_EQ(bits(12), (SampleBits{12, BitPlace::lowest}));
+  EXPECT_EQ(judged(12).noted, 12);
+  EXPECT_EQ(bits(14).unstated, 14);
+  EXPECT_EQ(bits(16), (SampleBits{16, BitPlace::highest}));
+}
+
+TEST_F(SampleBitsTest, one_larger_value_anywhere_decides_for_all) {
+  for (std::size_t place = 0; place < files_.size(); ++place) {
+    const std::string before = std::exchange(files_[place], wide_gray_png({4096}));
+    EXPECT_EQ(bits().unstated, 16);
+    EXPECT_EQ(refusal(12), "'set/" + std::to_string(place) +
+                               ".png' has the value 4096, which does not fit into 12 bits (--sample-bits). State more "
+                               "bits, or keep files of other bits apart.");
+    files_[place] = before;
+  }
+}
+
+TEST_F(SampleBitsTest, where_files_have_the_bits_that_they_state_is_seen_in_all_of_them) {
+  const std::string twelve = png_chunk("sBIT", "\x0c");
+  files_ = {plain_, wide_gray_png({16, 4080}, twelve), wide_gray_png({160}, twelve)};
+  EXPECT_EQ(bits(), (SampleBits{16, BitPlace::lowest}));
+  EXPECT_EQ(judged().noted, 12);
+  files_.push_back(wide_gray_png({0x1001}, twelve));
+  EXPECT_EQ(bits(), (SampleBits{16, BitPlace::highest}));
+  EXPECT_EQ(judged().noted, std::nullopt);
+  EXPECT_EQ(bits(12), (SampleBits{12, BitPlace::lowest}));
+}
+
+TEST_F(SampleBitsTest, files_of_8_bits_and_black_ones_raise_no_question) {
+  files_ = {plain_, wide_gray_png({0})};
+  EXPECT_EQ(bits().unstated, 16);
+  files_.clear();
+  EXPECT_EQ(bits().unstated, 16);
+}
+
+}  // namespace
+}  // namespace lockstep::testing
