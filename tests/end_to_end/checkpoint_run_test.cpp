@@ -335,8 +335,9 @@ TEST_F(CheckpointRunTest, weights_of_another_training_are_a_beginning_and_no_mor
   EXPECT_THAT(result.output, HasSubstr("step 10/10"));
   EXPECT_NE(weights(output()), undisturbed());
   const ProgramResult other = train(output().string() + "2", {"--init-from", from, "--model", "resnet20"});
-  EXPECT_EQ(other.exit_code, 65);
-  EXPECT_THAT(other.errors, HasSubstr("the weights do not fit this model: "));
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.errors, HasSubstr("the weights in '" + from.string() + "' do not fit the model 'resnet20': "));
+  EXPECT_THAT(other.errors, HasSubstr(". They fit --model lenet."));
 }
 
 TEST_F(CheckpointRunTest, the_best_is_chosen_by_validation_where_there_is_such_a_split) {

@@ -105,6 +105,24 @@ class OutputFolderTest : public testing::Test {
 
 TemporaryFolder* OutputFolderTest::folder_ = nullptr;
 
+// TensorBoard showed the second training alone.
+TEST_F(OutputFolderTest, two_trainings_have_no_common_folder_of_events) {
+  const fs::path events = folder() / "events";
+  const auto train = [&](const char* name, const Words& more) {
+    Words words = {"--tensorboard", events, "--epochs", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return start(training(folder() / name, words));
+  };
+  EXPECT_EQ(train("one", {}).exit_code, 0);
+  const Files before = files_of(events);
+  const ProgramResult other = train("other", {});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.errors, HasSubstr("'" + events.string() + "' holds events of another training (--tensorboard; "));
+  EXPECT_EQ(files_of(events), before);
+  EXPECT_FALSE(fs::exists(folder() / "other" / "summary.json"));
+  EXPECT_EQ(train("one", {"--resume", "never"}).exit_code, 0) << "begun anew";
+}
+
 // Nine of nineteen starts that failed had removed the model of the run before.
 TEST_F(OutputFolderTest, a_start_that_fails_changes_nothing_of_an_earlier_run) {
   fs::copy(finished(), output(), fs::copy_options::recursive);
