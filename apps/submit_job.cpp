@@ -12,7 +12,9 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "launch/run_outside_ranks.hpp"
+#include "slurm/submit/held_signals.hpp"
 #include "slurm/submit/job_script.hpp"
+#include "slurm/submit/sbatch_run.hpp"
 #include "slurm/submit/sbatch_words.hpp"
 #include "slurm/submit/submission.hpp"
 
@@ -55,15 +57,18 @@ void check_site(const std::filesystem::path& library) {
 
 int submit(const JobFile& job, const std::vector<std::string>& choices) {
   const std::filesystem::path library = job_scripts_folder();
+  HeldSignals signals;  // or one would leave the secrets behind
   std::optional<SecretsFile> secrets;
   if (!job.secrets.empty()) secrets.emplace(std::filesystem::current_path(), job.name, secrets_text(job));
   const std::string script = job_script(job, {library, secrets ? secrets->path() : std::filesystem::path()});
   std::vector<std::string> words = {(library / "site_sbatch").string()};
   words.insert(words.end(), choices.begin(), choices.end());
-  const int code = run_with_input(words, script);
-  require(code == 0, Failure::usage, "sbatch refused the job (its words are above). Nothing was submitted.");
-  if (secrets) secrets->keep();
-  return 0;
+  try {
+    return run_sbatch(words, script, secrets ? &*secrets : nullptr, signals);
+  } catch (const Error& error) {
+    log::error(error.what());
+    return error.exit_code();
+  }
 }
 
 int show(const JobFile& job, const std::vector<std::string>& choices) {

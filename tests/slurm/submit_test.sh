@@ -121,6 +121,33 @@ expect "JobState=COMPLETED"
 expect "Restarts=1"
 [ "$(<"$work/told")" = hunter2 ] || fail "the second attempt has not the secret"
 [ -z "$(find "$work" -name '.again.*.secrets')" ] || fail "the secrets of a repeated job are still there"
+# SIGTERM while sbatch works, which has said nothing: squeue tells whether there is a job.
+sed 's/name: again/name: ended/' "$work/again.yaml" >"$work/ended.yaml"
+mkdir "$work/slow"
+interrupt() { # SBATCH: what it does before it is slow; sets `words`
+  local process
+  rm -f "$work/begun"
+  printf '#!/usr/bin/env bash\n%s\ntouch begun\nsleep 9\n' "$1" >"$work/slow/sbatch"
+  chmod +x "$work/slow/sbatch"
+  (cd "$work" && PATH=$work/slow:$PATH exec setsid "$programs/submit_job" ended.yaml >ended.log 2>&1) &
+  process=$!
+  wait_for 20 test -e "$work/begun" || fail "sbatch was not called: $(<"$work/ended.log")"
+  kill -TERM -- "-$process"
+  wait "$process"
+  words=$(<"$work/ended.log")
+}
+interrupt "$(command -v sbatch) \"\$@\" >/dev/null"
+id=$(sed -n "s/.*job \([0-9]*\) was submitted. Its secrets are in '.*/\1/p" <<<"$words")
+[ -n "$id" ] || fail "a job of an interrupted sbatch is not named: $words"
+[ -f "$(sed -n "s/.* Its secrets are in '\([^']*\)' until.*/\1/p" <<<"$words")" ] || fail "its secrets are gone: $words"
+wait_for_end
+expect "JobName=ended"
+expect "JobState=COMPLETED"
+[ -z "$(find "$work" -name '.ended.*.secrets')" ] || fail "the secrets of a job that has ended are still there"
+interrupt 'cat >/dev/null'
+grep -qF 'and Slurm has no job of this submission (squeue). Nothing was submitted.' <<<"$words" || fail "$words"
+[ -z "$(find "$work" -name '.ended.*.secrets')" ] || fail "the secrets of no job are still there"
+echo "interrupted: done"
 for number in "${!hostile[@]}"; do
   id=${ids[number]}
   wait_for_end

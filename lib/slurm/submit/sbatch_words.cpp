@@ -18,16 +18,41 @@ bool is_time(std::string_view text) {
   return has_ends && text.find_first_not_of("0123456789:-") == text.npos;
 }
 
+// An option of sbatch, which takes the beginning of a long option where no other one begins so.
+struct Option {
+  std::string_view name;
+  std::size_t shortest;  // of such a beginning
+  char letter = '\0';    // of its short form
+};
+
+// Several short options may stand in one word: -HV, -Ha1-3.
+bool has_letter(std::string_view word, char letter) {
+  constexpr std::string_view without_value = "hHIkOQsuvVW";
+  if (letter == '\0' || word.size() < 2 || word[0] != '-' || word[1] == '-') return false;
+  const std::size_t end = word.find_first_not_of(without_value, 1);
+  return word.substr(1, end).find(letter) != word.npos;
+}
+
+bool states(std::string_view word, const Option& option) {
+  const std::string_view name = word.substr(0, word.find('='));
+  return (name.size() >= option.shortest && option.name.starts_with(name)) || has_letter(word, option.letter);
+}
+
+constexpr Option array{"--array", 4, 'a'};
+constexpr Option time_limit{"--time", 6, 't'};
+constexpr Option comment{"--comment", 5};
+constexpr Option clusters{"--clusters", 9, 'M'};
+
 void check_option(const std::string& option) {
   require(
       option.size() > 1 && option.front() == '-' && option != "--", Failure::usage,
       "'{}' is no option of sbatch in one word (a word of its own would be taken for a script). Write --name=value.",
       printable(option));
-  constexpr std::array<std::string_view, 2> others = {"--wrap", "--test-only"};
-  const std::string_view name = std::string_view(option).substr(0, option.find('='));
-  require(std::ranges::find(others, name) == others.end(), Failure::usage,
+  constexpr std::array others = std::to_array<Option>(
+      {{"--wrap", 4}, {"--test-only", 4}, {"--help", 4, 'h'}, {"--usage", 4, 'u'}, {"--version", 6, 'V'}});
+  require(std::ranges::none_of(others, [&](const Option& one) { return states(option, one); }), Failure::usage,
           "sbatch would not submit the job with {} (it takes another script, or none). Leave it out, or see --dry-run.",
-          name);
+          printable(option.substr(0, option.find('='))));
 }
 
 }  // namespace
@@ -50,15 +75,25 @@ std::vector<std::string> sbatch_words(const std::string& partition, const Sbatch
 }
 
 bool makes_array(const SbatchChoices& choices) {
-  return std::ranges::any_of(choices.options, [](const std::string& option) {
-    return option.starts_with("--ar") || option.starts_with("-a");  // sbatch takes a long option's beginning
-  });
+  return std::ranges::any_of(choices.options, [](const std::string& option) { return states(option, array); });
 }
 
 bool states_time(const SbatchChoices& choices) {
   return !choices.time.empty() || std::ranges::any_of(choices.options, [](const std::string& option) {
-    return option.starts_with("--time=") || (option.starts_with("-t") && option.size() > 2);
+    return states(option, time_limit) && option.back() != 't' && option != time_limit.name;
   });
 }
+
+void add_comment(std::vector<std::string>& words, const std::string& word) {
+  std::string text = word;
+  std::erase_if(words, [&](const std::string& other) {
+    const bool is_comment = states(other, comment) && other.find('=') != other.npos;
+    if (is_comment) text = other.substr(other.find('=') + 1) + ' ' + word;  // sbatch takes the last one
+    return is_comment;
+  });
+  words.push_back("--comment=" + text);
+}
+
+bool names_cluster(const std::string& word) { return states(word, clusters); }
 
 }  // namespace lockstep

@@ -15,6 +15,11 @@ struct SbatchChoices {
 // which sbatch would not submit the script that it is given.
 std::vector<std::string> sbatch_words(const std::string& partition, const SbatchChoices& choices);
 
+// Adds a word to the job's comment, or makes it the comment.
+void add_comment(std::vector<std::string>& words, const std::string& word);
+// Whether a word names the cluster that sbatch, squeue and scancel speak to.
+bool names_cluster(const std::string& word);
+
 // Whether one of them makes an array of the job.
 bool makes_array(const SbatchChoices& choices);
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -9,7 +10,9 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <random>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/io/descriptor.hpp"
@@ -39,31 +42,73 @@ Descriptor input_file(std::string_view text) {
   return file;
 }
 
+struct Pipe {
+  Descriptor end;  // to read from
+  Descriptor start;
+};
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw system_failure("cannot start a program", errno, Access::reading);
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+// Where the program cannot be started, `told` is told why.
+[[noreturn]] void become(const std::vector<char*>& arguments, int input, int output, int told) {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  const bool is_ready = ::dup2(input, STDIN_FILENO) >= 0 && ::dup2(output, STDOUT_FILENO) >= 0;
+  if (is_ready) ::execvp(arguments.front(), arguments.data());
+  const int reason = errno;
+  static_cast<void>(::write(told, &reason, sizeof reason) + 0);
+  ::_exit(127);
+}
+
+// Reads lines until the program has ended: what it has left behind may hold its output open.
+int wait_for_end(pid_t process, int output, const TakeLine& take_line) {
+  std::string rest;
+  int status = 0;
+  for (bool has_ended = false, is_open = true; !has_ended || is_open;) {
+    if (!has_ended) has_ended = ::waitpid(process, &status, is_open ? WNOHANG : 0) == process;
+    constexpr int look_again_ms = 50;
+    pollfd wait{output, POLLIN, 0};
+    if (!is_open || ::poll(&wait, 1, has_ended ? 0 : look_again_ms) <= 0) {
+      is_open = is_open && !has_ended;
+      continue;
+    }
+    std::array<char, 4096> room{};
+    const ssize_t got = ::read(output, room.data(), room.size());
+    is_open = got > 0 || (got < 0 && errno == EINTR);
+    for (ssize_t at = 0; at < got; ++at) {
+      if (room.at(static_cast<std::size_t>(at)) == '\n') {
+        take_line(std::exchange(rest, {}));
+      } else {
+        rest += room.at(static_cast<std::size_t>(at));
+      }
+    }
+  }
+  if (!rest.empty()) take_line(rest);
+  return status;
+}
+
 }  // namespace
 
-int run_with_input(const std::vector<std::string>& words, std::string_view input) {
+int run_with_input(const std::vector<std::string>& words, std::string_view input, const TakeLine& take_line) {
   const Descriptor file = input_file(input);
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw system_failure("cannot start a program", errno, Access::reading);
-  const Descriptor failure(ends[0]);
-  Descriptor told(ends[1]);  // closed by the program's start; otherwise it has the reason
+  Pipe failure = make_pipe();  // closed by the program's start; otherwise it has the reason
+  Pipe output = make_pipe();
   const pid_t process = ::fork();
   if (process < 0) throw system_failure("cannot start a program", errno, Access::reading);
-  if (process == 0) {
-    if (::dup2(file, STDIN_FILENO) >= 0) ::execvp(arguments.front(), arguments.data());
-    const int reason = errno;
-    static_cast<void>(::write(told, &reason, sizeof reason) + 0);
-    ::_exit(127);
-  }
-  told.close();
+  if (process == 0) become(arguments, file, take_line ? int(output.start) : STDOUT_FILENO, failure.start);
+  failure.start.close();
+  output.start.close();
   int reason = 0;
-  const bool has_failed = ::read(failure, &reason, sizeof reason) == sizeof reason;
-  int status = 0;
-  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
+  const bool has_failed = ::read(failure.end, &reason, sizeof reason) == sizeof reason;
+  const int status = wait_for_end(process, output.end, take_line);
   require(!has_failed, Failure::usage, "cannot start '{}': {}. Is it installed, and in PATH?", words.front(),
           system_words(reason));
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -84,8 +129,9 @@ fs::path job_scripts_folder() {
 
 SecretsFile::SecretsFile(const fs::path& place, const std::string& job, std::string_view text) {
   std::random_device random;
-  const std::string name = fmt::format(".{}.{:08x}{:08x}.secrets", job.substr(0, 64), random(), random());
-  path_ = fs::absolute(place) / name;
+  const std::string number = fmt::format("{:08x}{:08x}", random(), random());
+  tag_ = "submit_job:" + number;
+  path_ = fs::absolute(place) / fmt::format(".{}.{}.secrets", job.substr(0, 64), number);
   Descriptor file(create_new_file(path_.c_str()));
   // Closed to others before anything is in it.
   const bool is_made = file >= 0 && ::fchmod(file, S_IRUSR | S_IWUSR) == 0;

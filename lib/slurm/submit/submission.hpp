@@ -2,16 +2,19 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace lockstep {
 
-// Runs `words`, the first being the program (looked up in PATH where it has no '/'), with `input` as its standard input
-// and this process's environment and output. Returns its exit code, or 128 + the signal that ended it. Throws
+using TakeLine = std::function<void(const std::string& line)>;
+// Runs `words`, the first being the program (looked up in PATH where it has no '/'), with `input` as its standard
+// input, this process's environment, and no signal held back. What it prints goes to `take_line`, line by line; where
+// that is empty, to this process's output. Returns its exit code, or 128 + the signal that ended it. Throws
 // Error(usage) if it cannot be started.
-int run_with_input(const std::vector<std::string>& words, std::string_view input);
+int run_with_input(const std::vector<std::string>& words, std::string_view input, const TakeLine& take_line = {});
 
 // The folder of job.sh beside the program that runs: of a build, or of an installed prefix. Throws Error(usage) if it
 // is in neither place.
@@ -29,8 +32,11 @@ class SecretsFile {
 
   void keep() { is_kept_ = true; }
   const std::filesystem::path& path() const { return path_; }
+  // For the job's comment in Slurm: no other file has it.
+  const std::string& tag() const { return tag_; }
 
  private:
+  std::string tag_;
   std::filesystem::path path_;
   bool is_kept_ = false;
 };

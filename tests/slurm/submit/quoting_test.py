@@ -90,7 +90,7 @@ def refused_submissions(programs, folder, environment):
     for code in (0, 1):
         for old in folder.glob(".quoting.*.secrets"):
             old.unlink()
-        (folder / "slurm" / "sbatch").write_text(f'#!/usr/bin/env bash\ncat >taken\nprintf "%s\\n" "$@" >words\nexit {code}\n')
+        (folder / "slurm" / "sbatch").write_text(f'#!/usr/bin/env bash\ncat >taken\n(({code})) || echo 1\nexit {code}\n')
         (folder / "slurm" / "sbatch").chmod(0o755)
         ran = subprocess.run([programs / "submit_job", "job.yaml"], cwd=folder, env=environment, capture_output=True,
                              text=True, check=False)

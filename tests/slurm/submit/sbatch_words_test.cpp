@@ -48,11 +48,41 @@ TEST(SbatchWordsTest, what_sbatch_would_read_otherwise_is_refused) {
   EXPECT_THAT(refusal_of({"", {"--test-only"}}), HasSubstr("with --test-only"));
 }
 
+// Sbatch takes the beginning of a long option, and several short ones in a word.
+TEST(SbatchWordsTest, what_submits_nothing_is_refused_however_it_is_written) {
+  for (const std::string option : {"--test", "--te", "--test-onl", "--wrap", "--wr=x", "--help", "--he", "--usage",
+                                   "--version", "--vers", "-h", "-u", "-V", "-QV", "-HkV"}) {
+    EXPECT_THAT(refusal_of({"", {option}}),
+                HasSubstr("sbatch would not submit the job with " + option.substr(0, option.find('=')) + " (it takes"));
+  }
+  for (const char* option : {"--time-min=1", "--threads-per-core=1", "--tmp=1", "--wait", "--wckey=x", "--hint=x",
+                             "-JV", "-H", "--verbose", "--uid=1", "-vvQ", "-nV", "--hold"}) {
+    EXPECT_EQ(refusal_of({"", {option}}), "taken") << option;
+  }
+}
+
+TEST(SbatchWordsTest, an_array_is_known_however_it_is_written) {
+  for (const char* option : {"--array=1", "--ar=1", "-a1", "-Ha1"}) EXPECT_TRUE(makes_array({"", {option}})) << option;
+  for (const char* option : {"--account=a", "-Ja", "-A1", "--exclusive"}) {
+    EXPECT_FALSE(makes_array({"", {option}})) << option;
+  }
+}
+
+TEST(SbatchWordsTest, a_word_is_added_to_the_comment) {
+  std::vector<std::string> words = {"--comment=a", "-N2", "--com=b=c"};
+  add_comment(words, "tag");
+  EXPECT_THAT(words, ElementsAre("-N2", "--comment=b=c tag"));
+  words = {"-N2"};
+  add_comment(words, "tag");
+  EXPECT_THAT(words, ElementsAre("-N2", "--comment=tag"));
+}
+
 TEST(SbatchWordsTest, a_time_limit_is_stated_or_not) {
   EXPECT_FALSE(states_time({}));
   EXPECT_FALSE(states_time({"", {"--time-min=1", "-t"}}));
   EXPECT_TRUE(states_time({"30", {}}));
   EXPECT_TRUE(states_time({"", {"--time=30"}}));
+  EXPECT_TRUE(states_time({"", {"-Ht30"}}));
   EXPECT_TRUE(states_time({"", {"-t30"}}));
 }
 

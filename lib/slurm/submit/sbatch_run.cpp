@@ -1,0 +1,115 @@
+#include "slurm/submit/sbatch_run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <iterator>
+#include <string_view>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "slurm/submit/sbatch_words.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int first_signal_code = 128;  // a shell's for a program that a signal ended
+
+// What squeue knows of a submission.
+struct FoundJob {
+  bool is_known = false;  // it answered
+  std::string number;     // empty: there is no job
+};
+
+FoundJob ask_squeue(const std::string& tag, const std::vector<std::string>& sbatch_words) {
+  std::vector<std::string> words = {"timeout",    "--kill-after=5", "20",           "squeue",
+                                    "--noheader", "--me",           "--states=all", "--format=%A|%k"};
+  std::ranges::copy_if(sbatch_words, std::back_inserter(words), names_cluster);
+  FoundJob found;
+  const int code = run_with_input(words, "", [&](const std::string& line) {
+    const std::size_t mark = line.find('|');
+    if (mark != std::string::npos && line.find(tag, mark) != std::string::npos) found.number = line.substr(0, mark);
+  });
+  found.is_known = code == 0;
+  return found;
+}
+
+// A request of an sbatch that was interrupted may still be on its way.
+FoundJob find_job(const std::string& tag, const std::vector<std::string>& sbatch_words, int code) {
+  int tries = code >= first_signal_code ? 3 : 1;
+  FoundJob found = ask_squeue(tag, sbatch_words);
+  while (--tries > 0 && found.is_known && found.number.empty()) {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    found = ask_squeue(tag, sbatch_words);
+  }
+  return found;
+}
+
+[[noreturn]] void refuse(int code, const std::string& tag) {
+  if (code == 0) {
+    throw Error(Failure::usage,
+                "sbatch ended without an error, but Slurm has no job of this submission (squeue). Nothing was "
+                "submitted.");
+  }
+  require(code > first_signal_code, Failure::usage,
+          "sbatch refused the job (its words are above). Nothing was submitted.");
+  const std::string signal = ::strsignal(code - first_signal_code);
+  require(!tag.empty(), Failure::usage,
+          "sbatch was ended by a signal ({}), so the job may have been submitted or not. Look for it with squeue --me.",
+          signal);
+  throw Error(Failure::usage, fmt::format("sbatch was ended by a signal ({}), and Slurm has no job of this submission "
+                                          "(squeue). Nothing was submitted.",
+                                          signal));
+}
+
+void keep(SecretsFile& secrets, const std::string& number) {
+  secrets.keep();
+  log::warning("job {} was submitted. Its secrets are in '{}' until it has ended. To cancel it: scancel {}", number,
+               secrets.path().string(), number);
+}
+
+}  // namespace
+
+std::string job_in_line(const std::string& line) {
+  constexpr std::string_view beginning = "Submitted batch job ";
+  std::string_view text = line;
+  const bool is_sentence = text.starts_with(beginning);
+  if (is_sentence) text.remove_prefix(beginning.size());
+  const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+  const bool ends_well = end == text.size() || text[end] == (is_sentence ? ' ' : ';');
+  return ends_well ? std::string(text.substr(0, end)) : "";
+}
+
+int run_sbatch(std::vector<std::string> words, const std::string& script, SecretsFile* secrets, HeldSignals& signals) {
+  if (secrets != nullptr) add_comment(words, secrets->tag());
+  std::string number;
+  const int code = run_with_input(words, script, [&](const std::string& line) {
+    const bool is_news = number.empty() && !job_in_line(line).empty();
+    if (is_news) number = job_in_line(line);
+    if (is_news && secrets != nullptr) secrets->keep();
+    log::plain(line);
+    if (!is_news) return;
+    if (signals.has_come() && secrets != nullptr) keep(*secrets, number);
+    log::let_out();
+    signals.release();
+  });
+  if (!number.empty() || (secrets == nullptr && code == 0)) return code;
+  if (secrets == nullptr) refuse(code, "");
+  const FoundJob found = find_job(secrets->tag(), words, code);
+  if (!found.number.empty()) {
+    secrets->keep();
+    if (code != 0 || signals.has_come()) keep(*secrets, found.number);
+    return code;
+  }
+  const bool has_failed = code > 0 && code < first_signal_code;
+  if (found.is_known || has_failed) refuse(code, secrets->tag());
+  secrets->keep();
+  log::warning(
+      "it is not known whether the job was submitted (squeue does not answer). Its secrets are in '{}'. Remove "
+      "that file if no job has the comment '{}'.",
+      secrets->path().string(), secrets->tag());
+  return code;
+}
+
+}  // namespace lockstep
