@@ -327,4 +327,16 @@ SLURM_ARRAY_TASK_ID=4 job 50 sweep
 ended_with 2
 says "'sweep' has 4 lines, and this is task 4. Ask for tasks 0 to 3: --array."
 echo "  a sweep"
+
+# Bash ran what a number of Slurm's held in a subscript.
+hostile_number='PATH[$(touch PWNED)]'
+SLURM_ARRAY_TASK_ID=$hostile_number job 50 sweep
+ended_with 2
+says "this script is a task of a job array: sbatch --array=0-3 array.sbatch FILE OPTIONS"
+unset SLURM_ARRAY_JOB_ID
+job_script=train_cifar.sbatch
+pretend squeue 'case $* in *RestartCnt*) echo "PATH[\$(touch${IFS}PWNED)]" ;; *) echo "RUNNING|None|||all" ;; esac'
+SLURM_RESTART_COUNT=$hostile_number job 51
+ended_with 0
+[ -z "$(find "$work" -name PWNED)" ] || fail "a number of Slurm's was run"
 echo "passed"

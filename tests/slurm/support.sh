@@ -38,6 +38,7 @@ wait_for() {
   until "$@"; do ((SECONDS < end)) || return 1; sleep 0.1; done
 }
 time_limit_of_test=${TIME_LIMIT_OF_TEST:-270}
+[[ $time_limit_of_test =~ ^[1-9][0-9]{0,5}$ ]] || fail "TIME_LIMIT_OF_TEST is no number of seconds: '$time_limit_of_test'"
 ended() { job=$(scontrol show job "$id") && ! grep -qE 'JobState=(PENDING|RUNNING|SIGNALING|COMPLETING|CONFIGURING|REQUEUED)' <<<"$job"; }
 # Sets `job` to what Slurm knows of it.
 wait_for_end() { wait_for 250 ended || { scancel "$id"; fail "job $id did not end: $job"; }; }

@@ -40,7 +40,7 @@ std::string sbatch_options(const JobFile& job) {
 // A job that is back in the queue needs its secrets again; whatever else ends it removes them.
 constexpr std::string_view secrets_lines = R"(remove_secrets() {
   ask_for_job
-  [ -z "$job_state" ] || ((job_restarts > ${SLURM_RESTART_COUNT:-0})) || rm -f -- "$secrets"
+  [ -z "$job_state" ] || ((job_restarts > attempt)) || rm -f -- "$secrets"
 }
 [ -f "$secrets" ] && [ ! -L "$secrets" ] && [ -O "$secrets" ] ||
   refuse "the job's secrets are gone: '$secrets' is not there, or another user's. Submit the job again."
