@@ -75,6 +75,11 @@ def main(programs, page):
         assert bare.returncode == 2, words
         assert f"the training has ended (done), and no checkpoint of it lies in '{folder}/moved/checkpoints' (nothing was " \
             "tested). Were they moved, or removed?" in words, words
+        foreign = folder / "other.evaluations.test.jsonl"
+        foreign.write_text("notes\n")
+        words, _ = (refused := follow(programs, folder / "other", data)).communicate(timeout=100)
+        assert refused.returncode == 2 and foreign.read_text() == "notes\n", words
+        assert f"'{foreign}' exists and is no list of evaluations (it would be lost). Move it elsewhere." in words, words
         words, _ = (of_file := follow(programs, file, data)).communicate(timeout=100)
         assert of_file.returncode == 2, words
         assert f"'{file}' is no folder (a training's output folder is followed). Choose it by --follow." in words, words
