@@ -86,7 +86,8 @@ TEST_F(GpuRanksTest, mpirun_is_the_first_one_in_path_and_gives_its_exit_code) {
 
 // mpirun printed a block of its own after it, and took twenty seconds.
 TEST_F(GpuRanksTest, the_last_line_of_a_refusal_is_its_sentence) {
-  const ProgramResult result = run(2, {"--gpus", "all", "--txet", "typed wrong"});
+  const ProgramResult result =
+      run(2, {"--gpus", "all", "--txet", "typed wrong"}, {{"OMPI_MCA_odls_base_sigkill_timeout", "0"}});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_TRUE(result.errors.ends_with("unknown option '--txet'. Did you mean --text? See --help.\n")) << result.errors;
 }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr auto period = std::chrono::milliseconds(20);
 constexpr double stopped_seconds = 0.3;  // between two looks; more means that the process was stopped
-// The end of a rank makes mpirun end the others too. The watcher needs this time to see it first.
+// The death of a rank makes mpirun end the others too. The watcher needs this time to see it first.
 constexpr double death_seconds = 0.2;
 
 // mpirun, or its daemon on another node.
@@ -85,6 +85,8 @@ void EmergencyStop::watch() {
 
 void EmergencyStop::look(Since since) {
   look_for_signals(since);
+  if (since_announcement_ && since_announcement_->seconds() < death_seconds) return;
+  say_what_comes();
   if (!can_save()) return;
   if (since_terminate_) return end_in_time();
   if (since_announcement_) save_early();
@@ -102,9 +104,6 @@ void EmergencyStop::look_for_signals(Since since) {
     announce_kill(kill_delay_->seconds);
     since_terminate_.emplace();
   }
-  if (signals_.is_stop_requested() && !std::exchange(has_told_, true)) {
-    log::at_once(words_of_request(signals_.request(), checkpoints_.is_on()));
-  }
   const bool is_false_alarm =
       since_announcement_ && !since_terminate_ && since_announcement_->seconds() > 2 * kill_delay_->seconds + 1;
   if (is_false_alarm) {
@@ -114,17 +113,26 @@ void EmergencyStop::look_for_signals(Since since) {
   }
 }
 
+void EmergencyStop::say_what_comes() {
+  if (has_told_ || (!since_announcement_ && !signals_.is_stop_requested())) return;
+  has_told_ = true;
+  if (since_announcement_) {
+    log::at_once(words_of_kill(seconds_to_kill_, *kill_delay_, checkpoints_.newest_step(),
+                               can_save() ? Saving::possible : Saving::impossible));
+  } else {
+    log::at_once(words_of_request(signals_.request(), checkpoints_.is_on()));
+  }
+}
+
 void EmergencyStop::announce_kill(double seconds_left) {
   if (since_announcement_) return;
   since_announcement_.emplace();
-  has_told_ = true;
-  log::at_once(words_of_kill(seconds_left, *kill_delay_, checkpoints_.newest_step(),
-                             can_save() ? Saving::possible : Saving::impossible));
+  seconds_to_kill_ = seconds_left;
 }
 
 // In the background, as any other checkpoint: the step under way may go on.
 void EmergencyStop::save_early() {
-  if (has_saved_early_ || since_announcement_->seconds() < death_seconds) return;
+  if (has_saved_early_) return;
   const auto reading = training_.state->try_read();
   if (!reading || !checkpoints_.is_idle()) return;
   if (!checkpoints_.is_written(training_.completed_steps())) checkpoints_.write(training_.checkpoint());

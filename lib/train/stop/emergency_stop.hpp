@@ -49,6 +49,7 @@ class EmergencyStop {
   void look(Since since);
   void look_for_signals(Since since);
   void announce_kill(double seconds_left);
+  void say_what_comes();
   void save_early();
   void end_in_time();
 
@@ -60,8 +61,9 @@ class EmergencyStop {
   ProcessSignals::Received terminate_;
   bool has_told_ = false;
   bool has_saved_early_ = false;
-  std::optional<Stopwatch> since_announcement_;
-  std::optional<Stopwatch> since_terminate_;  // by mpirun
+  std::optional<Stopwatch> since_announcement_;  // of a kill
+  double seconds_to_kill_ = 0;                   // then
+  std::optional<Stopwatch> since_terminate_;     // by mpirun
   std::mutex mutex_;
   std::condition_variable wake_;
   bool is_over_ = false;
