@@ -39,15 +39,15 @@ bool is_option(std::string_view word, std::string_view letters) {
 // Attributes of a variable by which an assignment is evaluated; -g, -r and -x are none.
 bool is_attribute(std::string_view word) { return is_option(word, "aAiInluct"); }
 
-// Whether the word after the option is one that bash evaluates.
-bool names_evaluated(std::string_view command, bool has_shell, std::string_view option) {
-  if (command == "printf") return is_option(option, "v");
-  if (command == "test" || command == "[") return is_option(option, "vR");
-  if (command == "wait") return is_option(option, "p");
-  return has_shell && is_option(option, "c");
-}
-
 }  // namespace
+
+// Whether bash evaluates the word after the option.
+bool CommandWords::names_evaluated(std::string_view option) const {
+  if (name_ == "printf") return is_option(option, "v");
+  if (name_ == "test" || name_ == "[") return is_option(option, "vR");
+  if (name_ == "wait") return is_option(option, "p");
+  return shell_ == Shell::options && is_option(option, "c");
+}
 
 bool CommandWords::is_assignment() const {
   const std::size_t end = word_.find('=');
@@ -60,7 +60,7 @@ bool CommandWords::is_split() const { return !is_assignment() && !is_in_test() &
 bool CommandWords::evaluates() const {
   if (evaluated_ != Evaluated::nothing || is_one_of(name_, evaluating)) return true;
   if (is_one_of(name_, declaring)) return !is_assignment();
-  return names_evaluated(name_, has_shell_, without_quotes(word_));
+  return names_evaluated(without_quotes(word_));
 }
 
 void CommandWords::add_value() {
@@ -77,16 +77,27 @@ void CommandWords::end_word() {
   } else if (!is_assignment() && !is_one_of(word, before_name)) {
     name_ = word;
   }
-  has_shell_ = has_shell_ || is_one_of(word.substr(word.rfind('/') + 1), shells);
-  has_evaluated_ = has_evaluated_ || has_shell_ || test_computes_ || evaluated_ != Evaluated::nothing ||
+  if (is_one_of(word.substr(word.rfind('/') + 1), shells)) shell_ = Shell::options;
+  has_evaluated_ = has_evaluated_ || shell_ != Shell::none || test_computes_ || evaluated_ != Evaluated::nothing ||
                    is_one_of(name_, evaluating) || is_one_of(name_, declaring);
   word_.clear();
 }
 
 void CommandWords::read_argument(std::string_view word) {
   if (evaluated_ == Evaluated::next_word) evaluated_ = Evaluated::nothing;
-  if (names_evaluated(name_, has_shell_, word)) evaluated_ = Evaluated::next_word;
+  if (names_evaluated(word)) evaluated_ = Evaluated::next_word;
   if (is_one_of(name_, declaring) && is_attribute(word)) evaluated_ = Evaluated::all_words;
+  read_shell_argument(word);
+}
+
+void CommandWords::read_shell_argument(std::string_view word) {
+  if (shell_ == Shell::option_value) {
+    shell_ = Shell::options;
+  } else if (shell_ == Shell::options && is_option(word, "o")) {
+    shell_ = Shell::option_value;
+  } else if (!word.starts_with('-') && !word.starts_with('+')) {
+    shell_ = Shell::none;
+  }
 }
 
 void CommandWords::read_test_word(std::string_view word) {
@@ -102,7 +113,7 @@ void CommandWords::end_command() {
   end_word();
   if (is_in_test()) return;
   name_.clear();
-  has_shell_ = false;
+  shell_ = Shell::none;
   evaluated_ = Evaluated::nothing;
 }
 

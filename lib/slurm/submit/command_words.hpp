@@ -34,14 +34,17 @@ class CommandWords {
 
  private:
   enum class Evaluated : std::uint8_t { nothing, next_word, all_words };
+  enum class Shell : std::uint8_t { none, options, option_value };
 
   bool is_in_test() const { return name_ == "[["; }
   void read_test_word(std::string_view word);
   void read_argument(std::string_view word);
+  void read_shell_argument(std::string_view word);
+  bool names_evaluated(std::string_view option) const;
 
   std::string word_;
   std::string name_;
-  bool has_shell_ = false;  // an argument is a shell: srun bash -c ...
+  Shell shell_ = Shell::none;  // what comes next, after a shell: srun bash -o errexit -c ...
   Evaluated evaluated_ = Evaluated::nothing;
   bool test_has_value_ = false;
   bool test_computes_ = false;

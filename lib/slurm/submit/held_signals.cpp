@@ -1,11 +1,12 @@
 #include "slurm/submit/held_signals.hpp"
 
+#include <array>
 #include <utility>
 
 namespace lockstep {
 namespace {
 
-constexpr int held[] = {SIGINT, SIGTERM, SIGHUP};
+constexpr std::array held = {SIGINT, SIGTERM, SIGHUP};
 
 }  // namespace
 

@@ -111,6 +111,8 @@ TEST(JobCommandsTest, bash_runs_nothing_that_a_value_holds) {
       {"trap '<>' EXIT", true},
       {"bash -c '<>'", true},
       {"env X=1 bash -ec \"<>\"", true},
+      {"srun bash -o errexit -c '<>'", true},
+      {"bash train.sh -c '<>' --note <>", false},
       {"bash -c 'echo \"$1\"' x '<>'", false},
       {"echo `echo <>`", true},
       {"cat <<E\n<>\nE", true},
