@@ -132,6 +132,47 @@ TEST(ArrivalTest, a_run_roles_that_does_not_answer_is_told) {
                 " of 127.0.0.1 (run_roles waits for all of them). Its own words say more.");
 }
 
+TEST(ArrivalTest, a_run_roles_that_gives_up_is_told) {
+  const std::vector<Role> roles = workers(2);
+  std::future<Arrived> task;
+  {
+    ArrivalDesk desk(roles, steps_of(roles));
+    task = start_task(desk.point_of(0), 0);
+    ASSERT_TRUE(attend_until(desk, [&] { return desk.missing_words() == "worker[1]"; }));
+  }
+  EXPECT_EQ(words_of(Failure::out_of_step, [&] { task.get(); }),
+            "this task cannot become an instance: run_roles has given up (run_roles waits for all of them). Its own "
+            "words say more.");
+}
+
+// Somebody between the two changes what is said.
+TEST(ArrivalTest, a_changed_line_is_told) {
+  LineListener listener;
+  const ArrivalPoint point{draw_secret(), 0, listener.port(), {"127.0.0.1"}};
+  std::future<Arrived> task = start_task(point, 0);
+  std::unique_ptr<LineSocket> socket;
+  const auto next_line = [&] {
+    std::vector<std::string> lines;
+    for (int tries = 0; tries < 1000 && lines.empty(); ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      lines = socket->receive();
+    }
+    return lines.empty() ? "" : lines.front();
+  };
+  while (socket == nullptr) socket = listener.accept(1000);
+  const std::string challenge = draw_secret();
+  socket->send(challenge);
+  LinkSeal seal(point.token, challenge, next_line().substr(0, secret_text_length), LinkSeal::Side::listener);
+  socket->send(seal.seal("welcome"));
+  next_line();
+  std::string line = seal.seal(reservation_text({0, {{"ssh", 1}}}));
+  line.back() = ' ';
+  socket->send(line);
+  EXPECT_EQ(words_of(Failure::out_of_step, [&] { task.get(); }),
+            "this task cannot become an instance: what run_roles sent was changed on its way (run_roles waits for all "
+            "of them). Its own words say more.");
+}
+
 // Whoever connected was told the addresses and ports of all instances and the path of the checkpoint, and the token
 // went over the network.
 TEST(ArrivalTest, a_stranger_is_told_nothing_and_the_job_begins) {
@@ -178,7 +219,7 @@ TEST(ArrivalTest, a_job_begins_in_a_crowd_of_strangers) {
   std::vector<std::future<Arrived>> tasks;
   ArrivalDesk desk(roles, steps_of(roles));
   const ArrivalPoint point = desk.point_of(0);
-  Strangers strangers(point.port, 4, {"newlines", "endless_line", "noise", "knock", "pose", "dawdle", "stay"});
+  Strangers strangers(point.port, 2, {"newlines", "endless_line", "noise", "knock", "pose", "dawdle", "stay"});
   for (const int rank : {0, 1, 2, 3}) tasks.push_back(start_task(point, rank));
   ASSERT_TRUE(attend_until(desk, [&] { return desk.all_have_arrived(); }));
   Cluster cluster;
