@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/text/printable.hpp"
 #include "base/text/utf8.hpp"
 #include "dataset/loading/picture_grid.hpp"
 #include "picture/png.hpp"
@@ -189,6 +190,8 @@ std::vector<MistakenPicture> mistaken_pictures(const Evaluation& evaluation, con
 
 std::string evaluation_html(std::string_view heading, const Evaluation& evaluation,
                             std::span<const std::string> classes, std::span<const MistakenPicture> pictures) {
+  std::vector<std::string> names;
+  for (const std::string& name : classes) names.push_back(printable_name(name));
   std::string html =
       html_paragraph(fmt::format("{} of {} samples are recognised: {:.2f} %. Of {:.2f} % the label is among the five "
                                  "likeliest classes. Mean loss: "
@@ -196,10 +199,10 @@ std::string evaluation_html(std::string_view heading, const Evaluation& evaluati
                                  evaluation.correct(), evaluation.samples, 100 * evaluation.accuracy(),
                                  100 * evaluation.top5(), evaluation.loss()));
   html += evaluation.classes <= largest_matrix
-              ? matrix_html(evaluation, classes)
+              ? matrix_html(evaluation, names)
               : html_paragraph(fmt::format("With {} classes no confusion matrix is drawn.", evaluation.classes));
-  html += worst_classes_html(evaluation, classes) + confusions_html(evaluation, classes);
-  return html_section(heading, html + pictures_html(pictures, classes));
+  html += worst_classes_html(evaluation, names) + confusions_html(evaluation, names);
+  return html_section(heading, html + pictures_html(pictures, names));
 }
 
 }  // namespace lockstep

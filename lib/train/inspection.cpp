@@ -165,7 +165,7 @@ std::string describe_tensors(const std::vector<ParameterStore::Entry>& entries) 
   std::string text = fmt::format("\n  values     {} in {} tensors{}\n  weights    {}\n", values, entries.size(),
                                  has_statistics ? ", running statistics included" : "", weights_hash(entries));
   for (const ParameterStore::Entry& entry : entries) {
-    text += fmt::format("\n  {:<40}  [{}]", printable(entry.name), fmt::join(entry.dims, ", "));
+    text += fmt::format("\n  {:<40}  [{}]", printable_name(entry.name), fmt::join(entry.dims, ", "));
   }
   return text;
 }

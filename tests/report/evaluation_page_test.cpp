@@ -74,6 +74,12 @@ TEST(EvaluationPageTest, a_section_has_matrix_tables_and_pictures_and_escapes_na
   EXPECT_THAT(html, Not(HasSubstr("<h>")));
 }
 
+TEST(EvaluationPageTest, names_that_differ_are_shown_differently) {
+  const std::vector<std::string> classes{"a\n", "a\\x0a", "dog", "frog"};
+  EXPECT_THAT(evaluation_html("", evaluation(), classes, {}),
+              HasSubstr("<title>a\\x0a taken for a\\\\x0a: 2 of 4</title>"));
+}
+
 TEST(EvaluationPageTest, many_classes_have_no_matrix_and_a_flawless_model_no_mistakes) {
   Evaluation many;
   many.classes = 41;
