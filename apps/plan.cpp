@@ -89,6 +89,10 @@ std::vector<TrainingPlan> plans_of(const Study& study, const StepModel& model, c
   return plans;
 }
 
+void print_doubts(const std::vector<std::string>& doubts) {
+  for (const std::string& doubt : doubts) log::plain(printable("doubt: " + doubt));
+}
+
 void plan(const PlanOptions& options) {
   require(!options.ranks.empty() || !options.runs.empty(), Failure::usage,
           "there is nothing to plan (neither --ranks nor --run is set). State rank counts, like --ranks 64,1024.");
@@ -104,9 +108,10 @@ void plan(const PlanOptions& options) {
   if (!plans.empty()) {
     log::plain(plans_table(plans));
     log::plain(fmt::format("\nfor {} ranks:", plans.back().request.grid.ranks));
-    for (const std::string& doubt : doubts_of(study, plans.back())) log::plain(printable("doubt: " + doubt));
+    print_doubts(doubts_of(study, plans.back()));
     log::plain(plan_advice(plans.back()));
   }
+  if (plans.empty()) print_doubts(doubts_of(study));
   for (const std::string& words : compared) log::plain(printable(words));
 }
 

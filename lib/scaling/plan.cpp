@@ -120,11 +120,16 @@ std::string plans_table(std::span<const TrainingPlan> plans) {
   return text;
 }
 
-std::vector<std::string> doubts_of(const Study& study, const TrainingPlan& plan) {
+std::vector<std::string> doubts_of(const Study& study) {
   std::vector<std::string> doubts;
   for (const ScalingFinding& finding : judge(study)) {
     if (finding.cause == LossCause::too_noisy) doubts.push_back(fmt::format("the study says: {}", finding.sentence));
   }
+  return doubts;
+}
+
+std::vector<std::string> doubts_of(const Study& study, const TrainingPlan& plan) {
+  std::vector<std::string> doubts = doubts_of(study);
   RankGrid most{1, 1};
   std::int64_t largest_batch = 1;
   for (const StudyPoint& point : study.points) {

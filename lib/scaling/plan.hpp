@@ -46,8 +46,9 @@ TrainingPlan plan_training(const Study& study, const StepModel& model, const Pla
 // A line for each, under a heading.
 std::string plans_table(std::span<const TrainingPlan> plans);
 
-// Why a plan may be far from the truth, in sentences: the study was too noisy, or measured no such ranks, nodes or
-// batches, or ranks share cores.
+// Why all that is predicted from a study may be far from the truth, in sentences: it was too noisy.
+std::vector<std::string> doubts_of(const Study& study);
+// The same of a plan: also where the study measured no such ranks, nodes or batches, or where ranks share cores.
 std::vector<std::string> doubts_of(const Study& study, const TrainingPlan& plan);
 
 // What to ask for: options of a training and of sbatch, a line each.

@@ -59,7 +59,17 @@ TEST_F(PlanProgramTest, doubts_stand_beside_the_command) {
   write_file_atomically(folder_.path() / "study.json", study_text(made_up_study({.repeats = 1})));
   const ProgramResult noisy = plan(request);
   EXPECT_EQ(noisy.exit_code, 0);
-  EXPECT_THAT(noisy.output, HasSubstr("\ndoubt: the study says: weak scaling cannot be judged at 4"));
+  const std::string doubt = "\ndoubt: the study says: weak scaling cannot be judged at 4";
+  EXPECT_THAT(noisy.output, HasSubstr(doubt));
+  const std::filesystem::path run = folder_.path() / "run";
+  std::filesystem::create_directories(run);
+  write_file_atomically(run / "summary.json",
+                        R"({"state": "done", "steps": 10, "epochs": 1, "model": "resnet20", "precision": "fp32",
+                            "ranks": 2, "global_batch": 64, "samples_per_second": 1000, "hosts": {"node0": [0, 1]}})");
+  write_file_atomically(run / "metrics.jsonl", std::string_view(""));
+  const ProgramResult compared = plan({"--run", run});
+  EXPECT_EQ(compared.exit_code, 0) << compared.errors;
+  EXPECT_THAT(compared.output, HasSubstr(doubt));
 }
 
 TEST_F(PlanProgramTest, what_is_missing_or_wrong_is_said_in_a_sentence) {
