@@ -5,21 +5,38 @@
 #include "picture/decode.hpp"
 #include "picture/golden_pictures.hpp"
 #include "picture/jpeg.hpp"
+#include "picture/made_exif.hpp"
+#include "picture/made_png.hpp"
 #include "support/mutation.hpp"
 
 namespace lockstep::testing {
 namespace {
 
-TEST(DecodeDamage, a_damaged_file_is_a_picture_or_a_fault) {
+// Of all kinds: JPEG, and PNG of 8 and 16 bits, interlaced, with EXIF before and after its pixels.
+std::vector<std::string> whole_files() {
+  using namespace std::string_literals;
+  std::vector<std::string> files;
   const GoldenPictures golden;
+  for (const char* const name :
+       {"jpeg", "jpeg_gray", "jpeg_cmyk", "jpeg_progressive", "jpeg_exif_6", "png", "png_palette", "png_transparent"}) {
+    const std::vector<std::byte> file = golden.file(name);
+    files.emplace_back(reinterpret_cast<const char*>(file.data()), file.size());
+  }
+  const std::string exif = png_chunk("eXIf", exif_orientation_only(6, 3, 'M'));
+  const std::string passes = "\0\x01"s + "\0\x03"s + "\0\x07\x09"s + "\0\x02"s + "\0\x08"s + "\0\x04\x05\x06"s;
+  files.push_back(wide_gray_png({0, 1000, 4095}, png_chunk("sBIT", "\x0c")));
+  files.push_back(make_png({3, 3, 8, 0, 1}, passes, exif));
+  files.push_back(make_png({2, 1, 8, 2}, "\0\x10\x20\x30\x80\x90\xa0"s, png_chunk("gAMA", big_endian(100000)), exif));
+  return files;
+}
+
+TEST(DecodeDamage, a_damaged_file_is_a_picture_or_a_fault) {
+  const std::vector<std::string> files = whole_files();
   std::uint64_t faults = 0;
   std::uint64_t pictures = 0;
   const std::uint64_t rounds = mutation_rounds(3000);
-  for (const char* const name :
-       {"jpeg", "jpeg_gray", "jpeg_cmyk", "jpeg_progressive", "jpeg_exif_6", "png", "png_palette", "png_transparent"}) {
-    const std::vector<std::byte> whole = golden.file(name);
-    const std::string text(reinterpret_cast<const char*>(whole.data()), whole.size());
-    for (std::uint64_t round = 0; round < rounds / 8; ++round) {
+  for (const std::string& text : files) {
+    for (std::uint64_t round = 0; round < rounds / files.size(); ++round) {
       const std::string bytes = mutated(text, round);
       const auto file = std::as_bytes(std::span(bytes));
       try {
