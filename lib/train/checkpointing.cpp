@@ -86,20 +86,19 @@ void Checkpointing::write(Checkpoint checkpoint) {
   writer_->start(std::move(checkpoint));
 }
 
-Checkpointing::Kept Checkpointing::write_now(std::int64_t step, const std::function<Checkpoint()>& checkpoint) {
-  writer_->wait();
+Checkpointing::Kept Checkpointing::last() const {
   const CheckpointWriter::Record& record = writer_->record();
-  if (record.step != step) {
-    write(checkpoint());
-    writer_->wait();
-  }
   if (!record.failure.empty()) return {{}, record.failure};
   return {record.path, ""};
 }
 
 Checkpointing::Kept Checkpointing::write_last(Checkpoint checkpoint) {
-  const std::int64_t step = checkpoint.state.progress.step;
-  Kept kept = write_now(step, [&] { return std::move(checkpoint); });
+  writer_->wait();
+  if (!is_written(checkpoint.state.progress.step)) {
+    write(std::move(checkpoint));
+    writer_->wait();
+  }
+  Kept kept = last();
   if (!kept.failure.empty()) return kept;
   try {
     read_checkpoint(kept.path);

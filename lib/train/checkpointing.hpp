@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,16 +40,16 @@ class Checkpointing {
 
   // Whether this rank writes at all.
   bool is_on() const { return folder_ != nullptr; }
-  // Whether none is under way; then whether the last one is of `step` steps.
-  bool is_idle() const { return writer_->is_idle(); }
-  bool is_written(std::int64_t step) const { return writer_->record().step == step; }
-  // Waits, and writes what `checkpoint` makes unless `step` is written. Returns the file, or what went wrong.
+  // A checkpoint: its file, or what went wrong.
   struct Kept {
     std::filesystem::path path;
     std::string failure;
   };
-  Kept write_now(std::int64_t step, const std::function<Checkpoint()>& checkpoint);
-  // The same, and reads the file back.
+  // Whether none is under way. Then: whether the last one is of `step` steps, and what became of it.
+  bool is_idle() const { return writer_->is_idle(); }
+  bool is_written(std::int64_t step) const { return writer_->record().step == step; }
+  Kept last() const;
+  // Waits, writes `checkpoint` unless its step is written, and reads the file back.
   Kept write_last(Checkpoint checkpoint);
   // Waits. The newest checkpoint whose weights are numbers; empty: this rank has none.
   std::filesystem::path newest_finite();

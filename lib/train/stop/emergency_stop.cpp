@@ -42,15 +42,17 @@ std::string words_of_request(int signal, bool has_checkpoints) {
       signal == SIGINT ? "Ctrl-C" : "signal");
 }
 
+std::string words_of_newest(std::optional<std::int64_t> step) {
+  return step ? fmt::format("The newest checkpoint is of step {}.", *step) : "There is no checkpoint.";
+}
+
 enum class Saving { possible, impossible };
 
 std::string words_of_kill(double seconds_left, const KillDelay& delay, std::optional<std::int64_t> newest,
                           Saving saving) {
-  const std::string safe =
-      newest ? fmt::format("The newest checkpoint is of step {}.", *newest) : "There is no checkpoint.";
   return fmt::format(
       "mpirun ends this training (Ctrl-C or SIGTERM) and kills its ranks in {} s. {}{} For more time: {}.",
-      seconds_left, safe, saving == Saving::possible ? " The last completed step is saved now." : "",
+      seconds_left, words_of_newest(newest), saving == Saving::possible ? " The last completed step is saved now." : "",
       delay.has_option ? fmt::format("mpirun --mca {} 60, or kill -USR1", kill_delay_option) : "kill -USR1 to mpirun");
 }
 
@@ -146,7 +148,23 @@ void EmergencyStop::end_in_time() {
   if (since_terminate_->seconds() < due_seconds) return;
   const auto reading = training_.state->try_read();
   if (!reading) return;  // an update, or the training ends in order
-  training_.end(checkpoints_.write_now(training_.completed_steps(), training_.checkpoint));
+  training_.end(save_before_kill());
+}
+
+// A checkpoint that takes too long is left half written: the next start removes it.
+Checkpointing::Kept EmergencyStop::save_before_kill() {
+  constexpr double last_words_seconds = 0.2;
+  const std::int64_t step = training_.completed_steps();
+  bool has_begun = false;
+  while (since_terminate_->seconds() < kill_delay_->seconds - last_words_seconds) {
+    if (checkpoints_.is_idle()) {
+      if (has_begun || checkpoints_.is_written(step)) return checkpoints_.last();
+      checkpoints_.write(training_.checkpoint());
+      has_begun = true;
+    }
+    std::this_thread::sleep_for(period);
+  }
+  return {{}, "mpirun leaves too little time. " + words_of_newest(checkpoints_.newest_step())};
 }
 
 }  // namespace lockstep

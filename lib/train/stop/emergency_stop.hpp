@@ -52,6 +52,7 @@ class EmergencyStop {
   void say_what_comes();
   void save_early();
   void end_in_time();
+  Checkpointing::Kept save_before_kill();
 
   const ProcessSignals& signals_;
   std::optional<KillDelay> kill_delay_;
