@@ -310,10 +310,11 @@ program=$1; shift
 [[ $program == */* ]] || program=$programs/$program
 [ -x "$program" ] || refuse "'$program' is not there. Name a program of $programs, or a path."
 version=$(mpirun --version 2>/dev/null) || refuse "mpirun is not there. Install Open MPI, or set PATH."
-# Open MPI 5 has no --quiet, and loses a rank's standard error unless it goes into the same file as the output.
+# mpirun's own messages would follow the program's last sentence. A variable, because Open MPI 5 has no --quiet.
+export OMPI_MCA_orte_execute_quiet=${OMPI_MCA_orte_execute_quiet:-1}
+# Open MPI 5 loses a rank's standard error unless it goes into the same file as the output.
 launch=(mpirun --hostfile "$hostfile" --bind-to none)
 if [[ $version == *'(Open MPI) 4.'* ]]; then
-  launch+=(--quiet)
   output=(--output-filename "$logs") reserved=:
   find_agent "${OMPI_MCA_plm_rsh_agent:-ssh : rsh}"
 else
@@ -390,4 +391,10 @@ done
 wait "$launcher"
 code=$?
 launcher=''
+# Codes of programs are in apps/README.md. Others are mpirun's, which may have said nothing.
+case $code in
+  0 | 1 | 2 | 65 | 7[0156] | 79) ;;
+  *) [ -n "$ended_by" ] ||
+    say "mpirun ended with $code. If nothing above says why: OMPI_MCA_orte_execute_quiet=0 makes it print its messages." ;;
+esac
 exit "${ended_by:-$code}"

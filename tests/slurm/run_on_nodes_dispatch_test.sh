@@ -275,6 +275,21 @@ refuses_logs_that_mpirun_would_take_for_options() {
   [ ! -e "$work/logs:12:30" ] || fail "the folder was made"
 }
 
+# With --quiet mpirun fails without a word, for example if a node lacks the program.
+tells_when_mpirun_itself_fails() {
+  local fake; fake=$(<"$work/bin/mpirun")
+  sed -i 's/^echo launched.*/echo "quiet: $OMPI_MCA_orte_execute_quiet"; exit 132/' "$work/bin/mpirun"
+  nodes 132
+  says "quiet: 1"
+  says "run_on_nodes: mpirun ended with 132. If nothing above says why: OMPI_MCA_orte_execute_quiet=0 makes it print"
+  OMPI_MCA_orte_execute_quiet=0 nodes 132
+  says "quiet: 0"
+  sed -i 's/exit 132$/exit 76/' "$work/bin/mpirun"
+  nodes 76
+  ! grep -q "mpirun ended" "$work/out" || fail "it explains the program's own code"
+  printf '%s\n' "$fake" >"$work/bin/mpirun"
+}
+
 with_mpirun() { ln -sf "$real_mpirun" "$work/bin/mpirun"; echo "localhost slots=1" >"$work/hosts"; }
 
 # Ctrl-C left a program one second, and two of a terminal's signals none.

@@ -27,7 +27,8 @@ struct IdxPart {
   IdxFile labels;
 
   std::string hash() const {
-    return xxh3_128_hex(std::as_bytes(std::span(images.values))) + xxh3_128_hex(std::as_bytes(std::span(labels.values)));
+    return xxh3_128_hex(std::as_bytes(std::span(images.values))) +
+           xxh3_128_hex(std::as_bytes(std::span(labels.values)));
   }
   // What a network needs at least.
   std::size_t classes() const { return largest_label() + 1U; }

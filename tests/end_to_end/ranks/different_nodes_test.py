@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-SUPPORT = pathlib.Path(__file__).resolve().parents[1] / "support"
+SUPPORT = pathlib.Path(__file__).resolve().parents[2] / "support"
 sys.path[:0] = [str(SUPPORT / "network")]
 import two_nodes  # noqa: E402
 
