@@ -121,7 +121,9 @@ std::vector<std::string> files_of(const Communicator& world, const PredictOption
     std::vector<std::filesystem::path> named = options.pictures;
     if (!options.list.empty()) std::ranges::copy(lines_of(options.list), std::back_inserter(named));
     for (const std::string& name : picture_files(named)) found += name + '\0';
-    require(!found.empty(), Failure::usage, "no pictures are named (PICTURES, --list). See --help.");
+    require(!named.empty(), Failure::usage, "no pictures are named (PICTURES, --list). See --help.");
+    require(!found.empty(), Failure::usage, "'{}' holds no files. Name pictures, or folders that hold some.",
+            named.front().string());
     return found;
   });
   std::vector<std::string> files;

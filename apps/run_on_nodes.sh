@@ -11,9 +11,9 @@
 # rank prints also to files of its own below FOLDER.
 #
 # SIGUSR1 stops the program with a checkpoint. Ctrl-C, SIGTERM and SIGHUP do the same; after 30 seconds, or at a second
-# signal, everything that was started on the nodes is killed. Nodes are reached by ssh, or by the program that
-# OMPI_MCA_plm_rsh_agent names. The programs lie in the same folder on all nodes. PROGRAM without a path is one of the
-# folder of this script.
+# signal, everything that was started on the nodes is killed. Other nodes than this one are reached by ssh, or by the
+# program that OMPI_MCA_plm_rsh_agent names. The programs lie in the same folder on all nodes. PROGRAM without a path is
+# one of the folder of this script.
 # shellcheck disable=SC2015,SC2317
 set -uo pipefail
 programs=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
@@ -65,11 +65,15 @@ find_agent() {
   refuse "no program of $(shown "$1") is installed (it reaches the nodes). Set OMPI_MCA_plm_rsh_agent."
 }
 
+# mpirun, too, starts what is for this node without the agent.
+is_this_node() { [[ $1 == localhost || $1 == 127.0.0.1 || $1 == "$HOSTNAME" ]]; }
+
 # on NODE COMMAND...: the words as they are, in quotes that every shell knows.
 on() {
-  local node=$1 words='' word
+  local node=$1 words='' word reach=("${agent[@]}" "$1")
   for word in "${@:2}"; do words+="'${word//\'/\'\\\'\'}' "; done
-  ${limit[@]+"${limit[@]}"} "${agent[@]}" "$node" "$words"
+  ! is_this_node "$node" || reach=(sh -c)
+  ${limit[@]+"${limit[@]}"} "${reach[@]}" "$words"
 }
 
 # Runs on a node, for one target: PROGRAM TARGET TOKEN. It reads commands, a word per line, and answers each with a line
@@ -339,7 +343,7 @@ sweep() {
   [ -n "$is_begun" ] || return
   # shellcheck disable=SC2046
   kill $(jobs -p) 2>/dev/null
-  local node limit=(timeout -k 1 "$patience") sweeps=()
+  local node why limit=(timeout -k 1 "$patience") sweeps=()
   for node in "${nodes[@]}"; do
     # shellcheck disable=SC2016
     on "$node" sh -c 'for p in /proc/[0-9]*; do
@@ -348,8 +352,13 @@ sweep() {
     sweeps+=($!)
   done
   for node in "${!sweeps[@]}"; do
-    wait "${sweeps[node]}" || say "${nodes[node]} did not answer within $patience s. Processes of this run may still" \
-      "be there. They have LOCKSTEP_RUN=$run in their environment."
+    wait "${sweeps[node]}"
+    case $? in
+      0) continue ;;
+      124 | 137) why="did not answer within $patience s" ;;
+      *) why="cannot be reached by '${agent[*]}'" ;;
+    esac
+    say "${nodes[node]} $why. Processes of this run may still be there: they have LOCKSTEP_RUN=$run in their environment."
   done
 }
 # The first request stops the program with a checkpoint, the second one ends everything.

@@ -212,9 +212,9 @@ int run_program(int argc, char** argv, const Program& program) {
   if (refused != 0) return refused;
   const MpiSession mpi(argc, argv);
   limit.reset();
+  std::set_terminate(end_job);  // also for a thread of one rank, which unwinds into no handler
   const Communicator world(MPI_COMM_WORLD);
   common_refusal::prepare(world, signals);
-  std::set_terminate(end_job);  // also for a thread of one rank, which unwinds into no handler
   introduce(world);
   if (world.rank() == 0) signals.speak_as(log::prefix());
   const BuildInfo built = build_info();

@@ -146,6 +146,9 @@ TEST_F(PredictTest, what_cannot_be_is_told_before_anything_is_done) {
     return result.errors;
   };
   EXPECT_THAT(refusal({model()}), HasSubstr("no pictures are named (PICTURES, --list). See --help."));
+  const std::filesystem::path empty = folder_->path() / "empty";
+  std::filesystem::create_directory(empty);
+  EXPECT_THAT(refusal({model(), empty.string()}), HasSubstr("'" + empty.string() + "' holds no files."));
   EXPECT_THAT(refusal({model(), "none.png"}), HasSubstr("'none.png' is not there. Check the path."));
   EXPECT_THAT(
       refusal({model(), pictures(), "--predictions", pictures() / "0001.png"}),

@@ -231,8 +231,8 @@ names_nodes_that_do_not_answer() {
   local begin=$SECONDS
   nodes 0
   ((SECONDS - begin < 20)) || fail "the end took $((SECONDS - begin)) s"
-  says "hangs did not answer within 10 s. Processes of this run may still be there."
-  says "down did not answer within 10 s."
+  says "hangs did not answer within 10 s. Processes of this run may still be there: they have LOCKSTEP_RUN="
+  says "down cannot be reached by '$work/agent'. Processes of this run may still be there"
   echo "n1 slots=1" >"$work/hosts"
 }
 
@@ -288,6 +288,17 @@ tells_when_mpirun_itself_fails() {
   nodes 76
   ! grep -q "mpirun ended" "$work/out" || fail "it explains the program's own code"
   printf '%s\n' "$fake" >"$work/bin/mpirun"
+}
+
+# Without sshd a good run on localhost ended with a warning that the node did not answer.
+reaches_this_node_without_the_agent() {
+  agent_is false
+  printf 'localhost slots=1\n%s\n' "$HOSTNAME" >"$work/hosts"
+  nodes 0 --dispatch "$data"
+  says "localhost has '$data' already: used as it is"
+  ! grep -qE 'reached|answer' "$work/out" || fail "it asks the agent"
+  echo "n1 slots=1" >"$work/hosts"
+  agent_is "$work/agent"
 }
 
 with_mpirun() { ln -sf "$real_mpirun" "$work/bin/mpirun"; echo "localhost slots=1" >"$work/hosts"; }

@@ -32,5 +32,14 @@ TEST(FolderNamesTest, look_alike_where_case_or_normalisation_alone_differs) {
   EXPECT_FALSE(look_alike("cat", "cat"));
 }
 
+// Beside a folder that wraps the data set, LICENSE made a class of that folder.
+TEST(FolderNames, texts_without_an_ending_are_no_pictures) {
+  EXPECT_FALSE(may_be_picture("data/LICENSE"));
+  EXPECT_FALSE(may_be_picture("README"));
+  EXPECT_FALSE(may_be_picture("notes.txt"));
+  EXPECT_TRUE(may_be_picture("0001"));
+  EXPECT_TRUE(may_be_picture("license.jpg"));
+}
+
 }  // namespace
 }  // namespace lockstep

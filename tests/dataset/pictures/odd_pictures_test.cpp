@@ -1,4 +1,5 @@
 // Picture files that need care, from make_shards to predict.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -143,7 +144,10 @@ TEST_F(OddPicturesTest, a_damaged_meta_mat_is_named) {
 
 TEST_F(OddPicturesTest, formats_that_are_not_read_are_named_with_what_to_do) {
   for (int picture = 0; picture < 4; ++picture) {
-    write(pictures() / "cat" / (std::to_string(picture) + ".webp"), std::string("RIFF\x10\0\0\0WEBPVP8 ", 16));
+    for (const char* name : {"cat", "dog"}) {
+      write(pictures() / name / (std::to_string(picture) + ".webp"),
+            fmt::format("RIFF{}{}{}{}WEBPVP8 {}{}", '\x10', '\0', '\0', '\0', name, picture));
+    }
   }
   const std::string words = "is a WebP file, which is not read (to convert: mogrify -format png *.webp)";
   const ProgramResult refused = run_program(conversion());

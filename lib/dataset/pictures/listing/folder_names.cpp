@@ -39,6 +39,9 @@ constexpr std::array system_names = {"@eadir",
                                      "ehthumbs.db",
                                      "desktop.ini",
                                      "icon\r"};
+constexpr std::array texts_without_ending = {"authors", "changelog", "citation", "copying",    "licence",
+                                             "license", "makefile",  "md5sums",  "notice",     "readme",
+                                             "version", "sha1sums",  "manifest", "sha256sums", "checksums"};
 constexpr std::array other_endings = {".txt", ".csv", ".tsv",  ".json", ".jsonl",      ".xml", ".yaml",
                                       ".yml", ".md",  ".html", ".htm",  ".pdf",        ".ini", ".db",
                                       ".mat", ".npy", ".npz",  ".h5",   ".hdf5",       ".pkl", ".py",
@@ -140,7 +143,8 @@ bool is_system_name(std::string_view name) {
 bool may_be_picture(std::string_view file) {
   const std::string_view name = file.substr(file.find_last_of('/') + 1);  // npos + 1 is 0
   const std::size_t dot = name.find_last_of('.');
-  const bool is_other = dot != std::string_view::npos && is_one_of(other_endings, lower(name.substr(dot)));
+  const bool is_other = dot == std::string_view::npos ? is_one_of(texts_without_ending, lower(name))
+                                                      : is_one_of(other_endings, lower(name.substr(dot)));
   return !is_other && !is_system_name(name);
 }
 
