@@ -126,7 +126,6 @@ set_aside() {
   while exists "$1.set-aside-$aside"; do aside=$((aside + 1)); done
   mv -T -- "$1" "$1.set-aside-$aside"
 }
-
 is_ours() { [ -d "$partial" ] && [ ! -L "$partial" ] && [ -O "$partial" ] && [ -f "$mark" ] && [ ! -L "$mark" ]; }
 
 lock() { flock -n 9 || { answer busy; flock 9 || exit 1; }; }
@@ -151,7 +150,6 @@ begin() {
   mkdir -- "$partial/data" && touch -- "$partial/$token" || { answer failed; return; }
   answer "${moved:+moved }${moved:-begun}"
 }
-
 give_up() { is_ours && rm -rf -- "$partial"; exec 9>&-; }
 
 # The copy gets its name: published | aside NUMBER | failed
@@ -232,9 +230,7 @@ fail_at_source() {
 }
 described() { # what lay there before, in words
   case $before in
-    foreign) echo "no data set" ;;
-    damaged*) echo "a damaged data set" ;;
-    *) echo "another data set" ;;
+    foreign) echo "no data set" ;; damaged*) echo "a damaged data set" ;; *) echo "another data set" ;;
   esac
 }
 
@@ -251,7 +247,6 @@ dispatch() {
   fi
   close_session
 }
-
 # Begins a copy, unless another run has just made it: then `before` says so.
 begin_copy() {
   ask begin
@@ -309,12 +304,11 @@ while (($#)); do
   esac
 done
 [ -n "$hostfile" ] && (($#)) || refuse "state --hostfile FILE and a program. See --help."
-read_hosts
-program=$1; shift
+read_hosts; program=$1; shift
 [[ $program == */* ]] || program=$programs/$program
 [ -x "$program" ] || refuse "'$program' is not there. Name a program of $programs, or a path."
 version=$(mpirun --version 2>/dev/null) || refuse "mpirun is not there. Install Open MPI, or set PATH."
-# mpirun's own messages would follow the program's last sentence. A variable, because Open MPI 5 has no --quiet.
+# The program's sentence is the last one. A variable, because Open MPI 5 has no --quiet.
 export OMPI_MCA_orte_execute_quiet=${OMPI_MCA_orte_execute_quiet:-1}
 # Open MPI 5 loses a rank's standard error unless it goes into the same file as the output.
 launch=(mpirun --hostfile "$hostfile" --bind-to none)
@@ -358,7 +352,7 @@ sweep() {
       124 | 137) why="did not answer within $patience s" ;;
       *) why="cannot be reached by '${agent[*]}'" ;;
     esac
-    say "${nodes[node]} $why. Processes of this run may still be there: they have LOCKSTEP_RUN=$run in their environment."
+    say "${nodes[node]} $why. Processes of this run may still be there: LOCKSTEP_RUN=$run in their environment."
   done
 }
 # The first request stops the program with a checkpoint, the second one ends everything.
@@ -398,12 +392,8 @@ while kill -0 "$launcher" 2>/dev/null; do
   fi
 done
 wait "$launcher"
-code=$?
-launcher=''
+code=$? launcher=''
 # Codes of programs are in apps/README.md. Others are mpirun's, which may have said nothing.
-case $code in
-  0 | 1 | 2 | 65 | 7[0156] | 79) ;;
-  *) [ -n "$ended_by" ] ||
-    say "mpirun ended with $code. If nothing above says why: OMPI_MCA_orte_execute_quiet=0 makes it print its messages." ;;
-esac
+[[ -n $ended_by || $code =~ ^(0|1|2|65|7[0156]|79)$ ]] ||
+  say "mpirun ended with $code. If nothing above says why: OMPI_MCA_orte_execute_quiet=0 makes it print its messages."
 exit "${ended_by:-$code}"

@@ -231,7 +231,7 @@ names_nodes_that_do_not_answer() {
   local begin=$SECONDS
   nodes 0
   ((SECONDS - begin < 20)) || fail "the end took $((SECONDS - begin)) s"
-  says "hangs did not answer within 10 s. Processes of this run may still be there: they have LOCKSTEP_RUN="
+  says "hangs did not answer within 10 s. Processes of this run may still be there: LOCKSTEP_RUN="
   says "down cannot be reached by '$work/agent'. Processes of this run may still be there"
   echo "n1 slots=1" >"$work/hosts"
 }
