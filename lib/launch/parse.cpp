@@ -148,6 +148,33 @@ std::string missing_command_words(const CLI::App& app, const std::vector<std::st
   return fmt::format("{}Known: {}. See --help.", unknown, fmt::join(commands, ", "));
 }
 
+constexpr std::array<std::string_view, 4> options_of_nodes = {"--data", "--stage", "--threads", "--loader-threads"};
+
+// What a command line states, those of its commands included.
+std::vector<RankValue> stated_values(const CLI::App& app) {
+  std::vector<RankValue> values;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    const bool may_differ = std::ranges::find(options_of_nodes, name) != options_of_nodes.end();
+    if (option->count() > 0 && !may_differ) {
+      values.push_back({name, fmt::format("{}", fmt::join(option->results(), " "))});
+    }
+  }
+  for (const CLI::App* command : app.get_subcommands()) {
+    values.push_back({"command", command->get_name()});
+    std::ranges::move(stated_values(*command), std::back_inserter(values));
+  }
+  return values;
+}
+
+RankValue command_line(std::string_view outcome) { return {"command line", std::string(outcome)}; }
+
+std::vector<RankValue> valid_command_line(const CLI::App& app) {
+  std::vector<RankValue> values{command_line("one without a mistake")};
+  std::ranges::move(stated_values(app), std::back_inserter(values));
+  return values;
+}
+
 }  // namespace
 
 std::string mistake_words(const CLI::App& app, const CLI::ParseError& error) {
@@ -172,24 +199,29 @@ void declare_program(CLI::App& app, const std::function<void(CLI::App&)>& declar
   refuse_values_of_flags(app);
 }
 
-std::optional<int> parse_options(int argc, char** argv, const std::function<void(CLI::App&)>& declare, int rank,
-                                 const std::function<void(const std::function<void()>&)>& on_writer) {
+// Each outcome is compared before a rank acts on it: others wait for it afterwards.
+std::optional<int> parse_options(int argc, char** argv, const std::function<void(CLI::App&)>& declare,
+                                 const ParsingRanks& ranks) {
   CLI::App app;
   declare_program(app, declare);
   try {
     app.parse(argc, argv);
-    on_writer([&app] { require_places_for_results(app); });
+    ranks.compare(valid_command_line(app));
+    ranks.on_writer([&app] { require_places_for_results(app); });
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
+    ranks.compare({command_line("--help")});
     log::plain(app.help());
     return 0;
   } catch (const CLI::Success& asked) {
+    ranks.compare({command_line("--version or --print-recipe")});
     log::plain(asked.what());
     return 0;
   } catch (const CLI::ParseError& error) {
     constexpr int code = static_cast<int>(Failure::usage);
     const std::string sentence = mistake_words(app, error);
-    if (rank == 0 && failure_report::write({code, 0, sentence})) log::error(sentence);
+    ranks.compare({command_line(std::string_view(sentence).substr(0, sentence.find(". ")))});
+    if (ranks.rank == 0 && failure_report::write({code, 0, sentence})) log::error(sentence);
     return code;
   }
 }

@@ -135,6 +135,14 @@ void require_one_program(const Communicator& world, const Invocation& invocation
       "Install the same version on all nodes, or start it from a folder that all nodes share.");
 }
 
+ParsingRanks parsing_ranks(const Communicator& world) {
+  return {world.rank(),
+          [&world](const std::vector<RankValue>& values) {
+            require_same_on_ranks(world, values, "Start all ranks with the same options.");
+          },
+          [&world](const std::function<void()>& check) { on_rank_0(world, check); }};
+}
+
 // A thread's stack is as large as `ulimit -s` lets the first one's grow, which some sites make small.
 void give_threads_stacks() {
   constexpr std::size_t least = std::size_t{2} << 20U;
@@ -223,8 +231,7 @@ int run_program(int argc, char** argv, const Program& program) {
     begin_attempt(world);
     require_one_world(world);
     require_one_program(world, invocation);
-    const auto on_writer = [&](const std::function<void()>& check) { on_rank_0(world, check); };
-    if (const std::optional<int> code = parse_options(argc, argv, program.declare, world.rank(), on_writer)) {
+    if (const std::optional<int> code = parse_options(argc, argv, program.declare, parsing_ranks(world))) {
       signals.ignore_terminate();
       return *code;
     }

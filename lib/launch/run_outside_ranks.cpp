@@ -12,9 +12,7 @@ int run_program_outside_ranks(int argc, char** argv, const std::function<void(CL
   log::fill_closed_streams();
   if (const std::optional<int> code = write_pages_if_asked(argc, argv, declare)) return *code;
   try {
-    if (const std::optional<int> code =
-            parse_options(argc, argv, declare, 0, [](const std::function<void()>& check) { check(); }))
-      return *code;
+    if (const std::optional<int> code = parse_options(argc, argv, declare)) return *code;
     return body();
   } catch (...) {
     const CurrentFailure failure = describe_current_failure();

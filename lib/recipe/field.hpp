@@ -35,8 +35,6 @@ struct Field {
   // What a resume does where the value is another one. Every field of the recipe is fixed unless its entry says why
   // not.
   enum class OnResume : std::uint8_t { fixed, may_change };
-  // Whether each rank may have a value of its own, where a launcher gives ranks their own command lines.
-  enum class OnRanks : std::uint8_t { same, may_differ };
   enum class Form : std::uint8_t { flag, one, list };
   enum class JsonType : std::uint8_t { flag, whole_number, number, text };
 
@@ -44,7 +42,6 @@ struct Field {
   Part part = Part::run;
   FieldGroup group = FieldGroup::data;
   OnResume on_resume = OnResume::may_change;
-  OnRanks on_ranks = OnRanks::same;
   Form form = Form::one;
   JsonType json_type = JsonType::text;
   std::string type_name;  // what --help calls the value: "SAMPLES"; empty for a flag

@@ -35,11 +35,6 @@ inline Field may_change(Field field) {
   return field;
 }
 
-inline Field may_differ_on_ranks(Field field) {
-  field.on_ranks = Field::OnRanks::may_differ;
-  return field;
-}
-
 inline Field required(Field field) {
   field.is_required = true;
   return field;

@@ -47,15 +47,13 @@ constexpr std::array<Choice<const char*>, 3> devices{{{"auto", "auto"}, {"cpu", 
 std::vector<Field> data_fields() {
   constexpr FieldGroup group = FieldGroup::data;
   return {
-      may_differ_on_ranks(
-          required(one_value({"data", group, "FOLDER", "Folder made by make_shards, with train/ and test/"},
-                             of(&RunPlan::data), TextForm()))),
+      required(one_value({"data", group, "FOLDER", "Folder made by make_shards, with train/ and test/"},
+                         of(&RunPlan::data), TextForm())),
       one_value({"data-on", group, "NAME",
                  "Where a GPU takes samples from: its own memory, the host's, or (auto) its own if they fit well"},
                 of(&RunPlan::data_place), one_of(data_places)),
-      may_differ_on_ranks(
-          one_value({"loader-threads", group, "THREADS", "Threads of each rank that read and augment samples"},
-                    of(&RunPlan::loader_threads), from_to(1, 256))),
+      one_value({"loader-threads", group, "THREADS", "Threads of each rank that read and augment samples"},
+                of(&RunPlan::loader_threads), from_to(1, 256)),
       one_value({"shuffle", group, "NAME",
                  "Order of samples: full: any may stand anywhere; blocks: shards are read from beginning to end, a "
                  "piece after another, for data that memory does not hold"},
@@ -68,11 +66,10 @@ std::vector<Field> data_fields() {
 }
 
 std::vector<Field> staging_fields() {
-  return {may_differ_on_ranks(
-      one_value({"stage", FieldGroup::staging, "FOLDER",
-                 "Copy the data into this folder of the node's own disk first, once for all its ranks, and read "
-                 "them there; a later start takes what is there. Unset: read them where they are"},
-                of(&RunPlan::stage), NamedFolderForm()))};
+  return {one_value({"stage", FieldGroup::staging, "FOLDER",
+                     "Copy the data into this folder of the node's own disk first, once for all its ranks, and read "
+                     "them there; a later start takes what is there. Unset: read them where they are"},
+                    of(&RunPlan::stage), NamedFolderForm())};
 }
 
 std::vector<Field> view_fields() {
@@ -193,9 +190,8 @@ std::vector<Field> device_fields() {
           {"precision", group, "NAME",
            "Of activations; weights, statistics and sums are fp32 in any case. fp16: on a GPU, with loss scaling"},
           of(&Recipe::arithmetic, &Arithmetic::precision), one_of(precisions)),
-      may_differ_on_ranks(
-          one_value({"threads", group, "THREADS", "Threads of each rank; 0: its share of the cores it may use"},
-                    of(&RunPlan::device, &DevicePlan::threads), from_to(0, 4096))),
+      one_value({"threads", group, "THREADS", "Threads of each rank; 0: its share of the cores it may use"},
+                of(&RunPlan::device, &DevicePlan::threads), from_to(0, 4096)),
       one_value({"instruction-set", group, "NAME",
                  "On a CPU: vectors to compute with; auto: the best that the processor has"},
                 of(&RunPlan::device, &DevicePlan::instruction_set), one_of(instruction_sets)),

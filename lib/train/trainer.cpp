@@ -11,7 +11,6 @@
 #include "base/log.hpp"
 #include "dataset/same_data.hpp"
 #include "dataset/staging/stage.hpp"
-#include "recipe/same_options.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
 #include "step/all_reduce.hpp"
@@ -113,10 +112,9 @@ Team team_of(const Communicator& world) {
   return {static_cast<int>(world.max(world.rank() == 0 ? log::job_rank() : 0)), world.size()};
 }
 
-// Collective. What can be told without the data is told before they are opened.
-Recipe possible(const Communicator& world, Recipe recipe, const RunPlan& run) {
+// What can be told without the data is told before they are opened.
+Recipe possible(Recipe recipe, const RunPlan& run) {
   require_possible(recipe, run);
-  require_same_options(world, {recipe, run});
   return recipe;
 }
 
@@ -140,7 +138,7 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       voice_(session.world.rank(), session.label),
       in_team_(team_of(session.world)),
       stops_(session.world, session.signals, run.time_limit_seconds),
-      recipe_(possible(session.world, std::move(recipe), run)),
+      recipe_(possible(std::move(recipe), run)),
       run_(with_checkpoint_folder(std::move(run))),
       output_(take_output(session.world, stops_, run_.output)),
       trace_(begin_trace(session.world, run_.trace)),

@@ -140,13 +140,22 @@ def test_programs(nodes):
     nodes.expect_refusal("different versions", {programs / "train_cifar": other},
                          ["do not have the same program: train_cifar 0.1", "gXX", "on n2 (rank 1)",
                           "Install the same version on all nodes"], *training(nodes, "versions"))
+
+
+def test_command_lines(nodes):
+    """A launcher may give each rank a command line of its own. One with a mistake made all ranks hang without a word."""
     os.environ.update(two_nodes.settings(nodes.folder))
-    first, *rest = two_nodes.under_mpirun()[:-4]
+    launcher = two_nodes.under_mpirun()[:-4]
     program, *options = training(nodes, "options")
-    code, log = run(first, *rest, "--host", "n1", "-n", "1", programs / program, *options, "--lr", "0.1", ":", "--host",
-                    "n2", "-n", "1", programs / program, *options, "--lr", "0.2")
-    if code != 2 or "do not have the same --lr: 0.2 on n2 (rank 1); 0.1 on n1 (rank 0)." not in " ".join(log.split()):
-        fail(f"different options: code {code}", log)
+    for more, sentence in (
+            (["--lr", "0.2"], "do not have the same --lr: 0.2 on n2 (rank 1); nothing of the kind on n1 (rank 0)."),
+            (["--bogus"], "do not have the same command line: unknown option '--bogus' on n2 (rank 1); one without a "
+                          "mistake on n1 (rank 0). Start all ranks with the same options."),
+            (["--help"], "do not have the same command line: --help on n2 (rank 1)")):
+        code, log = run(*launcher, "--host", "n1", "-n", "1", nodes.programs / program, *options, ":", "--host", "n2",
+                        "-n", "1", nodes.programs / program, *options, *more)
+        if code != 2 or sentence not in " ".join(log.split()):
+            fail(f"{more} on one rank: code {code} and not '{sentence}'", log)
 
 
 def main():
@@ -160,7 +169,7 @@ def main():
             sys.exit(77)
         nodes = Nodes(folder, programs)
         nodes.prepare("write_pictures", folder / "pictures", "12")
-        for test in (test_data, test_models, test_sources, test_programs):
+        for test in (test_data, test_models, test_sources, test_programs, test_command_lines):
             test(nodes)
     print("passed: programs, options, data, pictures and weights that differ between nodes are refused")
 
