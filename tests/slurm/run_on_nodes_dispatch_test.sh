@@ -132,7 +132,7 @@ refuses_what_it_cannot_check() {
   holds "$name"
   is_source "$there"
   mkdir "$work/empty"
-  before "mount --bind $work/empty $programs"
+  before "mount --bind $work/empty ${programs@Q}"
   dispatch 1
   says "cannot check '$data' on n1: '$programs/make_shards' is not there. Nothing was changed there."
   holds "$name"
