@@ -148,7 +148,8 @@ std::string missing_command_words(const CLI::App& app, const std::vector<std::st
   return fmt::format("{}Known: {}. See --help.", unknown, fmt::join(commands, ", "));
 }
 
-constexpr std::array<std::string_view, 4> options_of_nodes = {"--data", "--stage", "--threads", "--loader-threads"};
+constexpr std::array<std::string_view, 5> options_of_nodes = {"--data", "--stage", "--output", "--threads",
+                                                              "--loader-threads"};
 
 // What a command line states, those of its commands included.
 std::vector<RankValue> stated_values(const CLI::App& app) {

@@ -25,8 +25,8 @@ struct ParsingRanks {
 
 // Parses after `declare` has stated the options. Returns nothing when the program may go on, else the exit code:
 // 0 after --help or --version, 2 after a mistake. Rank 0 prints and reports. Ranks whose launcher gave them command
-// lines of their own may differ in what their nodes have (--data, --stage, --threads, --loader-threads) and in nothing
-// else. Throws as require_places_for_results().
+// lines of their own may differ in what their nodes have (--data, --stage, --output, --threads, --loader-threads) and
+// in nothing else. Throws as require_places_for_results().
 std::optional<int> parse_options(int argc, char** argv, const std::function<void(CLI::App&)>& declare,
                                  const ParsingRanks& ranks = {});
 
