@@ -117,7 +117,7 @@ std::optional<int> spread_over_gpus(int argc, char** argv, const std::function<s
     for (std::string& word : launch) pointers.push_back(word.data());
     pointers.push_back(nullptr);
     // Variables, because Open MPI 5 refuses mpirun --quiet. After Ctrl-C the ranks have three seconds from SIGTERM to
-    // SIGKILL. mpirun waits twice as long at each end with a code, so more would hold up whoever mistypes an option.
+    // SIGKILL. mpirun waits twice as long at each end with a code, so more would delay every mistyped option.
     ::setenv("OMPI_MCA_odls_base_sigkill_timeout", "3", 0);
     ::setenv("OMPI_MCA_orte_execute_quiet", "1", 0);  // the program's last sentence is the last line
     ::execvp(pointers[0], pointers.data());

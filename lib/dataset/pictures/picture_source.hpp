@@ -12,8 +12,8 @@
 
 namespace lockstep {
 
-// Collective: rank 0 lists the files (listing.hpp) and prints what it found, the others are told; all look for pictures
-// that are in two splits, which throws Error(usage) unless storage allows duplicates. Reading a file that is no
+// Collective. Rank 0 lists the files (listing.hpp), prints a summary and broadcasts the list. All ranks search for
+// pictures that are in two splits: Error(usage) unless storage allows duplicates. Reading a file that is no
 // picture, or a damaged one, leaves it out and says so; with storage.is_strict it throws Error(bad_data) naming the
 // file. A file that cannot be read at all, or changed its length since it was listed, ends the conversion either way.
 // Throws as sample_bits_of(). `meta`: as rank 0 read it (list_pictures()).

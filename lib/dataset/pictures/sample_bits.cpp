@@ -25,7 +25,7 @@ constexpr std::size_t place_of_depth = 24;
 struct Findings {
   int largest = -1;            // of files without an sBIT chunk; -1: there is none
   std::string file;            // that has it
-  int low_bits = 0;            // that sBIT chunks state of files whose values fit into so many; 0: there is none
+  int low_bits = 0;            // stated by sBIT chunks of files whose values fit into them; 0: none
   bool has_high_bits = false;  // a file has its stated bits in the highest places
 };
 

@@ -14,8 +14,8 @@
 
 namespace lockstep {
 
-// The name under which the copy is made, and claimed by whoever makes it. Copy 2 is begun where whoever has claimed
-// copy 1 does not go on, and so forth.
+// The name of an unfinished copy. The process that makes it claims it. If the process that claimed copy 1 makes no
+// progress, another process begins copy 2, and so on.
 std::filesystem::path unfinished_copy(const std::filesystem::path& folder, const ShardEntry& entry, int copy = 1);
 // Removes unfinished copies that nobody has claimed: what is left when another copy was finished first.
 void remove_unfinished_copies(const std::filesystem::path& folder, const ShardEntry& entry);
