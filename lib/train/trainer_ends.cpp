@@ -242,7 +242,8 @@ std::unique_ptr<EmergencyStop> Trainer::watch_for_stop() {
 void Trainer::end_before_kill(const Checkpointing::Kept& kept) {
   const bool is_safe = kept.failure.empty();
   const int code = static_cast<int>(is_safe ? Failure::stopped_early : Failure::other);
-  const std::string sentence = stop_words(words_of_signal(session_.signals->request()), kept.failure);
+  const int request = session_.signals->request();
+  const std::string sentence = stop_words(request == 0 ? "mpirun is gone" : words_of_signal(request), kept.failure);
   if (is_safe && output_ != nullptr) mark_stopped((run_.output / "summary.json").c_str());
   failure_report::write({code, 0, sentence});
   checkpoints_.give_back();

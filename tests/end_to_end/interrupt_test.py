@@ -123,40 +123,67 @@ def expect_stopped(output, said):
     expect(not list(output.rglob("lock")), "a lock is left", said)
 
 
-def expect_last_step_kept(programs, folder, model, batch, accumulate, options=()):
-    """Ctrl-C in a long step, and what comes of the same command after it. An epoch has one step."""
-    def training(output, *more):
+class LongSteps:
+    """Trainings whose epochs have one step, and what comes of them after it was cut short."""
+    def __init__(self, programs, folder, batch, accumulate):
+        self.programs, self.folder, self.batch, self.accumulate = programs, folder, batch, accumulate
+        self.hashes = {}  # of undisturbed trainings, by steps
+        subprocess.run([programs / "make_shards", "synthetic", "--samples", str(batch * 5 // 4), "--output",
+                        folder / "long data"], check=True, stdout=subprocess.DEVNULL)
+
+    def command(self, output, *more):
         command = under_mpirun(2) + [
-            programs / "train_cifar", "--data", folder / "long data", "--output", output, "--model", model,
-            "--global-batch", batch, "--accumulate", accumulate, "--epochs", "50", "--ema", "0.9", "--threads", "1",
-            "--report-every", "1", "--device", "cpu", *more]
+            self.programs / "train_cifar", "--data", self.folder / "long data", "--output", output, "--model",
+            "resnet20", "--global-batch", self.batch, "--accumulate", self.accumulate, "--epochs", "50", "--ema", "0.9",
+            "--threads", "1", "--report-every", "1", "--device", "cpu", *more]
         return [str(word) for word in command]
 
-    def hash_of(output):
-        return json.loads((output / "summary.json").read_text())["weights_hash"]
+    def hash_after(self, output, steps):
+        told = subprocess.run(self.command(output, "--max-steps", str(steps)), check=True, capture_output=True,
+                              text=True).stdout
+        return json.loads((output / "summary.json").read_text())["weights_hash"], told
 
-    subprocess.run([programs / "make_shards", "synthetic", "--samples", str(batch * 5 // 4), "--output",
-                    folder / "long data"], check=True, stdout=subprocess.DEVNULL)
-    output = folder / "interrupted"
-    launch = training(output)
+    def expect_resumes(self, output, reason, said):
+        """Its last completed step was saved, and the same command goes on from it with the weights of no kill."""
+        expect_stopped(output, said)
+        expect(not list(output.rglob(".*.lockstep-partial")), "a file is half written", said)
+        sentence = json.loads((output / "failure.json").read_text())["sentence"]
+        stopped = re.match(rf"stopped after step (\d+) of 50 \({reason}\), with a checkpoint in ", sentence)
+        expect(stopped, sentence, said)
+        steps = int(stopped[1]) + 1
+        weights, told = self.hash_after(output, steps)
+        expect(f"checkpoints/step-{steps - 1:012}.h5'" in told, "it goes on from elsewhere", told)
+        if steps not in self.hashes:
+            self.hashes[steps] = self.hash_after(self.folder / f"undisturbed {steps}", steps)[0]
+        expect(weights == self.hashes[steps], "it goes on with other weights", told)
+
+
+def expect_last_step_kept(trainings, options=()):
+    """Ctrl-C in a long step."""
+    output = trainings.folder / "interrupted"
+    launch = trainings.command(output)
     launch[1:1] = options
     _, said, seconds = interrupt_timed(launch, output, 3)  # a step, the slowest rank, a test
     expect(seconds < 1, f"its first word came {seconds:.1f} s after Ctrl-C", said)
     expect("mpirun ends this training (Ctrl-C or SIGTERM) and kills its ranks in " in said and
            "The newest checkpoint is of step " in said and
            "For more time: mpirun --mca odls_base_sigkill_timeout 60, or kill -USR1." in said, "other words", said)
-    expect_stopped(output, said)
     expect_told(said)
-    expect(not list(output.rglob(".*.lockstep-partial")), "a file is half written", said)
-    sentence = json.loads((output / "failure.json").read_text())["sentence"]
-    stopped = re.match(r"stopped after step (\d+) of 50 \(SIGTERM\), with a checkpoint in ", sentence)
-    expect(stopped, sentence, said)
-    end = ["--max-steps", str(int(stopped[1]) + 1)]
-    resumed = subprocess.run(training(output, *end), check=True, capture_output=True, text=True)
-    expect(f"checkpoints/step-{int(stopped[1]):012}.h5'" in resumed.stdout, "it goes on from elsewhere", resumed.stdout)
-    undisturbed = folder / "undisturbed"
-    subprocess.run(training(undisturbed, *end), check=True, stdout=subprocess.DEVNULL)
-    expect(hash_of(output) == hash_of(undisturbed), "it goes on with other weights", resumed.stdout)
+    trainings.expect_resumes(output, "SIGTERM", said)
+
+
+def expect_kept_without_mpirun(trainings):
+    """SIGKILL to mpirun in a long step. Ranks lived on for seconds, and the next start was refused."""
+    output = trainings.folder / "without mpirun"
+    with open(trainings.folder / "said", "w+", encoding="utf-8") as said:
+        with subprocess.Popen(trainings.command(output), stdout=said, stderr=said) as launcher:
+            wait_for_lines(output, 3)
+            launcher.kill()
+        killed = time.monotonic()
+        while not (output / "failure.json").exists() or list(output.rglob("lock")):
+            expect(time.monotonic() - killed < 5, "it does not end with mpirun", said.read())
+            time.sleep(0.02)
+        trainings.expect_resumes(output, "mpirun is gone", said.read())
 
 
 def expect_second_ends_at_once(programs, folder):
@@ -188,7 +215,7 @@ def long_steps(programs):
     """Steps of five seconds, with a second between mpirun's signals and with three."""
     for options in ([], ["--mca", "odls_base_sigkill_timeout", "3"]):
         with tempfile.TemporaryDirectory() as name:
-            expect_last_step_kept(programs, pathlib.Path(name), "resnet20", 8192, 16, options)
+            expect_last_step_kept(LongSteps(programs, pathlib.Path(name), 8192, 16), options)
 
 
 def main():
@@ -228,7 +255,9 @@ def main():
         # A step that took longer than that was lost, with all since the last checkpoint; and a lock was left. Open MPI
         # 5 leaves half a second.
         if open_mpi() < 5:
-            expect_last_step_kept(programs, folder, "resnet20", 3072, 6)
+            trainings = LongSteps(programs, folder, 3072, 6)
+            expect_last_step_kept(trainings)
+            expect_kept_without_mpirun(trainings)
             expect_second_ends_at_once(programs, folder)
 
         for name, reader_goes in (("unread", False), ("left by its reader", True)):

@@ -1,6 +1,7 @@
 #include "train/stop/emergency_stop.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -48,11 +49,15 @@ std::string words_of_newest(std::optional<std::int64_t> step) {
 
 enum class Saving { possible, impossible };
 
-std::string words_of_kill(double seconds_left, const KillDelay& delay, std::optional<std::int64_t> newest,
-                          Saving saving) {
+// The newest checkpoint, and whether a newer one is on its way.
+std::string words_of_saving(std::optional<std::int64_t> newest, Saving saving) {
+  return words_of_newest(newest) + (saving == Saving::possible ? " The last completed step is saved now." : "");
+}
+
+std::string words_of_kill(double seconds_left, const KillDelay& delay, const std::string& saving) {
   return fmt::format(
-      "mpirun ends this training (Ctrl-C or SIGTERM) and kills its ranks in {} s. {}{} For more time: {}.",
-      seconds_left, words_of_newest(newest), saving == Saving::possible ? " The last completed step is saved now." : "",
+      "mpirun ends this training (Ctrl-C or SIGTERM) and kills its ranks in {} s. {} For more time: {}.", seconds_left,
+      saving,
       delay.has_option ? fmt::format("mpirun --mca {} 60, or kill -USR1", kill_delay_option) : "kill -USR1 to mpirun");
 }
 
@@ -64,6 +69,7 @@ EmergencyStop::EmergencyStop(const ProcessSignals& signals, std::optional<KillDe
       kill_delay_(kill_delay),
       checkpoints_(checkpoints),
       training_(std::move(training)),
+      launcher_(kill_delay && is_launcher(::getppid()) ? ::getppid() : 0),
       proceed_(signals.proceed()),
       thread_([this] { watch(); }) {}
 
@@ -86,12 +92,24 @@ void EmergencyStop::watch() {
 }
 
 void EmergencyStop::look(Since since) {
+  look_for_launcher();
   look_for_signals(since);
   if (since_announcement_ && since_announcement_->seconds() < death_seconds) return;
   say_what_comes();
   if (!can_save()) return;
   if (since_terminate_) return end_in_time();
   if (since_announcement_) save_early();
+}
+
+// A second Ctrl-C ends mpirun at once. MPI then ends the ranks, a second or more later.
+void EmergencyStop::look_for_launcher() {
+  if (launcher_ == 0 || ::getppid() == launcher_) return;
+  launcher_ = 0;
+  has_lost_launcher_ = true;
+  has_told_ = false;
+  kill_delay_->seconds = std::max(kill_delay_->seconds, 1.0);
+  announce_kill(kill_delay_->seconds);
+  since_terminate_.emplace();
 }
 
 void EmergencyStop::look_for_signals(Since since) {
@@ -118,9 +136,12 @@ void EmergencyStop::look_for_signals(Since since) {
 void EmergencyStop::say_what_comes() {
   if (has_told_ || (!since_announcement_ && !signals_.is_stop_requested())) return;
   has_told_ = true;
-  if (since_announcement_) {
-    log::at_once(words_of_kill(seconds_to_kill_, *kill_delay_, checkpoints_.newest_step(),
-                               can_save() ? Saving::possible : Saving::impossible));
+  const std::string saving =
+      words_of_saving(checkpoints_.newest_step(), can_save() ? Saving::possible : Saving::impossible);
+  if (has_lost_launcher_) {
+    log::at_once("mpirun is gone, and this training ends with it. " + saving);
+  } else if (since_announcement_) {
+    log::at_once(words_of_kill(seconds_to_kill_, *kill_delay_, saving));
   } else {
     log::at_once(words_of_request(signals_.request(), checkpoints_.is_on()));
   }
@@ -144,7 +165,7 @@ void EmergencyStop::save_early() {
 void EmergencyStop::end_in_time() {
   constexpr double margin_seconds = 0.5;
   const double needed_seconds = margin_seconds + 3 * checkpoints_.seconds_to_write();
-  const double due_seconds = std::max(death_seconds, kill_delay_->seconds - needed_seconds);
+  const double due_seconds = has_lost_launcher_ ? 0 : std::max(death_seconds, kill_delay_->seconds - needed_seconds);
   if (since_terminate_->seconds() < due_seconds) return;
   const auto reading = training_.state->try_read();
   if (!reading) return;  // an update, or the training ends in order

@@ -3,7 +3,8 @@
 // It says at once that the training stops. Steps may take longer than mpirun waits: it sends SIGCONT, SIGTERM and
 // SIGKILL, a second between one and the next (Open MPI 4: odls_base_sigkill_timeout). So a thread saves the last
 // completed step at SIGCONT and, unless the main thread stops in order in time, again before SIGKILL. Then it ends the
-// process. Weights only change in the update at the end of a step, which waits for the thread (step/state_lock).
+// process. If mpirun itself is killed, or ends at a second Ctrl-C, the thread saves and ends at once. Weights only
+// change in the update at the end of a step, which waits for the thread (step/state_lock).
 #pragma once
 
 #include <condition_variable>
@@ -47,6 +48,7 @@ class EmergencyStop {
   bool can_save() const { return training_.state != nullptr && checkpoints_.is_on(); }
   void watch();
   void look(Since since);
+  void look_for_launcher();
   void look_for_signals(Since since);
   void announce_kill(double seconds_left);
   void say_what_comes();
@@ -58,6 +60,8 @@ class EmergencyStop {
   std::optional<KillDelay> kill_delay_;
   Checkpointing& checkpoints_;
   Training training_;
+  int launcher_;  // the process that started this one, while it is there; 0: not mpirun
+  bool has_lost_launcher_ = false;
   ProcessSignals::Received proceed_;  // as seen so far
   ProcessSignals::Received terminate_;
   bool has_told_ = false;
