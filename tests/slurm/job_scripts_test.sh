@@ -302,7 +302,16 @@ LOCKSTEP_LAUNCHER=aprun job 47
 ended_with 2
 says "'aprun' is no launcher (LOCKSTEP_LAUNCHER, or launcher in the site's profile). Known: srun, mpirun."
 says "cause usage"
-echo "  jobs of roles, logs of ranks"
+# mpirun's own messages would stand behind a rank's sentence. Where no rank has said anything, they are missed.
+pretend mpirun 'echo "quiet: $OMPI_MCA_orte_execute_quiet"; [ -n "${silent:-}" ] || echo "{}" >"$LOCKSTEP_VERDICT"; exit 1'
+LOCKSTEP_LAUNCHER=mpirun job 48
+says "quiet: 1"
+hint="mpirun ended with 1, and no rank said why. OMPI_MCA_orte_execute_quiet=0 makes mpirun print its messages."
+! grep -qF "$hint" "$work/out" || fail "it misses words although a rank has spoken"
+silent=yes OMPI_MCA_orte_execute_quiet=0 LOCKSTEP_LAUNCHER=mpirun job 49
+says "quiet: 0"
+says "$hint"
+echo "  jobs of roles, logs of ranks, mpirun's silence"
 
 # A sweep: its lines' mistakes are named, and an output folder is for all.
 srun_ends 'printf "<%s>" "${@:3}"'
