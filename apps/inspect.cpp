@@ -44,8 +44,7 @@ struct InspectOptions {
     app.description("Says what a shard, a manifest, a model file, a checkpoint or the folder of a training holds.");
     app.add_option("FILE", file,
                    "A shard (.h5), manifest.json, a data set's folder, a model file or a checkpoint (.h5), a "
-                   "training's folder, "
-                   "or weights that another program wrote (safetensors, HDF5)")
+                   "training's folder, or weights that another program wrote (safetensors, HDF5)")
         ->required()
         ->type_name("FILE");
     add_result(app, "--pictures", pictures, require_place_for_pictures,

@@ -20,8 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view advice_on_arrays =
     "Fetch the files that 'make_shards --help' names, or write the arrays as PNG files into a folder for each class "
-    "and "
-    "run 'make_shards images'.";
+    "and run 'make_shards images'.";
 
 // Told by the end of a file's name, where no other file tells more.
 struct NamedForm {

@@ -249,8 +249,7 @@ class Staging {
     if (still >= patience_ / 3 && !std::exchange(shard.is_told, true) && world_.local_rank() == 0) {
       log::warning(
           "waiting for '{}': another process ({}) copies it to '{}', which has not grown for {:.3g} s. After {:.3g} s "
-          "this job "
-          "makes its own copy.",
+          "this job makes its own copy.",
           shard.copy().string(), claim_holder_words(shard.unfinished()), shard.unfinished().string(), still, patience_);
     }
     if (still < patience_) return;

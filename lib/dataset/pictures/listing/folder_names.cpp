@@ -25,7 +25,6 @@ constexpr std::array system_names = {"@eadir",
                                      "#recycle",
                                      "@recycle",
                                      "$recycle.bin",
-
                                      "#snapshot",
                                      "@recently-snapshot",
                                      "@__thumb",

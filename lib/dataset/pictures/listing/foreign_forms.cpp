@@ -162,8 +162,7 @@ std::string webdataset_words(const fs::path& folder, const std::vector<std::stri
   return fmt::format(
       "It holds {} as WebDataset has them (NAME{} and NAME.cls in archives), which are not read. Unpack them and write "
       "train.list, in '{}': mkdir pictures && for tar in {}.tar; do mkdir \"pictures/${{tar%.tar}}\" && tar -xf "
-      "\"$tar\" "
-      "-C \"pictures/${{tar%.tar}}\"; done; for label in pictures/*/*.cls; do echo \"${{label%.cls}}{} $(cat "
+      "\"$tar\" -C \"pictures/${{tar%.tar}}\"; done; for label in pictures/*/*.cls; do echo \"${{label%.cls}}{} $(cat "
       "\"$label\")\"; done > train.list",
       counted(archives.size(), "archive"), ending, printable(folder.string()), has_train ? "train*" : "*", ending);
 }
