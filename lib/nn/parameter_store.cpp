@@ -41,14 +41,19 @@ std::int64_t count_of(std::span<const std::int64_t> dims) {
   return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+// Of an array that is not allocated none: names and dims alone are known.
+Tensor part_of(const Tensor& array, std::int64_t offset, std::int64_t count) {
+  return array ? array.slice(offset, count) : Tensor();
+}
+
 // Of arrays that are laid out as the store's values and running statistics.
 std::vector<Slot> slots_by_name(const std::deque<Parameter>& parameters, const Tensor& values,
                                 const std::deque<Statistic>& statistics, const Tensor& running) {
   std::vector<Slot> slots;
   slots.reserve(parameters.size() + statistics.size());
-  for (const Parameter& p : parameters) slots.push_back({p.name, p.dims, p.kind, values.slice(p.offset, p.stored)});
+  for (const Parameter& p : parameters) slots.push_back({p.name, p.dims, p.kind, part_of(values, p.offset, p.stored)});
   for (const Statistic& s : statistics) {
-    slots.push_back({s.name, {s.channels}, ParameterKind::channel_vector, running.slice(s.offset, s.stored)});
+    slots.push_back({s.name, {s.channels}, ParameterKind::channel_vector, part_of(running, s.offset, s.stored)});
   }
   std::ranges::sort(slots, {}, &Slot::name);
   assert(std::ranges::adjacent_find(slots, {}, &Slot::name) == slots.end());  // two layers chose one name

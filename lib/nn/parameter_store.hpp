@@ -114,7 +114,8 @@ class ParameterStore {
   // What keeps such entries from being this store's: the first few that are missing, unknown, or of another shape, and
   // how many more there are; empty if nothing does.
   std::string misfit(std::span<const Entry> entries) const;
-  std::vector<std::string> names() const;  // of parameters and statistics, in name order
+  // Of parameters and statistics, in name order. Both also before allocate().
+  std::vector<std::string> names() const;
   // Throws Error(bad_data) naming the first few entries that are missing, unknown, or of another shape, and how many
   // more there are.
   void assign(std::span<const Entry> entries);
