@@ -7,6 +7,10 @@ target_compile_options(lockstep_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wpedantic -Wno-restrict>
   # Loop bodies use what the standard library declares constexpr.
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+if(LOCKSTEP_WERROR)
+  target_compile_options(lockstep_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Werror> "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings>")
+endif()
 if(LOCKSTEP_SANITIZE)
   # -Wmaybe-uninitialized: with a sanitizer's checks GCC 12 sees such members in std::regex (its bug 105562).
   target_compile_options(lockstep_flags INTERFACE
@@ -14,16 +18,60 @@ if(LOCKSTEP_SANITIZE)
   target_link_options(lockstep_flags INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
 endif()
 
+# The standard library and fmt, parsed once and not by each source: NAME is for lockstep_precompile(). Sources still
+# include what they need, and compile without this (CMAKE_DISABLE_PRECOMPILE_HEADERS).
+#
+#   lockstep_precompiled(lockstep_precompiled_test OPTIONS -O0 HEADERS <gtest/gtest.h> LINK GTest::gtest)
+function(lockstep_precompiled name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "OPTIONS;HEADERS;LINK")
+  set(source ${PROJECT_BINARY_DIR}/precompiled/${name}.cpp)
+  file(CONFIGURE OUTPUT ${source} CONTENT "")
+  add_library(${name} OBJECT ${source})
+  target_link_libraries(${name} PRIVATE fmt::fmt ${arg_LINK} lockstep_flags)
+  target_compile_options(${name} PRIVATE ${arg_OPTIONS})
+  target_precompile_headers(${name} PRIVATE <fmt/format.h> <fmt/ranges.h> <algorithm> <array> <atomic> <charconv>
+    <chrono> <condition_variable> <deque> <filesystem> <functional> <iterator> <list> <map> <memory> <mutex> <numeric>
+    <optional> <random> <ranges> <set> <span> <sstream> <string> <string_view> <thread> <utility> <variant> <vector>
+    ${arg_HEADERS})
+endfunction()
+
+# The compiler reads a precompiled header only where the source's options are those that the header was made with, the
+# level of optimisation included: with another one GCC 12 may crash.
+function(lockstep_precompile target from)
+  target_precompile_headers(${target} REUSE_FROM ${from})
+endfunction()
+# Sources with options of their own.
+function(lockstep_options target options)
+  set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target} PROPERTIES
+    COMPILE_OPTIONS "${options}" SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
+
+# What only reads options, files and words is optimised a little: more would take a third of the build's time.
+set(LOCKSTEP_LITTLE $<$<CONFIG:Release>:-O1>)
+lockstep_precompiled(lockstep_precompiled)
+lockstep_precompiled(lockstep_precompiled_little OPTIONS ${LOCKSTEP_LITTLE})
+
 # One folder of lib/ as a library, lockstep::<folder>.
 #
-#   lockstep_library(comm SOURCES a.cpp HEADERS a.hpp LINK lockstep::device MPI::MPI_CXX)
+#   lockstep_library(comm COMPUTES SOURCES a.cpp HEADERS a.hpp LINK lockstep::device MPI::MPI_CXX)
 #
-# LINK is public: a folder's headers show the types of the folders above it. CUDA_SOURCES and CUDA_HEADERS: of a build
-# with CUDA alone; CPU_ONLY_SOURCES: of one without.
+# COMPUTES: it has loops over samples, pictures or gradients, and is optimised as far as the compiler can. JOINED: its
+# sources are compiled four at a time, because each would instantiate the same large templates; so they share one
+# unnamed namespace. LINK is public: a folder's headers show the types of the folders above it. CUDA_SOURCES and
+# CUDA_HEADERS: of a build with CUDA alone; CPU_ONLY_SOURCES: of one without.
 function(lockstep_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES;JOINED" "" "LINK")
   add_library(lockstep_${name} STATIC)
   target_link_libraries(lockstep_${name} PUBLIC ${arg_LINK} PRIVATE $<BUILD_INTERFACE:lockstep_flags>)
+  if(arg_COMPUTES)
+    lockstep_precompile(lockstep_${name} lockstep_precompiled)
+  else()
+    target_compile_options(lockstep_${name} PRIVATE ${LOCKSTEP_LITTLE})
+    lockstep_precompile(lockstep_${name} lockstep_precompiled_little)
+  endif()
+  if(arg_JOINED)
+    set_target_properties(lockstep_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
+  endif()
   target_compile_features(lockstep_${name} PUBLIC cxx_std_20)
   if(LOCKSTEP_SANITIZE)  # also of what others link to it
     target_link_options(lockstep_${name} INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
@@ -55,6 +103,8 @@ function(lockstep_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} lockstep_flags)
+  target_compile_options(${name} PRIVATE ${LOCKSTEP_LITTLE})
+  lockstep_precompile(${name} lockstep_precompiled_little)
   set_target_properties(${name} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
   install(TARGETS ${name})
   set(pages ${CMAKE_CURRENT_BINARY_DIR}/pages)
@@ -80,6 +130,7 @@ function(lockstep_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} lockstep_test_support lockstep_flags)
+  lockstep_precompile(${name} ${LOCKSTEP_TEST_PRECOMPILED})
   if(NOT arg_RANKS)
     target_link_libraries(${name} PRIVATE lockstep_unit_main)
     lockstep_ctest(${name} COMMAND ${name} TIMEOUT ${arg_TIMEOUT} LABELS unit ${arg_LABELS})
@@ -93,7 +144,7 @@ function(lockstep_test name)
 endfunction()
 
 # One CTest entry with this project's conventions: 77 is skipped, a timeout, labels, mpirun as root allowed, no kernel
-# plans in the user's folders.
+# plans in the user's folders. PROCESSORS: of the four that tests/run.sh has CTest count with; 1 unless stated.
 function(lockstep_ctest name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS" "COMMAND;LABELS;ENVIRONMENT")
   if(NOT arg_PROCESSORS)

@@ -17,7 +17,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::string_view option = "--gpus";
+constexpr std::string_view gpus_option = "--gpus";
 constexpr NumberRange<std::int64_t> gpu_counts{1, 1024};
 
 // 0 stands for all.
@@ -52,9 +52,9 @@ void require_gpus(std::string_view asked, std::size_t wanted, std::size_t visibl
   require(visible > 0, Failure::usage,
           "{} {}: no GPU can be used here (one rank is started for each). Leave {} out to train on the CPU; --device "
           "cuda says why there is none.",
-          option, asked, option);
+          gpus_option, asked, gpus_option);
   require(wanted <= visible, Failure::usage, "{} {}: only {} can be used here (one rank drives one GPU). Use {} all?",
-          option, asked, visible == 1 ? "1 GPU" : fmt::format("{} GPUs", visible), option);
+          gpus_option, asked, visible == 1 ? "1 GPU" : fmt::format("{} GPUs", visible), gpus_option);
 }
 
 // mpirun spreads ranks over all nodes of an allocation.
@@ -63,7 +63,7 @@ void require_one_node(const JobEnvironment& job) {
   require(nodes == 1, Failure::usage,
           "{} is for one node, and this job has {} (ranks would start on all of them). Use srun with one task for each "
           "GPU instead.",
-          option, nodes);
+          gpus_option, nodes);
 }
 
 std::size_t count_visible() { return visible_gpus().size(); }
@@ -76,9 +76,9 @@ void declare_gpus(CLI::App& app, std::string& gpus) {
     const Launcher launcher = this_job().launcher;
     if (launcher == Launcher::none) return "";
     return fmt::format("this program is a rank of {} already (which starts one for each GPU). Leave {} out",
-                       launcher_words(launcher), option);
+                       launcher_words(launcher), gpus_option);
   };
-  app.add_option(std::string(option), gpus,
+  app.add_option(std::string(gpus_option), gpus,
                  "Started without a launcher: train on so many GPUs of this node, or on all, one rank each (by mpirun)")
       ->check(CLI::Validator(check, "", "gpus"))
       ->type_name("COUNT|all");
@@ -86,12 +86,12 @@ void declare_gpus(CLI::App& app, std::string& gpus) {
 
 std::vector<std::string> words_for_gpus(const std::vector<std::string>& words,
                                         const std::function<std::size_t()>& count, const JobEnvironment& job) {
-  const std::string asked = value_of(words, option);
+  const std::string asked = value_of(words, gpus_option);
   const std::optional<std::size_t> parsed = parse_gpus(asked);
   if (!parsed || job.launcher != Launcher::none) return {};
   const std::string device = value_of(words, "--device");
   require(device != "cpu", Failure::usage, "{} {} with --device cpu (GPUs are not used then). Leave one of them out.",
-          option, asked);
+          gpus_option, asked);
   const std::size_t visible = count();
   const std::size_t wanted = *parsed == 0 ? visible : *parsed;
   require_gpus(asked, wanted, visible);
@@ -99,7 +99,7 @@ std::vector<std::string> words_for_gpus(const std::vector<std::string>& words,
   require_one_node(job);
   // As many ranks as GPUs whatever the number of cores; each may use its share of all cores, as a plain start may.
   std::vector<std::string> launch = {"mpirun", "--oversubscribe", "--bind-to", "none", "-n", std::to_string(wanted)};
-  const std::vector<std::string> program = without(words, option);
+  const std::vector<std::string> program = without(words, gpus_option);
   launch.insert(launch.end(), program.begin(), program.end());
   return launch;
 }
@@ -124,7 +124,7 @@ std::optional<int> spread_over_gpus(int argc, char** argv, const std::function<s
     throw Error(Failure::usage,
                 fmt::format("cannot start mpirun: {} ({} starts the ranks by it). Is Open MPI's launcher in PATH "
                             "(Debian: openmpi-bin)?",
-                            system_words(errno), option));
+                            system_words(errno), gpus_option));
   } catch (const Error& error) {
     log::error(error.what());
     return error.exit_code();

@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string cell = "\"";
   for (const char letter : text) cell.append(letter == '"' ? 2 : 1, letter);
   return cell + '"';
@@ -18,7 +18,7 @@ std::string text_cell(std::string_view text, TableFormat format) {
   std::string cell = printable_name(text);
   if (!cell.empty() && guarded_starts.find(cell.front()) != std::string_view::npos) cell.insert(0, 1, '\'');
   const bool is_quoted = format == TableFormat::csv && cell.find_first_of(",\"") != std::string::npos;
-  return is_quoted ? quoted(cell) : cell;
+  return is_quoted ? in_quotes(cell) : cell;
 }
 
 }  // namespace lockstep

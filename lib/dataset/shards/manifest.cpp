@@ -174,9 +174,10 @@ SampleKind sample_kind(const Fields& fields) {
 // Format 1 knows one store, and does not name it.
 SampleStore sample_store(const Fields& fields) {
   if (fields.number("format", 1, 2) == 1) return SampleStore::images;
-  const auto* const store = find_choice(sample_stores, fields.text("store", 1, name_limit_bytes));
-  fields.require_field(store != nullptr && store->value != SampleStore::images, "store", "'pictures' or 'jpeg'");
-  return store->value;
+  const auto* const named = find_choice(sample_stores, fields.text("store", 1, name_limit_bytes));
+  const SampleStore store = named == nullptr ? SampleStore::images : named->value;
+  fields.require_field(store != SampleStore::images, "store", "'pictures' or 'jpeg'");
+  return store;
 }
 
 Json without_root_hash(const Manifest& manifest) {
@@ -320,7 +321,7 @@ void copy_manifest(const std::filesystem::path& from, const std::filesystem::pat
 
 Manifest as_it_will_be_read(const std::filesystem::path& directory, const Manifest& draft) {
   const Refusal refuse = unwritable(directory / manifest_file);
-  const Json content = Json::parse(json_text(without_root_hash(draft)));
+  const Json content = parse_json(json_text(without_root_hash(draft)));
   return description_in(Fields(content, "", refuse));
 }
 
