@@ -61,7 +61,7 @@ nlohmann::json json_of(const ClusterFacts& facts) {
 }
 
 RankFacts rank_facts(std::string_view text) {
-  const nlohmann::json json = nlohmann::json::parse(text);
+  const nlohmann::json json = parse_json(text);
   RankFacts facts;
   json.at("rank").get_to(facts.rank);
   json.at("node").get_to(facts.node);
@@ -74,7 +74,7 @@ RankFacts rank_facts(std::string_view text) {
 }
 
 NodeFacts node_facts(std::string_view text) {
-  const nlohmann::json json = nlohmann::json::parse(text);
+  const nlohmann::json json = parse_json(text);
   NodeFacts facts;
   json.at("host").get_to(facts.host);
   json.at("ranks").get_to(facts.ranks);

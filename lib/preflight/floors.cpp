@@ -39,7 +39,7 @@ double least(const std::vector<double>& values) {
 }  // namespace
 
 Floors parse_floors(std::string_view text, const std::string& file) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json json = try_parse_json(text);
   require(json.is_object(), Failure::usage,
           "'{}' holds no floors: it is no JSON object. Let check_cluster write one: --write-floors.", file);
   Floors floors;

@@ -75,15 +75,9 @@ Json summary_in(const fs::path& folder) {
 // Nothing where it is none of ours.
 std::optional<Json> parse_line(std::string_view line) {
   if (line.size() > line_limit) return std::nullopt;
-  bool is_shallow = true;
-  const auto look = [&](int depth, Json::parse_event_t, Json&) {
-    is_shallow = is_shallow && depth <= nesting_limit;
-    return is_shallow;
-  };
-  constexpr bool no_exceptions = false;
-  Json object = Json::parse(line.begin(), line.end(), look, no_exceptions);
-  const bool is_ours = is_shallow && object.is_object() && object.value("kind", Json()).is_string() &&
-                       count_in(object, "epoch") && count_in(object, "step");
+  Json object = try_parse_json(line, nesting_limit);
+  const bool is_ours = object.is_object() && object.value("kind", Json()).is_string() && count_in(object, "epoch") &&
+                       count_in(object, "step");
   return is_ours ? std::optional(std::move(object)) : std::nullopt;
 }
 

@@ -202,15 +202,8 @@ StudyPoint point_of(const Fields& fields) {
 }
 
 Json parsed(std::string_view text, std::string_view name) {
-  bool is_shallow = true;
-  const auto look = [&](int depth, Json::parse_event_t, Json&) {
-    is_shallow = is_shallow && depth <= nesting_limit;
-    return is_shallow;
-  };
-  constexpr bool no_exceptions = false;
-  Json json = Json::parse(text, look, no_exceptions);
-  require(!json.is_discarded() && is_shallow, Failure::bad_data,
-          "'{}' is no scaling study: it is no JSON. Name a study.json.", name);
+  Json json = try_parse_json(text, nesting_limit);
+  require(!json.is_discarded(), Failure::bad_data, "'{}' is no scaling study: it is no JSON. Name a study.json.", name);
   return json;
 }
 

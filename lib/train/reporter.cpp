@@ -21,8 +21,7 @@ constexpr std::size_t metrics_limit_bytes = std::size_t{1} << 32;
 // Whether a line of metrics.jsonl was written before the checkpoint: a training that goes on from it will write the
 // others again. A line that was cut by a kill is none.
 bool came_before(const std::string& line, const TrainingProgress& progress) {
-  constexpr bool no_exceptions = false;
-  const nlohmann::json object = nlohmann::json::parse(line, nullptr, no_exceptions);
+  const nlohmann::json object = try_parse_json(line);
   if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) return false;
   const auto step = object["step"].get<std::int64_t>();
   const nlohmann::json kind = object.value("kind", nlohmann::json());
@@ -52,8 +51,7 @@ BestTest best_test_in(const std::filesystem::path& metrics) {
   if (is_absent(metrics)) return best;
   std::istringstream text(read_file(metrics, metrics_limit_bytes));
   for (std::string line; std::getline(text, line);) {
-    constexpr bool no_exceptions = false;
-    const nlohmann::json object = nlohmann::json::parse(line, nullptr, no_exceptions);
+    const nlohmann::json object = try_parse_json(line);
     if (!object.is_object()) continue;
     const nlohmann::json kind = object.value("kind", nlohmann::json());
     if (kind == split_name(Split::validation) && split == Split::test) {

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
+#include "base/text/json_text.hpp"
 #include "files/checkpoint/checkpoint_folder.hpp"
 #include "train/following/training_status.hpp"
 #include "train/run_summary.hpp"
@@ -37,10 +38,8 @@ std::map<std::int64_t, Told> told_by(std::string_view metrics) {
   std::map<std::int64_t, Told> told;
   while (!metrics.empty()) {
     const std::size_t end = std::min(metrics.find('\n'), metrics.size());
-    constexpr bool no_exceptions = false;
-    const std::string_view words = metrics.substr(0, end);
+    const Json line = try_parse_json(metrics.substr(0, end));
     metrics.remove_prefix(std::min(end + 1, metrics.size()));
-    const Json line = Json::parse(words.begin(), words.end(), nullptr, no_exceptions);
     const std::optional<std::int64_t> step = line.is_object() ? count_in(line, "step") : std::nullopt;
     if (!step) continue;
     Told& here = told[*step];

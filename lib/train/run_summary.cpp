@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
+#include "base/text/json_text.hpp"
 #include "slurm/submit/shell_text.hpp"
 
 namespace lockstep {
@@ -43,15 +44,9 @@ std::string time_in(const nlohmann::json& summary, const char* field) {
 std::string utc_time() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
 nlohmann::json read_summary(const std::filesystem::path& file) {
-  bool is_shallow = true;
-  const auto look = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    is_shallow = is_shallow && depth <= nesting_limit;
-    return is_shallow;
-  };
-  constexpr bool no_exceptions = false;
   try {
-    nlohmann::json summary = nlohmann::json::parse(read_file(file, limit_bytes), look, no_exceptions);
-    return is_shallow && summary.is_object() ? summary : nlohmann::json();
+    nlohmann::json summary = try_parse_json(read_file(file, limit_bytes), nesting_limit);
+    return summary.is_object() ? summary : nlohmann::json();
   } catch (const Error&) {
     return {};
   }

@@ -50,6 +50,19 @@ class Escaped {
 
 }  // namespace
 
+Json parse_json(std::string_view text) { return Json::parse(text); }
+
+Json try_parse_json(std::string_view text, int deepest) {
+  bool is_shallow = true;
+  const auto look = [&](int depth, Json::parse_event_t, Json&) {
+    is_shallow = is_shallow && depth <= deepest;
+    return is_shallow;
+  };
+  constexpr bool no_exceptions = false;
+  Json value = Json::parse(text, look, no_exceptions);
+  return is_shallow ? value : Json(Json::value_t::discarded);
+}
+
 std::string json_text(const Json& value) { return dumped(value, -1); }
 
 std::string json_lines(const Json& value) { return dumped(value, 1); }

@@ -32,7 +32,7 @@ Json record_of(const SourceDescription& source, std::int64_t training_samples, c
     record["bytes_per_shard"] = options.bytes_per_shard;
     record["files"] = source.fingerprint;
   }
-  return Json::parse(json_text(record));
+  return parse_json(json_text(record));
 }
 
 // What a user stated, or may have changed.
@@ -89,8 +89,7 @@ Descriptor prepare_conversion_folder(const SourceDescription& source, std::int64
   const Json now = record_of(source, training_samples, options);
   const fs::path record = output / record_file;
   if (!is_absent(record)) {
-    constexpr bool no_exceptions = false;
-    const Json before = Json::parse(read_file(record, record_limit_bytes), nullptr, no_exceptions);
+    const Json before = try_parse_json(read_file(record, record_limit_bytes));
     const std::string differs = difference(before, now);
     require(differs.empty(), Failure::usage,
             "'{}' was begun with other options: {} (two data sets must not mix). Choose another --output or remove it.",

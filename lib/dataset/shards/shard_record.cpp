@@ -59,7 +59,7 @@ std::string to_text(const ShardRecord& record) {
 }
 
 std::optional<ShardRecord> shard_record_from(const std::string& text, std::int64_t channels) try {
-  const Json json = Json::parse(text);
+  const Json json = parse_json(text);
   ShardRecord record{{}, PixelSums(channels), {}};
   record.entry = {json.at("file").get<std::string>(), json.at("samples").get<std::int64_t>(),
                   json.at("bytes").get<std::int64_t>(), json.at("hash").get<std::string>(),

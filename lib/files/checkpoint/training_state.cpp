@@ -149,8 +149,7 @@ std::string training_state_text(const TrainingState& state) {
 }
 
 TrainingState parse_training_state(const std::string& text) {
-  constexpr bool no_exceptions = false;
-  const Json json = Json::parse(text, nullptr, no_exceptions);
+  const Json json = try_parse_json(text);
   if (!json.is_object()) throw std::runtime_error("its state is not JSON");
   TrainingState state;
   state.progress = progress_of(member(json, "progress"));

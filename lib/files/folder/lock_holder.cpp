@@ -55,7 +55,7 @@ std::string lock_holder_text(const LockHolder& holder) {
 
 std::optional<LockHolder> parse_lock_holder(const std::string& line) {
   try {
-    const Json json = Json::parse(line);
+    const Json json = parse_json(line);
     LockHolder holder;
     json.at("job").get_to(holder.job);
     json.at("restarts").get_to(holder.restarts);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/io/file.hpp"
+#include "base/text/json_text.hpp"
 #include "files/checkpoint/checkpoint.hpp"
 #include "files/foreign/hdf5_tensors.hpp"
 #include "files/foreign/safetensors.hpp"
@@ -85,7 +86,7 @@ using Json = nlohmann::json;
 template <typename Value>
 Value value_in(const WeightBytes& file, const std::map<std::string, std::string>& metadata, const char* name) {
   try {
-    return Json::parse(metadata.at(name)).get<Value>();
+    return parse_json(metadata.at(name)).get<Value>();
   } catch (const Json::exception&) {
     file.refuse(fmt::format("its metadata's '{}' is not as export_model writes it", name));
   }

@@ -200,7 +200,7 @@ Outcome publish(const Target& target, std::string_view text) {
 std::optional<int> code_in(const std::filesystem::path& file) {
   try {
     constexpr std::size_t longest = 1 << 16;
-    const nlohmann::json report = nlohmann::json::parse(read_file(file, longest));
+    const nlohmann::json report = parse_json(read_file(file, longest));
     const int code = report.at("sentence").is_string() ? report.at("code").get<int>() : 0;
     return code > 0 && code < 256 ? std::optional(code) : std::nullopt;
   } catch (const std::exception&) {

@@ -78,7 +78,7 @@ void NodeLink::receive_nodes(const Communicator& world, const std::string& host,
   porter.join();
   for (const std::string& text : introductions) {
     if (text.empty()) continue;
-    const Json said = Json::parse(text);
+    const Json said = parse_json(text);
     nodes_.push_back(std::make_unique<Node>());
     nodes_.back()->socket = reception.take(said["challenge"]);
     nodes_.back()->host = said["host"];
@@ -91,7 +91,7 @@ void NodeLink::receive_nodes(const Communicator& world, const std::string& host,
 void NodeLink::meet_hub(const Communicator& world, const std::string& host, const std::vector<int>& ranks) {
   constexpr std::size_t most_addresses = 8;
   constexpr auto patience = std::chrono::seconds(15);
-  const Json hub = Json::parse(world.broadcast(std::string(), 0));
+  const Json hub = parse_json(world.broadcast(std::string(), 0));
   std::vector<std::string> addresses =
       addresses_that_lead_to({hub["network"], hub["addresses"]}, addresses_of_this_node());
   addresses.resize(std::min(addresses.size(), most_addresses));

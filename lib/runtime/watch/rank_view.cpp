@@ -119,7 +119,7 @@ std::string to_text(std::span<const RankView> views) {
 std::vector<RankView> views_from_text(std::string_view text, const std::string& host) {
   std::vector<RankView> views;
   try {
-    const nlohmann::json all = nlohmann::json::parse(text);
+    const nlohmann::json all = parse_json(text);
     for (const nlohmann::json& fields : all) {
       RankView view;
       view.host = host;

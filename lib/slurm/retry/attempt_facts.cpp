@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/text/json_text.hpp"
 #include "base/text/printable.hpp"
 #include "slurm/node_list.hpp"
 
@@ -107,7 +108,7 @@ std::vector<std::string> blamed_nodes(const AttemptFacts& facts) {
 }  // namespace
 
 std::optional<Verdict> parse_verdict(std::string_view text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json json = try_parse_json(text);
   if (!json.is_object() || !json.contains("code") || !json.contains("sentence")) return std::nullopt;
   const nlohmann::json& code = json["code"];
   constexpr int most = 255;

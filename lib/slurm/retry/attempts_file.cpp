@@ -69,7 +69,7 @@ std::string attempt_line(const Attempt& attempt) {
 
 std::optional<Attempt> parse_attempt(std::string_view line) {
   try {
-    const nlohmann::json json = nlohmann::json::parse(line);
+    const nlohmann::json json = parse_json(line);
     Attempt attempt;
     attempt.job = whole_number(json.at("job"));
     attempt.attempt = whole_number(json.at("attempt"));

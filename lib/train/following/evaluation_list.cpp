@@ -43,8 +43,7 @@ EvaluationList::EvaluationList(fs::path file) : file_(std::move(file)) {
 }
 
 std::optional<EvaluationList::Entry> EvaluationList::entry_in(const std::string& line) {
-  constexpr bool no_exceptions = false;
-  const Json object = Json::parse(line, nullptr, no_exceptions);
+  const Json object = try_parse_json(line);
   if (!object.is_object()) return std::nullopt;
   const Json step = object.value("step", Json());
   const Json hash = object.value("weights_hash", Json());

@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/io/file.hpp"
+#include "base/text/json_text.hpp"
 #include "base/text/printable.hpp"
 #include "files/checkpoint/checkpoint_folder.hpp"
 #include "files/folder/lock_holder.hpp"
@@ -64,9 +65,7 @@ Json last_line(std::string_view text, std::string_view kind) {
   while (!text.empty()) {
     text.remove_suffix(1);
     const std::size_t start = text.rfind('\n') + 1;
-    constexpr bool no_exceptions = false;
-    const std::string_view words = text.substr(start);
-    Json line = Json::parse(words.begin(), words.end(), nullptr, no_exceptions);
+    Json line = try_parse_json(text.substr(start));
     if (line.is_object() && text_in(line, "kind") == kind) return line;
     text = text.substr(0, start);
   }
