@@ -19,10 +19,12 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 # shellcheck source=lib/cmake/debian_packages.sh
 source lib/cmake/debian_packages.sh
+# shellcheck source=lib/cmake/progress.sh
+source lib/cmake/progress.sh
 
 install_missing "${build_packages[@]}"
-cmake --preset release
-cmake --build --preset release
+# Tests and benches stay if tests/run.sh has built them: the programs are the same.
+configure_and_build release
 
 programs=$root/build/release/bin
 if [ -z "$cifar" ] && { [ -d data/cifar-10-batches-bin ] || data/fetch_cifar10.sh; }; then

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and passes the tests.
 #
-#   tests/run.sh           everything that fits a quarter of an hour
-#   tests/run.sh --long    the rest: sanitizers, clang-tidy, accuracy, Debian 13, other processors
-#   tests/run.sh ... -R shard    more options go to ctest
+#   tests/run.sh                   everything that fits a quarter of an hour
+#   tests/run.sh --long            the rest, which takes a day: sanitizers, clang-tidy, accuracy, Debian 13, other processors
+#   tests/run.sh --long 3/10       one slice of it (tests/long/slices.txt), and when each slice passed last
+#   tests/run.sh --long 3/10 --record    notes in tests/long/passed.json that it passed, if nothing in it was skipped
+#   tests/run.sh ... -R shard      more options go to ctest
 #
 # Tests on real data need LOCKSTEP_TEST_DATA, a folder with cifar-10-batches-bin/, mnist/ and caltech101_31/. The last line
 # counts.
@@ -12,22 +14,38 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 # shellcheck source=lib/cmake/debian_packages.sh
 source lib/cmake/debian_packages.sh
+# shellcheck source=lib/cmake/progress.sh
+source lib/cmake/progress.sh
 
 selection=(--label-exclude long)
 packages=("${build_packages[@]}" "${test_packages[@]}")
+slice='' is_recorded=''
 if [ "${1:-}" = --long ]; then
   shift
   selection=(--label-regex long)
   packages+=("${long_test_packages[@]}")
+  if [[ ${1:-} =~ ^[0-9]+/[0-9]+$ ]]; then
+    slice=$1
+    shift
+    selection+=(--tests-regex "$(tests/long/slices.py . pattern "$slice")")
+    if [ "${1:-}" = --record ]; then is_recorded=yes; shift; fi
+  fi
 fi
 install_missing "${packages[@]}"
 
-cmake --preset ci
-cmake --build --preset ci
+# Warnings are errors where LOCKSTEP_WERROR is set. The programs' flags are else those of data/quick_start.sh.
+configure_and_build ci -D "LOCKSTEP_WERROR=${LOCKSTEP_WERROR:-OFF}"
+# Four at a time also on two cores: most of them wait for most of their time.
 results=build/release/tests.xml
 rm -f "$results"
 code=0
-ctest --test-dir build/release "${selection[@]}" --parallel 2 --output-on-failure --no-tests=error \
+with_progress Testing build/tests.log '^ *([0-9]+)/([0-9]+) Test +#.*( Passed |Skipped)' '^( +Start |Test project |Internal ctest)' \
+  ctest --test-dir build/release "${selection[@]}" --parallel 4 --output-on-failure --no-tests=error \
   --output-junit "$root/$results" "$@" || code=$?
 cuda=$(sed -n 's/^LOCKSTEP_CUDA_SUMMARY:INTERNAL=//p' build/release/CMakeCache.txt)
-exec python3 tests/support/count_results.py "$results" "$code" "$cuda"
+[ -z "$slice" ] || tests/long/slices.py . stale
+results_code=0
+words=$(python3 tests/support/count_results.py "$results" "$code" "$cuda") || results_code=$?
+if [ -n "$is_recorded" ] && [[ $words == *" passed, 0 failed, 0 skipped" ]]; then tests/long/slices.py . record "$slice"; fi
+echo "$words"
+exit "$results_code"

@@ -6,11 +6,11 @@ build_packages=(
   libjpeg62-turbo-dev libpng-dev libexif-dev libmatio-dev libonnx-dev libprotobuf-dev
 )
 test_packages=(
-  libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev python3 binutils clang-format
+  libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev python3 binutils clang-format clang-tidy-16 libomp-16-dev
   slurm-wlm slurm-client slurmctld slurmd munge slurm-wlm-basic-plugins iproute2 procps xz-utils
 )
 long_test_packages=(
-  clang-tidy-16 libomp-16-dev debootstrap qemu-user python3-torch python3-torchvision python3-h5py python3-numpy python3-pil
+  debootstrap qemu-user python3-torch python3-torchvision python3-h5py python3-numpy python3-pil
   python3-fusepy fuse3 chromium
   bochs bochs-term bochsbios vgabios isolinux syslinux-common genisoimage busybox cpio
 )
@@ -24,16 +24,22 @@ install_missing() {
   done
   ((${#missing[@]} == 0)) && return 0
   echo "Installing ${missing[*]}"
-  local as_root=()
-  if ((EUID != 0)); then
-    command -v sudo >/dev/null || { echo "cannot install packages: neither root nor sudo. Install them first." >&2; return 1; }
-    as_root=(sudo)
-  fi
-  local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 --quiet=2)
-  local words
-  if ! words=$({ "${apt[@]}" update && "${apt[@]}" install --yes --no-install-recommends "${missing[@]}"; } 2>&1); then
-    tail -5 <<<"$words" >&2
-    echo "cannot install packages: apt-get failed, its words are above. Is the network up?" >&2
+  local as_root=() words unknown=()
+  ((EUID == 0)) || as_root=(sudo)
+  refuse_install() { # REASON PACKAGES...
+    echo "cannot install ${*:2}: $1. Install with: ${as_root[*]:+${as_root[*]} }apt-get install --no-install-recommends ${missing[*]}" >&2
+    return 1
+  }
+  command -v apt-get >/dev/null || { refuse_install "this system has no apt-get" "${missing[@]}"; return 1; }
+  if ((EUID != 0)) && ! command -v sudo >/dev/null; then
+    refuse_install "neither root nor sudo" "${missing[@]}"
     return 1
   fi
+  local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 --quiet=2)
+  words=$("${apt[@]}" update 2>&1) || { tail -5 <<<"$words" >&2; echo "apt-get update failed (its words are above): the lists of packages are old." >&2; }
+  words=$("${apt[@]}" install --yes --no-install-recommends "${missing[@]}" 2>&1) && return 0
+  tail -5 <<<"$words" >&2
+  mapfile -t unknown < <(sed -nE "s/.*(Unable to locate package|Package '|Package) ?([a-z0-9.+-]+)'?( has no installation candidate)?.*/\\2/p" <<<"$words" | sort -u)
+  ((${#unknown[@]} > 0)) || unknown=("${missing[@]}")
+  refuse_install "apt-get failed, its words are above (is the network up, and is this Debian 12 or newer?)" "${unknown[@]}"
 }
