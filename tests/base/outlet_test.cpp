@@ -187,6 +187,8 @@ TEST_P(OutletTest, it_waits_for_a_slow_reader_if_told_to) {
 TEST_P(OutletTest, another_users_holds_nobody_up) {
   if (::geteuid() != 0) GTEST_SKIP() << "to become another user wants root";
   const Ends ends = GetParam()();
+  std::array<int, 2> filled{};  // closed when the child has written all
+  ASSERT_EQ(::pipe2(filled.data(), O_CLOEXEC), 0);
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -196,11 +198,15 @@ TEST_P(OutletTest, another_users_holds_nobody_up) {
     Outlet outlet(ends.writer);
     for (int number = 0; number < 5000; ++number) outlet.write(line(number));
     if (!outlet.stands_still()) ::_exit(3);
+    ::close(filled[1]);
     ::_exit(outlet.drain({milliseconds(3000), milliseconds(60000)}) == 0 ? 0 : 4);
   }
   std::string expected;
   for (int number = 0; number < 5000; ++number) expected += line(number);
-  ::usleep(300000);
+  ::close(filled[1]);
+  char none = 0;
+  ASSERT_EQ(::read(filled[0], &none, 1), 0);
+  ::close(filled[0]);
   std::string taken;
   int status = -1;
   while (::waitpid(child, &status, WNOHANG) == 0) taken += take(ends.reader);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer and passes the tests, Slurm's excepted:
-# sanitizers_test.sh ROOT BUILD_FOLDER. A finding ends the program that has it.
+# Builds with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer and passes the tests with one of the labels,
+# Slurm's excepted: sanitizers_test.sh ROOT BUILD_FOLDER LABELS. A finding ends the program that has it.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/words.sh"
 root=$1 build=$2/asan
@@ -22,6 +22,6 @@ GTEST_FILTER+=:NodeLinkTest.a_node_that_does_not_find_rank_0_says_so_and_nobody_
 # Nor do these fit: tests of how long something takes, where mpirun waits a second and then kills; a program of other people's,
 # whose MPI unloads the modules that leaked.
 not_here='^(interrupt_test|scale_test.*|installed_libraries_test)$'
-ctest --test-dir "$build" --label-exclude 'long|slurm' --exclude-regex "$not_here" --parallel 2 --output-on-failure \
+ctest --test-dir "$build" --label-regex "$3" --label-exclude 'long|slurm' --exclude-regex "$not_here" --parallel 4 --output-on-failure \
   --no-tests=error ||
   fail "tests fail under the sanitizers, see above"
