@@ -27,11 +27,11 @@ def commands_of(build):
     """Of each source that is compiled; those of joined sources from the file that joins them."""
     commands = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
+        if not entry["file"].endswith((".cpp", ".cxx")):
+            continue  # nvcc's
         words = shlex.split(entry["command"])
         while not words[0].endswith(("c++", "g++", "clang++")):
             words.pop(0)  # a compiler cache
-        if any(word.endswith(".cu") for word in words):
-            continue
         for option in ("-include", "-o"):
             if option in words:
                 place = words.index(option)

@@ -38,6 +38,6 @@ in_debian_root "$work/final" bash -euc "$(section final environment)
   cd /root
   make_shards synthetic --samples 400 --output data
   mpirun -n 2 --oversubscribe --bind-to none train_cifar --data data --model lenet --epochs 1 --output run
-  evaluate run --data data
+  evaluate --model-file run --data data
   test -s /opt/lockstep/share/man/man1/train_cifar.1" || fail "the installed package does not work, see above"
 du -h "$work"/build/build/lockstep_*.deb

@@ -1,5 +1,7 @@
 # Spack's recipe, for a repository of one's own: spack repo create REPO lockstep; copy this file to
 # REPO/packages/lockstep/package.py; spack repo add REPO; spack dev-build lockstep@main, in the root of a clone.
+#
+# Spack has never run this recipe: its names of packages and versions are from Spack's documentation.
 # pylint: disable=undefined-variable,wildcard-import,unused-wildcard-import
 from spack.package import *
 
