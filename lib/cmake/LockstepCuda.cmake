@@ -41,10 +41,6 @@ if(missing)
   return()
 endif()
 
-# A cache that another preset has left names its own: a preset says `usual` to have none.
-if(CMAKE_CUDA_ARCHITECTURES STREQUAL usual)
-  unset(CMAKE_CUDA_ARCHITECTURES CACHE)
-endif()
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
   set(CMAKE_CUDA_ARCHITECTURES 80 90)
   if(CUDAToolkit_VERSION VERSION_GREATER_EQUAL 12.8)

@@ -17,7 +17,7 @@ struct HangTimeout {
                "A rank that gets no further for so long is named and ends the job; 0: never")
         ->type_name("SECONDS");
   }
-  // Phases such as listing a million files mark no progress: whoever uses its processor gets on.
+  // Phases such as listing a million files mark no progress, so processor time counts as progress, too.
   WatchOptions watch_options() const { return {seconds, ProgressBy::marks_and_time}; }
 };
 

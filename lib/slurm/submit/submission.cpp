@@ -52,7 +52,7 @@ Pipe make_pipe() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-// Where the program cannot be started, `told` is told why.
+// Where the program cannot be started, its errno is written to `told`.
 [[noreturn]] void become(const std::vector<char*>& arguments, int input, int output, int told) {
   sigset_t none;
   ::sigemptyset(&none);

@@ -60,8 +60,8 @@ class EmergencyStop {
   std::optional<KillDelay> kill_delay_;
   Checkpointing& checkpoints_;
   Training training_;
-  int launcher_;  // the process that started this one, while it is there; 0: not mpirun
-  bool has_lost_launcher_ = false;
+  int launcher_;                      // the process that started this one, while it is there; 0: not mpirun
+  bool has_lost_launcher_ = false;    // it has ended before this training
   ProcessSignals::Received proceed_;  // as seen so far
   ProcessSignals::Received terminate_;
   bool has_told_ = false;

@@ -1,5 +1,6 @@
-# Spack's recipe, for a repository of one's own: spack repo create REPO lockstep; copy this file to
-# REPO/packages/lockstep/package.py; spack repo add REPO; spack dev-build lockstep@main, in the root of a clone.
+# A recipe for Spack. To use it: run `spack repo create REPO lockstep`, copy this file to
+# REPO/packages/lockstep/package.py, run `spack repo add REPO` and, in the root of a clone,
+# `spack dev-build lockstep@main`.
 #
 # Spack has never run this recipe: its names of packages and versions are from Spack's documentation.
 # pylint: disable=undefined-variable,wildcard-import,unused-wildcard-import
