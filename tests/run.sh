@@ -27,7 +27,8 @@ if [ "${1:-}" = --long ]; then
   if [[ ${1:-} =~ ^[0-9]+/[0-9]+$ ]]; then
     slice=$1
     shift
-    selection+=(--tests-regex "$(tests/long/slices.py . pattern "$slice")")
+    pattern=$(tests/long/slices.py . pattern "$slice") || exit 2
+    selection+=(--tests-regex "$pattern")
     if [ "${1:-}" = --record ]; then is_recorded=yes; shift; fi
   fi
 fi
