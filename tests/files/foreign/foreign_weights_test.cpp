@@ -260,7 +260,7 @@ TEST_F(ForeignWeightsTest, what_the_page_and_the_refusal_say_converts_a_pickle) 
   if (std::system("/usr/bin/python3 -c 'import torch, h5py' 2> /dev/null") != 0) {
     GTEST_SKIP() << "/usr/bin/python3 has no torch or no h5py";
   }
-  std::ofstream(folder_.path() / "weights.pth") << "PK\3\4";
+  std::ofstream(folder_.path() / "weights.pth", std::ios::binary) << zip_with("archive/data.pkl");
   const std::vector<std::string> conversions = {advice_on_pickles(folder_.path() / "weights.pth"),
                                                 lines_after("Six lines of Python convert it:")};
   // One script, for starting PyTorch takes seconds.
