@@ -1,351 +1,301 @@
 #!/usr/bin/env bash
-# What job scripts say and do where Slurm only pretends, so that it can be away, refuse or remember: job_scripts_test.sh BUILD
-# shellcheck disable=SC2016,SC2317
+# What job scripts print and do with a pretended Slurm, which can refuse, hang or be away: job_scripts_test.sh BUILD
+# shellcheck disable=SC2016,SC2034
 set -uo pipefail
+shopt -s extglob
 build=$(readlink -f "$1")
-programs=$build/bin
-scripts=$build/slurm
+readme=$(readlink -f "$(dirname "$0")/../../slurm/README.md")
+scripts=$build/slurm host=$(hostname -s)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-fail() { cat "$work/out" 2>/dev/null; echo "failed: $*"; exit 1; }
+cd "$work" || exit 1
+bin=$work/programs table='' name=''
+fail() { cat out 2>/dev/null; echo "failed: $table: '$name': $*"; exit 1; }
 unset "${!LOCKSTEP_@}" "${!SLURM_@}" JOB_RETRY_COUNT
 unset -f module
 
-# pretend TOOL LINES: found before all other programs. What it is given is written into the file of its calls.
-mkdir "$work/tools" "$work/programs"
+# pretend TOOL LINES: found before all other programs. It writes its arguments to the file `calls`, and does what the
+# variable on_TOOL holds, or LINES.
+mkdir tools programs
 pretend() {
-  printf '#!/usr/bin/env bash\necho "%s $*" >>"%s/calls"\n%s\n' "$1" "$work" "$2" >"$work/tools/$1"
-  chmod +x "$work/tools/$1"
+  printf '%s\n' '#!/usr/bin/env bash' "echo \"$1 \$*\" >>'$work/calls'" "lines=\${on_$1:-}" \
+    '[ "$*" != --mpi=list ] || { echo pmix; exit; }' '[ -z "$lines" ] || { eval "$lines"; exit; }' "$2" >"tools/$1"
+  chmod +x "tools/$1"
 }
 export PATH=$work/tools:$PATH
-job_runs='case $* in *RestartCnt*) echo 0 ;; *) echo "RUNNING|None|||all" ;; esac'
-for tool in scontrol sinfo sacct scancel; do pretend "$tool" ''; done
-# called WORDS TIMES: so many calls are these.
-called() {
-  local times
-  times=$(grep -cxF -- "$1" "$work/calls")
-  [ "$times" = "$2" ] || fail "'$1' was called $times times, not $2: $(cat "$work/calls")"
-}
-says() { grep -qF -- "$1" "$work/out" || fail "it does not say '$1'"; }
-
-# stop_job: one request for each part of the job that has a script, the rest is cancelled.
-stop() { # CODE ANSWER JOBS...
-  local code=$1; shift
-  pretend squeue "$1"; shift
-  : >"$work/calls"
-  "$scripts/stop_job" "$@" >"$work/out" 2>&1
-  local came=$?
-  [ "$came" = "$code" ] || fail "stop_job $* ended with $came, not $code"
-}
-stop 0 'printf "%s\n" "17+0|RUNNING" "17+1|RUNNING"' 17
-called "scancel --batch --signal=USR2 17" 1
-[ "$(grep -c scancel "$work/calls")" = 1 ] || fail "a component without a script got a signal: $(cat "$work/calls")"
-says "stop_job: job 17 stops when its checkpoint is written."
-stop 0 'printf "%s\n" "17+0|PENDING" "17+1|PENDING"' 17
-called "scancel 17+0" 1
-called "scancel 17+1" 1
-says "stop_job: job 17+1 (PENDING) is cancelled: no attempt of it runs."
-stop 0 'printf "%s\n" "16_0|RUNNING" "16_1|SIGNALING" "16_2|REQUEUE_HOLD" "16_[3-9%2]|PENDING"' 16
-called "scancel --batch --signal=USR2 16_0" 1
-called "scancel --batch --signal=USR2 16_1" 1
-called "scancel 16_2" 1
-called "scancel 16_[3-9%2]" 1
-stop 0 'printf "%s\n" "16_3|RUNNING"' 16_3
-called "squeue -h -j 16_3 -o %i|%T" 1
-called "scancel --batch --signal=USR2 16_3" 1
-stop 1 'echo "slurm_load_jobs error: Unable to contact slurm controller (connect failure)" >&2; exit 1' 17
-says "stop_job: Slurm does not answer (slurm_load_jobs error: Unable to contact slurm controller (connect failure)), so job 17 \
-is as it was. Try again when it does."
-stop 1 'echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1' 17 18
-says "stop_job: Slurm knows no job 18 that has not ended."
-stop 0 '' 17
-says "stop_job: job 17 has ended."
-! grep -q scancel "$work/calls" || fail "scancel was called for jobs that are not there"
-stop 2 "echo '17|RUNNING'" '17;x' 17
-says "stop_job: '17;x' is no number of a job. Known forms: 17, 16_3."
-called "scancel --batch --signal=USR2 17" 1
-stop 2 ''
-says "stop_job: name a job: stop_job 17"
-pretend scancel 'echo "scancel: error: Access/permission denied" >&2; exit 1'
-stop 1 "echo '17|RUNNING'" 17
-says "Access/permission denied"
-pretend scancel ''
-for word in --help -h; do
-  [ "$("$scripts/stop_job" "$word" | head -1)" = "Ends a job for good: with a checkpoint where it runs, and without another \
-attempt." ] || fail "stop_job $word"
-  "$scripts/stop_job" "$word" >"$work/out"
-  says "  stop_job JOB [JOB...]"
-  [ "$("$programs/run_on_nodes" "$word" | head -1)" = "Runs a program on several nodes without Slurm, by mpirun:" ] ||
-    fail "run_on_nodes $word"
-  "$programs/run_on_nodes" "$word" >"$work/out"
-  says "  run_on_nodes --hostfile FILE [--dispatch FOLDER]... [--logs FOLDER] PROGRAM ARGUMENTS..."
-  ! grep -q 'shellcheck\|set -u' "$work/out" || fail "run_on_nodes $word shows its code"
-done
-echo "  stop_job, and what --help says"
-
-# job NUMBER [ARGUMENTS...]: runs train_cifar.sbatch as that job, and sets `code`; its log is $work/out.
-ln -s "$programs/job_attempt" "$work/programs/"
-printf '#!/bin/sh\n' >"$work/programs/train_cifar"
-chmod +x "$work/programs/train_cifar"
-slurm() { # NUMBER
-  export LOCKSTEP_BIN=$work/programs SLURM_JOB_ID=$1 SLURM_JOB_NUM_NODES=1
-  SLURM_JOB_NODELIST=$(hostname -s) SLURM_TASKS_PER_NODE=1
-  export SLURM_JOB_NODELIST SLURM_TASKS_PER_NODE
-  : >"$work/calls"
-}
-job() {
-  slurm "$1"; shift
-  (cd "$work" && bash "$scripts/${job_script:-train_cifar.sbatch}" "$@" >"$work/out" 2>&1)
-  code=$?
-}
-ended_with() { [ "$code" = "$1" ] || fail "the script ended with $code, not $1"; }
-pretend squeue "$job_runs"
-srun_ends() { pretend srun '[ "$1" = --mpi=list ] && { echo pmix; exit; }'$'\n'"$1"; }
-
-# Started without Slurm.
-for script in train_cifar train_imagenet run_roles; do
-  (cd "$work" && env -u SLURM_JOB_ID bash "$scripts/$script.sbatch" roles.json >"$work/out" 2>&1)
-  code=$?
-  ended_with 2
-  says "$script.sbatch: this is a job script. Submit it: sbatch $scripts/$script.sbatch OPTIONS"
-done
-
-# The script that README.md tells to write.
-{ echo '#!/usr/bin/env bash'; sed -n '/^    scripts=/,/^    end_attempt/s/^    //p' "$(dirname "$0")/../../slurm/README.md"; } >"$work/own"
-sed -i "s:^scripts=.*:scripts='$scripts':" "$work/own"
-ln -s train_cifar "$work/programs/train_imagenet"
-srun_ends 'printf "<%s>" "${@:3}"'
-slurm 7
-(cd "$work" && bash own --epochs 2 >"$work/out" 2>&1)
-code=$?
-ended_with 0
-says "<$work/programs/train_imagenet><--data><data/flowers><--output><runs/flowers><--epochs><2>"
-
-# A look at the nodes before the program, which does not start where they are bad; and such a look alone.
-ln -s train_cifar "$work/programs/check_cluster"
-srun_ends 'printf "<%s>" "${@:3}"; echo; case $3 in *check_cluster)
-  echo "{\"code\": 71, \"host\": \"n1\", \"bad_hosts\": [\"n2\", \"n3\"], \"sentence\": \"they are slow.\"}" >"$LOCKSTEP_VERDICT"
-  exit 71 ;; esac'
+for tool in scontrol sacct scancel; do pretend "$tool" ''; done
 pretend sinfo 'printf "n%s\n" 1 2 3 4 5'
-LOCKSTEP_CHECK="my floors.json" job 8 --data nothing --output "my runs"
-ended_with 71
-says "<$work/programs/check_cluster><--output><my runs><--floors><my floors.json>"
-! grep -q '<--data>' "$work/out" || fail "the program has started on nodes that are bad"
-says "cause bad_node"
-called "scontrol requeue 8" 1
-called "scontrol update JobId=8 ExcNodeList=n2,n3" 1
-LOCKSTEP_CHECK=yes job 9 --data nothing
-ended_with 71
-says "<$work/programs/check_cluster><--output><runs/9>"
-job_script=check_cluster.sbatch job 10 --output "my runs"
-ended_with 71
-says "they are slow."
-! grep -q requeue "$work/calls" || fail "a check is repeated: $(cat "$work/calls")"
-srun_ends 'printf "<%s>" "${@:3}"; echo'
-LOCKSTEP_CHECK=yes job 11 --data nothing
-ended_with 0
-says "<$work/programs/train_cifar><--data><nothing>"
-pretend sinfo ''
-echo "  a look at the nodes first"
+pretend squeue 'case $* in *RestartCnt*) echo 0 ;; *) echo "RUNNING|None|||all" ;; esac'
+pretend srun 'printf "<%s>" "${@:3}"; echo'
+pretend sleep 'exec /usr/bin/sleep "$@"'
+pretend mpirun 'echo "quiet: $OMPI_MCA_orte_execute_quiet"
+[ -n "${silent:-}" ] || echo "{}" >"$LOCKSTEP_VERDICT"; exit 1'
+ln -s "$build/bin/job_attempt" programs/
+printf '#!/bin/sh\necho "roles on $LOCKSTEP_INTERFACE"\n' >programs/run_roles
+for name in train_cifar train_imagenet check_cluster scaling_study; do printf '#!/bin/sh\n' >"programs/$name"; done
+chmod +x programs/*
 
-# A scaling study has a folder of its own where none is named.
-ln -s train_cifar "$work/programs/scaling_study"
-job_script=scaling_study.sbatch job 12 --model resnet20
-ended_with 0
-says "<$work/programs/scaling_study><--model><resnet20><--output><studies/12>"
-job_script=scaling_study.sbatch job 13 --output "my study"
-ended_with 0
-says "<$work/programs/scaling_study><--output><my study>"
-echo "  a scaling study"
-
-# What is wrong with the site: code 2, before any rank.
-srun_ends 'env >"'"$work"'/environment"'
-refused() { # NUMBER WORDS
-  job "$1" --data nothing
-  ended_with 2
-  says "$2"
-  ! grep -q 'srun --mpi=pmix\|requeue' "$work/calls" || fail "ranks have started: $(cat "$work/calls")"
+prints() { grep -qF -- "$1" out || fail "it does not print '$1'"; }
+# calls "TOOL ARGUMENTS; ARGUMENTS": these are all calls of the tool, in this order.
+calls() {
+  local tool=${1%% *} found
+  found=$(sed -nE "s/now\\+[0-9]+/now+N/; s/^$tool //p" calls | paste -sd ';' | sed 's/;/; /g')
+  [ "$tool${found:+ $found}" = "$1" ] || fail "the calls are not '$1': $(<calls)"
 }
-mkfifo "$work/a fifo"
-for profile in /dev/null "$work/a fifo" "$work" "$work/nowhere"; do
-  LOCKSTEP_SITE=$profile refused 1 "cannot read the site's profile '$profile' (LOCKSTEP_SITE). Name another one."
-done
-export LOCKSTEP_SITE=$work/site
-echo 'modules=openmpi/4.1 hdf5' >"$LOCKSTEP_SITE"
-refused 1 "this node has no command 'module' (the site's profile names modules)."
-module() { false; }
-export -f module
-refused 1 "cannot load openmpi/4.1 hdf5 (modules in the site's profile)."
-unset -f module
-echo 'interface=lo,nowhere0' >"$LOCKSTEP_SITE"
-refused 1 "$(hostname -s) has no network interface 'nowhere0' (LOCKSTEP_INTERFACE, or interface in the site's profile: MPI \
-and NCCL could not talk). It has: "
-grep -qE 'It has: (.*, )?lo(, .*)?\.$' "$work/out" || fail "the interfaces that there are are not named"
-for name in '' ../net/lo . 'lo;x' $'lo\nlo' '10.0.0.0/16x' 'l*'; do
-  LOCKSTEP_INTERFACE=lo,$name,lo refused 1 " has no network interface '"
-done
-[ ! -e "$work/train_cifar-1.attempts.jsonl" ] || fail "an attempt that did not begin is written down"
-has() { grep -qxF -- "$1" "$work/environment" || fail "a rank does not find $1"; }
-echo 'interface=lo' >"$LOCKSTEP_SITE"
-job 1
-ended_with 0
-for name in LOCKSTEP_INTERFACE=lo OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo NCCL_SOCKET_IFNAME==lo; do
-  has "$name"
-done
-LOCKSTEP_INTERFACE=127.0.0.0/8 job 1
-ended_with 0
-has OMPI_MCA_btl_tcp_if_include=127.0.0.0/8
-! grep -q '^NCCL_SOCKET_IFNAME' "$work/environment" || fail "NCCL is given a network, and knows names alone"
-unset LOCKSTEP_SITE
-echo "  a site that is wrong"
 
-# A signal to the script stops the ranks, once, and the job is put back.
-srun_ends 'trap "echo asked >>\"'"$work"'/asked\"; exit 75" USR1; : >"'"$work"'/begun"; for ((i = 0; i < 300; ++i)); do sleep 0.1; done'
-# signalled NUMBER SIGNAL: that job, whose ranks get on until its script gets the signal.
-signalled() {
-  rm -f "$work/asked" "$work/begun"
-  slurm "$1"
-  (cd "$work" && exec env --default-signal bash "$scripts/train_cifar.sbatch" >"$work/out" 2>&1) &
-  local process=$! tries
-  for ((tries = 0; tries < 200; ++tries)); do [ ! -e "$work/begun" ] || break; sleep 0.05; done
-  kill "-$2" "$process"
+# run_case NAME | JOB [SIGNAL] | SETTINGS | COMMAND | CODE [| WORDS]: runs the command (default: train_cifar.sbatch) as
+# that job, and sends it the signal once ranks run. It must end with the code, and print the words. A script that ends
+# with 2 must have started no ranks and not requeue the job.
+run_case() {
+  local job settings command wanted words number signal code process tries
+  IFS='|' read -r name job settings command wanted words <<<"$1"
+  local -n column
+  for column in name job settings command wanted words; do column=${column##+( )} column=${column%%+( )}; done
+  read -r number signal <<<"$job"
+  rm -f asked begun
+  : >calls
+  (
+    set -a
+    LOCKSTEP_BIN=$bin SLURM_JOB_ID=$number SLURM_JOB_NUM_NODES=1 SLURM_JOB_NODELIST=$host SLURM_TASKS_PER_NODE=1
+    eval "$settings"
+    eval "set -- ${command:-train_cifar.sbatch}"
+    command=$1; shift
+    [ -e "$command" ] || command=$scripts/$command
+    exec env --default-signal bash "$command" "$@"
+  ) >out 2>&1 </dev/null &
+  process=$!
+  if [ -n "$signal" ]; then
+    for ((tries = 0; tries < 200; ++tries)); do [ ! -e begun ] || break; sleep 0.05; done
+    kill "-$signal" "$process"
+  fi
   wait "$process"
   code=$?
-  ended_with 75
-  [ "$(cat "$work/asked")" = asked ] || fail "SIG$2 did not stop the ranks once"
+  [ "$code" = "$wanted" ] || fail "it ends with $code, not $wanted"
+  [ -z "$signal" ] || [ "$(cat asked)" = asked ] || fail "SIG$signal does not stop the ranks exactly once"
+  [ "$code" != 2 ] || ! grep -q 'srun --mpi=pmix\|requeue' calls || fail "ranks start, or it requeues: $(<calls)"
+  [ -z "$words" ] || prints "$words"
 }
-number=20
-for signal in INT HUP USR1; do
-  signalled "$((++number))" "$signal"
-  says "cause stopped_early"
-  called "scontrol requeue $number" 1
-  [ ! -e "$work/train_cifar-$number.stop" ] || fail "SIG$signal has ended the job for good"
-done
-# USR2, from stop_job, is for good: what Slurm starts nevertheless ends at once, and another job with the number does not.
-signalled 24 USR2
-says "cause stopped_for_good"
-! grep -q "scontrol requeue" "$work/calls" || fail "what was stopped for good is put back"
-SLURM_RESTART_COUNT=1 job 24
-ended_with 75
-says "It does not begin: stop_job ended this job for good. Submit it again: it goes on from its checkpoint ----"
-! grep -q srun "$work/calls" || fail "ranks of a job that was stopped for good have started"
-tail -1 "$work/train_cifar-24.attempts.jsonl" | grep -q '"attempt":1,"cause":"stopped_for_good",.*"code":75' ||
-  fail "the end is not written down: $(tail -1 "$work/train_cifar-24.attempts.jsonl")"
-signalled 24 USR1
-srun_ends 'mkdir -p train_cifar-25.stop; trap "echo asked >>asked; exit 75" USR1; : >begun; for ((i = 0; i < 300; ++i)); do sleep 0.1; done'
-signalled 25 USR2
-says "train_cifar.sbatch: cannot write '$work/train_cifar-25.stop': if this node fails now, Slurm runs the job again. Repeat \
-stop_job then."
-echo "  signals to the script"
 
-# slurmctld does not come back: the job ends with words, after as many tries as take five minutes where sleep sleeps.
-srun_ends 'exit 76'
-pretend sleep ''
-pretend squeue 'exit 1'
-JOB_RETRY_COUNT=3 job 30
-ended_with 76
-says "train_cifar.sbatch: Slurm did not put the job back into the queue (scontrol requeue). Submit it again: it goes on from \
-its checkpoint."
-called "sleep 1" 300
-rm "$work/tools/sleep"
-pretend squeue "$job_runs"
-echo "  a controller that stays away"
+# check TABLE: reads cases from the standard input. Indented lines are what else must be true of the case above them.
+check() {
+  local line text
+  table=$1
+  while IFS= read -r line; do
+    text=${line#  +([a-z]) }
+    case $line in
+      '  prints '*) prints "$text" ;;
+      '  never '*) ! grep -qF -- "$text" out || fail "it prints '$text'" ;;
+      '  line '*) grep -qxF -- "$text" out || fail "it does not print the line '$text'" ;;
+      '  first '*) [ "$(head -1 out)" = "$text" ] || fail "its first line is not '$text'" ;;
+      '  calls '*) calls "$text" ;;
+      '  test '*) (eval "$text") >found 2>&1 || fail "this is false: $text $(<found)" ;;
+      '  '* | '') fail "the test's table has the line '$line'" ;;
+      *) run_case "$line" ;;
+    esac
+  done
+  echo "  $table"
+}
 
-# Slurm's SIGTERM after a requeue ended scontrol, or the script asked Slurm at length what that was about: SIGKILL came before
-# the delay was said. Where scontrol fails after all, and squeue knows that the job does not run, but not yet that it is back:
-srun_ends 'echo "bind: Address already in use"; exit 1'
-pretend squeue 'if [ ! -e "'"$work"'/is_back" ]; then '"$job_runs"'; exit; fi
-case $* in *RestartCnt*) rm "'"$work"'/is_silent" 2>/dev/null || echo 1 ;; *) echo "COMPLETING|None|||all" ;; esac'
-for harm in 'kill -TERM "$(ps -o ppid= $PPID)" "$PPID" $$' 'touch "'"$work"'/is_silent"; exit 1'; do
-  rm -f "$work/is_back"
-  pretend scontrol 'if [ "$1" = requeue ]; then touch "'"$work"'/is_back"; '"$harm"'; fi'
-  JOB_RETRY_COUNT=3 job 35
-  ended_with 1
-  called "scontrol requeue 35" 1
-  [ "$(grep -cE '^scontrol update JobId=35 StartTime=now\+[0-9]+$' "$work/calls")" = 1 ] ||
-    fail "the delay of a conflict is lost: $(cat "$work/calls")"
-  [[ $harm != kill* || $(grep -A 1 "scontrol requeue" "$work/calls" | tail -1) == "scontrol update"* ]] ||
-    fail "something else comes before the delay: $(cat "$work/calls")"
-done
-pretend scontrol ''
-pretend squeue "$job_runs"
-echo "  a signal while the job is put back"
+knows='on_squeue=$answer'
+answer='[ -z "$jobs" ] || tr " =" "\n|" <<<"$jobs"'
+fails='on_squeue="echo \"slurm_load_jobs error: \$error\" >&2; exit 1"'
+check "stop_job requests one stop for each part of a job that has a script, and cancels the rest" <<TABLE
+both parts run | | jobs='17+0=RUNNING 17+1=RUNNING' $knows | stop_job 17 | 0
+  prints stop_job: job 17 stops when its checkpoint is written.
+  calls scancel --batch --signal=USR2 17
+both parts are pending | | jobs='17+0=PENDING 17+1=PENDING' $knows | stop_job 17 | 0
+  prints stop_job: job 17+1 (PENDING) is cancelled: no attempt of it runs.
+  calls scancel 17+0; 17+1
+an array | | jobs='16_0=RUNNING 16_1=SIGNALING 16_2=REQUEUE_HOLD 16_[3-9%2]=PENDING' $knows | stop_job 16 | 0
+  calls scancel --batch --signal=USR2 16_0; --batch --signal=USR2 16_1; 16_2; 16_[3-9%2]
+a task of an array | | jobs='16_3=RUNNING' $knows | stop_job 16_3 | 0
+  calls squeue -h -j 16_3 -o %i|%T
+  calls scancel --batch --signal=USR2 16_3
+no controller | | error='Unable to contact slurm controller (connect failure)' $fails | stop_job 17 | 1
+  prints stop_job: Slurm does not answer (slurm_load_jobs error: Unable to contact slurm controller (connect failure)\
+), so job 17 is as it was. Try again when it does.
+an unknown job | | error='Invalid job id specified' $fails | stop_job 17 18 | 1
+  prints stop_job: Slurm knows no job 18 that has not ended.
+a job that has ended | | jobs='' $knows | stop_job 17 | 0 | stop_job: job 17 has ended.
+  calls scancel
+no number | | jobs='17=RUNNING' $knows | stop_job '17;x' 17 | 2
+  prints stop_job: '17;x' is no number of a job. Known forms: 17, 16_3.
+  calls scancel --batch --signal=USR2 17
+no job | | | stop_job | 2 | stop_job: name a job: stop_job 17
+no permission | | jobs='17=RUNNING' $knows on_scancel='echo Access/permission denied; exit 1' | stop_job 17 | 1
+  prints Access/permission denied
+stop_job --help | | | stop_job --help | 0 | stop_job JOB [JOB...]
+  first Ends a job for good: with a checkpoint where it runs, and without another attempt.
+stop_job -h | | | stop_job -h | 0
+  test bash $scripts/stop_job --help | diff - out
+run_on_nodes --help | | | $build/bin/run_on_nodes --help | 0
+  first Runs a program on several nodes without Slurm, by mpirun:
+  prints   run_on_nodes --hostfile FILE [--dispatch FOLDER]... [--logs FOLDER] PROGRAM ARGUMENTS...
+  never shellcheck
+  never set -u
+run_on_nodes -h | | | $build/bin/run_on_nodes -h | 0
+  test bash $build/bin/run_on_nodes --help | diff - out
+TABLE
 
-# A verdict that an earlier attempt left is not this one's.
-srun_ends 'exit 79'
-echo '{"code": 71, "signal": null, "rank": 0, "host": "n1", "step": 1, "sentence": "an old one."}' >"$work/a verdict"
-LOCKSTEP_VERDICT="$work/a verdict" job 40
-ended_with 79
-says "cause diverged"
-LOCKSTEP_VERDICT="$work/a fifo" job 40
-says "cause diverged"
-[ -p "$work/a fifo" ] || fail "what is no file is removed for a verdict"
-# Rules that would take too long are refused before ranks start.
-printf '%s\n' 'transient log (a*)*\1b' >"$work/rules"
-LOCKSTEP_RETRY_RULES=$work/rules job 41
-ended_with 2
-says "line 1 of '$work/rules': a pattern has no back references (\\1) (LOCKSTEP_RETRY_RULES). Correct it."
-echo "  an old verdict, rules that take too long"
+check "started without Slurm" <<TABLE
+train_cifar | | unset SLURM_JOB_ID | train_cifar.sbatch | 2
+  prints train_cifar.sbatch: this is a job script. Submit it: sbatch $scripts/train_cifar.sbatch OPTIONS
+train_imagenet | | unset SLURM_JOB_ID | train_imagenet.sbatch | 2
+  prints train_imagenet.sbatch: this is a job script. Submit it: sbatch $scripts/train_imagenet.sbatch OPTIONS
+run_roles | | unset SLURM_JOB_ID | run_roles.sbatch roles.json | 2
+  prints run_roles.sbatch: this is a job script. Submit it: sbatch $scripts/run_roles.sbatch OPTIONS
+TABLE
 
-# Jobs of roles find the profile's network, too. What names logs of ranks is for ranks: run_roles marks lines itself.
-printf '#!/bin/sh\necho "roles on $LOCKSTEP_INTERFACE"\n' >"$work/programs/run_roles"
-chmod +x "$work/programs/run_roles"
-LOCKSTEP_SITE=$work/site LOCKSTEP_RANK_LOGS=$work/logs job_script=run_roles.sbatch job 45 roles.json
-ended_with 0
-says "roles on lo"
-says "run_roles.sbatch: LOCKSTEP_RANK_LOGS is for jobs without roles: nothing is written there."
-LOCKSTEP_RANK_LOGS=/dev/null/logs job 46
-ended_with 2
-says "cannot make the folder '/dev/null/logs' (LOCKSTEP_RANK_LOGS). Name another one."
-says "cause usage"
-LOCKSTEP_LAUNCHER=aprun job 47
-ended_with 2
-says "'aprun' is no launcher (LOCKSTEP_LAUNCHER, or launcher in the site's profile). Known: srun, mpirun."
-says "cause usage"
-# mpirun's own messages would stand behind a rank's sentence. Where no rank has said anything, they are missed.
-pretend mpirun 'echo "quiet: $OMPI_MCA_orte_execute_quiet"; [ -n "${silent:-}" ] || echo "{}" >"$LOCKSTEP_VERDICT"; exit 1'
-LOCKSTEP_LAUNCHER=mpirun job 48
-says "quiet: 1"
+{ echo '#!/usr/bin/env bash'; sed -n '/^    scripts=/,/^    end_attempt/s/^    //p' "$readme"; } >own
+sed -i "s:^scripts=.*:scripts='$scripts':" own
+export verdict='{"code": 71, "host": "n1", "bad_hosts": ["n2", "n3"], "sentence": "they are slow."}'
+bad_nodes='printf "<%s>" "${@:3}"; [[ $3 != *check_cluster ]] || { echo "$verdict" >"$LOCKSTEP_VERDICT"; exit 71; }'
+on_bad='on_srun=$bad_nodes'
+check "which programs run, with which options" <<TABLE
+the script in README.md | 7 | | own --epochs 2 | 0
+  prints <$bin/train_imagenet><--data><data/flowers><--output><runs/flowers><--epochs><2>
+a check finds bad nodes | 8 | LOCKSTEP_CHECK='my floors' $on_bad | train_cifar.sbatch --data x --output 'my runs' | 71
+  prints <$bin/check_cluster><--output><my runs><--floors><my floors>
+  never <--data>
+  prints cause bad_node
+  calls scontrol requeue 8; update JobId=8 ExcNodeList=n2,n3
+a check without floors | 9 | LOCKSTEP_CHECK=yes $on_bad | train_cifar.sbatch --data x | 71
+  prints <$bin/check_cluster><--output><runs/9>
+a check alone is not repeated | 10 | $on_bad | check_cluster.sbatch --output 'my runs' | 71 | they are slow.
+  calls scontrol
+a check finds nothing | 11 | LOCKSTEP_CHECK=yes | train_cifar.sbatch --data x | 0 | <$bin/train_cifar><--data><x>
+a scaling study | 12 | | scaling_study.sbatch --model resnet20 | 0
+  prints <$bin/scaling_study><--model><resnet20><--output><studies/12>
+a scaling study with a folder | 13 | | scaling_study.sbatch --output 'my study' | 0
+  prints <$bin/scaling_study><--output><my study>
+TABLE
+
+mkfifo 'a fifo'
+echo 'modules=openmpi/4.1 hdf5' >modules
+echo 'interface=lo,nowhere0' >nowhere0
+echo 'interface=lo' >lo
+profile_refused() { echo "cannot read the site's profile '$1' (LOCKSTEP_SITE). Name another one."; }
+lo_and='LOCKSTEP_SITE=lo LOCKSTEP_INTERFACE=lo,'
+check "the site" <<TABLE
+a profile that is a device | 1 | LOCKSTEP_SITE=/dev/null | | 2 | $(profile_refused /dev/null)
+a profile that is a FIFO | 1 | LOCKSTEP_SITE='a fifo' | | 2 | $(profile_refused 'a fifo')
+a profile that is a folder | 1 | LOCKSTEP_SITE=$work | | 2 | $(profile_refused "$work")
+no profile | 1 | LOCKSTEP_SITE=nowhere | | 2 | $(profile_refused nowhere)
+no modules | 1 | LOCKSTEP_SITE=modules | | 2
+  prints this node has no command 'module' (the site's profile names modules).
+modules that fail | 1 | LOCKSTEP_SITE=modules; module() { false; } | | 2
+  prints cannot load openmpi/4.1 hdf5 (modules in the site's profile).
+no such interface | 1 | LOCKSTEP_SITE=nowhere0 | | 2
+  prints $host has no network interface 'nowhere0' (LOCKSTEP_INTERFACE, or interface in the site's profile: MPI and \
+NCCL could not talk). It has:
+  test grep -qE 'It has: (.*, )?lo(, .*)?\.\$' out
+an empty interface | 1 | $lo_and,lo | | 2 | has no network interface ''
+an interface with a slash | 1 | $lo_and../net/lo,lo | | 2 | has no network interface '../net/lo'
+a dot | 1 | $lo_and.,lo | | 2 | has no network interface '.'
+an interface with a semicolon | 1 | $lo_and'lo;x',lo | | 2 | has no network interface 'lo;x'
+an interface of two lines | 1 | $lo_and$'lo\nlo',lo | | 2 | has no network interface 'lo?lo'
+a network with a letter | 1 | ${lo_and}10.0.0.0/16x,lo | | 2 | has no network interface '10.0.0.0/16x'
+a pattern | 1 | $lo_and'l*',lo | | 2 | has no network interface 'l*'
+  test [ ! -e train_cifar-1.attempts.jsonl ]
+an interface | 1 | LOCKSTEP_SITE=lo on_srun=env | | 0
+  line LOCKSTEP_INTERFACE=lo
+  line OMPI_MCA_btl_tcp_if_include=lo
+  line OMPI_MCA_oob_tcp_if_include=lo
+  line NCCL_SOCKET_IFNAME==lo
+a network, which NCCL cannot use | 1 | LOCKSTEP_SITE=lo LOCKSTEP_INTERFACE=127.0.0.0/8 on_srun=env | | 0
+  line OMPI_MCA_btl_tcp_if_include=127.0.0.0/8
+  never NCCL_SOCKET_IFNAME
+jobs of roles, whose lines run_roles marks | 45 | LOCKSTEP_SITE=lo LOCKSTEP_RANK_LOGS=logs | run_roles.sbatch x | 0
+  prints roles on lo
+  prints run_roles.sbatch: LOCKSTEP_RANK_LOGS is for jobs without roles: nothing is written there.
+TABLE
+
+until_asked='[ -z "${folder:-}" ] || mkdir "$folder"; trap "echo asked >>asked; exit 75" USR1; : >begun
+for ((i = 0; i < 300; ++i)); do sleep 0.1; done'
+stops='on_srun=$until_asked'
+check "a signal to the script stops the ranks once" <<TABLE
+SIGINT | 21 INT | $stops | | 75 | cause stopped_early
+  calls scontrol requeue 21
+  test [ ! -e train_cifar-21.stop ]
+SIGHUP | 22 HUP | $stops | | 75 | cause stopped_early
+  calls scontrol requeue 22
+  test [ ! -e train_cifar-22.stop ]
+SIGUSR1 | 23 USR1 | $stops | | 75 | cause stopped_early
+  calls scontrol requeue 23
+  test [ ! -e train_cifar-23.stop ]
+SIGUSR2, which stop_job sends | 24 USR2 | $stops | | 75 | cause stopped_for_good
+  calls scontrol
+Slurm starts the stopped job again | 24 | SLURM_RESTART_COUNT=1 | | 75
+  prints It does not begin: stop_job ended this job for good. Submit it again: it goes on from its checkpoint ----
+  calls srun
+  test tail -1 train_cifar-24.attempts.jsonl | grep -q '"attempt":1,"cause":"stopped_for_good",.*"code":75'
+another job with that number | 24 USR1 | $stops | | 75
+a request that cannot be written | 25 USR2 | folder=train_cifar-25.stop $stops | | 75
+  prints train_cifar.sbatch: cannot write '$work/train_cifar-25.stop': if this node fails now, Slurm runs the job \
+again. Repeat stop_job then.
+TABLE
+
+# Slurm's SIGTERM after a requeue ended scontrol, or the script asked Slurm at length what that was about: SIGKILL came
+# before the delay was stated. In the last case scontrol fails although it has requeued the job, and squeue reports at
+# first only that the job does not run.
+conflict='echo "bind: Address already in use"; exit 1'
+state='if [ ! -e is_back ]; then case $* in *RestartCnt*) echo 0 ;; *) echo "RUNNING|None|||all" ;; esac; exit; fi
+case $* in *RestartCnt*) rm is_silent 2>/dev/null || echo 1 ;; *) echo "COMPLETING|None|||all" ;; esac'
+killed='[ "$1" != requeue ] || { touch is_back; kill -TERM "$(ps -o ppid= $PPID)" "$PPID" $$; }'
+silent='[ "$1" != requeue ] || { touch is_back is_silent; exit 1; }'
+late='rm -f is_back; JOB_RETRY_COUNT=3 on_srun=$conflict on_squeue=$state'
+check "requeue" <<TABLE
+five minutes without a controller | 30 | JOB_RETRY_COUNT=3 on_srun='exit 76' on_squeue='exit 1' on_sleep=: | | 76
+  prints train_cifar.sbatch: Slurm did not put the job back into the queue (scontrol requeue). Submit it again: it \
+goes on from its checkpoint.
+  test [ "\$(grep -cx 'sleep 1' calls)" = 300 ]
+SIGTERM while scontrol runs | 35 | $late on_scontrol=\$killed | | 1
+  calls scontrol requeue 35; update JobId=35 StartTime=now+N
+  test grep -A 1 '^scontrol requeue' calls | tail -1 | grep '^scontrol update'
+scontrol fails after a requeue | 35 | $late on_scontrol=\$silent | | 1
+  calls scontrol requeue 35; update JobId=35 StartTime=now+N
+TABLE
+
+echo '{"code": 71, "signal": null, "rank": 0, "host": "n1", "step": 1, "sentence": "an old one."}' >'a verdict'
+printf '%s\n' 'transient log (a*)*\1b' >rules
 hint="mpirun ended with 1, and no rank said why. OMPI_MCA_orte_execute_quiet=0 makes mpirun print its messages."
-! grep -qF "$hint" "$work/out" || fail "it misses words although a rank has spoken"
-silent=yes OMPI_MCA_orte_execute_quiet=0 LOCKSTEP_LAUNCHER=mpirun job 49
-says "quiet: 0"
-says "$hint"
-echo "  jobs of roles, logs of ranks, mpirun's silence"
+check "verdicts, rules, logs of ranks and launchers" <<TABLE
+an earlier attempt's verdict | 40 | LOCKSTEP_VERDICT='a verdict' on_srun='exit 79' | | 79 | cause diverged
+a verdict that is no file | 40 | LOCKSTEP_VERDICT='a fifo' on_srun='exit 79' | | 79 | cause diverged
+  test [ -p 'a fifo' ]
+a rule that would take too long | 41 | LOCKSTEP_RETRY_RULES=rules | | 2
+  prints line 1 of 'rules': a pattern has no back references (\1) (LOCKSTEP_RETRY_RULES). Correct it.
+a folder that cannot be made | 46 | LOCKSTEP_RANK_LOGS=/dev/null/logs | | 2 | cause usage
+  prints cannot make the folder '/dev/null/logs' (LOCKSTEP_RANK_LOGS). Name another one.
+an unknown launcher | 47 | LOCKSTEP_LAUNCHER=aprun | | 2 | cause usage
+  prints 'aprun' is no launcher (LOCKSTEP_LAUNCHER, or launcher in the site's profile). Known: srun, mpirun.
+mpirun is silent after a rank's sentence | 48 | LOCKSTEP_LAUNCHER=mpirun | | 1 | quiet: 1
+  never $hint
+mpirun's words are missed | 49 | LOCKSTEP_LAUNCHER=mpirun silent=yes OMPI_MCA_orte_execute_quiet=0 | | 1
+  prints quiet: 0
+  prints $hint
+TABLE
 
-# A sweep: its lines' mistakes are named, and an output folder is for all.
-srun_ends 'printf "<%s>" "${@:3}"'
-job_script=array.sbatch
-export SLURM_ARRAY_JOB_ID=50
-{ echo '--seed 1'; echo '--seed 2 --output x'; echo '--output=x'; head -c 3000000 /dev/zero | tr '\0' a; echo; } >"$work/sweep"
-SLURM_ARRAY_TASK_ID=0 job 50 sweep --output 'a folder' --epochs 2 --output='the folder'
-ended_with 0
-says "<$work/programs/train_cifar><--epochs><2><--seed><1><--output><the folder/50_0>"
-SLURM_ARRAY_TASK_ID=0 job 50 sweep --epochs 2
-says "<$work/programs/train_cifar><--epochs><2><--seed><1><--output><runs/50_0>"
-for task in 1 2; do
-  SLURM_ARRAY_TASK_ID=$task job 50 sweep
-  ended_with 2
-  says "line $((task + 1)) of 'sweep' has --output: each task has a folder of its own. State --output FOLDER for all, after the \
-sweep."
-done
-SLURM_ARRAY_TASK_ID=3 job 50 sweep
-ended_with 2
-says "line 4 of 'sweep' has 3000000 characters, and may have 65536: is it a sweep, one task a line?"
-SLURM_ARRAY_TASK_ID=4 job 50 sweep
-ended_with 2
-says "'sweep' has 4 lines, and this is task 4. Ask for tasks 0 to 3: --array."
-echo "  a sweep"
-
+{ echo '--seed 1'; echo '--seed 2 --output x'; echo '--output=x'; head -c 3000000 /dev/zero | tr '\0' a; echo; } >sweep
+task() { SLURM_ARRAY_JOB_ID=50 SLURM_ARRAY_TASK_ID=$1; }
+has_output="of 'sweep' has --output: each task has a folder of its own. State --output FOLDER for all, after the sweep."
 # Bash ran what a number of Slurm's held in a subscript.
-hostile_number='PATH[$(touch PWNED)]'
-SLURM_ARRAY_TASK_ID=$hostile_number job 50 sweep
-ended_with 2
-says "this script is a task of a job array: sbatch --array=0-3 array.sbatch FILE OPTIONS"
-unset SLURM_ARRAY_JOB_ID
-job_script=train_cifar.sbatch
-pretend squeue 'case $* in *RestartCnt*) echo "PATH[\$(touch${IFS}PWNED)]" ;; *) echo "RUNNING|None|||all" ;; esac'
-SLURM_RESTART_COUNT=$hostile_number job 51
-ended_with 0
-[ -z "$(find "$work" -name PWNED)" ] || fail "a number of Slurm's was run"
+hostile='PATH[$(touch PWNED)]'
+hostile_restarts='case $* in *RestartCnt*) echo "PATH[\$(touch\${IFS}PWNED)]" ;; *) echo "RUNNING|None|||all" ;; esac'
+check "a sweep, and hostile numbers" <<TABLE
+a folder for all | 50 | task 0 | array.sbatch sweep --output 'a folder' --epochs 2 --output='the folder' | 0
+  prints <$bin/train_cifar><--epochs><2><--seed><1><--output><the folder/50_0>
+no folder | 50 | task 0 | array.sbatch sweep --epochs 2 | 0
+  prints <$bin/train_cifar><--epochs><2><--seed><1><--output><runs/50_0>
+--output FOLDER in a line | 50 | task 1 | array.sbatch sweep | 2 | line 2 $has_output
+--output=FOLDER in a line | 50 | task 2 | array.sbatch sweep | 2 | line 3 $has_output
+a long line | 50 | task 3 | array.sbatch sweep | 2
+  prints line 4 of 'sweep' has 3000000 characters, and may have 65536: is it a sweep, one task a line?
+a task without a line | 50 | task 4 | array.sbatch sweep | 2
+  prints 'sweep' has 4 lines, and this is task 4. Ask for tasks 0 to 3: --array.
+a task number that is code | 50 | task "\$hostile" | array.sbatch sweep | 2
+  prints this script is a task of a job array: sbatch --array=0-3 array.sbatch FILE OPTIONS
+restart counts that are code | 51 | SLURM_RESTART_COUNT=\$hostile on_squeue=\$hostile_restarts | | 0
+  test [ -z "\$(find . -name PWNED)" ]
+TABLE
 echo "passed"
