@@ -32,6 +32,10 @@ if [ "${1:-}" = --long ]; then
     if [ "${1:-}" = --record ]; then is_recorded=yes; shift; fi
   fi
 fi
+if [[ " $* " == *" --record "* ]]; then
+  echo "--record must follow a slice (it notes that the slice passed). Write: tests/run.sh --long 3/10 --record" >&2
+  exit 2
+fi
 install_missing "${packages[@]}"
 
 # Warnings are errors where LOCKSTEP_WERROR is set. The programs' flags are else those of data/quick_start.sh.

@@ -1,14 +1,32 @@
 #!/usr/bin/env python3
-"""Every long test is in exactly one slice, and every slice has tests: slices_test.py ROOT BUILD"""
+"""Every long test is in exactly one slice, every slice has tests, and --record wants one: slices_test.py ROOT BUILD"""
 import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from slices import slices_in  # noqa: E402: found only now
+
+
+# run.sh passed --record on to CTest where no slice stood before it.
+def faults_of_record(root):
+    with tempfile.TemporaryDirectory() as folder:
+        for tool in ("dpkg-query", "apt-get", "sudo", "cmake", "ctest"):  # it must end before it calls any of them
+            path = pathlib.Path(folder) / tool
+            path.write_text("#!/bin/sh\nexit 9\n")
+            path.chmod(0o755)
+        environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+        for words in (["--record"], ["--long", "--record"], ["--long", "1/10", "-V", "--record"]):
+            ran = subprocess.run([f"{root}/tests/run.sh", *words], capture_output=True, text=True, check=False,
+                                 env=environment)
+            said = "--record must follow a slice (it notes that the slice passed). Write: tests/run.sh --long 3/10 --record\n"
+            if (ran.returncode, ran.stderr) != (2, said):
+                yield f"run.sh {' '.join(words)} ends with {ran.returncode}: {ran.stdout}{ran.stderr}"
 
 
 def main():
@@ -17,7 +35,7 @@ def main():
                           capture_output=True, text=True).stdout
     names = [test["name"] for test in json.loads(told)["tests"]]
     slices = [(name, re.compile(pattern)) for name, pattern in slices_in(pathlib.Path(root))]
-    faults = []
+    faults = list(faults_of_record(root))
     for name in names:
         found = [label for label, pattern in slices if pattern.fullmatch(name)]
         if len(found) != 1:
