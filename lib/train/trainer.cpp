@@ -72,17 +72,18 @@ RunPlan with_checkpoint_folder(RunPlan run) {
 // Collective. Every rank tells its failures in the folder from here on: it is this training's.
 std::shared_ptr<FolderLock> take_output(const Communicator& world, const StopAgreement& stops,
                                         const std::filesystem::path& folder) {
-  stops.end_start_if_asked();
   failure_report::set_step(-1);
-  if (folder.empty()) return nullptr;
   std::shared_ptr<FolderLock> lock;
-  stops.wait_for_rank_0([&](const std::function<void()>& look) {
-    lock = std::make_shared<FolderLock>(folder, "--output", this_lock_holder(), FolderLock::usual_beat, look);
-    failure_report::set_folder(folder, {lock->token(), lock});
-    failure_report::clear();
-  });
-  const std::string token = world.broadcast(lock == nullptr ? "" : lock->token(), 0);
-  if (lock == nullptr) failure_report::set_folder(folder, {token, nullptr});
+  if (!folder.empty()) {
+    stops.wait_for_rank_0([&](const std::function<void()>& look) {
+      lock = std::make_shared<FolderLock>(folder, "--output", this_lock_holder(), FolderLock::usual_beat, look);
+      failure_report::set_folder(folder, {lock->token(), lock});
+      failure_report::clear();
+    });
+    const std::string token = world.broadcast(lock == nullptr ? "" : lock->token(), 0);
+    if (lock == nullptr) failure_report::set_folder(folder, {token, nullptr});
+  }
+  stops.end_start_if_asked();  // only now: this attempt's report replaces that of an earlier one
   return lock;
 }
 

@@ -154,18 +154,28 @@ TEST_F(TwoTrainingsTest, one_after_another_in_one_process_learn_what_they_learn_
   EXPECT_TRUE(fs::exists(other.run.output / "failure.json"));
 }
 
-// Whoever asks a process asks every training of it, and those that come.
+// Whoever asks a process asks every training of it, and those that come. The failure of an earlier attempt stayed in
+// the folder where an attempt was stopped before it took the lock.
 TEST_F(TwoTrainingsTest, a_signal_stops_the_training_of_the_ranks_it_is_sent_to_and_no_other_begins_there) {
   ProcessSignals signals(Stopping::in_order);
   Session session = session_of_half();
   session.signals = &signals;
+  const Settings settings = settings_of_half("signal");
+  const fs::path failure = settings.run.output / "failure.json";
+  if (half_.rank() == 0) {
+    fs::create_directory(settings.run.output);
+    std::ofstream(failure) << R"({"code": 1, "sentence": "an earlier attempt"})";
+  }
+  half_.barrier();
   if (world_.rank() == world_.size() - 1) ::raise(SIGTERM);
-  const TrainingOutcome outcome = run(session, settings_of_half("signal"));
+  const TrainingOutcome outcome = run(session, settings);
   EXPECT_EQ(outcome.end, is_first_half() ? End::done : End::stopped);
   if (is_first_half()) return;
   EXPECT_EQ(outcome.steps, 0);
   EXPECT_EQ(outcome.sentence,
             "stopped before the first step (SIGTERM): nothing was changed. The same command starts again.");
+  EXPECT_EQ(json_in(failure)["code"], 75);
+  EXPECT_EQ(json_in(failure)["sentence"], outcome.sentence);
 }
 
 }  // namespace
