@@ -6,9 +6,14 @@ build_packages=(
   libjpeg62-turbo-dev libpng-dev libexif-dev libmatio-dev libonnx-dev libprotobuf-dev
 )
 test_packages=(
-  libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev python3 binutils clang-format clang-tidy-16 libomp-16-dev
+  libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev python3 binutils clang-format
   slurm-wlm slurm-client slurmctld slurmd munge slurm-wlm-basic-plugins iproute2 procps xz-utils
 )
+# The checks of .clang-tidy are those of version 16, which only Debian 12 has.
+# shellcheck source=/dev/null
+if [ "$(. /etc/os-release && echo "${VERSION_ID:-}")" = 12 ]; then
+  test_packages+=(clang-tidy-16 libomp-16-dev)
+fi
 long_test_packages=(
   debootstrap qemu-user python3-torch python3-torchvision python3-h5py python3-numpy python3-pil
   python3-fusepy fuse3 chromium
