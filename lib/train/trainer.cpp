@@ -18,6 +18,7 @@
 #include "train/audit.hpp"
 #include "train/evaluation/live_evaluation.hpp"
 #include "train/evaluation/model_fit.hpp"
+#include "train/given/initial_weights.hpp"
 #include "train/resume_rules.hpp"
 
 namespace lockstep {
@@ -113,10 +114,12 @@ Team team_of(const Communicator& world) {
   return {static_cast<int>(world.max(world.rank() == 0 ? log::job_rank() : 0)), world.size()};
 }
 
-// What can be told without the data is told before they are opened.
-Recipe possible(Recipe recipe, const RunPlan& run) {
+// Collective. What can be told without the data is told before they are opened, and before a folder is made.
+RunPlan possible(const Communicator& world, const Recipe& recipe, RunPlan run) {
   require_possible(recipe, run);
-  return recipe;
+  RunPlan whole = with_checkpoint_folder(std::move(run));
+  require_initial_weights(world, recipe.init, whole.checkpoints);
+  return whole;
 }
 
 // Collective: what follows reads the data that `run` names.
@@ -139,8 +142,8 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       voice_(session.world.rank(), session.label),
       in_team_(team_of(session.world)),
       stops_(session.world, session.signals, run.time_limit_seconds),
-      recipe_(possible(std::move(recipe), run)),
-      run_(with_checkpoint_folder(std::move(run))),
+      recipe_(std::move(recipe)),
+      run_(possible(session.world, recipe_, std::move(run))),
       output_(take_output(session.world, stops_, run_.output)),
       trace_(begin_trace(session.world, run_.trace)),
       checkpoints_(session.world, run_.checkpoints, output_, stops_),

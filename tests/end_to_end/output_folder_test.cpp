@@ -204,6 +204,21 @@ TEST_F(OutputFolderTest, a_new_run_may_begin_with_the_model_that_it_sets_aside) 
   EXPECT_FALSE(fs::exists(verdict())) << "an attempt that ends with 0 leaves no verdict";
 }
 
+// They were looked for when the folder was made and the data were open, or copied (--stage).
+TEST_F(OutputFolderTest, initial_weights_that_are_not_there_are_refused_first) {
+  const Words options = {"--init-from", "nowhere.h5"};
+  Words words = training(output(), options);
+  *(std::ranges::find(words, "--data") + 1) = "no-data";
+  for (const Words& command : {words, under_mpirun(2, words)}) {
+    const ProgramResult refused = start(command);
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.errors, HasSubstr("cannot read 'nowhere.h5': No such file or directory. "));
+    EXPECT_FALSE(fs::exists(output()));
+  }
+  fs::copy(finished(), output(), fs::copy_options::recursive);
+  EXPECT_EQ(start(training(output(), options)).exit_code, 0) << "a training that goes on does not read them";
+}
+
 TEST_F(OutputFolderTest, a_verdict_of_an_earlier_attempt_is_replaced_and_other_files_are_not) {
   std::ofstream(verdict()) << R"({"code": 2, "sentence": "an earlier attempt"})";
   EXPECT_EQ(start(training(output())).exit_code, 0);

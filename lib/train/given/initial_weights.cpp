@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
+#include "comm/from_rank_0.hpp"
 #include "comm/same_on_ranks.hpp"
 #include "dataset/same_data.hpp"
+#include "files/checkpoint/checkpoint_folder.hpp"
 #include "files/foreign/given_weights.hpp"
 #include "nn/initialise.hpp"
 #include "train/given/assign_given.hpp"
@@ -30,7 +33,18 @@ void require_same_classes(const std::filesystem::path& path, const std::vector<P
           counted(bias->dims.front(), "class", "classes"), model.options.classes);
 }
 
+// Damaged checkpoints count: only reading them tells.
+bool may_go_on(const CheckpointPlan& plan) {
+  return plan.resume == "auto" ? !checkpoints_in(plan.folder).empty() : plan.resume != "never";
+}
+
 }  // namespace
+
+void require_initial_weights(const Communicator& world, const InitialWeights& init, const CheckpointPlan& checkpoints) {
+  on_rank_0(world, [&] {
+    if (!init.file.empty() && !may_go_on(checkpoints)) open_to_read(named_model(init.file).file);
+  });
+}
 
 void load_initial_weights(const std::filesystem::path& path, Head head, Model& model) {
   std::vector<ParameterStore::Entry> entries = read_given_weights(path).entries;
