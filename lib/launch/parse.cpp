@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -68,6 +69,19 @@ std::string versions_text() {
     text += fmt::format("{}{:<14} {}", text.empty() ? "" : "\n", version.name, version.version);
   }
   return text;
+}
+
+class HelpFormat final : public CLI::Formatter {
+ public:
+  std::string make_option_usage(const CLI::Option* argument) const override { return argument_usage(*argument); }
+};
+
+// CLI11 would show "=[]".
+void hide_empty_defaults(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_default_str() == "[]") option->default_str("");
+  }
+  for (CLI::App* command : app.get_subcommands({})) hide_empty_defaults(*command);
 }
 
 // CLI11 would read whatever stands after a flag: --tf32=0x1 for yes, --tf32=on-the-gpu for nothing at all.
@@ -192,12 +206,19 @@ std::string mistake_words(const CLI::App& app, const CLI::ParseError& error) {
                                : fmt::format("unknown argument '{}'. See --help.", word);
 }
 
+std::string argument_usage(const CLI::Option& argument) {
+  const std::string words = argument.get_name(true) + (argument.get_expected_max() > 1 ? "..." : "");
+  return argument.get_required() ? words : "[" + words + "]";
+}
+
 void declare_program(CLI::App& app, const std::function<void(CLI::App&)>& declare) {
   app.option_defaults()->always_capture_default();
   app.set_version_flag("--version", versions_text, "Print the versions of the program and of every library");
+  app.formatter(std::make_shared<HelpFormat>());
   app.get_formatter()->column_width(34);
   declare(app);
   refuse_values_of_flags(app);
+  hide_empty_defaults(app);
 }
 
 // Each outcome is compared before a rank acts on it: others wait for it afterwards.

@@ -87,7 +87,7 @@ std::string roff_entries(const CLI::App& app) {
 std::string synopsis(const CLI::App& app, const std::string& name) {
   std::string text = fmt::format(".B {}\n[\\fIOPTIONS\\fR]", roff(name));
   for (const CLI::Option* option : app.get_options()) {
-    if (option->get_positional()) text += fmt::format(" \\fI{}\\fR", roff(option->get_name(true)));
+    if (option->get_positional()) text += fmt::format(" \\fI{}\\fR", roff(argument_usage(*option)));
   }
   if (!app.get_subcommands({}).empty()) text += R"( \fICOMMAND\fR [\fIOPTIONS\fR])";
   return text + '\n';

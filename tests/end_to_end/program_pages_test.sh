@@ -21,6 +21,7 @@ for program in "${programs[@]}"; do
   ! "$1/$program" --help | grep -q write-pages || fail "--help of $program tells users of --write-pages"
 done
 grep -q 'Values: full, blocks\. Default: full\.' "$work/man/train_cifar.1" || fail "no values on the page of train_cifar"
+grep -qF '\fIRUN_FOLDER...\fR' "$work/man/report.1" || fail "the page of report does not say that it takes several folders"
 
 # complete WORDS...: what bash would offer for the last of them.
 complete_words() {
