@@ -258,6 +258,13 @@ TABLE
 
 echo '{"code": 71, "signal": null, "rank": 0, "host": "n1", "step": 1, "sentence": "an old one."}' >'a verdict'
 printf '%s\n' 'transient log (a*)*\1b' >rules
+mkdir logs
+ln -s ../link_target logs/43.0.rank-0.log
+mkfifo logs/44.0.rank-0.log
+ranks='"$3" "$4" sh -c "echo out; echo err >&2"'
+logs='LOCKSTEP_RANK_LOGS=logs on_srun=$ranks'
+no_log="rank-0.log' (is it a symbolic link, or no regular file?): the job's log alone has the output of this rank. \
+Remove the file, or set LOCKSTEP_RANK_LOGS to another folder."
 hint="mpirun ended with 1, and no rank said why. OMPI_MCA_orte_execute_quiet=0 makes mpirun print its messages."
 check "verdicts, rules, logs of ranks and launchers" <<TABLE
 an earlier attempt's verdict | 40 | LOCKSTEP_VERDICT='a verdict' on_srun='exit 79' | | 79 | cause diverged
@@ -265,6 +272,15 @@ a verdict that is no file | 40 | LOCKSTEP_VERDICT='a fifo' on_srun='exit 79' | |
   test [ -p 'a fifo' ]
 a rule that would take too long | 41 | LOCKSTEP_RETRY_RULES=rules | | 2
   prints line 1 of 'rules': a pattern has no back references (\1) (LOCKSTEP_RETRY_RULES). Correct it.
+a log | 42 | $logs | | 0 | out
+  prints err
+  test [ "\$(sort logs/42.0.rank-0.log)" = "\$(printf 'err\nout')" ]
+a log that is a symbolic link, which was followed | 43 | $logs | | 0 | out
+  prints err
+  prints rank_log: cannot write '$work/logs/43.0.$no_log
+  test [ ! -e link_target ]
+a log that is a FIFO | 44 | $logs | | 0 | out
+  prints rank_log: cannot write '$work/logs/44.0.$no_log
 a folder that cannot be made | 46 | LOCKSTEP_RANK_LOGS=/dev/null/logs | | 2 | cause usage
   prints cannot make the folder '/dev/null/logs' (LOCKSTEP_RANK_LOGS). Name another one.
 an unknown launcher | 47 | LOCKSTEP_LAUNCHER=aprun | | 2 | cause usage
