@@ -18,7 +18,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::int64_t samples = 20'000;  // 61 MB: more than any cache
-constexpr std::int64_t part = 128;
+constexpr std::int64_t micro_batch = 128;
 const ImageRules rules{{32, 32}, Augmentation::crop_and_flip};
 constexpr std::int64_t pictures = 192;  // 38 MB of pixels
 constexpr std::int64_t picture_part = 32;
@@ -30,10 +30,10 @@ void read_and_augment(benchmark::State& state, const Dataset& dataset, Order ord
   const Manifest& manifest = dataset.manifest();
   const Normalizer normalizer(manifest.shape, manifest.mean, manifest.deviation);
   const SampleOrder shuffled(samples, 1, 0);
-  std::vector<float> images(static_cast<std::size_t>(part) * 3072);
+  std::vector<float> images(static_cast<std::size_t>(micro_batch) * 3072);
   std::int64_t position = 0;
   for (auto _ : state) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(part); ++i) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(micro_batch); ++i) {
       const std::int64_t sample = order == Order::shuffled ? shuffled.sample_at(position) : position;
       const Picture picture = dataset.picture(sample);
       const View view = choose_view(rules, 1, 0, position, picture.size);
@@ -44,7 +44,7 @@ void read_and_augment(benchmark::State& state, const Dataset& dataset, Order ord
     }
     benchmark::ClobberMemory();
   }
-  state.SetItemsProcessed(state.iterations() * part);
+  state.SetItemsProcessed(state.iterations() * micro_batch);
 }
 
 void load_parts(benchmark::State& state, const Dataset& dataset, std::int64_t size, const ImageRules& shown) {
@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   const auto add = [](const char* name, const Dataset& dataset, std::int64_t size, const ImageRules& shown) {
     benchmark::RegisterBenchmark(name, load_parts, std::cref(dataset), size, shown)->UseRealTime();
   };
-  add("loader/images/one_thread", images, part, rules);
+  add("loader/images/one_thread", images, micro_batch, rules);
   add("loader/pictures/one_thread", pixels, picture_part, picture_rules);
   add("loader/jpeg/one_thread", jpeg, picture_part, picture_rules);
   benchmark::RunSpecifiedBenchmarks();

@@ -21,10 +21,10 @@ enum class Mode { train, evaluate };
 class GradientSink {
  public:
   virtual ~GradientSink() = default;
-  // Whether this part's gradients overwrite (the first part of a step) or add.
+  // Whether this micro-batch's gradients overwrite (the first micro-batch of a step) or add.
   virtual Accumulate accumulate() const = 0;
-  // The gradient of `parameter` for this part is complete (stream-ordered). Each parameter is reported once a part, in
-  // the reverse order of registration.
+  // The gradient of `parameter` for this micro-batch is complete (stream-ordered). Each parameter is reported once a
+  // micro-batch, in the reverse order of registration.
   virtual void ready(const Parameter& parameter) = 0;
 };
 
@@ -67,11 +67,11 @@ class Layer {
   }
 };
 
-// How the next forward under Mode::train contributes to the step's batch statistics. Set before each part.
+// How the next forward under Mode::train contributes to the step's batch statistics. Set before each micro-batch.
 struct StatisticsShare {
-  float scale = 1.0F;                             // 1 / (parts of all ranks)
-  Accumulate accumulate = Accumulate::overwrite;  // of the first part; the others add
-  NormGroup* group = nullptr;                     // ranks whose parts have their statistics together; null: by itself
+  float scale = 1.0F;                             // 1 / (micro-batches of all ranks)
+  Accumulate accumulate = Accumulate::overwrite;  // of the first micro-batch; the others add
+  NormGroup* group = nullptr;  // ranks whose micro-batches have their statistics together; null: by itself
 };
 
 // What a layer is built with. `statistics` is read at each forward and outlives the layer.

@@ -7,8 +7,8 @@ namespace lockstep {
 
 struct LossOptions {
   float label_smoothing = 0.0F;  // target = (1 - smoothing) * onehot + smoothing / classes, as PyTorch
-  float scale = 1.0F;            // 1 / global batch: gradients of all parts and ranks then sum to that of the mean loss
-  Tensor loss_scale = {};        // [1], read on the device: multiplies the gradient once more. Empty: nothing does
+  float scale = 1.0F;  // 1 / global batch: gradients of all micro-batches and ranks then sum to that of the mean loss
+  Tensor loss_scale = {};  // [1], read on the device: multiplies the gradient once more. Empty: nothing does
 };
 
 // Returns the gradient with respect to the logits, times both scales; adds loss (times `scale`) and correct answers to

@@ -15,19 +15,20 @@ void require_batch(const char* option, std::int64_t samples) {
           "{} is {}. A batch has at least 1 sample and at most 2^31.", option, samples);
 }
 
-// Throws unless `global` divides into `parts`, which come from `origin`.
-void require_divides(std::int64_t global, std::int64_t parts, const std::string& origin) {
-  if (global % parts == 0) return;
-  const std::int64_t below = global / parts * parts;
-  const std::string nearest = below == 0 ? fmt::format("{}", parts) : fmt::format("{} or {}", below, below + parts);
+// Throws unless `global` divides into `micro-batches`, which come from `origin`.
+void require_divides(std::int64_t global, std::int64_t micro_batches, const std::string& origin) {
+  if (global % micro_batches == 0) return;
+  const std::int64_t below = global / micro_batches * micro_batches;
+  const std::string nearest =
+      below == 0 ? fmt::format("{}", micro_batches) : fmt::format("{} or {}", below, below + micro_batches);
   throw Error(Failure::usage,
               fmt::format("--global-batch {} does not divide into {} equal parts ({}). Nearest that does: "
                           "{}.",
-                          global, parts, origin, nearest));
+                          global, micro_batches, origin, nearest));
 }
 
 LoaderShare share_of_virtual_ranks(const BatchPlan& plan, int rank, int ranks) {
-  const int parts = *plan.virtual_ranks;
+  const int micro_batches = *plan.virtual_ranks;
   require(plan.accumulate == 1, Failure::usage,
           "--virtual-ranks says how the global batch is cut, and --accumulate {} too. Leave out --accumulate: a rank "
           "carries its virtual ranks one after another.",
@@ -36,13 +37,13 @@ LoaderShare share_of_virtual_ranks(const BatchPlan& plan, int rank, int ranks) {
           "--batch-per-rank depends on the number of ranks, which --virtual-ranks makes of no account. Use "
           "--global-batch.");
   require_batch("--global-batch", plan.global_batch->value);
-  require(ranks <= parts, Failure::usage,
+  require(ranks <= micro_batches, Failure::usage,
           "{} ranks cannot share {} (a virtual rank is computed by one rank). Start at most {}, or raise "
           "--virtual-ranks.",
-          ranks, counted(parts, "virtual rank"), parts);
-  require_divides(plan.global_batch->value, parts, "virtual ranks");
-  const auto first_of = [&](std::int64_t one) { return static_cast<int>(one * parts / ranks); };
-  return {plan.global_batch->value, parts, first_of(rank), first_of(rank + 1) - first_of(rank)};
+          ranks, counted(micro_batches, "virtual rank"), micro_batches);
+  require_divides(plan.global_batch->value, micro_batches, "virtual ranks");
+  const auto first_of = [&](std::int64_t one) { return static_cast<int>(one * micro_batches / ranks); };
+  return {plan.global_batch->value, micro_batches, first_of(rank), first_of(rank + 1) - first_of(rank)};
 }
 
 std::int64_t steps_of(double epochs, std::int64_t steps_per_epoch) {
@@ -62,26 +63,27 @@ std::string model_name(const Recipe& recipe) {
 
 BatchPlan fitted(BatchPlan plan, int ranks, std::int64_t samples) {
   if (!plan.global_batch || plan.global_batch->by == ChosenBy::user) return plan;
-  const std::int64_t parts = plan.virtual_ranks.value_or(ranks * std::max(plan.accumulate, 1));
-  require(parts <= samples, Failure::usage,
-          "{} parts cannot share a training set of {} samples (each takes at least one in a step). {}.", parts, samples,
+  const std::int64_t micro_batches = plan.virtual_ranks.value_or(ranks * std::max(plan.accumulate, 1));
+  require(micro_batches <= samples, Failure::usage,
+          "{} parts cannot share a training set of {} samples (each takes at least one in a step). {}.", micro_batches,
+          samples,
           plan.virtual_ranks     ? "Lower --virtual-ranks"
           : plan.accumulate == 1 ? "Start fewer ranks"
                                  : "Start fewer ranks, or lower --accumulate");
-  const std::int64_t most = std::max(std::min(plan.global_batch->value, samples), parts);
-  plan.global_batch->value = most / parts * parts;
+  const std::int64_t most = std::max(std::min(plan.global_batch->value, samples), micro_batches);
+  plan.global_batch->value = most / micro_batches * micro_batches;
   return plan;
 }
 
 LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks) {
   if (plan.virtual_ranks) return share_of_virtual_ranks(plan, rank, ranks);
   require(plan.accumulate >= 1, Failure::usage, "--accumulate is {}. It must be at least 1.", plan.accumulate);
-  const std::int64_t parts = static_cast<std::int64_t>(ranks) * plan.accumulate;
+  const std::int64_t micro_batches = static_cast<std::int64_t>(ranks) * plan.accumulate;
   const std::int64_t stated = plan.global_batch ? plan.global_batch->value : plan.batch_per_rank.value_or(0);
   require_batch(plan.global_batch ? "--global-batch" : "--batch-per-rank", stated);
-  const std::int64_t global = plan.global_batch ? stated : stated * parts;
-  require_divides(global, parts, fmt::format("ranks: {}, parts each: {}", ranks, plan.accumulate));
-  return {global, static_cast<int>(parts), rank * plan.accumulate, plan.accumulate};
+  const std::int64_t global = plan.global_batch ? stated : stated * micro_batches;
+  require_divides(global, micro_batches, fmt::format("ranks: {}, parts each: {}", ranks, plan.accumulate));
+  return {global, static_cast<int>(micro_batches), rank * plan.accumulate, plan.accumulate};
 }
 
 std::optional<BlockShuffle> block_shuffle(const OrderPlan& plan, const Manifest& data, std::int64_t global_batch) {
@@ -94,10 +96,10 @@ int norm_group_size(const Recipe& recipe, const LoaderShare& share, int ranks) {
   if (recipe.norm_ranks == 1) return 1;
   const int size = recipe.norm_ranks == 0 ? ranks : recipe.norm_ranks;
   require(
-      !recipe.batch.virtual_ranks || share.total_parts == ranks, Failure::usage,
+      !recipe.batch.virtual_ranks || share.total_micro_batches == ranks, Failure::usage,
       "{} cannot carry {} virtual ranks with --sync-batch-norm (those whose norms take their statistics together go "
       "forward at the same time, each on a rank of its own). Start {}, or leave out --sync-batch-norm.",
-      counted(ranks, "rank"), share.total_parts, counted(share.total_parts, "rank"));
+      counted(ranks, "rank"), share.total_micro_batches, counted(share.total_micro_batches, "rank"));
   require(ranks % size == 0, Failure::usage,
           "--sync-batch-norm {} does not divide {} into equal groups. Take a number that does, or 0: all ranks.", size,
           counted(ranks, "rank"));

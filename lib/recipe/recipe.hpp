@@ -34,13 +34,13 @@ struct BatchPlan {
   std::optional<ChosenNumber> global_batch;
   std::optional<std::int64_t> batch_per_rank;  // of one micro-batch
   int accumulate = 1;                          // micro-batches a rank carries in each step
-  std::optional<int> virtual_ranks = {};       // equal parts of the global batch, whatever the number of ranks
+  std::optional<int> virtual_ranks = {};       // equal micro-batches of the global batch, whatever the number of ranks
 };
 
-// How sums over parts and ranks are rounded.
+// How sums over micro-batches and ranks are rounded.
 enum class Sums : std::uint8_t {
   rounded,  // fp32: the last bits depend on who added what first
-  exact,    // whole numbers, which do not: the same bits on any number of ranks that carry the same parts
+  exact,    // whole numbers, which do not: the same bits on any number of ranks that carry the same micro-batches
 };
 
 // How gradients are summed over ranks.
@@ -60,7 +60,7 @@ struct LearningRate {
   double factor = 0.1;                  // at each milestone
   double power = 2;                     // of Schedule::poly
   double end = 0;                       // of Schedule::cosine and poly, whatever the batch
-  std::optional<double> warmup_from;    // share of the rate; none stated: a step's part of it
+  std::optional<double> warmup_from;    // share of the rate; none stated: one step's share of it
 };
 
 enum class OptimizerKind : std::uint8_t { sgd, lars, adamw };
@@ -153,20 +153,20 @@ std::string model_name(const Recipe& recipe);
 inline Sums sums_of(const Recipe& recipe) { return recipe.batch.virtual_ranks ? Sums::exact : Sums::rounded; }
 
 // The plan with a batch that the program chose fitted to `ranks` and to so many training samples: as many as it has, or
-// the next smaller number of them that divides into the parts; at least one for each part. Throws Error(usage) where
-// there are fewer samples than parts.
+// the next smaller number of them that divides into the micro-batches; at least one for each micro-batch. Throws
+// Error(usage) where there are fewer samples than micro-batches.
 BatchPlan fitted(BatchPlan plan, int ranks, std::int64_t samples);
 
-// What `rank` of `ranks` carries: parts as equal in number as can be. Throws Error(usage) where the global batch does
-// not divide into equal parts, naming the nearest that do, and where ranks would have none.
+// What `rank` of `ranks` carries: micro-batches as equal in number as can be. Throws Error(usage) where the global
+// batch does not divide into equal micro-batches, naming the nearest that do, and where ranks would have none.
 LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks);
 
 // None where any sample may stand anywhere.
 std::optional<BlockShuffle> block_shuffle(const OrderPlan& plan, const Manifest& data, std::int64_t global_batch);
 
-// How many consecutive ranks take the statistics of their norms together; 1: each part has its own. With several parts
-// a rank it is first with first, second with second. Throws Error(usage) where ranks do not divide into such groups,
-// and where virtual ranks of a group would not go forward at the same time.
+// How many consecutive ranks take the statistics of their norms together; 1: each micro-batch has its own. With several
+// micro-batches a rank it is first with first, second with second. Throws Error(usage) where ranks do not divide into
+// such groups, and where virtual ranks of a group would not go forward at the same time.
 int norm_group_size(const Recipe& recipe, const LoaderShare& share, int ranks);
 
 // The steps over which the rate takes its course: of all epochs, or as many as --max-steps says where only that is

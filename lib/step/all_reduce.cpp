@@ -68,27 +68,29 @@ void AllReduce::count_overflow() {
   if (!exact_) overflow_limit_ = std::numeric_limits<float>::infinity();
 }
 
-Accumulate AllReduce::accumulate() const { return part_ == 0 || exact_ ? Accumulate::overwrite : Accumulate::add; }
+Accumulate AllReduce::accumulate() const {
+  return micro_batch_ == 0 || exact_ ? Accumulate::overwrite : Accumulate::add;
+}
 
-void AllReduce::begin_part(int part, int parts) {
-  assert(next_ == -1);  // the part before reported every gradient
-  part_ = part;
-  last_part_ = part + 1 == parts;
+void AllReduce::begin_micro_batch(int micro_batch, int micro_batches) {
+  assert(next_ == -1);  // the micro-batch before reported every gradient
+  micro_batch_ = micro_batch;
+  last_micro_batch_ = micro_batch + 1 == micro_batches;
   next_ = static_cast<int>(closed_bucket_.size()) - 1;
 }
 
 void AllReduce::ready(const Parameter& parameter) {
-  assert(parameter.index == next_);  // one report a gradient and part, in the order of the flat array
+  assert(parameter.index == next_);  // one report a gradient and micro-batch, in the order of the flat array
   --next_;
   rank_status::get_on();
   const int bucket = closed_bucket_[static_cast<std::size_t>(parameter.index)];
   if (bucket == closes_no_bucket) return;
   const Bucket& full = buckets_[static_cast<std::size_t>(bucket)];
-  if (last_part_ || exact_) complete(full);
-  if (last_part_ && !reducer_->needs_host()) start_sum(full);
+  if (last_micro_batch_ || exact_) complete(full);
+  if (last_micro_batch_ && !reducer_->needs_host()) start_sum(full);
 }
 
-// Of all parts, or of one where each is added by itself.
+// Of all micro-batches, or of one where each is added by itself.
 void AllReduce::complete(const Bucket& full) {
   if (overflow_limit_ > 0) {
     // The slot lies in the last bucket, which is the last to be complete.
@@ -96,7 +98,7 @@ void AllReduce::complete(const Bucket& full) {
     flat_.count_outside(full.counted, overflow_limit_, store_.tail(ParameterStore::tail_overflow), into);
   }
   if (!exact_) return;
-  flat_.sum_fixed(full.values, exact_->form, full.sums, part_ == 0 ? Accumulate::overwrite : Accumulate::add);
+  flat_.sum_fixed(full.values, exact_->form, full.sums, micro_batch_ == 0 ? Accumulate::overwrite : Accumulate::add);
 }
 
 void AllReduce::start_sum(const Bucket& full) {
@@ -113,7 +115,7 @@ void AllReduce::start_sum(const Bucket& full) {
 }
 
 void AllReduce::finish() {
-  assert(last_part_ && next_ == -1);
+  assert(last_micro_batch_ && next_ == -1);
   if (reducer_->needs_host()) {
     for (const Bucket& full : buckets_) start_sum(full);
   }
@@ -125,7 +127,7 @@ void AllReduce::finish() {
 }
 
 std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore& store, const ReducePlan& plan,
-                                          int total_parts) {
+                                          int total_micro_batches) {
   rank_status::enter(Phase::meeting);
   Device& device = session.device();
   const std::int64_t count = store.reduced_count();
@@ -138,7 +140,7 @@ std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore
                                         ? plan.bucket_bytes
                                         : choose_bucket_bytes(measure_sums(*reducer, session.world, device, sums));
   std::optional<ExactSums> exact;
-  if (is_exact) exact = {sums, fixed_point_for(total_parts)};
+  if (is_exact) exact = {sums, fixed_point_for(total_micro_batches)};
   return std::make_unique<AllReduce>(store, std::move(reducer), bucket_bytes, std::move(exact));
 }
 

@@ -1,8 +1,8 @@
-// The exchange by all-reduce: gradients are summed over ranks while backward of the last part is still running.
+// The exchange by all-reduce: gradients are summed over ranks while backward of the last micro-batch is still running.
 //
 // Gradients sit in one flat array in the order backward produces them, so a bucket is a contiguous slice of it: no
-// packing, no copying. A bucket is reduced when its last gradient of the last part is ready. The last bucket is small,
-// because nothing is left to hide it behind, and carries the batch statistics and the tail.
+// packing, no copying. A bucket is reduced when its last gradient of the last micro-batch is ready. The last bucket is
+// small, because nothing is left to hide it behind, and carries the batch statistics and the tail.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 
 namespace lockstep {
 
-// Sums that do not depend on who computed which part: every part's gradients, statistics and counts go into `sums` as
-// whole numbers, and only those are added.
+// Sums that do not depend on who computed which micro-batch: every micro-batch's gradients, statistics and counts go
+// into `sums` as whole numbers, and only those are added.
 struct ExactSums {
   Tensor sums;  // i64, as long as the reduced array, of the reducer
   FixedPoint form;
@@ -36,8 +36,9 @@ class AllReduce final : public Exchange {
 
   void count_overflow() override;
 
-  // Part 0 overwrites, the others add. With exact sums every part overwrites, and is added as it is complete.
-  void begin_part(int part, int parts) override;
+  // Micro-batch 0 overwrites, the others add. With exact sums every micro-batch overwrites, and is added as it is
+  // complete.
+  void begin_micro_batch(int micro_batch, int micro_batches) override;
   Accumulate accumulate() const override;
   void ready(const Parameter& parameter) override;
   void finish() override;
@@ -71,15 +72,15 @@ class AllReduce final : public Exchange {
   std::vector<Bucket> buckets_;     // in the order backward fills them
   std::vector<int> closed_bucket_;  // by parameter index: the bucket that this gradient completes
   float overflow_limit_ = 0;        // what is counted is not smaller in size; 0: nothing is
-  int part_ = 0;
-  bool last_part_ = false;
+  int micro_batch_ = 0;
+  bool last_micro_batch_ = false;
   int next_ = -1;  // index of the parameter that must report next
   ExchangeCost cost_;
 };
 
-// Collective. Chooses the reducer and allocates `store`, whose layers are built, in memory that it sums. `total_parts`:
-// of a step, over all ranks. Throws as Backend::make_reducer().
+// Collective. Chooses the reducer and allocates `store`, whose layers are built, in memory that it sums.
+// `total_micro_batches`: of a step, over all ranks. Throws as Backend::make_reducer().
 std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore& store, const ReducePlan& plan,
-                                          int total_parts);
+                                          int total_micro_batches);
 
 }  // namespace lockstep

@@ -1,8 +1,8 @@
 // How the gradients that each rank computes in a step become everyone's.
 //
-// A step tells an exchange which part it begins, hands it each gradient as backward completes it, and has it finish:
-// all of the model's reduced array is then summed over parts and ranks, on every rank alike. What travels when, in what
-// pieces and in what form, is the exchange's.
+// A step tells an exchange which micro-batch it begins, hands it each gradient as backward completes it, and has it
+// finish: all of the model's reduced array is then summed over micro-batches and ranks, on every rank alike. What
+// travels when, in what pieces and in what form, is the exchange's.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,10 @@ class Exchange : public GradientSink {
   // are summed: so every rank learns of any rank's overflow.
   virtual void count_overflow() = 0;
 
-  // Call before each part of a step, in order; ready() of the last part lets gradients go.
-  virtual void begin_part(int part, int parts) = 0;
-  // Collective, stream-ordered. Call once after the last part's backward. Where the host is needed, everything is
-  // started here, so that what comes before can be recorded.
+  // Call before each micro-batch of a step, in order; ready() of the last micro-batch lets gradients go.
+  virtual void begin_micro_batch(int micro_batch, int micro_batches) = 0;
+  // Collective, stream-ordered. Call once after the last micro-batch's backward. Where the host is needed, everything
+  // is started here, so that what comes before can be recorded.
   virtual void finish() = 0;
   // Whether finish() needs the host for a device that has a queue of its own: it cannot then be recorded.
   virtual bool needs_host() const = 0;

@@ -1,4 +1,5 @@
-// Loss and accuracy: summed over parts and ranks in the tail of the reduced array, so that they cost no collective.
+// Loss and accuracy: summed over micro-batches and ranks in the tail of the reduced array, so that they cost no
+// collective.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct Metrics {
   void add(const Metrics& other);
 };
 
-// Where the loss of a step's parts is summed. The loss must be scaled by 1 / global batch.
+// Where the loss of a step's micro-batches is summed. The loss must be scaled by 1 / global batch.
 LossSums loss_sums(const ParameterStore& store);
 
 // Of a step on `global_batch` samples, from its reduced tail.

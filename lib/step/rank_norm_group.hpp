@@ -23,7 +23,7 @@ class RankNormGroup final : public NormGroup {
   Communicator group_;
 };
 
-// Collective. What the recipe says of a model whose layers are registered with `store`; null where each part has
+// Collective. What the recipe says of a model whose layers are registered with `store`; null where each micro-batch has
 // statistics of its own. Throws as norm_group_size(), and Error(usage) for a device or a model that has no such norms.
 std::unique_ptr<NormGroup> make_norm_group(const Session& session, const Recipe& recipe, const LoaderShare& share,
                                            const ParameterStore& store);

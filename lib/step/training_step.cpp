@@ -43,7 +43,7 @@ TrainingStep::TrainingStep(const Session& session, Model& model, Exchange& excha
 
 void TrainingStep::forget_recordings() {
   assert(under_way_.empty());
-  for (std::unique_ptr<Recording>& recording : part_recordings_) recording = device_.make_recording();
+  for (std::unique_ptr<Recording>& recording : micro_batch_recordings_) recording = device_.make_recording();
   update_recording_ = device_.make_recording();
 }
 
@@ -62,7 +62,7 @@ std::optional<LossScale> TrainingStep::loss_scale() const {
 }
 
 void TrainingStep::choose_kernels(const std::vector<std::int64_t>& evaluation_batches,
-                                  const std::vector<SampleShape>& parts) {
+                                  const std::vector<SampleShape>& micro_batches) {
   if (!device_.ops().measures_kernels()) return;
   constexpr int measuring_rank = 0;
   rank_status::enter(Phase::measuring);
@@ -70,7 +70,7 @@ void TrainingStep::choose_kernels(const std::vector<std::int64_t>& evaluation_ba
     const PlanFile file(session_.plan_folder, device_.plan_conditions());
     const std::string known = file.read();
     device_.ops().suggest_plan(known);
-    rehearse(evaluation_batches, parts.empty() ? std::vector{model_.options.sample} : parts);
+    rehearse(evaluation_batches, micro_batches.empty() ? std::vector{model_.options.sample} : micro_batches);
     const std::string used = device_.ops().export_plan();
     plan_use_ = lockstep::plan_use(known, used);
     file.keep(used);
@@ -80,11 +80,12 @@ void TrainingStep::choose_kernels(const std::vector<std::int64_t>& evaluation_ba
 }
 
 void TrainingStep::rehearse(const std::vector<std::int64_t>& evaluation_batches,
-                            const std::vector<SampleShape>& parts) {
+                            const std::vector<SampleShape>& micro_batches) {
   const ModelOptions& model = model_.options;
   NoExchange nowhere;
-  for (const SampleShape& part : parts) {
-    run_part(noise_batch(device_, part, share_.part_size(), model.classes), nowhere, Accumulate::overwrite);
+  for (const SampleShape& micro_batch : micro_batches) {
+    run_micro_batch(noise_batch(device_, micro_batch, share_.micro_batch_size(), model.classes), nowhere,
+                    Accumulate::overwrite);
   }
   for (const std::int64_t samples : evaluation_batches) {
     const Batch batch = noise_batch(device_, model.sample, samples, model.classes);
@@ -93,9 +94,9 @@ void TrainingStep::rehearse(const std::vector<std::int64_t>& evaluation_batches,
   device_.synchronize();
 }
 
-void TrainingStep::run_part(const Batch& batch, GradientSink& sink, Accumulate accumulate) {
+void TrainingStep::run_micro_batch(const Batch& batch, GradientSink& sink, Accumulate accumulate) {
   rank_status::enter(Phase::forward);
-  model_.statistics = {1.0F / static_cast<float>(share_.total_parts), accumulate, norm_group_};
+  model_.statistics = {1.0F / static_cast<float>(share_.total_micro_batches), accumulate, norm_group_};
   const Tensor logits = model_.network->forward(batch.images, Mode::train);
   const LossOptions loss{label_smoothing_, 1.0F / static_cast<float>(share_.global_batch), record_.at(step_loss_scale)};
   const Tensor gradient = softmax_cross_entropy(device_, logits, {batch.labels, batch.others, batch.shares}, loss,
@@ -110,9 +111,9 @@ void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate
   rank_status::set_step(step);
   device_.flat().set(record_.at(step_learning_rate), static_cast<float>(learning_rate));
   if (state_ != nullptr) state_->let_go();
-  for (int part = 0; part < share_.parts; ++part) {
+  for (int micro_batch = 0; micro_batch < share_.micro_batches; ++micro_batch) {
     rank_status::enter(Phase::reading);
-    queue_part(loader.next(), part);
+    queue_micro_batch(loader.next(), micro_batch);
     loader.start_next();
   }
   if (exchange_.needs_host()) {
@@ -123,12 +124,12 @@ void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate
   under_way_.back().record->start(record_.all());
 }
 
-void TrainingStep::queue_part(const Batch& batch, int part) {
-  const bool is_last = part + 1 == share_.parts;
-  const PartKind kind = is_last ? last_part : part == 0 ? first_part : middle_part;
-  part_recordings_[kind]->run([&] {
-    exchange_.begin_part(part, share_.parts);
-    run_part(batch, exchange_, exchange_.accumulate());
+void TrainingStep::queue_micro_batch(const Batch& batch, int micro_batch) {
+  const bool is_last = micro_batch + 1 == share_.micro_batches;
+  const MicroBatchKind kind = is_last ? last_micro_batch : micro_batch == 0 ? first_micro_batch : middle_micro_batch;
+  micro_batch_recordings_[kind]->run([&] {
+    exchange_.begin_micro_batch(micro_batch, share_.micro_batches);
+    run_micro_batch(batch, exchange_, exchange_.accumulate());
     if (!is_last || exchange_.needs_host()) return;
     exchange_.finish();
     update();

@@ -1,4 +1,4 @@
-// One optimizer step of one rank: its parts forward and backward, the sum over ranks, the update.
+// One optimizer step of one rank: its micro-batches forward and backward, the sum over ranks, the update.
 //
 // On a device that works on its own the host runs ahead: start() queues a step, finish() tells of the oldest one later,
 // so that nothing waits within an epoch. From the second step on a GPU repeats what it recorded (Recording):
@@ -7,7 +7,7 @@
 //   NCCL               forward, backward, sums, update: one graph             upload of the batch
 //   through the host   forward and backward; the update                       upload of the batch, sums
 //
-// With several parts the first one, those between and the last one are recordings of their own.
+// With several micro-batches the first one, those between and the last one are recordings of their own.
 #pragma once
 
 #include <array>
@@ -50,11 +50,12 @@ class TrainingStep {
   TrainingStep(const Session& session, Model& model, Exchange& exchange, Optimizer& optimizer, const LoaderShare& share,
                float label_smoothing, WeightsMean* mean = nullptr, NormGroup* norm_group = nullptr);
 
-  // Collective. Where kernels are chosen by measuring, rank 0 runs one part, and a forward pass on each number of
-  // samples of `evaluation_batches`, on noise, which makes the device measure its kernels, those that an earlier run
-  // measured excepted; the others get its choices. `parts`: what samples parts have, where not as the model's. Changes
-  // no weight. Call once, before the first step.
-  void choose_kernels(const std::vector<std::int64_t>& evaluation_batches, const std::vector<SampleShape>& parts = {});
+  // Collective. Where kernels are chosen by measuring, rank 0 runs one micro-batch, and a forward pass on each number
+  // of samples of `evaluation_batches`, on noise, which makes the device measure its kernels, those that an earlier run
+  // measured excepted; the others get its choices. `micro-batches`: what samples micro-batches have, where not as the
+  // model's. Changes no weight. Call once, before the first step.
+  void choose_kernels(const std::vector<std::int64_t>& evaluation_batches,
+                      const std::vector<SampleShape>& micro_batches = {});
 
   // The next step is called as the first one was, and recorded anew after it: call where no step is under way and the
   // batches that follow are of another size, or in other memory.
@@ -91,17 +92,17 @@ class TrainingStep {
   const Exchange& exchange() const { return exchange_; }
 
  private:
-  enum PartKind : std::uint8_t { first_part, middle_part, last_part, part_kinds };
+  enum MicroBatchKind : std::uint8_t { first_micro_batch, middle_micro_batch, last_micro_batch, micro_batch_kinds };
   struct UnderWay {
     std::int64_t step;
     double learning_rate;
     std::unique_ptr<Readback> record;
   };
 
-  void queue_part(const Batch& batch, int part);
-  void run_part(const Batch& batch, GradientSink& sink, Accumulate accumulate);
+  void queue_micro_batch(const Batch& batch, int micro_batch);
+  void run_micro_batch(const Batch& batch, GradientSink& sink, Accumulate accumulate);
   void update();
-  void rehearse(const std::vector<std::int64_t>& evaluation_batches, const std::vector<SampleShape>& parts);
+  void rehearse(const std::vector<std::int64_t>& evaluation_batches, const std::vector<SampleShape>& micro_batches);
   std::unique_ptr<Readback> spare_readback();
 
   const Session& session_;
@@ -110,12 +111,12 @@ class TrainingStep {
   Exchange& exchange_;
   Optimizer& optimizer_;
   WeightsMean* mean_;      // null: none is kept
-  NormGroup* norm_group_;  // null: each part has statistics of its own
+  NormGroup* norm_group_;  // null: each micro-batch has statistics of its own
   LoaderShare share_;
   float label_smoothing_;
   StepRecord record_;
   bool scales_loss_ = false;
-  std::array<std::unique_ptr<Recording>, part_kinds> part_recordings_;
+  std::array<std::unique_ptr<Recording>, micro_batch_kinds> micro_batch_recordings_;
   std::unique_ptr<Recording> update_recording_;  // where the host exchanges in between
   std::deque<UnderWay> under_way_;               // oldest first
   std::vector<std::unique_ptr<Readback>> spare_;

@@ -157,7 +157,7 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       reporter_(session.world.rank(), output_.get(), length_, run_.report_every, checked_earlier()),
       stragglers_(session.world),
       model_(session.device(), model_options(recipe_, train_.manifest(), test_rules_.size)),
-      exchange_(make_all_reduce(session, model_.store, reduce_plan(recipe_, run_), share_.total_parts)),
+      exchange_(make_all_reduce(session, model_.store, reduce_plan(recipe_, run_), share_.total_micro_batches)),
       optimizer_(make_optimizer(model_.store, optimizer_options(recipe_.optimizer), recipe_.optimizer.clip_norm)),
       mean_(make_mean(model_.store, mean_rule(recipe_, length_.steps_per_epoch))),
       norm_group_(make_norm_group(session, recipe_, share_, model_.store)),

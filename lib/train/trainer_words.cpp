@@ -57,10 +57,11 @@ std::string Trainer::other_batch_words() const {
   if (!usual || usual->by == ChosenBy::user || usual->value == share_.global_batch) return "";
   const std::string begin = fmt::format("global batch: {} instead of {}", share_.global_batch, usual->value);
   if (checkpoints_.found() != nullptr) return begin + ", as the checkpoint has it";
-  const std::string parts = fmt::format(
-      "{} equal parts ({})", share_.total_parts,
-      recipe_.batch.virtual_ranks ? "virtual ranks"
-                                  : fmt::format("ranks: {}, parts each: {}", session_.world.size(), share_.parts));
+  const std::string parts =
+      fmt::format("{} equal parts ({})", share_.total_micro_batches,
+                  recipe_.batch.virtual_ranks
+                      ? "virtual ranks"
+                      : fmt::format("ranks: {}, parts each: {}", session_.world.size(), share_.micro_batches));
   std::string why = fmt::format(", which does not divide into {}", parts);
   if (train_.samples() < usual->value) {
     why = fmt::format(": the training set has {} samples", train_.samples());
@@ -85,11 +86,12 @@ void Trainer::describe() const {
   if (!other.empty()) log::info(std::string_view(other));
   const std::string steps = counted(length_.steps_per_epoch, "step") + " an epoch";
   if (recipe_.batch.virtual_ranks) {
-    log::info("batch: {} in all (virtual ranks: {} of {}, on {}); {}", share_.global_batch, share_.total_parts,
-              share_.part_size(), counted(session_.world.size(), "rank"), steps);
+    log::info("batch: {} in all (virtual ranks: {} of {}, on {}); {}", share_.global_batch, share_.total_micro_batches,
+              share_.micro_batch_size(), counted(session_.world.size(), "rank"), steps);
   } else {
-    log::info("batch: {} per rank, {} in all (ranks: {}, parts each: {}); {}", share_.part_size() * share_.parts,
-              share_.global_batch, session_.world.size(), share_.parts, steps);
+    log::info("batch: {} per rank, {} in all (ranks: {}, parts each: {}); {}",
+              share_.micro_batch_size() * share_.micro_batches, share_.global_batch, session_.world.size(),
+              share_.micro_batches, steps);
   }
   const std::int64_t left_out = train_.samples() - length_.steps_per_epoch * share_.global_batch;
   if (left_out > 0) {
@@ -169,7 +171,7 @@ nlohmann::json Trainer::summary() const {
       {"steps_per_epoch", length_.steps_per_epoch},
       {"ranks", session_.world.size()},
       {"global_batch", share_.global_batch},
-      {"parts_per_rank", share_.parts},
+      {"parts_per_rank", share_.micro_batches},
       {"virtual_ranks", recipe_.batch.virtual_ranks ? nlohmann::json(*recipe_.batch.virtual_ranks) : nullptr},
       {"seed", recipe_.seed},
       {"seconds", watch_.seconds()},

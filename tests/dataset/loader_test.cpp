@@ -358,23 +358,23 @@ TEST_F(LoaderTest, blocks_are_shuffled_the_same_on_any_number_of_ranks_and_from_
 }
 
 // Each sample of a full shuffle, and each part of an evaluation, is asked for before it is read.
-TEST(PartPlanTest, what_is_needed_ahead_is_what_comes) {
+TEST(MicroBatchSamplerTest, what_is_needed_ahead_is_what_comes) {
   constexpr std::int64_t few = 50;
   constexpr int steps_ahead = 2;
   const LoaderShare share{12, 4, 1, 2};
-  const auto plan = make_training_plan(few, share, {}, 5, 0, {}, steps_ahead);
+  const auto plan = make_training_sampler(few, share, {}, 5, 0, {}, steps_ahead);
   for (std::int64_t part = 0; part < 20; ++part) {  // over the borders of epochs of four steps
-    const PartPlace now = plan->place(part);
-    const PartPlace then = plan->place(part + steps_ahead * share.parts);
+    const MicroBatchRange now = plan->place(part);
+    const MicroBatchRange then = plan->place(part + steps_ahead * share.micro_batches);
     for (std::int64_t i = 0; i < now.samples; ++i) {
       const SampleRange expected{plan->sample_at(then, then.first + i), 1};
       EXPECT_EQ(plan->needed_ahead(now, now.first + i), expected) << "part " << part;
     }
   }
-  const auto tests = make_evaluation_plan(few, {}, 8, 1, 2, 2);
+  const auto tests = make_evaluation_sampler(few, {}, 8, 1, 2, 2);
   for (std::int64_t part = 0; part < 4; ++part) {
-    const PartPlace now = tests->place(part);
-    const PartPlace then = tests->place(part + 2);
+    const MicroBatchRange now = tests->place(part);
+    const MicroBatchRange then = tests->place(part + 2);
     const bool comes = part + 2 < evaluation_batches(few, 8, 2) && then.samples > 0;
     const auto expected = comes ? std::optional(SampleRange{then.first, then.samples}) : std::nullopt;
     EXPECT_EQ(tests->needed_ahead(now, now.first), expected) << "part " << part;

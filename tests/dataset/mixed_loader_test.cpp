@@ -42,7 +42,7 @@ struct Part {
 
 class MixedLoader : public testing::Test {
  protected:
-  Part first_part(const LoaderSource& source) const {
+  Part first_micro_batch(const LoaderSource& source) const {
     Part part;
     part.take(*make_host_loader(source));
     return part;
@@ -105,8 +105,8 @@ TEST_F(MixedLoader, images_are_mixed_with_their_neighbours_on_any_number_of_rank
 TEST_F(MixedLoader, a_sample_without_a_neighbour_is_not_mixed) {
   ImageRules mixed = rules;
   mixed.mixup = 1.0F;
-  const Part part = first_part(training_source(dataset_, {103, 1, 0, 1}, mixed, 11, 0, 0, 1));
-  const Part plain = first_part(training_source(dataset_, {103, 1, 0, 1}, rules, 11, 0, 0, 1));
+  const Part part = first_micro_batch(training_source(dataset_, {103, 1, 0, 1}, mixed, 11, 0, 0, 1));
+  const Part plain = first_micro_batch(training_source(dataset_, {103, 1, 0, 1}, rules, 11, 0, 0, 1));
   EXPECT_EQ(part.shares.back(), 1);
   EXPECT_EQ(part.others.back(), part.labels.back());
   EXPECT_TRUE(std::equal(part.images.end() - image_count, part.images.end(), plain.images.end() - image_count));
@@ -115,7 +115,7 @@ TEST_F(MixedLoader, a_sample_without_a_neighbour_is_not_mixed) {
 TEST_F(MixedLoader, evaluation_mixes_nothing) {
   ImageRules mixed = rules;
   mixed.mixup = 1.0F;
-  EXPECT_TRUE(first_part(evaluation_source(dataset_, mixed, 10, 0, 1, 1)).others.empty());
+  EXPECT_TRUE(first_micro_batch(evaluation_source(dataset_, mixed, 10, 0, 1, 1)).others.empty());
 }
 
 }  // namespace

@@ -41,10 +41,10 @@ void expect_refusals(const std::vector<Refusal>& rows) {
 TEST(LoaderShareTest, parts_go_to_ranks_in_order) {
   const LoaderShare share = loader_share(global(96, 2), 1, 3);
   EXPECT_EQ(share.global_batch, 96);
-  EXPECT_EQ(share.total_parts, 6);
-  EXPECT_EQ(share.first_part, 2);
-  EXPECT_EQ(share.parts, 2);
-  EXPECT_EQ(share.part_size(), 16);
+  EXPECT_EQ(share.total_micro_batches, 6);
+  EXPECT_EQ(share.first_micro_batch, 2);
+  EXPECT_EQ(share.micro_batches, 2);
+  EXPECT_EQ(share.micro_batch_size(), 16);
 }
 
 TEST(LoaderShareTest, a_batch_per_rank_counts_once_for_each_part_of_each_rank) {
@@ -57,12 +57,12 @@ TEST(LoaderShareTest, virtual_ranks_go_to_ranks_in_order_as_evenly_as_they_can) 
     for (int rank = 0; rank < ranks; ++rank) {
       const LoaderShare share = loader_share(virtual_ranks(global(96), 12), rank, ranks);
       EXPECT_EQ(share.global_batch, 96);
-      EXPECT_EQ(share.total_parts, 12);
-      EXPECT_EQ(share.part_size(), 8);
-      EXPECT_EQ(share.first_part, next);
-      EXPECT_GE(share.parts, 12 / ranks);
-      EXPECT_LE(share.parts, (12 + ranks - 1) / ranks);
-      next += share.parts;
+      EXPECT_EQ(share.total_micro_batches, 12);
+      EXPECT_EQ(share.micro_batch_size(), 8);
+      EXPECT_EQ(share.first_micro_batch, next);
+      EXPECT_GE(share.micro_batches, 12 / ranks);
+      EXPECT_LE(share.micro_batches, (12 + ranks - 1) / ranks);
+      next += share.micro_batches;
     }
     EXPECT_EQ(next, 12);
   }

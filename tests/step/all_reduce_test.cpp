@@ -64,7 +64,7 @@ class AllReduceTest : public testing::Test {
 
 TEST_F(AllReduceTest, buckets_cover_the_reduced_array_from_front_to_back) {
   AllReduce exchange(model_.store, std::move(owned_), 64 << 10);
-  exchange.begin_part(0, 1);
+  exchange.begin_micro_batch(0, 1);
   report_part(exchange);
   exchange.finish();
   ASSERT_GT(reducer_.slices.size(), 3U);
@@ -88,7 +88,7 @@ TEST_F(AllReduceTest, the_last_bucket_is_small_and_carries_statistics_and_tail) 
 
 TEST_F(AllReduceTest, every_bucket_but_the_last_may_be_rounded_on_its_way) {
   AllReduce exchange(model_.store, std::move(owned_), 64 << 10);
-  exchange.begin_part(0, 1);
+  exchange.begin_micro_batch(0, 1);
   report_part(exchange);
   EXPECT_EQ(reducer_.rounded, exchange.bucket_count() - 1);
 }
@@ -96,7 +96,7 @@ TEST_F(AllReduceTest, every_bucket_but_the_last_may_be_rounded_on_its_way) {
 TEST_F(AllReduceTest, where_the_host_sums_nothing_goes_before_backward_has_ended) {
   reducer_.host_sums = true;
   AllReduce exchange(model_.store, std::move(owned_), 64 << 10);
-  exchange.begin_part(0, 1);
+  exchange.begin_micro_batch(0, 1);
   report_part(exchange);
   EXPECT_TRUE(reducer_.slices.empty());
   exchange.finish();
@@ -108,7 +108,7 @@ TEST_F(AllReduceTest, where_the_host_sums_nothing_goes_before_backward_has_ended
 
 TEST_F(AllReduceTest, a_bucket_goes_as_soon_as_its_last_gradient_is_ready) {
   AllReduce exchange(model_.store, std::move(owned_), 64 << 10);
-  exchange.begin_part(0, 1);
+  exchange.begin_micro_batch(0, 1);
   for (const Parameter& parameter : std::views::reverse(model_.store.parameters())) {
     exchange.ready(parameter);
     const std::int64_t reported = parameter.offset + parameter.stored;
@@ -122,11 +122,11 @@ TEST_F(AllReduceTest, a_bucket_goes_as_soon_as_its_last_gradient_is_ready) {
 
 TEST_F(AllReduceTest, only_the_last_part_reduces_and_only_the_first_overwrites) {
   AllReduce exchange(model_.store, std::move(owned_), 64 << 10);
-  exchange.begin_part(0, 2);
+  exchange.begin_micro_batch(0, 2);
   EXPECT_EQ(exchange.accumulate(), Accumulate::overwrite);
   report_part(exchange);
   EXPECT_TRUE(reducer_.slices.empty());
-  exchange.begin_part(1, 2);
+  exchange.begin_micro_batch(1, 2);
   EXPECT_EQ(exchange.accumulate(), Accumulate::add);
   report_part(exchange);
   EXPECT_EQ(reducer_.slices.size(), exchange.bucket_count());
@@ -150,15 +150,15 @@ TEST_F(AllReduceTest, counts_gradients_that_overflow_and_not_what_lies_behind_th
   exchange.count_overflow();
   device_->write(infinity, store.batch_statistics().slice(0, 1));
   device_->write(infinity, store.tail(ParameterStore::tail_loss));
-  exchange.begin_part(0, 1);
+  exchange.begin_micro_batch(0, 1);
   report_part(exchange);
   EXPECT_EQ(overflow(), 0);
   device_->write(infinity, store.gradients().slice(0, 1));
   device_->write(infinity, store.gradients().slice(store.gradient_count() - 1, 1));
-  exchange.begin_part(0, 1);
+  exchange.begin_micro_batch(0, 1);
   report_part(exchange);
   EXPECT_EQ(overflow(), 2);
-  exchange.begin_part(0, 1);
+  exchange.begin_micro_batch(0, 1);
   report_part(exchange);
   EXPECT_EQ(overflow(), 2);  // anew each step
 }
@@ -172,11 +172,11 @@ TEST_F(AllReduceTest, exact_sums_add_each_part_by_itself_and_count_all_that_they
   AllReduce exchange(store, std::move(owned_), 64 << 10, ExactSums{sums, form});
   exchange.count_overflow();  // which counts all that the sums cannot hold, not infinities alone
   std::vector<float> values(static_cast<std::size_t>(count), 0.25F);
-  for (int part = 0; part < 2; ++part) {
-    exchange.begin_part(part, 2);
+  for (int micro_batch = 0; micro_batch < 2; ++micro_batch) {
+    exchange.begin_micro_batch(micro_batch, 2);
     EXPECT_EQ(exchange.accumulate(), Accumulate::overwrite);
-    values[7] = part == 0 ? form.limit : 1.0F;
-    values[static_cast<std::size_t>(store.gradient_count())] = part == 0 ? 1.0F : std::nanf("");  // a statistic
+    values[7] = micro_batch == 0 ? form.limit : 1.0F;
+    values[static_cast<std::size_t>(store.gradient_count())] = micro_batch == 0 ? 1.0F : std::nanf("");  // a statistic
     device_->write(values, store.reduced());
     report_part(exchange);
   }
@@ -199,7 +199,7 @@ TEST_F(AllReduceDeathTest, a_gradient_reported_out_of_order_is_a_bug_of_ours) {
   assert((checked = true));
   if (!checked) GTEST_SKIP() << "assertions are compiled out of this build";
   AllReduce exchange(model_.store, std::move(owned_), 64 << 10);
-  exchange.begin_part(0, 1);
+  exchange.begin_micro_batch(0, 1);
   EXPECT_DEATH(exchange.ready(model_.store.parameters().front()), "next_");
 }
 

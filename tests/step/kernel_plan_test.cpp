@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t part_size = 4;
+constexpr std::int64_t micro_batch_size = 4;
 
 class KernelPlanTest : public testing::Test {
  protected:
@@ -25,12 +25,12 @@ class KernelPlanTest : public testing::Test {
     std::string plan;
   };
   Outcome run(const std::string& model, const std::filesystem::path& folder,
-              const std::vector<SampleShape>& parts = {}) const {
+              const std::vector<SampleShape>& micro_batches = {}) const {
     const Session session{
         world_, std::make_unique<CpuBackend>(make_repeating_device(cpu::open_cpu_device({.threads = 1}))), folder};
-    const LoaderShare share{part_size * world_.size(), world_.size(), world_.rank(), 1};
+    const LoaderShare share{micro_batch_size * world_.size(), world_.size(), world_.rank(), 1};
     WholeStep step(session, {model, {32, 32, 3}, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
-    step.choose_kernels({part_size}, parts);
+    step.choose_kernels({micro_batch_size}, micro_batches);
     return {step.plan_use(), session.device().ops().export_plan()};
   }
   std::int64_t on_rank_0(std::int64_t count) const { return world_.rank() == 0 ? count : 0; }

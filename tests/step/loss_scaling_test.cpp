@@ -14,18 +14,19 @@
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t part_size = 4;
-constexpr int parts = 2;
+constexpr std::int64_t micro_batch_size = 4;
+constexpr int micro_batches = 2;
 constexpr SampleShape shape{32, 32, 3};
 
-// The same pictures for every part. Between the parts of a step it can put an infinity among this rank's gradients.
+// The same pictures for every micro-batch. Between the micro-batches of a step it can put an infinity among this rank's
+// gradients.
 class PoisoningLoader final : public Loader {
  public:
   explicit PoisoningLoader(const ParameterStore& store)
-      : store_(store), batch_(noise_batch(store.device(), shape, part_size, 10)) {}
+      : store_(store), batch_(noise_batch(store.device(), shape, micro_batch_size, 10)) {}
 
   const Batch& next() override {
-    if (calls_++ % parts == 1 && poisons) {
+    if (calls_++ % micro_batches == 1 && poisons) {
       store_.device().write(std::vector<float>{-HUGE_VALF}, store_.gradients().slice(0, 1));
     }
     return batch_;
@@ -42,13 +43,14 @@ class PoisoningLoader final : public Loader {
 
 class LossScalingTest : public testing::Test {
  protected:
-  LossScalingTest() { step_.choose_kernels({part_size}); }
+  LossScalingTest() { step_.choose_kernels({micro_batch_size}); }
 
   std::string hash() const { return step_.model().store.weights_hash(); }
 
   const Communicator world_{MPI_COMM_WORLD};
   const Session session_{world_, open_backend({.name = "cpu", .threads = 1})};
-  const LoaderShare share_{part_size * parts * world_.size(), parts* world_.size(), parts* world_.rank(), parts};
+  const LoaderShare share_{micro_batch_size * micro_batches * world_.size(), micro_batches* world_.size(),
+                           micro_batches* world_.rank(), micro_batches};
   WholeStep step_{session_, {"lenet", shape, 10}, share_, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3};
   PoisoningLoader loader_{step_.model().store};
 };
@@ -58,7 +60,7 @@ TEST_F(LossScalingTest, without_half_precision_there_is_none) { EXPECT_FALSE(ste
 TEST(HalfPrecisionTest, scales_the_loss_from_the_first_step_on) {
   const Communicator self(MPI_COMM_SELF);
   const Session session{self, std::make_unique<CpuBackend>(open_hosted_cuda_device({.precision = DType::f16}))};
-  const LoaderShare share{part_size, 1, 0, 1};
+  const LoaderShare share{micro_batch_size, 1, 0, 1};
   const WholeStep step(session, {"lenet", shape, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.0F, 3);
   EXPECT_EQ(step.loss_scale(), LossScale{});
 }

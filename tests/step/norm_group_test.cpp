@@ -93,20 +93,22 @@ TEST(NormGroupTest, one_value_per_channel_and_rank_is_enough_for_ranks_that_shar
               ::testing::StartsWith(world.size() == 1 ? "the norm 'norm.weight' cannot be trained" : "no error"));
 }
 
-// All parts of a step as one.
+// All micro-batches of a step as one.
 class WholeBatchLoader final : public Loader {
  public:
-  WholeBatchLoader(Device& device, const SampleShape& shape, int parts)
+  WholeBatchLoader(Device& device, const SampleShape& shape, int micro_batches)
       : device_(device),
-        parts_(parts),
-        loader_(device, shape, {part_size * parts, parts, 0, parts}),
-        batch_{device.make({part_size * parts, shape.height, shape.width, shape.channels}, DType::f32, Layout::images),
-               device.make({part_size * parts}, DType::i32, Layout::plain), part_size * parts} {}
+        parts_(micro_batches),
+        loader_(device, shape, {micro_batch_size * micro_batches, micro_batches, 0, micro_batches}),
+        batch_{device.make({micro_batch_size * micro_batches, shape.height, shape.width, shape.channels}, DType::f32,
+                           Layout::images),
+               device.make({micro_batch_size * micro_batches}, DType::i32, Layout::plain),
+               micro_batch_size * micro_batches} {}
 
   const Batch& next() override {
     std::vector<float> images;
     std::vector<float> labels;
-    for (int part = 0; part < parts_; ++part) {
+    for (int micro_batch = 0; micro_batch < parts_; ++micro_batch) {
       const Batch& one = loader_.next();
       for (const float value : read(device_, one.images)) images.push_back(value);
       for (const float value : read(device_, one.labels)) labels.push_back(value);
@@ -133,7 +135,7 @@ struct Case {
 struct Members {
   Members(const Session& session, const Case& choice, const LoaderShare& share, const ReducePlan& reduce)
       : model(session.device(), {choice.model, choice.shape, 10}),
-        exchange(make_all_reduce(session, model.store, reduce, share.total_parts)),
+        exchange(make_all_reduce(session, model.store, reduce, share.total_micro_batches)),
         optimizer(make_optimizer(model.store, SgdOptions{}, {})) {
     initialise(model.store, 3);
   }
@@ -142,12 +144,13 @@ struct Members {
   std::unique_ptr<Optimizer> optimizer;
 };
 
-// The weights and statistics after `steps` steps of a part for each rank, whose norms are taken `group_size` at a time.
+// The weights and statistics after `steps` steps of a micro-batch for each rank, whose norms are taken `group_size` at
+// a time.
 std::vector<ParameterStore::Entry> train(const Case& choice, int group_size, const ReducePlan& reduce, int threads,
                                          int steps) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = threads})};
-  const LoaderShare share{part_size * world.size(), world.size(), world.rank(), 1};
+  const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
   Members members(session, choice, share, reduce);
   RankNormGroup group(world, group_size);
   TrainingStep step(session, members.model, *members.exchange, *members.optimizer, share, 0.1F, nullptr, &group);
@@ -158,12 +161,12 @@ std::vector<ParameterStore::Entry> train(const Case& choice, int group_size, con
 
 std::vector<ParameterStore::Entry> train_alone(const Case& choice, int steps) {
   const Communicator self(MPI_COMM_SELF);
-  const int parts = Communicator(MPI_COMM_WORLD).size();
+  const int micro_batches = Communicator(MPI_COMM_WORLD).size();
   const Session session{self, open_backend({.name = "cpu", .threads = 1})};
-  const LoaderShare share{part_size * parts, 1, 0, 1};
+  const LoaderShare share{micro_batch_size * micro_batches, 1, 0, 1};
   Members members(session, choice, share, {});
   TrainingStep step(session, members.model, *members.exchange, *members.optimizer, share, 0.1F);
-  WholeBatchLoader loader(session.device(), choice.shape, parts);
+  WholeBatchLoader loader(session.device(), choice.shape, micro_batches);
   for (int index = 0; index < steps; ++index) step.run(loader, index, 0.05);
   return members.model.store.entries();
 }
@@ -202,7 +205,7 @@ INSTANTIATE_TEST_SUITE_P(Models, NormGroupsTest,
 TEST(NormGroupTest, a_group_is_made_of_neighbours_as_the_recipe_says) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
-  const LoaderShare share{part_size * world.size(), world.size(), world.rank(), 1};
+  const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
   const Model model(session.device(), {"convnet", {28, 28, 1}, 10});
   Recipe recipe;
   EXPECT_EQ(make_norm_group(session, recipe, share, model.store), nullptr);
@@ -223,7 +226,7 @@ TEST(NormGroupTest, a_model_without_norms_has_none_to_share) {
   const Communicator world(MPI_COMM_WORLD);
   if (world.size() == 1) GTEST_SKIP() << "one rank has nobody to share with";
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
-  const LoaderShare share{part_size * world.size(), world.size(), world.rank(), 1};
+  const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
   const Model model(session.device(), {"lenet", {32, 32, 3}, 10});
   Recipe recipe;
   recipe.model = "lenet";
@@ -237,7 +240,7 @@ TEST(NormGroupTest, norms_of_a_gpu_have_no_group) {
   const Communicator world(MPI_COMM_WORLD);
   if (world.size() == 1) GTEST_SKIP() << "one rank has nobody to share with";
   const Session session{world, std::make_unique<CpuBackend>(open_hosted_cuda_device({}))};
-  const LoaderShare share{part_size * world.size(), world.size(), world.rank(), 1};
+  const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
   const Model model(session.device(), {"convnet", {28, 28, 1}, 10});
   Recipe recipe;
   recipe.norm_ranks = 0;

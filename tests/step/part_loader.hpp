@@ -1,4 +1,4 @@
-// Noise for tests of several ranks: the same parts, whoever carries them.
+// Noise for tests of several ranks: the same micro-batches, whoever carries them.
 #pragma once
 
 #include <vector>
@@ -9,26 +9,27 @@
 
 namespace lockstep {
 
-inline constexpr std::int64_t part_size = 4;
+inline constexpr std::int64_t micro_batch_size = 4;
 
-// The parts of a share, in turn; part p of step s depends on both and on nothing else.
+// The micro-batches of a share, in turn; micro-batch p of step s depends on both and on nothing else.
 class PartLoader final : public Loader {
  public:
   PartLoader(Device& device, const SampleShape& shape, const LoaderShare& share)
       : device_(device),
         share_(share),
-        batch_{device.make({part_size, shape.height, shape.width, shape.channels}, DType::f32, Layout::images),
-               device.make({part_size}, DType::i32, Layout::plain), part_size} {}
+        batch_{device.make({micro_batch_size, shape.height, shape.width, shape.channels}, DType::f32, Layout::images),
+               device.make({micro_batch_size}, DType::i32, Layout::plain), micro_batch_size} {}
 
   const Batch& next() override {
-    const std::uint64_t step = calls_ / static_cast<std::uint64_t>(share_.parts);
-    const std::uint64_t part =
-        static_cast<std::uint64_t>(share_.first_part) + calls_ % static_cast<std::uint64_t>(share_.parts);
+    const std::uint64_t step = calls_ / static_cast<std::uint64_t>(share_.micro_batches);
+    const std::uint64_t micro_batch = static_cast<std::uint64_t>(share_.first_micro_batch) +
+                                      calls_ % static_cast<std::uint64_t>(share_.micro_batches);
     ++calls_;
     std::vector<float> pixels(static_cast<std::size_t>(batch_.images.shape().count()));
-    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = 2 * uniform(philox(step, part, i)[0]) - 1;
-    std::vector<float> labels(part_size);
-    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<float>(philox(step, part, i)[1] % 10);
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = 2 * uniform(philox(step, micro_batch, i)[0]) - 1;
+    std::vector<float> labels(micro_batch_size);
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      labels[i] = static_cast<float>(philox(step, micro_batch, i)[1] % 10);
     device_.write(pixels, batch_.images);
     device_.write(labels, batch_.labels);
     return batch_;

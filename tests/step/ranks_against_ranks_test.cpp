@@ -1,4 +1,4 @@
-// Ranks against ranks: what several ranks learn together is what one rank learns from the same parts.
+// Ranks against ranks: what several ranks learn together is what one rank learns from the same micro-batches.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,14 +28,15 @@ struct Outcome {
   std::string plan;
 };
 
-// `steps` steps of `parts` parts in all, of which this rank carries its share among the ranks of `world`.
-Outcome train(const Communicator& world, const Case& choice, int parts, int steps, const std::string& plan) {
+// `steps` steps of `micro-batches` micro-batches in all, of which this rank carries its share among the ranks of
+// `world`.
+Outcome train(const Communicator& world, const Case& choice, int micro_batches, int steps, const std::string& plan) {
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
-  const int own = parts / world.size();
-  const LoaderShare share{parts * part_size, parts, world.rank() * own, own};
+  const int own = micro_batches / world.size();
+  const LoaderShare share{micro_batches * micro_batch_size, micro_batches, world.rank() * own, own};
   WholeStep step(session, {choice.model, choice.shape, 10}, share, {choice.reducer, 16 << 10}, SgdOptions{}, 0.1F, 3);
   if (plan.empty()) {
-    step.choose_kernels({part_size});
+    step.choose_kernels({micro_batch_size});
   } else {
     session.device().ops().import_plan(plan);
   }
@@ -67,10 +68,11 @@ class RanksAgainstRanks : public testing::TestWithParam<Case> {
   const Communicator world_{MPI_COMM_WORLD};
   const Communicator self_{MPI_COMM_SELF};
 
-  // The largest difference between the weights that all ranks learn from `parts` parts, and those of one rank alone.
-  double difference_from_one_rank(int parts, int steps) {
-    together_ = train(world_, GetParam(), parts, steps, "");
-    alone_ = train(self_, {GetParam().model, GetParam().shape, "auto"}, parts, steps, together_.plan);
+  // The largest difference between the weights that all ranks learn from `micro-batches` micro-batches, and those of
+  // one rank alone.
+  double difference_from_one_rank(int micro_batches, int steps) {
+    together_ = train(world_, GetParam(), micro_batches, steps, "");
+    alone_ = train(self_, {GetParam().model, GetParam().shape, "auto"}, micro_batches, steps, together_.plan);
     EXPECT_EQ(together_.correct, alone_.correct);
     EXPECT_EQ(together_.entries.size(), alone_.entries.size());
     double difference = 0;
@@ -109,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Models, RanksAgainstRanks,
                                          Case{"resnet20", {16, 16, 3}, "shared"}, Case{"resnet20", {16, 16, 3}, "mpi"}),
                          [](const auto& test) { return test.param.model + "_" + test.param.reducer; });
 
-// Gives one part for ever.
+// Gives one micro-batch for ever.
 class Again final : public Loader {
  public:
   explicit Again(Batch batch) : batch_(std::move(batch)) {}
@@ -123,14 +125,14 @@ class Again final : public Loader {
   Batch batch_;
 };
 
-// The statistics behind one step in which every one of `parts` parts for each rank is the same.
-std::vector<ParameterStore::Entry> statistics_of_equal_parts(const Communicator& world, int parts) {
+// The statistics behind one step in which every one of `micro-batches` micro-batches for each rank is the same.
+std::vector<ParameterStore::Entry> statistics_of_equal_parts(const Communicator& world, int micro_batches) {
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
-  const int all = parts * world.size();
-  const LoaderShare share{part_size * all, all, world.rank() * parts, parts};
+  const int all = micro_batches * world.size();
+  const LoaderShare share{micro_batch_size * all, all, world.rank() * micro_batches, micro_batches};
   const SampleShape shape{16, 16, 3};
   WholeStep step(session, {"resnet20", shape, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
-  PartLoader parts_of_rank_0(session.device(), shape, {part_size, 1, 0, 1});
+  PartLoader parts_of_rank_0(session.device(), shape, {micro_batch_size, 1, 0, 1});
   Again loader(parts_of_rank_0.next());
   step.run(loader, 0, 0.05);
   std::vector<ParameterStore::Entry> entries = step.model().store.entries();
@@ -151,7 +153,7 @@ TEST(TrainingStepTest, equal_parts_move_the_running_statistics_as_one_of_them_wo
 TEST(TrainingStepTest, each_step_has_a_rate_of_its_own) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
-  const LoaderShare share{part_size * world.size(), world.size(), world.rank(), 1};
+  const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
   WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
   PartLoader loader(session.device(), {32, 32, 3}, share);
   step.run(loader, 0, 0.05);
@@ -165,10 +167,10 @@ TEST(TrainingStepTest, each_step_has_a_rate_of_its_own) {
 TEST(TrainingStepTest, the_loader_is_told_to_start_on_the_part_after_each) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
-  const LoaderShare share{2 * part_size * world.size(), 2 * world.size(), 2 * world.rank(), 2};
+  const LoaderShare share{2 * micro_batch_size * world.size(), 2 * world.size(), 2 * world.rank(), 2};
   WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
-  PartLoader parts(session.device(), {32, 32, 3}, share);
-  Again loader(parts.next());
+  PartLoader micro_batches(session.device(), {32, 32, 3}, share);
+  Again loader(micro_batches.next());
   step.run(loader, 0, 0.05);
   EXPECT_EQ(loader.started, 2);
 }
@@ -185,7 +187,7 @@ TEST(TrainingStepTest, gradients_travel_as_the_plan_says_or_not_at_all) {
 TEST(TrainingStepTest, learns_what_it_sees_again_and_again) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
-  const LoaderShare share{part_size * world.size(), world.size(), world.rank(), 1};
+  const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
   WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
   PartLoader fresh(session.device(), {32, 32, 3}, share);
   Again loader(fresh.next());
@@ -199,7 +201,7 @@ TEST(TrainingStepTest, learns_what_it_sees_again_and_again) {
 TEST(TrainingStepTest, a_diverged_loss_is_told_on_every_rank_before_the_weights_change) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
-  const LoaderShare share{part_size * world.size(), world.size(), world.rank(), 1};
+  const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
   WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
   PartLoader loader(session.device(), {32, 32, 3}, share);
   std::string words;

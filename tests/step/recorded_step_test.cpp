@@ -18,13 +18,13 @@ namespace lockstep {
 namespace {
 
 constexpr SampleShape shape{16, 16, 3};
-constexpr std::int64_t part_size = 4;
+constexpr std::int64_t micro_batch_size = 4;
 
 // Other pictures in the same memory every time.
 class OneBatchLoader final : public Loader {
  public:
   explicit OneBatchLoader(Device& device, const SampleShape& image = shape)
-      : device_(device), batch_(noise_batch(device, image, part_size, 10)), pixels_(values()) {
+      : device_(device), batch_(noise_batch(device, image, micro_batch_size, 10)), pixels_(values()) {
     device.read(batch_.images, pixels_);
   }
 
@@ -53,7 +53,7 @@ std::optional<DeviceView> device_marks() {
 
 struct Case {
   const char* model;
-  int parts;
+  int micro_batches;
   bool on_gpu_kernels;
 };
 
@@ -67,12 +67,13 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
   std::vector<std::vector<float>> outcomes_of_steps(std::unique_ptr<Device> device) {
     const Session session{world_, std::make_unique<CpuBackend>(std::move(device))};
     Device& on = session.device();
-    const LoaderShare share{part_size * GetParam().parts, GetParam().parts, 0, GetParam().parts};
+    const LoaderShare share{micro_batch_size * GetParam().micro_batches, GetParam().micro_batches, 0,
+                            GetParam().micro_batches};
     WholeStep step(session, {GetParam().model, shape, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.1F, 3);
     step.scale_loss({2048, 0, 0});
-    step.choose_kernels({part_size});
+    step.choose_kernels({micro_batch_size});
     OneBatchLoader loader(on);
-    const Batch test = noise_batch(on, shape, part_size, 10);
+    const Batch test = noise_batch(on, shape, micro_batch_size, 10);
     std::vector<std::vector<float>> outcomes;
     for (int index = 0; index < 5; ++index) {
       if (index == 3) step.scale_loss({1024, 0, 0});  // as after an overflow
@@ -91,10 +92,11 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
   std::vector<std::vector<float>> outcomes_of_growing_images(std::unique_ptr<Device> device) {
     const Session session{world_, std::make_unique<CpuBackend>(std::move(device))};
     Device& on = session.device();
-    const LoaderShare share{part_size * GetParam().parts, GetParam().parts, 0, GetParam().parts};
+    const LoaderShare share{micro_batch_size * GetParam().micro_batches, GetParam().micro_batches, 0,
+                            GetParam().micro_batches};
     WholeStep step(session, {GetParam().model, {28, 28, 3}, 10}, share, {"auto", 16 << 10}, SgdOptions{}, 0.1F, 3);
     const std::vector<SampleShape> sizes = {shape, {24, 24, 3}};
-    step.choose_kernels({part_size}, sizes);
+    step.choose_kernels({micro_batch_size}, sizes);
     std::vector<std::vector<float>> outcomes;
     std::int64_t index = 0;
     for (const SampleShape& size : sizes) {
@@ -103,7 +105,7 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
       for (int of_size = 0; of_size < 3; ++of_size) step.run(loader, index++, 0.05);
       const Tensor values = step.model().store.values();
       on.read(values, outcomes.emplace_back(static_cast<std::size_t>(values.shape().count())));
-      const Batch test = noise_batch(on, {28, 28, 3}, part_size, 10);
+      const Batch test = noise_batch(on, {28, 28, 3}, micro_batch_size, 10);
       step.model().network->forward(test.images, Mode::evaluate);
     }
     return outcomes;
@@ -132,15 +134,15 @@ INSTANTIATE_TEST_SUITE_P(, RecordedStepTest,
                          testing::Values(Case{"resnet20", 1, false}, Case{"resnet20", 4, false},
                                          Case{"lenet", 2, false}, Case{"resnet20", 2, true}),
                          [](const auto& test) {
-                           return std::string(test.param.model) + "_" + std::to_string(test.param.parts) + "_parts" +
-                                  (test.param.on_gpu_kernels ? "_on_gpu_kernels" : "");
+                           return std::string(test.param.model) + "_" + std::to_string(test.param.micro_batches) +
+                                  "_parts" + (test.param.on_gpu_kernels ? "_on_gpu_kernels" : "");
                          });
 
 // The same on a GPU, update and sums included: a graph against the calls that it was made from.
 struct GraphCase {
   const char* name;
   DType precision;
-  int parts;
+  int micro_batches;
   const char* reducer;
 };
 
@@ -150,9 +152,10 @@ class GraphTest : public testing::TestWithParam<GraphCase> {
     const DeviceOptions options{
         .name = "cuda", .precision = GetParam().precision, .deterministic = true, .graphs = graphs};
     const Session session{world_, open_backend(options)};
-    const LoaderShare share{part_size * GetParam().parts, GetParam().parts, 0, GetParam().parts};
+    const LoaderShare share{micro_batch_size * GetParam().micro_batches, GetParam().micro_batches, 0,
+                            GetParam().micro_batches};
     WholeStep step(session, {"resnet20", shape, 10}, share, {GetParam().reducer, 16 << 10}, SgdOptions{}, 0.1F, 3);
-    step.choose_kernels({part_size});
+    step.choose_kernels({micro_batch_size});
     OneBatchLoader loader(session.device());
     for (int index = 0; index < steps; ++index) {
       step.start(loader, index, 0.05 / (1 + index));

@@ -37,7 +37,7 @@ OptimizerOptions options_of(const Case& choice) {
 // Hash and losses after a few steps.
 std::string learn(const Communicator& world, const Case& choice, int threads) {
   const Session session{world, open_backend({.name = "cpu", .threads = threads, .precision = choice.precision})};
-  BatchPlan batch{ChosenNumber{virtual_ranks * part_size}, std::nullopt, 1, virtual_ranks};
+  BatchPlan batch{ChosenNumber{virtual_ranks * micro_batch_size}, std::nullopt, 1, virtual_ranks};
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
   const ReducePlan reduce{.reducer = choice.reducer, .bucket_bytes = choice.bucket_kib << 10, .sums = Sums::exact};
   WholeStep step(session, {choice.model, shape, 10}, share, reduce, options_of(choice), 0.1F, 3, 0.5F);
@@ -75,12 +75,13 @@ TEST(ExactSumsTest, leave_room_for_all_parts_of_a_step) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   Model model(session.device(), {"lenet", shape, 10});
-  constexpr int parts = 8;
-  const std::unique_ptr<Exchange> exchange = make_all_reduce(session, model.store, {.sums = Sums::exact}, parts);
-  const float limit = fixed_point_for(parts).limit;
+  constexpr int micro_batches = 8;
+  const std::unique_ptr<Exchange> exchange =
+      make_all_reduce(session, model.store, {.sums = Sums::exact}, micro_batches);
+  const float limit = fixed_point_for(micro_batches).limit;
   for (const auto& [value, overflows] : {std::pair(limit / 2, 0), std::pair(limit, world.size())}) {
     session.device().write(std::vector<float>{value}, model.store.gradients().slice(0, 1));
-    exchange->begin_part(0, 1);
+    exchange->begin_micro_batch(0, 1);
     for (const Parameter& parameter : std::views::reverse(model.store.parameters())) exchange->ready(parameter);
     exchange->finish();
     float count = -1;
@@ -92,7 +93,7 @@ TEST(ExactSumsTest, leave_room_for_all_parts_of_a_step) {
 TEST(ExactSumsTest, what_no_whole_number_holds_ends_the_training_on_every_rank) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
-  const BatchPlan batch{ChosenNumber{virtual_ranks * part_size}, std::nullopt, 1, virtual_ranks};
+  const BatchPlan batch{ChosenNumber{virtual_ranks * micro_batch_size}, std::nullopt, 1, virtual_ranks};
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
   WholeStep step(session, {"lenet", shape, 10}, share, {.sums = Sums::exact}, SgdOptions{}, 0.0F, 3);
   PartLoader loader(session.device(), shape, share);

@@ -15,7 +15,7 @@ struct StepMembers {
   StepMembers(const Session& session, const ModelOptions& model, const LoaderShare& share, const ReducePlan& reduce,
               const OptimizerOptions& options, std::uint64_t seed, std::optional<float> clip_norm)
       : own_model(session.device(), model),
-        own_exchange(make_all_reduce(session, own_model.store, reduce, share.total_parts)),
+        own_exchange(make_all_reduce(session, own_model.store, reduce, share.total_micro_batches)),
         own_optimizer(make_optimizer(own_model.store, options, clip_norm)) {
     initialise(own_model.store, seed);
   }

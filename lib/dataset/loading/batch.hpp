@@ -1,4 +1,4 @@
-// What a loader hands to a step: one part of a global batch, ready on the device.
+// What a loader hands to a step: one micro-batch of a global batch, ready on the device.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a GPU does with the samples of a part, queued on a stream.
+// What a GPU does with the samples of a micro-batch, queued on a stream.
 #pragma once
 
 #include <cuda_runtime_api.h>

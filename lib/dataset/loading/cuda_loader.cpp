@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "dataset/loading/cuda_image_pass.hpp"
-#include "dataset/loading/part_ring.hpp"
+#include "dataset/loading/prefetch_ring.hpp"
 #include "device/cuda/check_cuda.hpp"
 #include "device/cuda/side_stream.hpp"
 
@@ -17,9 +17,9 @@ using cuda::SampleView;
 
 std::int64_t bytes_of(const SampleShape& shape) { return shape.height * shape.width * shape.channels; }
 
-// Views, shares, labels and pixels of a part, one after another, in host memory or on the GPU.
-struct PartLayout {
-  PartLayout(const LoaderSource& source, PixelSource pixels)
+// Views, shares, labels and pixels of a micro-batch, one after another, in host memory or on the GPU.
+struct MicroBatchLayout {
+  MicroBatchLayout(const LoaderSource& source, PixelSource pixels)
       : view_count(source.plan->mixes() ? 2 * source.places : source.places),
         share_count(source.plan->mixes() ? source.places : 0) {
     if (pixels == PixelSource::resident) return;
@@ -38,20 +38,21 @@ struct PartLayout {
   std::int64_t pixel_bytes = 0;
 };
 
-// A part in pinned memory.
-struct PinnedPart {
-  explicit PinnedPart(const PartLayout& layout) : memory(layout.bytes()) {
+// A micro-batch in pinned memory.
+struct PinnedMicroBatch {
+  explicit PinnedMicroBatch(const MicroBatchLayout& layout) : memory(layout.bytes()) {
     std::byte* const data = memory.data();
-    part.views = {reinterpret_cast<SampleView*>(data), static_cast<std::size_t>(layout.view_count)};
-    part.shares = {reinterpret_cast<float*>(data + layout.shares_at()), static_cast<std::size_t>(layout.share_count)};
-    part.labels = {reinterpret_cast<std::int32_t*>(data + layout.labels_at()),
-                   static_cast<std::size_t>(layout.label_count)};
-    part.pixels = {reinterpret_cast<std::uint8_t*>(data + layout.pixels_at()),
-                   static_cast<std::size_t>(layout.pixel_bytes)};
+    micro_batch.views = {reinterpret_cast<SampleView*>(data), static_cast<std::size_t>(layout.view_count)};
+    micro_batch.shares = {reinterpret_cast<float*>(data + layout.shares_at()),
+                          static_cast<std::size_t>(layout.share_count)};
+    micro_batch.labels = {reinterpret_cast<std::int32_t*>(data + layout.labels_at()),
+                          static_cast<std::size_t>(layout.label_count)};
+    micro_batch.pixels = {reinterpret_cast<std::uint8_t*>(data + layout.pixels_at()),
+                          static_cast<std::size_t>(layout.pixel_bytes)};
   }
 
   cuda::PinnedMemory memory;
-  RawPart part;
+  RawMicroBatch micro_batch;
 };
 
 Tensor device_bytes(Device& device, std::int64_t count) { return device.make(Shape{count}, DType::u8, Layout::plain); }
@@ -82,9 +83,11 @@ class CudaLoader final : public Loader {
     for (Place& place : places_) place.data = device_bytes(device, layout_.bytes());
     if (pixels == PixelSource::resident) upload_split();
     device_.synchronize();  // what used this memory before may not have run yet
-    ring_ = std::make_unique<PartRing<PinnedPart>>(
-        [this] { return PinnedPart(layout_); },
-        [this, pixels](std::int64_t part, PinnedPart& memory) { fill_raw_part(source_, pixels, part, memory.part); },
+    ring_ = std::make_unique<PrefetchRing<PinnedMicroBatch>>(
+        [this] { return PinnedMicroBatch(layout_); },
+        [this, pixels](std::int64_t micro_batch, PinnedMicroBatch& memory) {
+          fill_raw_micro_batch(source_, pixels, micro_batch, memory.micro_batch);
+        },
         source.threads);
   }
   CudaLoader(const CudaLoader&) = delete;
@@ -109,15 +112,15 @@ class CudaLoader final : public Loader {
   void start_next() override {
     if (started_) return;
     started_ = true;
-    // The ring takes the memory of the part before back, whose copy must have ended.
+    // The ring takes the memory of the micro-batch before back, whose copy must have ended.
     check_cuda(cudaEventSynchronize(places_[filled_].arrived.get()), "wait for an upload");
-    const PinnedPart& pinned = ring_->next();
+    const PinnedMicroBatch& pinned = ring_->next();
     filled_ = 1 - filled_;
     Place& place = places_[filled_];
     check_cuda(cudaStreamWaitEvent(side_.get(), place.released.get(), 0), "order an upload behind work");
     copy(pinned.memory.data(), layout_.bytes(), place.data, 0, side_.get());
     check_cuda(cudaEventRecord(place.arrived.get(), side_.get()), "record an event");
-    place.samples = pinned.part.samples;
+    place.samples = pinned.micro_batch.samples;
   }
 
   double waited_ms() const override { return ring_->waited_ms(); }
@@ -166,7 +169,7 @@ class CudaLoader final : public Loader {
 
   cuda::CudaDevice& device_;
   LoaderSource source_;
-  PartLayout layout_;
+  MicroBatchLayout layout_;
   cuda::Stream side_;
   Batch batch_;
   Tensor mean_;
@@ -175,8 +178,8 @@ class CudaLoader final : public Loader {
   Tensor split_labels_;
   std::array<Place, 2> places_;
   std::size_t filled_ = 0;  // the place that the last upload went to
-  bool started_ = false;    // on a part that next() has not given yet
-  std::unique_ptr<PartRing<PinnedPart>> ring_;
+  bool started_ = false;    // on a micro-batch that next() has not given yet
+  std::unique_ptr<PrefetchRing<PinnedMicroBatch>> ring_;
 };
 
 }  // namespace

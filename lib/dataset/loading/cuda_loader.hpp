@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "dataset/loading/raw_part.hpp"
+#include "dataset/loading/raw_micro_batch.hpp"
 #include "device/cuda/cuda_device.hpp"
 
 namespace lockstep {

@@ -12,17 +12,17 @@
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "dataset/loading/normalizer.hpp"
-#include "dataset/loading/part_ring.hpp"
+#include "dataset/loading/prefetch_ring.hpp"
 #include "dataset/loading/view_reader.hpp"
 #include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
 namespace {
 
-// Aligned memory for a part, as the CPU's first convolution reads it.
-class HostPart {
+// Aligned memory for a micro-batch, as the CPU's first convolution reads it.
+class HostMicroBatch {
  public:
-  HostPart(std::int64_t places, const SampleShape& shape, const PartPlan& plan)
+  HostMicroBatch(std::int64_t places, const SampleShape& shape, const MicroBatchSampler& plan)
       : images_(reserve(places * shape.height * shape.width * shape.channels * size_of(DType::f32))),
         labels_(reserve(places * size_of(DType::i32))),
         others_(reserve(plan.mixes() ? places * size_of(DType::i32) : 0)),
@@ -75,8 +75,9 @@ class HostLoader final : public Loader {
   explicit HostLoader(const LoaderSource& source)
       : source_(source),
         normalizer_(image_shape(source), manifest().mean, manifest().deviation),
-        ring_([this] { return HostPart(source_.places, image_shape(source_), *source_.plan); },
-              [this](std::int64_t part, HostPart& memory) { fill(part, memory.batch); }, source.threads) {}
+        ring_([this] { return HostMicroBatch(source_.places, image_shape(source_), *source_.plan); },
+              [this](std::int64_t micro_batch, HostMicroBatch& memory) { fill(micro_batch, memory.batch); },
+              source.threads) {}
 
   const Batch& next() override { return ring_.next().batch; }
   double waited_ms() const override { return ring_.waited_ms(); }
@@ -85,8 +86,8 @@ class HostLoader final : public Loader {
   const Manifest& manifest() const { return source_.dataset->manifest(); }
 
   // Every place of `batch` is written: those without a sample get zeros and label -1.
-  void fill(std::int64_t part, Batch& batch) const {
-    const PartPlace place = source_.plan->place(part);
+  void fill(std::int64_t micro_batch, Batch& batch) const {
+    const MicroBatchRange place = source_.plan->place(micro_batch);
     const std::int64_t places = batch.labels.shape()[0];
     const auto image_count = static_cast<std::size_t>(batch.images.shape().count() / places);
     ViewReader reader(*source_.dataset, source_.rules);
@@ -114,9 +115,9 @@ class HostLoader final : public Loader {
     batch.samples = place.samples;
   }
 
-  // Neighbours that another part holds are read for this one too.
+  // Neighbours that another micro-batch holds are read for this one too.
   template <typename Read>
-  void mix_images(const PartPlace& place, Batch& batch, const Read& read) const {
+  void mix_images(const MicroBatchRange& place, Batch& batch, const Read& read) const {
     const auto image_count = static_cast<std::size_t>(batch.images.shape().count() / batch.labels.shape()[0]);
     const auto image_at = [&](std::int64_t i) {
       return std::span(batch.images.as<float>() + i * static_cast<std::int64_t>(image_count), image_count);
@@ -143,7 +144,7 @@ class HostLoader final : public Loader {
 
   LoaderSource source_;
   Normalizer normalizer_;
-  PartRing<HostPart> ring_;  // its threads use the others
+  PrefetchRing<HostMicroBatch> ring_;  // its threads use the others
 };
 
 }  // namespace
@@ -175,16 +176,17 @@ LoaderSource training_source(const Dataset& dataset, const LoaderShare& share, c
           "global batch?",
           samples, share.global_batch);
   const std::int64_t first_step = epoch * (samples / share.global_batch) + step;
-  // Each thread has a part in work: what is asked for is of those that follow.
-  const int steps_ahead = (threads + share.parts - 1) / share.parts;
-  return {&dataset, rules, make_training_plan(samples, share, rules, seed, first_step, blocks, steps_ahead),
-          share.part_size(), threads};
+  // Each thread has a micro-batch in work: what is asked for is of those that follow.
+  const int steps_ahead = (threads + share.micro_batches - 1) / share.micro_batches;
+  return {&dataset, rules, make_training_sampler(samples, share, rules, seed, first_step, blocks, steps_ahead),
+          share.micro_batch_size(), threads};
 }
 
 LoaderSource evaluation_source(const Dataset& dataset, const ImageRules& rules, std::int64_t batch, int rank, int ranks,
                                int threads) {
   require_can_show(dataset, rules);
-  return {&dataset, rules, make_evaluation_plan(dataset.samples(), rules, batch, rank, ranks, threads), batch, threads};
+  return {&dataset, rules, make_evaluation_sampler(dataset.samples(), rules, batch, rank, ranks, threads), batch,
+          threads};
 }
 
 SampleShape image_shape(const LoaderSource& source) {

@@ -9,19 +9,19 @@
 
 #include "dataset/dataset.hpp"
 #include "dataset/loading/batch.hpp"
-#include "dataset/loading/part_plan.hpp"
+#include "dataset/loading/micro_batch_sampler.hpp"
 
 namespace lockstep {
 
 class Loader {
  public:
   virtual ~Loader() = default;
-  // The next part of this rank: parts of a step one after another, then the next step, then (training) the next epoch.
-  // Waits if the threads are behind. Valid until the next call; on a device that works on its own it is the same memory
-  // every time, so that what reads it can be recorded.
+  // The next micro-batch of this rank: micro-batches of a step one after another, then the next step, then (training)
+  // the next epoch. Waits if the threads are behind. Valid until the next call; on a device that works on its own it is
+  // the same memory every time, so that what reads it can be recorded.
   virtual const Batch& next() = 0;
-  // Call once the work on the part at hand is queued: a loader that has to carry parts to the device starts on the
-  // next.
+  // Call once the work on the micro-batch at hand is queued: a loader that has to carry micro-batches to the device
+  // starts on the next.
   virtual void start_next() {}
   // Milliseconds that next() has waited so far: what loading has cost the training.
   virtual double waited_ms() const = 0;
@@ -31,8 +31,8 @@ class Loader {
 struct LoaderSource {
   const Dataset* dataset;
   ImageRules rules;
-  std::shared_ptr<const PartPlan> plan;
-  std::int64_t places;  // of a part
+  std::shared_ptr<const MicroBatchSampler> plan;
+  std::int64_t places;  // of a micro-batch
   int threads;
 };
 
@@ -55,7 +55,7 @@ SampleShape image_shape(const LoaderSource& source);
 enum class DataPlace : std::uint8_t {
   automatic,  // its own memory, if the split takes no more than a quarter of what is free there
   device,     // its own memory
-  host,       // the host's: pixels travel ahead of need, beside the work on the part before
+  host,       // the host's: pixels travel ahead of need, beside the work on the micro-batch before
 };
 
 // Into the host's memory, planar fp32.

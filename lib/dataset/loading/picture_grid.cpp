@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "dataset/loading/loader.hpp"
+#include "dataset/loading/micro_batch_sampler.hpp"
 #include "dataset/loading/normalizer.hpp"
-#include "dataset/loading/part_plan.hpp"
 #include "dataset/loading/view_reader.hpp"
 
 namespace lockstep {
@@ -51,7 +51,7 @@ std::vector<std::uint8_t> image_of(const SeenPicture& seen, const PictureSize& s
 // Images as training has them, one after another, before they are mixed.
 class ImageReader {
  public:
-  ImageReader(const Dataset& dataset, const ImageRules& rules, const PartPlan& plan)
+  ImageReader(const Dataset& dataset, const ImageRules& rules, const MicroBatchSampler& plan)
       : dataset_(dataset), rules_(rules), plan_(plan), place_(plan.place(0)), reader_(dataset, rules) {}
 
   std::int32_t label(std::int64_t position) const { return dataset_.label(plan_.sample_at(place_, position)); }
@@ -67,8 +67,8 @@ class ImageReader {
  private:
   const Dataset& dataset_;
   const ImageRules& rules_;
-  const PartPlan& plan_;
-  PartPlace place_;
+  const MicroBatchSampler& plan_;
+  MicroBatchRange place_;
   ViewReader reader_;
 };
 
@@ -90,8 +90,8 @@ PictureGrid picture_grid(const Dataset& dataset, const ImageRules& rules, std::u
   PictureGrid grid{{{}, {rows * (height + gap) - gap, columns * (width + gap) - gap}}, columns, {}, {}, {}};
   grid.picture.pixels.assign(static_cast<std::size_t>(grid.picture.size.height * grid.picture.size.width * 3),
                              background);
-  const std::unique_ptr<PartPlan> plan =
-      make_training_plan(dataset.samples(), {dataset.samples(), 1, 0, 1}, rules, seed, 0);
+  const std::unique_ptr<MicroBatchSampler> plan =
+      make_training_sampler(dataset.samples(), {dataset.samples(), 1, 0, 1}, rules, seed, 0);
   ImageReader reader(dataset, rules, *plan);
   for (std::int64_t position = 0; position < count; ++position) {
     std::vector<std::uint8_t> image = reader.read(position);

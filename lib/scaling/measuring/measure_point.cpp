@@ -69,7 +69,7 @@ struct Setting {
       : session{ranks, with_sum_log(open_backend(settings.device), log)},
         share{settings.batch_per_rank * ranks.size(), ranks.size(), ranks.rank(), 1},
         model(session.device(), settings.model, settings.make_network),
-        exchange(make_all_reduce(session, model.store, settings.sums, share.total_parts)),
+        exchange(make_all_reduce(session, model.store, settings.sums, share.total_micro_batches)),
         optimizer(make_optimizer(model.store, SgdOptions{.kind = Momentum::nesterov})),
         step(session, model, *exchange, *optimizer, share, 0.0F) {
     session.plan_folder = settings.device.plan_folder;

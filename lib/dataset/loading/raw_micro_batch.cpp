@@ -1,4 +1,4 @@
-#include "dataset/loading/raw_part.hpp"
+#include "dataset/loading/raw_micro_batch.hpp"
 
 #include <algorithm>
 
@@ -20,14 +20,15 @@ cuda::SampleView gpu_view(std::int64_t place, const View& view) {
 
 }  // namespace
 
-void fill_raw_part(const LoaderSource& source, PixelSource pixels, std::int64_t part, RawPart& memory) {
+void fill_raw_micro_batch(const LoaderSource& source, PixelSource pixels, std::int64_t micro_batch,
+                          RawMicroBatch& memory) {
   const Dataset& dataset = *source.dataset;
-  const PartPlace place = source.plan->place(part);
+  const MicroBatchRange place = source.plan->place(micro_batch);
   const bool mixes = source.plan->mixes();
   const auto places = std::ssize(memory.views) / (mixes ? 2 : 1);
   const std::size_t bytes_each = memory.pixels.size() / static_cast<std::size_t>(places + (mixes ? outer_partners : 0));
   ViewReader reader(dataset, source.rules);
-  // The sample at `position`, whose pixels travel as number `number` of the part, if they do.
+  // The sample at `position`, whose pixels travel as number `number` of the micro-batch, if they do.
   const auto put = [&](std::int64_t position, std::int64_t number) {
     const std::int64_t sample = source.plan->sample_at(place, position);
     View view = source.plan->view_at(place, position, dataset.picture_size(sample));

@@ -1,5 +1,5 @@
-// What a GPU makes of raw parts, against the batches that the CPU's loader gives.
-#include "dataset/loading/raw_part.hpp"
+// What a GPU makes of raw micro-batches, against the batches that the CPU's loader gives.
+#include "dataset/loading/raw_micro_batch.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -20,10 +20,10 @@ constexpr SampleShape shape{8, 6, 3};
 constexpr std::int64_t samples = 103;
 constexpr std::int64_t pixels_each = 8 * 6 * 3;
 
-class RawPartFixture : public testing::Test {
+class RawMicroBatchFixture : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    directory() = std::filesystem::path(testing::TempDir()) / ("raw_part_test_" + std::to_string(getpid()));
+    directory() = std::filesystem::path(testing::TempDir()) / ("raw_micro_batch_test_" + std::to_string(getpid()));
     write_small_data_set(directory(), shape, samples, 40);
   }
   static void TearDownTestSuite() { std::filesystem::remove_all(directory()); }
@@ -32,8 +32,8 @@ class RawPartFixture : public testing::Test {
     return path;
   }
 
-  // Fills part after part as a GPU would and compares each with the host's loader.
-  void expect_the_hosts_batches(const LoaderSource& source, PixelSource from, int parts) {
+  // Fills micro-batch after micro-batch as a GPU would and compares each with the host's loader.
+  void expect_the_hosts_batches(const LoaderSource& source, PixelSource from, int micro_batches) {
     const bool travels = from == PixelSource::travelling;
     const auto places = static_cast<std::size_t>(source.places);
     const bool mixes = source.plan->mixes();
@@ -42,10 +42,10 @@ class RawPartFixture : public testing::Test {
     std::vector<float> shares(mixes ? places : 0);
     std::vector<std::uint8_t> pixels(travelling * pixels_each);
     std::vector<std::int32_t> labels(travelling);
-    RawPart raw{views, shares, pixels, labels};
+    RawMicroBatch raw{views, shares, pixels, labels};
     const auto loader = make_host_loader(source);
-    for (int part = 0; part < parts; ++part) {
-      fill_raw_part(source, from, part, raw);
+    for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
+      fill_raw_micro_batch(source, from, micro_batch, raw);
       const Batch& expected = loader->next();
       const Manifest& manifest = source.dataset->manifest();
       const cuda::SampleStore store{travels ? pixels.data() : split_.data(), manifest.mean.data(),
@@ -104,21 +104,21 @@ class RawPartFixture : public testing::Test {
   cpu::CpuFixture memory_{DType::f32};
 };
 
-class RawPartTest : public RawPartFixture, public testing::WithParamInterface<PixelSource> {};
+class RawMicroBatchTest : public RawMicroBatchFixture, public testing::WithParamInterface<PixelSource> {};
 
-TEST_P(RawPartTest, training_batches_are_the_hosts) {
+TEST_P(RawMicroBatchTest, training_batches_are_the_hosts) {
   expect_the_hosts_batches(training_source(dataset_, {24, 2, 1, 1}, {{8, 6}, Augmentation::crop_and_flip}, 11, 1, 2, 1),
                            GetParam(), 9);
 }
 
-TEST_P(RawPartTest, squares_are_erased_as_on_the_host) {
+TEST_P(RawMicroBatchTest, squares_are_erased_as_on_the_host) {
   ImageRules rules{{8, 6}, Augmentation::crop_and_flip};
   rules.cutout = 3;
   expect_the_hosts_batches(training_source(dataset_, {24, 2, 1, 1}, rules, 11, 1, 2, 1), GetParam(), 9);
 }
 
-// Of parts of 3 every other one begins and every other one ends with half of a pair.
-TEST_P(RawPartTest, images_are_mixed_as_on_the_host) {
+// Of micro-batches of 3 every other one begins and every other one ends with half of a pair.
+TEST_P(RawMicroBatchTest, images_are_mixed_as_on_the_host) {
   ImageRules rules{{8, 6}, Augmentation::crop_and_flip};
   rules.mixup = 1.0F;
   rules.cutout = 3;
@@ -127,19 +127,19 @@ TEST_P(RawPartTest, images_are_mixed_as_on_the_host) {
 }
 
 // They travel changed.
-TEST_F(RawPartFixture, colours_are_the_hosts) {
+TEST_F(RawMicroBatchFixture, colours_are_the_hosts) {
   ImageRules rules{{8, 6}, Augmentation::crop_and_flip};
   rules.jitter = {0.4F, 0.4F, 0.4F};
   rules.cutout = 3;
   expect_the_hosts_batches(training_source(dataset_, {24, 2, 1, 1}, rules, 11, 1, 2, 1), PixelSource::travelling, 9);
 }
 
-TEST_P(RawPartTest, evaluation_batches_are_the_hosts_the_last_one_not_full) {
+TEST_P(RawMicroBatchTest, evaluation_batches_are_the_hosts_the_last_one_not_full) {
   expect_the_hosts_batches(evaluation_source(dataset_, {{8, 6}}, 16, 1, 2, 1), GetParam(), 8);
 }
 
 // Windows are cut before they travel.
-TEST_F(RawPartFixture, batches_of_pictures_of_their_own_sizes_are_the_hosts) {
+TEST_F(RawMicroBatchFixture, batches_of_pictures_of_their_own_sizes_are_the_hosts) {
   const TemporaryFolder folder;
   write_small_data_set(folder.path(), shape, samples, 40, SampleStore::pictures);
   const Dataset dataset(folder.path());
@@ -149,7 +149,7 @@ TEST_F(RawPartFixture, batches_of_pictures_of_their_own_sizes_are_the_hosts) {
 }
 
 // Pictures are resampled before they travel, of JPEG files and of pixels.
-TEST_F(RawPartFixture, batches_of_resampled_pictures_are_the_hosts) {
+TEST_F(RawMicroBatchFixture, batches_of_resampled_pictures_are_the_hosts) {
   for (const SampleStore store : {SampleStore::jpeg, SampleStore::pictures, SampleStore::images}) {
     const TemporaryFolder folder;
     write_small_data_set(folder.path(), {20, 16, 3}, samples, 40, store);
@@ -163,7 +163,7 @@ TEST_F(RawPartFixture, batches_of_resampled_pictures_are_the_hosts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, RawPartTest, testing::Values(PixelSource::resident, PixelSource::travelling),
+INSTANTIATE_TEST_SUITE_P(, RawMicroBatchTest, testing::Values(PixelSource::resident, PixelSource::travelling),
                          [](const auto& test) {
                            return test.param == PixelSource::resident ? "resident" : "travelling";
                          });

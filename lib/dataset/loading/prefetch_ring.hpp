@@ -1,0 +1,126 @@
+// A ring of micro-batches that threads fill ahead of need. All memory is there from the start.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace lockstep {
+
+// Each thread takes the next micro-batch, waits until its slot is free, and fills it alone: threads share nothing but
+// the count. `MicroBatch` is the memory of a micro-batch; it stays where it is.
+template <typename MicroBatch>
+class PrefetchRing {
+ public:
+  // Fills micro-batch number 0, 1, 2, ...; called by several threads at once, for different micro-batches. What it
+  // throws, next() throws, after the micro-batches that were whole.
+  using Fill = std::function<void(std::int64_t micro_batch, MicroBatch& memory)>;
+
+  // `make` gives the memory of one micro-batch.
+  PrefetchRing(const std::function<MicroBatch()>& make, Fill fill, int threads);
+  ~PrefetchRing();
+  PrefetchRing(const PrefetchRing&) = delete;
+  PrefetchRing& operator=(const PrefetchRing&) = delete;
+
+  // Waits if the threads are behind. Valid until the next call.
+  const MicroBatch& next();
+  double waited_ms() const { return std::chrono::duration<double, std::milli>(waited_).count(); }
+
+ private:
+  struct Slot {
+    MicroBatch memory;
+    std::int64_t micro_batch = -1;  // filled and ready
+  };
+
+  Slot& slot_of(std::int64_t micro_batch) { return slots_[static_cast<std::size_t>(micro_batch) % slots_.size()]; }
+  void work();
+  void fill_micro_batches();
+
+  Fill fill_;
+  std::vector<Slot> slots_;
+  std::vector<std::thread> threads_;
+
+  std::mutex mutex_;  // guards everything below and Slot::micro-batch
+  std::condition_variable slot_free_;
+  std::condition_variable micro_batch_ready_;
+  std::int64_t current_ = -1;  // the micro-batch in the caller's hands
+  std::int64_t taken_ = 0;     // the next micro-batch that a thread takes
+  bool stopping_ = false;
+  std::exception_ptr failure_;
+  std::chrono::steady_clock::duration waited_{};  // the caller's alone
+};
+
+template <typename MicroBatch>
+PrefetchRing<MicroBatch>::PrefetchRing(const std::function<MicroBatch()>& make, Fill fill, int threads)
+    : fill_(std::move(fill)) {
+  assert(threads > 0);
+  // One micro-batch is in the caller's hands, one waits for it, and each thread has one in work.
+  slots_.reserve(static_cast<std::size_t>(threads) + 2);
+  for (int slot = 0; slot < threads + 2; ++slot) slots_.push_back({make()});
+  for (int thread = 0; thread < threads; ++thread) threads_.emplace_back([this] { work(); });
+}
+
+template <typename MicroBatch>
+PrefetchRing<MicroBatch>::~PrefetchRing() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  slot_free_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+template <typename MicroBatch>
+const MicroBatch& PrefetchRing<MicroBatch>::next() {
+  std::unique_lock lock(mutex_);
+  const std::int64_t micro_batch = ++current_;
+  slot_free_.notify_all();  // the caller has done with the micro-batch before
+  Slot& slot = slot_of(micro_batch);
+  const auto ready = [&] { return slot.micro_batch == micro_batch || failure_ != nullptr; };
+  if (!ready()) {
+    const auto start = std::chrono::steady_clock::now();
+    micro_batch_ready_.wait(lock, ready);
+    waited_ += std::chrono::steady_clock::now() - start;
+  }
+  if (slot.micro_batch != micro_batch) std::rethrow_exception(failure_);
+  return slot.memory;
+}
+
+// A thread must not end the program by itself where one rank alone may unwind. Nothing in it is collective, so that
+// unwinding it first is safe on several ranks too.
+template <typename MicroBatch>
+void PrefetchRing<MicroBatch>::work() {
+  try {
+    fill_micro_batches();
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    failure_ = std::current_exception();
+    micro_batch_ready_.notify_all();
+  }
+}
+
+template <typename MicroBatch>
+void PrefetchRing<MicroBatch>::fill_micro_batches() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const std::int64_t micro_batch = taken_++;
+    const auto ring = static_cast<std::int64_t>(slots_.size());
+    slot_free_.wait(lock, [&] { return stopping_ || micro_batch - ring < std::max<std::int64_t>(current_, 0); });
+    if (stopping_) return;
+    lock.unlock();
+    fill_(micro_batch, slot_of(micro_batch).memory);
+    lock.lock();
+    slot_of(micro_batch).micro_batch = micro_batch;
+    micro_batch_ready_.notify_all();
+  }
+}
+
+}  // namespace lockstep
