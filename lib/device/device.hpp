@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "device/captured_graph.hpp"
 #include "device/ops.hpp"
 #include "device/readback.hpp"
-#include "device/recording.hpp"
 #include "device/tensor.hpp"
 
 namespace lockstep {
@@ -77,7 +77,7 @@ class Device {
 
   // Whether the host queues work ahead of the device, and how far a step's results may then lag behind it.
   virtual int steps_ahead() const { return 0; }
-  virtual std::unique_ptr<Recording> make_recording() { return make_direct_recording(); }
+  virtual std::unique_ptr<CapturedGraph> make_captured_graph() { return make_uncaptured_graph(); }
   // For `count` fp32 values.
   virtual std::unique_ptr<Readback> make_readback(std::int64_t count) { return make_host_readback(count); }
 

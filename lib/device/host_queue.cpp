@@ -3,13 +3,13 @@
 #include <cassert>
 #include <vector>
 
+#include "device/captured_graph.hpp"
 #include "device/readback.hpp"
-#include "device/recording.hpp"
 
 namespace lockstep {
 namespace {
 
-class DirectRecording final : public Recording {
+class UncapturedGraph final : public CapturedGraph {
  public:
   void run(const std::function<void()>& work) override { work(); }
 };
@@ -31,7 +31,7 @@ class HostReadback final : public Readback {
 
 }  // namespace
 
-std::unique_ptr<Recording> make_direct_recording() { return std::make_unique<DirectRecording>(); }
+std::unique_ptr<CapturedGraph> make_uncaptured_graph() { return std::make_unique<UncapturedGraph>(); }
 
 std::unique_ptr<Readback> make_host_readback(std::int64_t count) { return std::make_unique<HostReadback>(count); }
 

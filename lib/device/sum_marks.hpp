@@ -1,5 +1,5 @@
 // How far a device has come with sums of gradients, in its own words: its queue writes them into the host's memory,
-// before and after each sum. Where a step is repeated from a recording, the host only knows that it was queued.
+// before and after each sum. Where a step is repeated from a captured graph, the host only knows that it was queued.
 #pragma once
 
 #include <atomic>

@@ -31,7 +31,7 @@ class Exchange : public GradientSink {
   virtual void finish() = 0;
   // Whether finish() needs the host for a device that has a queue of its own: it cannot then be recorded.
   virtual bool needs_host() const = 0;
-  // Throws Error if something under way has failed since, as in a recorded step it may at any time.
+  // Throws Error if something under way has failed since, as in a captured step it may at any time.
   virtual void check() = 0;
 
   virtual std::string description() const = 0;   // "shared memory (2 ranks)"

@@ -38,13 +38,13 @@ TrainingStep::TrainingStep(const Session& session, Model& model, Exchange& excha
       label_smoothing_(label_smoothing),
       record_(device_, ParameterStore::tail_count) {
   if (device_.precision() == DType::f16) scale_loss({});
-  forget_recordings();
+  discard_graphs();
 }
 
-void TrainingStep::forget_recordings() {
+void TrainingStep::discard_graphs() {
   assert(under_way_.empty());
-  for (std::unique_ptr<Recording>& recording : micro_batch_recordings_) recording = device_.make_recording();
-  update_recording_ = device_.make_recording();
+  for (std::unique_ptr<CapturedGraph>& graph : micro_batch_graphs_) graph = device_.make_captured_graph();
+  update_graph_ = device_.make_captured_graph();
 }
 
 void TrainingStep::scale_loss(const LossScale& state) {
@@ -118,7 +118,7 @@ void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate
   }
   if (exchange_.needs_host()) {
     exchange_.finish();
-    update_recording_->run([this] { update(); });
+    update_graph_->run([this] { update(); });
   }
   under_way_.push_back({step, learning_rate, spare_readback()});
   under_way_.back().record->start(record_.all());
@@ -127,7 +127,7 @@ void TrainingStep::start(Loader& loader, std::int64_t step, double learning_rate
 void TrainingStep::queue_micro_batch(const Batch& batch, int micro_batch) {
   const bool is_last = micro_batch + 1 == share_.micro_batches;
   const MicroBatchKind kind = is_last ? last_micro_batch : micro_batch == 0 ? first_micro_batch : middle_micro_batch;
-  micro_batch_recordings_[kind]->run([&] {
+  micro_batch_graphs_[kind]->run([&] {
     exchange_.begin_micro_batch(micro_batch, share_.micro_batches);
     run_micro_batch(batch, exchange_, exchange_.accumulate());
     if (!is_last || exchange_.needs_host()) return;

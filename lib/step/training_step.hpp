@@ -1,13 +1,13 @@
 // One optimizer step of one rank: its micro-batches forward and backward, the sum over ranks, the update.
 //
 // On a device that works on its own the host runs ahead: start() queues a step, finish() tells of the oldest one later,
-// so that nothing waits within an epoch. From the second step on a GPU repeats what it recorded (Recording):
+// so that nothing waits within an epoch. From the second step on a GPU repeats what it recorded (CapturedGraph):
 //
 //   sums by            recorded                                               called every step
 //   NCCL               forward, backward, sums, update: one graph             upload of the batch
 //   through the host   forward and backward; the update                       upload of the batch, sums
 //
-// With several micro-batches the first one, those between and the last one are recordings of their own.
+// With several micro-batches the first one, those between and the last one are graphs of their own.
 #pragma once
 
 #include <array>
@@ -59,7 +59,7 @@ class TrainingStep {
 
   // The next step is called as the first one was, and recorded anew after it: call where no step is under way and the
   // batches that follow are of another size, or in other memory.
-  void forget_recordings();
+  void discard_graphs();
 
   // Collective, stream-ordered. The next step on what `loader` gives, which is on the device. `step` counts from 0. At
   // most Device::steps_ahead() steps are under way before.
@@ -116,8 +116,8 @@ class TrainingStep {
   float label_smoothing_;
   StepRecord record_;
   bool scales_loss_ = false;
-  std::array<std::unique_ptr<Recording>, micro_batch_kinds> micro_batch_recordings_;
-  std::unique_ptr<Recording> update_recording_;  // where the host exchanges in between
+  std::array<std::unique_ptr<CapturedGraph>, micro_batch_kinds> micro_batch_graphs_;
+  std::unique_ptr<CapturedGraph> update_graph_;  // where the host exchanges in between
   std::deque<UnderWay> under_way_;               // oldest first
   std::vector<std::unique_ptr<Readback>> spare_;
   PlanUse plan_use_;

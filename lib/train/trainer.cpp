@@ -242,7 +242,7 @@ void Trainer::load_next_size(std::int64_t epoch) {
   if (rules.size == image_size_) return;
   waited_before_ms_ = loader_waited_ms();
   loader_.reset();  // first: its memory is free for the next one
-  step_.forget_recordings();
+  step_.discard_graphs();
   load(rules, epoch * length_.steps_per_epoch);
 }
 

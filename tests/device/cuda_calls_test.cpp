@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "device/cuda/graph_recording.hpp"
+#include "device/cuda/cuda_graph.hpp"
 #include "device/cuda/pinned_readback.hpp"
 #include "device/cuda/side_stream.hpp"
 #include "support/device/noted_cuda.hpp"
@@ -34,34 +34,34 @@ class CudaCallsTest : public testing::Test {
 };
 
 TEST_F(CudaCallsTest, a_step_is_called_first_then_recorded_then_repeated) {
-  GraphRecording recording(stream_.get(), arena_);
+  CudaGraph graph(stream_.get(), arena_);
   int worked = 0;
   const auto work = [&] { ++worked; };
 
-  recording.run(work);
+  graph.run(work);
   EXPECT_THAT(calls(), IsEmpty());
-  recording.run(work);
+  graph.run(work);
   EXPECT_THAT(calls(), ElementsAre("cudaStreamBeginCapture(" + name_ + ", mode 1)",  // of this thread alone
                                    "cudaStreamEndCapture(" + name_ + ")", "cudaGraphInstantiate()",
                                    "cudaGraphDestroy()", "cudaGraphLaunch(" + name_ + ")"));
-  recording.run(work);
+  graph.run(work);
   EXPECT_THAT(calls(), ElementsAre("cudaGraphLaunch(" + name_ + ")"));
   EXPECT_EQ(worked, 2);
 }
 
 TEST_F(CudaCallsTest, work_that_fails_while_it_is_recorded_leaves_a_stream_that_records_no_more) {
-  GraphRecording recording(stream_.get(), arena_);
-  recording.run([] {});
-  EXPECT_THROW(recording.run([] { throw std::runtime_error("no"); }), std::runtime_error);
+  CudaGraph graph(stream_.get(), arena_);
+  graph.run([] {});
+  EXPECT_THROW(graph.run([] { throw std::runtime_error("no"); }), std::runtime_error);
   EXPECT_THAT(calls(), ElementsAre("cudaStreamBeginCapture(" + name_ + ", mode 1)",
                                    "cudaStreamEndCapture(" + name_ + ")", "cudaGraphDestroy()"));
 }
 
 TEST_F(CudaCallsTest, a_recording_that_cuda_refuses_is_told) {
-  GraphRecording recording(stream_.get(), arena_);
-  recording.run([] {});
+  CudaGraph graph(stream_.get(), arena_);
+  graph.run([] {});
   noted_cuda().answers["cudaStreamEndCapture"] = cudaErrorStreamCaptureInvalidated;
-  EXPECT_THROW(recording.run([] {}), Error);
+  EXPECT_THROW(graph.run([] {}), Error);
 }
 
 // A question that CUDA answers with "not yet" was found, as an error, by the start of the next kernel.

@@ -101,7 +101,7 @@ class RecordedStepTest : public testing::TestWithParam<Case> {
     std::int64_t index = 0;
     for (const SampleShape& size : sizes) {
       OneBatchLoader loader(on, size);
-      step.forget_recordings();
+      step.discard_graphs();
       for (int of_size = 0; of_size < 3; ++of_size) step.run(loader, index++, 0.05);
       const Tensor values = step.model().store.values();
       on.read(values, outcomes.emplace_back(static_cast<std::size_t>(values.shape().count())));

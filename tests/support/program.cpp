@@ -17,14 +17,14 @@ namespace lockstep {
 namespace {
 
 // A file in memory: the program can never wait for somebody to read what it says.
-class Recording {
+class CapturedGraph {
  public:
-  Recording() : file_(::memfd_create("recording", MFD_CLOEXEC)) {
+  CapturedGraph() : file_(::memfd_create("recording", MFD_CLOEXEC)) {
     if (file_ < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
   }
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
-  ~Recording() { ::close(file_); }
+  CapturedGraph(const CapturedGraph&) = delete;
+  CapturedGraph& operator=(const CapturedGraph&) = delete;
+  ~CapturedGraph() { ::close(file_); }
 
   int file() const { return file_; }
   std::string text() const {
@@ -82,8 +82,8 @@ ProgramResult run_program(const std::vector<std::string>& arguments,
 #ifdef __SANITIZE_ADDRESS__
   timeout *= 4;  // as CTest's limits there, see lockstep_ctest
 #endif
-  const Recording output;
-  const Recording errors;
+  const CapturedGraph output;
+  const CapturedGraph errors;
   const pid_t process = start(arguments, changed_environment(environment), output.file(), errors.file());
 
   ProgramResult result;

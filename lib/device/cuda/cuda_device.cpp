@@ -4,8 +4,8 @@
 #include <cassert>
 
 #include "device/cuda/check_cuda.hpp"
+#include "device/cuda/cuda_graph.hpp"
 #include "device/cuda/gpu_choice.hpp"
-#include "device/cuda/graph_recording.hpp"
 #include "device/cuda/launch/find_kernel.hpp"
 #include "device/cuda/layout/cuda_layout.hpp"
 #include "device/cuda/memory_share.hpp"
@@ -51,7 +51,7 @@ std::string describe_plan(int index, const DeviceOptions& options) {
 }  // namespace
 
 CudaDevice::CudaDevice(const DeviceOptions& options)
-    : repetition_(options.graphs ? Repetition::by_graph : Repetition::by_calls) {
+    : replay_(options.graphs ? StepReplay::from_graph : StepReplay::from_host) {
   int count = 0;
   require_usable(cudaGetDeviceCount(&count));
   const auto local_rank = static_cast<std::size_t>(options.local_rank);
@@ -153,9 +153,9 @@ void CudaDevice::load(ParameterKind kind, std::span<const std::int64_t> dims, co
   unpack_parameter(kind, dims, packed, values);
 }
 
-std::unique_ptr<Recording> CudaDevice::make_recording() {
-  if (repetition_ == Repetition::by_calls) return make_direct_recording();
-  return std::make_unique<GraphRecording>(stream(), *arena_);
+std::unique_ptr<CapturedGraph> CudaDevice::make_captured_graph() {
+  if (replay_ == StepReplay::from_host) return make_uncaptured_graph();
+  return std::make_unique<CudaGraph>(stream(), *arena_);
 }
 
 std::unique_ptr<Readback> CudaDevice::make_readback(std::int64_t count) {

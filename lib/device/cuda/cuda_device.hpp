@@ -15,7 +15,7 @@
 namespace lockstep::cuda {
 
 // How a step is queued again.
-enum class Repetition : std::uint8_t { by_graph, by_calls };
+enum class StepReplay : std::uint8_t { from_graph, from_host };
 
 class CudaDevice final : public Device, public NarrowCopies {
  public:
@@ -47,7 +47,7 @@ class CudaDevice final : public Device, public NarrowCopies {
 
   // Enough to hide the host's work on a step behind the device's.
   int steps_ahead() const override { return 2; }
-  std::unique_ptr<Recording> make_recording() override;
+  std::unique_ptr<CapturedGraph> make_captured_graph() override;
   std::unique_ptr<Readback> make_readback(std::int64_t count) override;
 
   void synchronize() override;
@@ -74,7 +74,7 @@ class CudaDevice final : public Device, public NarrowCopies {
   Lasting* array_of(const std::byte* address);
 
   std::string description_;
-  Repetition repetition_;
+  StepReplay replay_;
   std::string plan_conditions_;
   Stream stream_;
   std::unique_ptr<std::byte, FreeMemory> memory_;

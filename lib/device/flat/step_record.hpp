@@ -1,5 +1,5 @@
 // What steers a step and what came of it, in device memory: the host writes a rate ahead of a step and waits for
-// nothing, and whether the gradients are applied is decided where they lie. So a recorded step can be repeated.
+// nothing, and whether the gradients are applied is decided where they lie. So a captured step can be repeated.
 #pragma once
 
 #include <cmath>

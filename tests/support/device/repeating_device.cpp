@@ -278,9 +278,9 @@ class RepeatingFlatPasses final : public FlatPasses {
   Calls& calls_;
 };
 
-class RepeatingRecording final : public Recording {
+class ReplayingGraph final : public CapturedGraph {
  public:
-  RepeatingRecording(Device& device, Calls& calls) : device_(device), calls_(calls) {}
+  ReplayingGraph(Device& device, Calls& calls) : device_(device), calls_(calls) {}
 
   void run(const std::function<void()>& work) override {
     if (runs_++ == 0) {
@@ -302,8 +302,7 @@ class RepeatingRecording final : public Recording {
 
 class RepeatingDevice final : public Device {
  public:
-  RepeatingDevice(std::unique_ptr<Device> inner, Recordings recordings)
-      : inner_(std::move(inner)), recordings_(recordings) {}
+  RepeatingDevice(std::unique_ptr<Device> inner, Recordings graphs) : inner_(std::move(inner)), graphs_(graphs) {}
 
   Ops& ops() override { return ops_; }
   FlatPasses& flat() override { return flat_; }
@@ -326,16 +325,16 @@ class RepeatingDevice final : public Device {
             std::span<float> values) override {
     inner_->load(kind, dims, stored, values);
   }
-  std::unique_ptr<Recording> make_recording() override {
-    if (recordings_ == Recordings::called) return inner_->make_recording();
-    return std::make_unique<RepeatingRecording>(*inner_, calls_);
+  std::unique_ptr<CapturedGraph> make_captured_graph() override {
+    if (graphs_ == Recordings::called) return inner_->make_captured_graph();
+    return std::make_unique<ReplayingGraph>(*inner_, calls_);
   }
   void synchronize() override { inner_->synchronize(); }
   std::int64_t peak_bytes() const override { return inner_->peak_bytes(); }
 
  private:
   std::unique_ptr<Device> inner_;
-  Recordings recordings_;
+  Recordings graphs_;
   Calls calls_;
   RepeatingOps ops_{inner_->ops(), calls_};
   RepeatingFlatPasses flat_{inner_->flat(), calls_};
@@ -343,8 +342,8 @@ class RepeatingDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_repeating_device(std::unique_ptr<Device> inner, Recordings recordings) {
-  return std::make_unique<RepeatingDevice>(std::move(inner), recordings);
+std::unique_ptr<Device> make_repeating_device(std::unique_ptr<Device> inner, Recordings graphs) {
+  return std::make_unique<RepeatingDevice>(std::move(inner), graphs);
 }
 
 }  // namespace lockstep

@@ -12,9 +12,8 @@ namespace lockstep {
 // What becomes of recorded work: its calls are repeated, or, to compare with, it is called anew every time.
 enum class Recordings : std::uint8_t { repeated, called };
 
-// Recordings of Device::make_recording() call the work once, then record it without running it, then repeat the
+// Recordings of Device::make_captured_graph() call the work once, then record it without running it, then repeat the
 // recorded calls. Like a GPU it leaves no norm pending. Everything else is `inner`'s.
-std::unique_ptr<Device> make_repeating_device(std::unique_ptr<Device> inner,
-                                              Recordings recordings = Recordings::repeated);
+std::unique_ptr<Device> make_repeating_device(std::unique_ptr<Device> inner, Recordings graphs = Recordings::repeated);
 
 }  // namespace lockstep

@@ -8,7 +8,7 @@ namespace lockstep::cuda {
 
 enum class SumEdge : std::uint8_t { begins, has_ended };
 
-// One thread. Counts in memory of the device, because a recorded step repeats what it was given, and nothing has to be
+// One thread. Counts in memory of the device, because a captured step repeats what it was given, and nothing has to be
 // fetched from the host's.
 struct MarkSum {
   SumMarks* kept;  // in the device's memory

@@ -1,4 +1,4 @@
-// A recording as a CUDA graph: a step is then one launch instead of hundreds.
+// A captured graph as a CUDA graph: a step is then one launch instead of hundreds.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "device/arena.hpp"
-#include "device/recording.hpp"
+#include "device/captured_graph.hpp"
 
 namespace lockstep::cuda {
 
@@ -16,11 +16,11 @@ struct DestroyGraph {
 };
 using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraph>;
 
-class GraphRecording final : public Recording {
+class CudaGraph final : public CapturedGraph {
  public:
   // `stream` and `arena`, whose memory the work takes, outlive this. Work on other streams is recorded where events
   // order it between work on this one.
-  GraphRecording(cudaStream_t stream, const Arena& arena) : stream_(stream), arena_(arena) {}
+  CudaGraph(cudaStream_t stream, const Arena& arena) : stream_(stream), arena_(arena) {}
 
   void run(const std::function<void()>& work) override;
 

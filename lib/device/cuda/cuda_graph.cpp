@@ -1,4 +1,4 @@
-#include "device/cuda/graph_recording.hpp"
+#include "device/cuda/cuda_graph.hpp"
 
 #include <cassert>
 
@@ -52,7 +52,7 @@ Graph record(cudaStream_t stream, const std::function<void()>& work) {
 }  // namespace
 
 // The first run is not recorded: libraries load code and take workspaces then.
-void GraphRecording::run(const std::function<void()>& work) {
+void CudaGraph::run(const std::function<void()>& work) {
   if (state_ == State::fresh) {
     work();
     state_ = State::warm;
