@@ -31,7 +31,7 @@ class Trained {
   Trained(int threads, const OptimizerOptions& options)
       : device_(cpu::open_cpu_device({.threads = threads})),
         model_(*device_, {"resnet18", {224, 224, 3}, 1000}),
-        record_(*device_, ParameterStore::tail_count) {
+        record_(*device_, ParameterStore::metric_slot_count) {
     model_.store.allocate(device_->make_lasting(model_.store.reduced_count(), DType::f32));
     initialise(model_.store, 0);
     optimizer_ = make_optimizer(model_.store, options);

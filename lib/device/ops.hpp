@@ -67,7 +67,7 @@ struct NormSaved {
 };
 
 // A batch norm in training. `batch_mean` and `batch_variance` (unbiased, as PyTorch's running variance takes it) get
-// statistics_scale * value, overwritten or added to: slots of the reduced array.
+// statistics_scale * value, overwritten or added to: slots of the flat gradient buffer.
 struct BatchNorm {
   NormWeights weights;
   NormSaved saved;

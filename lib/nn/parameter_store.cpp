@@ -185,7 +185,7 @@ Statistic& ParameterStore::add_statistic(std::string name, std::int64_t channels
 
 std::int64_t ParameterStore::gradient_count() const { return padded_sum(parameters_); }
 std::int64_t ParameterStore::statistics_count() const { return padded_sum(statistics_); }
-std::int64_t ParameterStore::reduced_count() const { return gradient_count() + statistics_count() + tail_count; }
+std::int64_t ParameterStore::reduced_count() const { return gradient_count() + statistics_count() + metric_slot_count; }
 
 void ParameterStore::allocate(const Tensor& reduced) {
   assert(reduced.shape() == Shape{reduced_count()} && !reduced_);

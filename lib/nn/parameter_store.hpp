@@ -5,8 +5,8 @@
 // lays the arrays out in reverse. After the gradients, in the same array and so in the same reduction, lie the batch
 // statistics of every norm, the sums of loss and correct answers, and a few spare slots:
 //
-//   reduced   [ gradient of last layer ... gradient of first layer | batch mean and variance of each norm | tail ]
-//   values    [ weights, in the same order                         | running mean and variance            ]
+//   reduced   [ gradient of last layer ... gradient of first layer | batch mean and variance of each norm | metric
+//   slots ] values    [ weights, in the same order                         | running mean and variance            ]
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,7 @@ std::string weights_hash(std::span<const NamedValues> entries);
 class ParameterStore {
  public:
   // Elements after the statistics, for values that ride along with the last bucket.
-  enum Tail : std::int64_t { tail_loss, tail_correct, tail_overflow, tail_stop, tail_count = 16 };
+  enum MetricSlot : std::int64_t { loss_slot, correct_slot, overflow_slot, stop_slot, metric_slot_count = 16 };
 
   explicit ParameterStore(Device& device) : device_(device) {}
   ParameterStore(const ParameterStore&) = delete;
@@ -82,7 +82,7 @@ class ParameterStore {
                  Initial initial);
   Statistic& add_statistic(std::string name, std::int64_t channels, float initial);
 
-  // Elements of the reduced array; known once every layer is built.
+  // Elements of the flat gradient buffer; known once every layer is built.
   std::int64_t reduced_count() const;
   // Lays everything out. `reduced` holds reduced_count() zeros (from AllReducer::allocate, or Device::make_lasting).
   // Parameters are zero afterwards, running statistics have their initial values: see initialise().
@@ -95,13 +95,13 @@ class ParameterStore {
   Device& device() const { return device_; }
   const Tensor& values() const { return values_; }    // [gradient_count]
   const Tensor& running() const { return running_; }  // [statistics_count], the running statistics
-  const Tensor& reduced() const { return reduced_; }  // gradients, batch statistics, tail
+  const Tensor& reduced() const { return reduced_; }  // gradients, batch statistics, metric slots
   std::int64_t gradient_count() const;                // elements of the gradients alone
   std::int64_t statistics_count() const;
   Tensor gradients() const { return reduced_.slice(0, gradient_count()); }
   Tensor batch_statistics() const { return reduced_.slice(gradient_count(), statistics_count()); }
-  Tensor tail() const { return reduced_.slice(gradient_count() + statistics_count(), tail_count); }
-  Tensor tail(Tail slot) const { return reduced_.slice(gradient_count() + statistics_count() + slot, 1); }
+  Tensor metric_slots() const { return reduced_.slice(gradient_count() + statistics_count(), metric_slot_count); }
+  Tensor metric_slots(MetricSlot slot) const { return reduced_.slice(gradient_count() + statistics_count() + slot, 1); }
 
   // Moves the running statistics a tenth of the way to this step's, unless the verdict in `record` is another than
   // `applied`. Stream-ordered.

@@ -54,7 +54,8 @@ AllReduce::AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> re
     first = next;
   }
   closed_bucket_[0] = static_cast<int>(buckets_.size());
-  const std::int64_t overflow_slot = reduced.shape()[0] - ParameterStore::tail_count + ParameterStore::tail_overflow;
+  const std::int64_t overflow_slot =
+      reduced.shape()[0] - ParameterStore::metric_slot_count + ParameterStore::overflow_slot;
   const std::int64_t counted_end = exact_ ? overflow_slot : store.gradient_count();
   const std::int64_t rest = reduced.shape()[0] - first;
   buckets_.push_back({reduced.slice(first, rest), reduced.slice(first, counted_end - first), sums_of(first, rest)});
@@ -95,7 +96,7 @@ void AllReduce::complete(const Bucket& full) {
   if (overflow_limit_ > 0) {
     // The slot lies in the last bucket, which is the last to be complete.
     const Accumulate into = &full == &buckets_.front() ? Accumulate::overwrite : Accumulate::add;
-    flat_.count_outside(full.counted, overflow_limit_, store_.tail(ParameterStore::tail_overflow), into);
+    flat_.count_outside(full.counted, overflow_limit_, store_.metric_slots(ParameterStore::overflow_slot), into);
   }
   if (!exact_) return;
   flat_.sum_fixed(full.values, exact_->form, full.sums, micro_batch_ == 0 ? Accumulate::overwrite : Accumulate::add);

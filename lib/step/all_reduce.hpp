@@ -2,7 +2,7 @@
 //
 // Gradients sit in one flat array in the order backward produces them, so a bucket is a contiguous slice of it: no
 // packing, no copying. A bucket is reduced when its last gradient of the last micro-batch is ready. The last bucket is
-// small, because nothing is left to hide it behind, and carries the batch statistics and the tail.
+// small, because nothing is left to hide it behind, and carries the batch statistics and the metric slots.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace lockstep {
 // Sums that do not depend on who computed which micro-batch: every micro-batch's gradients, statistics and counts go
 // into `sums` as whole numbers, and only those are added.
 struct ExactSums {
-  Tensor sums;  // i64, as long as the reduced array, of the reducer
+  Tensor sums;  // i64, as long as the flat gradient buffer, of the reducer
   FixedPoint form;
 };
 
@@ -53,7 +53,7 @@ class AllReduce final : public Exchange {
  private:
   static constexpr int closes_no_bucket = -1;
 
-  // Slices of the reduced array.
+  // Slices of the flat gradient buffer.
   struct Bucket {
     Tensor values;
     Tensor counted;  // what of it may overflow: gradients; for exact sums all before the slot that tells of it

@@ -1,8 +1,8 @@
 // How the gradients that each rank computes in a step become everyone's.
 //
 // A step tells an exchange which micro-batch it begins, hands it each gradient as backward completes it, and has it
-// finish: all of the model's reduced array is then summed over micro-batches and ranks, on every rank alike. What
-// travels when, in what pieces and in what form, is the exchange's.
+// finish: all of the model's flat gradient buffer is then summed over micro-batches and ranks, on every rank alike.
+// What travels when, in what pieces and in what form, is the exchange's.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ struct ExchangeCost {
 
 class Exchange : public GradientSink {
  public:
-  // From now on the gradients of this rank that are not finite are counted, in the tail's overflow slot, before they
-  // are summed: so every rank learns of any rank's overflow.
+  // From now on the gradients of this rank that are not finite are counted, in the metric slots's overflow slot, before
+  // they are summed: so every rank learns of any rank's overflow.
   virtual void count_overflow() = 0;
 
   // Call before each micro-batch of a step, in order; ready() of the last micro-batch lets gradients go.

@@ -13,12 +13,13 @@ void Metrics::add(const Metrics& other) {
 }
 
 LossSums loss_sums(const ParameterStore& store) {
-  return {store.tail(ParameterStore::tail_loss), store.tail(ParameterStore::tail_correct)};
+  return {store.metric_slots(ParameterStore::loss_slot), store.metric_slots(ParameterStore::correct_slot)};
 }
 
-Metrics step_metrics(std::span<const float> tail, std::int64_t global_batch) {
-  const auto loss = static_cast<double>(tail[ParameterStore::tail_loss]);
-  return {loss * static_cast<double>(global_batch), std::llround(tail[ParameterStore::tail_correct]), global_batch};
+Metrics step_metrics(std::span<const float> metric_slots, std::int64_t global_batch) {
+  const auto loss = static_cast<double>(metric_slots[ParameterStore::loss_slot]);
+  return {loss * static_cast<double>(global_batch), std::llround(metric_slots[ParameterStore::correct_slot]),
+          global_batch};
 }
 
 std::string words_of_loss(double loss, std::int64_t step, double learning_rate) {

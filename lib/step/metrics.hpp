@@ -1,5 +1,5 @@
-// Loss and accuracy: summed over micro-batches and ranks in the tail of the reduced array, so that they cost no
-// collective.
+// Loss and accuracy: summed over micro-batches and ranks in the metric slots of the flat gradient buffer, so that they
+// cost no collective.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct Metrics {
 // Where the loss of a step's micro-batches is summed. The loss must be scaled by 1 / global batch.
 LossSums loss_sums(const ParameterStore& store);
 
-// Of a step on `global_batch` samples, from its reduced tail.
-Metrics step_metrics(std::span<const float> tail, std::int64_t global_batch);
+// Of a step on `global_batch` samples, from its reduced metric slots.
+Metrics step_metrics(std::span<const float> metric_slots, std::int64_t global_batch);
 
 // Why a training has diverged: the loss of `step` (counted from 0) is not a finite number.
 std::string words_of_loss(double loss, std::int64_t step, double learning_rate);

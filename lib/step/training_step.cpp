@@ -36,7 +36,7 @@ TrainingStep::TrainingStep(const Session& session, Model& model, Exchange& excha
       norm_group_(norm_group),
       share_(share),
       label_smoothing_(label_smoothing),
-      record_(device_, ParameterStore::tail_count) {
+      record_(device_, ParameterStore::metric_slot_count) {
   if (device_.precision() == DType::f16) scale_loss({});
   discard_graphs();
 }
@@ -54,7 +54,7 @@ void TrainingStep::scale_loss(const LossScale& state) {
 }
 
 // The slot is zero as long as nobody asks: nothing but the sum over ranks ever writes it.
-void TrainingStep::request_stop() { device_.flat().set(model_.store.tail(ParameterStore::tail_stop), 1.0F); }
+void TrainingStep::request_stop() { device_.flat().set(model_.store.metric_slots(ParameterStore::stop_slot), 1.0F); }
 
 std::optional<LossScale> TrainingStep::loss_scale() const {
   if (!scales_loss_) return std::nullopt;
@@ -139,7 +139,8 @@ void TrainingStep::queue_micro_batch(const Batch& batch, int micro_batch) {
 void TrainingStep::update() {
   if (state_ != nullptr) state_->hold();
   rank_status::enter(Phase::updating);
-  device_.flat().judge(model_.store.tail(), {ParameterStore::tail_loss, ParameterStore::tail_overflow}, record_);
+  device_.flat().judge(model_.store.metric_slots(), {ParameterStore::loss_slot, ParameterStore::overflow_slot},
+                       record_);
   optimizer_.step(record_);
   model_.store.move_statistics(record_);
   if (mean_ != nullptr) mean_->follow(record_);
@@ -162,8 +163,8 @@ StepResult TrainingStep::finish() {
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   const std::span<const float> values = oldest.record->values();
-  const std::span<const float> tail = values.subspan(step_tail);
-  const Metrics metrics = step_metrics(tail, share_.global_batch);
+  const std::span<const float> metric_slots = values.subspan(step_metric_slots);
+  const Metrics metrics = step_metrics(metric_slots, share_.global_batch);
   const auto verdict = static_cast<StepVerdict>(static_cast<std::uint8_t>(values[step_verdict]));
   StepResult result{oldest.step,
                     oldest.learning_rate,
@@ -171,7 +172,7 @@ StepResult TrainingStep::finish() {
                     verdict == StepVerdict::overflowed,
                     static_cast<double>(values[step_loss_scale]),
                     static_cast<double>(values[step_gradient_norm]),
-                    tail[ParameterStore::tail_stop] != 0,
+                    metric_slots[ParameterStore::stop_slot] != 0,
                     {}};
   if (verdict == StepVerdict::not_finite) {
     result.divergence = words_of_loss(metrics.loss(), oldest.step, oldest.learning_rate);

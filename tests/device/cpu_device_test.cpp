@@ -83,7 +83,7 @@ TEST_P(CpuDeviceTest, sums_have_the_same_bits_with_any_number_of_threads) {
 }
 
 TEST_P(CpuDeviceTest, padding_channels_are_zero_behind_every_pass) {
-  const Shape shape{2, 8, 8, 3};  // bytes: whole cache lines, so that storage has no tail
+  const Shape shape{2, 8, 8, 3};  // bytes: whole cache lines, so that storage has no metric slots
   const Values x_values = weights(shape.count(), 1);
   const Tensor x = tensor(shape, x_values);
   const Tensor y = device_->make(shape, device_->precision(), Layout::features);

@@ -66,7 +66,7 @@ Trained train(TestNet& net, const GoldenFile& golden, const Shape& shape, std::s
   const Tensor images = make_images(*net.device, shape, pixels);
   const Tensor labels = make_labels(*net.device, floats(golden.values("labels")));
   const std::unique_ptr<Optimizer> sgd = make_sgd(net, golden);
-  const StepRecord record(*net.device, ParameterStore::tail_count);
+  const StepRecord record(*net.device, ParameterStore::metric_slot_count);
   net.device->write(std::vector<float>{static_cast<float>(golden.attribute("learning_rate"))},
                     record.at(step_learning_rate));
 

@@ -60,13 +60,14 @@ struct TestNet {
   Tensor pass(const Tensor& images, const Tensor& labels, GradientSink& sink) {
     statistics.accumulate = sink.accumulate();
     Tensor logits = model->forward(images, Mode::train);
-    const LossSums sums{store.tail(ParameterStore::tail_loss), store.tail(ParameterStore::tail_correct)};
+    const LossSums sums{store.metric_slots(ParameterStore::loss_slot),
+                        store.metric_slots(ParameterStore::correct_slot)};
     const LossOptions options{.scale = statistics.scale / static_cast<float>(labels.shape()[0])};
     model->backward(softmax_cross_entropy(*device, logits, labels, options, sums, sink.accumulate()), sink);
     return logits;
   }
 
-  double loss() const { return read(*device, store.tail(ParameterStore::tail_loss)).at(0); }
+  double loss() const { return read(*device, store.metric_slots(ParameterStore::loss_slot)).at(0); }
 
   std::vector<float> gradient(const Parameter& parameter) const {
     std::vector<float> values(static_cast<std::size_t>(parameter.count()));

@@ -72,7 +72,7 @@ TEST_P(TrainingStepTest, a_part_contributes_its_share_of_gradients_and_statistic
   RecordingSink sink;
   net.pass(images, labels, sink);
   std::vector<float> halved = read(*net.device, net.store.reduced());
-  const std::int64_t correct = net.store.gradient_count() + net.store.statistics_count() + ParameterStore::tail_correct;
+  const std::int64_t correct = net.store.gradient_count() + net.store.statistics_count() + ParameterStore::correct_slot;
   for (std::int64_t i = 0; i < correct; ++i) halved[static_cast<std::size_t>(i)] *= 0.5F;
   net.statistics.scale = 0.5F;
   net.pass(images, labels, sink);

@@ -59,7 +59,7 @@ TEST_F(ParameterStoreTest, running_statistics_move_by_a_tenth_towards_the_batch)
   initialise(store_, 1);
   const Statistic& mean = store_.statistics()[0];
   device_->write(std::vector<float>(static_cast<std::size_t>(mean.stored), 12.0F), mean.batch);
-  store_.move_statistics(StepRecord(*device_, ParameterStore::tail_count));
+  store_.move_statistics(StepRecord(*device_, ParameterStore::metric_slot_count));
   const Entry running = store_.entries()[2];
   for (const float value : running.values) EXPECT_FLOAT_EQ(value, 0.9F * 2 + 0.1F * 12);
 }
@@ -67,9 +67,10 @@ TEST_F(ParameterStoreTest, running_statistics_move_by_a_tenth_towards_the_batch)
 TEST_F(ParameterStoreTest, statistics_and_tail_lie_behind_the_gradients) {
   const Statistic& mean = store_.statistics()[0];
   EXPECT_EQ(mean.batch.data(), store_.reduced().data() + store_.gradient_count() * 4);
-  EXPECT_EQ(store_.tail(ParameterStore::tail_loss).data(),
+  EXPECT_EQ(store_.metric_slots(ParameterStore::loss_slot).data(),
             store_.reduced().data() + (store_.gradient_count() + store_.statistics_count()) * 4);
-  EXPECT_EQ(store_.reduced_count(), store_.gradient_count() + store_.statistics_count() + ParameterStore::tail_count);
+  EXPECT_EQ(store_.reduced_count(),
+            store_.gradient_count() + store_.statistics_count() + ParameterStore::metric_slot_count);
 }
 
 TEST_F(ParameterStoreTest, parameters_start_at_zero_and_statistics_at_their_initial_value) {
@@ -183,7 +184,7 @@ TEST_F(ParameterStoreTest, an_optimizers_array_has_a_value_for_each_of_every_par
 TEST_F(ParameterStoreTest, statistics_move_by_a_tenth_of_the_batch_where_a_step_is_applied) {
   const std::int64_t dims[] = {3};
   device_->store(ParameterKind::channel_vector, dims, std::vector<float>{3, 3, 3}, store_.statistics()[0].batch);
-  const StepRecord record(*device_, ParameterStore::tail_count);
+  const StepRecord record(*device_, ParameterStore::metric_slot_count);
   const auto means = [&] { return store_.entries()[2].values; };
   store_.move_statistics(record);
   const std::vector<float> moved = means();

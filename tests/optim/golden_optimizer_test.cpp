@@ -52,7 +52,7 @@ class GoldenOptimizerTest : public ::testing::TestWithParam<TestDevice> {
                                                            0.25F * static_cast<float>(step + 1)));
       const double rate = golden_.attribute("learning_rate") * (step + 1) / steps;
       device_->write(std::vector<float>{static_cast<float>(rate)}, record_.at(step_learning_rate));
-      device_->flat().judge(store_.tail(), {ParameterStore::tail_loss, ParameterStore::tail_overflow}, record_);
+      device_->flat().judge(store_.metric_slots(), {ParameterStore::loss_slot, ParameterStore::overflow_slot}, record_);
       optimizer.step(record_);
     }
     for (const ParameterStore::Entry& entry : store_.entries()) {
@@ -72,7 +72,7 @@ class GoldenOptimizerTest : public ::testing::TestWithParam<TestDevice> {
   std::shared_ptr<Device> device_ = GetParam().open({.threads = 2});
   GoldenFile golden_{golden_folder() + "/optimizers.h5"};
   ParameterStore store_{*device_};
-  StepRecord record_{*device_, ParameterStore::tail_count};
+  StepRecord record_{*device_, ParameterStore::metric_slot_count};
 };
 
 TEST_P(GoldenOptimizerTest, adamw_is_pytorchs) {

@@ -20,7 +20,7 @@ class OptimizerTest : public testing::Test {
   OptimizerTest()
       : device_(cpu::open_cpu_device({.threads = 1})),
         store_(*device_),
-        quarter_(*device_, ParameterStore::tail_count) {
+        quarter_(*device_, ParameterStore::metric_slot_count) {
     device_->write(std::vector<float>{0.25F}, quarter_.at(step_learning_rate));
     add("conv.weight", {3, 5, 3, 3}, ParameterKind::conv_weight, ParameterRole::weight);
     add("bn.weight", {3}, ParameterKind::channel_vector, ParameterRole::norm_scale);

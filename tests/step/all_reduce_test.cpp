@@ -83,7 +83,7 @@ TEST_F(AllReduceTest, the_last_bucket_is_small_and_carries_statistics_and_tail) 
   const AllReduce exchange(model_.store, std::move(owned_), limit);
   const std::int64_t last = exchange.bucket_bytes(exchange.bucket_count() - 1);
   EXPECT_LE(last, limit);
-  EXPECT_GT(last, (model_.store.statistics_count() + ParameterStore::tail_count) * 4);
+  EXPECT_GT(last, (model_.store.statistics_count() + ParameterStore::metric_slot_count) * 4);
 }
 
 TEST_F(AllReduceTest, every_bucket_but_the_last_may_be_rounded_on_its_way) {
@@ -142,14 +142,14 @@ TEST_F(AllReduceTest, counts_gradients_that_overflow_and_not_what_lies_behind_th
   const ParameterStore& store = model_.store;
   const auto overflow = [&] {
     float count = -1;
-    device_->read(store.tail(ParameterStore::tail_overflow), std::span(&count, 1));
+    device_->read(store.metric_slots(ParameterStore::overflow_slot), std::span(&count, 1));
     return count;
   };
   const std::vector<float> infinity{HUGE_VALF};
   AllReduce exchange(store, std::move(owned_), 64 << 10);
   exchange.count_overflow();
   device_->write(infinity, store.batch_statistics().slice(0, 1));
-  device_->write(infinity, store.tail(ParameterStore::tail_loss));
+  device_->write(infinity, store.metric_slots(ParameterStore::loss_slot));
   exchange.begin_micro_batch(0, 1);
   report_part(exchange);
   EXPECT_EQ(overflow(), 0);
@@ -188,7 +188,7 @@ TEST_F(AllReduceTest, exact_sums_add_each_part_by_itself_and_count_all_that_they
   device_->read(store.reduced(), result);
   EXPECT_EQ(result[0], 0.5F);
   float overflow = 0;
-  device_->read(store.tail(ParameterStore::tail_overflow), std::span(&overflow, 1));
+  device_->read(store.metric_slots(ParameterStore::overflow_slot), std::span(&overflow, 1));
   EXPECT_EQ(overflow, 2);
 }
 

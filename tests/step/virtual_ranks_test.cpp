@@ -85,7 +85,7 @@ TEST(ExactSumsTest, leave_room_for_all_parts_of_a_step) {
     for (const Parameter& parameter : std::views::reverse(model.store.parameters())) exchange->ready(parameter);
     exchange->finish();
     float count = -1;
-    session.device().read(model.store.tail(ParameterStore::tail_overflow), std::span(&count, 1));
+    session.device().read(model.store.metric_slots(ParameterStore::overflow_slot), std::span(&count, 1));
     EXPECT_EQ(count, static_cast<float>(overflows));
   }
 }

@@ -21,8 +21,8 @@ struct UpdateArrays {
   std::vector<Tensor> states;  // as many as the rule keeps
 };
 
-// Where judge() finds what it rests on in the tail of the reduced array.
-struct TailPlaces {
+// Where judge() finds what it rests on in the metric slots of the flat gradient buffer.
+struct MetricSlots {
   std::int64_t loss;
   std::int64_t overflow;
 };
@@ -52,8 +52,8 @@ class FlatPasses {
 
   // slot[0] = value.
   virtual void set(const Tensor& slot, float value) = 0;
-  // Puts the verdict on a step into its record, and a copy of `tail`.
-  virtual void judge(const Tensor& tail, const TailPlaces& places, const StepRecord& record) = 0;
+  // Puts the verdict on a step into its record, and a copy of `metric slots`.
+  virtual void judge(const Tensor& metric_slots, const MetricSlots& places, const StepRecord& record) = 0;
   // running = averaged(running, momentum, batch), unless the verdict in the record is another than `applied`.
   virtual void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) = 0;
   // mean = averaged(mean, share, values), with the share that the rule gives after this step.

@@ -18,7 +18,7 @@ enum class StepVerdict : std::uint8_t {
   overflowed_unscaled,  // a gradient overflowed though the loss is not scaled: nothing is left to try
 };
 
-// fp32 values as they lie in a StepRecord's tensor, the tail of the reduced array after them.
+// fp32 values as they lie in a StepRecord's tensor, the metric slots of the flat gradient buffer after them.
 enum StepField : std::int64_t {
   step_learning_rate,
   step_loss_scale,      // of the next step; 1 without loss scaling
@@ -29,7 +29,7 @@ enum StepField : std::int64_t {
   step_verdict,
   step_applied_steps,  // so far, in all attempts: whole up to 2^24, which then stays
   step_gradient_norm,  // of the true gradients, before they are clipped; 0 where nobody asks
-  step_tail = 16,
+  step_metric_slots = 16,
 };
 
 // The whole decision, on the host and on a GPU. `record` is laid out by StepField; `loss` and `overflow` are reduced.
@@ -80,8 +80,8 @@ LOCKSTEP_HOST_DEVICE inline float share_of_weights(const MeanRule& rule, const f
 // The tensor, plain fp32, on the device.
 class StepRecord {
  public:
-  // Without loss scaling, and with room for `tail_count` values. `device` outlives the record.
-  StepRecord(Device& device, std::int64_t tail_count);
+  // Without loss scaling, and with room for `metric_slot_count` values. `device` outlives the record.
+  StepRecord(Device& device, std::int64_t metric_slot_count);
 
   // From the next step on the loss is scaled, and the scale moves. Blocking.
   void scale_loss(const LossScale& state);

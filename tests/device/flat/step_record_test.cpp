@@ -11,8 +11,8 @@ namespace lockstep {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr std::int64_t tail_count = 4;
-constexpr TailPlaces places{1, 3};
+constexpr std::int64_t metric_slot_count = 4;
+constexpr MetricSlots places{1, 3};
 
 class StepRecordTest : public FlatTest {
  protected:
@@ -25,14 +25,14 @@ class StepRecordTest : public FlatTest {
   }
   std::vector<float> values() { return read(record_.all()); }
 
-  Tensor tail_ = device_->make_lasting(tail_count, DType::f32);
-  StepRecord record_{*device_, tail_count};
+  Tensor tail_ = device_->make_lasting(metric_slot_count, DType::f32);
+  StepRecord record_{*device_, metric_slot_count};
 };
 
 TEST_P(StepRecordTest, keeps_the_tail_it_was_judged_by) {
   EXPECT_EQ(judge(2.5F, 0), StepVerdict::applied);
   const std::vector<float> all = values();
-  EXPECT_EQ(std::vector<float>(all.begin() + step_tail, all.end()), (std::vector<float>{7, 2.5F, 8, 0}));
+  EXPECT_EQ(std::vector<float>(all.begin() + step_metric_slots, all.end()), (std::vector<float>{7, 2.5F, 8, 0}));
 }
 
 TEST_P(StepRecordTest, without_loss_scaling_the_scale_stays_one) {
@@ -66,7 +66,7 @@ TEST_P(StepRecordTest, counts_the_steps_that_were_applied) {
 
 TEST_P(StepRecordTest, once_a_loss_is_not_finite_no_later_step_is_applied) {
   for (const float loss : {infinity, -infinity, std::nanf("")}) {
-    const StepRecord record(*device_, tail_count);
+    const StepRecord record(*device_, metric_slot_count);
     EXPECT_EQ(judge(record, loss, 0), StepVerdict::not_finite);
     EXPECT_EQ(judge(record, 1, 0), StepVerdict::not_finite);
   }
@@ -80,14 +80,14 @@ TEST_P(StepRecordTest, an_overflow_without_any_scale_ends_the_training) {
 
 TEST_P(StepRecordTest, every_device_judges_alike) {
   const std::unique_ptr<Device> cpu = cpu::open_cpu_device({.threads = 1});
-  const Tensor tail = cpu->make_lasting(tail_count, DType::f32);
-  StepRecord record(*cpu, tail_count);
+  const Tensor metric_slots = cpu->make_lasting(metric_slot_count, DType::f32);
+  StepRecord record(*cpu, metric_slot_count);
   record.scale_loss({65536, 1998, 0});
   record_.scale_loss({65536, 1998, 0});
   for (const auto& [loss, overflow] : std::vector<std::pair<float, float>>{{1, 0}, {2, 0}, {3, 1}, {infinity, 0}}) {
     judge(loss, overflow);
-    cpu->write(std::vector<float>{7, loss, 8, overflow}, tail);
-    cpu->flat().judge(tail, places, record);
+    cpu->write(std::vector<float>{7, loss, 8, overflow}, metric_slots);
+    cpu->flat().judge(metric_slots, places, record);
     std::vector<float> expected(static_cast<std::size_t>(record.count()));
     cpu->read(record.all(), expected);
     EXPECT_EQ(values(), expected) << loss;

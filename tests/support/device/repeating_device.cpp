@@ -251,8 +251,9 @@ class RepeatingFlatPasses final : public FlatPasses {
   void set(const Tensor& slot, float value) override {
     calls_.keep([this, slot = unowned(slot), value] { inner_.set(slot, value); });
   }
-  void judge(const Tensor& tail, const TailPlaces& places, const StepRecord& record) override {
-    calls_.keep([this, tail = unowned(tail), places, &record] { inner_.judge(tail, places, record); });
+  void judge(const Tensor& metric_slots, const MetricSlots& places, const StepRecord& record) override {
+    calls_.keep(
+        [this, metric_slots = unowned(metric_slots), places, &record] { inner_.judge(metric_slots, places, record); });
   }
   void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) override {
     calls_.keep([this, batch = unowned(batch), momentum, running = unowned(running), &record] {

@@ -45,11 +45,11 @@ std::unique_ptr<FlatUpdate> CpuFlatPasses::make_clip(const Tensor& gradients, fl
 
 void CpuFlatPasses::set(const Tensor& slot, float value) { *slot.as<float>() = value; }
 
-void CpuFlatPasses::judge(const Tensor& tail, const TailPlaces& places, const StepRecord& record) {
-  const float* const from = tail.as<float>();
+void CpuFlatPasses::judge(const Tensor& metric_slots, const MetricSlots& places, const StepRecord& record) {
+  const float* const from = metric_slots.as<float>();
   float* const values = record.all().as<float>();
   values[step_verdict] = static_cast<float>(judge_step(values, from[places.loss], from[places.overflow]));
-  std::copy_n(from, tail.shape().count(), values + step_tail);
+  std::copy_n(from, metric_slots.shape().count(), values + step_metric_slots);
 }
 
 void CpuFlatPasses::average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) {

@@ -16,7 +16,7 @@ class CpuFlatPasses final : public FlatPasses {
                                           const UpdateArrays& arrays) override;
   std::unique_ptr<FlatUpdate> make_clip(const Tensor& gradients, float limit) override;
   void set(const Tensor& slot, float value) override;
-  void judge(const Tensor& tail, const TailPlaces& places, const StepRecord& record) override;
+  void judge(const Tensor& metric_slots, const MetricSlots& places, const StepRecord& record) override;
   void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) override;
   void follow(const Tensor& values, const MeanRule& rule, const Tensor& mean, const StepRecord& record) override;
   void exchange(const Tensor& values, const Tensor& other) override;

@@ -221,17 +221,17 @@ struct Put {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t /*index*/) const { *slot = value; }
 };
 
-// The decision on a step, and a copy of the tail it rests on. Run for one index.
+// The decision on a step, and a copy of the metric slots it rests on. Run for one index.
 struct JudgeStep {
-  const float* tail;
-  std::int64_t tail_count;
-  std::int64_t loss;  // its place in the tail, and that of the number of overflows
+  const float* metric_slots;
+  std::int64_t metric_slot_count;
+  std::int64_t loss;  // its place in the metric slots, and that of the number of overflows
   std::int64_t overflow;
   float* record;
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t /*index*/) const {
-    record[step_verdict] = static_cast<float>(judge_step(record, tail[loss], tail[overflow]));
-    for (std::int64_t i = 0; i < tail_count; ++i) record[step_tail + i] = tail[i];
+    record[step_verdict] = static_cast<float>(judge_step(record, metric_slots[loss], metric_slots[overflow]));
+    for (std::int64_t i = 0; i < metric_slot_count; ++i) record[step_metric_slots + i] = metric_slots[i];
   }
 };
 

@@ -185,8 +185,8 @@ class KernelFlatPasses final : public FlatPasses {
 
   void set(const Tensor& slot, float value) override { launch_(1, Put<float>{value, slot.as<float>()}); }
 
-  void judge(const Tensor& tail, const TailPlaces& places, const StepRecord& record) override {
-    launch_(1, JudgeStep{tail.as<float>(), tail.shape().count(), places.loss, places.overflow,
+  void judge(const Tensor& metric_slots, const MetricSlots& places, const StepRecord& record) override {
+    launch_(1, JudgeStep{metric_slots.as<float>(), metric_slots.shape().count(), places.loss, places.overflow,
                          record.all().template as<float>()});
   }
 
