@@ -127,7 +127,7 @@ class StepCall {
   Buffer behind_x_, behind_dx_;
   std::vector<double> totals_;
   cpu::InputNorm norm_;
-  cpu::NormBehind behind_;
+  cpu::DeferredNormGradient behind_;
   cpu::OutputSums sums_;
 };
 

@@ -4,20 +4,20 @@
 
 namespace lockstep {
 
-NormedMap Ops::norm_forward_pending(const Tensor& x, const Tensor& sums, const BatchNorm& norm, Activation activation,
-                                    const Tensor& z) {
+NormedMap Ops::norm_forward_deferred(const Tensor& x, const Tensor& sums, const BatchNorm& norm, Activation activation,
+                                     const Tensor& z) {
   norm_forward(x, sums, norm, Tensor(), activation, z);
   return {z};
 }
 
-NormedMap Ops::norm_infer_pending(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
-                                  const Tensor& running_variance, Activation activation, const Tensor& z) {
+NormedMap Ops::norm_infer_deferred(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
+                                   const Tensor& running_variance, Activation activation, const Tensor& z) {
   norm_infer(x, weights, running_mean, running_variance, Tensor(), activation, z);
   return {z};
 }
 
-void Ops::conv_backward_pending(const Conv2d&, const Tensor&, const Tensor&, const NormInFront&, const Tensor&,
-                                Accumulate) {
+void Ops::conv_backward_data_norm(const Conv2d&, const Tensor&, const Tensor&, const PreviousNorm&, const Tensor&,
+                                  Accumulate) {
   assert(false);  // this device leaves no norm pending
 }
 

@@ -4,10 +4,10 @@
 // stream-ordered. Outputs are tensors made by the caller; they may not alias inputs unless a comment says so.
 // Feature maps (`Layout::features`, [n, h, w, c]) have the device's precision; everything else is fp32.
 //
-// A norm between two convolutions may stay pending: whoever reads its x applies it, and the activation, while reading,
+// A norm between two convolutions may stay deferred: whoever reads its x applies it, and the activation, while reading,
 // so that its result is never in memory. Its gradient likewise: the next convolution finds its sums, and that in front
 // applies it while reading. Only a device whose convolutions do so overrides the last section; elsewhere norms and
-// their gradients are applied where they stand, and none is ever pending.
+// their gradients are applied where they stand, and none is ever deferred.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,7 @@ struct NormSaved {
   Tensor mean;
   Tensor inverse_deviation;  // 1 / sqrt(biased variance + epsilon)
   Tensor gate = {};          // where a ReLU after a residual let through
-  // Where the convolution that reads y finds this norm's gradient, see Ops::finds_gradients_behind(): of
+  // Where the convolution that reads y finds this norm's gradient, see Ops::fuses_norm_reductions(): of
   // form_after_norm(), what it needs to know of the norm. Else empty.
   Tensor rows = {};
   // Of whose batches, as large as this one, the statistics are; null: of this one alone. Device::has_norm_groups() says
@@ -78,19 +78,19 @@ struct BatchNorm {
 };
 
 // A norm and an activation that have not been applied: whoever reads x reads z = activation(norm(x)) in its place.
-struct PendingNorm {
+struct DeferredNorm {
   static constexpr std::int64_t rows_per_channel = 5;
 
   Tensor rows;  // of Ops::form_after_norm(); what is in them is the device's own
   Activation activation = Activation::none;
 };
 
-// A map as its reader takes it: z, or x itself without a pending norm.
+// A map as its reader takes it: z, or x itself without a deferred norm.
 struct NormedMap {
   Tensor x;
-  PendingNorm norm = {};
+  DeferredNorm norm = {};
 
-  bool is_pending() const { return static_cast<bool>(norm.rows); }
+  bool is_deferred() const { return static_cast<bool>(norm.rows); }
 };
 
 // Where the gradients of a norm's weights go.
@@ -103,7 +103,7 @@ struct NormGradient {
 };
 
 // The norm in front of a convolution, whose gradient its backward_data finds.
-struct NormInFront {
+struct PreviousNorm {
   NormedMap x;  // as the norm read it, with its rows
   NormGradient gradient = {};
   // What the activation gave where it came after a residual: it let through where this is positive. Else empty.
@@ -115,9 +115,9 @@ struct NormInFront {
 struct NormedGradient {
   Tensor dy;
   Tensor dz = {};    // after the activation; dy may alias it
-  NormedMap x = {};  // as the norm read it, with its rows as conv_backward_pending left them
+  NormedMap x = {};  // as the norm read it, with its rows as conv_backward_data_norm left them
 
-  bool is_pending() const { return x.is_pending(); }
+  bool is_deferred() const { return x.is_deferred(); }
 };
 
 // What a tensor is made with: see Device::make.
@@ -162,7 +162,7 @@ class Ops {
   // `sums` (u8 plain [sums_bytes], may be empty) gets what norm_forward needs to know of y.
   virtual void conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,
                             const Tensor& sums) = 0;
-  // Of an x without a pending norm. Adding may take memory like dx for the while.
+  // Of an x without a deferred norm. Adding may take memory like dx for the while.
   virtual void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
                                   Accumulate accumulate) = 0;
   virtual void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const NormedGradient& dy,
@@ -237,22 +237,22 @@ class Ops {
   // export_plan() once they are in use.
   virtual void suggest_plan(const std::string& plan) = 0;
 
-  // ---- norms that stay pending: by the operations above unless the device overrides all of these
+  // ---- norms that stay deferred: by the operations above unless the device overrides all of these
   // What a convolution of so many output channels takes for its sums; 0: it leaves none.
   virtual std::int64_t sums_bytes(std::int64_t) const { return 0; }
   // Of what a norm of x leaves in memory for its reader: here its result.
   virtual TensorForm form_after_norm(const Tensor& x) const { return {x.shape(), x.dtype(), x.layout()}; }
   // norm_forward and norm_infer for whoever reads next: returns what it is to read. `z` is of that form.
-  virtual NormedMap norm_forward_pending(const Tensor& x, const Tensor& sums, const BatchNorm& norm,
-                                         Activation activation, const Tensor& z);
-  virtual NormedMap norm_infer_pending(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
-                                       const Tensor& running_variance, Activation activation, const Tensor& z);
+  virtual NormedMap norm_forward_deferred(const Tensor& x, const Tensor& sums, const BatchNorm& norm,
+                                          Activation activation, const Tensor& z);
+  virtual NormedMap norm_infer_deferred(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
+                                        const Tensor& running_variance, Activation activation, const Tensor& z);
   // conv_backward_data behind a norm: dz, the gradient after its activation, with the gradients of the norm's weights,
   // and in its rows what NormedGradient takes. Adding is to the gradient of another reader, before the activation.
-  virtual void conv_backward_pending(const Conv2d& conv, const Tensor& dy, const Tensor& weight,
-                                     const NormInFront& front, const Tensor& dz, Accumulate accumulate);
-  // Whether conv_backward_pending takes norms that have been applied, too, whose rows norm_forward left.
-  virtual bool finds_gradients_behind() const { return false; }
+  virtual void conv_backward_data_norm(const Conv2d& conv, const Tensor& dy, const Tensor& weight,
+                                       const PreviousNorm& front, const Tensor& dz, Accumulate accumulate);
+  // Whether conv_backward_data_norm takes norms that have been applied, too, whose rows norm_forward left.
+  virtual bool fuses_norm_reductions() const { return false; }
 };
 
 }  // namespace lockstep

@@ -55,7 +55,7 @@ BatchNorm ConvNormAct::batch_norm() const {
   return {norm_weights(), saved_, mean_.batch, variance_.batch, statistics_.scale, statistics_.accumulate};
 }
 
-NormInFront ConvNormAct::in_front(Accumulate accumulate) const {
+PreviousNorm ConvNormAct::in_front(Accumulate accumulate) const {
   return {normed_, {saved_.inverse_deviation, scale_.gradient, shift_.gradient, accumulate, saved_.group}, y_};
 }
 
@@ -79,12 +79,12 @@ PassedOn ConvNormAct::pass_on(const PassedOn& x, Reads next, Mode mode) {
   const Tensor conv_y = convolve(x, sums, mode);
   const Tensor z = make_behind(conv_y);
   if (mode == Mode::evaluate) {
-    return {ops.norm_infer_pending(conv_y, norm_weights(), mean_.running, variance_.running, activation_, z)};
+    return {ops.norm_infer_deferred(conv_y, norm_weights(), mean_.running, variance_.running, activation_, z)};
   }
   saved_ = make_saved();
-  const NormedMap passed = ops.norm_forward_pending(conv_y, sums, batch_norm(), activation_, z);
+  const NormedMap passed = ops.norm_forward_deferred(conv_y, sums, batch_norm(), activation_, z);
   normed_ = {conv_y, passed.norm};
-  return {passed, passed.is_pending() ? this : nullptr};
+  return {passed, passed.is_deferred() ? this : nullptr};
 }
 
 PassedOn ConvNormAct::pass_on(const PassedOn& x, const Tensor& residual, Reads next, Mode mode) {
@@ -100,7 +100,7 @@ PassedOn ConvNormAct::pass_on(const PassedOn& x, const Tensor& residual, Reads n
   const bool is_gated = residual && activation_ == Activation::relu;
   const std::int64_t gate_bytes = is_gated ? ops.gate_bytes(y.shape()) : 0;
   if (gate_bytes > 0) saved_.gate = device_.make(Shape{gate_bytes}, DType::u8, Layout::plain);
-  const bool leaves_gradient = next != Reads::maps && !conv_.has_bias() && ops.finds_gradients_behind();
+  const bool leaves_gradient = next != Reads::maps && !conv_.has_bias() && ops.fuses_norm_reductions();
   if (leaves_gradient) saved_.rows = make_behind(conv_y);
   ops.norm_forward(conv_y, sums, batch_norm(), residual, activation_, y);
   normed_ = {conv_y, {saved_.rows, activation_}};
@@ -124,7 +124,7 @@ Tensor ConvNormAct::pass_back(Tensor gradient, const Tensor& sum, GradientSink& 
 Tensor ConvNormAct::backward(const Tensor& dy, const Tensor& d_residual, const Tensor& sum, GradientSink& sink) {
   // In place where dy is not needed for the residual's gradient.
   NormedGradient d_conv{d_residual ? device_.make(dy.shape(), dy.dtype(), Layout::features) : dy};
-  if (normed_.is_pending()) {
+  if (normed_.is_deferred()) {
     d_conv.dz = dy;
     d_conv.x = normed_;
   } else {
@@ -137,7 +137,7 @@ Tensor ConvNormAct::backward(const Tensor& dy, const Tensor& d_residual, const T
   sink.ready(shift_);
   sink.ready(scale_);
   const ConvNormAct* const front = std::exchange(front_, nullptr);
-  return conv_.backward(std::move(d_conv), front == nullptr ? NormInFront{} : front->in_front(sink.accumulate()), sum,
+  return conv_.backward(std::move(d_conv), front == nullptr ? PreviousNorm{} : front->in_front(sink.accumulate()), sum,
                         sink);
 }
 

@@ -52,7 +52,7 @@ class ConvNormAct final : public Layer {
   NormSaved make_saved() const;
   NormWeights norm_weights() const { return {scale_.value, shift_.value}; }
   BatchNorm batch_norm() const;
-  NormInFront in_front(Accumulate accumulate) const;
+  PreviousNorm in_front(Accumulate accumulate) const;
   Tensor backward(const Tensor& dy, const Tensor& d_residual, const Tensor& sum, GradientSink& sink);
 
   Device& device_;

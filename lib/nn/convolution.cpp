@@ -63,12 +63,12 @@ Tensor Convolution::forward(const NormedMap& x, const Tensor& sums, Mode mode) {
   return y;
 }
 
-Tensor Convolution::backward(NormedGradient normed_dy, const NormInFront& front, const Tensor& sum,
+Tensor Convolution::backward(NormedGradient normed_dy, const PreviousNorm& front, const Tensor& sum,
                              GradientSink& sink) {
   Ops& ops = device_.ops();
   const Tensor dy = normed_dy.dy;
   if (bias_ != nullptr) {
-    assert(!normed_dy.is_pending());
+    assert(!normed_dy.is_deferred());
     ops.bias_backward(y_, dy, activation_, dy, bias_->gradient, sink.accumulate());
     y_ = {};
     sink.ready(*bias_);
@@ -82,8 +82,8 @@ Tensor Convolution::backward(NormedGradient normed_dy, const NormInFront& front,
   if (x_layout == Layout::images) return {};
   const Tensor dx = sum ? sum : device_.make(x_shape, device_.precision(), Layout::features);
   const Accumulate accumulate = sum ? Accumulate::add : Accumulate::overwrite;
-  if (front.x.is_pending()) {
-    ops.conv_backward_pending(conv_, dy, weight_.value, front, dx, accumulate);
+  if (front.x.is_deferred()) {
+    ops.conv_backward_data_norm(conv_, dy, weight_.value, front, dx, accumulate);
   } else {
     ops.conv_backward_data(conv_, dy, weight_.value, dx, accumulate);
   }

@@ -38,7 +38,7 @@ class Convolution final : public Layer {
   Tensor forward(const NormedMap& x, const Tensor& sums, Mode mode);
   // The gradient of x, added to `sum` unless that is empty; where `front` is not, after its activation. With a bias dy
   // is not pending.
-  Tensor backward(NormedGradient dy, const NormInFront& front, const Tensor& sum, GradientSink& sink);
+  Tensor backward(NormedGradient dy, const PreviousNorm& front, const Tensor& sum, GradientSink& sink);
   bool has_bias() const { return bias_ != nullptr; }
 
  private:

@@ -30,7 +30,7 @@ class GradientSink {
 
 class ConvNormAct;
 
-// What a layer of a chain passes on: a map and, where its norm is pending or the reader is to find that norm's
+// What a layer of a chain passes on: a map and, where its norm is deferred or the reader is to find that norm's
 // gradient, the unit whose norm it is.
 struct PassedOn {
   NormedMap map;
@@ -38,7 +38,7 @@ struct PassedOn {
 };
 
 // What a layer makes of the norm in front of it, each more than the one before: nothing; its gradient in backward,
-// after the activation, added to `sum`; and its result, if it is pending.
+// after the activation, added to `sum`; and its result, if it is deferred.
 enum class Reads : std::uint8_t { maps, normed_maps, pending_norms };
 
 class Layer {

@@ -23,7 +23,7 @@ grep --quiet --line-regexp "$processor" <<<"$(bochs-bin --help cpu 2>&1 || true)
   skip "this Bochs emulates no processor with $set ($processor)"
 
 # Libraries of CUDA would not fit the emulated machine's memory.
-tests=(product_loops_test conv_winograd_test pending_norm_test norm_test ops_test layer_test matmul_test conv_direct_test)
+tests=(product_loops_test conv_winograd_test deferred_norm_test norm_test ops_test layer_test matmul_test conv_direct_test)
 {
   cmake --preset ci -S "$root" -B "$build" -DLOCKSTEP_CUDA=OFF -DLOCKSTEP_BENCH=OFF &&
     cmake --build "$build" --target "${tests[@]}"

@@ -10,7 +10,7 @@
 namespace lockstep::cpu {
 namespace {
 
-static_assert(PendingNorm::rows_per_channel == norm_rows);
+static_assert(DeferredNorm::rows_per_channel == norm_rows);
 
 // As features, rows of a channel block lie together: [blocks][norm_rows][B].
 NormTable table_of(const Tensor& rows, std::int64_t lanes) { return {rows.as<float>(), rows.shape()[3], lanes}; }
@@ -22,9 +22,9 @@ OutputSums sums_in(const Tensor& memory) {
 }
 
 // The norm in front of a convolution, as its kernels take it: null where there is none.
-class FrontNorm {
+class PreviousNormRows {
  public:
-  explicit FrontNorm(const NormedMap& x) : exists_(x.is_pending()) {
+  explicit PreviousNormRows(const NormedMap& x) : exists_(x.is_deferred()) {
     if (exists_) norm_ = {x.norm.rows.as<float>(), x.norm.activation};
   }
   const InputNorm* get() const { return exists_ ? &norm_ : nullptr; }
@@ -46,7 +46,7 @@ CpuOps::CpuOps(const CpuContext& context, InstructionSet set)
 
 void CpuOps::conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,
                           const Tensor& sums_memory) {
-  const FrontNorm front(x);
+  const PreviousNormRows front(x);
   OutputSums sums{};
   if (sums_memory) sums = sums_in(sums_memory);
   convolutions_.conv_forward(conv, x.x, weight, y, {.x_norm = front.get(), .sums = sums_memory ? &sums : nullptr});
@@ -59,12 +59,12 @@ void CpuOps::conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tens
 
 void CpuOps::conv_backward_weight(const Conv2d& conv, const NormedMap& x, const NormedGradient& dy,
                                   const Tensor& dweight, Accumulate accumulate) {
-  const FrontNorm front(x);
-  NormBehind norm{};
-  if (dy.is_pending()) norm = {dy.x.norm.rows.as<float>(), dy.x.x.data(), dy.dy.data()};
+  const PreviousNormRows front(x);
+  DeferredNormGradient norm{};
+  if (dy.is_deferred()) norm = {dy.x.norm.rows.as<float>(), dy.x.x.data(), dy.dy.data()};
   convolutions_.conv_backward_weight(
-      conv, x.x, dy.is_pending() ? dy.dz : dy.dy, dweight,
-      {.x_norm = front.get(), .dy_norm = dy.is_pending() ? &norm : nullptr, .accumulate = accumulate});
+      conv, x.x, dy.is_deferred() ? dy.dz : dy.dy, dweight,
+      {.x_norm = front.get(), .dy_norm = dy.is_deferred() ? &norm : nullptr, .accumulate = accumulate});
 }
 
 void CpuOps::norm_forward(const Tensor& x, const Tensor& sums, const BatchNorm& norm, const Tensor& residual,
@@ -166,11 +166,11 @@ std::int64_t CpuOps::sums_bytes(std::int64_t channels) const {
 }
 
 TensorForm CpuOps::form_after_norm(const Tensor& x) const {
-  return {{1, PendingNorm::rows_per_channel, 1, x.shape()[3]}, DType::f32, Layout::features};
+  return {{1, DeferredNorm::rows_per_channel, 1, x.shape()[3]}, DType::f32, Layout::features};
 }
 
-NormedMap CpuOps::norm_forward_pending(const Tensor& x, const Tensor& sums, const BatchNorm& norm,
-                                       Activation activation, const Tensor& rows) {
+NormedMap CpuOps::norm_forward_deferred(const Tensor& x, const Tensor& sums, const BatchNorm& norm,
+                                        Activation activation, const Tensor& rows) {
   const NormTable table = table_of(rows, context_.lanes);
   if (sums) {
     set_batch_norm(context_, x, sums_in(sums), norm, table);
@@ -180,16 +180,16 @@ NormedMap CpuOps::norm_forward_pending(const Tensor& x, const Tensor& sums, cons
   return {x, {rows, activation}};
 }
 
-NormedMap CpuOps::norm_infer_pending(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
-                                     const Tensor& running_variance, Activation activation, const Tensor& rows) {
+NormedMap CpuOps::norm_infer_deferred(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
+                                      const Tensor& running_variance, Activation activation, const Tensor& rows) {
   set_running_norm(weights, running_mean, running_variance, table_of(rows, context_.lanes));
   return {x, {rows, activation}};
 }
 
-void CpuOps::conv_backward_pending(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const NormInFront& front,
-                                   const Tensor& dz, Accumulate accumulate) {
+void CpuOps::conv_backward_data_norm(const Conv2d& conv, const Tensor& dy, const Tensor& weight,
+                                     const PreviousNorm& front, const Tensor& dz, Accumulate accumulate) {
   const NormedMap& x = front.x;
-  const FrontNorm norm(x);
+  const PreviousNormRows norm(x);
   const Tensor memory = scratch_tensor(context_.arena, sums_bytes(conv.in_channels));
   const OutputSums sums = sums_in(memory);
   convolutions_.conv_backward_data(conv, dy, weight, dz,

@@ -64,13 +64,13 @@ class CpuOps final : public Ops {
 
   std::int64_t sums_bytes(std::int64_t channels) const override;
   TensorForm form_after_norm(const Tensor& x) const override;
-  NormedMap norm_forward_pending(const Tensor& x, const Tensor& sums, const BatchNorm& norm, Activation activation,
-                                 const Tensor& rows) override;
-  NormedMap norm_infer_pending(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
-                               const Tensor& running_variance, Activation activation, const Tensor& rows) override;
-  void conv_backward_pending(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const NormInFront& front,
-                             const Tensor& dz, Accumulate accumulate) override;
-  bool finds_gradients_behind() const override { return true; }
+  NormedMap norm_forward_deferred(const Tensor& x, const Tensor& sums, const BatchNorm& norm, Activation activation,
+                                  const Tensor& rows) override;
+  NormedMap norm_infer_deferred(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
+                                const Tensor& running_variance, Activation activation, const Tensor& rows) override;
+  void conv_backward_data_norm(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const PreviousNorm& front,
+                               const Tensor& dz, Accumulate accumulate) override;
+  bool fuses_norm_reductions() const override { return true; }
 
  private:
   const CpuContext& context_;

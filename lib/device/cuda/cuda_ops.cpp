@@ -33,7 +33,7 @@ std::byte* CudaOps::operand_of(const Tensor& weight) const {
 
 void CudaOps::conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,
                            [[maybe_unused]] const Tensor& sums) {
-  assert(!x.is_pending() && !sums);
+  assert(!x.is_deferred() && !sums);
   convolutions_.run(problem_of(Direction::forward, conv, x.x, y), std::array{x.x.data(), operand_of(weight), y.data()});
 }
 
@@ -47,7 +47,7 @@ void CudaOps::conv_backward_data(const Conv2d& conv, const Tensor& dy, const Ten
 
 void CudaOps::conv_backward_weight(const Conv2d& conv, const NormedMap& normed_x, const NormedGradient& normed_dy,
                                    const Tensor& dweight, Accumulate accumulate) {
-  assert(!normed_x.is_pending() && !normed_dy.is_pending());
+  assert(!normed_x.is_deferred() && !normed_dy.is_deferred());
   const Tensor& x = normed_x.x;
   const Tensor& dy = normed_dy.dy;
   const ConvProblem problem = problem_of(Direction::backward_weight, conv, x, dy);

@@ -44,7 +44,7 @@ class HostedOps final : public cuda::KernelOps<HostLaunch> {
 
   void conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,
                     [[maybe_unused]] const Tensor& sums) override {
-    assert(!x.is_pending() && !sums);
+    assert(!x.is_deferred() && !sums);
     put(naive::conv_forward(sizes(conv, x.x), contents(x.x), weights(conv, weight)), y);
   }
   void conv_backward_data(const Conv2d& conv, const Tensor& dy, const Tensor& weight, const Tensor& dx,
@@ -56,7 +56,7 @@ class HostedOps final : public cuda::KernelOps<HostLaunch> {
   // As on a GPU: in the device's precision into scratch memory, and from there into the fp32 gradient.
   void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const NormedGradient& dy, const Tensor& dweight,
                             Accumulate accumulate) override {
-    assert(!x.is_pending() && !dy.is_pending());
+    assert(!x.is_deferred() && !dy.is_deferred());
     const std::vector<double> values = naive::conv_backward_weight(sizes(conv, x.x), contents(x.x), contents(dy.dy));
     const std::int64_t count = dweight.shape().count();
     std::vector<float> stored(static_cast<std::size_t>(count));

@@ -66,7 +66,7 @@ class RepeatingOps final : public Ops {
 
   void conv_forward(const Conv2d& conv, const NormedMap& x, const Tensor& weight, const Tensor& y,
                     [[maybe_unused]] const Tensor& sums) override {
-    assert(!x.is_pending() && !sums);
+    assert(!x.is_deferred() && !sums);
     choose(Direction::forward, conv, x.x);
     keep([this, conv, x = unowned(x.x), weight = unowned(weight), y = unowned(y)] {
       inner_.conv_forward(conv, {x}, weight, y, Tensor());
@@ -81,7 +81,7 @@ class RepeatingOps final : public Ops {
   }
   void conv_backward_weight(const Conv2d& conv, const NormedMap& x, const NormedGradient& dy, const Tensor& dweight,
                             Accumulate accumulate) override {
-    assert(!x.is_pending() && !dy.is_pending());
+    assert(!x.is_deferred() && !dy.is_deferred());
     choose(Direction::backward_weight, conv, x.x);
     keep([this, conv, x = unowned(x.x), dy = unowned(dy.dy), dweight = unowned(dweight), accumulate] {
       inner_.conv_backward_weight(conv, {x}, {dy}, dweight, accumulate);

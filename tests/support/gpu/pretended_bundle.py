@@ -7,7 +7,7 @@ import re
 import subprocess
 import tempfile
 
-TESTS = ["ops_test", "norm_test", "pending_norm_test", "flat_passes_test", "sgd_rule_test", "adaptive_rule_test",
+TESTS = ["ops_test", "norm_test", "deferred_norm_test", "flat_passes_test", "sgd_rule_test", "adaptive_rule_test",
          "step_record_test", "layer_test", "layer_agreement_test", "golden_loss_test", "golden_test",
          "golden_optimizer_test", "weights_mean_test", "whole_step_test", "recorded_step_test"]
 PROGRAMS = ["step_bench", "write_pictures", "make_shards", "train_cifar", "train_imagenet", "evaluate"]

@@ -43,9 +43,9 @@ inline BlockNorm norm_of(const InputNorm* norm, std::int64_t block, std::int64_t
   return norm == nullptr ? BlockNorm{} : norm->of(block, lanes);
 }
 
-// The norm behind a convolution, whose gradient is pending: dx = factor * ((dz - mean_dz) + x_factor * (x - mean))
+// The norm behind a convolution, whose gradient is deferred: dx = factor * ((dz - mean_dz) + x_factor * (x - mean))
 // stands for dz, and is left in `dx`, which may be dz. [blocks][norm_rows][B], as of InputNorm.
-struct NormBehind {
+struct DeferredNormGradient {
   const float* rows;
   const std::byte* x;
   std::byte* dx;
@@ -60,7 +60,7 @@ struct ConvCall {
   const std::byte* gate_x = nullptr;
   const std::byte* gate_y = nullptr;
   // backward_weight: is applied while dy, which is dz then, is read.
-  const NormBehind* dy_norm = nullptr;
+  const DeferredNormGradient* dy_norm = nullptr;
   const OutputSums* sums = nullptr;  // forward: of y before it is rounded; backward_data with a norm
   // backward_weight: add takes the whole sum to dweight once. backward_data: add takes it to dx, before a gate.
   Accumulate accumulate = Accumulate::overwrite;

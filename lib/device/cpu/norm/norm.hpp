@@ -1,5 +1,5 @@
 // Batch norm with residual and activation over blocked feature maps: the operations of Ops by the same names, and their
-// steps where a norm is pending.
+// steps where a norm is deferred.
 #pragma once
 
 #include "device/cpu/cpu_context.hpp"

@@ -55,8 +55,8 @@ struct GatedSums {
   template <typename Sum>
   Floats operator()(Floats dy, std::int64_t at, int part, Sum& sum) const {
     const Floats value = load(x + at);
-    if constexpr (gate == Gate::from_x) dy = behind_gate(norm.forward(value), dy);
-    if constexpr (gate == Gate::from_y) dy = behind_gate(load(y + at), dy);
+    if constexpr (gate == Gate::from_x) dy = masked_gradient(norm.forward(value), dy);
+    if constexpr (gate == Gate::from_y) dy = masked_gradient(load(y + at), dy);
     sum[0][part] += dy;
     sum[1][part] += dy * (value - norm.mean);
     return dy;
@@ -133,7 +133,7 @@ void norm_gradient(const void* x_data, const void* dy_data, Planes planes, const
   } else {
     for_each_vector(planes, [=](std::int64_t at) {
       const Floats value = load(x + at);
-      store(norm.backward(value, behind_gate(norm.forward(value), load(dy + at))), dx + at);
+      store(norm.backward(value, masked_gradient(norm.forward(value), load(dy + at))), dx + at);
     });
   }
 }
@@ -146,7 +146,7 @@ void bias_gradient(const void* y_data, const void* dy_data, Planes planes, Activ
   auto* dx = static_cast<Storage*>(dx_data);
   if (activation == Activation::relu) {
     sum_over<1>(planes, sums, [=](std::int64_t at, int part, auto& sum) {
-      const Floats gradient = behind_gate(load(y + at), load(dy + at));
+      const Floats gradient = masked_gradient(load(y + at), load(dy + at));
       sum[0][part] += gradient;
       store(gradient, dx + at);
     });

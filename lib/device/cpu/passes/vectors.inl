@@ -1,5 +1,5 @@
-// Vectors of `lanes` channels, by the compiler's vector extension, and what all loops do with them. Included first inside
-// the namespace of an instruction set; how it rounds to bf16 comes next.
+// Vectors of `lanes` channels, by the compiler's vector extension, and what all loops do with them. Included first
+// inside the namespace of an instruction set; how it rounds to bf16 comes next.
 
 using Floats = float __attribute__((vector_size(lanes * 4)));
 using Words = std::uint32_t __attribute__((vector_size(lanes * 4)));
@@ -50,7 +50,7 @@ constexpr Floats zero = {};
 
 // NaN passes, so that a diverging network shows it.
 inline Floats relu(Floats value) { return zero > value ? zero : value; }
-inline Floats behind_gate(Floats output, Floats gradient) { return output <= zero ? zero : gradient; }
+inline Floats masked_gradient(Floats output, Floats gradient) { return output <= zero ? zero : gradient; }
 
 // Adds B fp32 sums to B double ones.
 inline void fold(Floats values, double* sums) {
@@ -175,7 +175,8 @@ inline void transpose(Floats (&matrix)[lanes]) {
   }
 }
 
-// transposed[column][row] = matrix[row][column] for B columns and `rows` rows, `stride` floats apart; zero after `rows`.
+// transposed[column][row] = matrix[row][column] for B columns and `rows` rows, `stride` floats apart; zero after
+// `rows`.
 inline void transpose(const float* from, std::int64_t stride, std::int64_t rows, float* transposed) {
   Floats matrix[lanes];
   for (std::int64_t row = 0; row < lanes; ++row) matrix[row] = row < rows ? load(from + row * stride) : zero;

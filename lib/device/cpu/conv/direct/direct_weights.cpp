@@ -46,7 +46,7 @@ ColumnPairs::Order order_of_x(const ConvProblem& problem, const KernelTarget& ta
 
 struct DirectWeights::Job {
   const ConvCall& call;
-  const std::byte* dy;  // after the gradient of its norm, if that is pending
+  const std::byte* dy;  // after the gradient of its norm, if that is deferred
   std::byte* scratch;
   bool sums_in_place;  // in dweight
   bool packs;          // x is read packed
@@ -196,7 +196,7 @@ bool DirectWeights::finds_dy(const Job& job) const { return job.call.dy_norm != 
 
 // By the gradient of its norm.
 void DirectWeights::find_dy(const Job& job, const OperandBand& dy) const {
-  const NormBehind& norm = *job.call.dy_norm;
+  const DeferredNormGradient& norm = *job.call.dy_norm;
   const PixelRows rows = rows_of(dy_, norm.dx, dy);
   const Planes planes{dy.images, dy.window.rows * dy_.width, dy_.strides().image};
   for (std::int64_t block = 0; block < dy.blocks; ++block) {

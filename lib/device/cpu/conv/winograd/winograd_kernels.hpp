@@ -48,7 +48,7 @@ struct WinogradShape {
   TileRange tiles_from(std::int64_t first, std::int64_t count) const { return range_within(tiles(), first, count); }
   // For backward_weight: what is summed over, tiles or pairs of them.
   std::int64_t terms(std::int64_t of_tiles) const { return ceil_div(of_tiles, loops->word_values); }
-  // For backward_weight: a channel block of dy to points, and the norm whose gradient is pending in it.
+  // For backward_weight: a channel block of dy to points, and the norm whose gradient is deferred in it.
   void transform_gradient(const ConvCall& call, std::int64_t block, const TileRange& range,
                           const PointVectors& points) const;
   // For backward_weight: what is read of `next`, asked for by so many calls.

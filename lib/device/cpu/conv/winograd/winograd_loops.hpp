@@ -75,7 +75,7 @@ struct BlockOutput {
   Gate gate = Gate::open;
 };
 
-// The norm whose gradient is pending in one channel block of dy: see NormBehind. No rows: none.
+// The norm whose gradient is deferred in one channel block of dy: see DeferredNormGradient. No rows: none.
 struct BlockGradient {
   const float* rows = nullptr;
   const void* x = nullptr;

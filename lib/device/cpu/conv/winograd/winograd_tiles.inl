@@ -3,8 +3,8 @@
 
 namespace {
 
-// How the points of consecutive vectors are kept. Each is called with a vector's number and compute(put), which puts all
-// its points, in the vectors' order; in the end with their number.
+// How the points of consecutive vectors are kept. Each is called with a vector's number and compute(put), which puts
+// all its points, in the vectors' order; in the end with their number.
 //
 // In words of their own: floats, or pairs of neighbouring channels.
 template <typename Element>
@@ -33,7 +33,8 @@ struct InPairs {
       compute([this](int point, Floats value) { low[point] = value; });
     } else {
       float* const first = pair(vector / 2);
-      compute([=, this](int point, Floats value) { store(pairs_of(low[point], value), first + point * to.point_stride); });
+      compute(
+          [=, this](int point, Floats value) { store(pairs_of(low[point], value), first + point * to.point_stride); });
     }
   }
   void end(std::int64_t vectors) {
@@ -258,8 +259,8 @@ struct WithMoments : TileSums {
 
 // Behind a norm and its activation. `Before`: AsComputed or Added.
 template <typename Storage, Gate gate, typename Before>
-struct BehindGate : TileSums {
-  BehindGate(const BlockOutput& output, Before what_is_there)
+struct MaskedGradient : TileSums {
+  MaskedGradient(const BlockOutput& output, Before what_is_there)
       : TileSums(output.sums),
         before(what_is_there),
         x(static_cast<const Storage*>(output.norm_x)),
@@ -268,8 +269,8 @@ struct BehindGate : TileSums {
   Floats operator()(Floats y, std::int64_t place) {
     const Floats value = load(x + place);
     Floats dz = before(y, place);
-    if constexpr (gate == Gate::from_x) dz = behind_gate(norm.forward(value), dz);
-    if constexpr (gate == Gate::from_y) dz = behind_gate(load(gate_y + place), dz);
+    if constexpr (gate == Gate::from_x) dz = masked_gradient(norm.forward(value), dz);
+    if constexpr (gate == Gate::from_y) dz = masked_gradient(load(gate_y + place), dz);
     add(dz, dz * (value - norm.mean));
     return dz;
   }
@@ -320,11 +321,14 @@ void outputs_behind_norm(const TileGrid& grid, TileRange range, const PointVecto
                          const BlockOutput& output, Before before) {
   switch (output.gate) {
     case Gate::open:
-      return output_tiles<Output, Storage>(grid, range, m, y, BehindGate<Storage, Gate::open, Before>(output, before));
+      return output_tiles<Output, Storage>(grid, range, m, y,
+                                           MaskedGradient<Storage, Gate::open, Before>(output, before));
     case Gate::from_x:
-      return output_tiles<Output, Storage>(grid, range, m, y, BehindGate<Storage, Gate::from_x, Before>(output, before));
+      return output_tiles<Output, Storage>(grid, range, m, y,
+                                           MaskedGradient<Storage, Gate::from_x, Before>(output, before));
     case Gate::from_y:
-      return output_tiles<Output, Storage>(grid, range, m, y, BehindGate<Storage, Gate::from_y, Before>(output, before));
+      return output_tiles<Output, Storage>(grid, range, m, y,
+                                           MaskedGradient<Storage, Gate::from_y, Before>(output, before));
   }
 }
 
@@ -352,7 +356,8 @@ void transform_weights(const float* weights, WeightOrder order, const PointVecto
   Keep keep(u);
   float turned[taps * block];
   if (order == WeightOrder::turned) {
-    for (std::int64_t tap = 0; tap < taps; ++tap) transpose(weights + tap * block, lanes, lanes, turned + (taps - 1 - tap) * block);
+    for (std::int64_t tap = 0; tap < taps; ++tap)
+      transpose(weights + tap * block, lanes, lanes, turned + (taps - 1 - tap) * block);
     weights = turned;
   }
   for (std::int64_t row = 0; row < lanes; ++row) {

@@ -1,4 +1,4 @@
-// Norms that stay pending between convolutions, where a device lets them, against norms that are applied.
+// Norms that stay deferred between convolutions, where a device lets them, against norms that are applied.
 #include <gtest/gtest.h>
 
 #include "device/ops.hpp"
@@ -19,7 +19,7 @@ struct NormCase {
   Tensor batch_mean, batch_variance;
 };
 
-class PendingNormTest : public OpsTest {
+class DeferredNormTest : public OpsTest {
  protected:
   static constexpr float statistics_scale = 0.25F;
 
@@ -63,7 +63,7 @@ class PendingNormTest : public OpsTest {
     Input input{norm(shape[3], 7), {}, {}, make(shape)};
     const BatchNorm batch = batch_norm(input.norm, Accumulate::overwrite);
     ops_.norm_forward(x, Tensor(), batch, Tensor(), activation, input.applied);
-    input.x = ops_.norm_forward_pending(x, Tensor(), batch, activation, behind(x));
+    input.x = ops_.norm_forward_deferred(x, Tensor(), batch, activation, behind(x));
     input.kept = {x, input.x.norm};
     return input;
   }
@@ -111,7 +111,7 @@ class PendingNormTest : public OpsTest {
   }
 };
 
-TEST_P(PendingNormTest, convolutions_read_behind_the_norm) {
+TEST_P(DeferredNormTest, convolutions_read_behind_the_norm) {
   for (const ConvCase& c : cases()) {
     for (const Activation activation : {Activation::none, Activation::relu}) {
       const Input in = input(c.x, activation);
@@ -125,7 +125,7 @@ TEST_P(PendingNormTest, convolutions_read_behind_the_norm) {
   }
 }
 
-TEST_P(PendingNormTest, a_convolution_leaves_the_statistics_and_the_norm_of_its_result) {
+TEST_P(DeferredNormTest, a_convolution_leaves_the_statistics_and_the_norm_of_its_result) {
   for (const ConvCase& c : cases()) {
     const Input in = input(c.x, Activation::relu);
     const Tensor w = weight(c.conv);
@@ -146,7 +146,7 @@ TEST_P(PendingNormTest, a_convolution_leaves_the_statistics_and_the_norm_of_its_
     for (const Accumulate accumulate : {Accumulate::overwrite, Accumulate::add}) {
       const BatchNorm plain = batch_norm(expected_norm, accumulate);
       ops_.norm_forward(y, sums_of_y, batch_norm(of_y, accumulate), residual, Activation::relu, applied);
-      z = ops_.norm_forward_pending(y, sums_of_y, batch_norm(pending_of_y, accumulate), Activation::relu, behind(y));
+      z = ops_.norm_forward_deferred(y, sums_of_y, batch_norm(pending_of_y, accumulate), Activation::relu, behind(y));
       ops_.norm_forward(conv_y, Tensor(), plain, residual, Activation::relu, expected);
     }
     for (const NormCase& found : {of_y, pending_of_y}) {
@@ -162,7 +162,7 @@ TEST_P(PendingNormTest, a_convolution_leaves_the_statistics_and_the_norm_of_its_
   }
 }
 
-TEST_P(PendingNormTest, stays_pending_by_running_statistics_too) {
+TEST_P(DeferredNormTest, stays_pending_by_running_statistics_too) {
   const Shape shape{2, 5, 4, 12};
   const NormCase norms = norm(12, 9);
   const Tensor mean = vector(weights(12, 4));
@@ -170,11 +170,11 @@ TEST_P(PendingNormTest, stays_pending_by_running_statistics_too) {
   const Tensor x = tensor(shape, values(shape.count(), 1));
   const Tensor expected = make(shape);
   ops_.norm_infer(x, norms.weights, mean, variance, Tensor(), Activation::relu, expected);
-  expect_read(ops_.norm_infer_pending(x, norms.weights, mean, variance, Activation::relu, behind(x)), expected,
+  expect_read(ops_.norm_infer_deferred(x, norms.weights, mean, variance, Activation::relu, behind(x)), expected,
               "the norm as its reader takes it");
 }
 
-TEST_P(PendingNormTest, weights_get_the_gradient_of_what_lies_behind_the_norm) {
+TEST_P(DeferredNormTest, weights_get_the_gradient_of_what_lies_behind_the_norm) {
   for (const ConvCase& c : cases()) {
     const Input in = input(c.x, Activation::relu);
     const Tensor dy = tensor(y_shape(c), values(y_shape(c).count(), 2));
@@ -190,7 +190,7 @@ TEST_P(PendingNormTest, weights_get_the_gradient_of_what_lies_behind_the_norm) {
   }
 }
 
-TEST_P(PendingNormTest, a_gradient_is_added_to_what_is_there) {
+TEST_P(DeferredNormTest, a_gradient_is_added_to_what_is_there) {
   for (const ConvCase& c : cases()) {
     const Tensor dy = tensor(y_shape(c), values(y_shape(c).count(), 2));
     const Values before = values(c.x.count(), 4);
@@ -205,7 +205,7 @@ TEST_P(PendingNormTest, a_gradient_is_added_to_what_is_there) {
 }
 
 // As layers do it: through the convolution, and through the norm in front by whichever way the device left it.
-TEST_P(PendingNormTest, backward_goes_through_the_convolution_and_the_norm_in_front) {
+TEST_P(DeferredNormTest, backward_goes_through_the_convolution_and_the_norm_in_front) {
   for (const ConvCase& c : cases()) {
     for (const Activation activation : {Activation::none, Activation::relu}) {
       const Input in = input(c.x, activation);
@@ -215,9 +215,9 @@ TEST_P(PendingNormTest, backward_goes_through_the_convolution_and_the_norm_in_fr
       const Tensor dx = make(c.x);
       const Tensor expected_dx = make(c.x);
       for (const Accumulate accumulate : {Accumulate::overwrite, Accumulate::add}) {
-        if (in.kept.is_pending()) {
-          const NormInFront front{in.kept, found.of(in.norm, accumulate)};
-          ops_.conv_backward_pending(c.conv, dy, weight(c.conv), front, dx, Accumulate::overwrite);
+        if (in.kept.is_deferred()) {
+          const PreviousNorm front{in.kept, found.of(in.norm, accumulate)};
+          ops_.conv_backward_data_norm(c.conv, dy, weight(c.conv), front, dx, Accumulate::overwrite);
         } else {
           ops_.conv_backward_data(c.conv, dy, weight(c.conv), dx, Accumulate::overwrite);
           backward(in.norm, in.kept.x, Tensor(), activation, dx, dx, Tensor(), found, accumulate);
@@ -227,15 +227,15 @@ TEST_P(PendingNormTest, backward_goes_through_the_convolution_and_the_norm_in_fr
       }
       expect_near(found.d_scale, contents(expected.d_scale), "d_scale");
       expect_near(found.d_shift, contents(expected.d_shift), "d_shift");
-      expect_near(in.kept.is_pending() ? apply({dx, dx, in.kept}) : dx, contents(expected_dx), "dx");
+      expect_near(in.kept.is_deferred() ? apply({dx, dx, in.kept}) : dx, contents(expected_dx), "dx");
     }
   }
 }
 
 // To a block's first convolution, which reads what a norm gave, that norm leaves its sums; what the shortcut's reader
 // gives is there already.
-TEST_P(PendingNormTest, a_convolution_finds_the_gradient_of_a_norm_that_was_applied) {
-  if (!ops_.finds_gradients_behind()) return;
+TEST_P(DeferredNormTest, a_convolution_finds_the_gradient_of_a_norm_that_was_applied) {
+  if (!ops_.fuses_norm_reductions()) return;
   for (const ConvCase& c : cases()) {
     for (const Activation activation : {Activation::none, Activation::relu}) {
       for (const bool has_residual : {false, true}) {
@@ -255,9 +255,9 @@ TEST_P(PendingNormTest, a_convolution_finds_the_gradient_of_a_norm_that_was_appl
           const NormGradients expected = norm_gradients(c.x[3]);
           const NormedMap kept{x, {norms.saved.rows, activation}};
           const bool is_gated = has_residual && activation == Activation::relu;
-          ops_.conv_backward_pending(c.conv, dy, weight(c.conv),
-                                     {kept, found.of(norms, Accumulate::overwrite), is_gated ? y : Tensor()}, dz,
-                                     accumulate);
+          ops_.conv_backward_data_norm(c.conv, dy, weight(c.conv),
+                                       {kept, found.of(norms, Accumulate::overwrite), is_gated ? y : Tensor()}, dz,
+                                       accumulate);
           ops_.conv_backward_data(c.conv, dy, weight(c.conv), d_y, accumulate);
           backward(norms, x, y, activation, d_y, expected_dx, expected_dz, expected, Accumulate::overwrite);
           expect_near(found.d_scale, contents(expected.d_scale), "d_scale");
@@ -272,7 +272,7 @@ TEST_P(PendingNormTest, a_convolution_finds_the_gradient_of_a_norm_that_was_appl
 }
 
 // By each of the ways in which gradients of weights are computed.
-TEST_P(PendingNormTest, who_reads_a_pending_gradient_first_applies_it) {
+TEST_P(DeferredNormTest, who_reads_a_pending_gradient_first_applies_it) {
   const std::vector<ConvCase> readers{{{16, 16, 3, 1, 1}, {3, 9, 7, 16}},       // Winograd by pieces
                                       {{48, 50, 3, 1, 1}, {3, 10, 9, 48}},      // Winograd by weights
                                       {{32, 40, 3, 2, 1}, {4, 23, 24, 32}},     // likewise, of stride 2
@@ -282,7 +282,7 @@ TEST_P(PendingNormTest, who_reads_a_pending_gradient_first_applies_it) {
                                       {{150, 20, 1, 1, 0}, {2, 13, 14, 150}}};  // direct, in several of inputs
   for (const ConvCase& c : readers) {
     const Input behind_it = input(y_shape(c), Activation::relu);
-    if (!behind_it.kept.is_pending()) return;
+    if (!behind_it.kept.is_deferred()) return;
     const Tensor x = tensor(c.x, values(c.x.count(), 3));
     const Tensor dy = tensor(y_shape(c), values(y_shape(c).count(), 2));
     const Tensor dz = make(y_shape(c));
@@ -292,9 +292,9 @@ TEST_P(PendingNormTest, who_reads_a_pending_gradient_first_applies_it) {
     const Tensor expected_dx = make(y_shape(c));
     const Tensor expected_dw = weight(c.conv);
     const Conv2d same{c.conv.out_channels, c.conv.out_channels, 1};
-    ops_.conv_backward_pending(same, dy, identity(same),
-                               {behind_it.kept, gradients.of(behind_it.norm, Accumulate::overwrite)}, dz,
-                               Accumulate::overwrite);
+    ops_.conv_backward_data_norm(same, dy, identity(same),
+                                 {behind_it.kept, gradients.of(behind_it.norm, Accumulate::overwrite)}, dz,
+                                 Accumulate::overwrite);
     backward(behind_it.norm, behind_it.kept.x, Tensor(), Activation::relu, dy, expected_dx, Tensor(), gradients,
              Accumulate::overwrite);
     ops_.conv_backward_weight(c.conv, {x}, {expected_dx}, expected_dw, Accumulate::overwrite);
@@ -307,7 +307,7 @@ TEST_P(PendingNormTest, who_reads_a_pending_gradient_first_applies_it) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, PendingNormTest, every_device_and_precision(), case_name);
+INSTANTIATE_TEST_SUITE_P(, DeferredNormTest, every_device_and_precision(), case_name);
 
 }  // namespace
 }  // namespace lockstep
