@@ -93,14 +93,14 @@ void drop_hopeless(std::vector<Contestant>& contestants) {
   std::erase_if(contestants, [&](const Contestant& contestant) { return contestant.seconds > hopeless * best; });
 }
 
-// What stands around a convolution in a step: memory of the norm in front of it, of the gate and of sums, and of the
-// norm behind it, whose gradient backward_weight applies.
+// What stands around a convolution in a step: memory of the norm in front of it, of the relu_mask and of sums, and of
+// the norm behind it, whose gradient backward_weight applies.
 class StepCall {
  public:
   StepCall(const ConvProblem& problem, int lanes)
       : channels_((std::max(problem.conv.in_channels, problem.conv.out_channels) / lanes + 1) * lanes),
         norm_rows_(channels_ * cpu::norm_rows * std::int64_t{sizeof(float)}),
-        gate_x_(input_bytes(problem, lanes)),
+        mask_x_(input_bytes(problem, lanes)),
         behind_x_(output_bytes(problem, lanes)),
         behind_dx_(output_bytes(problem, lanes)),
         totals_(2 * static_cast<std::size_t>(channels_)),
@@ -111,7 +111,7 @@ class StepCall {
   cpu::ConvCall call(const ConvProblem& problem, const std::array<std::byte*, 3>& operands) const {
     cpu::ConvCall call{operands};
     if (problem.input == Layout::features) call.x_norm = &norm_;
-    if (problem.direction == Direction::backward_data) call.gate_x = gate_x_.data();
+    if (problem.direction == Direction::backward_data) call.mask_x = mask_x_.data();
     if (problem.direction == Direction::backward_weight) {
       call.dy_norm = &behind_;
     } else {
@@ -123,7 +123,7 @@ class StepCall {
  private:
   std::int64_t channels_;
   Buffer norm_rows_;
-  Buffer gate_x_;
+  Buffer mask_x_;
   Buffer behind_x_, behind_dx_;
   std::vector<double> totals_;
   cpu::InputNorm norm_;
@@ -175,9 +175,9 @@ Kernels kernels_for(const ConvProblem& problem, const cpu::KernelTarget& target,
 
 std::int64_t operand_bytes(const ConvProblem& problem, const cpu::KernelTarget& target) {
   const int lanes = lanes_of(target.set);
-  const std::int64_t gates = problem.direction == Direction::backward_data ? 1 : 0;
+  const std::int64_t relu_masks = problem.direction == Direction::backward_data ? 1 : 0;
   const std::int64_t behind = problem.direction == Direction::backward_weight ? 2 : 0;
-  return (1 + gates) * input_bytes(problem, lanes) + (1 + behind) * output_bytes(problem, lanes) +
+  return (1 + relu_masks) * input_bytes(problem, lanes) + (1 + behind) * output_bytes(problem, lanes) +
          weight_bytes(problem, lanes);
 }
 

@@ -53,11 +53,11 @@ struct NormWeights {
   float epsilon = 1e-5F;
 };
 
-// What forward keeps for backward. [c], fp32, but for the gate, which is u8 plain [Ops::gate_bytes].
+// What forward keeps for backward. [c], fp32, but for the ReLU mask, which is u8 plain [Ops::relu_mask_bytes].
 struct NormSaved {
   Tensor mean;
   Tensor inverse_deviation;  // 1 / sqrt(biased variance + epsilon)
-  Tensor gate = {};          // where a ReLU after a residual let through
+  Tensor relu_mask = {};     // where a ReLU after a residual let through
   // Where the convolution that reads y finds this norm's gradient, see Ops::fuses_norm_reductions(): of
   // form_after_norm(), what it needs to know of the norm. Else empty.
   Tensor rows = {};
@@ -177,10 +177,10 @@ class Ops {
   virtual void norm_infer(const Tensor& x, const NormWeights& weights, const Tensor& running_mean,
                           const Tensor& running_variance, const Tensor& residual, Activation activation,
                           const Tensor& y) = 0;
-  // What the gate of a ReLU after a residual takes; 0: this device keeps none, and reads y.
-  virtual std::int64_t gate_bytes(const Shape&) const { return 0; }
-  // `y` may be empty where there was no residual or is a gate. dx may alias dy. `d_residual` (empty without residual)
-  // gets dy after the activation and may alias dy, but not dx.
+  // What the ReLU mask of a ReLU after a residual takes; 0: this device keeps none, and reads y.
+  virtual std::int64_t relu_mask_bytes(const Shape&) const { return 0; }
+  // `y` may be empty where there was no residual or is a ReLU mask. dx may alias dy. `d_residual` (empty without
+  // residual) gets dy after the activation and may alias dy, but not dx.
   virtual void norm_backward(const Tensor& x, const Tensor& y, const Tensor& dy, const NormWeights& weights,
                              Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                              const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) = 0;

@@ -97,19 +97,19 @@ PassedOn ConvNormAct::pass_on(const PassedOn& x, const Tensor& residual, Reads n
     return {{y}};
   }
   saved_ = make_saved();
-  const bool is_gated = residual && activation_ == Activation::relu;
-  const std::int64_t gate_bytes = is_gated ? ops.gate_bytes(y.shape()) : 0;
-  if (gate_bytes > 0) saved_.gate = device_.make(Shape{gate_bytes}, DType::u8, Layout::plain);
+  const bool is_masked = residual && activation_ == Activation::relu;
+  const std::int64_t relu_mask_bytes = is_masked ? ops.relu_mask_bytes(y.shape()) : 0;
+  if (relu_mask_bytes > 0) saved_.relu_mask = device_.make(Shape{relu_mask_bytes}, DType::u8, Layout::plain);
   const bool leaves_gradient = next != Reads::maps && !conv_.has_bias() && ops.fuses_norm_reductions();
   if (leaves_gradient) saved_.rows = make_behind(conv_y);
   ops.norm_forward(conv_y, sums, batch_norm(), residual, activation_, y);
   normed_ = {conv_y, {saved_.rows, activation_}};
-  if (is_gated && !saved_.gate) y_ = y;
+  if (is_masked && !saved_.relu_mask) y_ = y;
   return {{y}, leaves_gradient ? this : nullptr};
 }
 
 Tensor ConvNormAct::backward(const Tensor& dy, GradientSink& sink) {
-  assert(!y_ && !saved_.gate);  // forward had a residual
+  assert(!y_ && !saved_.relu_mask);  // forward had a residual
   return backward(dy, Tensor(), Tensor(), sink);
 }
 

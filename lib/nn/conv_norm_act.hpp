@@ -66,7 +66,7 @@ class ConvNormAct final : public Layer {
   // Kept for backward.
   const ConvNormAct* front_ = nullptr;  // whose norm's gradient is to be found
   NormedMap normed_;                    // x of the norm; with rows where the next layer finds the norm's gradient
-  Tensor y_;                            // with a residual, unless the device keeps a gate
+  Tensor y_;                            // with a residual, unless the device keeps a ReLU mask
   NormSaved saved_;
 };
 

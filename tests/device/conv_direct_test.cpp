@@ -134,7 +134,7 @@ TEST_P(DirectTest, leaves_the_moments_of_its_sums_before_they_are_rounded) {
   EXPECT_LE(ConvCase(set(), precision(), {{16, 70, 1, 2, 0}, 9, 33, 33}).sums_error(Direction::forward, make()), 1e-5);
 }
 
-TEST_P(DirectTest, closes_the_gate_of_the_norm_in_front_and_leaves_its_sums) {
+TEST_P(DirectTest, clears_the_relu_mask_of_the_previous_norm_and_leaves_its_sums) {
   for (const Activation activation : {Activation::none, Activation::relu}) {
     for (const ConvSizes& sizes : {ConvSizes{{20, 20, 3, 1, 1}, 3, 9, 8}, ConvSizes{{70, 16, 1, 2, 0}, 9, 33, 33},
                                    ConvSizes{{16, 24, 3, 2, 1}, 2, 32, 32}}) {

@@ -93,8 +93,8 @@ TEST_P(CpuDeviceTest, padding_channels_are_zero_behind_every_pass) {
   };
   const NormWeights norm{vector(weights(3, 2)), vector(weights(3, 3))};
   NormSaved saved{vector(3), vector(3)};
-  if (const std::int64_t bytes = ops_.gate_bytes(shape)) {
-    saved.gate = device_->make(Shape{bytes}, DType::u8, Layout::plain);
+  if (const std::int64_t bytes = ops_.relu_mask_bytes(shape)) {
+    saved.relu_mask = device_->make(Shape{bytes}, DType::u8, Layout::plain);
   }
   const Tensor d_residual = spoil(make(shape));
 

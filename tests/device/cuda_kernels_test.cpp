@@ -107,7 +107,7 @@ TEST_F(CudaKernelsTest, widens_into_an_array_whose_end_is_no_whole_vector) {
   EXPECT_EQ(sum.as<float>()[11], 77) << "behind the end";
 }
 
-TEST_F(CudaKernelsTest, a_gate_lets_through_what_is_above_zero_and_what_is_no_number) {
+TEST_F(CudaKernelsTest, a_relu_mask_passes_positive_values_and_nan) {
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(bits_above_zero({{1, 0, -0.0F, 1e-30F, -1, nan, 2, 0}}), 0b0110'1001);
   EXPECT_EQ(bits_above_zero({{0, 0, 0, 0, 0, 0, 0, 3}}), 0b1000'0000);

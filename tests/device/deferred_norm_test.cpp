@@ -254,9 +254,9 @@ TEST_P(DeferredNormTest, a_convolution_finds_the_gradient_of_a_norm_that_was_app
           const NormGradients found = norm_gradients(c.x[3]);
           const NormGradients expected = norm_gradients(c.x[3]);
           const NormedMap kept{x, {norms.saved.rows, activation}};
-          const bool is_gated = has_residual && activation == Activation::relu;
+          const bool is_masked = has_residual && activation == Activation::relu;
           ops_.conv_backward_data_norm(c.conv, dy, weight(c.conv),
-                                       {kept, found.of(norms, Accumulate::overwrite), is_gated ? y : Tensor()}, dz,
+                                       {kept, found.of(norms, Accumulate::overwrite), is_masked ? y : Tensor()}, dz,
                                        accumulate);
           ops_.conv_backward_data(c.conv, dy, weight(c.conv), d_y, accumulate);
           backward(norms, x, y, activation, d_y, expected_dx, expected_dz, expected, Accumulate::overwrite);

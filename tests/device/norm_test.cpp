@@ -37,18 +37,18 @@ class NormTest : public OpsTest {
     run.y = make(shape);
     run.weights = {vector(run.norm.scale), vector(run.norm.shift)};
     run.saved = {vector(channels), vector(channels)};
-    if (shortcut == Shortcut::residual && activation == Activation::relu) make_gate(run);
+    if (shortcut == Shortcut::residual && activation == Activation::relu) make_relu_mask(run);
     run.batch_mean = vector(channels);
     run.batch_variance = vector(channels);
     forward(run, Accumulate::overwrite);
     return run;
   }
-  // Where a device keeps one, backward has nothing but the gate to go by.
-  void make_gate(Run& run) {
-    const std::int64_t bytes = ops_.gate_bytes(run.y.shape());
-    if (bytes > 0) run.saved.gate = device_->make(Shape{bytes}, DType::u8, Layout::plain);
+  // Where a device keeps one, backward has nothing but the ReLU mask to go by.
+  void make_relu_mask(Run& run) {
+    const std::int64_t bytes = ops_.relu_mask_bytes(run.y.shape());
+    if (bytes > 0) run.saved.relu_mask = device_->make(Shape{bytes}, DType::u8, Layout::plain);
   }
-  static Tensor y_for_backward(const Run& run) { return run.saved.gate ? Tensor() : run.y; }
+  static Tensor y_for_backward(const Run& run) { return run.saved.relu_mask ? Tensor() : run.y; }
   void forward(const Run& run, Accumulate accumulate) {
     ops_.norm_forward(run.x, Tensor(),
                       {run.weights, run.saved, run.batch_mean, run.batch_variance, statistics_scale, accumulate},

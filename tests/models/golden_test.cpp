@@ -177,7 +177,8 @@ ModelOptions pictures(const std::string& name, std::int64_t pixels, std::int64_t
 std::vector<FullCase> full_cases() {
   const ModelOptions lenet = pictures("lenet", 32);
   const ModelOptions resnet20 = pictures("resnet20", 32);
-  // ReLU gates that flip in fp32 make single gradients of a deep net uncertain; the CPU's Winograd flips more of them.
+  // ReLU relu_masks that flip in fp32 make single gradients of a deep net uncertain; the CPU's Winograd flips more of
+  // them.
   const ModelOptions resnet50 = pictures("resnet50", 72, 8);
   std::vector<FullCase> cases{{"cpu", "lenet", lenet, 1e-4, 1e-5},
                               {"cpu", "resnet20", resnet20, 3e-2, 1e-4},

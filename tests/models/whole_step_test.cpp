@@ -65,7 +65,7 @@ class WholeStepTest : public ::testing::TestWithParam<StepCase> {
 TEST_P(WholeStepTest, fp32_agrees_with_the_cpu) {
   const Outcome outcome = on_gpu(DType::f32);
   expect_near(outcome, expected_, 1e-4);
-  // cuDNN sums in an order of its own, and gates of ReLUs flip; the plain loops on the host come within 2e-6.
+  // cuDNN sums in an order of its own, and relu_masks of ReLUs flip; the plain loops on the host come within 2e-6.
   EXPECT_LE(compare(outcome.gradients, expected_.gradients).relative_l2, GetParam().device == "cuda" ? 0.1 : 1e-4);
 }
 

@@ -96,8 +96,8 @@ class LayerHarness {
     return sum;
   }
 
-  // The slopes to both sides differ where a ReLU's gate or a pool's winner changes: there is no gradient to compare
-  // with.
+  // The slopes to both sides differ where a ReLU's ReLU mask or a pool's winner changes: there is no gradient to
+  // compare with.
   double error_of(const std::vector<float>& gradient, std::vector<float>& values, const std::function<void()>& upload) {
     // Small enough for the curvature of a norm, large enough for fp32's rounding.
     constexpr float step = 2e-3F;

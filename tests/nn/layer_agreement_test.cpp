@@ -217,7 +217,7 @@ std::vector<LayerCase> layer_cases() {
           layer<Linear>("linear_relu", {16, 120}, Layout::plain, "fc", 120, 84, Activation::relu)};
 }
 
-// Too deep for the other precisions: gates of ReLUs within, which rounding decides about, cannot be left out.
+// Too deep for the other precisions: relu_masks of ReLUs within, which rounding decides about, cannot be left out.
 std::vector<LayerCase> fp32_cases() {
   return {block_of("block_from_a_unit", true), block_of("block_from_a_convolution", false),
           row_of_blocks("row_of_blocks")};

@@ -194,8 +194,8 @@ void CpuOps::conv_backward_data_norm(const Conv2d& conv, const Tensor& dy, const
   const OutputSums sums = sums_in(memory);
   convolutions_.conv_backward_data(conv, dy, weight, dz,
                                    {.x_norm = norm.get(),
-                                    .gate_x = x.x.data(),
-                                    .gate_y = front.y ? front.y.data() : nullptr,
+                                    .mask_x = x.x.data(),
+                                    .mask_y = front.y ? front.y.data() : nullptr,
                                     .sums = &sums,
                                     .accumulate = accumulate});
   set_norm_gradient(context_, x.x, sums, front.gradient, table_of(x.norm.rows, context_.lanes));

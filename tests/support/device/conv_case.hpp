@@ -166,17 +166,17 @@ class ConvCase {
     std::memset(scratch.data(), 0xff, static_cast<std::size_t>(kernel->scratch_bytes()));
     const GuardedTensor first = direction == Direction::backward_data ? dy() : x();
     const GuardedTensor second = direction == Direction::backward_weight ? dy() : weight(weight_values_);
-    const GuardedTensor gate_x = x();
+    const GuardedTensor mask_x = x();
     const InputNorm norm{norm_.rows.data(), norm_.activation};
     const OutputSums sums{outcome.sums.data(), outcome.sums.data() + stored};
     ConvCall call{{first.data(), second.data(), outcome.result.data()}};
     if (has_norm_ && (direction != Direction::backward_data || wants_sums_)) call.x_norm = &norm;
-    if (direction == Direction::backward_data && wants_sums_) call.gate_x = gate_x.data();
+    if (direction == Direction::backward_data && wants_sums_) call.mask_x = mask_x.data();
     if (wants_sums_) call.sums = &sums;
     call.accumulate = accumulate_;
     kernel->run(call, scratch.data());
     EXPECT_TRUE(first.is_intact() && second.is_intact() && outcome.result.is_intact() && scratch.is_intact());
-    EXPECT_TRUE(gate_x.is_intact());
+    EXPECT_TRUE(mask_x.is_intact());
     return outcome;
   }
 

@@ -46,7 +46,7 @@ NormWeights unowned(const NormWeights& weights) {
   return {unowned(weights.scale), unowned(weights.shift), weights.epsilon};
 }
 NormSaved unowned(const NormSaved& saved) {
-  return {unowned(saved.mean), unowned(saved.inverse_deviation), unowned(saved.gate)};
+  return {unowned(saved.mean), unowned(saved.inverse_deviation), unowned(saved.relu_mask)};
 }
 BatchNorm unowned(const BatchNorm& norm) {
   return {unowned(norm.weights),        unowned(norm.saved),   unowned(norm.batch_mean),
@@ -110,7 +110,7 @@ class RepeatingOps final : public Ops {
       inner_.norm_backward(x, y, dy, weights, activation, saved, dx, d_residual, d_scale, d_shift, accumulate);
     });
   }
-  std::int64_t gate_bytes(const Shape& y) const override { return inner_.gate_bytes(y); }
+  std::int64_t relu_mask_bytes(const Shape& y) const override { return inner_.relu_mask_bytes(y); }
   void bias_forward(const Tensor& x, const Tensor& bias, Activation activation, const Tensor& y) override {
     keep([this, x = unowned(x), bias = unowned(bias), activation, y = unowned(y)] {
       inner_.bias_forward(x, bias, activation, y);

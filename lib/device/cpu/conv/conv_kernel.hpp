@@ -54,22 +54,22 @@ struct DeferredNormGradient {
 struct ConvCall {
   std::array<std::byte*, 3> operands{};  // in the order of ConvProblem, the output last
   // forward and backward_weight: is applied while x is read. backward_data: dx ends after the norm's activation, as
-  // dz, which the sums of `sums` are about; `gate_x` is x as it is stored, `gate_y` what lets the gradient through
+  // dz, which the sums of `sums` are about; `mask_x` is x as it is stored, `mask_y` what lets the gradient through
   // where it is positive, or null: then the norm of x does.
   const InputNorm* x_norm = nullptr;
-  const std::byte* gate_x = nullptr;
-  const std::byte* gate_y = nullptr;
+  const std::byte* mask_x = nullptr;
+  const std::byte* mask_y = nullptr;
   // backward_weight: is applied while dy, which is dz then, is read.
   const DeferredNormGradient* dy_norm = nullptr;
   const OutputSums* sums = nullptr;  // forward: of y before it is rounded; backward_data with a norm
-  // backward_weight: add takes the whole sum to dweight once. backward_data: add takes it to dx, before a gate.
+  // backward_weight: add takes the whole sum to dweight once. backward_data: add takes it to dx, before a ReLU mask.
   Accumulate accumulate = Accumulate::overwrite;
 
   BlockNorm norm_of(std::int64_t block, std::int64_t lanes) const { return cpu::norm_of(x_norm, block, lanes); }
   // Of backward_data's norm. Without an activation there is none.
-  Gate gate() const {
-    if (x_norm->activation == Activation::none) return Gate::open;
-    return gate_y != nullptr ? Gate::from_y : Gate::from_x;
+  ReluMask relu_mask() const {
+    if (x_norm->activation == Activation::none) return ReluMask::open;
+    return mask_y != nullptr ? ReluMask::from_y : ReluMask::from_x;
   }
 };
 

@@ -139,10 +139,10 @@ class Backward {
 
   void add_up(std::int64_t piece, std::int64_t block) const {
     const std::int64_t image = pieces_.first_image(piece);
-    const Gate gate = !is_relu_ ? Gate::open : has_residual_ ? Gate::from_y : Gate::from_x;
+    const ReluMask relu_mask = !is_relu_ ? ReluMask::open : has_residual_ ? ReluMask::from_y : ReluMask::from_x;
     const bool writes_dz = has_residual_ && (is_relu_ || dz_.data != dy_.data);
     loops_.norm_sums(x_.plane(image, block), y_.plane(image, block), dy_.plane(image, block),
-                     x_.planes(pieces_.images_in(piece)), table_.of(block), gate,
+                     x_.planes(pieces_.images_in(piece)), table_.of(block), relu_mask,
                      writes_dz ? dz_.plane(image, block) : nullptr, sums_.of(memory_.data(), piece, block));
   }
   GradientSums sums_of(std::int64_t channel) const {
@@ -153,9 +153,9 @@ class Backward {
 
   void find_gradient(std::int64_t piece, std::int64_t block) const {
     const std::int64_t image = pieces_.first_image(piece);
-    const Gate gate = is_relu_ && !has_residual_ ? Gate::from_x : Gate::open;
+    const ReluMask relu_mask = is_relu_ && !has_residual_ ? ReluMask::from_x : ReluMask::open;
     loops_.norm_gradient(x_.plane(image, block), dz_.plane(image, block), x_.planes(pieces_.images_in(piece)),
-                         table_.of(block), gate, dx_.plane(image, block));
+                         table_.of(block), relu_mask, dx_.plane(image, block));
   }
 
  private:

@@ -48,15 +48,15 @@ void store_with_moments(const float* values, std::int64_t values_stride, Planes 
 }
 
 // dz of dy, and what it adds to a norm's two sums.
-template <typename Storage, Gate gate>
-struct GatedSums {
-  GatedSums(const Storage* norm_x, const Storage* gate_y, const float* rows) : norm(rows), x(norm_x), y(gate_y) {}
+template <typename Storage, ReluMask relu_mask>
+struct MaskedSums {
+  MaskedSums(const Storage* norm_x, const Storage* mask_y, const float* rows) : norm(rows), x(norm_x), y(mask_y) {}
 
   template <typename Sum>
   Floats operator()(Floats dy, std::int64_t at, int part, Sum& sum) const {
     const Floats value = load(x + at);
-    if constexpr (gate == Gate::from_x) dy = masked_gradient(norm.forward(value), dy);
-    if constexpr (gate == Gate::from_y) dy = masked_gradient(load(y + at), dy);
+    if constexpr (relu_mask == ReluMask::from_x) dy = masked_gradient(norm.forward(value), dy);
+    if constexpr (relu_mask == ReluMask::from_y) dy = masked_gradient(load(y + at), dy);
     sum[0][part] += dy;
     sum[1][part] += dy * (value - norm.mean);
     return dy;
@@ -67,10 +67,10 @@ struct GatedSums {
   const Storage* y;
 };
 
-template <typename Storage, Gate gate>
+template <typename Storage, ReluMask relu_mask>
 void norm_sums_as(const Storage* x, const Storage* y, const Storage* dy, Planes planes, const float* rows, Storage* dz,
                   double* sums) {
-  const GatedSums<Storage, gate> gated(x, y, rows);
+  const MaskedSums<Storage, relu_mask> gated(x, y, rows);
   if (dz == nullptr) {
     sum_over<2>(planes, sums, [=](std::int64_t at, int part, auto& sum) { gated(load(dy + at), at, part, sum); });
   } else {
@@ -79,9 +79,9 @@ void norm_sums_as(const Storage* x, const Storage* y, const Storage* dy, Planes 
   }
 }
 
-template <typename Storage, Gate gate>
-void store_with_norm_sums_as(const float* values, std::int64_t values_stride, const GatedSums<Storage, gate>& gated,
-                             Planes planes, Storage* dz, double* sums) {
+template <typename Storage, ReluMask relu_mask>
+void store_with_norm_sums_as(const float* values, std::int64_t values_stride,
+                             const MaskedSums<Storage, relu_mask>& gated, Planes planes, Storage* dz, double* sums) {
   sum_over_images<2>(planes.images, planes.pixels, sums, [=](std::int64_t image, std::int64_t at, int part, auto& sum) {
     const std::int64_t place = image * planes.stride + at;
     store(gated(load(values + image * values_stride + at), place, part, sum), dz + place);
@@ -90,45 +90,45 @@ void store_with_norm_sums_as(const float* values, std::int64_t values_stride, co
 
 template <typename Storage>
 void store_with_norm_sums(const float* values, std::int64_t values_stride, const void* x_data, const void* y_data,
-                          Planes planes, const float* rows, Gate gate, void* dz_data, double* sums) {
+                          Planes planes, const float* rows, ReluMask relu_mask, void* dz_data, double* sums) {
   const auto* x = static_cast<const Storage*>(x_data);
   const auto* y = static_cast<const Storage*>(y_data);
   auto* dz = static_cast<Storage*>(dz_data);
-  switch (gate) {
-    case Gate::open:
-      return store_with_norm_sums_as<Storage, Gate::open>(values, values_stride, {x, y, rows}, planes, dz, sums);
-    case Gate::from_x:
-      return store_with_norm_sums_as<Storage, Gate::from_x>(values, values_stride, {x, y, rows}, planes, dz, sums);
-    case Gate::from_y:
-      return store_with_norm_sums_as<Storage, Gate::from_y>(values, values_stride, {x, y, rows}, planes, dz, sums);
+  switch (relu_mask) {
+    case ReluMask::open:
+      return store_with_norm_sums_as<Storage, ReluMask::open>(values, values_stride, {x, y, rows}, planes, dz, sums);
+    case ReluMask::from_x:
+      return store_with_norm_sums_as<Storage, ReluMask::from_x>(values, values_stride, {x, y, rows}, planes, dz, sums);
+    case ReluMask::from_y:
+      return store_with_norm_sums_as<Storage, ReluMask::from_y>(values, values_stride, {x, y, rows}, planes, dz, sums);
   }
 }
 
 template <typename Storage>
-void norm_sums(const void* x_data, const void* y_data, const void* dy_data, Planes planes, const float* rows, Gate gate,
-               void* dz_data, double* sums) {
+void norm_sums(const void* x_data, const void* y_data, const void* dy_data, Planes planes, const float* rows,
+               ReluMask relu_mask, void* dz_data, double* sums) {
   const auto* x = static_cast<const Storage*>(x_data);
   const auto* y = static_cast<const Storage*>(y_data);
   const auto* dy = static_cast<const Storage*>(dy_data);
   auto* dz = static_cast<Storage*>(dz_data);
-  switch (gate) {
-    case Gate::open:
-      return norm_sums_as<Storage, Gate::open>(x, y, dy, planes, rows, dz, sums);
-    case Gate::from_x:
-      return norm_sums_as<Storage, Gate::from_x>(x, y, dy, planes, rows, dz, sums);
-    case Gate::from_y:
-      return norm_sums_as<Storage, Gate::from_y>(x, y, dy, planes, rows, dz, sums);
+  switch (relu_mask) {
+    case ReluMask::open:
+      return norm_sums_as<Storage, ReluMask::open>(x, y, dy, planes, rows, dz, sums);
+    case ReluMask::from_x:
+      return norm_sums_as<Storage, ReluMask::from_x>(x, y, dy, planes, rows, dz, sums);
+    case ReluMask::from_y:
+      return norm_sums_as<Storage, ReluMask::from_y>(x, y, dy, planes, rows, dz, sums);
   }
 }
 
 template <typename Storage>
-void norm_gradient(const void* x_data, const void* dy_data, Planes planes, const float* rows, Gate gate,
+void norm_gradient(const void* x_data, const void* dy_data, Planes planes, const float* rows, ReluMask relu_mask,
                    void* dx_data) {
   const auto* x = static_cast<const Storage*>(x_data);
   const auto* dy = static_cast<const Storage*>(dy_data);
   auto* dx = static_cast<Storage*>(dx_data);
   const NormVectors norm(rows);
-  if (gate == Gate::open) {
+  if (relu_mask == ReluMask::open) {
     for_each_vector(planes, [=](std::int64_t at) { store(norm.backward(load(x + at), load(dy + at)), dx + at); });
   } else {
     for_each_vector(planes, [=](std::int64_t at) {

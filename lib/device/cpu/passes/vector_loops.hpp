@@ -33,7 +33,7 @@ struct BlockNorm {
 };
 
 // Which pixels let the gradient through.
-enum class Gate {
+enum class ReluMask {
   open,    // all: no activation
   from_x,  // where z > 0, recomputed by the arithmetic of forward, bit for bit
   from_y,  // where y > 0
@@ -63,17 +63,17 @@ struct VectorLoops {
   // y = activation(factor * x + offset (+ residual)). `residual` may be null. y may alias x.
   void (*normalise)(const void* x, const void* residual, Planes planes, const float* rows, Activation activation,
                     void* y);
-  // dz = dy after the gate; sums[0] = sum of dz, sums[1] = sum of dz * (x - mean). Writes dz unless null; it may alias
-  // dy.
-  void (*norm_sums)(const void* x, const void* y, const void* dy, Planes planes, const float* rows, Gate gate, void* dz,
-                    double* sums);
+  // dz = dy after the ReLU mask; sums[0] = sum of dz, sums[1] = sum of dz * (x - mean). Writes dz unless null; it may
+  // alias dy.
+  void (*norm_sums)(const void* x, const void* y, const void* dy, Planes planes, const float* rows, ReluMask relu_mask,
+                    void* dz, double* sums);
   // The same of fp32 values whose images lie `values_stride` apart, on their way to memory: y = values, or dz = values
-  // after the gate. Sums are of what is not yet rounded.
+  // after the ReLU mask. Sums are of what is not yet rounded.
   void (*store_with_moments)(const float* values, std::int64_t values_stride, Planes planes, void* y, double* sums);
   void (*store_with_norm_sums)(const float* values, std::int64_t values_stride, const void* x, const void* y,
-                               Planes planes, const float* rows, Gate gate, void* dz, double* sums);
-  // `gate` open or from_x. dx may alias dy.
-  void (*norm_gradient)(const void* x, const void* dy, Planes planes, const float* rows, Gate gate, void* dx);
+                               Planes planes, const float* rows, ReluMask relu_mask, void* dz, double* sums);
+  // `ReLU mask` open or from_x. dx may alias dy.
+  void (*norm_gradient)(const void* x, const void* dy, Planes planes, const float* rows, ReluMask relu_mask, void* dx);
   // dx = dy where y > 0 (or everywhere); sums = sum of dx. dx may alias dy.
   void (*bias_gradient)(const void* y, const void* dy, Planes planes, Activation activation, void* dx, double* sums);
 

@@ -134,7 +134,7 @@ struct NormVectors {
         x_factor(load(rows + norm_x_factor * lanes)),
         mean_dz(load(rows + norm_mean_dz * lanes)) {}
 
-  // One function for forward and for the gate in backward: both round alike.
+  // One function for forward and for the ReLU mask in backward: both round alike.
   Floats forward(Floats x) const { return x * factor + offset; }
   Floats backward(Floats x, Floats dz) const { return factor * ((dz - mean_dz) + (x - mean) * x_factor); }
 

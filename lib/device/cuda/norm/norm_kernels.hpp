@@ -1,6 +1,6 @@
 // Batch norm with residual and activation. Forward reads x twice and backward reads x and dy twice, which is the least
 // that statistics of the whole batch allow; after a residual backward leaves dz, the gradient after the activation,
-// in d_residual and takes it from there. There forward writes the gate of the ReLU as bits, a
+// in d_residual and takes it from there. There forward writes the ReLU mask of the ReLU as bits, a
 // sixteenth of y in half precision.
 //
 // A thread has one group of eight channels and walks over rows (see channel_sums.hpp), so that it reads what belongs to
@@ -161,7 +161,7 @@ struct Normalise {
 };
 
 // How backward knows where the ReLU let through.
-enum class Gate : std::uint8_t {
+enum class ReluMask : std::uint8_t {
   open,       // there is none, or dz is at hand
   from_x,     // by the line
   from_bits,  // that forward wrote
@@ -172,9 +172,9 @@ template <DType dtype>
 struct SumNormGradients {
   Slices slices;
   NormVectors vectors;
-  Gate gate;
+  ReluMask relu_mask;
   const std::byte* x;
-  const std::uint8_t* let_through;  // read by Gate::from_bits
+  const std::uint8_t* let_through;  // read by ReluMask::from_bits
   const std::byte* dy;
   std::byte* dz;
   float* sums;  // [slice][2][channels, padded]
@@ -189,10 +189,10 @@ struct SumNormGradients {
       const std::int64_t vector = row * slices.groups + group;
       const Eight values = load<dtype>(x, vector);
       Eight gradients = load<dtype>(dy, vector);
-      if (gate == Gate::from_bits) {
+      if (relu_mask == ReluMask::from_bits) {
         const unsigned bits = let_through[vector];
         for (int i = 0; i < vector_width; ++i) gradients.at[i] = (bits >> i & 1U) != 0 ? gradients.at[i] : 0;
-      } else if (gate == Gate::from_x) {
+      } else if (relu_mask == ReluMask::from_x) {
         for (int i = 0; i < vector_width; ++i) gradients.at[i] = line(i, values.at[i]) <= 0 ? 0 : gradients.at[i];
       }
       if (dz != nullptr) store<dtype>(gradients, dz, vector);
@@ -237,12 +237,12 @@ struct FinishNormGradients {
   }
 };
 
-// dx, from dz or from dy after the gate. dx may be the array that dz is read from.
+// dx, from dz or from dy after the ReLU mask. dx may be the array that dz is read from.
 template <DType dtype>
 struct FindNormGradient {
   Slices slices;
   NormVectors vectors;
-  Gate gate;  // open or from_x
+  ReluMask relu_mask;  // open or from_x
   const std::byte* x;
   const std::byte* dz;
   const float* mean_dz;
@@ -260,7 +260,7 @@ struct FindNormGradient {
       const Eight values = load<dtype>(x, vector);
       Eight gradients = load<dtype>(dz, vector);
       for (int i = 0; i < vector_width; ++i) {
-        const bool is_shut = gate == Gate::from_x && line(i, values.at[i]) <= 0;
+        const bool is_shut = relu_mask == ReluMask::from_x && line(i, values.at[i]) <= 0;
         const float gradient = (is_shut ? 0 : gradients.at[i]) - mean_gradient.at[i];
         gradients.at[i] = line.factor.at[i] * fmaf(slope.at[i], values.at[i] - mean.at[i], gradient);
       }

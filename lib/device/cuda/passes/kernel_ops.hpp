@@ -23,7 +23,7 @@ class KernelOps : public Ops {
                      Activation activation, const NormSaved& saved, const Tensor& dx, const Tensor& d_residual,
                      const Tensor& d_scale, const Tensor& d_shift, Accumulate accumulate) override;
 
-  std::int64_t gate_bytes(const Shape& y) const override;
+  std::int64_t relu_mask_bytes(const Shape& y) const override;
 
   void bias_forward(const Tensor& x, const Tensor& bias, Activation activation, const Tensor& y) override;
   void bias_backward(const Tensor& y, const Tensor& dy, Activation activation, const Tensor& dx, const Tensor& d_bias,

@@ -16,7 +16,7 @@
 namespace lockstep::cuda {
 
 inline const float* floats(const Tensor& tensor) { return tensor ? tensor.as<float>() : nullptr; }
-inline std::uint8_t* bits(const Tensor& gate) { return gate ? gate.as<std::uint8_t>() : nullptr; }
+inline std::uint8_t* bits(const Tensor& relu_mask) { return relu_mask ? relu_mask.as<std::uint8_t>() : nullptr; }
 inline std::int64_t padded_channels(const FeatureMap& map) { return map.groups * vector_width; }
 
 template <typename Launch>
@@ -46,7 +46,7 @@ void KernelOps<Launch>::norm_forward(const Tensor& x_tensor, [[maybe_unused]] co
                                              .residual = residual.data(),
                                              .activation = activation,
                                              .y = y.data(),
-                                             .let_through = bits(norm.saved.gate)});
+                                             .let_through = bits(norm.saved.relu_mask)});
   });
 }
 
@@ -81,7 +81,7 @@ void KernelOps<Launch>::norm_backward(const Tensor& x_tensor, const Tensor& /*y*
                                       const Tensor& d_shift, Accumulate accumulate) {
   const FeatureMap x(x_tensor);
   const bool is_relu = activation == Activation::relu;
-  assert(!(is_relu && d_residual) || saved.gate);
+  assert(!(is_relu && d_residual) || saved.relu_mask);
   const Slices slices = slices_for_sums(x.rows(), x.groups);
   const NormVectors vectors = saved_vectors(weights, saved, x.channels);
   SumMemory sums(context_, slices.count, 2 * padded_channels(x));
@@ -92,11 +92,11 @@ void KernelOps<Launch>::norm_backward(const Tensor& x_tensor, const Tensor& /*y*
   with_dtype(x_tensor.dtype(), [&](auto dtype) {
     launch_(slices.threads(), SumNormGradients<dtype>{.slices = slices,
                                                       .vectors = vectors,
-                                                      .gate = !is_relu     ? Gate::open
-                                                              : d_residual ? Gate::from_bits
-                                                                           : Gate::from_x,
+                                                      .relu_mask = !is_relu     ? ReluMask::open
+                                                                   : d_residual ? ReluMask::from_bits
+                                                                                : ReluMask::from_x,
                                                       .x = x.data,
-                                                      .let_through = bits(saved.gate),
+                                                      .let_through = bits(saved.relu_mask),
                                                       .dy = dy.data(),
                                                       .dz = writes_dz ? d_residual.data() : nullptr,
                                                       .sums = sums.data()});
@@ -110,20 +110,21 @@ void KernelOps<Launch>::norm_backward(const Tensor& x_tensor, const Tensor& /*y*
                                                     .d_shift = d_shift.as<float>(),
                                                     .accumulate = accumulate});
     const Slices walk = slices_for_walk(x.rows(), x.groups);
-    launch_(walk.threads(), FindNormGradient<dtype>{.slices = walk,
-                                                    .vectors = vectors,
-                                                    .gate = is_relu && !d_residual ? Gate::from_x : Gate::open,
-                                                    .x = x.data,
-                                                    .dz = d_residual ? d_residual.data() : dy.data(),
-                                                    .mean_dz = mean_dz,
-                                                    .x_factor = x_factor,
-                                                    .dx = dx.data()});
+    launch_(walk.threads(),
+            FindNormGradient<dtype>{.slices = walk,
+                                    .vectors = vectors,
+                                    .relu_mask = is_relu && !d_residual ? ReluMask::from_x : ReluMask::open,
+                                    .x = x.data,
+                                    .dz = d_residual ? d_residual.data() : dy.data(),
+                                    .mean_dz = mean_dz,
+                                    .x_factor = x_factor,
+                                    .dx = dx.data()});
   });
 }
 
 // A byte for each group of channels of a pixel.
 template <typename Launch>
-std::int64_t KernelOps<Launch>::gate_bytes(const Shape& y) const {
+std::int64_t KernelOps<Launch>::relu_mask_bytes(const Shape& y) const {
   static_assert(vector_width == 8);
   return y.count() / y[3] * (padded(y[3]) / vector_width);
 }

@@ -114,7 +114,7 @@ OperandBand DirectPixels::source_of(const Band& band) const {
 
 void DirectPixels::run(const ConvCall& call, std::byte* scratch) {
   assert(call.accumulate == Accumulate::overwrite || !is_forward(problem_));
-  assert(is_forward(problem_) || (call.gate_x != nullptr) == (call.sums != nullptr));
+  assert(is_forward(problem_) || (call.mask_x != nullptr) == (call.sums != nullptr));
   const float* const weights = weights_.prepare(reinterpret_cast<const float*>(call.operands[1]), packed_.front(),
                                                 floats_at(scratch, prepared_at_));
   const bool packs = in_place_.empty() || source_norm(call) != nullptr;
@@ -152,14 +152,14 @@ OperandBand DirectPixels::result_of(const Group& group) const {
   return {band.first_image, band.images, group.first_block, group.vectors, window};
 }
 
-// The group's gate, its share of the next band's source, and the result of the next group.
+// The group's ReLU mask, its share of the next band's source, and the result of the next group.
 Prefetch DirectPixels::prefetch(const Job& job, const Group& group, const std::vector<PhaseTables>& tables) const {
   const bool is_last = group.number + 1 == groups_;
   const bool has_next_band = group.band + 1 < std::ssize(bands_);
   Prefetch prefetch;
   const OperandBand result = result_of(group);
-  if (job.call.gate_x != nullptr) prefetch.add(rows_of(result_, job.call.gate_x, result));
-  if (job.call.gate_y != nullptr) prefetch.add(rows_of(result_, job.call.gate_y, result));
+  if (job.call.mask_x != nullptr) prefetch.add(rows_of(result_, job.call.mask_x, result));
+  if (job.call.mask_y != nullptr) prefetch.add(rows_of(result_, job.call.mask_y, result));
   if (has_next_band) {
     OperandBand source = source_of(bands_[static_cast<std::size_t>(group.band + 1)]);
     source.first_block = cut(source_.blocks(), groups_, group.number);
@@ -266,7 +266,7 @@ void DirectPixels::finish(const Job& job, const Group& group) const {
     }
     double* const sums = band_sums_.of(job.scratch + band_sums_at_, group.band, block);
     if (!is_forward(problem_)) {
-      close_gate(job, band, block, values, sums);
+      clear_relu_mask(job, band, block, values, sums);
     } else if (rounds()) {
       loops.store_with_moments(values, values_stride, planes, y, sums);
     } else {
@@ -276,20 +276,20 @@ void DirectPixels::finish(const Job& job, const Group& group) const {
   }
 }
 
-void DirectPixels::close_gate(const Job& job, const Band& band, std::int64_t block, const float* values,
-                              double* sums) const {
+void DirectPixels::clear_relu_mask(const Job& job, const Band& band, std::int64_t block, const float* values,
+                                   double* sums) const {
   const VectorLoops& loops = loops_of(target_.set).vectors.of(result_.dtype);
   const float* const norm = job.call.x_norm->of(block, result_.lanes).rows;
   const std::int64_t place = place_of(band, block) * size_of(result_.dtype);
   const Planes planes{band.images, band.rows * result_.width, result_.image()};
-  const Gate gate = job.call.gate();
-  const std::byte* const x = job.call.gate_x + place;
-  const std::byte* const y = gate == Gate::from_y ? job.call.gate_y + place : nullptr;
+  const ReluMask relu_mask = job.call.relu_mask();
+  const std::byte* const x = job.call.mask_x + place;
+  const std::byte* const y = relu_mask == ReluMask::from_y ? job.call.mask_y + place : nullptr;
   std::byte* const dx = job.call.operands[2] + place;
   if (rounds()) {
-    loops.store_with_norm_sums(values, planes.pixels * result_.lanes, x, y, planes, norm, gate, dx, sums);
+    loops.store_with_norm_sums(values, planes.pixels * result_.lanes, x, y, planes, norm, relu_mask, dx, sums);
   } else {
-    loops.norm_sums(x, y, dx, planes, norm, gate, dx, sums);
+    loops.norm_sums(x, y, dx, planes, norm, relu_mask, dx, sums);
   }
 }
 

@@ -159,7 +159,7 @@ WeightTables DirectWeights::tables_of(const Band& band, const OperandBand& read,
 }
 
 void DirectWeights::run(const ConvCall& call, std::byte* scratch) {
-  assert(call.sums == nullptr && call.gate_x == nullptr);
+  assert(call.sums == nullptr && call.mask_x == nullptr);
   const bool packs = in_place_.empty() || call.x_norm != nullptr;
   const bool sums_in_place = pieces_ == 1 && call.accumulate == Accumulate::overwrite;
   const std::byte* const dy = call.dy_norm != nullptr ? call.dy_norm->dx : call.operands[1];
@@ -204,7 +204,7 @@ void DirectWeights::find_dy(const Job& job, const OperandBand& dy) const {
     loops_of(target_.set)
         .vectors.of(dy_.dtype)
         .norm_gradient(norm.x + place, job.call.operands[1] + place, planes,
-                       norm.rows + (dy.first_block + block) * norm_rows * dy_.lanes, Gate::open, norm.dx + place);
+                       norm.rows + (dy.first_block + block) * norm_rows * dy_.lanes, ReluMask::open, norm.dx + place);
   }
 }
 

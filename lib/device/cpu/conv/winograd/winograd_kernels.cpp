@@ -152,23 +152,23 @@ void WinogradShape::transform_gradient(const ConvCall& call, std::int64_t block,
 Prefetch WinogradPass::prefetch(const ConvCall& call, const TileRange& range, const TileRange& next) const {
   Prefetch prefetch;
   add_tiles(prefetch, {call.operands[2], out_blocks, pixel_bytes}, to, range);
-  if (call.gate_x != nullptr) add_tiles(prefetch, {call.gate_x, out_blocks, pixel_bytes}, to, range);
-  if (call.gate_y != nullptr) add_tiles(prefetch, {call.gate_y, out_blocks, pixel_bytes}, to, range);
+  if (call.mask_x != nullptr) add_tiles(prefetch, {call.mask_x, out_blocks, pixel_bytes}, to, range);
+  if (call.mask_y != nullptr) add_tiles(prefetch, {call.mask_y, out_blocks, pixel_bytes}, to, range);
   add_tiles(prefetch, {call.operands[0], in_blocks, pixel_bytes}, from, next);
   prefetch.spread_over(product_calls(*loops, range.count, out_blocks));
   return prefetch;
 }
 
 BlockOutput WinogradPass::output(const ConvCall& call, std::int64_t block, const BlockSums& sums) const {
-  assert(call.gate_x == nullptr || sums.first != nullptr);
+  assert(call.mask_x == nullptr || sums.first != nullptr);
   BlockOutput output;
   output.sums = sums;
   output.accumulate = call.accumulate;
-  if (call.gate_x != nullptr) {
-    output.norm_x = call.gate_x + block * to_plane_bytes;
+  if (call.mask_x != nullptr) {
+    output.norm_x = call.mask_x + block * to_plane_bytes;
     output.norm_rows = call.norm_of(block, loops->lanes).rows;
-    output.gate = call.gate();
-    if (output.gate == Gate::from_y) output.gate_y = call.gate_y + block * to_plane_bytes;
+    output.relu_mask = call.relu_mask();
+    if (output.relu_mask == ReluMask::from_y) output.mask_y = call.mask_y + block * to_plane_bytes;
   }
   return output;
 }

@@ -78,7 +78,7 @@ struct WinogradPass {
     return order == WeightOrder::stored ? call.norm_of(block, loops->lanes) : BlockNorm{};
   }
   TileRange tiles_from(std::int64_t first, std::int64_t count) const { return range_within(tiles, first, count); }
-  // What is written of `range`, with the gate in its place, and what is read of `next`.
+  // What is written of `range`, with the ReLU mask in its place, and what is read of `next`.
   Prefetch prefetch(const ConvCall& call, const TileRange& range, const TileRange& next) const;
   // What becomes of a channel block of the map that is written. `sums`: [2][lanes] that are added to, or null.
   BlockOutput output(const ConvCall& call, std::int64_t block, const BlockSums& sums) const;

@@ -68,11 +68,11 @@ struct BlockSums {
 // What becomes of one channel block of outputs on its way to memory. Elements like those of y, at the same places.
 struct BlockOutput {
   BlockSums sums;                                 // of y and y * y; behind a norm of dz and dz * (x - mean)
-  Accumulate accumulate = Accumulate::overwrite;  // to what is there, before a gate
-  const void* norm_x = nullptr;                   // behind a norm: what it read; dz = y where the gate lets it through
-  const void* gate_y = nullptr;                   // of Gate::from_y
+  Accumulate accumulate = Accumulate::overwrite;  // to what is there, before a ReLU mask
+  const void* norm_x = nullptr;  // behind a norm: what it read; dz = y where the ReLU mask lets it through
+  const void* mask_y = nullptr;  // of ReluMask::from_y
   const float* norm_rows = nullptr;
-  Gate gate = Gate::open;
+  ReluMask relu_mask = ReluMask::open;
 };
 
 // The norm whose gradient is deferred in one channel block of dy: see DeferredNormGradient. No rows: none.

@@ -258,26 +258,26 @@ struct WithMoments : TileSums {
 };
 
 // Behind a norm and its activation. `Before`: AsComputed or Added.
-template <typename Storage, Gate gate, typename Before>
+template <typename Storage, ReluMask relu_mask, typename Before>
 struct MaskedGradient : TileSums {
   MaskedGradient(const BlockOutput& output, Before what_is_there)
       : TileSums(output.sums),
         before(what_is_there),
         x(static_cast<const Storage*>(output.norm_x)),
-        gate_y(static_cast<const Storage*>(output.gate_y)),
+        mask_y(static_cast<const Storage*>(output.mask_y)),
         norm(output.norm_rows) {}
   Floats operator()(Floats y, std::int64_t place) {
     const Floats value = load(x + place);
     Floats dz = before(y, place);
-    if constexpr (gate == Gate::from_x) dz = masked_gradient(norm.forward(value), dz);
-    if constexpr (gate == Gate::from_y) dz = masked_gradient(load(gate_y + place), dz);
+    if constexpr (relu_mask == ReluMask::from_x) dz = masked_gradient(norm.forward(value), dz);
+    if constexpr (relu_mask == ReluMask::from_y) dz = masked_gradient(load(mask_y + place), dz);
     add(dz, dz * (value - norm.mean));
     return dz;
   }
 
   Before before;
   const Storage* x;
-  const Storage* gate_y;
+  const Storage* mask_y;
   NormVectors norm;
 };
 
@@ -319,16 +319,16 @@ void output_tiles(const TileGrid& grid, TileRange range, const PointVectors& m, 
 template <typename Output, typename Storage, typename Before>
 void outputs_behind_norm(const TileGrid& grid, TileRange range, const PointVectors& m, void* y,
                          const BlockOutput& output, Before before) {
-  switch (output.gate) {
-    case Gate::open:
+  switch (output.relu_mask) {
+    case ReluMask::open:
       return output_tiles<Output, Storage>(grid, range, m, y,
-                                           MaskedGradient<Storage, Gate::open, Before>(output, before));
-    case Gate::from_x:
+                                           MaskedGradient<Storage, ReluMask::open, Before>(output, before));
+    case ReluMask::from_x:
       return output_tiles<Output, Storage>(grid, range, m, y,
-                                           MaskedGradient<Storage, Gate::from_x, Before>(output, before));
-    case Gate::from_y:
+                                           MaskedGradient<Storage, ReluMask::from_x, Before>(output, before));
+    case ReluMask::from_y:
       return output_tiles<Output, Storage>(grid, range, m, y,
-                                           MaskedGradient<Storage, Gate::from_y, Before>(output, before));
+                                           MaskedGradient<Storage, ReluMask::from_y, Before>(output, before));
   }
 }
 
