@@ -111,14 +111,14 @@ int main(int argc, char** argv) {
     const auto folder = [&] { return folder_of_split(session.world, options); };
     if (!options.followed.empty()) {
       return follow_training(session, {options.followed, folder(), options.split, options.settings.recipe.images,
-                                       options.loader_threads, options.settings.run.test_view});
+                                       options.loader_threads, options.settings.run.test_time_augmentation});
     }
     require(!options.model_file.empty(), Failure::usage,
             "nothing to test: neither --model-file nor --follow is stated. See --help.");
     const RunModel model = named_model(session.world, options.model_file);
     if (!model.words.empty()) log::info("model: {}", model.words);
     ModelTest test(session, {model.file, options.model, folder(), options.settings.recipe.images,
-                             options.loader_threads, options.settings.run.test_view});
+                             options.loader_threads, options.settings.run.test_time_augmentation});
     describe(session, test, options.split);
     std::vector<float> logits;
     const Evaluation evaluation = options.logits.empty() ? test.evaluate() : test.evaluate(logits);
@@ -130,7 +130,8 @@ int main(int argc, char** argv) {
     if (!options.json.empty()) {
       const nlohmann::json result = evaluation_json(
           evaluation, {model.file, test.file().model, test.weights_hash()},
-          {test.dataset().manifest(), options.split, test.rules(), options.settings.run.test_view}, session);
+          {test.dataset().manifest(), options.split, test.rules(), options.settings.run.test_time_augmentation},
+          session);
       write_file_atomically(options.json, json_text(result) + "\n");
     }
     const std::vector<std::int32_t> labels = labels_of(test.dataset());

@@ -75,7 +75,7 @@ std::string tested(const Session& session, const ReportOptions& options, const s
     return model.file.string();
   });
   ModelTest test(session, {file, "", split_folder(options.data, options.split), options.settings.recipe.images,
-                           options.loader_threads, options.settings.run.test_view});
+                           options.loader_threads, options.settings.run.test_time_augmentation});
   const Evaluation evaluation = test.evaluate();
   if (session.world.rank() != 0) return "";
   const std::string heading = fmt::format("Evaluation: {}, {} split of '{}'", model.words, split_name(options.split),

@@ -19,9 +19,9 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "dataset/loading/augmented_reader.hpp"
 #include "dataset/loading/loader.hpp"
 #include "dataset/loading/sampler.hpp"
-#include "dataset/loading/view_reader.hpp"
 #include "launch/choice_option.hpp"
 #include "launch/number_option.hpp"
 #include "launch/run_outside_ranks.hpp"
@@ -62,13 +62,13 @@ double seconds(clockid_t clock) {
 
 // Between images of the two ways to decode, of 255.
 double mean_difference(const Dataset& dataset, ImageRules rules, std::int64_t samples) {
-  ViewReader scaled(dataset, rules);
+  AugmentedReader scaled(dataset, rules);
   rules.decoding = Decoding::exact;
-  ViewReader exact(dataset, rules);
+  AugmentedReader exact(dataset, rules);
   double sum = 0;
   double pixels = 0;
   for (std::int64_t sample = 0; sample < std::min(samples, dataset.samples()); ++sample) {
-    const View view = choose_view(rules, 1, 0, sample, dataset.picture_size(sample));
+    const AugmentationParams view = draw_augmentation(rules, 1, 0, sample, dataset.picture_size(sample));
     const Picture one = scaled.read(sample, view).picture;
     const Picture other = exact.read(sample, view).picture;
     for (std::size_t i = 0; i < one.pixels.size(); ++i) sum += std::abs(one.pixels[i] - other.pixels[i]);

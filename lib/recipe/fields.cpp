@@ -178,7 +178,7 @@ std::vector<Field> batch_fields() {
 std::vector<Field> testing_fields() {
   constexpr FieldGroup group = FieldGroup::testing;
   return {flag({"test-flip", group, "", "Test by the mean of logits of each picture and its mirror image"},
-               of(&RunPlan::test_view), TestView::flipped_too, TestView::plain)};
+               of(&RunPlan::test_time_augmentation), TestTimeAugmentation::flip, TestTimeAugmentation::plain)};
 }
 
 std::vector<Field> device_fields() {

@@ -233,7 +233,7 @@ void set_recipe(Settings& settings, const PublishedRecipe& recipe) {
   plain.wire = settings.recipe.wire;
   plain.init = settings.recipe.init;
   settings.recipe = plain;
-  settings.run.test_view = TestView::plain;
+  settings.run.test_time_augmentation = TestTimeAugmentation::plain;
   for (const StatedField& stated : recipe.fields) {
     const auto field = std::ranges::find(training_fields(), stated.name, &Field::name);
     assert(field != training_fields().end());

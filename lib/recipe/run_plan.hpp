@@ -37,7 +37,7 @@ struct SumPlan {
 };
 
 // What the prediction of a test rests on: the picture, or the mean of logits of it and its mirror image.
-enum class TestView : std::uint8_t { plain, flipped_too };
+enum class TestTimeAugmentation : std::uint8_t { plain, flip };
 
 struct RunPlan {
   std::filesystem::path data;         // holds train/ and test/
@@ -51,7 +51,7 @@ struct RunPlan {
   int loader_threads = 1;
   DevicePlan device;
   SumPlan sums;
-  TestView test_view = TestView::plain;
+  TestTimeAugmentation test_time_augmentation = TestTimeAugmentation::plain;
   std::int64_t report_every = 50;     // steps
   std::int64_t audit_every = 500;     // steps between two comparisons of the ranks' weights; 0: never
   double hang_timeout_seconds = 300;  // 0: a rank may stand still for ever

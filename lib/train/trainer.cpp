@@ -165,7 +165,7 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing, mean_.get(), norm_group_.get()),
       evaluator_(session.world, *session.backend, model_,
                  tested_as_trained(run_.data, Split::test, train_.manifest(), test_), test_rules_, run_.loader_threads,
-                 run_.data_place, run_.test_view) {
+                 run_.data_place, run_.test_time_augmentation) {
   if (output_ != nullptr) best_ = std::make_unique<BestModel>(*output_);
   require_follows(session.device(), recipe_);
   step_.share_state(shared_state_);
@@ -199,7 +199,7 @@ void Trainer::open_validation() {
   validation_ = std::make_unique<Dataset>(folder);
   Dataset& validation = tested_as_trained(run_.data, Split::validation, train_.manifest(), *validation_);
   validator_ = std::make_unique<Evaluator>(session_.world, *session_.backend, model_, validation, test_rules_,
-                                           run_.loader_threads, run_.data_place, run_.test_view);
+                                           run_.loader_threads, run_.data_place, run_.test_time_augmentation);
 }
 
 Recipe Trainer::as_trained() const {

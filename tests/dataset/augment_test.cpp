@@ -26,7 +26,7 @@ std::vector<std::uint8_t> pixels() {
 }
 
 // By the definition: pad with zeros, take the window, mirror, normalise.
-float expected(const std::vector<std::uint8_t>& pixels, const View& view, std::int64_t c, std::int64_t y,
+float expected(const std::vector<std::uint8_t>& pixels, const AugmentationParams& view, std::int64_t c, std::int64_t y,
                std::int64_t x) {
   const std::int64_t source_y = y + view.top;
   const std::int64_t source_x = (view.mirrored ? shape.width - 1 - x : x) + view.left;
@@ -43,7 +43,7 @@ TEST(Normalizer, crops_mirrors_and_normalises_for_every_view) {
   for (int dy = -crop_padding; dy <= crop_padding; ++dy) {
     for (int dx = -crop_padding; dx <= crop_padding; ++dx) {
       for (const bool mirrored : {false, true}) {
-        const View view{dy, dx, mirrored};
+        const AugmentationParams view{dy, dx, mirrored};
         std::vector<float> image(source.size(), 1e9F);
         normalizer.write({source, {6, 5}}, view, image);
         for (std::int64_t c = 0; c < 3; ++c) {
@@ -66,7 +66,8 @@ TEST(Normalizer, large_images_have_the_values_of_small_ones) {
     const Normalizer normalizer(large, mean, deviation);
     OwnedPicture picture{{}, {88, 125}};
     for (int i = 0; i < 88 * 125 * 3; ++i) picture.pixels.push_back(static_cast<std::uint8_t>(i * 37 + i / 999));
-    for (const View& view : {View{-1, -2, false}, View{-1, -2, true}, View{3, 5, true}}) {
+    for (const AugmentationParams& view :
+         {AugmentationParams{-1, -2, false}, AugmentationParams{-1, -2, true}, AugmentationParams{3, 5, true}}) {
       std::vector<float> values(static_cast<std::size_t>(90 * width * 3 + 16), 1e9F);
       float* const start = values.data() + (16 - reinterpret_cast<std::uintptr_t>(values.data()) / 4 % 16) % 16;
       normalizer.write(picture, view, {start, static_cast<std::size_t>(90 * width * 3)});
@@ -100,7 +101,7 @@ TEST(Normalizer, takes_pictures_narrower_than_the_padding) {
 }
 
 // A picture of h x w pixels with values 1, 2, ..., seen as an image of 2 x 3.
-std::vector<float> seen(const PictureSize& picture, const View& view) {
+std::vector<float> seen(const PictureSize& picture, const AugmentationParams& view) {
   const std::array<float, 1> none{0.0F};
   const std::array<float, 1> of_255{1.0F / 255};
   std::vector<std::uint8_t> source(static_cast<std::size_t>(picture.height * picture.width));
@@ -123,12 +124,12 @@ TEST(Normalizer, takes_pictures_of_any_size) {
   EXPECT_EQ(seen({4, 5}, {0, -9, true}), std::vector<float>(6, 0.0F));
 }
 
-TEST(ChooseView, finds_windows_in_the_whole_of_a_larger_picture) {
+TEST(DrawAugmentation, finds_windows_in_the_whole_of_a_larger_picture) {
   constexpr int draws = 20'000;
   std::map<int, int> tops;
   std::map<int, int> lefts;
   for (std::int64_t position = 0; position < draws; ++position) {
-    const View view = choose_view({{8, 14}, Augmentation::crop}, 5, 1, position, {10, 3});
+    const AugmentationParams view = draw_augmentation({{8, 14}, Augmentation::crop}, 5, 1, position, {10, 3});
     ++tops[view.top];
     ++lefts[view.left];
   }
@@ -140,15 +141,15 @@ TEST(ChooseView, finds_windows_in_the_whole_of_a_larger_picture) {
   EXPECT_EQ(lefts, (std::map<int, int>{{-5, draws}}));
 }
 
-TEST(ChooseView, without_a_crop_is_the_middle) {
-  EXPECT_EQ(choose_view({{8, 14}}, 5, 1, 7, {10, 3}), (View{1, -5, false}));
-  EXPECT_EQ(middle_view({{224, 224}}, {256, 341}), (View{16, 58, false}));
-  EXPECT_EQ(middle_view({size}, size), View{});
+TEST(DrawAugmentation, without_a_crop_is_the_middle) {
+  EXPECT_EQ(draw_augmentation({{8, 14}}, 5, 1, 7, {10, 3}), (AugmentationParams{1, -5, false}));
+  EXPECT_EQ(center_crop({{224, 224}}, {256, 341}), (AugmentationParams{16, 58, false}));
+  EXPECT_EQ(center_crop({size}, size), AugmentationParams{});
 }
 
-TEST(ChooseView, is_a_function_of_seed_epoch_and_position) {
+TEST(DrawAugmentation, is_a_function_of_seed_epoch_and_position) {
   const auto view = [](std::uint64_t seed, std::int64_t epoch, std::int64_t position) {
-    return choose_view({size, Augmentation::crop_and_flip}, seed, epoch, position, size);
+    return draw_augmentation({size, Augmentation::crop_and_flip}, seed, epoch, position, size);
   };
   int same_epoch = 0;
   int same_seed = 0;
@@ -163,21 +164,22 @@ TEST(ChooseView, is_a_function_of_seed_epoch_and_position) {
 }
 
 // A training that goes on with a later version must see what it saw before.
-TEST(ChooseView, is_the_same_in_every_version) {
+TEST(DrawAugmentation, is_the_same_in_every_version) {
   std::string views;
   for (std::int64_t position = 0; position < 6; ++position) {
-    const View view = choose_view({{32, 32}, Augmentation::crop_and_flip}, 1, 2, position, {32, 32});
+    const AugmentationParams view =
+        draw_augmentation({{32, 32}, Augmentation::crop_and_flip}, 1, 2, position, {32, 32});
     views += std::to_string(view.top) + "," + std::to_string(view.left) + (view.mirrored ? "m " : " ");
   }
   EXPECT_EQ(views, "4,2 -2,-2 3,-1m 2,-2 0,-1m -4,3m ");
 }
 
-TEST(ChooseView, takes_every_window_equally_often_and_mirrors_half) {
+TEST(DrawAugmentation, takes_every_window_equally_often_and_mirrors_half) {
   constexpr int draws = 81000;
   std::map<int, int> windows;
   int mirrored = 0;
   for (std::int64_t position = 0; position < draws; ++position) {
-    const View view = choose_view({size, Augmentation::crop_and_flip}, 5, 1, position, size);
+    const AugmentationParams view = draw_augmentation({size, Augmentation::crop_and_flip}, 5, 1, position, size);
     ++windows[view.top * 100 + view.left];
     mirrored += view.mirrored ? 1 : 0;
     ASSERT_LE(std::abs(view.top), crop_padding);
@@ -188,11 +190,11 @@ TEST(ChooseView, takes_every_window_equally_often_and_mirrors_half) {
   EXPECT_NEAR(mirrored, draws / 2, 600);
 }
 
-TEST(ChooseView, moves_and_mirrors_only_what_was_asked_for) {
+TEST(DrawAugmentation, moves_and_mirrors_only_what_was_asked_for) {
   for (std::int64_t position = 0; position < 200; ++position) {
-    EXPECT_EQ(choose_view({size, Augmentation::none}, 5, 1, position, size), View{});
-    const View cropped = choose_view({size, Augmentation::crop}, 5, 1, position, size);
-    const View both = choose_view({size, Augmentation::crop_and_flip}, 5, 1, position, size);
+    EXPECT_EQ(draw_augmentation({size, Augmentation::none}, 5, 1, position, size), AugmentationParams{});
+    const AugmentationParams cropped = draw_augmentation({size, Augmentation::crop}, 5, 1, position, size);
+    const AugmentationParams both = draw_augmentation({size, Augmentation::crop_and_flip}, 5, 1, position, size);
     EXPECT_FALSE(cropped.mirrored);
     EXPECT_EQ(cropped.top, both.top);
     EXPECT_EQ(cropped.left, both.left);
@@ -208,7 +210,7 @@ TEST(ResizedCrop, covers_every_size_and_shape_that_it_may) {
   int mirrored = 0;
   constexpr int positions = 4000;
   for (int position = 0; position < positions; ++position) {
-    const View view = choose_view(rules, 5, 1, position, {300, 400});
+    const AugmentationParams view = draw_augmentation(rules, 5, 1, position, {300, 400});
     ASSERT_TRUE(view.resampling);
     EXPECT_EQ(view.resampling->size, rules.size);
     EXPECT_EQ(std::pair(view.top, view.left), std::pair(0, 0));
@@ -221,7 +223,7 @@ TEST(ResizedCrop, covers_every_size_and_shape_that_it_may) {
     narrowest = std::min(narrowest, aspect);
     widest = std::max(widest, aspect);
     mirrored += view.mirrored ? 1 : 0;
-    EXPECT_EQ(choose_view(rules, 5, 1, position, {300, 400}), view);
+    EXPECT_EQ(draw_augmentation(rules, 5, 1, position, {300, 400}), view);
   }
   EXPECT_NEAR(least, 0.25, 0.01);
   EXPECT_NEAR(most, 1, 0.02);
@@ -232,10 +234,10 @@ TEST(ResizedCrop, covers_every_size_and_shape_that_it_may) {
 
 // torchvision: a picture that no drawn aspect fits gives its middle, no wider than 4 : 3.
 TEST(ResizedCrop, of_a_panorama_is_its_middle) {
-  const View view = choose_view({{224, 224}, Augmentation::resized_crop, 1.0F}, 5, 1, 3, {30, 900});
+  const AugmentationParams view = draw_augmentation({{224, 224}, Augmentation::resized_crop, 1.0F}, 5, 1, 3, {30, 900});
   EXPECT_EQ(view.resampling, (Resampling{{0, 430, {30, 40}}, {224, 224}}));
   EXPECT_FALSE(view.mirrored);
-  EXPECT_EQ(choose_view({{224, 224}, Augmentation::resized_crop, 1.0F}, 5, 1, 3, {900, 30}).resampling,
+  EXPECT_EQ(draw_augmentation({{224, 224}, Augmentation::resized_crop, 1.0F}, 5, 1, 3, {900, 30}).resampling,
             (Resampling{{430, 0, {40, 30}}, {224, 224}}));
 }
 
@@ -243,31 +245,32 @@ TEST(ResizedCrop, of_a_panorama_is_its_middle) {
 TEST(ResizedCrop, is_what_it_always_was) {
   const ImageRules rules{{224, 224}, Augmentation::resized_crop_and_flip};
   const auto box = [&](std::int64_t position) {
-    return choose_view(rules, 1, 2, position, {375, 500}).resampling.value().box;
+    return draw_augmentation(rules, 1, 2, position, {375, 500}).resampling.value().box;
   };
   EXPECT_EQ(box(0), (PictureBox{56, 237, {275, 226}}));
   EXPECT_EQ(box(1), (PictureBox{99, 210, {249, 218}}));
   EXPECT_EQ(box(12345678), (PictureBox{9, 94, {341, 329}}));
 }
 
-TEST(MiddleView, is_that_of_resize_and_center_crop) {
+TEST(CenterCrop, is_that_of_resize_and_center_crop) {
   ImageRules rules{{224, 224}};
   rules.shorter_side = 256;
-  View expected{16, 58};
+  AugmentationParams expected{16, 58};
   expected.resampling = {{0, 0, {300, 400}}, {256, 341}};
-  EXPECT_EQ(middle_view(rules, {300, 400}), expected);
-  EXPECT_EQ(choose_view(rules, 1, 1, 1, {300, 400}), expected);
+  EXPECT_EQ(center_crop(rules, {300, 400}), expected);
+  EXPECT_EQ(draw_augmentation(rules, 1, 1, 1, {300, 400}), expected);
   // torchvision rounds halves to the even side: 57.5 to 58, 58.5 too.
-  EXPECT_EQ(middle_view({{224, 224}}, {339, 341}), (View{58, 58}));
+  EXPECT_EQ(center_crop({{224, 224}}, {339, 341}), (AugmentationParams{58, 58}));
 }
 
 TEST(CropOfResized, is_taken_of_the_picture_as_it_was_resized) {
   ImageRules rules{{28, 28}, Augmentation::crop};
   rules.shorter_side = 32;
   for (int position = 0; position < 200; ++position) {
-    const View view = choose_view(rules, 5, 1, position, {300, 400});
+    const AugmentationParams view = draw_augmentation(rules, 5, 1, position, {300, 400});
     EXPECT_EQ(view.resampling, (Resampling{{0, 0, {300, 400}}, {32, 42}}));
-    EXPECT_EQ(View({view.top, view.left}), choose_view({{28, 28}, Augmentation::crop}, 5, 1, position, {32, 42}));
+    EXPECT_EQ(AugmentationParams({view.top, view.left}),
+              draw_augmentation({{28, 28}, Augmentation::crop}, 5, 1, position, {32, 42}));
   }
 }
 
@@ -278,7 +281,7 @@ TEST(DrawnColours, every_factor_and_every_order_is_drawn) {
   std::map<ColourProperty, std::pair<float, float>> reach;
   std::map<int, int> orders;
   for (std::int64_t position = 0; position < draws; ++position) {
-    const View view = choose_view(rules, 5, 1, position, size);
+    const AugmentationParams view = draw_augmentation(rules, 5, 1, position, size);
     ASSERT_TRUE(view.colours);
     int order = 0;
     for (const ColourStep& step : *view.colours) {
@@ -288,9 +291,9 @@ TEST(DrawnColours, every_factor_and_every_order_is_drawn) {
       most = std::max(most, step.factor);
     }
     ++orders[order];
-    View without = view;
+    AugmentationParams without = view;
     without.colours.reset();
-    ASSERT_EQ(without, choose_view({size, Augmentation::crop_and_flip}, 5, 1, position, size));
+    ASSERT_EQ(without, draw_augmentation({size, Augmentation::crop_and_flip}, 5, 1, position, size));
   }
   EXPECT_NEAR(reach[ColourProperty::brightness].first, 0.6F, 0.001);
   EXPECT_NEAR(reach[ColourProperty::brightness].second, 1.4F, 0.001);
@@ -307,7 +310,7 @@ TEST(Cutout, a_square_lies_around_every_pixel_equally_often_and_ends_at_the_edge
   constexpr int draws = 63000;
   std::map<std::pair<std::int64_t, std::int64_t>, int> corners;  // the last pixel tells where the centre was
   for (std::int64_t position = 0; position < draws; ++position) {
-    const PictureBox box = choose_view(rules, 5, 1, position, {7, 9}).erased;
+    const PictureBox box = draw_augmentation(rules, 5, 1, position, {7, 9}).erased;
     ASSERT_TRUE(box.top >= 0 && box.left >= 0 && box.top + box.size.height <= 7 && box.left + box.size.width <= 9);
     ++corners[{box.top * 100 + box.size.height, box.left * 100 + box.size.width}];
   }
@@ -323,7 +326,7 @@ TEST(DrawnColours, and_squares_are_what_they_always_were) {
   rules.cutout = 9;
   std::string words;
   for (const std::int64_t position : {3, 5}) {
-    const View view = choose_view(rules, 1, 2, position, {32, 32});
+    const AugmentationParams view = draw_augmentation(rules, 1, 2, position, {32, 32});
     for (const ColourStep& step : view.colours.value()) {
       words += "bcs"[static_cast<int>(step.property)] + std::to_string(step.factor) + " ";
     }
@@ -337,7 +340,7 @@ TEST(Normalizer, what_is_erased_is_zero_whatever_is_mirrored) {
     const Normalizer normalizer(image, mean, deviation);
     const std::vector<std::uint8_t> white(static_cast<std::size_t>(image.height * image.width * 3), 255);
     for (const bool mirrored : {false, true}) {
-      View view{0, 0, mirrored};
+      AugmentationParams view{0, 0, mirrored};
       view.erased = {1, 2, {3, 2}};
       std::vector<float> values(white.size() + 16, 1e9F);
       float* const start = values.data() + (16 - reinterpret_cast<std::uintptr_t>(values.data()) / 4 % 16) % 16;

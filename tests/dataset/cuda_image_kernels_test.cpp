@@ -59,7 +59,7 @@ class CudaImagesTest : public testing::TestWithParam<DType> {
 };
 
 TEST_P(CudaImagesTest, have_the_values_of_the_cpus_normalizer_for_every_view) {
-  std::vector<SampleView> views;
+  std::vector<SampleAugmentation> views;
   std::vector<float> planes;
   const Normalizer normalizer(sample, mean, deviation);
   for (int dy = -crop_padding; dy <= crop_padding; ++dy) {
@@ -70,7 +70,7 @@ TEST_P(CudaImagesTest, have_the_values_of_the_cpus_normalizer_for_every_view) {
         std::vector<float> image(sample_values);
         const auto of_sample =
             std::span(pixels_).subspan(static_cast<std::size_t>(source) * sample_values, sample_values);
-        View view{dy, dx, mirrored};
+        AugmentationParams view{dy, dx, mirrored};
         view.erased = {1, 2, {2, 3}};
         normalizer.write({of_sample, {6, 5}}, view, image);
         planes.insert(planes.end(), image.begin(), image.end());
@@ -86,7 +86,7 @@ TEST_P(CudaImagesTest, have_the_values_of_the_cpus_normalizer_for_every_view) {
 }
 
 TEST_P(CudaImagesTest, a_place_without_a_sample_is_zero_and_has_label_minus_one) {
-  const std::vector<SampleView> views{{-1, 0, 0, 0}, {2, 0, 0, 0}};
+  const std::vector<SampleAugmentation> views{{-1, 0, 0, 0}, {2, 0, 0, 0}};
   const Tensor images = make({2, 6, 5, 3});
   with_dtype(GetParam(), [&](auto dtype) {
     const FeatureMap map(images);

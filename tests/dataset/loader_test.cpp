@@ -113,7 +113,7 @@ TEST_F(LoaderTest, sample_is_cropped_and_mirrored_by_its_position) {
     const std::int64_t position = global_batch + static_cast<std::int64_t>(i);
     std::vector<float> expected(image_count);
     const Picture picture = dataset_.picture(order.sample_at(position));
-    normalizer.write(picture, choose_view(rules, 11, 2, position, picture.size), expected);
+    normalizer.write(picture, draw_augmentation(rules, 11, 2, position, picture.size), expected);
     const auto first = part.images.begin() + static_cast<std::ptrdiff_t>(i * image_count);
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), first)) << "sample " << i;
   }
@@ -164,7 +164,7 @@ TEST_P(EvaluationLoader, gives_each_sample_once_over_all_ranks) {
         for (std::size_t i = 0; i < part.labels.size(); ++i) {
           std::vector<float> expected(image_count, 0.0F);
           if (part.labels[i] != -1) {
-            normalizer.write(dataset_.picture(next_sample), View{}, expected);
+            normalizer.write(dataset_.picture(next_sample), AugmentationParams{}, expected);
             EXPECT_EQ(part.labels[i], small_label(next_sample));
             ++next_sample;
             ++counted;
@@ -274,7 +274,7 @@ TEST(LoaderOfPictures, pictures_of_their_own_sizes_are_seen_from_their_middle) {
   const Part part = take(*loader);
   for (std::int64_t sample = 0; sample < 10; ++sample) {
     const PictureSize size = small_picture_size(shape, sample);
-    const View view = middle_view({image}, size);
+    const AugmentationParams view = center_crop({image}, size);
     const std::uint8_t corner = small_pixel(sample, (view.top * size.width + view.left) * 3);
     EXPECT_NEAR(part.images[static_cast<std::size_t>(sample) * image_count], (corner / 255.0F - 0.5F) / 0.25F, 1e-5);
   }

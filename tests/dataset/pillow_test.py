@@ -45,7 +45,7 @@ def image_by_pillow(picture, view, side):
 
 
 def check(split, pictures, side, work):
-    run("show_views", split, side, COUNT, work)
+    run("print_augmentations", split, side, COUNT, work)
     views = [tuple(map(int, line.split())) for line in (work / "views.txt").read_text().splitlines()]
     expected = numpy.stack([image_by_pillow(picture, view, side) for picture, view in zip(pictures * 2, views)])
     for decoding, largest in LARGEST.items():

@@ -38,7 +38,7 @@ class RawMicroBatchFixture : public testing::Test {
     const auto places = static_cast<std::size_t>(source.places);
     const bool mixes = source.plan->mixes();
     const std::size_t travelling = travels ? places + (mixes ? outer_partners : 0) : 0;
-    std::vector<cuda::SampleView> views(mixes ? 2 * places : places);
+    std::vector<cuda::SampleAugmentation> views(mixes ? 2 * places : places);
     std::vector<float> shares(mixes ? places : 0);
     std::vector<std::uint8_t> pixels(travelling * pixels_each);
     std::vector<std::int32_t> labels(travelling);
@@ -55,10 +55,10 @@ class RawMicroBatchFixture : public testing::Test {
     }
   }
 
-  void expect_batch(const cuda::SampleStore& store, const std::vector<cuda::SampleView>& views,
+  void expect_batch(const cuda::SampleStore& store, const std::vector<cuda::SampleAugmentation>& views,
                     const std::vector<float>& mixed, const Batch& expected) {
     const std::int64_t places = expected.labels.shape()[0];
-    const cuda::SampleView* const others = mixed.empty() ? nullptr : views.data() + places;
+    const cuda::SampleAugmentation* const others = mixed.empty() ? nullptr : views.data() + places;
     const float* const shares = mixed.empty() ? nullptr : mixed.data();
     const std::int64_t bytes = cuda::storage_count(expected.images.shape(), Layout::images) * size_of(DType::f32);
     const Tensor images(memory_.arena.allocate(bytes), expected.images.shape(), DType::f32, Layout::images);

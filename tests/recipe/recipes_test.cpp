@@ -127,15 +127,15 @@ TEST(RecipesTest, nothing_is_left_of_what_was_there_but_the_seed_and_the_arithme
   before.recipe.optimizer.momentum_kind = Momentum::nesterov;
   before.recipe.optimizer.clip_norm = 1;
   before.run.output = "out";
-  before.run.test_view = TestView::flipped_too;
+  before.run.test_time_augmentation = TestTimeAugmentation::flip;
   set_recipe(before, *find_recipe("pai-lite"));
   Settings expected = settings_of("pai-lite");
   expected.recipe.seed = 7;
   expected.recipe.arithmetic.precision = DType::bf16;
   EXPECT_EQ(json_of(before, Field::Part::recipe), json_of(expected, Field::Part::recipe));
   EXPECT_EQ(before.run.output, "out");
-  EXPECT_EQ(before.run.test_view, TestView::plain);
-  EXPECT_EQ(settings_of("rn50-ffcv-88").run.test_view, TestView::flipped_too);
+  EXPECT_EQ(before.run.test_time_augmentation, TestTimeAugmentation::plain);
+  EXPECT_EQ(settings_of("rn50-ffcv-88").run.test_time_augmentation, TestTimeAugmentation::flip);
   EXPECT_EQ(expected.recipe.optimizer.momentum, 0);
 }
 

@@ -61,7 +61,7 @@ TEST(RankView, seconds_are_told_as_finely_as_they_matter) {
   EXPECT_EQ(seconds_words(300.4), "300 s");
 }
 
-RankView sample_view() {
+RankView sample_augmentation() {
   RankView view;
   view.rank = 6;
   view.host = "n2";
@@ -77,7 +77,7 @@ RankView sample_view() {
 }
 
 TEST(RankView, another_node_reads_what_was_written) {
-  const RankView sent = sample_view();
+  const RankView sent = sample_augmentation();
   const std::vector<RankView> views = views_from_text(to_text(std::vector{sent, RankView{}}), "n2");
   ASSERT_EQ(views.size(), 2U);
   const RankView& got = views[0];
@@ -102,7 +102,7 @@ TEST(RankView, another_node_reads_what_was_written) {
 }
 
 TEST(RankView, text_that_no_rank_writes_is_refused) {
-  const std::string good = to_text(std::vector{sample_view()});
+  const std::string good = to_text(std::vector{sample_augmentation()});
   for (const std::string& bad :
        {std::string(), good.substr(0, good.size() - 1), std::string("[[1]]"), std::string("[[1,2,\"x\",0,0,[],63,0]]"),
         std::string("[[1,0,0,0,0,[],63,0]]"), std::string("[[1,0,0,0,0,[],63,0,[1,2]]]"), std::string("{\"a\":1}"),

@@ -45,9 +45,11 @@ class EvaluationTest : public testing::Test {
 
 TEST_F(EvaluationTest, is_the_same_on_any_number_of_ranks) {
   const Evaluation together =
-      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestView::plain).evaluate();
+      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestTimeAugmentation::plain)
+          .evaluate();
   const Evaluation alone =
-      Evaluator(self_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestView::plain).evaluate();
+      Evaluator(self_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestTimeAugmentation::plain)
+          .evaluate();
   EXPECT_EQ(together.predictions, alone.predictions);
   EXPECT_EQ(together.confusion, alone.confusion);
   EXPECT_EQ(together.in_top5, alone.in_top5);
@@ -56,7 +58,8 @@ TEST_F(EvaluationTest, is_the_same_on_any_number_of_ranks) {
 
 TEST_F(EvaluationTest, counts_each_sample_once) {
   const Evaluation result =
-      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestView::plain).evaluate();
+      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestTimeAugmentation::plain)
+          .evaluate();
   EXPECT_EQ(result.samples, samples);
   EXPECT_EQ(std::accumulate(result.confusion.begin(), result.confusion.end(), std::int64_t{0}), samples);
   ASSERT_EQ(result.predictions.size(), static_cast<std::size_t>(samples));
@@ -72,7 +75,8 @@ TEST_F(EvaluationTest, counts_each_sample_once) {
 }
 
 TEST_F(EvaluationTest, a_second_evaluation_starts_from_the_first_sample_again) {
-  Evaluator evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestView::plain);
+  Evaluator evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic,
+                      TestTimeAugmentation::plain);
   const Evaluation first = evaluator.evaluate();
   EXPECT_EQ(evaluator.evaluate().predictions, first.predictions);
 }
@@ -82,7 +86,8 @@ TEST_F(EvaluationTest, equal_logits_predict_the_lowest_class_at_the_loss_of_a_gu
     backend_->device().write(std::vector<float>(static_cast<std::size_t>(parameter.stored)), parameter.value);
   }
   const Evaluation result =
-      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestView::plain).evaluate();
+      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestTimeAugmentation::plain)
+          .evaluate();
   EXPECT_EQ(result.correct(), result.label_count(0));
   EXPECT_EQ(result.in_top5, 5 * 104);
   EXPECT_NEAR(result.loss(), std::log(10.0), 1e-6);
@@ -121,7 +126,7 @@ TEST_F(EvaluationTest, with_mirror_images_the_mean_of_both_logits_counts) {
   }
   EXPECT_NE(expected, plain);
   std::vector<std::int32_t> found =
-      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestView::flipped_too)
+      Evaluator(world_, *backend_, *model_, *dataset_, rules_, 1, DataPlace::automatic, TestTimeAugmentation::flip)
           .evaluate()
           .predictions;
   found.resize(expected.size());

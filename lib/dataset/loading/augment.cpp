@@ -120,8 +120,8 @@ double log_of_gamma(double alpha, const DrawNext& draw_next) {
 }
 
 // The whole picture at the size that windows are taken from.
-View whole_view(const ImageRules& rules, const PictureSize& picture) {
-  View view;
+AugmentationParams full_window(const ImageRules& rules, const PictureSize& picture) {
+  AugmentationParams view;
   if (rules.shorter_side) {
     view.resampling = {{0, 0, picture}, with_shorter_side(picture, *rules.shorter_side)};
   }
@@ -130,8 +130,8 @@ View whole_view(const ImageRules& rules, const PictureSize& picture) {
 
 }  // namespace
 
-View middle_view(const ImageRules& rules, const PictureSize& picture) {
-  View view = whole_view(rules, picture);
+AugmentationParams center_crop(const ImageRules& rules, const PictureSize& picture) {
+  AugmentationParams view = full_window(rules, picture);
   const PictureSize& seen = view.resampling ? view.resampling->size : picture;
   view.top = middle(seen.height, rules.size.height);
   view.left = middle(seen.width, rules.size.width);
@@ -140,14 +140,14 @@ View middle_view(const ImageRules& rules, const PictureSize& picture) {
 
 namespace {
 
-View draw_window(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
-                 const PictureSize& picture) {
+AugmentationParams draw_window(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
+                               const PictureSize& picture) {
   switch (rules.augmentation) {
     case Augmentation::none:
       break;
     case Augmentation::crop:
     case Augmentation::crop_and_flip: {
-      View view = whole_view(rules, picture);
+      AugmentationParams view = full_window(rules, picture);
       const PictureSize& seen = view.resampling ? view.resampling->size : picture;
       const Draw bits = draw(seed, epoch, position, 0);
       view.top = draw_start(bits[0], seen.height, rules.size.height);
@@ -157,21 +157,21 @@ View draw_window(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch
     }
     case Augmentation::resized_crop:
     case Augmentation::resized_crop_and_flip: {
-      View view;
+      AugmentationParams view;
       view.resampling = {draw_box(rules, seed, epoch, position, picture), rules.size};
       view.mirrored = rules.augmentation == Augmentation::resized_crop_and_flip &&
                       is_mirrored(draw(seed, epoch, position, attempts));
       return view;
     }
   }
-  return middle_view(rules, picture);
+  return center_crop(rules, picture);
 }
 
 }  // namespace
 
-View choose_view(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
-                 const PictureSize& picture) {
-  View view = draw_window(rules, seed, epoch, position, picture);
+AugmentationParams draw_augmentation(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch,
+                                     std::int64_t position, const PictureSize& picture) {
+  AugmentationParams view = draw_window(rules, seed, epoch, position, picture);
   if (rules.jitter) view.colours = draw_colours(*rules.jitter, draw(seed, epoch, position, colour_draw));
   if (rules.cutout) view.erased = draw_cutout(*rules.cutout, rules.size, draw(seed, epoch, position, cutout_draw));
   return view;

@@ -56,14 +56,14 @@ struct ImageRules {
 // row `top` and column `left`; what it shows is mirrored left to right or not. It may reach beyond a picture on every
 // side. Colours are changed in all of the window, and a box of the image that comes of it is erased: 0 once it is
 // normalised.
-struct View {
+struct AugmentationParams {
   std::int32_t top = 0;
   std::int32_t left = 0;
   bool mirrored = false;
   std::optional<Resampling> resampling = {};
   std::optional<ColourSteps> colours = {};
   PictureBox erased = {};  // within the image
-  bool operator==(const View&) const = default;
+  bool operator==(const AugmentationParams&) const = default;
 };
 
 constexpr int crop_padding = 4;
@@ -73,14 +73,14 @@ constexpr int crop_padding = 4;
 // cropped at random, is seen from its middle (torchvision: RandomCrop with padding, CenterCrop, RandomResizedCrop).
 // Colours are changed in an order that is drawn too (ColorJitter); the square that is erased has its centre anywhere in
 // the image, and may reach beyond it.
-View choose_view(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch, std::int64_t position,
-                 const PictureSize& picture);
+AugmentationParams draw_augmentation(const ImageRules& rules, std::uint64_t seed, std::int64_t epoch,
+                                     std::int64_t position, const PictureSize& picture);
 
 // What an image holds of its own sample where it is mixed with another: of Beta(alpha, alpha), a pure function of its
 // arguments.
 float mixed_share(float alpha, std::uint64_t seed, std::int64_t epoch, std::int64_t position);
 
 // The view in evaluation: from the middle.
-View middle_view(const ImageRules& rules, const PictureSize& picture);
+AugmentationParams center_crop(const ImageRules& rules, const PictureSize& picture);
 
 }  // namespace lockstep

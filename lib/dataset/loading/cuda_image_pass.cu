@@ -4,13 +4,13 @@
 
 namespace lockstep::cuda {
 
-void queue_batch(const SampleStore& samples, const SampleView* views, const float* shares, const Batch& batch,
+void queue_batch(const SampleStore& samples, const SampleAugmentation* views, const float* shares, const Batch& batch,
                  cudaStream_t stream) {
   const CudaLaunch launch(stream);
   const FeatureMap images(batch.images);
   const std::int64_t places = batch.labels.shape()[0];
   const bool mixes = static_cast<bool>(batch.shares);
-  const SampleView* const others = mixes ? views + places : nullptr;
+  const SampleAugmentation* const others = mixes ? views + places : nullptr;
   with_dtype(batch.images.dtype(), [&](auto dtype) {
     launch(images.vectors(), MakeImages<dtype()>{samples, views, others, mixes ? shares : nullptr, images});
   });

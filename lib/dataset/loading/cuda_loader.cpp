@@ -13,26 +13,26 @@ namespace lockstep {
 namespace {
 
 using cuda::check_cuda;
-using cuda::SampleView;
+using cuda::SampleAugmentation;
 
 std::int64_t bytes_of(const SampleShape& shape) { return shape.height * shape.width * shape.channels; }
 
 // Views, shares, labels and pixels of a micro-batch, one after another, in host memory or on the GPU.
 struct MicroBatchLayout {
   MicroBatchLayout(const LoaderSource& source, PixelSource pixels)
-      : view_count(source.plan->mixes() ? 2 * source.places : source.places),
+      : augmentation_count(source.plan->mixes() ? 2 * source.places : source.places),
         share_count(source.plan->mixes() ? source.places : 0) {
     if (pixels == PixelSource::resident) return;
     label_count = source.places + (source.plan->mixes() ? outer_partners : 0);
     pixel_bytes = label_count * bytes_of(image_shape(source));
   }
 
-  std::int64_t shares_at() const { return view_count * std::int64_t{sizeof(SampleView)}; }
+  std::int64_t shares_at() const { return augmentation_count * std::int64_t{sizeof(SampleAugmentation)}; }
   std::int64_t labels_at() const { return shares_at() + share_count * size_of(DType::f32); }
   std::int64_t pixels_at() const { return labels_at() + label_count * size_of(DType::i32); }
   std::int64_t bytes() const { return pixels_at() + pixel_bytes; }
 
-  std::int64_t view_count;
+  std::int64_t augmentation_count;
   std::int64_t share_count;
   std::int64_t label_count = 0;
   std::int64_t pixel_bytes = 0;
@@ -42,7 +42,8 @@ struct MicroBatchLayout {
 struct PinnedMicroBatch {
   explicit PinnedMicroBatch(const MicroBatchLayout& layout) : memory(layout.bytes()) {
     std::byte* const data = memory.data();
-    micro_batch.views = {reinterpret_cast<SampleView*>(data), static_cast<std::size_t>(layout.view_count)};
+    micro_batch.views = {reinterpret_cast<SampleAugmentation*>(data),
+                         static_cast<std::size_t>(layout.augmentation_count)};
     micro_batch.shares = {reinterpret_cast<float*>(data + layout.shares_at()),
                           static_cast<std::size_t>(layout.share_count)};
     micro_batch.labels = {reinterpret_cast<std::int32_t*>(data + layout.labels_at()),
@@ -100,7 +101,7 @@ class CudaLoader final : public Loader {
     started_ = false;
     const Place& place = places_[filled_];
     check_cuda(cudaStreamWaitEvent(device_.stream(), place.arrived.get(), 0), "order work behind an upload");
-    cuda::queue_batch(samples_at(place), reinterpret_cast<const SampleView*>(place.data.data()),
+    cuda::queue_batch(samples_at(place), reinterpret_cast<const SampleAugmentation*>(place.data.data()),
                       reinterpret_cast<const float*>(place.data.data() + layout_.shares_at()), batch_,
                       device_.stream());
     check_cuda(cudaEventRecord(place.released.get(), device_.stream()), "record an event");

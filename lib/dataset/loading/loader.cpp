@@ -11,9 +11,9 @@
 #include "base/error.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "dataset/loading/augmented_reader.hpp"
 #include "dataset/loading/normalizer.hpp"
 #include "dataset/loading/prefetch_ring.hpp"
-#include "dataset/loading/view_reader.hpp"
 #include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
@@ -90,14 +90,15 @@ class HostLoader final : public Loader {
     const MicroBatchRange place = source_.plan->place(micro_batch);
     const std::int64_t places = batch.labels.shape()[0];
     const auto image_count = static_cast<std::size_t>(batch.images.shape().count() / places);
-    ViewReader reader(*source_.dataset, source_.rules);
+    AugmentedReader reader(*source_.dataset, source_.rules);
     auto* image = batch.images.as<float>();
     auto* const labels = batch.labels.as<std::int32_t>();
     const auto read = [&](std::int64_t position, std::span<float> to) {
       const std::int64_t sample = source_.plan->sample_at(place, position);
       source_.dataset->begin_reading(sample, place.epoch);
-      const View view = source_.plan->view_at(place, position, source_.dataset->picture_size(sample));
-      const SeenPicture seen = reader.read(sample, view);
+      const AugmentationParams view =
+          source_.plan->augmentation_at(place, position, source_.dataset->picture_size(sample));
+      const AugmentedPicture seen = reader.read(sample, view);
       normalizer_.write(seen.picture, seen.view, to);
       return source_.dataset->label(sample);
     };

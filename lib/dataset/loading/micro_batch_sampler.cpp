@@ -39,8 +39,9 @@ class TrainingSampler final : public MicroBatchSampler {
     const SampleOrder order(samples_, seed_, place.epoch + ahead / epoch_length);
     return SampleRange{order.sample_at(ahead % epoch_length), 1};
   }
-  View view_at(const MicroBatchRange& place, std::int64_t position, const PictureSize& picture) const override {
-    return choose_view(rules_, seed_, place.epoch, position, picture);
+  AugmentationParams augmentation_at(const MicroBatchRange& place, std::int64_t position,
+                                     const PictureSize& picture) const override {
+    return draw_augmentation(rules_, seed_, place.epoch, position, picture);
   }
   bool mixes() const override { return rules_.mixup.has_value(); }
   MixPartner partner_of(const MicroBatchRange& place, std::int64_t position) const override {
@@ -87,8 +88,8 @@ class EvaluationSampler final : public MicroBatchSampler {
     if (position != place.first || first >= samples_) return std::nullopt;
     return SampleRange{first, std::min(batch_, samples_ - first)};
   }
-  View view_at(const MicroBatchRange&, std::int64_t, const PictureSize& picture) const override {
-    return middle_view(rules_, picture);
+  AugmentationParams augmentation_at(const MicroBatchRange&, std::int64_t, const PictureSize& picture) const override {
+    return center_crop(rules_, picture);
   }
 
  private:

@@ -43,7 +43,8 @@ class MicroBatchSampler {
   // Samples that are to be read from now on, as they are needed soon.
   virtual std::optional<SampleRange> needed_ahead(const MicroBatchRange&, std::int64_t) const { return std::nullopt; }
   // Of the picture there, of that size.
-  virtual View view_at(const MicroBatchRange& place, std::int64_t position, const PictureSize& picture) const = 0;
+  virtual AugmentationParams augmentation_at(const MicroBatchRange& place, std::int64_t position,
+                                             const PictureSize& picture) const = 0;
   // Two neighbours in the order of an epoch are each other's partners, by one share, whoever carries them; one without
   // a neighbour is its own.
   virtual bool mixes() const { return false; }

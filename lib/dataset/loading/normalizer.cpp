@@ -30,7 +30,7 @@ void write_past_caches(const float* from, std::int64_t count, float* to) {
 }
 
 // Row `y` of the window, channel by channel: [channels, width], 0 outside the picture. `unmirrored` has room for one.
-void fill_rows(const Picture& picture, const View& view, std::int64_t y, const SampleShape& shape,
+void fill_rows(const Picture& picture, const AugmentationParams& view, std::int64_t y, const SampleShape& shape,
                std::span<std::uint8_t> rows, std::span<std::uint8_t> unmirrored) {
   const std::int64_t width = shape.width;
   // Columns [first, last) of the window lie inside the picture.
@@ -53,7 +53,8 @@ void fill_rows(const Picture& picture, const View& view, std::int64_t y, const S
 
 }  // namespace
 
-void cut_window(const Picture& picture, const View& view, const PictureSize& image, std::span<std::uint8_t> pixels) {
+void cut_window(const Picture& picture, const AugmentationParams& view, const PictureSize& image,
+                std::span<std::uint8_t> pixels) {
   const auto channels = static_cast<std::int64_t>(pixels.size()) / (image.height * image.width);
   assert(static_cast<std::int64_t>(picture.pixels.size()) == picture.size.height * picture.size.width * channels);
   std::ranges::fill(pixels, std::uint8_t{0});
@@ -75,7 +76,7 @@ Normalizer::Normalizer(const SampleShape& shape, std::span<const float> mean, st
     scales_.emplace_back(mean[channel], deviation[channel]);
 }
 
-void Normalizer::write(const Picture& picture, const View& view, std::span<float> image) const {
+void Normalizer::write(const Picture& picture, const AugmentationParams& view, std::span<float> image) const {
   const std::int64_t width = shape_.width;
   assert(static_cast<std::int64_t>(picture.pixels.size()) ==
          picture.size.height * picture.size.width * shape_.channels);

@@ -13,7 +13,8 @@
 namespace lockstep {
 
 // What the window shows, not mirrored: pixels [h, w, channels]. What lies outside the picture has value 0.
-void cut_window(const Picture& picture, const View& view, const PictureSize& image, std::span<std::uint8_t> pixels);
+void cut_window(const Picture& picture, const AugmentationParams& view, const PictureSize& image,
+                std::span<std::uint8_t> pixels);
 
 // Pixels to normalised values: (pixel / 255 - mean) / deviation per channel. What lies outside the picture has pixel
 // value 0 and is normalised like the rest (torchvision: RandomHorizontalFlip, ToTensor, Normalize). What is erased is
@@ -25,7 +26,7 @@ class Normalizer {
   // Of the image. `mean` and `deviation` have one value per channel of `shape`, of pixel / 255.
   Normalizer(const SampleShape& shape, std::span<const float> mean, std::span<const float> deviation);
 
-  void write(const Picture& picture, const View& view, std::span<float> image) const;
+  void write(const Picture& picture, const AugmentationParams& view, std::span<float> image) const;
 
  private:
   SampleShape shape_;

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <memory>
 
+#include "dataset/loading/augmented_reader.hpp"
 #include "dataset/loading/loader.hpp"
 #include "dataset/loading/micro_batch_sampler.hpp"
 #include "dataset/loading/normalizer.hpp"
-#include "dataset/loading/view_reader.hpp"
 
 namespace lockstep {
 namespace {
@@ -28,7 +28,7 @@ std::vector<std::uint8_t> mean_colour(const Manifest& data) {
 }
 
 // RGB, of that size.
-std::vector<std::uint8_t> image_of(const SeenPicture& seen, const PictureSize& size, const Manifest& data) {
+std::vector<std::uint8_t> image_of(const AugmentedPicture& seen, const PictureSize& size, const Manifest& data) {
   const auto& [height, width] = size;
   const std::int64_t channels = data.shape.channels;
   const std::vector<std::uint8_t> mean = mean_colour(data);
@@ -60,7 +60,8 @@ class ImageReader {
   std::vector<std::uint8_t> read(std::int64_t position) {
     const std::int64_t sample = plan_.sample_at(place_, position);
     dataset_.begin_reading(sample, 0);
-    const SeenPicture seen = reader_.read(sample, plan_.view_at(place_, position, dataset_.picture_size(sample)));
+    const AugmentedPicture seen =
+        reader_.read(sample, plan_.augmentation_at(place_, position, dataset_.picture_size(sample)));
     return image_of(seen, rules_.size, dataset_.manifest());
   }
 
@@ -69,7 +70,7 @@ class ImageReader {
   const ImageRules& rules_;
   const MicroBatchSampler& plan_;
   MicroBatchRange place_;
-  ViewReader reader_;
+  AugmentedReader reader_;
 };
 
 void mix(std::vector<std::uint8_t>& image, const std::vector<std::uint8_t>& other, float share) {
@@ -114,8 +115,8 @@ PictureGrid picture_grid(const Dataset& dataset, const ImageRules& rules, std::u
 
 OwnedPicture tested_picture(const Dataset& dataset, const ImageRules& rules, std::int64_t sample) {
   dataset.begin_reading(sample, 0);
-  ViewReader reader(dataset, rules);
-  const SeenPicture seen = reader.read(sample, middle_view(rules, dataset.picture_size(sample)));
+  AugmentedReader reader(dataset, rules);
+  const AugmentedPicture seen = reader.read(sample, center_crop(rules, dataset.picture_size(sample)));
   return {image_of(seen, rules.size, dataset.manifest()), rules.size};
 }
 

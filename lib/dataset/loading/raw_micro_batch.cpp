@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
+#include "dataset/loading/augmented_reader.hpp"
 #include "dataset/loading/normalizer.hpp"
-#include "dataset/loading/view_reader.hpp"
 #include "runtime/watch/rank_status.hpp"
 
 namespace lockstep {
 namespace {
 
-cuda::SampleView gpu_view(std::int64_t place, const View& view) {
+cuda::SampleAugmentation gpu_augmentation(std::int64_t place, const AugmentationParams& view) {
   const auto number = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
   const PictureBox& erased = view.erased;
   return {number(place),       view.top,
@@ -27,15 +27,15 @@ void fill_raw_micro_batch(const LoaderSource& source, PixelSource pixels, std::i
   const bool mixes = source.plan->mixes();
   const auto places = std::ssize(memory.views) / (mixes ? 2 : 1);
   const std::size_t bytes_each = memory.pixels.size() / static_cast<std::size_t>(places + (mixes ? outer_partners : 0));
-  ViewReader reader(dataset, source.rules);
+  AugmentedReader reader(dataset, source.rules);
   // The sample at `position`, whose pixels travel as number `number` of the micro-batch, if they do.
   const auto put = [&](std::int64_t position, std::int64_t number) {
     const std::int64_t sample = source.plan->sample_at(place, position);
-    View view = source.plan->view_at(place, position, dataset.picture_size(sample));
-    if (pixels == PixelSource::resident) return gpu_view(sample, view);
+    AugmentationParams view = source.plan->augmentation_at(place, position, dataset.picture_size(sample));
+    if (pixels == PixelSource::resident) return gpu_augmentation(sample, view);
     dataset.begin_reading(sample, place.epoch);
     const auto target = memory.pixels.subspan(static_cast<std::size_t>(number) * bytes_each, bytes_each);
-    const SeenPicture seen = reader.read(sample, view);
+    const AugmentedPicture seen = reader.read(sample, view);
     view = seen.view;
     // The GPU takes pictures of the image's size as they are, and cuts its window itself.
     if (seen.picture.size == source.rules.size) {
@@ -46,9 +46,11 @@ void fill_raw_micro_batch(const LoaderSource& source, PixelSource pixels, std::i
       view.left = 0;
     }
     memory.labels[static_cast<std::size_t>(number)] = dataset.label(sample);
-    return gpu_view(number, view);
+    return gpu_augmentation(number, view);
   };
-  const auto view_of = [&](std::int64_t i) -> cuda::SampleView& { return memory.views[static_cast<std::size_t>(i)]; };
+  const auto view_of = [&](std::int64_t i) -> cuda::SampleAugmentation& {
+    return memory.views[static_cast<std::size_t>(i)];
+  };
   for (std::int64_t i = 0; i < place.samples; ++i) {
     const std::int64_t position = place.first + i;
     if (pixels == PixelSource::travelling) {
@@ -65,7 +67,7 @@ void fill_raw_micro_batch(const LoaderSource& source, PixelSource pixels, std::i
     memory.shares[static_cast<std::size_t>(i)] = partner.share;
   }
   rank_status::end_reading();
-  std::fill(memory.views.begin() + place.samples, memory.views.begin() + places, cuda::SampleView{-1});
+  std::fill(memory.views.begin() + place.samples, memory.views.begin() + places, cuda::SampleAugmentation{-1});
   memory.samples = place.samples;
 }
 

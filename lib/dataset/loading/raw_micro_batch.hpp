@@ -23,7 +23,7 @@ enum class PixelSource : std::uint8_t { resident, travelling };
 //                         images are mixed: [n + outer_partners, h, w, c]
 //   labels  [n]           likewise
 struct RawMicroBatch {
-  std::span<cuda::SampleView> views;
+  std::span<cuda::SampleAugmentation> views;
   std::span<float> shares;
   std::span<std::uint8_t> pixels;
   std::span<std::int32_t> labels;

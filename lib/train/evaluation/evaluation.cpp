@@ -58,7 +58,7 @@ std::int64_t evaluation_batch(std::int64_t samples, const PictureSize& image) {
 }
 
 Evaluator::Evaluator(const Communicator& world, Backend& backend, Model& model, const Dataset& dataset,
-                     const ImageRules& rules, int loader_threads, DataPlace place, TestView view)
+                     const ImageRules& rules, int loader_threads, DataPlace place, TestTimeAugmentation view)
     : world_(world),
       model_(model),
       dataset_(dataset),
@@ -66,13 +66,14 @@ Evaluator::Evaluator(const Communicator& world, Backend& backend, Model& model, 
       loader_(backend.load_onto(evaluation_source(dataset, rules, batch_, world.rank(), world.size(), loader_threads),
                                 place)),
       view_(view),
-      of_mirrored_(view == TestView::plain ? 0 : static_cast<std::size_t>(batch_ * model.options.classes)) {}
+      of_mirrored_(view == TestTimeAugmentation::plain ? 0 : static_cast<std::size_t>(batch_ * model.options.classes)) {
+}
 
 void Evaluator::read_logits(const Tensor& images, std::vector<float>& logits) {
   Device& device = model_.store.device();
   const Tensor y = model_.network->forward(images, Mode::evaluate);
   Tensor y_mirrored;
-  if (view_ == TestView::flipped_too) {
+  if (view_ == TestTimeAugmentation::flip) {
     const Tensor mirrored = device.make(images.shape(), images.dtype(), Layout::images);
     device.ops().mirror(images, mirrored);
     y_mirrored = model_.network->forward(mirrored, Mode::evaluate);

@@ -45,7 +45,7 @@ class Evaluator {
  public:
   // `backend`, `dataset` and `model` outlive this.
   Evaluator(const Communicator& world, Backend& backend, Model& model, const Dataset& dataset, const ImageRules& rules,
-            int loader_threads, DataPlace place, TestView view);
+            int loader_threads, DataPlace place, TestTimeAugmentation view);
 
   std::int64_t batch() const { return batch_; }
 
@@ -76,7 +76,7 @@ class Evaluator {
   const Dataset& dataset_;
   std::int64_t batch_;
   std::unique_ptr<Loader> loader_;
-  TestView view_;
+  TestTimeAugmentation view_;
   std::vector<float> of_mirrored_;  // logits
 };
 

@@ -51,7 +51,7 @@ nlohmann::json evaluation_json(const Evaluation& evaluation, const EvaluatedMode
           {"samples", evaluation.samples},
           {"shorter_side", shorter_side == 0 ? nlohmann::json() : nlohmann::json(shorter_side)},
           {"split", split_name(data.split)},
-          {"test_flip", data.view == TestView::flipped_too},
+          {"test_flip", data.view == TestTimeAugmentation::flip},
           {"top5", evaluation.top5()},
           {"weights_hash", model.weights_hash}};
 }

@@ -19,7 +19,7 @@ struct ModelTestPlan {
   std::filesystem::path folder;  // of the split
   ImagePlan images;
   int loader_threads = 1;
-  TestView view = TestView::plain;
+  TestTimeAugmentation view = TestTimeAugmentation::plain;
 };
 
 class ModelTest {

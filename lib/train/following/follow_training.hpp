@@ -16,7 +16,7 @@ struct FollowOptions {
   Split split = Split::test;
   ImagePlan images = {};  // of the options for tests
   int loader_threads = 1;
-  TestView view = TestView::plain;
+  TestTimeAugmentation view = TestTimeAugmentation::plain;
 };
 
 // Collective. Returns when the training has ended, however it did, and all its checkpoints are in the list; waits while

@@ -54,7 +54,7 @@ void PicturePreparation::write(std::span<const std::byte> file, std::span<float>
   resize(decoded.picture, {{0, 0, whole}, with_shorter_side(whole, shorter_side_)}, picture);
   if (shape_.channels == 1) make_gray(picture);
   std::vector<float> planes(image.size());
-  normalizer_.write(picture, middle_view({{shape_.height, shape_.width}}, picture.size), planes);
+  normalizer_.write(picture, center_crop({{shape_.height, shape_.width}}, picture.size), planes);
   const auto channels = static_cast<std::size_t>(shape_.channels);
   const std::size_t plane = planes.size() / channels;
   for (std::size_t pixel = 0; pixel < plane; ++pixel) {

@@ -8,7 +8,7 @@ namespace lockstep::cuda {
 // A place of a batch: which sample stands there, and the window taken of it, as large as it is: it begins at (top,
 // left) and is mirrored or not. Rows [erased_top, erased_bottom) of columns [erased_left, erased_right) of the image
 // are zero.
-struct SampleView {
+struct SampleAugmentation {
   std::int32_t sample = -1;  // -1: none, the image is zero
   std::int32_t top = 0;
   std::int32_t left = 0;
@@ -35,9 +35,9 @@ struct SampleStore {
 template <DType dtype>
 struct MakeImages {
   SampleStore samples;
-  const SampleView* views;  // [n]
+  const SampleAugmentation* views;  // [n]
   // Where images are mixed of two: the other one, and the share of the first. Else null.
-  const SampleView* others;
+  const SampleAugmentation* others;
   const float* shares;
   FeatureMap images;
 
@@ -52,7 +52,7 @@ struct MakeImages {
     store<dtype>(values, images.data, index);
   }
 
-  LOCKSTEP_HOST_DEVICE Eight seen(const SampleView& view, const Place& to) const {
+  LOCKSTEP_HOST_DEVICE Eight seen(const SampleAugmentation& view, const Place& to) const {
     Eight values{};
     const bool is_erased = to.row >= view.erased_top && to.row < view.erased_bottom && to.column >= view.erased_left &&
                            to.column < view.erased_right;
@@ -74,7 +74,7 @@ struct MakeImages {
 // labels[i] = the label of the sample at place i, -1 where there is none. One thread a place.
 struct GatherLabels {
   SampleStore samples;
-  const SampleView* views;
+  const SampleAugmentation* views;
   std::int32_t* labels;
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {

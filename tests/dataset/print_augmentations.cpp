@@ -1,4 +1,5 @@
-// Writes what training and tests show of pictures, for others to make the same: show_views SPLIT SIDE COUNT FOLDER
+// Writes what training and tests show of pictures, for others to make the same: print_augmentations SPLIT SIDE COUNT
+// FOLDER
 //
 // FOLDER gets scaled.bin and exact.bin, uint8 [2, COUNT, SIDE, SIDE, 3], by either way of decoding: of the first COUNT
 // samples the views of a training (resized crops), then those of a test (8/7 of SIDE to the shorter side). views.txt
@@ -15,8 +16,8 @@
 #include <vector>
 
 #include "base/io/file.hpp"
+#include "dataset/loading/augmented_reader.hpp"
 #include "dataset/loading/normalizer.hpp"
-#include "dataset/loading/view_reader.hpp"
 
 using namespace lockstep;
 
@@ -29,10 +30,10 @@ struct Shown {
 
 void show(const Dataset& dataset, const ImageRules& rules, std::int64_t count, Shown& shown) {
   const auto image_bytes = static_cast<std::size_t>(rules.size.height * rules.size.width * 3);
-  ViewReader reader(dataset, rules);
+  AugmentedReader reader(dataset, rules);
   for (std::int64_t sample = 0; sample < count; ++sample) {
-    const View view = choose_view(rules, 1, 0, sample, dataset.picture_size(sample));
-    const SeenPicture seen = reader.read(sample, view);
+    const AugmentationParams view = draw_augmentation(rules, 1, 0, sample, dataset.picture_size(sample));
+    const AugmentedPicture seen = reader.read(sample, view);
     shown.images.resize(shown.images.size() + image_bytes);
     cut_window(seen.picture, seen.view, rules.size, std::span(shown.images).last(image_bytes));
     const auto& [box, size] = *view.resampling;

@@ -1,4 +1,4 @@
-#include "dataset/loading/view_reader.hpp"
+#include "dataset/loading/augmented_reader.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,9 +20,9 @@ using ::testing::StartsWith;
 constexpr SampleShape shape{60, 80, 3};
 constexpr std::int64_t samples = 30;
 
-class ViewReaderTest : public testing::TestWithParam<SampleStore> {
+class AugmentedReaderTest : public testing::TestWithParam<SampleStore> {
  protected:
-  ViewReaderTest() { write_small_data_set(folder_.path(), shape, samples, 20, GetParam()); }
+  AugmentedReaderTest() { write_small_data_set(folder_.path(), shape, samples, 20, GetParam()); }
 
   // The whole of a sample.
   OwnedPicture whole(const Dataset& dataset, std::int64_t sample) const {
@@ -37,7 +37,8 @@ class ViewReaderTest : public testing::TestWithParam<SampleStore> {
   }
 
   // What a view shows by its definition: the whole picture, resampled whole, its window cut out.
-  std::vector<std::uint8_t> by_definition(const OwnedPicture& picture, const View& view, const PictureSize& image) {
+  std::vector<std::uint8_t> by_definition(const OwnedPicture& picture, const AugmentationParams& view,
+                                          const PictureSize& image) {
     OwnedPicture resampled = picture;
     if (view.resampling) resize(picture, *view.resampling, resampled);
     std::vector<std::uint8_t> pixels(static_cast<std::size_t>(image.height * image.width * 3));
@@ -45,9 +46,9 @@ class ViewReaderTest : public testing::TestWithParam<SampleStore> {
     return pixels;
   }
 
-  std::vector<std::uint8_t> as_read(ViewReader& reader, std::int64_t sample, const View& view,
+  std::vector<std::uint8_t> as_read(AugmentedReader& reader, std::int64_t sample, const AugmentationParams& view,
                                     const PictureSize& image) {
-    const SeenPicture seen = reader.read(sample, view);
+    const AugmentedPicture seen = reader.read(sample, view);
     EXPECT_FALSE(seen.view.resampling);
     EXPECT_EQ(seen.view.mirrored, view.mirrored);
     std::vector<std::uint8_t> pixels(static_cast<std::size_t>(image.height * image.width * 3));
@@ -58,17 +59,17 @@ class ViewReaderTest : public testing::TestWithParam<SampleStore> {
   const TemporaryFolder folder_;
 };
 
-TEST_P(ViewReaderTest, exact_decoding_shows_the_bits_of_the_whole_picture) {
+TEST_P(AugmentedReaderTest, exact_decoding_shows_the_bits_of_the_whole_picture) {
   const Dataset dataset(folder_.path());
   for (const std::int64_t side : {16, 48, 128}) {
     for (const std::optional<std::int64_t>& shorter : {std::optional<std::int64_t>(), std::optional(side * 8 / 7)}) {
       using enum Augmentation;
       for (const Augmentation augmentation : {none, crop_and_flip, resized_crop_and_flip}) {
         const ImageRules rules{{side, side}, augmentation, 0.08F, shorter, Decoding::exact};
-        ViewReader reader(dataset, rules);
+        AugmentedReader reader(dataset, rules);
         for (std::int64_t sample = 0; sample < samples; ++sample) {
           const OwnedPicture picture = whole(dataset, sample);
-          const View view = choose_view(rules, 3, 1, sample, picture.size);
+          const AugmentationParams view = draw_augmentation(rules, 3, 1, sample, picture.size);
           ASSERT_EQ(as_read(reader, sample, view, rules.size), by_definition(picture, view, rules.size))
               << "sample " << sample << ", side " << side << ", augmentation " << static_cast<int>(augmentation);
         }
@@ -78,16 +79,16 @@ TEST_P(ViewReaderTest, exact_decoding_shows_the_bits_of_the_whole_picture) {
 }
 
 // Of the image, not of the picture: contrast is about the mean of what is shown.
-TEST_P(ViewReaderTest, colours_are_changed_in_the_window) {
+TEST_P(AugmentedReaderTest, colours_are_changed_in_the_window) {
   const Dataset dataset(folder_.path());
   ImageRules rules{{48, 40}, Augmentation::crop_and_flip, 0.08F, {}, Decoding::exact};
   rules.jitter = {0.4F, 0.4F, 0.4F};
   rules.cutout = 8;
-  ViewReader reader(dataset, rules);
+  AugmentedReader reader(dataset, rules);
   for (std::int64_t sample = 0; sample < samples; ++sample) {
     const OwnedPicture picture = whole(dataset, sample);
     rules.shorter_side = sample % 2 == 0 ? std::optional<std::int64_t>() : 50;
-    const View view = choose_view(rules, 3, 1, sample, picture.size);
+    const AugmentationParams view = draw_augmentation(rules, 3, 1, sample, picture.size);
     std::vector<std::uint8_t> expected = by_definition(picture, view, rules.size);
     change_colours(expected, view.colours.value());
     ASSERT_EQ(as_read(reader, sample, view, rules.size), expected) << sample;
@@ -97,16 +98,16 @@ TEST_P(ViewReaderTest, colours_are_changed_in_the_window) {
 }
 
 // Only where images are at least half as large as what they show.
-TEST_P(ViewReaderTest, scaled_decoding_shows_nearly_the_same) {
+TEST_P(AugmentedReaderTest, scaled_decoding_shows_nearly_the_same) {
   const Dataset dataset(folder_.path());
   for (const std::int64_t side : {5, 10, 20, 64}) {
     const ImageRules rules{{side, side}, Augmentation::resized_crop};
-    ViewReader reader(dataset, rules);
+    AugmentedReader reader(dataset, rules);
     int differences = 0;
     double sum = 0;
     for (std::int64_t sample = 0; sample < samples; ++sample) {
       const OwnedPicture picture = whole(dataset, sample);
-      const View view = choose_view(rules, 3, 1, sample, picture.size);
+      const AugmentationParams view = draw_augmentation(rules, 3, 1, sample, picture.size);
       const std::vector<std::uint8_t> exact = by_definition(picture, view, rules.size);
       const std::vector<std::uint8_t> scaled = as_read(reader, sample, view, rules.size);
       differences += exact != scaled ? 1 : 0;
@@ -118,26 +119,26 @@ TEST_P(ViewReaderTest, scaled_decoding_shows_nearly_the_same) {
   }
 }
 
-TEST_P(ViewReaderTest, a_window_beside_the_picture_shows_zeros) {
+TEST_P(AugmentedReaderTest, a_window_beside_the_picture_shows_zeros) {
   const Dataset dataset(folder_.path());
   const ImageRules rules{{4, 4}};
-  ViewReader reader(dataset, rules);
-  View view{-9, 0};
+  AugmentedReader reader(dataset, rules);
+  AugmentationParams view{-9, 0};
   view.resampling = {{0, 0, dataset.picture_size(0)}, {6, 8}};
   EXPECT_EQ(as_read(reader, 0, view, rules.size), std::vector<std::uint8_t>(48, 0));
 }
 
 // Never so far that a pixel of the image has none of its own below it.
-TEST(ViewReader, a_jpeg_is_reduced_as_far_as_the_image_allows) {
+TEST(AugmentedReader, a_jpeg_is_reduced_as_far_as_the_image_allows) {
   const TemporaryFolder folder;
   write_small_data_set(folder.path(), {96, 96, 3}, 1, 1, SampleStore::jpeg);
   const Dataset dataset(folder.path());
   for (const auto& [side, reduction] : {std::pair(97, 1), std::pair(49, 1), std::pair(48, 2), std::pair(32, 2),
                                         std::pair(25, 2), std::pair(24, 4), std::pair(13, 4), std::pair(12, 8)}) {
     const ImageRules rules{{side, side}};
-    View view;
+    AugmentationParams view;
     view.resampling = {{0, 0, {96, 96}}, rules.size};
-    ViewReader reader(dataset, rules);
+    AugmentedReader reader(dataset, rules);
     const Picture seen = reader.read(0, view).picture;
     const Resampler resampler(*view.resampling, {0, 0, rules.size}, reduction);
     OwnedPicture decoded;
@@ -148,12 +149,12 @@ TEST(ViewReader, a_jpeg_is_reduced_as_far_as_the_image_allows) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, ViewReaderTest,
+INSTANTIATE_TEST_SUITE_P(, AugmentedReaderTest,
                          testing::Values(SampleStore::images, SampleStore::pictures, SampleStore::jpeg),
                          [](const auto& test) { return choice_name(sample_stores, test.param); });
 
 // Only a shard that was made wrongly holds such a thing.
-TEST(ViewReader, a_sample_that_is_no_jpeg_is_named) {
+TEST(AugmentedReader, a_sample_that_is_no_jpeg_is_named) {
   const TemporaryFolder folder;
   write_small_data_set(folder.path(), shape, 4, 4, SampleStore::pictures);
   Manifest manifest = read_manifest(folder.path());
@@ -161,8 +162,9 @@ TEST(ViewReader, a_sample_that_is_no_jpeg_is_named) {
   write_manifest(folder.path(), manifest);
   const Dataset dataset(folder.path());
   const ImageRules rules{{16, 16}, Augmentation::resized_crop};
-  ViewReader reader(dataset, rules);
-  for (const View& view : {View(), choose_view(rules, 1, 1, 1, dataset.picture_size(2))}) {
+  AugmentedReader reader(dataset, rules);
+  for (const AugmentationParams& view :
+       {AugmentationParams(), draw_augmentation(rules, 1, 1, 1, dataset.picture_size(2))}) {
     const std::string words = words_of(Failure::bad_data, [&] { reader.read(2, view); });
     EXPECT_THAT(words, StartsWith("sample 2 of the data set 'small' is damaged (Not a JPEG file"));
     EXPECT_THAT(words, HasSubstr("Make the data set again."));

@@ -9,24 +9,24 @@
 namespace lockstep {
 
 // A picture, and what is left to do of a view: cut its window out, mirror, erase.
-struct SeenPicture {
+struct AugmentedPicture {
   Picture picture;
-  View view;  // without a resampling or colours
+  AugmentationParams view;  // without a resampling or colours
 };
 
 // With memory that is used again for the next sample: each thread has its own.
-class ViewReader {
+class AugmentedReader {
  public:
   // `dataset` outlives this.
-  ViewReader(const Dataset& dataset, const ImageRules& rules) : dataset_(dataset), rules_(rules) {}
+  AugmentedReader(const Dataset& dataset, const ImageRules& rules) : dataset_(dataset), rules_(rules) {}
 
   // Valid until the next call. Stored pixels are given where they lie, if neither they nor their colours are changed;
   // of a JPEG file only what the window needs is decoded. Throws Error(bad_data) naming the sample if its file is
   // damaged.
-  SeenPicture read(std::int64_t sample, const View& view);
+  AugmentedPicture read(std::int64_t sample, const AugmentationParams& view);
 
  private:
-  SeenPicture read_window(std::int64_t sample, const View& view);
+  AugmentedPicture read_window(std::int64_t sample, const AugmentationParams& view);
   void resample(std::int64_t sample, const Resampling& resampling, const PictureBox& window);
 
   const Dataset& dataset_;

@@ -1,4 +1,4 @@
-#include "dataset/loading/view_reader.hpp"
+#include "dataset/loading/augmented_reader.hpp"
 
 #include <algorithm>
 #include <string>
@@ -21,7 +21,7 @@ int reduction_of(const Resampling& resampling, Decoding decoding) {
 }
 
 // The part of the window that lies on the resampled picture.
-PictureBox inside(const View& view, const PictureSize& image, const PictureSize& picture) {
+PictureBox inside(const AugmentationParams& view, const PictureSize& image, const PictureSize& picture) {
   const auto part = [](std::int64_t first, std::int64_t count, std::int64_t limit) {
     const std::int64_t begin = std::clamp<std::int64_t>(first, 0, limit);
     return std::pair(begin, std::clamp<std::int64_t>(first + count, begin, limit) - begin);
@@ -33,8 +33,8 @@ PictureBox inside(const View& view, const PictureSize& image, const PictureSize&
 
 }  // namespace
 
-SeenPicture ViewReader::read(std::int64_t sample, const View& view) {
-  SeenPicture seen = read_window(sample, view);
+AugmentedPicture AugmentedReader::read(std::int64_t sample, const AugmentationParams& view) {
+  AugmentedPicture seen = read_window(sample, view);
   seen.view.erased = view.erased;
   seen.view.colours.reset();
   if (!view.colours) return seen;
@@ -48,7 +48,7 @@ SeenPicture ViewReader::read(std::int64_t sample, const View& view) {
   return {changed_, seen.view};
 }
 
-SeenPicture ViewReader::read_window(std::int64_t sample, const View& view) {
+AugmentedPicture AugmentedReader::read_window(std::int64_t sample, const AugmentationParams& view) {
   const bool is_jpeg = dataset_.manifest().store == SampleStore::jpeg;
   try {
     if (view.resampling) {
@@ -71,7 +71,7 @@ SeenPicture ViewReader::read_window(std::int64_t sample, const View& view) {
   }
 }
 
-void ViewReader::resample(std::int64_t sample, const Resampling& resampling, const PictureBox& window) {
+void AugmentedReader::resample(std::int64_t sample, const Resampling& resampling, const PictureBox& window) {
   if (dataset_.manifest().store != SampleStore::jpeg) {
     resize(dataset_.picture(sample), resampling, window, resampled_);
     return;
