@@ -27,7 +27,7 @@ struct RoleOptions {
   std::filesystem::path roles;
   std::filesystem::path cluster;
   std::filesystem::path checkpoints;
-  SupervisorPlan plan;
+  SupervisorOptions plan;
 
   void declare(CLI::App& app) {
     constexpr double day = 86400;
@@ -72,7 +72,7 @@ std::string newest_checkpoint(const std::filesystem::path& folder) {
 
 int run_all(const RoleOptions& options) {
   const SlurmJob& job = job_of_slurm();
-  SupervisorPlan plan = options.plan;
+  SupervisorOptions plan = options.plan;
   plan.cluster.job = {job.id, job.name, job.user, job.partition};
   plan.cluster.attempt = job.restarts;
   plan.cluster.roles = read_roles(options.roles);

@@ -166,7 +166,7 @@ PointSettings settings_of(const StudyOptions& options, const Dataset* data, Devi
   PointSettings settings;
   settings.model = {options.model, {side, side, options.channels}, options.classes};
   if (data != nullptr) {
-    ImagePlan images;
+    ImageOptions images;
     images.side = options.image_size;
     settings.input = {data, training_rules(images, data->manifest(), 0), options.loader_threads,
                       options.settings.run.data_place};
@@ -175,7 +175,7 @@ PointSettings settings_of(const StudyOptions& options, const Dataset* data, Devi
     settings.model.classes = static_cast<std::int64_t>(data->manifest().classes.size());
   }
   settings.device = std::move(device);
-  settings.sums = reduce_plan(recipe, options.settings.run);
+  settings.sums = all_reduce_options(recipe, options.settings.run);
   settings.seconds = options.seconds;
   return settings;
 }

@@ -31,7 +31,7 @@
 #include "comm/check_mpi.hpp"
 #include "comm/mpi_session.hpp"
 #include "device/cpu/cpu_device.hpp"
-#include "recipe/run_plan.hpp"
+#include "recipe/run_options.hpp"
 #include "step/all_reduce.hpp"
 #include "step/model.hpp"
 
@@ -114,7 +114,7 @@ std::vector<std::int64_t> buckets_of(const std::string& model, const SampleShape
   const std::int64_t count = made.store.reduced_count();
   auto reducer = make_cpu_all_reducer("auto", world, count * size_of(DType::f32));
   made.store.allocate(reducer->allocate(count));
-  const AllReduce exchange(made.store, std::move(reducer), SumPlan{}.bucket_mib << 20);
+  const AllReduce exchange(made.store, std::move(reducer), ReducerOptions{}.bucket_mib << 20);
   std::vector<std::int64_t> bytes;
   for (std::size_t bucket = 0; bucket < exchange.bucket_count(); ++bucket) {
     bytes.push_back(exchange.bucket_bytes(bucket));

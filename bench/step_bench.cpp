@@ -119,7 +119,7 @@ void bench(Session& session, const StepBenchOptions& options) {
   const ModelOptions model{options.model, {options.image_size, options.image_size, options.channels}, options.classes};
   Model own(session.device(), model);
   const std::unique_ptr<Exchange> exchange = make_all_reduce(
-      session, own.store, reduce_plan(options.settings.recipe, options.settings.run), share.total_micro_batches);
+      session, own.store, all_reduce_options(options.settings.recipe, options.settings.run), share.total_micro_batches);
   const std::unique_ptr<Optimizer> sgd = make_optimizer(own.store, SgdOptions{.kind = Momentum::nesterov});
   initialise(own.store, 0);
   TrainingStep step(session, own, *exchange, *sgd, share, 0.0F);

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "recipe/run_plan.hpp"
+#include "recipe/run_options.hpp"
 
 namespace lockstep {
 

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
 #include "device/flat/flat_passes.hpp"
-#include "optim/update_plan.hpp"
+#include "optim/update_spec.hpp"
 
 namespace lockstep {
 namespace {
@@ -21,7 +21,7 @@ std::string words_for(const std::set<std::string>& names) {
 // One pass over the flat arrays, by the rule of its plan.
 class FlatOptimizer final : public Optimizer {
  public:
-  FlatOptimizer(ParameterStore& store, UpdatePlan plan, std::optional<float> clip_norm) {
+  FlatOptimizer(ParameterStore& store, UpdateSpec plan, std::optional<float> clip_norm) {
     if (clip_norm) clip_ = store.device().flat().make_clip(store.gradients(), *clip_norm);
     std::vector<Tensor> arrays;
     for (std::string& name : plan.states) {
@@ -47,7 +47,7 @@ class FlatOptimizer final : public Optimizer {
 
 std::unique_ptr<Optimizer> make_optimizer(ParameterStore& store, const OptimizerOptions& options,
                                           std::optional<float> clip_norm) {
-  return std::make_unique<FlatOptimizer>(store, update_plan(store, options), clip_norm);
+  return std::make_unique<FlatOptimizer>(store, update_spec(store, options), clip_norm);
 }
 
 OptimizerState state_of(const ParameterStore& store, const Optimizer& optimizer) {

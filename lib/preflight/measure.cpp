@@ -143,7 +143,7 @@ std::map<std::string, std::string> versions_here(const Session& session) {
 
 }  // namespace
 
-ClusterFacts measure_cluster(const Session& session, const PreflightPlan& plan) {
+ClusterFacts measure_cluster(const Session& session, const PreflightOptions& plan) {
   const Communicator& world = session.world;
   const Communicator node = world.node();
   const bool speaks = node.rank() == 0;

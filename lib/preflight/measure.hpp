@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-struct PreflightPlan {
+struct PreflightOptions {
   ModelOptions model;            // whose steps are computed, whose gradients are summed, whose checkpoints need room
   std::int64_t batch = 1;        // samples of a rank's step
   std::string reducer;           // auto | nccl | mpi | shared
@@ -19,6 +19,6 @@ struct PreflightPlan {
 };
 
 // Whole on rank 0; elsewhere nothing.
-ClusterFacts measure_cluster(const Session& session, const PreflightPlan& plan);
+ClusterFacts measure_cluster(const Session& session, const PreflightOptions& plan);
 
 }  // namespace lockstep

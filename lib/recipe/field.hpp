@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "recipe/run_plan.hpp"
+#include "recipe/run_options.hpp"
 
 namespace lockstep {
 

@@ -181,11 +181,11 @@ struct FieldPlace {
   Get get;  // NOLINT(readability-identifier-naming): its type may be const
 };
 
-// A member of Recipe or RunPlan, or a member of one of theirs: of(&Recipe::batch, &BatchPlan::accumulate).
+// A member of Recipe or RunOptions, or a member of one of theirs: of(&Recipe::batch, &BatchOptions::accumulate).
 template <typename Part, typename First, typename... Inner>
 auto of(First Part::*first, Inner... inner) {
   constexpr bool is_recipe = std::is_same_v<Part, Recipe>;
-  static_assert(is_recipe || std::is_same_v<Part, RunPlan>);
+  static_assert(is_recipe || std::is_same_v<Part, RunOptions>);
   const auto get = [=](auto& settings) -> auto& {
     if constexpr (is_recipe) {
       return ((settings.recipe.*first).*....*inner);

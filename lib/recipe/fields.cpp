@@ -48,19 +48,19 @@ std::vector<Field> data_fields() {
   constexpr FieldGroup group = FieldGroup::data;
   return {
       required(one_value({"data", group, "FOLDER", "Folder made by make_shards, with train/ and test/"},
-                         of(&RunPlan::data), TextForm())),
+                         of(&RunOptions::data), TextForm())),
       one_value({"data-on", group, "NAME",
                  "Where a GPU takes samples from: its own memory, the host's, or (auto) its own if they fit well"},
-                of(&RunPlan::data_place), one_of(data_places)),
+                of(&RunOptions::data_place), one_of(data_places)),
       one_value({"loader-threads", group, "THREADS", "Threads of each rank that read and augment samples"},
-                of(&RunPlan::loader_threads), from_to(1, 256)),
+                of(&RunOptions::loader_threads), from_to(1, 256)),
       one_value({"shuffle", group, "NAME",
                  "Order of samples: full: any may stand anywhere; blocks: shards are read from beginning to end, a "
                  "piece after another, for data that memory does not hold"},
-                of(&Recipe::order, &OrderPlan::shuffle), one_of(shuffles)),
+                of(&Recipe::order, &ShuffleOptions::shuffle), one_of(shuffles)),
       read_by(
           one_value({"shuffle-window", group, "MIB", "Of samples that are shuffled at a time, on all ranks together"},
-                    of(&Recipe::order, &OrderPlan::window_mib), from_to<std::int64_t>(1, 1 << 20)),
+                    of(&Recipe::order, &ShuffleOptions::window_mib), from_to<std::int64_t>(1, 1 << 20)),
           "shuffle", {"blocks"}),
   };
 }
@@ -69,7 +69,7 @@ std::vector<Field> staging_fields() {
   return {one_value({"stage", FieldGroup::staging, "FOLDER",
                      "Copy the data into this folder of the node's own disk first, once for all its ranks, and read "
                      "them there; a later start takes what is there. Unset: read them where they are"},
-                    of(&RunPlan::stage), NamedFolderForm())};
+                    of(&RunOptions::stage), NamedFolderForm())};
 }
 
 std::vector<Field> view_fields() {
@@ -79,33 +79,33 @@ std::vector<Field> view_fields() {
           {"augment", group, "NAME",
            "Changes to training pictures; auto: crop-flip for pixels, resized-crop-flip for JPEG files; digits are "
            "never mirrored"},
-          of(&Recipe::images, &ImagePlan::augmentation), one_of(augmentations)),
+          of(&Recipe::images, &ImageOptions::augmentation), one_of(augmentations)),
       read_by(one_value({"crop-area", group, "SHARE",
                          "Least share of a picture's area that a resized crop covers; unset: 0.08"},
-                        of(&Recipe::images, &ImagePlan::least_area), from_to(0.001F, 1.0F)),
+                        of(&Recipe::images, &ImageOptions::least_area), from_to(0.001F, 1.0F)),
               "augment", {"auto", "resized-crop", "resized-crop-flip"}),
       one_value(
           {"image-size", group, "PIXELS", "Side of the images that the network is given; unset: as the data set says"},
-          of(&Recipe::images, &ImagePlan::side), from_to<std::int64_t>(8, 4096)),
+          of(&Recipe::images, &ImageOptions::side), from_to<std::int64_t>(8, 4096)),
       one_value({"color-jitter", group, "STRENGTHS",
                  "Training pictures change their brightness, contrast and saturation, in an order that is drawn, by "
                  "factors from 1 less this to 1 more, as torchvision's ColorJitter has it; unset: they do not"},
-                of(&Recipe::images, &ImagePlan::jitter), ColourJitterForm()),
+                of(&Recipe::images, &ImageOptions::jitter), ColourJitterForm()),
       one_value({"cutout", group, "PIXELS",
                  "Side of a square, somewhere in each training image, that becomes the mean colour; unset: none"},
-                of(&Recipe::images, &ImagePlan::cutout), from_to<std::int64_t>(1, 4096)),
+                of(&Recipe::images, &ImageOptions::cutout), from_to<std::int64_t>(1, 4096)),
       one_value(
           {"image-size-ramp", group, "FROM:START:END",
            "Training images grow: FROM pixels until START epochs are done, --image-size from END on, in a straight "
            "line in between, to multiples of 32 (or of a fourth number: 24:0:6:4)"},
-          of(&Recipe::images, &ImagePlan::ramp), SizeRampForm()),
+          of(&Recipe::images, &ImageOptions::ramp), SizeRampForm()),
       one_value({"test-image-size", group, "PIXELS",
                  "Side of the images of tests, which is what the model file says; unset: --image-size"},
-                of(&Recipe::images, &ImagePlan::test_side), from_to<std::int64_t>(8, 4096)),
+                of(&Recipe::images, &ImageOptions::test_side), from_to<std::int64_t>(8, 4096)),
       one_value({"mixup", group, "ALPHA",
                  "Each training image is mixed with another one of the batch, and its label too, by a share from "
                  "Beta(ALPHA, ALPHA); accuracy in training is that of the larger share; unset: none is"},
-                of(&Recipe::images, &ImagePlan::mixup), NumberForm<float>{{0, 100, LeastIs::excluded}}),
+                of(&Recipe::images, &ImageOptions::mixup), NumberForm<float>{{0, 100, LeastIs::excluded}}),
   };
 }
 
@@ -116,10 +116,10 @@ std::vector<Field> picture_fields() {
                  "Shorter side that pictures are resized to before tests take their middle (and crops that are not "
                  "resized their window, in proportion to their size); unset: 8/7 of the images', where pictures have "
                  "other sizes"},
-                of(&Recipe::images, &ImagePlan::shorter_side), from_to<std::int64_t>(8, 4096)),
+                of(&Recipe::images, &ImageOptions::shorter_side), from_to<std::int64_t>(8, 4096)),
       one_value({"decode", group, "NAME",
                  "JPEG files; auto: scaled: at 1/2, 1/4 or 1/8 of their size where that is enough; exact: as Pillow"},
-                of(&Recipe::images, &ImagePlan::decoding), one_of(decodings)),
+                of(&Recipe::images, &ImageOptions::decoding), one_of(decodings)),
   };
 }
 
@@ -161,53 +161,53 @@ std::vector<Field> batch_fields() {
   return {
       one_value({"global-batch", group, "SAMPLES",
                  "Samples of all ranks in one step; unset: as shown, or less where ranks or data ask for it"},
-                of(&Recipe::batch, &BatchPlan::global_batch), chosen(1, most_samples)),
+                of(&Recipe::batch, &BatchOptions::global_batch), chosen(1, most_samples)),
       instead_of(one_value({"batch-per-rank", group, "SAMPLES",
                             "Samples of one part of each rank; the global batch is this x ranks x parts"},
-                           of(&Recipe::batch, &BatchPlan::batch_per_rank), any_count),
+                           of(&Recipe::batch, &BatchOptions::batch_per_rank), any_count),
                  "global-batch", [](Settings& settings) { settings.recipe.batch.global_batch.reset(); }),
       one_value({"accumulate", group, "PARTS", "Parts of each rank in one step, one after another"},
-                of(&Recipe::batch, &BatchPlan::accumulate), from_to(1, 65536)),
+                of(&Recipe::batch, &BatchOptions::accumulate), from_to(1, 65536)),
       one_value({"virtual-ranks", group, "PARTS",
                  "Cut the global batch into so many parts and sum them exactly: the same weights, bit for bit, on any "
                  "number of ranks up to it"},
-                of(&Recipe::batch, &BatchPlan::virtual_ranks), from_to(1, 65536)),
+                of(&Recipe::batch, &BatchOptions::virtual_ranks), from_to(1, 65536)),
   };
 }
 
 std::vector<Field> testing_fields() {
   constexpr FieldGroup group = FieldGroup::testing;
   return {flag({"test-flip", group, "", "Test by the mean of logits of each picture and its mirror image"},
-               of(&RunPlan::test_time_augmentation), TestTimeAugmentation::flip, TestTimeAugmentation::plain)};
+               of(&RunOptions::test_time_augmentation), TestTimeAugmentation::flip, TestTimeAugmentation::plain)};
 }
 
 std::vector<Field> device_fields() {
   constexpr FieldGroup group = FieldGroup::device;
   return {
-      one_value({"device", group, "NAME", "Where to compute"}, of(&RunPlan::device, &DevicePlan::name),
+      one_value({"device", group, "NAME", "Where to compute"}, of(&RunOptions::device, &DeviceChoice::name),
                 one_of(devices)),
       one_value(
           {"precision", group, "NAME",
            "Of activations; weights, statistics and sums are fp32 in any case. fp16: on a GPU, with loss scaling"},
           of(&Recipe::arithmetic, &Arithmetic::precision), one_of(precisions)),
       one_value({"threads", group, "THREADS", "Threads of each rank; 0: its share of the cores it may use"},
-                of(&RunPlan::device, &DevicePlan::threads), from_to(0, 4096)),
+                of(&RunOptions::device, &DeviceChoice::threads), from_to(0, 4096)),
       one_value({"instruction-set", group, "NAME",
                  "On a CPU: vectors to compute with; auto: the best that the processor has"},
-                of(&RunPlan::device, &DevicePlan::instruction_set), one_of(instruction_sets)),
+                of(&RunOptions::device, &DeviceChoice::instruction_set), one_of(instruction_sets)),
       one_value({"convolutions", group, "NAME", "On a CPU: auto: by Winograd where that is faster; direct: nowhere"},
                 of(&Recipe::arithmetic, &Arithmetic::direct_convolutions), one_of(convolutions)),
       flag({"tf32", group, "", "On a GPU: fp32 convolutions and products in TF32, of 10 bits"},
            of(&Recipe::arithmetic, &Arithmetic::tf32), true, false),
       flag({"no-graphs", group, "", "On a GPU: queue every call of a step anew instead of recording the step once"},
-           of(&RunPlan::device, &DevicePlan::graphs), false, true),
+           of(&RunOptions::device, &DeviceChoice::graphs), false, true),
       flag({"deterministic", group, "",
             "On a GPU: the same bits in every run; no kernel is timed. --virtual-ranks does so anyway"},
-           of(&RunPlan::device, &DevicePlan::deterministic), true, false),
+           of(&RunOptions::device, &DeviceChoice::deterministic), true, false),
       one_value({"plan-folder", group, "FOLDER", "On a GPU: where kernel choices are kept between runs; '': nowhere"},
-                of(&RunPlan::device, &DevicePlan::plan_folder), TextForm()),
+                of(&RunOptions::device, &DeviceChoice::plan_folder), TextForm()),
       flag({"verbose", group, "", "Print the kernel chosen for each layer and direction"},
-           of(&RunPlan::device, &DevicePlan::verbose), true, false),
+           of(&RunOptions::device, &DeviceChoice::verbose), true, false),
   };
 }
 
@@ -216,10 +216,10 @@ std::vector<Field> sum_fields() {
   return {
       one_value({"reduce", group, "NAME",
                  "How gradients are summed over ranks; nccl: between GPUs; shared: through memory, on one node"},
-                of(&RunPlan::sums, &SumPlan::reducer), one_of(reducers)),
+                of(&RunOptions::sums, &ReducerOptions::reducer), one_of(reducers)),
       one_value({"bucket-mib", group, "MIB",
                  "Gradients that are summed in one go; 0: as latency and bandwidth, measured at the start, suggest"},
-                of(&RunPlan::sums, &SumPlan::bucket_mib), from_to<std::int64_t>(0, 1024)),
+                of(&RunOptions::sums, &ReducerOptions::bucket_mib), from_to<std::int64_t>(0, 1024)),
       one_value({"wire", group, "NAME", "Precision in which gradients travel between ranks; bf16 with NCCL only"},
                 of(&Recipe::wire), one_of(wires)),
   };
@@ -230,24 +230,24 @@ std::vector<Field> output_fields() {
   return {
       one_value(
           {"output", group, "FOLDER", "Folder for metrics.jsonl, summary.json and model.h5; unset: none is written"},
-          of(&RunPlan::output), NamedFolderForm()),
+          of(&RunOptions::output), NamedFolderForm()),
       one_value({"tensorboard", group, "FOLDER",
                  "Also write what TensorBoard shows into this folder, one for each training: loss, accuracy, learning "
                  "rate, throughput, options; unset: none"},
-                of(&RunPlan::tensorboard), NamedFolderForm()),
+                of(&RunOptions::tensorboard), NamedFolderForm()),
       one_value(
           {"trace", group, "FOLDER",
            "Write a trace of all ranks into this folder when the training ends or is stopped: what each did when, "
            "for Perfetto (ui.perfetto.dev) or chrome://tracing; unset: none"},
-          of(&RunPlan::trace), NamedFolderForm()),
+          of(&RunOptions::trace), NamedFolderForm()),
       one_value(
           {"note", group, "TEXT", "What this training is, in your words: for summary.json, checkpoints and inspect"},
-          of(&RunPlan::note), NoteForm()),
+          of(&RunOptions::note), NoteForm()),
       list_of_values(
           {"tag", group, "KEY=VALUE", "Likewise: a word to find this training by; may be given several times"},
-          of(&RunPlan::tags), TagForm()),
+          of(&RunOptions::tags), TagForm()),
       one_value({"report-every", group, "STEPS", "Steps between two lines of a log file and of metrics.jsonl"},
-                of(&RunPlan::report_every), any_count),
+                of(&RunOptions::report_every), any_count),
   };
 }
 
@@ -256,10 +256,10 @@ std::vector<Field> watch_fields() {
   return {
       one_value({"hang-timeout", group, "SECONDS",
                  "A rank that gets no further for so long is named and ends the job; 0: never"},
-                of(&RunPlan::hang_timeout_seconds), from_zero),
+                of(&RunOptions::hang_timeout_seconds), from_zero),
       one_value({"audit-every", group, "STEPS",
                  "Steps between two comparisons of all ranks' weights; a rank that deviates ends the job; 0: never"},
-                of(&RunPlan::audit_every), any_count_or_none),
+                of(&RunOptions::audit_every), any_count_or_none),
   };
 }
 
@@ -267,20 +267,20 @@ std::vector<Field> checkpoint_fields() {
   constexpr FieldGroup group = FieldGroup::checkpoints;
   return {
       one_value({"checkpoints", group, "FOLDER", "Folder for checkpoints; unset: OUTPUT/checkpoints"},
-                of(&RunPlan::checkpoints, &CheckpointPlan::folder), TextForm()),
+                of(&RunOptions::checkpoints, &CheckpointOptions::folder), TextForm()),
       one_value({"checkpoint-every", group, "INTERVAL",
                  "Steps (500), epochs (2epochs) or time (10min) between checkpoints; of several, the first to pass "
                  "counts"},
-                of(&RunPlan::checkpoints, &CheckpointPlan::every), IntervalForm()),
+                of(&RunOptions::checkpoints, &CheckpointOptions::every), IntervalForm()),
       one_value({"keep-latest", group, "COUNT", "Checkpoints that are kept because they are the newest"},
-                of(&RunPlan::checkpoints, &CheckpointPlan::keep, &KeepRule::latest), from_to(1, 1000000)),
+                of(&RunOptions::checkpoints, &CheckpointOptions::keep, &KeepRule::latest), from_to(1, 1000000)),
       one_value({"keep-best", group, "COUNT",
                  "Checkpoints that are kept because their accuracy is the best: on the validation split, or else on "
                  "the test split"},
-                of(&RunPlan::checkpoints, &CheckpointPlan::keep, &KeepRule::best), from_to(0, 1000000)),
+                of(&RunOptions::checkpoints, &CheckpointOptions::keep, &KeepRule::best), from_to(0, 1000000)),
       one_value({"resume", group, "auto|never|FILE",
                  "auto: go on from the newest checkpoint, if there is one; never: begin anew; or a checkpoint's file"},
-                of(&RunPlan::checkpoints, &CheckpointPlan::resume), TextForm()),
+                of(&RunOptions::checkpoints, &CheckpointOptions::resume), TextForm()),
       // What a training that goes on has long left behind.
       may_change(one_value({"init-from", group, "FILE",
                             "Begin with the weights in this file: of ours, or of another program (safetensors, HDF5)"},
@@ -291,7 +291,7 @@ std::vector<Field> checkpoint_fields() {
       one_value({"time-limit", group, "TIME",
                  "Stop with a checkpoint and code 75 before so much time has passed; Slurm's own limit counts in any "
                  "case"},
-                of(&RunPlan::time_limit_seconds), DurationForm()),
+                of(&RunOptions::time_limit_seconds), DurationForm()),
   };
 }
 

@@ -1,8 +1,8 @@
 // The table of all options of a training. It drives the command line (launch/field_options.hpp), the recipe in
 // checkpoints and what a resume refuses (train/resume_rules.hpp), and summary.json.
 //
-// A new option is a member of Recipe or RunPlan and one entry in fields.cpp; tests/recipe/fields_test.cpp fails where
-// one of the two is missing.
+// A new option is a member of Recipe or RunOptions and one entry in fields.cpp; tests/recipe/fields_test.cpp fails
+// where one of the two is missing.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -27,7 +27,7 @@ void require_divides(std::int64_t global, std::int64_t micro_batches, const std:
                           global, micro_batches, origin, nearest));
 }
 
-LoaderShare share_of_virtual_ranks(const BatchPlan& plan, int rank, int ranks) {
+LoaderShare share_of_virtual_ranks(const BatchOptions& plan, int rank, int ranks) {
   const int micro_batches = *plan.virtual_ranks;
   require(plan.accumulate == 1, Failure::usage,
           "--virtual-ranks says how the global batch is cut, and --accumulate {} too. Leave out --accumulate: a rank "
@@ -61,7 +61,7 @@ std::string model_name(const Recipe& recipe) {
   return recipe.blur_pool == BlurPool::none ? recipe.model : with_blur(recipe.model);
 }
 
-BatchPlan fitted(BatchPlan plan, int ranks, std::int64_t samples) {
+BatchOptions fitted(BatchOptions plan, int ranks, std::int64_t samples) {
   if (!plan.global_batch || plan.global_batch->by == ChosenBy::user) return plan;
   const std::int64_t micro_batches = plan.virtual_ranks.value_or(ranks * std::max(plan.accumulate, 1));
   require(micro_batches <= samples, Failure::usage,
@@ -75,7 +75,7 @@ BatchPlan fitted(BatchPlan plan, int ranks, std::int64_t samples) {
   return plan;
 }
 
-LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks) {
+LoaderShare loader_share(const BatchOptions& plan, int rank, int ranks) {
   if (plan.virtual_ranks) return share_of_virtual_ranks(plan, rank, ranks);
   require(plan.accumulate >= 1, Failure::usage, "--accumulate is {}. It must be at least 1.", plan.accumulate);
   const std::int64_t micro_batches = static_cast<std::int64_t>(ranks) * plan.accumulate;
@@ -86,7 +86,7 @@ LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks) {
   return {global, static_cast<int>(micro_batches), rank * plan.accumulate, plan.accumulate};
 }
 
-std::optional<BlockShuffle> block_shuffle(const OrderPlan& plan, const Manifest& data, std::int64_t global_batch) {
+std::optional<BlockShuffle> block_shuffle(const ShuffleOptions& plan, const Manifest& data, std::int64_t global_batch) {
   constexpr std::int64_t mebibyte = 1 << 20;
   if (plan.shuffle == Shuffle::full) return std::nullopt;
   return block_shuffle(data, global_batch, plan.window_mib * mebibyte);
@@ -137,7 +137,7 @@ std::optional<MeanRule> mean_rule(const Recipe& recipe, std::int64_t steps_per_e
   return MeanRule{static_cast<float>(1 - *recipe.mean.decay), recipe.mean.every, std::max(warmup, recipe.mean.every)};
 }
 
-OptimizerOptions optimizer_options(const OptimizerPlan& plan) {
+OptimizerOptions optimizer_options(const OptimizerChoice& plan) {
   switch (plan.kind) {
     case OptimizerKind::lars:
       return LarsOptions{plan.momentum, plan.momentum_kind, plan.weight_decay, plan.trust};
@@ -159,9 +159,11 @@ PictureSize size_of(const std::optional<std::int64_t>& side, const Manifest& dat
 
 std::int64_t shorter(const PictureSize& size) { return std::min(size.height, size.width); }
 
-std::optional<std::int64_t> side_of_tests(const ImagePlan& plan) { return plan.test_side ? plan.test_side : plan.side; }
+std::optional<std::int64_t> side_of_tests(const ImageOptions& plan) {
+  return plan.test_side ? plan.test_side : plan.side;
+}
 
-ImageRules rules_of_size(const ImagePlan& plan, const Manifest& data, const PictureSize& size) {
+ImageRules rules_of_size(const ImageOptions& plan, const Manifest& data, const PictureSize& size) {
   ImageRules rules;
   rules.size = size;
   const bool is_jpeg = data.store == SampleStore::jpeg;
@@ -188,7 +190,7 @@ ImageRules rules_of_size(const ImagePlan& plan, const Manifest& data, const Pict
 
 }  // namespace
 
-void require_ramp_grows(const ImagePlan& plan) {
+void require_ramp_grows(const ImageOptions& plan) {
   if (!plan.ramp) return;
   const std::string ramp = size_ramp_text(*plan.ramp);
   require(plan.side.has_value(), Failure::usage,
@@ -200,19 +202,19 @@ void require_ramp_grows(const ImagePlan& plan) {
       ramp, *plan.side);
 }
 
-ImageRules test_rules(const ImagePlan& plan, const Manifest& data) {
+ImageRules test_rules(const ImageOptions& plan, const Manifest& data) {
   require_ramp_grows(plan);
   return rules_of_size(plan, data, size_of(side_of_tests(plan), data));
 }
 
-ImageRules training_rules(const ImagePlan& plan, const Manifest& data, std::int64_t epoch) {
+ImageRules training_rules(const ImageOptions& plan, const Manifest& data, std::int64_t epoch) {
   require_ramp_grows(plan);
   const std::optional<std::int64_t> side =
       plan.ramp ? std::optional(side_in_epoch(*plan.ramp, *plan.side, epoch)) : plan.side;
   return rules_of_size(plan, data, size_of(side, data));
 }
 
-std::vector<PictureSize> training_sizes(const ImagePlan& plan, const Manifest& data, std::int64_t epochs) {
+std::vector<PictureSize> training_sizes(const ImageOptions& plan, const Manifest& data, std::int64_t epochs) {
   std::vector<PictureSize> sizes;
   for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
     const PictureSize size = training_rules(plan, data, epoch).size;

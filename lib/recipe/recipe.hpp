@@ -1,5 +1,5 @@
 // What decides the weights that a training ends with: the same recipe on the same data gives the same ones. Where it
-// runs, what it writes and whom it asks is a RunPlan (recipe/run_plan.hpp).
+// runs, what it writes and whom it asks is a RunOptions (recipe/run_options.hpp).
 //
 // Each member is an option, a field of a checkpoint's recipe and one of summary.json by one entry in recipe/fields.cpp.
 #pragma once
@@ -30,7 +30,7 @@ struct ChosenNumber {
 };
 
 // How the global batch is stated: whole, or as each rank's micro-batch. Exactly one of the first two is set.
-struct BatchPlan {
+struct BatchOptions {
   std::optional<ChosenNumber> global_batch;
   std::optional<std::int64_t> batch_per_rank;  // of one micro-batch
   int accumulate = 1;                          // micro-batches a rank carries in each step
@@ -44,7 +44,7 @@ enum class Sums : std::uint8_t {
 };
 
 // How gradients are summed over ranks.
-struct ReducePlan {
+struct AllReduceOptions {
   std::string reducer = "auto";         // auto | nccl | mpi | shared
   std::int64_t bucket_bytes = 4 << 20;  // 0: by the latency and bandwidth of sums, measured at the start
   Sums sums = Sums::rounded;
@@ -66,7 +66,7 @@ struct LearningRate {
 enum class OptimizerKind : std::uint8_t { sgd, lars, adamw };
 
 // Each optimizer reads its own: which of them does stands with the fields.
-struct OptimizerPlan {
+struct OptimizerChoice {
   OptimizerKind kind = OptimizerKind::sgd;
   float momentum = 0.9F;
   Momentum momentum_kind = Momentum::classic;
@@ -80,7 +80,7 @@ struct OptimizerPlan {
 };
 
 // The mean of weights over steps.
-struct MeanPlan {
+struct EmaOptions {
   std::optional<double> decay;  // none stated: no mean is kept
   std::int64_t every = 1;       // applied steps
 };
@@ -103,7 +103,7 @@ struct InitialWeights {
 };
 
 // What a network is shown of each picture. What is not stated follows from the data set.
-struct ImagePlan {
+struct ImageOptions {
   std::optional<std::int64_t> side;          // of an image, in pixels; none: the images of the data set
   std::optional<Augmentation> augmentation;  // none: by how samples are stored, and their kind
   std::optional<float> least_area;           // of a resized crop; none: ImageRules's
@@ -122,7 +122,7 @@ enum class Shuffle : std::uint8_t {
 };
 
 // The order of samples in an epoch.
-struct OrderPlan {
+struct ShuffleOptions {
   Shuffle shuffle = Shuffle::full;
   std::int64_t window_mib = 1024;  // with Shuffle::blocks: what is shuffled at a time, of all ranks together
 };
@@ -132,16 +132,16 @@ struct Recipe {
   ChosenNumber epochs{1};
   std::optional<std::int64_t> max_steps;  // after which the training ends, counted from its beginning; none: by epochs
   std::uint64_t seed = 0;
-  BatchPlan batch;
+  BatchOptions batch;
   LearningRate learning_rate;
-  OptimizerPlan optimizer;
-  MeanPlan mean;
+  OptimizerChoice optimizer;
+  EmaOptions mean;
   BlockStart block_start = BlockStart::whole;
   BlurPool blur_pool = BlurPool::none;
   int norm_ranks = 1;  // whose batch norms take their statistics together; 0: all
   float label_smoothing = 0;
-  ImagePlan images;
-  OrderPlan order;
+  ImageOptions images;
+  ShuffleOptions order;
   Arithmetic arithmetic;
   DType wire = DType::f32;  // or bf16 (NCCL): the precision in which gradients travel; the last bucket's is fp32
   InitialWeights init;
@@ -155,14 +155,14 @@ inline Sums sums_of(const Recipe& recipe) { return recipe.batch.virtual_ranks ? 
 // The plan with a batch that the program chose fitted to `ranks` and to so many training samples: as many as it has, or
 // the next smaller number of them that divides into the micro-batches; at least one for each micro-batch. Throws
 // Error(usage) where there are fewer samples than micro-batches.
-BatchPlan fitted(BatchPlan plan, int ranks, std::int64_t samples);
+BatchOptions fitted(BatchOptions plan, int ranks, std::int64_t samples);
 
 // What `rank` of `ranks` carries: micro-batches as equal in number as can be. Throws Error(usage) where the global
 // batch does not divide into equal micro-batches, naming the nearest that do, and where ranks would have none.
-LoaderShare loader_share(const BatchPlan& plan, int rank, int ranks);
+LoaderShare loader_share(const BatchOptions& plan, int rank, int ranks);
 
 // None where any sample may stand anywhere.
-std::optional<BlockShuffle> block_shuffle(const OrderPlan& plan, const Manifest& data, std::int64_t global_batch);
+std::optional<BlockShuffle> block_shuffle(const ShuffleOptions& plan, const Manifest& data, std::int64_t global_batch);
 
 // How many consecutive ranks take the statistics of their norms together; 1: each micro-batch has its own. With several
 // micro-batches a rank it is first with first, second with second. Throws Error(usage) where ranks do not divide into
@@ -176,7 +176,7 @@ std::int64_t schedule_steps(const Recipe& recipe, std::int64_t steps_per_epoch);
 LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t steps,
                          std::int64_t steps_per_epoch);
 // The options of the optimizer that the plan names.
-OptimizerOptions optimizer_options(const OptimizerPlan& plan);
+OptimizerOptions optimizer_options(const OptimizerChoice& plan);
 
 // How the mean follows, from the end of the warm-up on; nothing where none is kept.
 std::optional<MeanRule> mean_rule(const Recipe& recipe, std::int64_t steps_per_epoch);
@@ -188,16 +188,16 @@ double scaled_rate(const LearningRate& rate, std::int64_t global_batch);
 std::int64_t side_with_margin(std::int64_t side);
 
 // Throws Error(usage) on a ramp of images without an end, or one that falls.
-void require_ramp_grows(const ImagePlan& plan);
+void require_ramp_grows(const ImageOptions& plan);
 
 // Every choice made for these data, in tests and in an epoch of training. Pictures are cropped and mirrored, digits
 // only cropped: a mirrored digit is another one. Crops are resized where samples are JPEG files. Pictures that have not
 // the size of images are resized before a window is taken: JPEG files, and others where the plan asks for images of
 // another size than the data set's. A shorter side that the plan states is that of tests; in training it is in
 // proportion to the images. Both throw as require_ramp_grows().
-ImageRules test_rules(const ImagePlan& plan, const Manifest& data);
-ImageRules training_rules(const ImagePlan& plan, const Manifest& data, std::int64_t epoch);
+ImageRules test_rules(const ImageOptions& plan, const Manifest& data);
+ImageRules training_rules(const ImageOptions& plan, const Manifest& data, std::int64_t epoch);
 // Sizes of the images of so many epochs, each once, the smallest first. Throws as training_rules().
-std::vector<PictureSize> training_sizes(const ImagePlan& plan, const Manifest& data, std::int64_t epochs);
+std::vector<PictureSize> training_sizes(const ImageOptions& plan, const Manifest& data, std::int64_t epochs);
 
 }  // namespace lockstep

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "recipe/run_plan.hpp"
+#include "recipe/run_options.hpp"
 
 namespace lockstep {
 

@@ -127,7 +127,7 @@ void AllReduce::finish() {
   if (exact_) flat_.values_of_fixed(exact_->sums, store_.reduced());
 }
 
-std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore& store, const ReducePlan& plan,
+std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore& store, const AllReduceOptions& plan,
                                           int total_micro_batches) {
   rank_status::enter(Phase::meeting);
   Device& device = session.device();

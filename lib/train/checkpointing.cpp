@@ -32,8 +32,8 @@ std::shared_ptr<FolderLock> lock_of(const std::filesystem::path& folder, const s
 
 }  // namespace
 
-Checkpointing::Checkpointing(const Communicator& world, CheckpointPlan plan, const std::shared_ptr<FolderLock>& output,
-                             const StopAgreement& stops)
+Checkpointing::Checkpointing(const Communicator& world, CheckpointOptions plan,
+                             const std::shared_ptr<FolderLock>& output, const StopAgreement& stops)
     : plan_(std::move(plan)) {
   if (!plan_.folder.empty()) {
     stops.wait_for_rank_0([&](const std::function<void()>& look) {

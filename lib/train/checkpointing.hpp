@@ -11,7 +11,7 @@
 #include "comm/communicator.hpp"
 #include "files/checkpoint/checkpoint_writer.hpp"
 #include "files/folder/set_aside.hpp"
-#include "recipe/checkpoint_plan.hpp"
+#include "recipe/checkpoint_options.hpp"
 #include "runtime/stop/stop_agreement.hpp"
 
 namespace lockstep {
@@ -21,7 +21,7 @@ class Checkpointing {
   // Collective. Rank 0 takes the folder of `plan` (if there is one; it may be that of `output`, whose lock is taken),
   // finds what to go on from, and every rank gets it. Throws Error(usage) if the folder is another training's,
   // Error(bad_data) if no checkpoint in it is whole, Stopped if `stops` ends the waiting for the folder.
-  Checkpointing(const Communicator& world, CheckpointPlan plan, const std::shared_ptr<FolderLock>& output,
+  Checkpointing(const Communicator& world, CheckpointOptions plan, const std::shared_ptr<FolderLock>& output,
                 const StopAgreement& stops);
 
   // What the training goes on from; null: from the beginning.
@@ -67,7 +67,7 @@ class Checkpointing {
  private:
   std::string find();
 
-  CheckpointPlan plan_;
+  CheckpointOptions plan_;
   std::unique_ptr<CheckpointFolder> folder_;  // rank 0
   std::optional<Checkpoint> found_;
   std::filesystem::path found_in_;

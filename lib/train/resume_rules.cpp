@@ -11,7 +11,7 @@
 #include "base/text/json_text.hpp"
 #include "device/cpu/instruction_sets/instruction_set.hpp"
 #include "recipe/fields.hpp"
-#include "recipe/run_plan.hpp"
+#include "recipe/run_options.hpp"
 
 namespace lockstep {
 
@@ -74,13 +74,13 @@ void require_same_recipe(const Json& earlier, const Json& now, const std::filesy
           fmt::join(differences, "; with "), differences.size() == 1 ? "" : "s", origin.string());
 }
 
-BatchPlan batch_of_resumed(const BatchPlan& plan, const Json& earlier, int ranks) {
+BatchOptions batch_of_resumed(const BatchOptions& plan, const Json& earlier, int ranks) {
   const Json batch = earlier.value("global-batch", Json());
   const bool is_same = plan.batch_per_rank && earlier.value("batch-per-rank", Json()) == *plan.batch_per_rank &&
                        earlier.value("accumulate", Json()) == plan.accumulate;
   const bool is_open = plan.global_batch && plan.global_batch->by == ChosenBy::program;
   if (!(is_same || is_open) || !batch.is_number_integer()) return plan;
-  BatchPlan kept = plan;
+  BatchOptions kept = plan;
   kept.global_batch = ChosenNumber{batch.get<std::int64_t>()};
   const auto divides = [&](std::int64_t parts) { return kept.global_batch->value % parts == 0; };
   const bool is_shared = divides(std::int64_t{ranks} * plan.accumulate);

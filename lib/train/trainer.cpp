@@ -61,11 +61,11 @@ Dataset& tested_as_trained(const std::filesystem::path& data, Split split, const
 }
 
 // Without a folder of their own checkpoints lie in the output folder.
-RunPlan with_checkpoint_folder(RunPlan run) {
+RunOptions with_checkpoint_folder(RunOptions run) {
   constexpr std::size_t most_tags = 64;  // HDF5 keeps 64 KiB of them in a checkpoint
   require(run.tags.size() <= most_tags, Failure::usage, "{} tags are stated (--tag), and a training has at most {}.",
           run.tags.size(), most_tags);
-  CheckpointPlan& plan = run.checkpoints;
+  CheckpointOptions& plan = run.checkpoints;
   if (plan.folder.empty() && !run.output.empty()) plan.folder = run.output / "checkpoints";
   return run;
 }
@@ -100,8 +100,8 @@ LrSchedule schedule_of(const Recipe& recipe, const LoaderShare& share, const Tra
 
 // Collective. Where to read the data: where they lie, or from copies that are made now, which takes its time: what is
 // wrong with the recipe is told before.
-SplitFolders data_folders(const Communicator& world, const RunPlan& run, const Recipe& recipe, const LoaderShare& share,
-                          const StopAgreement& stops) {
+SplitFolders data_folders(const Communicator& world, const RunOptions& run, const Recipe& recipe,
+                          const LoaderShare& share, const StopAgreement& stops) {
   const SplitFolders from = split_folders(run.data);
   if (run.stage.empty()) return from;
   schedule_of(recipe, share, training_length(recipe, read_manifest(from.of(Split::train)), share.global_batch));
@@ -115,18 +115,19 @@ Team team_of(const Communicator& world) {
 }
 
 // Collective. What can be told without the data is told before they are opened, and before a folder is made.
-RunPlan possible(const Communicator& world, const Recipe& recipe, RunPlan run) {
+RunOptions possible(const Communicator& world, const Recipe& recipe, RunOptions run) {
   require_possible(recipe, run);
-  RunPlan whole = with_checkpoint_folder(std::move(run));
+  RunOptions whole = with_checkpoint_folder(std::move(run));
   require_initial_weights(world, recipe.init, whole.checkpoints);
   return whole;
 }
 
 // Collective: what follows reads the data that `run` names.
-LoaderShare share_of(const Recipe& recipe, const RunPlan& run, const Checkpoint* earlier, const Communicator& world) {
+LoaderShare share_of(const Recipe& recipe, const RunOptions& run, const Checkpoint* earlier,
+                     const Communicator& world) {
   require_same_data(world, run.data);
   if (earlier != nullptr) {
-    const BatchPlan plan = batch_of_resumed(recipe.batch, earlier->state.recipe, world.size());
+    const BatchOptions plan = batch_of_resumed(recipe.batch, earlier->state.recipe, world.size());
     return loader_share(plan, world.rank(), world.size());
   }
   const bool is_chosen = recipe.batch.global_batch && recipe.batch.global_batch->by == ChosenBy::program;
@@ -137,7 +138,7 @@ LoaderShare share_of(const Recipe& recipe, const RunPlan& run, const Checkpoint*
 
 }  // namespace
 
-Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
+Trainer::Trainer(const Session& session, Recipe recipe, RunOptions run)
     : session_(session),
       voice_(session.world.rank(), session.label),
       in_team_(team_of(session.world)),
@@ -157,7 +158,7 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunPlan run)
       reporter_(session.world.rank(), output_.get(), length_, run_.report_every, checked_earlier()),
       stragglers_(session.world),
       model_(session.device(), model_options(recipe_, train_.manifest(), test_rules_.size)),
-      exchange_(make_all_reduce(session, model_.store, reduce_plan(recipe_, run_), share_.total_micro_batches)),
+      exchange_(make_all_reduce(session, model_.store, all_reduce_options(recipe_, run_), share_.total_micro_batches)),
       optimizer_(make_optimizer(model_.store, optimizer_options(recipe_.optimizer), recipe_.optimizer.clip_norm)),
       mean_(make_mean(model_.store, mean_rule(recipe_, length_.steps_per_epoch))),
       norm_group_(make_norm_group(session, recipe_, share_, model_.store)),

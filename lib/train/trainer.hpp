@@ -11,7 +11,7 @@
 #include "base/log_voice.hpp"
 #include "dataset/dataset.hpp"
 #include "dataset/split.hpp"
-#include "recipe/run_plan.hpp"
+#include "recipe/run_options.hpp"
 #include "runtime/stop/stop_agreement.hpp"
 #include "runtime/trace/trace.hpp"
 #include "runtime/watch/rank_status.hpp"
@@ -34,7 +34,7 @@ class Trainer {
   // kernels and prints what will be done. Nothing that an earlier run left in the folders changes before fit().
   // `session` outlives this. Throws Stopped if a rank is asked to stop meanwhile, Error(usage) on a recipe that the
   // data, the number of ranks or the checkpoint do not allow.
-  Trainer(const Session& session, Recipe recipe, RunPlan run);
+  Trainer(const Session& session, Recipe recipe, RunOptions run);
 
   // Collective. The whole training, or until it diverges or a rank is asked to stop. Unless it is done and safe,
   // failure.json in the output folder says why; the folder is given back. Returns when every rank has come so far.
@@ -91,7 +91,7 @@ class Trainer {
   StopAgreement stops_;
   Stopwatch watch_;
   Recipe recipe_;
-  RunPlan run_;
+  RunOptions run_;
   std::shared_ptr<FolderLock> output_;  // rank 0, with an output folder
   std::unique_ptr<Trace> trace_;        // where one is asked for
   std::unique_ptr<BestModel> best_;     // rank 0, with an output folder
@@ -127,6 +127,6 @@ class Trainer {
 
 // Collective. Trainer(session, recipe, run).fit(), where a stop during the start is an outcome too. What a process
 // shares, and several trainings in a job with it: runtime/README.md.
-TrainingOutcome train(const Session& session, Recipe recipe, RunPlan run);
+TrainingOutcome train(const Session& session, Recipe recipe, RunOptions run);
 
 }  // namespace lockstep

@@ -168,7 +168,7 @@ TrainingOutcome Trainer::fit() {
   return outcome;
 }
 
-TrainingOutcome train(const Session& session, Recipe recipe, RunPlan run) {
+TrainingOutcome train(const Session& session, Recipe recipe, RunOptions run) {
   try {
     return Trainer(session, std::move(recipe), std::move(run)).fit();
   } catch (const Stopped& stopped) {

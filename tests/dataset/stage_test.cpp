@@ -81,7 +81,7 @@ class StageTest : public testing::Test {
   Communicator alone_{MPI_COMM_SELF};
   TemporaryFolder own_;
   fs::path folder_;
-  StagePlan plan_;
+  StageOptions plan_;
 };
 
 TEST_F(StageTest, copies_what_there_is_and_leaves_the_rest) {

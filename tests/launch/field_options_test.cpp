@@ -45,7 +45,7 @@ class OptionsTest : public testing::Test {
   CLI::App app_;
   Settings settings_ = program_settings();
   Recipe& recipe_ = settings_.recipe;
-  RunPlan& run_ = settings_.run;
+  RunOptions& run_ = settings_.run;
 };
 
 TEST_F(OptionsTest, without_options_the_recipe_is_the_programs) {

@@ -62,12 +62,12 @@ std::string example(const Field& field) {
 const Field& field_named(std::string_view name) { return *std::ranges::find(training_fields(), name, &Field::name); }
 
 TEST(FieldsTest, every_member_of_recipe_and_run_plan_has_an_entry) {
-  static_assert(members_of<BatchPlan>() == 4 && members_of<CheckpointInterval>() == 3);
-  EXPECT_EQ(entries(Field::Part::recipe), (leaves_of<Recipe, ImagePlan, OrderPlan, BatchPlan, LearningRate,
-                                                     OptimizerPlan, MeanPlan, Arithmetic, InitialWeights>()));
+  static_assert(members_of<BatchOptions>() == 4 && members_of<CheckpointInterval>() == 3);
+  EXPECT_EQ(entries(Field::Part::recipe), (leaves_of<Recipe, ImageOptions, ShuffleOptions, BatchOptions, LearningRate,
+                                                     OptimizerChoice, EmaOptions, Arithmetic, InitialWeights>()));
   // A checkpoint's interval is one value.
-  constexpr std::size_t checkpoints = leaves_of<CheckpointPlan, KeepRule>();
-  EXPECT_EQ(entries(Field::Part::run), (leaves_of<RunPlan, DevicePlan, SumPlan>()) - 1 + checkpoints);
+  constexpr std::size_t checkpoints = leaves_of<CheckpointOptions, KeepRule>();
+  EXPECT_EQ(entries(Field::Part::run), (leaves_of<RunOptions, DeviceChoice, ReducerOptions>()) - 1 + checkpoints);
 }
 
 TEST(FieldsTest, names_are_taken_once_and_every_entry_says_what_it_is) {
@@ -210,14 +210,14 @@ TEST(FieldsTest, what_is_stated_for_each_rank_takes_the_place_of_the_global_batc
   EXPECT_EQ(settings.recipe.batch.batch_per_rank, 32);
 }
 
-TEST(RunPlanTest, virtual_ranks_ask_for_a_deterministic_device) {
+TEST(RunOptionsTest, virtual_ranks_ask_for_a_deterministic_device) {
   Settings settings;
   EXPECT_FALSE(device_options(settings.recipe, settings.run).deterministic);
   settings.recipe.batch.virtual_ranks = 4;
   EXPECT_TRUE(device_options(settings.recipe, settings.run).deterministic);
 }
 
-TEST(RunPlanTest, the_device_gets_all_that_both_say_of_it) {
+TEST(RunOptionsTest, the_device_gets_all_that_both_say_of_it) {
   Settings settings;
   for (const Field& field : training_fields()) {
     if (field.group == FieldGroup::device) field.set(settings, {example(field)});
@@ -236,7 +236,7 @@ TEST(RunPlanTest, the_device_gets_all_that_both_say_of_it) {
 }
 
 // A recipe made in code with virtual ranks was trained on whatever device was there.
-TEST(RunPlanTest, a_device_that_was_opened_for_another_recipe_is_refused) {
+TEST(RunOptionsTest, a_device_that_was_opened_for_another_recipe_is_refused) {
   Settings settings;
   settings.run.device.name = "cpu";
   settings.run.device.threads = 1;
@@ -252,14 +252,14 @@ TEST(RunPlanTest, a_device_that_was_opened_for_another_recipe_is_refused) {
                 "device_options(recipe, run).");
 }
 
-TEST(RunPlanTest, sums_are_exact_with_virtual_ranks_and_then_do_not_travel_rounded) {
+TEST(RunOptionsTest, sums_are_exact_with_virtual_ranks_and_then_do_not_travel_rounded) {
   Settings settings;
-  EXPECT_EQ(reduce_plan(settings.recipe, settings.run).sums, Sums::rounded);
-  EXPECT_EQ(reduce_plan(settings.recipe, settings.run).bucket_bytes, 4 << 20);
+  EXPECT_EQ(all_reduce_options(settings.recipe, settings.run).sums, Sums::rounded);
+  EXPECT_EQ(all_reduce_options(settings.recipe, settings.run).bucket_bytes, 4 << 20);
   settings.recipe.batch.virtual_ranks = 4;
-  EXPECT_EQ(reduce_plan(settings.recipe, settings.run).sums, Sums::exact);
+  EXPECT_EQ(all_reduce_options(settings.recipe, settings.run).sums, Sums::exact);
   settings.recipe.wire = DType::bf16;
-  EXPECT_EQ(words_of(Failure::usage, [&] { reduce_plan(settings.recipe, settings.run); }),
+  EXPECT_EQ(words_of(Failure::usage, [&] { all_reduce_options(settings.recipe, settings.run); }),
             "--virtual-ranks sums gradients exactly, --wire bf16 rounds them. Leave out one of the two.");
 }
 

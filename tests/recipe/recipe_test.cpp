@@ -12,15 +12,17 @@
 namespace lockstep {
 namespace {
 
-BatchPlan global(std::int64_t samples, int accumulate = 1) { return {ChosenNumber{samples}, std::nullopt, accumulate}; }
+BatchOptions global(std::int64_t samples, int accumulate = 1) {
+  return {ChosenNumber{samples}, std::nullopt, accumulate};
+}
 
-BatchPlan usual(std::int64_t samples, int accumulate = 1) {
+BatchOptions usual(std::int64_t samples, int accumulate = 1) {
   return {ChosenNumber{samples, ChosenBy::program}, std::nullopt, accumulate};
 }
 
-BatchPlan per_rank(std::int64_t samples, int accumulate) { return {std::nullopt, samples, accumulate}; }
+BatchOptions per_rank(std::int64_t samples, int accumulate) { return {std::nullopt, samples, accumulate}; }
 
-BatchPlan virtual_ranks(BatchPlan plan, int parts) {
+BatchOptions virtual_ranks(BatchOptions plan, int parts) {
   plan.virtual_ranks = parts;
   return plan;
 }
@@ -107,7 +109,7 @@ TEST(LoaderShareTest, a_batch_that_cannot_be_shared_is_refused) {
 
 // Three ranks were refused the default, whose neighbours they then had to type.
 TEST(LoaderShareTest, a_batch_that_the_program_chose_fits_itself_to_ranks_and_data) {
-  const auto fits = [](const BatchPlan& plan, int ranks, std::int64_t samples) {
+  const auto fits = [](const BatchOptions& plan, int ranks, std::int64_t samples) {
     return fitted(plan, ranks, samples).global_batch->value;
   };
   EXPECT_EQ(fits(usual(128), 2, 50000), 128);
@@ -188,16 +190,16 @@ TEST(ImageRulesTest, digits_are_not_mirrored) {
   EXPECT_EQ(test_rules({}, data_of(jpeg)).augmentation, Augmentation::resized_crop_and_flip);
 }
 
-ImagePlan sized(std::optional<std::int64_t> side, std::optional<std::int64_t> test_side = {},
-                std::optional<std::int64_t> shorter_side = {}) {
-  ImagePlan plan;
+ImageOptions sized(std::optional<std::int64_t> side, std::optional<std::int64_t> test_side = {},
+                   std::optional<std::int64_t> shorter_side = {}) {
+  ImageOptions plan;
   plan.side = side;
   plan.test_side = test_side;
   plan.shorter_side = shorter_side;
   return plan;
 }
 
-ImagePlan growing(ImagePlan plan) {
+ImageOptions growing(ImageOptions plan) {
   plan.ramp = SizeRamp{160, 1, 3};
   return plan;
 }
@@ -207,7 +209,7 @@ TEST(ImageRulesTest, images_have_the_stated_size_and_pictures_are_resized_where_
   const std::optional<std::int64_t> tests;
   struct Row {
     const char* name;
-    ImagePlan plan;
+    ImageOptions plan;
     SampleStore store;
     std::optional<std::int64_t> epoch;  // none: tests
     PictureSize size;
@@ -267,7 +269,7 @@ TEST(ImageRulesTest, a_ramp_leads_upwards_to_a_size_that_is_stated) {
 
 TEST(ImageRulesTest, what_is_stated_counts_and_else_colours_stay_and_no_square_is_erased) {
   const Manifest data = data_of(SampleStore::jpeg);
-  ImagePlan plan;
+  ImageOptions plan;
   plan.augmentation = Augmentation::none;
   plan.least_area = 0.25F;
   plan.decoding = Decoding::exact;
@@ -297,7 +299,7 @@ TEST(BlockShuffleTest, is_made_where_the_plan_asks_for_blocks) {
   EXPECT_EQ(blocks->window, 4);
 }
 
-int norm_group(const BatchPlan& batch, int norm_ranks, int ranks) {
+int norm_group(const BatchOptions& batch, int norm_ranks, int ranks) {
   Recipe recipe;
   recipe.batch = batch;
   recipe.norm_ranks = norm_ranks;

@@ -104,7 +104,7 @@ TEST(RecipesTest, torchvisions_newer_one_keeps_a_mean_from_the_end_of_the_warm_u
 }
 
 TEST(RecipesTest, torchvisions_newer_one_is_tested_in_larger_images) {
-  const ImagePlan images = settings_of("torchvision-v2").recipe.images;
+  const ImageOptions images = settings_of("torchvision-v2").recipe.images;
   EXPECT_EQ(images.side, 176);
   EXPECT_EQ(images.test_side, 224);
   EXPECT_EQ(images.shorter_side, 232);

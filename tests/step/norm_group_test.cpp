@@ -133,7 +133,7 @@ struct Case {
 };
 
 struct Members {
-  Members(const Session& session, const Case& choice, const LoaderShare& share, const ReducePlan& reduce)
+  Members(const Session& session, const Case& choice, const LoaderShare& share, const AllReduceOptions& reduce)
       : model(session.device(), {choice.model, choice.shape, 10}),
         exchange(make_all_reduce(session, model.store, reduce, share.total_micro_batches)),
         optimizer(make_optimizer(model.store, SgdOptions{}, {})) {
@@ -146,8 +146,8 @@ struct Members {
 
 // The weights and statistics after `steps` steps of a micro-batch for each rank, whose norms are taken `group_size` at
 // a time.
-std::vector<ParameterStore::Entry> train(const Case& choice, int group_size, const ReducePlan& reduce, int threads,
-                                         int steps) {
+std::vector<ParameterStore::Entry> train(const Case& choice, int group_size, const AllReduceOptions& reduce,
+                                         int threads, int steps) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = threads})};
   const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
@@ -185,8 +185,8 @@ TEST_P(NormGroupsTest, ranks_learn_what_one_rank_learns_from_the_whole_batch) {
 
 TEST_P(NormGroupsTest, bits_depend_neither_on_threads_nor_on_the_way_sums_take) {
   const Communicator world(MPI_COMM_WORLD);
-  const ReducePlan shared{.reducer = "shared", .sums = Sums::exact};
-  const ReducePlan mpi{.reducer = "mpi", .sums = Sums::exact};
+  const AllReduceOptions shared{.reducer = "shared", .sums = Sums::exact};
+  const AllReduceOptions mpi{.reducer = "mpi", .sums = Sums::exact};
   const std::string hash = weights_hash(train(GetParam(), world.size(), shared, 1, 3));
   EXPECT_EQ(weights_hash(train(GetParam(), world.size(), mpi, 3, 3)), hash);
   for (const std::string& other : world.all_gather(hash)) EXPECT_EQ(other, hash);

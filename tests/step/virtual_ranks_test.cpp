@@ -37,9 +37,10 @@ OptimizerOptions options_of(const Case& choice) {
 // Hash and losses after a few steps.
 std::string learn(const Communicator& world, const Case& choice, int threads) {
   const Session session{world, open_backend({.name = "cpu", .threads = threads, .precision = choice.precision})};
-  BatchPlan batch{ChosenNumber{virtual_ranks * micro_batch_size}, std::nullopt, 1, virtual_ranks};
+  BatchOptions batch{ChosenNumber{virtual_ranks * micro_batch_size}, std::nullopt, 1, virtual_ranks};
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
-  const ReducePlan reduce{.reducer = choice.reducer, .bucket_bytes = choice.bucket_kib << 10, .sums = Sums::exact};
+  const AllReduceOptions reduce{
+      .reducer = choice.reducer, .bucket_bytes = choice.bucket_kib << 10, .sums = Sums::exact};
   WholeStep step(session, {choice.model, shape, 10}, share, reduce, options_of(choice), 0.1F, 3, 0.5F);
   PartLoader loader(session.device(), shape, share);
   std::string outcome;
@@ -93,7 +94,7 @@ TEST(ExactSumsTest, leave_room_for_all_parts_of_a_step) {
 TEST(ExactSumsTest, what_no_whole_number_holds_ends_the_training_on_every_rank) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
-  const BatchPlan batch{ChosenNumber{virtual_ranks * micro_batch_size}, std::nullopt, 1, virtual_ranks};
+  const BatchOptions batch{ChosenNumber{virtual_ranks * micro_batch_size}, std::nullopt, 1, virtual_ranks};
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
   WholeStep step(session, {"lenet", shape, 10}, share, {.sums = Sums::exact}, SgdOptions{}, 0.0F, 3);
   PartLoader loader(session.device(), shape, share);

@@ -12,8 +12,9 @@
 namespace lockstep {
 
 struct StepMembers {
-  StepMembers(const Session& session, const ModelOptions& model, const LoaderShare& share, const ReducePlan& reduce,
-              const OptimizerOptions& options, std::uint64_t seed, std::optional<float> clip_norm)
+  StepMembers(const Session& session, const ModelOptions& model, const LoaderShare& share,
+              const AllReduceOptions& reduce, const OptimizerOptions& options, std::uint64_t seed,
+              std::optional<float> clip_norm)
       : own_model(session.device(), model),
         own_exchange(make_all_reduce(session, own_model.store, reduce, share.total_micro_batches)),
         own_optimizer(make_optimizer(own_model.store, options, clip_norm)) {
@@ -28,7 +29,7 @@ struct StepMembers {
 class WholeStep : private StepMembers, public TrainingStep {
  public:
   // Collective. Weights start as a pure function of `seed`.
-  WholeStep(const Session& session, const ModelOptions& model, const LoaderShare& share, const ReducePlan& reduce,
+  WholeStep(const Session& session, const ModelOptions& model, const LoaderShare& share, const AllReduceOptions& reduce,
             const OptimizerOptions& options, float label_smoothing, std::uint64_t seed,
             std::optional<float> clip_norm = {})
       : StepMembers(session, model, share, reduce, options, seed, clip_norm),

@@ -177,7 +177,7 @@ TEST(ResumeRulesTest, the_automatic_augmentation_is_the_one_it_stands_for) {
 }
 
 // The global batch of a resumed training; 0: it stays as it is stated.
-std::int64_t resumed(const BatchPlan& plan, const nlohmann::json& earlier, int ranks = 1) {
+std::int64_t resumed(const BatchOptions& plan, const nlohmann::json& earlier, int ranks = 1) {
   return batch_of_resumed(plan, earlier, ranks).global_batch.value_or(ChosenNumber{}).value;
 }
 
@@ -198,7 +198,7 @@ TEST(ResumeRulesTest, a_batch_that_nobody_stated_stays_what_it_was) {
   Recipe fitted = recipe();
   fitted.batch.global_batch = {126};
   const nlohmann::json earlier = fixed(fitted);
-  const BatchPlan usual{ChosenNumber{128, ChosenBy::program}, std::nullopt, 1};
+  const BatchOptions usual{ChosenNumber{128, ChosenBy::program}, std::nullopt, 1};
   for (const int ranks : {1, 2, 3}) EXPECT_EQ(resumed(usual, earlier, ranks), 126);
   EXPECT_EQ(words_of(Failure::usage, [&] { resumed(usual, earlier, 5); }),
             "the checkpoint's global batch of 126 does not divide into 5 equal parts (ranks: 5, parts each: 1), and a "

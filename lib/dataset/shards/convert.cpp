@@ -14,11 +14,11 @@
 #include "comm/from_rank_0.hpp"
 #include "dataset/same_data.hpp"
 #include "dataset/shards/conversion_folder.hpp"
-#include "dataset/shards/conversion_plan.hpp"
 #include "dataset/shards/hash.hpp"
 #include "dataset/shards/odd_files.hpp"
 #include "dataset/shards/shard.hpp"
 #include "dataset/shards/shard_record.hpp"
+#include "dataset/shards/split_spec.hpp"
 #include "dataset/shards/verify.hpp"
 #include "dataset/split.hpp"
 #include "runtime/watch/rank_status.hpp"
@@ -69,7 +69,7 @@ class ShardSamples {
   PictureSamples samples_;
 };
 
-Error no_picture(const SplitPlan& plan, const fs::path& folder, const OddFile& first) {
+Error no_picture(const SplitSpec& plan, const fs::path& folder, const OddFile& first) {
   return {Failure::bad_data,
           fmt::format("none of {} files for '{}' is a picture that can be read: the first one, '{}', {}. Look at them?",
                       plan.samples.size(), folder.string(), printable(first.file), first.remark)};
@@ -132,8 +132,8 @@ class Conversion {
   }
 
   // Collective. Whether every shard of every split is there and right.
-  bool is_complete(const std::vector<SplitPlan>& plans) const {
-    return std::all_of(plans.begin(), plans.end(), [&](const SplitPlan& plan) {
+  bool is_complete(const std::vector<SplitSpec>& plans) const {
+    return std::all_of(plans.begin(), plans.end(), [&](const SplitSpec& plan) {
       const fs::path folder = split_folder(options_.output, plan.split);
       bool readable = false;
       if (world_.rank() == 0) {
@@ -149,7 +149,7 @@ class Conversion {
   }
 
   // Collective. The shards of one split, then its manifest.
-  void write(const SplitPlan& plan) {
+  void write(const SplitSpec& plan) {
     const fs::path folder = split_folder(options_.output, plan.split);
     const std::vector<ShardRange>& ranges = plan.shards;
     const auto own = [&](std::size_t shard) {
@@ -174,13 +174,13 @@ class Conversion {
   }
 
   // On rank 0, when all splits are written: what was odd, and records that nobody needs any more.
-  void finish(const std::vector<SplitPlan>& plans) const {
+  void finish(const std::vector<SplitSpec>& plans) const {
     std::vector<OddFile> odd_files = source_.left_out();
     odd_files.insert(odd_files.end(), odd_files_.begin(), odd_files_.end());
     write_odd_files(options_.output, std::move(odd_files));
     warn_of_empty_classes(split_folder(options_.output, Split::train));
     std::error_code ignored;
-    for (const SplitPlan& plan : plans) {
+    for (const SplitSpec& plan : plans) {
       for (std::size_t shard = 0; shard < plan.shards.size(); ++shard) {
         fs::remove(record_path(split_folder(options_.output, plan.split), shard_file(plan, shard)), ignored);
       }
@@ -192,11 +192,11 @@ class Conversion {
   static fs::path record_path(const fs::path& folder, const std::string& shard) {
     return folder / fs::path(shard).replace_extension(".json");
   }
-  static std::string shard_file(const SplitPlan& plan, std::size_t shard) {
+  static std::string shard_file(const SplitSpec& plan, std::size_t shard) {
     return fmt::format("{}-{:05}.h5", split_name(plan.split), shard);
   }
 
-  ShardRecord make_shard(const SplitPlan& plan, const fs::path& folder, std::size_t shard, const ShardRange& range,
+  ShardRecord make_shard(const SplitSpec& plan, const fs::path& folder, std::size_t shard, const ShardRange& range,
                          Progress& progress, std::int64_t& kept) {
     ShardRecord record{{}, PixelSums(manifest_.shape.channels), {}};
     record.entry.file = shard_file(plan, shard);
@@ -224,7 +224,7 @@ class Conversion {
     return record;
   }
 
-  ShardFacts facts_of(const SplitPlan& plan, const PixelSums& sums) const {
+  ShardFacts facts_of(const SplitSpec& plan, const PixelSums& sums) const {
     Manifest own;
     sums.set_statistics(own);
     return {manifest_.name, split_name(plan.split), manifest_.kind, manifest_.store, manifest_.shape,
@@ -255,7 +255,7 @@ class Conversion {
   }
 
   // Rank 0 writes the manifest.
-  void finish_split(const SplitPlan& plan, const fs::path& folder, const std::vector<std::string>& lines_by_rank,
+  void finish_split(const SplitSpec& plan, const fs::path& folder, const std::vector<std::string>& lines_by_rank,
                     const std::string& kept_words) {
     if (world_.rank() != 0) return;
     std::vector<ShardRecord> records;
@@ -292,7 +292,7 @@ class Conversion {
 
 void convert(const Communicator& world, const SampleSource& source, const ConvertOptions& options) {
   require_same_on_ranks(world, {{"source files", describe_content(source)}}, same_files_advice);
-  const std::vector<SplitPlan> plans = plan_conversion(source, options);
+  const std::vector<SplitSpec> plans = plan_splits(source, options);
   Conversion conversion(world, source, options);
   std::optional<Descriptor> held;
   on_rank_0(world, [&] {
@@ -303,10 +303,10 @@ void convert(const Communicator& world, const SampleSource& source, const Conver
   }
   // A manifest stands for shards that are all right; until they are, there is none.
   if (world.rank() == 0) {
-    for (const SplitPlan& plan : plans) remove_manifest(split_folder(options.output, plan.split));
+    for (const SplitSpec& plan : plans) remove_manifest(split_folder(options.output, plan.split));
   }
   world.barrier();
-  for (const SplitPlan& plan : plans) conversion.write(plan);
+  for (const SplitSpec& plan : plans) conversion.write(plan);
   if (world.rank() == 0) conversion.finish(plans);
   // Only now may another rank read the last manifest.
   world.barrier();

@@ -71,7 +71,7 @@ struct StagedSplit {
 
 class Staging {
  public:
-  Staging(const Communicator& world, const StagePlan& plan)
+  Staging(const Communicator& world, const StageOptions& plan)
       : world_(world), folder_(plan.folder), patience_(std::chrono::duration<double>(plan.patience).count()) {
     make_folder(folder_);
   }
@@ -273,7 +273,7 @@ class Staging {
 
 }  // namespace
 
-SplitFolders stage(const Communicator& world, const StagePlan& plan, const std::function<void()>& look) {
+SplitFolders stage(const Communicator& world, const StageOptions& plan, const std::function<void()>& look) {
   rank_status::enter(Phase::staging);
   look();
   SplitFolders folders = plan.from;

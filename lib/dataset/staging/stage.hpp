@@ -17,7 +17,7 @@
 
 namespace lockstep {
 
-struct StagePlan {
+struct StageOptions {
   SplitFolders from;
   std::vector<Split> splits;     // to copy; those without a manifest stay where they are
   std::filesystem::path folder;  // to copy into; made where it is missing
@@ -31,6 +31,6 @@ struct StagePlan {
 //
 // Throws Error(bad_data) naming a shard or a manifest that is damaged, as system_failure() where something cannot be
 // read or written, and where there is no room for what has to be copied, before anything is.
-SplitFolders stage(const Communicator& world, const StagePlan& plan, const std::function<void()>& look);
+SplitFolders stage(const Communicator& world, const StageOptions& plan, const std::function<void()>& look);
 
 }  // namespace lockstep

@@ -45,7 +45,7 @@ struct ScratchPlaces {
 };
 
 // Divides such memory: places in it, in bytes, each on a cache line of its own.
-class ScratchPlan {
+class ScratchLayout {
  public:
   std::int64_t take(std::int64_t bytes) {
     const std::int64_t place = bytes_;

@@ -17,7 +17,7 @@
 
 #include "files/checkpoint/checkpoint.hpp"
 #include "files/folder/folder_lock.hpp"
-#include "recipe/checkpoint_plan.hpp"
+#include "recipe/checkpoint_options.hpp"
 
 namespace lockstep {
 

@@ -23,7 +23,7 @@ struct PointSettings {
   ModelOptions model;
   NetworkMaker make_network = make_model;
   DeviceOptions device;
-  ReducePlan sums;
+  AllReduceOptions sums;
   StudyInput input;
   std::int64_t batch_per_rank = 1;
   double seconds = 1;  // of timed steps, about

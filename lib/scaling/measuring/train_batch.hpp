@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "comm/communicator.hpp"
-#include "recipe/run_plan.hpp"
+#include "recipe/run_options.hpp"
 #include "scaling/study.hpp"
 
 namespace lockstep {

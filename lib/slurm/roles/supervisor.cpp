@@ -59,7 +59,7 @@ class SignalQueue {
 
 class Supervisor {
  public:
-  explicit Supervisor(const SupervisorPlan& plan)
+  explicit Supervisor(const SupervisorOptions& plan)
       : plan_(plan), roles_(plan.cluster.roles), steps_(steps_of(roles_)), desk_(roles_, steps_) {}
 
   SupervisedEnd run() {
@@ -240,7 +240,7 @@ class Supervisor {
     for (const Child& child : children_) child.process.signal(signal);
   }
 
-  const SupervisorPlan& plan_;
+  const SupervisorOptions& plan_;
   const std::vector<Role>& roles_;
   std::vector<RoleStep> steps_;
   SignalQueue signals_;
@@ -257,6 +257,6 @@ class Supervisor {
 
 }  // namespace
 
-SupervisedEnd supervise(const SupervisorPlan& plan) { return Supervisor(plan).run(); }
+SupervisedEnd supervise(const SupervisorOptions& plan) { return Supervisor(plan).run(); }
 
 }  // namespace lockstep

@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-struct SupervisorPlan {
+struct SupervisorOptions {
   Cluster cluster;  // the job, its roles and what it goes on from: where instances run is filled in
   std::vector<InstanceSlot> slots;
   std::filesystem::path cluster_file;  // absolute; beside it lie the verdicts of the steps
@@ -35,6 +35,6 @@ struct SupervisedEnd {
 // Who is ended because the job is over gets SIGUSR1 first, too: a program of ours stops in good order by it.
 //
 // Throws Error where a step cannot be started or cluster.json cannot be written.
-SupervisedEnd supervise(const SupervisorPlan& plan);
+SupervisedEnd supervise(const SupervisorOptions& plan);
 
 }  // namespace lockstep

@@ -10,7 +10,7 @@
 #include "backend/backend.hpp"
 #include "comm/communicator.hpp"
 #include "dataset/dataset.hpp"
-#include "recipe/run_plan.hpp"
+#include "recipe/run_options.hpp"
 #include "step/model.hpp"
 
 namespace lockstep {

@@ -22,7 +22,7 @@ bool can_be_resized(const SampleShape& image, const Manifest& data) {
 
 }  // namespace
 
-ImageRules rules_for(const ModelFile& model, const Manifest& data, ImagePlan plan) {
+ImageRules rules_for(const ModelFile& model, const Manifest& data, ImageOptions plan) {
   require(
       model.shape == data.shape || can_be_resized(model.shape, data), Failure::usage,
       "the model takes pictures of {} x {} x {}, the data set '{}' has {} x {} x {}. Choose the data it was trained "

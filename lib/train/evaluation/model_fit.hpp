@@ -13,7 +13,7 @@ namespace lockstep {
 // that pictures are resized to, if it says one and `plan` does not. Throws
 // Error(usage) if they have other classes or another number of channels than the model was trained with, or one size
 // that is not the model's and cannot be made so: its answers would mean nothing.
-ImageRules rules_for(const ModelFile& model, const Manifest& data, ImagePlan plan);
+ImageRules rules_for(const ModelFile& model, const Manifest& data, ImageOptions plan);
 
 // Lets images of `data` be normalised by what a model was trained with, one value a channel, and says so where that is
 // another way than the data's own. Whether it is another than before. Before loaders are made.

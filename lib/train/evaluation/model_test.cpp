@@ -18,7 +18,7 @@ ModelOptions options_of(const ModelFile& file) {
 }
 
 // Collective.
-ModelFile read_same_model(const Communicator& world, const ModelTestPlan& plan, const Manifest& data) {
+ModelFile read_same_model(const Communicator& world, const ModelTestOptions& plan, const Manifest& data) {
   ModelFile file = read_given_model(plan.file, plan.model, data);
   require_same_on_ranks(world, {identity_of_data(plan.folder, data), identity_of_model(plan.file, file)},
                         same_files_advice);
@@ -39,7 +39,7 @@ Model& with_weights(Model& model, const ModelFile& file, const std::filesystem::
 }  // namespace
 
 // Each sample is needed once: it need not stay on the device.
-ModelTest::ModelTest(const Session& session, const ModelTestPlan& plan)
+ModelTest::ModelTest(const Session& session, const ModelTestOptions& plan)
     : dataset_(plan.folder),
       file_(read_same_model(session.world, plan, dataset_.manifest())),
       rules_(rules_for(file_, dataset_.manifest(), plan.images)),

@@ -8,16 +8,16 @@
 #include "backend/session.hpp"
 #include "dataset/dataset.hpp"
 #include "files/model_file.hpp"
-#include "recipe/run_plan.hpp"
+#include "recipe/run_options.hpp"
 #include "train/evaluation/evaluation.hpp"
 
 namespace lockstep {
 
-struct ModelTestPlan {
+struct ModelTestOptions {
   std::filesystem::path file;
   std::string model;             // of another program's weights (--model); else empty
   std::filesystem::path folder;  // of the split
-  ImagePlan images;
+  ImageOptions images;
   int loader_threads = 1;
   TestTimeAugmentation view = TestTimeAugmentation::plain;
 };
@@ -25,7 +25,7 @@ struct ModelTestPlan {
 class ModelTest {
  public:
   // Collective. `session` outlives this. Throws as Dataset, read_given_model() and rules_for().
-  ModelTest(const Session& session, const ModelTestPlan& plan);
+  ModelTest(const Session& session, const ModelTestOptions& plan);
 
   const Dataset& dataset() const { return dataset_; }
   const ModelFile& file() const { return file_; }

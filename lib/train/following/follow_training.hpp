@@ -6,7 +6,7 @@
 #include "backend/session.hpp"
 #include "dataset/split.hpp"
 #include "recipe/recipe.hpp"
-#include "recipe/run_plan.hpp"
+#include "recipe/run_options.hpp"
 
 namespace lockstep {
 
@@ -14,7 +14,7 @@ struct FollowOptions {
   std::filesystem::path folder;  // the training's output folder
   std::filesystem::path data;    // the folder of the split
   Split split = Split::test;
-  ImagePlan images = {};  // of the options for tests
+  ImageOptions images = {};  // of the options for tests
   int loader_threads = 1;
   TestTimeAugmentation view = TestTimeAugmentation::plain;
 };

@@ -34,13 +34,14 @@ void require_same_classes(const std::filesystem::path& path, const std::vector<P
 }
 
 // Damaged checkpoints count: only reading them tells.
-bool may_go_on(const CheckpointPlan& plan) {
+bool may_go_on(const CheckpointOptions& plan) {
   return plan.resume == "auto" ? !checkpoints_in(plan.folder).empty() : plan.resume != "never";
 }
 
 }  // namespace
 
-void require_initial_weights(const Communicator& world, const InitialWeights& init, const CheckpointPlan& checkpoints) {
+void require_initial_weights(const Communicator& world, const InitialWeights& init,
+                             const CheckpointOptions& checkpoints) {
   on_rank_0(world, [&] {
     if (!init.file.empty() && !may_go_on(checkpoints)) open_to_read(named_model(init.file).file);
   });

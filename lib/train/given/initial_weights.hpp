@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "comm/communicator.hpp"
-#include "recipe/checkpoint_plan.hpp"
+#include "recipe/checkpoint_options.hpp"
 #include "recipe/recipe.hpp"
 #include "step/model.hpp"
 
@@ -12,7 +12,8 @@ namespace lockstep {
 
 // Collective, before the start takes time. Throws Error(usage) if rank 0 cannot open the file of `init`, unless the
 // training goes on from a checkpoint by `checkpoints`, and has no need of it.
-void require_initial_weights(const Communicator& world, const InitialWeights& init, const CheckpointPlan& checkpoints);
+void require_initial_weights(const Communicator& world, const InitialWeights& init,
+                             const CheckpointOptions& checkpoints);
 
 // Loads the weights and statistics of a model file or checkpoint into `model`; with Head::fresh all but those of the
 // last layer, which keeps its random ones and may be of another size. Says which prefix it leaves out of names. Throws

@@ -93,7 +93,7 @@ TEST(PicturePreparationTest, pictures_are_resized_as_the_model_says_of_its_tests
   model.shorter_side = 50;
   EXPECT_EQ(usual_shorter_side(model), 50);
   EXPECT_EQ(shorter_side_of(model, data), 50);
-  ImagePlan plan;
+  ImageOptions plan;
   plan.shorter_side = 60;
   EXPECT_EQ(rules_for(model, data, plan).shorter_side, 60);
   // Tests took pictures as they were stored.

@@ -80,7 +80,7 @@ void Matmul::run(const Product& product) const {
   panels.count = ceil_div(n, loops_.lanes);
   panels.whole = n / loops_.lanes;
   panels.groups = ceil_div(panels.whole, loops_.most_vectors);
-  ScratchPlan plan;
+  ScratchLayout plan;
   const std::int64_t values = plan.take_floats(panels.count * k * loops_.lanes);
   const std::int64_t last = plan.take_floats(m * loops_.lanes);
   const std::int64_t offsets = plan.take(3 * m * std::int64_t{sizeof(std::int64_t)});

@@ -80,7 +80,7 @@ class DirectPixels final : public ConvKernel {
   Tables in_place_;                 // empty where the source can only be read packed
   Tables packed_;
   bool has_untouched_pixels_ = false;
-  ScratchPlan plan_;
+  ScratchLayout plan_;
   std::int64_t prepared_at_ = 0;   // where weights,
   std::int64_t band_sums_at_ = 0;  // sums of bands,
   ScratchPlaces packed_at_{};      // and, of each thread, packed pixels

@@ -78,7 +78,7 @@ class DirectWeights final : public ConvKernel {
   std::vector<WeightTables> packed_;
   std::int64_t x_floats_ = 0;   // packed, of the largest band
   std::int64_t dy_floats_ = 0;  // where dy can only be read packed
-  ScratchPlan plan_;
+  ScratchLayout plan_;
   ScratchPlaces sums_at_{};         // of each piece
   ScratchPlaces x_at_{}, dy_at_{};  // packed, of each thread
 };

@@ -107,7 +107,7 @@ class WinogradGradientByPieces final : public ConvKernel {
   std::vector<Panel> panels_;
   std::int64_t block_stride_;  // of transformed tiles
   std::int64_t v_stride_, y_stride_, d_stride_;
-  ScratchPlan plan_;
+  ScratchLayout plan_;
   ScratchPlaces v_{}, y_{};  // by thread
   std::int64_t d_;           // [pieces][points]
 };
@@ -221,7 +221,7 @@ class WinogradGradientByWeights final : public ConvKernel {
   std::int64_t groups_;
   std::int64_t block_stride_;  // of transformed tiles
   std::int64_t v_stride_, y_stride_, d_stride_;
-  ScratchPlan plan_;
+  ScratchLayout plan_;
   std::int64_t v_, y_, d_;
 };
 

@@ -90,7 +90,7 @@ class WinogradByTiles final : public ConvKernel {
   std::int64_t words_;             // of a channel block
   std::int64_t u_stride_, v_stride_, m_stride_;
   PieceSums piece_sums_;
-  ScratchPlan plan_;
+  ScratchLayout plan_;
   std::int64_t u_;
   ScratchPlaces v_{}, m_{};  // by thread
   std::int64_t sums_;
@@ -196,7 +196,7 @@ class WinogradByOutputs final : public ConvKernel {
   std::int64_t groups_;
   std::int64_t words_;  // of a channel block
   std::int64_t u_stride_, v_stride_, m_stride_;
-  ScratchPlan plan_;
+  ScratchLayout plan_;
   std::int64_t v_;
   ScratchPlaces u_{}, m_{};  // by thread
 };

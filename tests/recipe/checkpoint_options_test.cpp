@@ -1,4 +1,4 @@
-#include "recipe/checkpoint_plan.hpp"
+#include "recipe/checkpoint_options.hpp"
 
 #include <gtest/gtest.h>
 

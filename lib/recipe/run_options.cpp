@@ -1,4 +1,4 @@
-#include "recipe/run_plan.hpp"
+#include "recipe/run_options.hpp"
 
 #include "base/error.hpp"
 #include "device/precision.hpp"
@@ -8,7 +8,7 @@ namespace lockstep {
 namespace {
 
 // Other batches depend on the number of ranks.
-void require_possible_batch(const BatchPlan& plan) {
+void require_possible_batch(const BatchOptions& plan) {
   constexpr std::int64_t plenty = std::int64_t{1} << 31;
   if (plan.virtual_ranks) loader_share(fitted(plan, 1, plenty), 0, 1);
 }
@@ -27,19 +27,19 @@ void require_possible_schedule(const Recipe& recipe) {
 
 }  // namespace
 
-void require_possible(const Recipe& recipe, const RunPlan& run) {
+void require_possible(const Recipe& recipe, const RunOptions& run) {
   require_model(model_name(recipe), recipe.block_start);
   require_ramp_grows(recipe.images);
   require_possible_batch(recipe.batch);
   require_possible_schedule(recipe);
-  reduce_plan(recipe, run);
+  all_reduce_options(recipe, run);
 }
 
 Arithmetic arithmetic_of(const Device& device) {
   return {device.precision(), device.uses_tf32(), device.has_direct_convolutions()};
 }
 
-DeviceOptions device_options(const Recipe& recipe, const RunPlan& run) {
+DeviceOptions device_options(const Recipe& recipe, const RunOptions& run) {
   DeviceOptions options;
   options.name = run.device.name;
   options.threads = run.device.threads;
@@ -67,7 +67,7 @@ void require_follows(const Device& device, const Recipe& recipe) {
       device.description());
 }
 
-ReducePlan reduce_plan(const Recipe& recipe, const RunPlan& run) {
+AllReduceOptions all_reduce_options(const Recipe& recipe, const RunOptions& run) {
   constexpr std::int64_t mebibyte = 1 << 20;
   require(!recipe.batch.virtual_ranks || recipe.wire == DType::f32, Failure::usage,
           "--virtual-ranks sums gradients exactly, --wire {} rounds them. Leave out one of the two.",

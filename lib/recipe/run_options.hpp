@@ -13,13 +13,13 @@
 
 #include "dataset/loading/loader.hpp"
 #include "device/device.hpp"
-#include "recipe/checkpoint_plan.hpp"
+#include "recipe/checkpoint_options.hpp"
 #include "recipe/recipe.hpp"
 
 namespace lockstep {
 
 // What to compute on.
-struct DevicePlan {
+struct DeviceChoice {
   std::string name = "auto";  // auto | cpu | cuda
   int threads = 0;            // CPU: threads of this rank; 0: its share of the cores it may use
   std::string instruction_set =
@@ -31,7 +31,7 @@ struct DevicePlan {
 };
 
 // How gradients are summed over ranks.
-struct SumPlan {
+struct ReducerOptions {
   std::string reducer = "auto";  // auto | nccl | mpi | shared
   std::int64_t bucket_mib = 4;   // 0: by the latency and bandwidth of sums, measured at the start
 };
@@ -39,7 +39,7 @@ struct SumPlan {
 // What the prediction of a test rests on: the picture, or the mean of logits of it and its mirror image.
 enum class TestTimeAugmentation : std::uint8_t { plain, flip };
 
-struct RunPlan {
+struct RunOptions {
   std::filesystem::path data;         // holds train/ and test/
   std::filesystem::path stage;        // of copies of the data on the node's own disk; empty: read where they lie
   std::filesystem::path output;       // empty: nothing is written
@@ -49,29 +49,29 @@ struct RunPlan {
   std::vector<std::string> tags;      // likewise: KEY=VALUE each
   DataPlace data_place = DataPlace::automatic;
   int loader_threads = 1;
-  DevicePlan device;
-  SumPlan sums;
+  DeviceChoice device;
+  ReducerOptions sums;
   TestTimeAugmentation test_time_augmentation = TestTimeAugmentation::plain;
   std::int64_t report_every = 50;     // steps
   std::int64_t audit_every = 500;     // steps between two comparisons of the ranks' weights; 0: never
   double hang_timeout_seconds = 300;  // 0: a rank may stand still for ever
-  CheckpointPlan checkpoints;
+  CheckpointOptions checkpoints;
   std::optional<double> time_limit_seconds;  // from the moment that the Trainer is made
 };
 
 // A training as a user states it.
 struct Settings {
   Recipe recipe;
-  RunPlan run;
+  RunOptions run;
 };
 
 // Throws Error(usage) on what no data, ranks or device could make right: a model that there is not, images that would
 // shrink, batches that are stated in two ways, a warm-up as long as the training.
-void require_possible(const Recipe& recipe, const RunPlan& run);
+void require_possible(const Recipe& recipe, const RunOptions& run);
 
 // The device that follows both. With virtual ranks it is deterministic: the same bits on any number of ranks are the
 // same bits in every run.
-DeviceOptions device_options(const Recipe& recipe, const RunPlan& run);
+DeviceOptions device_options(const Recipe& recipe, const RunOptions& run);
 // How it rounds, as it was told to; a device leaves out what only another kind of device can do.
 Arithmetic arithmetic_of(const Device& device);
 // Throws Error(usage) if `device` was opened for another recipe: it rounds as this one does not ask for, or chooses
@@ -79,6 +79,6 @@ Arithmetic arithmetic_of(const Device& device);
 void require_follows(const Device& device, const Recipe& recipe);
 
 // Throws Error(usage) where virtual ranks and a rounding wire are asked for at once.
-ReducePlan reduce_plan(const Recipe& recipe, const RunPlan& run);
+AllReduceOptions all_reduce_options(const Recipe& recipe, const RunOptions& run);
 
 }  // namespace lockstep

@@ -10,13 +10,13 @@
 
 namespace lockstep {
 
-struct UpdatePlan {
+struct UpdateSpec {
   UpdateRule rule;
   std::vector<UpdateRun> runs;
   std::vector<std::string> states;
 };
 
 // `store` is allocated.
-UpdatePlan update_plan(const ParameterStore& store, const OptimizerOptions& options);
+UpdateSpec update_spec(const ParameterStore& store, const OptimizerOptions& options);
 
 }  // namespace lockstep

@@ -29,7 +29,7 @@ std::optional<CheckpointInterval> parse_checkpoint_interval(std::string_view tex
 // As parse_checkpoint_interval() takes it.
 std::string checkpoint_interval_text(const CheckpointInterval& interval);
 
-struct CheckpointPlan {
+struct CheckpointOptions {
   std::filesystem::path folder;  // empty: OUTPUT/checkpoints, or none without --output
   CheckpointInterval every;
   KeepRule keep;

@@ -1,4 +1,4 @@
-#include "optim/update_plan.hpp"
+#include "optim/update_spec.hpp"
 
 #include <algorithm>
 
@@ -29,19 +29,19 @@ std::vector<UpdateRun> update_runs(const ParameterStore& store, float weight_dec
   return runs;
 }
 
-UpdatePlan plan_of(const ParameterStore& store, const SgdOptions& options) {
+UpdateSpec plan_of(const ParameterStore& store, const SgdOptions& options) {
   return {SgdRule{options.momentum, options.kind},
           update_runs(store, options.weight_decay, options.decay_scope, Adaption::none),
           {"velocity"}};
 }
 
-UpdatePlan plan_of(const ParameterStore& store, const LarsOptions& options) {
+UpdateSpec plan_of(const ParameterStore& store, const LarsOptions& options) {
   return {LarsRule{options.momentum, options.kind, options.trust},
           update_runs(store, options.weight_decay, DecayScope::weights_only, Adaption::by_norms),
           {"scaled_velocity"}};
 }
 
-UpdatePlan plan_of(const ParameterStore& store, const AdamWOptions& options) {
+UpdateSpec plan_of(const ParameterStore& store, const AdamWOptions& options) {
   return {AdamWRule{options.beta1, options.beta2, options.epsilon},
           update_runs(store, options.weight_decay, options.decay_scope, Adaption::none),
           {"first_moment", "second_moment"}};
@@ -49,7 +49,7 @@ UpdatePlan plan_of(const ParameterStore& store, const AdamWOptions& options) {
 
 }  // namespace
 
-UpdatePlan update_plan(const ParameterStore& store, const OptimizerOptions& options) {
+UpdateSpec update_spec(const ParameterStore& store, const OptimizerOptions& options) {
   return std::visit([&](const auto& chosen) { return plan_of(store, chosen); }, options);
 }
 

@@ -1,4 +1,4 @@
-#include "dataset/shards/conversion_plan.hpp"
+#include "dataset/shards/split_spec.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -16,7 +16,7 @@ std::vector<std::int64_t> all_samples(std::int64_t count) {
   return samples;
 }
 
-std::vector<SplitPlan> splits_of(const SampleSource& source, const ConvertOptions& options) {
+std::vector<SplitSpec> splits_of(const SampleSource& source, const ConvertOptions& options) {
   const std::int64_t count = source.samples(SourceSplit::train);
   require(options.validation >= 0 && options.validation < count, Failure::usage,
           "{} samples cannot be split off {} training samples (--validation). Give a smaller number.",
@@ -37,7 +37,7 @@ std::vector<SplitPlan> splits_of(const SampleSource& source, const ConvertOption
   std::sort(shuffled.begin(), middle);
   std::sort(middle, shuffled.end());
 
-  std::vector<SplitPlan> plans;
+  std::vector<SplitSpec> plans;
   plans.push_back({Split::train, SourceSplit::train, {middle, shuffled.end()}, {}});
   if (options.validation > 0) plans.push_back({Split::validation, SourceSplit::train, {shuffled.begin(), middle}, {}});
   if (!validation.empty()) {
@@ -49,7 +49,7 @@ std::vector<SplitPlan> splits_of(const SampleSource& source, const ConvertOption
 }
 
 // By number of samples where all are of one size, else by their bytes.
-std::vector<ShardRange> shards_of(const SplitPlan& plan, const SampleSource& source, const ConvertOptions& options) {
+std::vector<ShardRange> shards_of(const SplitSpec& plan, const SampleSource& source, const ConvertOptions& options) {
   std::vector<ShardRange> ranges;
   const bool by_number = source.description().store == SampleStore::images;
   std::int64_t bytes = 0;
@@ -88,14 +88,14 @@ void require_shard_samples(const SampleShape& shape, std::size_t largest_split, 
 
 }  // namespace
 
-std::vector<SplitPlan> plan_conversion(const SampleSource& source, const ConvertOptions& options) {
-  std::vector<SplitPlan> plans = splits_of(source, options);
+std::vector<SplitSpec> plan_splits(const SampleSource& source, const ConvertOptions& options) {
+  std::vector<SplitSpec> plans = splits_of(source, options);
   const SourceDescription& description = source.description();
   if (description.store == SampleStore::images) {
     const std::size_t largest = std::max(plans.front().samples.size(), plans.back().samples.size());
     require_shard_samples(description.shape, largest, options);
   }
-  for (SplitPlan& plan : plans) {
+  for (SplitSpec& plan : plans) {
     plan.shards = shards_of(plan, source, options);
     if (description.store == SampleStore::images) continue;
     require_count(plan.shards.size(), fmt::format("{} bytes a shard", options.bytes_per_shard), "--shard-megabytes");

@@ -10,13 +10,13 @@
 
 namespace lockstep {
 
-// Consecutive samples: [first, end) of a SplitPlan's.
+// Consecutive samples: [first, end) of a SplitSpec's.
 struct ShardRange {
   std::size_t first;
   std::size_t end;
 };
 
-struct SplitPlan {
+struct SplitSpec {
   Split split;
   SourceSplit from;
   std::vector<std::int64_t> samples;  // positions in the source
@@ -26,6 +26,6 @@ struct SplitPlan {
 // Training, validation (the source's own, or if asked for those training samples that draw the smallest numbers), test.
 // A shard is full by the number of its samples where all are of one size, else by their bytes. Throws Error(usage) for
 // options that do not fit the source.
-std::vector<SplitPlan> plan_conversion(const SampleSource& source, const ConvertOptions& options);
+std::vector<SplitSpec> plan_splits(const SampleSource& source, const ConvertOptions& options);
 
 }  // namespace lockstep
