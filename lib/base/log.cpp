@@ -129,7 +129,7 @@ void fill_closed_streams() {
   }
 }
 
-void set_speaker(int rank, std::string host) {
+void set_node_leader(int rank, std::string host) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   now.rank = rank;

@@ -17,7 +17,7 @@ namespace lockstep::log {
 void fill_closed_streams();
 
 // Who speaks: set once, when the rank is known. Before that: rank 0 of this host.
-void set_speaker(int rank, std::string host);
+void set_node_leader(int rank, std::string host);
 std::string prefix();  // "[rank 3, gpu07]"
 std::string host();    // "gpu07"
 

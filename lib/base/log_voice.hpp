@@ -16,6 +16,6 @@ class Voice {
   ~Voice();
 };
 
-int job_rank();  // of this process, as set_speaker() was told
+int job_rank();  // of this process, as set_node_leader() was told
 
 }  // namespace lockstep::log

@@ -79,7 +79,7 @@ std::string host_name() {
 
 void introduce(const Communicator& world) {
   const std::string host = host_name();
-  log::set_speaker(world.rank(), host);
+  log::set_node_leader(world.rank(), host);
   failure_report::set_rank(world.rank(), host);
   install_crash_handlers();
   silence_hdf5();

@@ -23,7 +23,7 @@ struct RankFacts {
   std::optional<int> wrong_part;  // of a sum over ranks as it arrived here: the rank whose part is not what it gave
 };
 
-// Two nodes' speakers send to each other at the same time.
+// Two nodes' leaders send to each other at the same time.
 struct LinkFacts {
   int other = 0;  // the node at its other end
   double latency_seconds = 0;

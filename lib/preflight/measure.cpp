@@ -147,7 +147,7 @@ ClusterFacts measure_cluster(const Session& session, const PreflightOptions& pla
   const Communicator& world = session.world;
   const Communicator node = world.node();
   const bool speaks = node.rank() == 0;
-  const Communicator speakers = world.split(speaks ? 0 : 1, world.rank());
+  const Communicator leaders = world.split(speaks ? 0 : 1, world.rank());
 
   NodeFacts own_node;
   own_node.host = log::host();
@@ -156,14 +156,14 @@ ClusterFacts measure_cluster(const Session& session, const PreflightOptions& pla
   for (const std::string& rank : node.gather(number_text(world.rank()), 0)) {
     own_node.ranks.push_back(parse_number(rank, any_rank).value());
   }
-  const int node_index = parse_number(node.broadcast(number_text(speakers.rank()), 0), any_rank).value();
+  const int node_index = parse_number(node.broadcast(number_text(leaders.rank()), 0), any_rank).value();
   log::info("clocks and links between nodes");
   rank_status::enter(Phase::meeting);
   if (speaks) {
-    const ClockFacts clock = compare_clocks(speakers);
+    const ClockFacts clock = compare_clocks(leaders);
     own_node.clock_ahead_seconds = clock.ahead_seconds;
     own_node.clock_error_seconds = clock.error_seconds;
-    own_node.link = measure_link(speakers);
+    own_node.link = measure_link(leaders);
   }
   world.barrier();
   log::info("the output folder");
@@ -195,7 +195,7 @@ ClusterFacts measure_cluster(const Session& session, const PreflightOptions& pla
   ClusterFacts facts;
   for (const std::string& text : world.gather(json_text(json_of(own)), 0)) facts.ranks.push_back(rank_facts(text));
   for (const std::string& text :
-       speaks ? speakers.gather(json_text(json_of(own_node)), 0) : std::vector<std::string>()) {
+       speaks ? leaders.gather(json_text(json_of(own_node)), 0) : std::vector<std::string>()) {
     facts.nodes.push_back(node_facts(text));
   }
   facts.sums = std::move(sums.facts);

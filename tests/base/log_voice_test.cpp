@@ -9,8 +9,8 @@ namespace {
 
 class VoiceTest : public testing::Test {
  protected:
-  VoiceTest() { log::set_speaker(2, "gpu07"); }
-  ~VoiceTest() override { log::set_speaker(0, "localhost"); }
+  VoiceTest() { log::set_node_leader(2, "gpu07"); }
+  ~VoiceTest() override { log::set_node_leader(0, "localhost"); }
   static std::string told() {
     testing::internal::CaptureStdout();
     log::info("loss 2.3");
@@ -30,7 +30,7 @@ TEST_F(VoiceTest, the_first_rank_of_a_training_speaks_for_it_with_its_label_and_
 }
 
 TEST_F(VoiceTest, the_others_are_silent_and_without_a_label_lines_are_as_ever) {
-  log::set_speaker(0, "gpu07");
+  log::set_node_leader(0, "gpu07");
   {
     const log::Voice voice(1, "");
     EXPECT_EQ(told(), "");

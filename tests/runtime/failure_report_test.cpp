@@ -179,13 +179,13 @@ TEST_F(FailureReportTest, one_of_many_that_fail_at_once_speaks) {
   std::atomic<int> told = 0;
   std::atomic<int> code = 0;
   failure_report::share({&told, &code});
-  std::atomic<int> speakers = 0;
+  std::atomic<int> leaders = 0;
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < 8; ++rank) {
-    ranks.emplace_back([&] { speakers += failure_report::write({65, 0, "words"}) ? 1 : 0; });
+    ranks.emplace_back([&] { leaders += failure_report::write({65, 0, "words"}) ? 1 : 0; });
   }
   std::ranges::for_each(ranks, [](std::thread& rank) { rank.join(); });
-  EXPECT_EQ(speakers, 1);
+  EXPECT_EQ(leaders, 1);
   EXPECT_EQ(told, failure_report::Shared::is_told);
   EXPECT_EQ(code, 65);
 }

@@ -111,7 +111,7 @@ TEST_F(NodeLinkTest, a_node_that_leaves_is_not_missed) {
     while (watch.seconds() < 0.3) owner_->serve();
     owner_->tell({}, 1000);
     EXPECT_EQ(owner_->find_death(Urgency::last_chance), std::nullopt);
-    EXPECT_EQ(owner_->find_silence(10), std::nullopt);
+    EXPECT_EQ(owner_->find_lost_heartbeat(10), std::nullopt);
   }
 }
 
@@ -120,15 +120,15 @@ TEST_F(NodeLinkTest, silence_is_told_after_the_timeout_and_time_for_others) {
   const Communicator all = world();
   if (all.size() == 1) GTEST_SKIP() << "one node has nobody to miss";
   owner_->tell({}, 300);
-  EXPECT_EQ(owner_->find_silence(300), std::nullopt);
+  EXPECT_EQ(owner_->find_lost_heartbeat(300), std::nullopt);
   owner_->tell({}, 5);
-  const std::optional<Blame> early = owner_->find_silence(300);
+  const std::optional<Blame> early = owner_->find_lost_heartbeat(300);
   const bool speaks_first = all.rank() == 0 && all.size() == 2;
   EXPECT_EQ(early.has_value(), speaks_first) << "who may be cut off leaves the word to others";
   owner_->tell({}, 3);
-  EXPECT_EQ(owner_->find_silence(300).has_value(), speaks_first || all.rank() != 0);
+  EXPECT_EQ(owner_->find_lost_heartbeat(300).has_value(), speaks_first || all.rank() != 0);
   owner_->tell({}, 3);
-  const std::optional<Blame> silence = owner_->find_silence(300);
+  const std::optional<Blame> silence = owner_->find_lost_heartbeat(300);
   ASSERT_TRUE(silence);
   const int missed = all.rank() == 0 ? 1 : 0;
   if (all.size() == 2 || missed == 0) {
@@ -152,7 +152,7 @@ TEST_F(NodeLinkTest, rank_0_speaks_first_as_long_as_it_hears_a_node) {
   if (all.rank() == 0) {
     EXPECT_TRUE(comes_true([&] { return !owner_->others().empty(); }));
     owner_->tell({}, 105);
-    const std::optional<Blame> silence = owner_->find_silence(300);
+    const std::optional<Blame> silence = owner_->find_lost_heartbeat(300);
     ASSERT_TRUE(silence);
     EXPECT_EQ(silence->rank, 1);
   }
@@ -167,7 +167,7 @@ TEST_F(NodeLinkTest, what_is_answered_is_no_silence) {
   all.barrier();
   const Stopwatch watch;
   while (watch.seconds() < 0.5) owner_->serve();
-  EXPECT_EQ(owner_->find_silence(10), std::nullopt);
+  EXPECT_EQ(owner_->find_lost_heartbeat(10), std::nullopt);
   all.barrier();
 }
 
@@ -217,7 +217,7 @@ TEST_F(NodeLinkTest, a_node_that_does_not_find_rank_0_says_so_and_nobody_is_miss
   }
   EXPECT_EQ(owner_->is_used(), all.rank() == 0);
   owner_->tell({}, 1000);
-  EXPECT_EQ(owner_->find_silence(10), std::nullopt);
+  EXPECT_EQ(owner_->find_lost_heartbeat(10), std::nullopt);
   EXPECT_EQ(owner_->find_death(Urgency::last_chance), std::nullopt);
 }
 

@@ -136,7 +136,7 @@ TEST_F(WatcherTest, a_gpu_that_does_not_come_to_the_sum_is_named_from_another_no
                    "\\(bucket 2\\)\\)\\. Look at that node's GPU .*"));
 }
 
-TEST_F(WatcherTest, a_stopped_speaker_is_named_by_its_neighbour) {
+TEST_F(WatcherTest, a_stopped_node_leader_is_named_by_its_neighbour) {
   const ProgramResult result = run(4, 2, 2, "stop");
   EXPECT_EQ(result.exit_code, 76) << result.errors;
   EXPECT_THAT(sentence(), HasSubstr("rank 2 on n2 has been stopped for "));

@@ -35,7 +35,7 @@ struct NodeLink::Node {
   std::string host;
   std::vector<int> ranks;
   std::vector<RankView> views;
-  double silent_seconds = 0;
+  double seconds_without_heartbeat = 0;
   bool owes_answer = false;
   bool has_left = false;
   std::optional<Stopwatch> ended;
@@ -127,7 +127,7 @@ void NodeLink::serve() {
 void NodeLink::listen(Node& node) {
   if (!node.is_open()) return;
   for (const std::string& text : node.socket->receive()) {
-    node.silent_seconds = 0;
+    node.seconds_without_heartbeat = 0;
     try {
       hear(node, text);
     } catch (const std::exception&) {  // what a node of ours garbles is as good as silence
@@ -165,9 +165,9 @@ void NodeLink::hear(Node& node, const std::string& text) {
 }
 
 void NodeLink::tell(std::span<const RankView> views, double waking_seconds) {
-  for (const std::unique_ptr<Node>& node : nodes_) node->silent_seconds += waking_seconds;
+  for (const std::unique_ptr<Node>& node : nodes_) node->seconds_without_heartbeat += waking_seconds;
   if (hub_ == nullptr) return;
-  hub_->silent_seconds += waking_seconds;
+  hub_->seconds_without_heartbeat += waking_seconds;
   if (!hub_->is_open() || std::exchange(hub_->owes_answer, true)) return;
   hub_->socket->send(fmt::format("{}{}", views_follow, to_text(views)));
 }
@@ -207,25 +207,25 @@ std::optional<Blame> NodeLink::find_death(Urgency urgency) const {
 // A node that hears nobody may itself be the one that is cut off from the network, and its report may reach the disk
 // nevertheless. So rank 0 speaks first, if it still hears a node or there is but one to hear; then the others, who hear
 // rank 0 alone.
-double NodeLink::turn_seconds(double silence_seconds) const {
+double NodeLink::turn_seconds(double heartbeat_timeout_seconds) const {
   constexpr double turn = 3;
   if (!is_hub()) return turn;
   const std::vector<const Node*> nodes = missed();
-  const bool hears_some =
-      std::ranges::any_of(nodes, [&](const Node* node) { return node->silent_seconds < silence_seconds / 2; });
+  const bool hears_some = std::ranges::any_of(
+      nodes, [&](const Node* node) { return node->seconds_without_heartbeat < heartbeat_timeout_seconds / 2; });
   return hears_some || nodes.size() == 1 ? 0 : 2 * turn;
 }
 
-std::optional<Blame> NodeLink::find_silence(double timeout_seconds) const {
+std::optional<Blame> NodeLink::find_lost_heartbeat(double timeout_seconds) const {
   constexpr double for_others = 5;  // who are nearer, and know more
-  const double silence_seconds = timeout_seconds + for_others;
+  const double heartbeat_timeout_seconds = timeout_seconds + for_others;
   for (const Node* node : missed()) {
-    if (node->silent_seconds < silence_seconds + turn_seconds(silence_seconds)) continue;
+    if (node->seconds_without_heartbeat < heartbeat_timeout_seconds + turn_seconds(heartbeat_timeout_seconds)) continue;
     return Blame{
         node->ranks.front(), node->host,
         fmt::format("nothing has been heard of {} on {} for {} (stopped, or cut off from the network). Look at "
                     "that node; --hang-timeout 0 waits for ever.",
-                    rank_words(node->ranks), node->host, seconds_words(node->silent_seconds))};
+                    rank_words(node->ranks), node->host, seconds_words(node->seconds_without_heartbeat))};
   }
   return std::nullopt;
 }

@@ -40,15 +40,15 @@ class NodeLink {
   // Rank 0: the last views of the other nodes.
   std::vector<RankView> others() const;
 
-  // A node whose speaker ended without a word. Survivors on it know more and are given time to say it, unless
+  // A node whose leader ended without a word. Survivors on it know more and are given time to say it, unless
   // `last_chance`: this process is about to end.
   enum class Urgency { may_wait, last_chance };
   std::optional<Blame> find_death(Urgency urgency) const;
   // A node that has been silent for longer than the hang timeout and some seconds in which ranks nearer to it may tell
   // more; for longer still where this node may itself be on the silent side of a broken network.
-  std::optional<Blame> find_silence(double timeout_seconds) const;
+  std::optional<Blame> find_lost_heartbeat(double timeout_seconds) const;
 
-  // This node's speaker ends as it should: to nobody a death.
+  // This node's leader ends as it should: to nobody a death.
   void leave();
   // Whether all the others have left, who are `ranks`. Rank 0 hears each of them; they hear rank 0, which speaks for
   // all.
@@ -61,11 +61,11 @@ class NodeLink {
   void listen(Node& node);
   void hear(Node& node, const std::string& text);
   std::vector<const Node*> missed() const;
-  double turn_seconds(double silence_seconds) const;
+  double turn_seconds(double heartbeat_timeout_seconds) const;
 
   bool is_hub_ = false;                       // this is rank 0, and there are other nodes
   std::vector<std::unique_ptr<Node>> nodes_;  // rank 0: the others
-  std::unique_ptr<Node> hub_;                 // the others' speakers: rank 0's node
+  std::unique_ptr<Node> hub_;                 // the others' leaders: rank 0's node
 };
 
 }  // namespace lockstep

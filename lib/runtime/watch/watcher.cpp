@@ -234,8 +234,8 @@ void Watcher::look_around() {
       end_job(static_cast<int>(Failure::out_of_step), 0, *hang);
     }
   }
-  if (const std::optional<Blame> silence = link_.find_silence(options_.hang_timeout_seconds)) {
-    end_job(static_cast<int>(Failure::out_of_step), 0, *silence);
+  if (const std::optional<Blame> lost = link_.find_lost_heartbeat(options_.hang_timeout_seconds)) {
+    end_job(static_cast<int>(Failure::out_of_step), 0, *lost);
   }
 }
 
