@@ -25,7 +25,8 @@ std::shared_ptr<FolderLock> lock_of(const std::filesystem::path& folder, const s
   std::error_code error;
   const bool is_output = output != nullptr && std::filesystem::equivalent(folder, output->folder(), error);
   if (is_output) return output;
-  auto lock = std::make_shared<FolderLock>(folder, "--checkpoints", this_lock_holder(), FolderLock::usual_beat, look);
+  auto lock =
+      std::make_shared<FolderLock>(folder, "--checkpoints", this_lock_holder(), FolderLock::default_heartbeat, look);
   if (output != nullptr && lies_within(folder, output->folder())) lock->lie_within(output);
   return lock;
 }

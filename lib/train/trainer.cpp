@@ -77,7 +77,7 @@ std::shared_ptr<FolderLock> take_output(const Communicator& world, const StopAgr
   std::shared_ptr<FolderLock> lock;
   if (!folder.empty()) {
     stops.wait_for_rank_0([&](const std::function<void()>& look) {
-      lock = std::make_shared<FolderLock>(folder, "--output", this_lock_holder(), FolderLock::usual_beat, look);
+      lock = std::make_shared<FolderLock>(folder, "--output", this_lock_holder(), FolderLock::default_heartbeat, look);
       failure_report::set_folder(folder, {lock->token(), lock});
       failure_report::clear();
     });

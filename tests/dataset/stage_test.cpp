@@ -287,7 +287,7 @@ TEST_F(StoppedCopyTest, is_waited_for_by_name_and_then_another_is_made) {
   testing::internal::CaptureStderr();
   stage_alone();
   const std::string told = testing::internal::GetCapturedStderr();
-  const std::string holder = claim_holder_words(unfinished());
+  const std::string holder = describe_lease_holder(unfinished());
   EXPECT_NE(holder.find(fmt::format(", process {}, stopped", other_)), std::string::npos) << holder;
   EXPECT_NE(told.find("waiting for '" + shard().string() + "': another process (" + holder + ") copies it to '" +
                       unfinished().string() + "', which has not grown for 0."),

@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto beat = 50ms;
+constexpr auto heartbeat = 50ms;
 const std::string option = "--checkpoints";
 
 // On another node, so that nothing is known of its process.
@@ -40,7 +40,7 @@ class FolderLockTest : public testing::Test {
     write_file_atomically(lock_, lock_holder_text(holder) + "\n00000000000000000000\n");
   }
   std::string refusal() const {
-    return words_of(Failure::usage, [&] { FolderLock(folder_.path(), option, this_lock_holder(), beat); });
+    return words_of(Failure::usage, [&] { FolderLock(folder_.path(), option, this_lock_holder(), heartbeat); });
   }
   std::string refused_for(const std::string& holder) const {
     return "'" + folder_.path().string() + "' belongs to another run: " + holder +
@@ -53,7 +53,7 @@ class FolderLockTest : public testing::Test {
 
 TEST_F(FolderLockTest, is_taken_kept_and_given_back) {
   {
-    FolderLock lock(folder_.path(), option, this_lock_holder(), beat);
+    FolderLock lock(folder_.path(), option, this_lock_holder(), heartbeat);
     EXPECT_TRUE(std::filesystem::exists(lock_));
     lock.require_held();
   }
@@ -61,14 +61,14 @@ TEST_F(FolderLockTest, is_taken_kept_and_given_back) {
 }
 
 TEST_F(FolderLockTest, may_be_given_back_before_it_is_destroyed_and_is_not_its_own_after_it) {
-  FolderLock lock(folder_.path(), option, this_lock_holder(), beat);
+  FolderLock lock(folder_.path(), option, this_lock_holder(), heartbeat);
   lock.give_back();
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
   EXPECT_THROW(lock.require_held(), Error);
 }
 
 TEST_F(FolderLockTest, a_second_training_is_refused_while_the_first_one_beats) {
-  FolderLock first(folder_.path(), option, stranger(), beat);
+  FolderLock first(folder_.path(), option, stranger(), heartbeat);
   EXPECT_EQ(refusal(), refused_for("job 17 on elsewhere (process 4711)"));
   first.require_held();
 }
@@ -76,7 +76,7 @@ TEST_F(FolderLockTest, a_second_training_is_refused_while_the_first_one_beats) {
 TEST_F(FolderLockTest, a_holder_that_never_beats_again_loses_it_after_three_beats) {
   leave_lock_of(stranger());
   const Stopwatch watch;
-  FolderLock lock(folder_.path(), option, this_lock_holder(), beat);
+  FolderLock lock(folder_.path(), option, this_lock_holder(), heartbeat);
   EXPECT_GE(watch.seconds(), 0.15);
   lock.require_held();
 }
@@ -117,7 +117,7 @@ TEST_F(FolderLockTest, a_process_of_this_node_that_is_stopped_loses_it_after_thr
   ASSERT_TRUE(WIFSTOPPED(status));
   leave_lock_of(lock_holder_of(child, JobEnvironment()));
   const Stopwatch watch;
-  { FolderLock lock(folder_.path(), option, this_lock_holder(), beat); }
+  { FolderLock lock(folder_.path(), option, this_lock_holder(), heartbeat); }
   EXPECT_GE(watch.seconds(), 0.15);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
@@ -161,7 +161,7 @@ TEST_F(FolderLockTest, in_a_container_of_its_own_a_process_number_says_nothing) 
 }
 
 TEST_F(FolderLockTest, the_earlier_holder_finds_out_that_it_lost_it) {
-  FolderLock first(folder_.path(), option, this_lock_holder(), beat);
+  FolderLock first(folder_.path(), option, this_lock_holder(), heartbeat);
   leave_lock_of(stranger());
   EXPECT_EQ(words_of(Failure::out_of_step, [&] { first.require_held(); }),
             "the lock '" + lock_.string() +
@@ -176,7 +176,7 @@ TEST_F(FolderLockTest, the_earlier_holder_finds_out_that_it_lost_it) {
 
 TEST_F(FolderLockTest, it_does_not_remove_a_lock_that_is_anothers) {
   {
-    FolderLock first(folder_.path(), option, this_lock_holder(), beat);
+    FolderLock first(folder_.path(), option, this_lock_holder(), heartbeat);
     leave_lock_of(stranger());
   }
   EXPECT_TRUE(std::filesystem::exists(lock_));
@@ -185,23 +185,23 @@ TEST_F(FolderLockTest, it_does_not_remove_a_lock_that_is_anothers) {
 // What a training wrote into a folder that somebody had removed was lost, the model at its end included.
 TEST_F(FolderLockTest, a_folder_that_was_removed_is_made_again_with_its_lock) {
   const std::filesystem::path inner = folder_.path() / "runs" / "a";
-  FolderLock lock(inner, option, this_lock_holder(), beat);
+  FolderLock lock(inner, option, this_lock_holder(), heartbeat);
   for (const std::filesystem::path& removed : {inner, inner.parent_path()}) {
     std::filesystem::remove_all(removed);
     testing::internal::CaptureStderr();
     lock.require_held();
     EXPECT_NE(testing::internal::GetCapturedStderr().find("somebody removed or renamed '" + inner.string() + "'"),
               std::string::npos);
-    EXPECT_THROW(FolderLock(inner, option, stranger(), beat), Error) << "the new lock beats too";
+    EXPECT_THROW(FolderLock(inner, option, stranger(), heartbeat), Error) << "the new lock beats too";
     lock.require_held();
   }
 }
 
 TEST_F(FolderLockTest, a_folder_that_was_removed_and_is_anothers_by_now_is_lost) {
   const std::filesystem::path inner = folder_.path() / "inner";
-  FolderLock lock(inner, option, this_lock_holder(), beat);
+  FolderLock lock(inner, option, this_lock_holder(), heartbeat);
   std::filesystem::remove_all(inner);
-  FolderLock other(inner, option, stranger(), beat);
+  FolderLock other(inner, option, stranger(), heartbeat);
   EXPECT_NE(words_of(Failure::out_of_step, [&] { lock.require_held(); }).find("held by job 17 on elsewhere"),
             std::string::npos);
   other.require_held();
@@ -211,7 +211,7 @@ TEST_F(FolderLockTest, a_folder_that_was_removed_and_is_anothers_by_now_is_lost)
 TEST_F(FolderLockTest, what_took_the_name_of_its_folder_is_left_alone) {
   const std::filesystem::path inner = folder_.path() / "inner";
   const std::filesystem::path elsewhere = folder_.path() / "elsewhere";
-  FolderLock lock(inner, option, this_lock_holder(), beat);
+  FolderLock lock(inner, option, this_lock_holder(), heartbeat);
   std::filesystem::rename(inner, elsewhere);
   const std::string words = "'" + inner.string() +
                             "' is no longer the folder that this training wrote into: it was removed or renamed, and "
@@ -229,8 +229,8 @@ TEST_F(FolderLockTest, what_took_the_name_of_its_folder_is_left_alone) {
 }
 
 TEST_F(FolderLockTest, the_outer_of_two_folders_that_were_removed_is_made_first) {
-  const auto outer = std::make_shared<FolderLock>(folder_.path() / "run", option, this_lock_holder(), beat);
-  FolderLock inner(folder_.path() / "run" / "checkpoints", option, this_lock_holder(), beat);
+  const auto outer = std::make_shared<FolderLock>(folder_.path() / "run", option, this_lock_holder(), heartbeat);
+  FolderLock inner(folder_.path() / "run" / "checkpoints", option, this_lock_holder(), heartbeat);
   inner.lie_within(outer);
   std::filesystem::remove_all(folder_.path() / "run");
   inner.require_held();
@@ -239,7 +239,7 @@ TEST_F(FolderLockTest, the_outer_of_two_folders_that_were_removed_is_made_first)
 
 TEST_F(FolderLockTest, a_folder_that_was_removed_and_cannot_be_made_again_is_told) {
   const std::filesystem::path parent = folder_.path() / "runs";
-  FolderLock lock(parent / "a", option, this_lock_holder(), beat);
+  FolderLock lock(parent / "a", option, this_lock_holder(), heartbeat);
   std::filesystem::remove_all(parent);
   std::ofstream(parent) << "in the way";
   EXPECT_EQ(words_of(Failure::usage, [&] { lock.require_held(); }),
@@ -247,11 +247,11 @@ TEST_F(FolderLockTest, a_folder_that_was_removed_and_cannot_be_made_again_is_tol
                 "': Not a directory (--checkpoints). Choose a folder that you may write to.");
 }
 
-// It left an empty file, which made the next start wait for three beats of nobody.
-TEST_F(FolderLockTest, a_claim_that_finds_no_room_leaves_nothing) {
+// It left an empty file, which made the next start wait for three heartbeats of nobody.
+TEST_F(FolderLockTest, a_lease_that_finds_no_room_leaves_nothing) {
   {
     const NoRoomBeyond limit(0);
-    EXPECT_EQ(words_of(Failure::usage, [&] { FolderLock(folder_.path(), option, this_lock_holder(), beat); }),
+    EXPECT_EQ(words_of(Failure::usage, [&] { FolderLock(folder_.path(), option, this_lock_holder(), heartbeat); }),
               "cannot write '" + lock_.string() +
                   "': File too large (--checkpoints). Raise the limit on the size of a file (ulimit -f).");
   }
@@ -285,7 +285,7 @@ TEST_F(FolderLockTest, rubbish_in_the_file_is_a_holder_that_says_nothing) {
   for (const std::string& text :
        {std::string(), std::string("{}"), std::string("{\"job\": 3}\n"), std::string(9, '\0')}) {
     std::ofstream(lock_) << text;
-    FolderLock lock(folder_.path(), option, this_lock_holder(), beat);
+    FolderLock lock(folder_.path(), option, this_lock_holder(), heartbeat);
     lock.require_held();
   }
 }
@@ -320,7 +320,7 @@ TEST_F(FolderLockTest, waiting_for_it_can_be_ended_and_leaves_it_to_its_holder) 
   const auto look = [&] {
     if (++looks == 2) throw Enough();
   };
-  EXPECT_THROW(FolderLock(folder_.path(), option, this_lock_holder(), FolderLock::usual_beat, look), Enough);
+  EXPECT_THROW(FolderLock(folder_.path(), option, this_lock_holder(), FolderLock::default_heartbeat, look), Enough);
   EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
   EXPECT_EQ(read_file(lock_, 1 << 16), lock_holder_text(holder) + "\n00000000000000000000\n");
 }

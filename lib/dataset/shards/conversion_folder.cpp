@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/io/claimed_file.hpp"
 #include "base/io/file.hpp"
+#include "base/io/leased_file.hpp"
 #include "base/system_failure.hpp"
 #include "base/text/json_text.hpp"
 #include "dataset/split.hpp"
@@ -67,12 +67,12 @@ void make_folder(const fs::path& folder) {
 
 // Two would take each other's half-written files for leftovers.
 Descriptor keep_others_out(const fs::path& folder) {
-  std::optional<Descriptor> claim = claim_folder(folder);
-  require(claim.has_value(), Failure::usage,
+  std::optional<Descriptor> lease = lease_folder(folder);
+  require(lease.has_value(), Failure::usage,
           "another make_shards is writing into '{}' (one would remove the other's files). Wait for it, or choose "
           "another --output.",
           folder.string());
-  return std::move(*claim);
+  return std::move(*lease);
 }
 
 }  // namespace

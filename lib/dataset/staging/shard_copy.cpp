@@ -36,7 +36,7 @@ fs::path unfinished_copy(const fs::path& folder, const ShardEntry& entry, int co
 
 void remove_unfinished_copies(const fs::path& folder, const ShardEntry& entry) try {
   for (int copy = 1; !is_absent(unfinished_copy(folder, entry, copy)); ++copy) {
-    ClaimedFile::claim(unfinished_copy(folder, entry, copy));
+    LeasedFile::lease(unfinished_copy(folder, entry, copy));
   }
 } catch (const std::system_error&) {
   // Not ours to remove.
@@ -50,19 +50,19 @@ bool is_copied(const fs::path& path, std::int64_t bytes) {
 std::unique_ptr<ShardCopy> ShardCopy::begin(const fs::path& from, const fs::path& to, const ShardEntry& entry,
                                             int copy) {
   RegularFile source = open_shard(from / entry.file);
-  std::unique_ptr<ClaimedFile> claimed;
+  std::unique_ptr<LeasedFile> leased;
   try {
-    claimed = ClaimedFile::claim(unfinished_copy(to, entry, copy));
+    leased = LeasedFile::lease(unfinished_copy(to, entry, copy));
   } catch (const std::system_error& reason) {
     throw_unwritable(to / entry.file, reason.code().value());
   }
-  if (claimed == nullptr) return nullptr;
+  if (leased == nullptr) return nullptr;
   return std::unique_ptr<ShardCopy>(
-      new ShardCopy(from / entry.file, to / entry.file, entry, std::move(source), std::move(claimed)));
+      new ShardCopy(from / entry.file, to / entry.file, entry, std::move(source), std::move(leased)));
 }
 
 ShardCopy::ShardCopy(fs::path from, fs::path to, const ShardEntry& entry, RegularFile source,
-                     std::unique_ptr<ClaimedFile> copy)
+                     std::unique_ptr<LeasedFile> copy)
     : from_(std::move(from)),
       to_(std::move(to)),
       entry_(entry),

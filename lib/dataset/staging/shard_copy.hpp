@@ -7,17 +7,17 @@
 #include <memory>
 #include <vector>
 
-#include "base/io/claimed_file.hpp"
+#include "base/io/leased_file.hpp"
 #include "base/io/regular_file.hpp"
 #include "dataset/shards/hash.hpp"
 #include "dataset/shards/manifest.hpp"
 
 namespace lockstep {
 
-// The name of an unfinished copy. The process that makes it claims it. If the process that claimed copy 1 makes no
+// The name of an unfinished copy. The process that makes it leases it. If the process that leased copy 1 makes no
 // progress, another process begins copy 2, and so on.
 std::filesystem::path unfinished_copy(const std::filesystem::path& folder, const ShardEntry& entry, int copy = 1);
-// Removes unfinished copies that nobody has claimed: what is left when another copy was finished first.
+// Removes unfinished copies that nobody has leased: what is left when another copy was finished first.
 void remove_unfinished_copies(const std::filesystem::path& folder, const ShardEntry& entry);
 // Whether a regular file of this length has the name. It was hashed before it got it.
 bool is_copied(const std::filesystem::path& path, std::int64_t bytes);
@@ -38,7 +38,7 @@ class ShardCopy {
 
  private:
   ShardCopy(std::filesystem::path from, std::filesystem::path to, const ShardEntry& entry, RegularFile source,
-            std::unique_ptr<ClaimedFile> copy);
+            std::unique_ptr<LeasedFile> copy);
   std::size_t read(std::span<std::byte> bytes) const;
   void write(std::span<const std::byte> bytes) const;
   void finish();
@@ -47,7 +47,7 @@ class ShardCopy {
   std::filesystem::path to_;
   const ShardEntry& entry_;
   RegularFile source_;
-  std::unique_ptr<ClaimedFile> copy_;
+  std::unique_ptr<LeasedFile> copy_;
   GrowingHash hash_;
   std::int64_t copied_ = 0;
   std::vector<std::byte> buffer_;

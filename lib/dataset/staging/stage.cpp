@@ -120,7 +120,7 @@ class Staging {
 
     const StagedSplit* split;
     const ShardEntry* entry;
-    int attempt = 1;  // the number of the unfinished copy that is claimed or waited for
+    int attempt = 1;  // the number of the unfinished copy that is leased or waited for
     // Of the one that another process makes:
     std::int64_t length = -1;
     Stopwatch since_growth;
@@ -211,7 +211,7 @@ class Staging {
       }
       current_shard_ = rank_status::name_shard(next->split->from / next->entry->file);
       current_ = next->begin();
-      // Between our look and our claim another may have ended.
+      // Between our look and our lease another may have ended.
       if (current_ != nullptr && is_copied(next->copy(), next->entry->bytes)) current_.reset();
       if (current_ != nullptr) {
         if (next->attempt > 1) begin_own_copy(*next);
@@ -223,11 +223,11 @@ class Staging {
     return false;
   }
 
-  // Beside one that another process has claimed and does not go on with: it needs room of its own.
+  // Beside one that another process has leased and does not go on with: it needs room of its own.
   void begin_own_copy(const Missing& shard) {
     const fs::path other = unfinished_copy(shard.split->to, *shard.entry, shard.attempt - 1);
     log::warning("'{}' ({}) has not grown for {:.3g} s. This job makes its own copy of '{}'.", other.string(),
-                 claim_holder_words(other), patience_, shard.copy().filename().string());
+                 describe_lease_holder(other), patience_, shard.copy().filename().string());
     std::error_code unknown;
     const fs::space_info space = fs::space(folder_, unknown);
     if (unknown || static_cast<std::int64_t>(space.available) >= shard.entry->bytes) return;
@@ -250,7 +250,8 @@ class Staging {
       log::warning(
           "waiting for '{}': another process ({}) copies it to '{}', which has not grown for {:.3g} s. After {:.3g} s "
           "this job makes its own copy.",
-          shard.copy().string(), claim_holder_words(shard.unfinished()), shard.unfinished().string(), still, patience_);
+          shard.copy().string(), describe_lease_holder(shard.unfinished()), shard.unfinished().string(), still,
+          patience_);
     }
     if (still < patience_) return;
     ++shard.attempt;

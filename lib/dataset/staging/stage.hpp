@@ -3,8 +3,8 @@
 //   FOLDER/train-<root hash>/   manifest.json, and each shard under its own name: whole, or not there
 //
 // A folder is named after the root hash, so what lies in it is right for every training that names it. Processes that
-// stage the same at once, ranks of this job or of another, claim shards one by one and take each other's. A shard that
-// another process has claimed and does not go on with is copied anew, under another name until it is whole.
+// stage the same at once, ranks of this job or of another, lease shards one by one and take each other's. A shard that
+// another process has leased and does not go on with is copied anew, under another name until it is whole.
 #pragma once
 
 #include <chrono>

@@ -20,10 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int beats_of_a_dead_holder = 3;
+constexpr int missed_heartbeats = 3;
 constexpr std::size_t longest_lock = 1 << 16;
 
-std::string beat_text(std::int64_t beat) { return fmt::format("\n{:020}\n", beat); }
+std::string heartbeat_text(std::int64_t heartbeat) { return fmt::format("\n{:020}\n", heartbeat); }
 
 // The file's text; nothing if there is none.
 std::optional<std::string> text_of(const fs::path& file) {
@@ -41,16 +41,16 @@ std::optional<LockHolder> holder_in(const std::string& text) {
 
 }  // namespace
 
-FolderLock::FolderLock(fs::path folder, std::string option, LockHolder own, std::chrono::milliseconds beat,
+FolderLock::FolderLock(fs::path folder, std::string option, LockHolder own, std::chrono::milliseconds heartbeat,
                        const std::function<void()>& look)
     : folder_(std::move(folder)),
       file_(folder_ / "lock"),
       option_(std::move(option)),
       own_(std::move(own)),
-      beat_(beat) {
+      heartbeat_(heartbeat) {
   make_folder();
-  handle_ = claim_free_or_stale(look);
-  thread_ = std::thread([this] { count_beats(); });
+  handle_ = take_free_or_stale(look);
+  thread_ = std::thread([this] { write_heartbeats(); });
 }
 
 void FolderLock::give_back() {
@@ -95,13 +95,13 @@ void FolderLock::give_up(const std::string& text) const {
                           file_.string(), now));
 }
 
-std::unique_ptr<Descriptor> FolderLock::claim_free_or_stale(const std::function<void()>& look) {
-  std::unique_ptr<Descriptor> fresh = claim(file_);
+std::unique_ptr<Descriptor> FolderLock::take_free_or_stale(const std::function<void()>& look) {
+  std::unique_ptr<Descriptor> fresh = take(file_);
   if (fresh) return fresh;
   require_lock();
   wait_until_free(look);
   const fs::path partial = partial_path(file_);
-  std::unique_ptr<Descriptor> taken = claim(partial);
+  std::unique_ptr<Descriptor> taken = take(partial);
   std::error_code error;
   fs::rename(partial, file_, error);
   if (error) {
@@ -109,7 +109,7 @@ std::unique_ptr<Descriptor> FolderLock::claim_free_or_stale(const std::function<
     throw unwritable(file_, error.value());
   }
   // Of several that take a stale lock at the same moment the last one's name stands.
-  std::this_thread::sleep_for(std::min(beat_, std::chrono::milliseconds(200)));
+  std::this_thread::sleep_for(std::min(heartbeat_, std::chrono::milliseconds(200)));
   const std::string text = text_of(file_).value_or("");
   const std::optional<LockHolder> holder = holder_in(text);
   if (!holder || holder->token != own_.token) refuse(text);
@@ -117,10 +117,10 @@ std::unique_ptr<Descriptor> FolderLock::claim_free_or_stale(const std::function<
 }
 
 // A file of that name with our claim in it; null if there is one already.
-std::unique_ptr<Descriptor> FolderLock::claim(const fs::path& name) const {
+std::unique_ptr<Descriptor> FolderLock::take(const fs::path& name) const {
   auto handle = std::make_unique<Descriptor>(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (*handle < 0 && errno == EEXIST) return nullptr;
-  const std::string text = lock_holder_text(own_) + beat_text(0);
+  const std::string text = lock_holder_text(own_) + heartbeat_text(0);
   const bool whole =
       *handle >= 0 && ::pwrite(*handle, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
   if (!whole || ::fsync(*handle) != 0) {
@@ -148,10 +148,10 @@ void FolderLock::wait_until_free(const std::function<void()>& look) const {
   const Fate fate = holder ? fate_of(*holder, own_) : Fate::unknown;
   if (fate == Fate::gone) return;
   if (fate == Fate::alive) refuse(first);
-  log::info("waiting {:.0f} s to see whether {} still writes to '{}'", beats_of_a_dead_holder * beat_.count() / 1e3,
+  log::info("waiting {:.0f} s to see whether {} still writes to '{}'", missed_heartbeats * heartbeat_.count() / 1e3,
             holder ? lock_holder_words(*holder) : "another training", folder_.string());
-  const std::chrono::milliseconds pause = std::min(beat_ / 4, std::chrono::milliseconds(200));
-  const std::int64_t looks = beats_of_a_dead_holder * (beat_ / pause);
+  const std::chrono::milliseconds pause = std::min(heartbeat_ / 4, std::chrono::milliseconds(200));
+  const std::int64_t looks = missed_heartbeats * (heartbeat_ / pause);
   for (std::int64_t i = 0; i < looks; ++i) {
     std::this_thread::sleep_for(pause);
     look();
@@ -195,7 +195,7 @@ void FolderLock::require_name_free() const {
 void FolderLock::make_folder_again() {
   require_name_free();
   make_folder();
-  std::unique_ptr<Descriptor> fresh = claim(file_);
+  std::unique_ptr<Descriptor> fresh = take(file_);
   if (!fresh) give_up(text_of(file_).value_or(""));
   handle_ = std::move(fresh);
   log::warning("somebody removed or renamed '{}' during the training. It is made again for what comes.",
@@ -203,11 +203,11 @@ void FolderLock::make_folder_again() {
 }
 
 // In place: a full disk does not stop it, and of a lock that was taken over it writes to a file without a name.
-void FolderLock::count_beats() {
+void FolderLock::write_heartbeats() {
   const auto offset = static_cast<off_t>(lock_holder_text(own_).size());
   std::unique_lock guard(mutex_);
-  for (std::int64_t beat = 1; !wake_.wait_for(guard, beat_, [this] { return stopping_; }); ++beat) {
-    const std::string text = beat_text(beat);
+  for (std::int64_t heartbeat = 1; !wake_.wait_for(guard, heartbeat_, [this] { return stopping_; }); ++heartbeat) {
+    const std::string text = heartbeat_text(heartbeat);
     [[maybe_unused]] const ssize_t ignored = ::pwrite(*handle_, text.data(), text.size(), offset);
   }
 }

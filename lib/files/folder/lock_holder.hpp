@@ -34,7 +34,7 @@ std::string lock_holder_words(const LockHolder& holder);
 enum class Fate : std::uint8_t {
   gone,    // an earlier run of the same job, or a process of this node that has ended
   alive,   // a process of this node that runs
-  unknown  // elsewhere, or stopped: only its beats tell
+  unknown  // elsewhere, or stopped: only its heartbeats tell
 };
 Fate fate_of(const LockHolder& holder, const LockHolder& own);
 

@@ -42,7 +42,7 @@ struct State {
   std::array<char, 256> host{};
   Target verdict;
   Target folder;
-  Claim claim;  // of the folder
+  FolderLease lease;  // of the folder
   Path lock_file{};
   Path summary_file{};
   std::atomic<bool> owns_summary = false;
@@ -238,15 +238,15 @@ void begin_attempt() {
                           file, verdict_variable));
 }
 
-void set_folder(const std::filesystem::path& folder, Claim claim) {
+void set_folder(const std::filesystem::path& folder, FolderLease lease) {
   const std::filesystem::path file = folder.empty() ? folder : folder / "failure.json";
   const bool is_verdict = state.verdict.is_set && absolute_path(file) == absolute_path(state.verdict.file.data());
   set(state.folder, is_verdict ? "" : file);
   copy_into(state.lock_file, (folder / "lock").string());
   copy_into(state.summary_file, (folder / "summary.json").string());
   state.owns_summary = false;
-  copy_into(state.token, claim.token);
-  state.claim = std::move(claim);
+  copy_into(state.token, lease.token);
+  state.lease = std::move(lease);
 }
 
 void own_summary() noexcept { state.owns_summary = true; }

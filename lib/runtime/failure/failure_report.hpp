@@ -39,14 +39,14 @@ void set_verdict_file(const std::filesystem::path& file);
 void begin_attempt();
 
 // What makes a folder this job's: its file `lock` holds the token.
-struct Claim {
+struct FolderLease {
   std::string token;                 // at most 100 bytes; empty: the folder is not locked
   std::shared_ptr<const void> lock;  // of the rank that holds it: kept until another folder is set, so that no report
                                      // comes after it is given back
 };
 // The folder of failure.json; empty: none. Nothing is written there once the token is no longer in its lock. A folder
 // that was removed is made again, if its parent exists.
-void set_folder(const std::filesystem::path& folder, Claim claim = {});
+void set_folder(const std::filesystem::path& folder, FolderLease lease = {});
 // From now on summary.json in the folder is this job's: a failure marks it as failed (run_state.hpp).
 void own_summary() noexcept;
 // Removes the failure.json of an earlier run.

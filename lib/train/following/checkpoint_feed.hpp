@@ -14,7 +14,7 @@ namespace lockstep {
 
 class CheckpointFeed {
  public:
-  // A lock of another node's that has not changed for so long is nobody's: three beats and a little more.
+  // A lock of another node's that has not changed for so long is nobody's: three heartbeats and a little more.
   static constexpr std::chrono::milliseconds usual_patience = std::chrono::seconds(35);
 
   // Of the training whose output folder that is; it need not be there yet.

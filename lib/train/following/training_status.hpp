@@ -17,7 +17,7 @@ struct FolderHolder {
   enum class Kind : std::uint8_t {
     nobody,     // or one that is known to be gone
     here,       // a process of this node, which runs
-    elsewhere,  // on another node: only the beats in the lock tell whether it lives
+    elsewhere,  // on another node: only the heartbeats in the lock tell whether it lives
   };
   Kind kind = Kind::nobody;
   std::string words;  // "job 17 on n2 (process 4711)"

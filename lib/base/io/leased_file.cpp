@@ -1,4 +1,4 @@
-#include "base/io/claimed_file.hpp"
+#include "base/io/leased_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ bool lock(int file) {
   return true;
 }
 
-// Whoever had the claim before may have published or removed the file between our opening and our locking it.
+// Whoever had the lease before may have published or removed the file between our opening and our locking it.
 bool still_has_its_name(const std::filesystem::path& name, int file) {
   struct stat named {};
   struct stat own {};
@@ -93,7 +93,7 @@ bool is_stopped(std::int64_t process) {
 
 }  // namespace
 
-std::unique_ptr<ClaimedFile> ClaimedFile::claim(std::filesystem::path name) {
+std::unique_ptr<LeasedFile> LeasedFile::lease(std::filesystem::path name) {
   constexpr int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   Descriptor file(::open(name.c_str(), flags, 0666));
   if (file < 0 && (errno == EACCES || errno == EPERM) && is_file(name)) return nullptr;
@@ -105,21 +105,21 @@ std::unique_ptr<ClaimedFile> ClaimedFile::claim(std::filesystem::path name) {
   Descriptor own = break_hard_links(std::move(file), name, flags, Content::dropped);
   if (!lock(own) || !still_has_its_name(name, own)) return nullptr;
   check(::ftruncate(own, 0) == 0);
-  return std::unique_ptr<ClaimedFile>(new ClaimedFile(std::move(name), std::move(own)));
+  return std::unique_ptr<LeasedFile>(new LeasedFile(std::move(name), std::move(own)));
 }
 
-ClaimedFile::~ClaimedFile() {
+LeasedFile::~LeasedFile() {
   if (!name_.empty() && has_its_name()) ::unlink(name_.c_str());
 }
 
-bool ClaimedFile::has_its_name() const noexcept try {
+bool LeasedFile::has_its_name() const noexcept try {
   return still_has_its_name(name_, file_);
 } catch (const std::system_error&) {
   return false;
 }
 
-// Not closed before the rename: the claim would end, and another could empty the file under the name that it then gets.
-bool ClaimedFile::publish(const std::filesystem::path& path) {
+// Not closed before the rename: the lease would end, and another could empty the file under the name that it then gets.
+bool LeasedFile::publish(const std::filesystem::path& path) {
   check(::fsync(file_) == 0);
   if (!has_its_name()) return false;
   check(::rename(name_.c_str(), path.c_str()) == 0);
@@ -127,7 +127,7 @@ bool ClaimedFile::publish(const std::filesystem::path& path) {
   return true;
 }
 
-std::string claim_holder_words(const std::filesystem::path& name) {
+std::string describe_lease_holder(const std::filesystem::path& name) {
   struct stat file {};
   if (::lstat(name.c_str(), &file) != 0) return "nobody";
   const std::optional<std::int64_t> process = lock_holder(file);
@@ -136,7 +136,7 @@ std::string claim_holder_words(const std::filesystem::path& name) {
   return fmt::format("{}, process {}{}", user_words(holder.st_uid), *process, is_stopped(*process) ? ", stopped" : "");
 }
 
-std::optional<Descriptor> claim_folder(const std::filesystem::path& folder) {
+std::optional<Descriptor> lease_folder(const std::filesystem::path& folder) {
   Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened >= 0 && ::flock(opened, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return std::nullopt;
   return opened;
