@@ -32,7 +32,7 @@ struct AttemptOptions {
   RetryPolicy policy;
   std::filesystem::path rules;
   AttemptFacts facts;
-  std::filesystem::path verdict;
+  std::filesystem::path exit_report;
   std::string required_nodes;
   std::string excluded_nodes;
   std::string partition_nodes;
@@ -61,7 +61,7 @@ struct AttemptOptions {
   }
   void declare_end(CLI::App& app) {
     add_number(app, "--code", facts.launcher_code, {0, 255}, "The launcher's");
-    app.add_option("--verdict", verdict, "The attempt's")->type_name("FILE");
+    app.add_option("--verdict", exit_report, "The attempt's")->type_name("FILE");
     app.add_option("--job-state", facts.job_state, "As squeue has it")->type_name("STATE");
     app.add_option("--state-reason", facts.state_reason, "Likewise")->type_name("REASON");
     add_number(app, "--restarts", facts.restarts, {0, most_attempts}, "Likewise");
@@ -107,7 +107,7 @@ void begin(const AttemptOptions& options) {
 void finish(const AttemptOptions& options, const RetryRules& rules) {
   const AttemptPlace place = complete(options.place);
   AttemptFacts facts = options.facts;
-  facts.verdict = read_verdict(options.verdict);
+  facts.exit_report = read_exit_report(options.exit_report);
   constexpr std::size_t longest = 1 << 16;
   facts.oom_kills = oom_kills(read_live_file("/proc/self/cgroup", longest), "/sys/fs/cgroup", place.job);
   Prospects prospects;

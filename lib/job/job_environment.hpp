@@ -46,7 +46,7 @@ struct SlurmJob {
 };
 
 // Names the file of JobEnvironment::verdict_file.
-inline constexpr const char* verdict_variable = "LOCKSTEP_VERDICT";
+inline constexpr const char* exit_report_variable = "LOCKSTEP_VERDICT";
 
 // Names JobEnvironment::start_timeout_seconds.
 inline constexpr const char* start_timeout_variable = "LOCKSTEP_START_TIMEOUT";

@@ -87,7 +87,7 @@ void introduce(const Communicator& world) {
 
 // Collective. Rank 0's environment counts: launchers may keep it from the others.
 void begin_attempt(const Communicator& world) {
-  failure_report::set_verdict_file(world.broadcast(this_job().verdict_file, 0));
+  failure_report::set_exit_report_file(world.broadcast(this_job().verdict_file, 0));
   if (world.rank() == 0) failure_report::begin_attempt();
 }
 
@@ -113,7 +113,7 @@ std::optional<int> refuse_environment() {
   if (fault.empty()) return std::nullopt;
   constexpr int code = static_cast<int>(Failure::usage);
   if (!job.rank || job.rank->rank == 0) {
-    failure_report::set_verdict_file(job.verdict_file);
+    failure_report::set_exit_report_file(job.verdict_file);
     tell({code, fault});
   }
   return code;

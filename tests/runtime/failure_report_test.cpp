@@ -94,7 +94,7 @@ TEST_F(FailureReportTest, a_new_run_removes_the_report_of_the_last) {
 TEST_F(FailureReportTest, goes_to_the_attempts_verdict_before_there_is_a_folder) {
   const fs::path verdict = folder().parent_path() / "verdict.json";
   failure_report::set_folder({});
-  failure_report::set_verdict_file(verdict);
+  failure_report::set_exit_report_file(verdict);
   EXPECT_TRUE(failure_report::write({2, 0, "refused"}));
   EXPECT_EQ(nlohmann::json::parse(read_file(verdict, 1 << 16))["sentence"], "refused");
   EXPECT_EQ(failure_report::standing_code(), 2);
@@ -104,16 +104,16 @@ TEST_F(FailureReportTest, goes_to_the_attempts_verdict_before_there_is_a_folder)
   EXPECT_TRUE(failure_report::write({65, 0, "damaged"}));
   EXPECT_EQ(nlohmann::json::parse(read_file(verdict, 1 << 16)), report());
   EXPECT_FALSE(failure_report::write({1, 0, "too late"}));
-  failure_report::set_verdict_file({});
+  failure_report::set_exit_report_file({});
 }
 
 TEST_F(FailureReportTest, speaks_where_the_verdict_is_the_failure_json_of_its_folder) {
   fs::create_directory(folder());
-  failure_report::set_verdict_file(folder() / "." / "failure.json");
+  failure_report::set_exit_report_file(folder() / "." / "failure.json");
   failure_report::set_folder(folder());
   EXPECT_TRUE(failure_report::write({65, 0, "words"}));
   EXPECT_EQ(report()["sentence"], "words");
-  failure_report::set_verdict_file({});
+  failure_report::set_exit_report_file({});
 }
 
 // A training that had lost its folder wrote its report beside the results of the one that has it now.

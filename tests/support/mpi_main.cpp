@@ -42,5 +42,5 @@ int main(int argc, char** argv) {
 
   int verdict = static_cast<int>(lockstep::test::local_verdict());
   MPI_Allreduce(MPI_IN_PLACE, &verdict, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  return lockstep::test::exit_code(static_cast<lockstep::test::Verdict>(verdict));
+  return lockstep::test::exit_code(static_cast<lockstep::test::ExitReport>(verdict));
 }

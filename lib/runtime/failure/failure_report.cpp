@@ -40,7 +40,7 @@ struct Target {
 // Everything a signal handler needs.
 struct State {
   std::array<char, 256> host{};
-  Target verdict;
+  Target exit_report;
   Target folder;
   FolderLease lease;  // of the folder
   Path lock_file{};
@@ -215,16 +215,16 @@ void set_rank(int rank, const std::string& host) {
   copy_into(state.host, host.substr(0, state.host.size() - 1));
 }
 
-void set_verdict_file(const std::filesystem::path& file) { set(state.verdict, file); }
+void set_exit_report_file(const std::filesystem::path& file) { set(state.exit_report, file); }
 
 void begin_attempt() {
-  if (!state.verdict.is_set) return;
-  const std::string file = state.verdict.file.data();
-  if (::access(state.verdict.folder.data(), W_OK | X_OK) != 0) {
+  if (!state.exit_report.is_set) return;
+  const std::string file = state.exit_report.file.data();
+  if (::access(state.exit_report.folder.data(), W_OK | X_OK) != 0) {
     log::warning(
         "cannot write '{}': {} ({}: no job script will learn from it why this attempt ended). Choose a folder "
         "that you may write to.",
-        file, system_words(errno), verdict_variable);
+        file, system_words(errno), exit_report_variable);
   }
   struct stat status {};
   if (::lstat(file.c_str(), &status) != 0) return;
@@ -232,15 +232,16 @@ void begin_attempt() {
     ::unlink(file.c_str());
     return;
   }
-  set_verdict_file({});
+  set_exit_report_file({});
   throw Error(Failure::usage,
               fmt::format("'{}' is no verdict of an earlier attempt (it would be replaced). Name another file in {}.",
-                          file, verdict_variable));
+                          file, exit_report_variable));
 }
 
 void set_folder(const std::filesystem::path& folder, FolderLease lease) {
   const std::filesystem::path file = folder.empty() ? folder : folder / "failure.json";
-  const bool is_verdict = state.verdict.is_set && absolute_path(file) == absolute_path(state.verdict.file.data());
+  const bool is_verdict =
+      state.exit_report.is_set && absolute_path(file) == absolute_path(state.exit_report.file.data());
   set(state.folder, is_verdict ? "" : file);
   copy_into(state.lock_file, (folder / "lock").string());
   copy_into(state.summary_file, (folder / "summary.json").string());
@@ -276,7 +277,7 @@ bool write_of(int rank, std::string_view host, const Cause& cause) noexcept {
     return false;
   }
   const Text report = report_of(rank, host, cause);
-  const Outcome of_attempt = publish(state.verdict, report.view());
+  const Outcome of_attempt = publish(state.exit_report, report.view());
   const Outcome of_folder = publish(state.folder, report.view());
   if (told != nullptr) *told = Shared::is_told;
   errno = saved_errno;
@@ -288,7 +289,7 @@ void write_in_folder(const Cause& cause) noexcept {
 }
 
 std::optional<int> standing_code() {
-  for (const Target* target : {&state.verdict, &state.folder}) {
+  for (const Target* target : {&state.exit_report, &state.folder}) {
     if (!target->is_set) continue;
     if (const std::optional<int> code = code_in(target->file.data())) return code;
   }

@@ -1,7 +1,8 @@
 // What ended a job, in the words of the rank that knows first. Launchers change exit codes, and a rank that is killed
 // says nothing; so a report is written to two files:
 //
-//   the attempt's verdict, which the variable LOCKSTEP_VERDICT names: every start of every program tells here why it
+//   the attempt's exit report, which the variable LOCKSTEP_VERDICT names: every start of every program tells here why
+//   it
 //     ended, if not with 0. Job scripts read it before they look at a code.
 //   failure.json in the output folder, for people who look there: only by the job that holds the folder's lock.
 //
@@ -33,7 +34,7 @@ namespace lockstep::failure_report {
 void set_rank(int rank, const std::string& host);
 
 // Names the attempt's file; empty: none.
-void set_verdict_file(const std::filesystem::path& file);
+void set_exit_report_file(const std::filesystem::path& file);
 // One rank, before the others can fail: removes what an earlier attempt left under that name, and warns if no report
 // can be written there. Throws Error(usage) if something else is there.
 void begin_attempt();

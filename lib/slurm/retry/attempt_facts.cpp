@@ -85,8 +85,8 @@ bool memory_ran_out(const AttemptFacts& facts) {
 
 // The program's own word, if it is one, else what others saw.
 Cause cause_of_failure(const AttemptFacts& facts, int code) {
-  const Cause own =
-      facts.verdict && facts.verdict->signal != 0 ? cause_of_signal(facts.verdict->signal) : cause_of_code(code);
+  const Cause own = facts.exit_report && facts.exit_report->signal != 0 ? cause_of_signal(facts.exit_report->signal)
+                                                                        : cause_of_code(code);
   if (row_of(own).kind != RetryKind::unknown || code == static_cast<int>(Failure::out_of_step)) return own;
   if (memory_ran_out(facts)) return Cause::out_of_memory;
   return first_sign(signs_of_failure, facts.log_tail).value_or(own);
@@ -94,43 +94,43 @@ Cause cause_of_failure(const AttemptFacts& facts, int code) {
 
 std::string sentence_of(const AttemptFacts& facts, Cause cause, int code) {
   const CauseRow& row = row_of(cause);
-  if (!facts.verdict) return code == 0 ? row.words : fmt::format("{} (code {})", row.words, code);
+  if (!facts.exit_report) return code == 0 ? row.words : fmt::format("{} (code {})", row.words, code);
   const bool adds = code == own_failure || row.cause != cause_of_code(code);
-  return adds ? fmt::format("{}: {}", row.words, facts.verdict->sentence) : facts.verdict->sentence;
+  return adds ? fmt::format("{}: {}", row.words, facts.exit_report->sentence) : facts.exit_report->sentence;
 }
 
 std::vector<std::string> blamed_nodes(const AttemptFacts& facts) {
-  if (facts.verdict && !facts.verdict->bad_hosts.empty()) return facts.verdict->bad_hosts;
-  if (facts.verdict && !facts.verdict->host.empty()) return {facts.verdict->host};
+  if (facts.exit_report && !facts.exit_report->bad_hosts.empty()) return facts.exit_report->bad_hosts;
+  if (facts.exit_report && !facts.exit_report->host.empty()) return {facts.exit_report->host};
   return facts.nodes;
 }
 
 }  // namespace
 
-std::optional<Verdict> parse_verdict(std::string_view text) {
+std::optional<ExitReport> parse_exit_report(std::string_view text) {
   const nlohmann::json json = try_parse_json(text);
   if (!json.is_object() || !json.contains("code") || !json.contains("sentence")) return std::nullopt;
   const nlohmann::json& code = json["code"];
   constexpr int most = 255;
   if (!code.is_number_unsigned() || code < 1 || code > most || !json["sentence"].is_string()) return std::nullopt;
-  Verdict verdict;
-  verdict.code = code.get<int>();
-  verdict.sentence = json["sentence"].get<std::string>();
+  ExitReport exit_report;
+  exit_report.code = code.get<int>();
+  exit_report.sentence = json["sentence"].get<std::string>();
   const nlohmann::json signal = json.value("signal", nlohmann::json());
-  if (signal.is_number_unsigned() && signal < 128) verdict.signal = signal.get<int>();
+  if (signal.is_number_unsigned() && signal < 128) exit_report.signal = signal.get<int>();
   const nlohmann::json rank = json.value("rank", nlohmann::json());
-  if (rank.is_number_unsigned() && rank < std::numeric_limits<int>::max()) verdict.rank = rank.get<int>();
+  if (rank.is_number_unsigned() && rank < std::numeric_limits<int>::max()) exit_report.rank = rank.get<int>();
   const nlohmann::json host = json.value("host", nlohmann::json());
-  if (host.is_string() && is_host(host.get<std::string>())) verdict.host = host.get<std::string>();
+  if (host.is_string() && is_host(host.get<std::string>())) exit_report.host = host.get<std::string>();
   const nlohmann::json bad_hosts = json.value("bad_hosts", nlohmann::json());
   for (const nlohmann::json& bad : bad_hosts.is_array() ? bad_hosts : nlohmann::json::array()) {
-    if (bad.is_string() && is_host(bad.get<std::string>())) verdict.bad_hosts.push_back(bad.get<std::string>());
+    if (bad.is_string() && is_host(bad.get<std::string>())) exit_report.bad_hosts.push_back(bad.get<std::string>());
   }
-  return verdict;
+  return exit_report;
 }
 
 Finding find_cause(const AttemptFacts& facts, const RetryRules& rules) {
-  const int code = facts.verdict ? facts.verdict->code : facts.launcher_code;
+  const int code = facts.exit_report ? facts.exit_report->code : facts.launcher_code;
   Finding finding;
   finding.code = code;
   if (code == 0) {
@@ -148,7 +148,7 @@ Finding find_cause(const AttemptFacts& facts, const RetryRules& rules) {
                pattern.empty() ? fmt::format("a rule of yours names {}", match->matched)
                                : fmt::format("your rule '{}' names the line '{}'", printable(pattern),
                                              printable(match->matched.substr(0, 200)))};
-    if (facts.verdict) finding.sentence += ": " + facts.verdict->sentence;
+    if (facts.exit_report) finding.sentence += ": " + facts.exit_report->sentence;
     if (match->rule.next == NextNodes::others) finding.blamed = blamed_nodes(facts);
     return finding;
   } else {

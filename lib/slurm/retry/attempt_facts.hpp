@@ -12,7 +12,7 @@
 namespace lockstep {
 
 // From the file that LOCKSTEP_VERDICT named (apps/files.md, failure.json).
-struct Verdict {
+struct ExitReport {
   int code = 1;
   int signal = 0;    // 0: none
   std::string host;  // empty where it is no name of a host
@@ -20,13 +20,13 @@ struct Verdict {
   int rank = -1;                            // -1: not known
   std::vector<std::string> bad_hosts = {};  // where it names any; those that are no names of hosts left out
 };
-// Nothing where `text` is no verdict.
-std::optional<Verdict> parse_verdict(std::string_view text);
+// Nothing where `text` is no exit report.
+std::optional<ExitReport> parse_exit_report(std::string_view text);
 
 enum class StopRequest : std::uint8_t { none, for_good };
 
 struct AttemptFacts {
-  std::optional<Verdict> verdict;
+  std::optional<ExitReport> exit_report;
   int launcher_code = 0;  // of srun or mpirun, or of a program that was started without
   StopRequest stop_request = StopRequest::none;
   std::string job_state = "RUNNING";  // as squeue has it now, while the script of the job still runs
@@ -44,11 +44,11 @@ struct Finding {
   RetryKind kind = RetryKind::unknown;
   int code = 1;
   std::vector<std::string> blamed;  // nodes that the next attempt avoids
-  std::string sentence;             // for people: the verdict's where there is one
+  std::string sentence;             // for people: the exit report's where there is one
 };
 
 // What Slurm did to the job comes first, for it knows better than a rank that was told to end. Then the user's rules,
-// then the verdict, then signs of memory that ran out, then the launcher's code.
+// then the exit report, then signs of memory that ran out, then the launcher's code.
 Finding find_cause(const AttemptFacts& facts, const RetryRules& rules);
 
 }  // namespace lockstep

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t longest_verdict = 1 << 16;
+constexpr std::size_t longest_exit_report = 1 << 16;
 constexpr std::int64_t longest_tail = 1 << 16;
 constexpr std::size_t longest_group_file = 1 << 16;
 
@@ -62,9 +62,9 @@ std::string_view group_of_job(std::string_view path, std::int64_t job) {
 
 }  // namespace
 
-std::optional<Verdict> read_verdict(const std::filesystem::path& file) {
+std::optional<ExitReport> read_exit_report(const std::filesystem::path& file) {
   try {
-    return parse_verdict(read_file(file, longest_verdict));
+    return parse_exit_report(read_file(file, longest_exit_report));
   } catch (const std::exception&) {
     return std::nullopt;
   }

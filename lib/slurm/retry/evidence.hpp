@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-std::optional<Verdict> read_verdict(const std::filesystem::path& file);
+std::optional<ExitReport> read_exit_report(const std::filesystem::path& file);
 
 // What stands after the first `from` bytes of a log, of that the last 64 KiB.
 std::string read_log_tail(const std::filesystem::path& log, std::int64_t from);

@@ -8,7 +8,7 @@
 //
 // A pattern is a POSIX extended regular expression, looked for in each of the last lines that the attempt printed.
 // Its length and repetitions, and the number of rules, are bounded, so that looking for them takes seconds.
-// `elsewhere`: not on the node that the verdict names again, or on none of the attempt's nodes where it names none.
+// `elsewhere`: not on the node that the exit report names again, or on none of the attempt's nodes where it names none.
 #pragma once
 
 #include <filesystem>

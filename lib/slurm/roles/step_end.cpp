@@ -45,8 +45,8 @@ std::optional<std::size_t> place_of_task(const RoleStep& step, const std::vector
 }
 
 // A survivor's words on a rank of another node (runtime/link).
-bool is_of_silent_death(const Verdict& verdict) {
-  return verdict.signal == 0 && verdict.sentence.find("killed or ended without a word") != std::string::npos;
+bool is_of_silent_death(const ExitReport& exit_report) {
+  return exit_report.signal == 0 && exit_report.sentence.find("killed or ended without a word") != std::string::npos;
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ TaskEnd first_cause(const std::optional<TaskEnd>& earlier, const TaskEnd& later)
 }
 
 StepEnd step_end(const RoleStep& step, const std::vector<InstanceSlot>& slots, int launcher_code,
-                 const std::optional<Verdict>& verdict, const std::optional<TaskEnd>& task) {
+                 const std::optional<ExitReport>& exit_report, const std::optional<TaskEnd>& task) {
   StepEnd end;
   end.code = launcher_code;
   end.host = slots.at(step.places.front()).node;
@@ -91,19 +91,19 @@ StepEnd step_end(const RoleStep& step, const std::vector<InstanceSlot>& slots, i
     end.first = place_of_task(step, slots, *task);
     end.host = task->hosts.front();
   }
-  if (!verdict) {
+  if (!exit_report) {
     constexpr int signal_base = 128;
     if (task && task->signal != 0 && launcher_code == signal_base + SIGPIPE) end.code = signal_base + task->signal;
     return end;
   }
-  end.code = verdict->code;
-  end.signal = verdict->signal;
-  end.sentence = verdict->sentence;
-  if (!verdict->host.empty()) end.host = verdict->host;
-  const bool is_of_step = verdict->rank >= 0 && static_cast<std::size_t>(verdict->rank) < step.places.size();
-  if (is_of_step) end.first = step.places[static_cast<std::size_t>(verdict->rank)];
+  end.code = exit_report->code;
+  end.signal = exit_report->signal;
+  end.sentence = exit_report->sentence;
+  if (!exit_report->host.empty()) end.host = exit_report->host;
+  const bool is_of_step = exit_report->rank >= 0 && static_cast<std::size_t>(exit_report->rank) < step.places.size();
+  if (is_of_step) end.first = step.places[static_cast<std::size_t>(exit_report->rank)];
   const bool srun_knows = task && std::ranges::find(task->hosts, end.host) != task->hosts.end();
-  if (srun_knows && is_of_silent_death(*verdict)) end.signal = task->signal;
+  if (srun_knows && is_of_silent_death(*exit_report)) end.signal = task->signal;
   return end;
 }
 

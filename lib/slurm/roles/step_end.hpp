@@ -1,5 +1,5 @@
-// Why a step of a job of roles has ended, and whose failure it was: from its verdict, and from what srun says of its
-// tasks.
+// Why a step of a job of roles has ended, and whose failure it was: from its exit report, and from what srun says of
+// its tasks.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,12 @@ struct StepEnd {
   int signal = 0;  // that ended the rank which failed first; 0: none, or not known
   std::string host;
   std::optional<std::size_t> first;  // the place of the instance that failed first, among all; nothing: not known
-  std::string sentence;              // the verdict's; empty: none
+  std::string sentence;              // the exit report's; empty: none
 };
 // `task` is what srun said of them, by first_cause(). A rank that is alone on its node leaves nobody there who could
 // tell which signal ended it: then srun does.
 StepEnd step_end(const RoleStep& step, const std::vector<InstanceSlot>& slots, int launcher_code,
-                 const std::optional<Verdict>& verdict, const std::optional<TaskEnd>& task);
+                 const std::optional<ExitReport>& exit_report, const std::optional<TaskEnd>& task);
 
 // The places of the step's instances, in the order in which they count as ended: the one that failed first, then those
 // that it took along.

@@ -27,7 +27,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t verdict_limit_bytes = 1 << 16;
+constexpr std::size_t exit_report_limit_bytes = 1 << 16;
 
 struct Signal {
   int number = 0;
@@ -98,7 +98,7 @@ class Supervisor {
   void start(std::size_t step) {
     const std::map<std::string, std::string> variables = {{arrival_variable, arrival_text(desk_.point_of(step))},
                                                           {cluster_variable, plan_.cluster_file.string()},
-                                                          {verdict_variable, verdict_of(step).string()}};
+                                                          {exit_report_variable, verdict_of(step).string()}};
     children_.push_back(
         {ChildProcess(srun_words(steps_[step], roles_, plan_.slots, plan_.mpi, plan_.program), variables)});
   }
@@ -170,10 +170,10 @@ class Supervisor {
   }
 
   void count(std::size_t step, int launcher_code) {
-    const std::optional<Verdict> verdict = launcher_code == 0 ? std::nullopt : verdict_in(verdict_of(step));
-    const StepEnd ended = step_end(steps_[step], plan_.slots, launcher_code, verdict, children_[step].first_end);
+    const std::optional<ExitReport> exit_report = launcher_code == 0 ? std::nullopt : verdict_in(verdict_of(step));
+    const StepEnd ended = step_end(steps_[step], plan_.slots, launcher_code, exit_report, children_[step].first_end);
     SupervisedEnd end{ended.code, ended.signal, ended.host, ""};
-    const std::string why = whose_words(step, ended) + (verdict ? " " + ended.sentence : "");
+    const std::string why = whose_words(step, ended) + (exit_report ? " " + ended.sentence : "");
     log::info("{} has ended with code {}.{}", step_words(step), ended.code, why);
     if (!is_open_) {
       end.code = ended.code == 0 ? static_cast<int>(Failure::other) : ended.code;
@@ -212,9 +212,9 @@ class Supervisor {
     return fmt::format(" {} was the first to end.", instance_words(roles_[first.role], first.instance));
   }
 
-  static std::optional<Verdict> verdict_in(const std::filesystem::path& file) {
+  static std::optional<ExitReport> verdict_in(const std::filesystem::path& file) {
     try {
-      return is_absent(file) ? std::nullopt : parse_verdict(read_file(file, verdict_limit_bytes));
+      return is_absent(file) ? std::nullopt : parse_exit_report(read_file(file, exit_report_limit_bytes));
     } catch (const Error&) {
       return std::nullopt;
     }

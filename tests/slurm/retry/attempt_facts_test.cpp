@@ -14,10 +14,10 @@ AttemptFacts with_code(int launcher_code) {
   facts.nodes = {"n1", "n2"};
   return facts;
 }
-// As srun reports it: the verdict's code is the program's own, srun's is that of the ranks it killed.
+// As srun reports it: the exit report's code is the program's own, srun's is that of the ranks it killed.
 AttemptFacts with_verdict(int code, int signal = 0) {
   AttemptFacts facts = with_code(137);
-  facts.verdict = Verdict{code, signal, "n2", "rank 3 on n2 says why."};
+  facts.exit_report = ExitReport{code, signal, "n2", "rank 3 on n2 says why."};
   return facts;
 }
 AttemptFacts in_state(const std::string& state, std::int64_t restarts, const std::string& log = "") {
@@ -166,7 +166,7 @@ TEST(AttemptFactsTest, launchers_cancel_steps_and_that_is_no_scancel) {
 
 TEST(AttemptFactsTest, a_program_that_has_done_its_work_is_done_whatever_slurm_does) {
   AttemptFacts facts = in_state("COMPLETING", 1);
-  facts.verdict.reset();
+  facts.exit_report.reset();
   facts.launcher_code = 0;
   EXPECT_EQ(find_cause(facts, {}).cause, Cause::done);
 }
@@ -210,8 +210,8 @@ TEST(AttemptFactsTest, a_verdict_may_blame_several_nodes_and_none_that_is_no_nam
   AttemptFacts facts;
   facts.nodes = {"n1", "n2", "n3", "n4"};
   const auto blamed = [&](std::string_view hosts) {
-    facts.verdict =
-        parse_verdict(fmt::format(R"({{"code": 71, "host": "n1", "bad_hosts": {}, "sentence": "bad"}})", hosts));
+    facts.exit_report =
+        parse_exit_report(fmt::format(R"({{"code": 71, "host": "n1", "bad_hosts": {}, "sentence": "bad"}})", hosts));
     return find_cause(facts, {}).blamed;
   };
   EXPECT_EQ(blamed(R"x(["n2", "n4", "$(reboot)", "n[1-3]", 3, null])x"), (std::vector<std::string>{"n2", "n4"}));
@@ -221,22 +221,23 @@ TEST(AttemptFactsTest, a_verdict_may_blame_several_nodes_and_none_that_is_no_nam
 }
 
 TEST(AttemptFactsTest, verdicts_are_read_with_care) {
-  const std::optional<Verdict> verdict = parse_verdict(
+  const std::optional<ExitReport> exit_report = parse_exit_report(
       R"({"code": 1, "signal": 9, "rank": 3, "host": "gpu07", "step": 5, "sentence": "it was killed", "time": 1})");
-  ASSERT_TRUE(verdict);
-  EXPECT_EQ(verdict->code, 1);
-  EXPECT_EQ(verdict->signal, 9);
-  EXPECT_EQ(verdict->host, "gpu07");
-  EXPECT_EQ(verdict->sentence, "it was killed");
-  EXPECT_EQ(parse_verdict(R"({"code": 1, "signal": null, "host": "n1", "sentence": ""})")->signal, 0);
+  ASSERT_TRUE(exit_report);
+  EXPECT_EQ(exit_report->code, 1);
+  EXPECT_EQ(exit_report->signal, 9);
+  EXPECT_EQ(exit_report->host, "gpu07");
+  EXPECT_EQ(exit_report->sentence, "it was killed");
+  EXPECT_EQ(parse_exit_report(R"({"code": 1, "signal": null, "host": "n1", "sentence": ""})")->signal, 0);
   for (const char* host : {"n1;reboot", "$(reboot)", "n[1-3]", "n1,n2", "", "n1 n2"}) {
-    EXPECT_EQ(parse_verdict(fmt::format(R"({{"code": 71, "host": "{}", "sentence": ""}})", host))->host, "") << host;
+    EXPECT_EQ(parse_exit_report(fmt::format(R"({{"code": 71, "host": "{}", "sentence": ""}})", host))->host, "")
+        << host;
   }
   for (const char* text :
        {"", "{}", "[1]", "null", R"({"code": 0, "sentence": ""})", R"({"code": 256, "sentence": ""})",
         R"({"code": -1, "sentence": ""})", R"({"code": "1", "sentence": ""})", R"({"code": 1})",
         R"({"code": 1e99, "sentence": ""})", R"({"code": 1, "sentence": 3})", "{\"code\": 1"}) {
-    EXPECT_FALSE(parse_verdict(text)) << text;
+    EXPECT_FALSE(parse_exit_report(text)) << text;
   }
 }
 

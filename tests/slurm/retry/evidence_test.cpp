@@ -67,10 +67,10 @@ TEST_F(EvidenceTest, of_a_log_this_attempts_end_is_read) {
 }
 
 TEST_F(EvidenceTest, a_verdict_that_cannot_be_read_is_none) {
-  EXPECT_FALSE(read_verdict(folder_.path() / "nowhere"));
-  EXPECT_FALSE(read_verdict(folder_.path()));
+  EXPECT_FALSE(read_exit_report(folder_.path() / "nowhere"));
+  EXPECT_FALSE(read_exit_report(folder_.path()));
   write("verdict", R"({"code": 79, "sentence": "it diverged"})");
-  EXPECT_EQ(read_verdict(folder_.path() / "verdict")->code, 79);
+  EXPECT_EQ(read_exit_report(folder_.path() / "verdict")->code, 79);
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ constexpr const char* silent = "rank 1 on n2 was killed or ended without a word 
 const RoleStep world{"training", {1, 2, 3}};
 const std::vector<InstanceSlot> one_a_node = {{0, "n1"}, {0, "n1"}, {0, "n2"}, {0, "n3"}};
 
-Verdict verdict_of(int rank, const std::string& host, const std::string& sentence, int signal = 0) {
-  Verdict verdict;
+ExitReport verdict_of(int rank, const std::string& host, const std::string& sentence, int signal = 0) {
+  ExitReport verdict;
   verdict.rank = rank;
   verdict.host = host;
   verdict.sentence = sentence;
