@@ -42,7 +42,7 @@ struct Look {
 Look look_at_folder(const fs::path& folder) {
   const TrainingStatus status = training_status(folder);
   const bool is_over = status.state && status.holder.kind == FolderHolder::Kind::nobody;
-  const std::string state = status.state ? state_words(*status.state, status.holder) : "";
+  const std::string state = status.state ? describe_state(*status.state, status.holder) : "";
   return {status_text(status), training_line(status), state, is_over};
 }
 
@@ -59,7 +59,7 @@ Look look_at_job(JobNumber number) {
   look.is_known = record.slurm.id > 0 || !record.attempts.empty();
   look.is_last = phase_of(record) == JobPhase::over || !look.is_known;
   look.text = job_text(record);
-  look.head = fmt::format("{} {}", slurm_words(record), attempt_of(record));
+  look.head = fmt::format("{} {}", describe_slurm_state(record), attempt_of(record));
   TrainingTraces traces;
   if (!record.output.empty()) {
     traces = training_traces(record.output, record.slurm.folder);
@@ -70,7 +70,7 @@ Look look_at_job(JobNumber number) {
 }
 
 void require_known(const Look& look, const JobNumber& number) {
-  const std::string name = number_words(number);
+  const std::string name = format_job_number(number);
   if (number.task) {
     require(look.is_known, Failure::usage,
             "nothing is known of job {}: Slurm does not name it (any more), and its files carry the number that the "

@@ -110,7 +110,7 @@ struct MakeShardsOptions {
            "--store",
            [&pictures](const std::string& name) {
              const auto* const choice = find_choice(stores, name);
-             if (choice == nullptr) throw CLI::ValidationError("--store", unknown_choice_words(stores, name));
+             if (choice == nullptr) throw CLI::ValidationError("--store", unknown_choice_message(stores, name));
              pictures.store = choice->value;
            },
            "jpeg: files as they are; raw: pixels. train_imagenet and train_cifar take both")

@@ -43,7 +43,7 @@ Environment environment_in(const ShowOptions& options) {
   if (!place) {
     throw Error(Failure::usage,
                 fmt::format("'{}' has no instance {} of a role '{}'. Its roles: {}.", options.cluster.string(),
-                            options.instance, options.role, roles_words(cluster.roles)));
+                            options.instance, options.role, describe_roles(cluster.roles)));
   }
   return environment_of(cluster, *place);
 }
@@ -63,7 +63,7 @@ void print_all(const Cluster& cluster) {
   for (std::size_t place = 0; place < cluster.instances.size(); ++place) {
     const ClusterInstance& one = cluster.instances[place];
     log::plain(fmt::format("{}{} on {}\n{}", place == 0 ? "" : "\n",
-                           instance_words(cluster.roles[one.role], one.instance), one.host,
+                           instance_name(cluster.roles[one.role], one.instance), one.host,
                            environment_table(environment_of(cluster, place))));
   }
 }

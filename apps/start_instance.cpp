@@ -37,7 +37,7 @@ struct InstanceOptions {
   pointers.push_back(nullptr);
   ::execvp(pointers[0], pointers.data());
   throw Error(Failure::usage, fmt::format("cannot start '{}' of role '{}': {}. Is the program on this node?",
-                                          printable(role.command.front()), role.name, system_words(errno)));
+                                          printable(role.command.front()), role.name, system_error_message(errno)));
 }
 
 int become_instance() {

@@ -14,8 +14,8 @@
 #include "launch/run_outside_ranks.hpp"
 #include "slurm/submit/held_signals.hpp"
 #include "slurm/submit/job_script.hpp"
+#include "slurm/submit/sbatch_arguments.hpp"
 #include "slurm/submit/sbatch_run.hpp"
-#include "slurm/submit/sbatch_words.hpp"
 #include "slurm/submit/submission.hpp"
 
 using namespace lockstep;
@@ -85,10 +85,10 @@ int main(int argc, char** argv) {
   return run_outside_ranks<SubmitOptions>(argc, argv, [](const SubmitOptions& options) {
     const JobFile job = read_job_file(options.file);
     for (const std::string& warning : job.warnings) log::warning(warning);
-    const std::vector<std::string> choices = sbatch_words(job.virtual_cluster, options.choices);
+    const std::vector<std::string> choices = sbatch_arguments(job.virtual_cluster, options.choices);
     require(job.secrets.empty() || !makes_array(options.choices), Failure::usage,
             "a job with secrets cannot be an array (the first task to end removes them). Submit it several times.");
-    if (!states_time(options.choices)) log::warning(no_time_words);
+    if (!states_time(options.choices)) log::warning(not_a_time_message);
     choose_site(options);
     return options.dry_run ? show(job, choices) : submit(job, choices);
   });

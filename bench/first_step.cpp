@@ -32,7 +32,7 @@ class Folder {
   Folder() {
     std::string name = (fs::temp_directory_path() / "first-step-XXXXXX").string();
     require(::mkdtemp(name.data()) != nullptr, Failure::usage, "cannot make the folder '{}': {}. Set TMPDIR?", name,
-            system_words(errno));
+            system_error_message(errno));
     path_ = name;
   }
   Folder(const Folder&) = delete;
@@ -48,7 +48,7 @@ class Folder {
 };
 
 // This program's words without the flag, and with one step.
-std::vector<std::string> words_of_child(int argc, char** argv, const fs::path& plans) {
+std::vector<std::string> child_message(int argc, char** argv, const fs::path& plans) {
   std::vector<std::string> words{fs::read_symlink("/proc/self/exe")};
   for (int index = 1; index < argc; ++index) {
     const std::string_view word = argv[index];
@@ -71,7 +71,8 @@ std::string output_of(std::vector<std::string> words, const fs::path& recording)
   pid_t process = 0;
   const int code = ::posix_spawn(&process, words.front().c_str(), &actions, nullptr, pointers.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  require(code == 0, Failure::other, "cannot start '{}': {}. Is it still there?", words.front(), system_words(code));
+  require(code == 0, Failure::other, "cannot start '{}': {}. Is it still there?", words.front(),
+          system_error_message(code));
   int status = 0;
   while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
@@ -93,9 +94,9 @@ nlohmann::json json_line(std::string_view output) {
 void print_first_steps(int argc, char** argv) {
   const Launcher launcher = this_job().launcher;
   require(launcher == Launcher::none, Failure::usage,
-          "{} starts programs of one rank (this one is a rank of {}). Start it alone.", flag, launcher_words(launcher));
+          "{} starts programs of one rank (this one is a rank of {}). Start it alone.", flag, launcher_name(launcher));
   const Folder folder;
-  const std::vector<std::string> words = words_of_child(argc, argv, folder.path() / "plans");
+  const std::vector<std::string> words = child_message(argc, argv, folder.path() / "plans");
   const nlohmann::json cold = json_line(output_of(words, folder.path() / "cold"));
   const nlohmann::json warm = json_line(output_of(words, folder.path() / "warm"));
   nlohmann::json line = {{"first_step_seconds_cold", cold.at("first_step_seconds")},

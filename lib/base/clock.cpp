@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-std::string duration_words(double seconds) {
+std::string format_duration(double seconds) {
   // A rate of zero gives infinity; a hundred thousand hours stand for it.
   constexpr double longest = 3.6e8;
   const double bounded = std::isnan(seconds) ? longest : std::clamp(seconds, 0.0, longest);

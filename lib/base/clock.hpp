@@ -20,7 +20,7 @@ class Stopwatch {
 };
 
 // "0:07", "12:30", "1:02:03"; days are counted in hours. Rounded to the nearest second; never negative.
-std::string duration_words(double seconds);
+std::string format_duration(double seconds);
 
 // Seconds in "90s", "10min" or "1.5h"; nothing if it is none of these, or not above zero.
 std::optional<double> parse_duration(std::string_view text);

@@ -23,8 +23,8 @@ std::string grouped(std::int64_t value) {
 
 }  // namespace
 
-std::string progress_words(std::string_view task, std::int64_t done, std::int64_t total, std::string_view unit,
-                           double seconds) {
+std::string describe_progress(std::string_view task, std::int64_t done, std::int64_t total, std::string_view unit,
+                              double seconds) {
   constexpr int width = 14;  // the whole line fits 80 columns
   const double fraction = total > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0) : 1;
   const int filled = static_cast<int>(fraction * width);
@@ -36,15 +36,15 @@ std::string progress_words(std::string_view task, std::int64_t done, std::int64_
   std::string text = fmt::format("{}  [{}] {:3}%  {}/{} {}", task, bar, static_cast<int>(fraction * 100), grouped(done),
                                  grouped(total), unit);
   if (rate >= 1) text += fmt::format("  {}/s", grouped(static_cast<std::int64_t>(rate)));
-  if (done >= total) return text + fmt::format("  {} in all", duration_words(seconds));
-  if (rate > 0) text += fmt::format("  {} left", duration_words(static_cast<double>(total - done) / rate));
+  if (done >= total) return text + fmt::format("  {} in all", format_duration(seconds));
+  if (rate > 0) text += fmt::format("  {} left", format_duration(static_cast<double>(total - done) / rate));
   return text;
 }
 
 Progress::Progress(std::string task, std::int64_t total, std::string unit)
     : task_(std::move(task)), total_(total), unit_(std::move(unit)) {}
 
-std::string Progress::words() const { return progress_words(task_, done_, total_, unit_, watch_.seconds()); }
+std::string Progress::words() const { return describe_progress(task_, done_, total_, unit_, watch_.seconds()); }
 
 void Progress::add(std::int64_t done) {
   done_ += done;

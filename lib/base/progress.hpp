@@ -13,8 +13,8 @@
 namespace lockstep {
 
 // "train  [=======>      ]  57%  28,500/50,000 samples  81,000/s  0:01 left". `total` may be 0.
-std::string progress_words(std::string_view task, std::int64_t done, std::int64_t total, std::string_view unit,
-                           double seconds);
+std::string describe_progress(std::string_view task, std::int64_t done, std::int64_t total, std::string_view unit,
+                              double seconds);
 
 // Safe from any thread. Only rank 0's is seen.
 class Progress {

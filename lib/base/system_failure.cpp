@@ -57,7 +57,8 @@ Remedy remedy_for(int error_number, Access access) {
 Error system_failure(std::string_view task, int error_number, Access access, std::string_view why) {
   const Remedy remedy = remedy_for(error_number, access);
   const std::string brackets = why.empty() ? "" : fmt::format(" ({})", why);
-  return {remedy.failure, fmt::format("{}: {}{}. {}", task, system_words(error_number), brackets, remedy.advice)};
+  return {remedy.failure,
+          fmt::format("{}: {}{}. {}", task, system_error_message(error_number), brackets, remedy.advice)};
 }
 
 }  // namespace lockstep

@@ -65,7 +65,8 @@ std::unique_ptr<SharedSegment> SharedSegment::create(const Communicator& node, s
     largest_error = static_cast<int>(node.max(segment == nullptr ? ENOMEM : 0));
   }
   if (largest_error == 0) return segment;
-  reason = {fmt::format("{} bytes of shared memory on a node: {}", bytes, system_words(largest_error)), largest_error};
+  reason = {fmt::format("{} bytes of shared memory on a node: {}", bytes, system_error_message(largest_error)),
+            largest_error};
   return nullptr;
 }
 

@@ -88,13 +88,13 @@ class TensorFileReader {
   // ...".
   template <typename Result>
   Result checked(Result result, std::string_view task) const {
-    if (result < 0) damaged(fmt::format("HDF5 could not {}: {}", task, hdf5_words()));
+    if (result < 0) damaged(fmt::format("HDF5 could not {}: {}", task, hdf5_error_message()));
     return result;
   }
   Hid<H5Aclose> attribute(const char* name) const;
   hsize_t attribute_count(hid_t attribute, const char* name) const;
   Hid<H5Oclose> open_own(hid_t location, const std::string& name) const;
-  Hid<H5Oclose> open_own(hid_t location, const std::string& name, H5I_type_t type, const char* type_words) const;
+  Hid<H5Oclose> open_own(hid_t location, const std::string& name, H5I_type_t type, const char* type_text) const;
   std::string name_at(hid_t group, hsize_t index) const;
   ParameterStore::Entry read_tensor(hid_t group, hsize_t index);
   std::vector<std::int64_t> read_dims(hid_t dataset, const std::string& name, std::size_t element_bytes) const;

@@ -31,7 +31,7 @@ TensorFileReader::TensorFileReader(FileKind kind, std::string path, std::string&
   check_h5(H5Pset_file_image(access, image.data(), image.size()), "take a file into memory");
   // HDF5 asks for a name that no file has, although it reads the image only.
   file_ = Hid<H5Fclose>(H5Fopen((path_ + ".in-memory").c_str(), H5F_ACC_RDONLY, access));
-  if (file_ < 0) damaged("HDF5 cannot open it: " + hdf5_words());
+  if (file_ < 0) damaged("HDF5 cannot open it: " + hdf5_error_message());
 }
 
 void TensorFileReader::damaged(const std::string& what) const {
@@ -114,9 +114,9 @@ Hid<H5Oclose> TensorFileReader::open_own(hid_t location, const std::string& name
 }
 
 Hid<H5Oclose> TensorFileReader::open_own(hid_t location, const std::string& name, H5I_type_t type,
-                                         const char* type_words) const {
+                                         const char* type_text) const {
   Hid<H5Oclose> object = open_own(location, name);
-  if (H5Iget_type(object) != type) damaged(fmt::format("'{}' is not a {}", name, type_words));
+  if (H5Iget_type(object) != type) damaged(fmt::format("'{}' is not a {}", name, type_text));
   return object;
 }
 

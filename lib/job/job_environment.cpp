@@ -122,7 +122,7 @@ std::optional<std::string> variable(const char* name) {
 
 }  // namespace
 
-std::string_view launcher_words(Launcher launcher) {
+std::string_view launcher_name(Launcher launcher) {
   switch (launcher) {
     case Launcher::none:
       return "";
@@ -152,7 +152,7 @@ JobEnvironment read_job_environment(const Variables& variables) {
   const auto start_timeout = parse_number(stated, start_timeouts);
   if (start_timeout) job.start_timeout_seconds = *start_timeout;
   if (!start_timeout && !stated.empty()) {
-    job.mistake = fmt::format("{}: {}", start_timeout_variable, no_number_words(stated, start_timeouts));
+    job.mistake = fmt::format("{}: {}", start_timeout_variable, not_a_number_message(stated, start_timeouts));
   }
   const std::filesystem::path home = environment.folder("HOME");
   job.cache_folder = environment.folder("XDG_CACHE_HOME");

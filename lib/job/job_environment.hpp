@@ -18,7 +18,7 @@ namespace lockstep {
 enum class Launcher : std::uint8_t { none, mpirun, srun, pmi };
 
 // "mpirun", "srun", "a PMI launcher"; empty for none.
-std::string_view launcher_words(Launcher launcher);
+std::string_view launcher_name(Launcher launcher);
 
 struct SlurmJob {
   struct ArrayTask {

@@ -13,7 +13,7 @@ namespace lockstep {
 template <typename Choices>
 CLI::Validator choice_check(const Choices& choices) {
   const auto check = [&choices](const std::string& name) {
-    return find_choice(choices, name) != nullptr ? std::string() : unknown_choice_words(choices, name);
+    return find_choice(choices, name) != nullptr ? std::string() : unknown_choice_message(choices, name);
   };
   return {check, choice_names(choices), "known names"};
 }

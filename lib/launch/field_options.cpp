@@ -59,7 +59,7 @@ bool is_stated(const CLI::App& app, const std::string& name) { return app.count(
 void refuse_unread(const CLI::App& app, const Settings& settings) {
   for (const Field& field : training_fields()) {
     if (!is_stated(app, field.name)) continue;
-    const std::string words = unread_words(field, settings);
+    const std::string words = unused_option_message(field, settings);
     if (!words.empty()) throw CLI::ValidationError("--" + field.name, words);
   }
 }

@@ -72,11 +72,11 @@ std::size_t count_visible() { return visible_gpus().size(); }
 
 void declare_gpus(CLI::App& app, std::string& gpus) {
   const auto check = [](const std::string& text) -> std::string {
-    if (!parse_gpus(text)) return no_number_words(text, gpu_counts) + ", nor is it 'all'";
+    if (!parse_gpus(text)) return not_a_number_message(text, gpu_counts) + ", nor is it 'all'";
     const Launcher launcher = this_job().launcher;
     if (launcher == Launcher::none) return "";
     return fmt::format("this program is a rank of {} already (which starts one for each GPU). Leave {} out",
-                       launcher_words(launcher), gpus_option);
+                       launcher_name(launcher), gpus_option);
   };
   app.add_option(std::string(gpus_option), gpus,
                  "Started without a launcher: train on so many GPUs of this node, or on all, one rank each (by mpirun)")
@@ -84,8 +84,8 @@ void declare_gpus(CLI::App& app, std::string& gpus) {
       ->type_name("COUNT|all");
 }
 
-std::vector<std::string> words_for_gpus(const std::vector<std::string>& words,
-                                        const std::function<std::size_t()>& count, const JobEnvironment& job) {
+std::vector<std::string> arguments_for_gpus(const std::vector<std::string>& words,
+                                            const std::function<std::size_t()>& count, const JobEnvironment& job) {
   const std::string asked = value_of(words, gpus_option);
   const std::optional<std::size_t> parsed = parse_gpus(asked);
   if (!parsed || job.launcher != Launcher::none) return {};
@@ -110,7 +110,7 @@ std::optional<int> spread_over_gpus(int argc, char** argv, const std::function<s
     std::error_code unknown;  // argv[0] may be a name that only PATH completes
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
     if (!unknown) words.at(0) = program;
-    std::vector<std::string> launch = words_for_gpus(words, count, this_job());
+    std::vector<std::string> launch = arguments_for_gpus(words, count, this_job());
     if (launch.empty()) return std::nullopt;
     std::vector<char*> pointers;
     pointers.reserve(launch.size() + 1);
@@ -124,7 +124,7 @@ std::optional<int> spread_over_gpus(int argc, char** argv, const std::function<s
     throw Error(Failure::usage,
                 fmt::format("cannot start mpirun: {} ({} starts the ranks by it). Is Open MPI's launcher in PATH "
                             "(Debian: openmpi-bin)?",
-                            system_words(errno), gpus_option));
+                            system_error_message(errno), gpus_option));
   } catch (const Error& error) {
     log::error(error.what());
     return error.exit_code();

@@ -19,8 +19,8 @@ void declare_gpus(CLI::App& app, std::string& gpus);
 // program goes on as it is: without --gpus, for one GPU, or where declare_gpus() will refuse it. `words` are the
 // program's, its path first. Throws Error(usage) where there are too few GPUs, and where mpirun would not keep to this
 // node.
-std::vector<std::string> words_for_gpus(const std::vector<std::string>& words,
-                                        const std::function<std::size_t()>& count, const JobEnvironment& job);
+std::vector<std::string> arguments_for_gpus(const std::vector<std::string>& words,
+                                            const std::function<std::size_t()>& count, const JobEnvironment& job);
 
 // First thing in main, before MPI. Returns nothing where the program goes on, an exit code after a mistake, and not at
 // all where mpirun takes this process's place.

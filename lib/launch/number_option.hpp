@@ -18,9 +18,9 @@ namespace lockstep {
 template <typename Number>
 CLI::Validator number_check(const NumberRange<Number>& range) {
   const auto check = [range](const std::string& text) {
-    return parse_number(text, range) ? std::string() : no_number_words(text, range);
+    return parse_number(text, range) ? std::string() : not_a_number_message(text, range);
   };
-  return {check, range_words(range), "number"};
+  return {check, describe_range(range), "number"};
 }
 
 // The type that --help shows where the program states no other.

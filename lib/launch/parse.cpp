@@ -93,7 +93,7 @@ void refuse_values_of_flags(CLI::App& app) {
 }
 
 // CLI11's words without the stop at the end; ours where its own are hard to understand.
-std::string words_of(const CLI::ParseError& error) {
+std::string describe(const CLI::ParseError& error) {
   constexpr std::string_view flag_with_value = " was given a disallowed flag override";
   constexpr std::string_view without_value = ": 1 required ";
   constexpr std::string_view stated_often = ": At Most 1 required but received ";
@@ -141,7 +141,7 @@ std::string meant_options(const std::vector<std::string>& names, std::string wor
   return fmt::format("{}", fmt::join(meant, " or "));
 }
 
-std::string unknown_option_words(const CLI::App& app, const std::string& word) {
+std::string unknown_option_message(const CLI::App& app, const std::string& word) {
   const std::string meant = meant_options(option_names(app), word);
   if (meant == word && !app.get_subcommands().empty()) {
     return fmt::format("{} stands before the command '{}', which reads it. Write it behind. See --help.", word,
@@ -152,7 +152,7 @@ std::string unknown_option_words(const CLI::App& app, const std::string& word) {
 }
 
 // Of a program that wants a command and got none.
-std::string missing_command_words(const CLI::App& app, const std::vector<std::string>& words) {
+std::string missing_command_message(const CLI::App& app, const std::vector<std::string>& words) {
   std::vector<std::string> commands;
   for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
   const auto word = std::ranges::find_if(words, [](const std::string& one) { return !one.starts_with('-'); });
@@ -192,17 +192,17 @@ std::vector<RankValue> valid_command_line(const CLI::App& app) {
 
 }  // namespace
 
-std::string mistake_words(const CLI::App& app, const CLI::ParseError& error) {
+std::string usage_error_message(const CLI::App& app, const CLI::ParseError& error) {
   const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
   const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   const std::vector<std::string> words = app.remaining(true);
   const bool has_commands = !app.get_subcommands({}).empty();
-  if (is_missing && has_commands && app.get_subcommands().empty()) return missing_command_words(app, words);
+  if (is_missing && has_commands && app.get_subcommands().empty()) return missing_command_message(app, words);
   // What is missing is often there, under a name that is wrong.
   const bool is_unknown = is_extra || (is_missing && !words.empty());
-  if (!is_unknown || words.empty()) return fmt::format("{}. See --help.", words_of(error));
+  if (!is_unknown || words.empty()) return fmt::format("{}. See --help.", describe(error));
   const std::string word = words.front().substr(0, words.front().find('='));
-  return word.starts_with('-') ? unknown_option_words(app, word)
+  return word.starts_with('-') ? unknown_option_message(app, word)
                                : fmt::format("unknown argument '{}'. See --help.", word);
 }
 
@@ -241,7 +241,7 @@ std::optional<int> parse_options(int argc, char** argv, const std::function<void
     return 0;
   } catch (const CLI::ParseError& error) {
     constexpr int code = static_cast<int>(Failure::usage);
-    const std::string sentence = mistake_words(app, error);
+    const std::string sentence = usage_error_message(app, error);
     ranks.compare({command_line(std::string_view(sentence).substr(0, sentence.find(". ")))});
     if (ranks.rank == 0 && failure_report::write({code, 0, sentence})) log::error(sentence);
     return code;

@@ -35,6 +35,6 @@ std::optional<int> parse_options(int argc, char** argv, const std::function<void
 
 // What is wrong with a command line, in one sentence, and what was meant where that can be told: the right name of a
 // misspelt option or command, and of other programs' options. `error` is what parsing with `app` threw.
-std::string mistake_words(const CLI::App& app, const CLI::ParseError& error);
+std::string usage_error_message(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace lockstep

@@ -36,11 +36,11 @@ std::string roff(std::string_view text) {
 }
 
 // "NAME" and "full, blocks" of "NAME:full, blocks".
-struct ValueWords {
+struct ValueText {
   std::string type;
   std::string range;
 };
-ValueWords value_words(const CLI::Option& option) {
+ValueText describe_value(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return {};
   const std::string words = option.get_type_name();
   const std::size_t colon = words.find(':');
@@ -48,13 +48,13 @@ ValueWords value_words(const CLI::Option& option) {
 }
 
 std::vector<std::string> names_taken(const CLI::Option& option) {
-  const ValueWords words = value_words(option);
+  const ValueText words = describe_value(option);
   return words.type == "NAME" && !words.range.empty() ? CLI::detail::split(words.range, ',')
                                                       : std::vector<std::string>();
 }
 
 bool takes_folder(const CLI::Option& option) {
-  const std::string type = value_words(option).type;
+  const std::string type = describe_value(option).type;
   return type == "FOLDER" || type == "DIR";
 }
 
@@ -66,7 +66,7 @@ std::vector<std::string> flags_of(const CLI::Option& option) {
 }
 
 std::string roff_entry(const CLI::Option& option) {
-  const ValueWords words = value_words(option);
+  const ValueText words = describe_value(option);
   const bool is_positional = option.get_positional();
   const std::string name = is_positional ? option.get_name(true) : fmt::format("{}", fmt::join(flags_of(option), ", "));
   std::string text = fmt::format(".TP\n\\fB{}\\fR", roff(name));

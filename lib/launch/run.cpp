@@ -92,7 +92,7 @@ void begin_attempt(const Communicator& world) {
 }
 
 // srun starts as many processes as it is told to, also where they cannot find each other.
-std::string lonely_words(std::int64_t processes) {
+std::string single_process_message(std::int64_t processes) {
   return fmt::format(
       "srun started {} processes, and each finds itself alone (they would do the same work {} times). Start them by "
       "srun "
@@ -103,7 +103,7 @@ std::string lonely_words(std::int64_t processes) {
 std::string fault_of(const JobEnvironment& job) {
   if (!job.mistake.empty()) return fmt::format("{}. Mend or unset it.", job.mistake);
   const bool lonely = job.launcher == Launcher::srun && !job.has_pmi && job.rank && job.rank->ranks > 1;
-  return lonely ? lonely_words(job.rank->ranks) : "";
+  return lonely ? single_process_message(job.rank->ranks) : "";
 }
 
 // Before MPI starts, which would end the program in words of its own. The exit code; nothing where all is well.
@@ -122,7 +122,7 @@ std::optional<int> refuse_environment() {
 void require_one_world(const Communicator& world) {
   const JobEnvironment& job = this_job();
   if (job.launcher != Launcher::srun || !job.rank || world.size() > 1) return;
-  require(job.rank->ranks == 1, Failure::usage, "{}", lonely_words(job.rank->ranks));
+  require(job.rank->ranks == 1, Failure::usage, "{}", single_process_message(job.rank->ranks));
 }
 
 // Collective. Copies of a program on nodes' own disks may be of different versions.

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-std::string words_for(const std::set<std::string>& names) {
+std::string describe_names(const std::set<std::string>& names) {
   if (names.empty()) return "nothing";
   return fmt::format("'{}'", fmt::join(names, "', '"));
 }
@@ -65,7 +65,7 @@ void assign_state(ParameterStore& store, const Optimizer& optimizer, const Optim
       given == kept, Failure::usage,
       "the checkpoint is of another optimizer: it keeps {} of each parameter, this training's keeps {} (it cannot go "
       "on from there). Use the optimizer that it was written with, or start anew?",
-      words_for(given), words_for(kept));
+      describe_names(given), describe_names(kept));
   for (const StateArray& array : optimizer.state()) store.assign_to(array.values, state.at(array.name));
 }
 

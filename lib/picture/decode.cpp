@@ -61,7 +61,7 @@ DecodedPicture decode_picture(std::span<const std::byte> file, const SampleBits&
     case PictureFormat::unknown:
       break;
   }
-  const std::string words = unread_format_words(file);
+  const std::string words = unsupported_format_message(file);
   if (!words.empty()) throw PictureFault(words);
   throw PictureFault(file.empty() ? "is empty" : "is neither JPEG nor PNG");
 }

@@ -69,7 +69,7 @@ Format format_of(std::string_view start) {
 
 }  // namespace
 
-std::string unread_format_words(std::span<const std::byte> file) {
+std::string unsupported_format_message(std::span<const std::byte> file) {
   const std::span<const std::byte> head = file.first(std::min(file.size(), start_bytes));
   const Format format = format_of({reinterpret_cast<const char*>(head.data()), head.size()});
   if (format.name.empty()) return {};

@@ -9,6 +9,6 @@ namespace lockstep {
 
 // "is a WebP file, which is not read (to convert: mogrify -format png *.webp)", by the file's first bytes; empty where
 // they are none of a known format. The words complete the sentence "it ...".
-std::string unread_format_words(std::span<const std::byte> file);
+std::string unsupported_format_message(std::span<const std::byte> file);
 
 }  // namespace lockstep

@@ -36,7 +36,7 @@ std::filesystem::path nearest_there(std::filesystem::path folder) {
 
 std::string refused(const char* task, const std::filesystem::path& path, int error) {
   return fmt::format("cannot {} '{}': {}. Make room or a folder that every node may write to.", task, path.string(),
-                     system_words(error));
+                     system_error_message(error));
 }
 
 // Each piece differs, so that nothing on the way can keep one of them alone.

@@ -23,7 +23,7 @@ std::vector<std::string> hosts_of(const Nodes& nodes) {
 }
 
 // "n1, n2 and 3 more"
-std::string words_of(const std::vector<std::string>& hosts) {
+std::string describe(const std::vector<std::string>& hosts) {
   constexpr std::size_t most = 4;
   const std::string first = fmt::format(
       "{}", fmt::join(hosts.begin(), hosts.begin() + static_cast<std::ptrdiff_t>(std::min(hosts.size(), most)), ", "));
@@ -38,7 +38,7 @@ double middle(std::vector<double> values) {
 }
 
 std::string gigabytes(double bytes) { return fmt::format("{:.3g} GB", 1e-9 * bytes); }
-std::string rate_words(double rate) {
+std::string format_rate(double rate) {
   return rate >= 999.5e6 ? fmt::format("{:.3g} GB/s", 1e-9 * rate) : fmt::format("{:.3g} MB/s", 1e-6 * rate);
 }
 
@@ -103,7 +103,7 @@ class Judge {
           fmt::format("sums over ranks are wrong {} {} (a training would learn from damaged gradients). Look at its "
                       "memory and network.",
                       count == facts_.ranks.size() ? "in what comes from" : "as they arrive on",
-                      words_of(hosts_of(nodes))));
+                      describe(hosts_of(nodes))));
   }
 
   void folders() {
@@ -112,7 +112,7 @@ class Judge {
       blame(shut, fmt::format("{} ({}): {}",
                               shut.size() == facts_.nodes.size()
                                   ? "no node can write the output folder"
-                                  : "the output folder cannot be written from " + words_of(hosts_of(shut)),
+                                  : "the output folder cannot be written from " + describe(hosts_of(shut)),
                               facts_.folder, shut.front()->folder.fault));
     }
     const double needed = 2 * facts_.checkpoint_bytes;
@@ -123,15 +123,15 @@ class Judge {
       blame(full,
             fmt::format("'{}' has {} free on {}, and two checkpoints of {} take {} (a training could not keep its "
                         "work). Free some, or choose another folder: --output.",
-                        facts_.folder, gigabytes(full.front()->folder.free_bytes), words_of(hosts_of(full)),
+                        facts_.folder, gigabytes(full.front()->folder.free_bytes), describe(hosts_of(full)),
                         facts_.model, gigabytes(needed)));
     }
     const auto slower = [&](double FolderFacts::*rate, double floor, const char* does) {
       const Nodes slow = nodes_that([&](const NodeFacts& node) { return is_open(node) && node.folder.*rate < floor; });
       if (slow.empty()) return;
       blame(slow, fmt::format("{} {} '{}' with {}, less than the floor of {}. Is the file system busy?",
-                              words_of(hosts_of(slow)), does, facts_.folder, rate_words(slow.front()->folder.*rate),
-                              rate_words(floor)));
+                              describe(hosts_of(slow)), does, facts_.folder, format_rate(slow.front()->folder.*rate),
+                              format_rate(floor)));
     };
     slower(&FolderFacts::write_bytes_per_second, floors_.write_bytes_per_second, "writes");
     slower(&FolderFacts::read_bytes_per_second, floors_.read_bytes_per_second, "reads");
@@ -153,7 +153,7 @@ class Judge {
       Nodes others;
       std::vector<std::string> words;
       for (const auto& [version, nodes] : having) {
-        words.push_back(fmt::format("{} on {}", version, words_of(hosts_of(nodes))));
+        words.push_back(fmt::format("{} on {}", version, describe(hosts_of(nodes))));
         if (version != most->first) others.insert(others.end(), nodes.begin(), nodes.end());
       }
       blame_few(others, fmt::format("nodes differ in {}: {} (ranks may compute differently, or not understand each "
@@ -173,7 +173,7 @@ class Judge {
     if (off.empty()) return;
     blame_few(off, fmt::format("the clock of {} differs by {:.3g} s from the others' (times in logs and of files lead "
                                "astray). Is its time service running?",
-                               words_of(hosts_of(off)), off_by(*off.front())));
+                               describe(hosts_of(off)), off_by(*off.front())));
   }
 
   void computing() {
@@ -202,7 +202,7 @@ class Judge {
     });
     if (below.empty()) return;
     blame(below, fmt::format("ranks on {} compute less than the floor of {:.0f} samples/s ({:.0f} in the middle).",
-                             words_of(hosts_of(below)), floors_.samples_per_second, center));
+                             describe(hosts_of(below)), floors_.samples_per_second, center));
   }
 
   // A node is slow where all its links are: one slow link has two ends.
@@ -224,7 +224,7 @@ class Judge {
       const double rate = best[static_cast<std::size_t>(slow.front() - facts_.nodes.data())];
       blame(slow, fmt::format("{} sends and receives {}, and the fastest link carries {}. Look at its network cards "
                               "and cables.",
-                              words_of(hosts_of(slow)), rate_words(rate), rate_words(fastest)));
+                              describe(hosts_of(slow)), format_rate(rate), format_rate(fastest)));
     }
     if (facts_.sums.empty()) return;
     const double bus = bus_bytes_per_second(facts_.sums.back(), facts_.ranks.size());
@@ -234,8 +234,8 @@ class Judge {
          {},
          fmt::format("sums of {} over {} ranks reach a bus bandwidth of {}, less than the floor of {}. Is the "
                      "network that MPI or NCCL chose the fast one (LOCKSTEP_INTERFACE)?",
-                     gigabytes(static_cast<double>(facts_.sums.back().bytes)), facts_.ranks.size(), rate_words(bus),
-                     rate_words(floors_.bus_bytes_per_second))});
+                     gigabytes(static_cast<double>(facts_.sums.back().bytes)), facts_.ranks.size(), format_rate(bus),
+                     format_rate(floors_.bus_bytes_per_second))});
   }
 
   void devices() {
@@ -246,7 +246,7 @@ class Judge {
     }
     if (hosts_with.size() > 1) {
       std::vector<std::string> words;
-      for (const auto& [device, hosts] : hosts_with) words.push_back(fmt::format("{} on {}", device, words_of(hosts)));
+      for (const auto& [device, hosts] : hosts_with) words.push_back(fmt::format("{} on {}", device, describe(hosts)));
       found_.push_back({Severity::note,
                         {},
                         fmt::format("ranks compute with different devices: {} (the slowest sets the pace).",
@@ -297,7 +297,7 @@ ClusterVerdict verdict_of(const std::vector<ClusterFinding>& findings, const Clu
   }
   verdict.code = static_cast<int>(verdict.hosts.empty() ? Failure::other : Failure::bad_node);
   const std::string more = wrong == 1 ? "" : fmt::format(" {} more above.", wrong - 1);
-  verdict.sentence = (verdict.hosts.empty() ? "" : fmt::format("bad: {}. ", words_of(verdict.hosts))) +
+  verdict.sentence = (verdict.hosts.empty() ? "" : fmt::format("bad: {}. ", describe(verdict.hosts))) +
                      findings.front().sentence + more;
   return verdict;
 }

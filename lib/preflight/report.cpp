@@ -15,7 +15,7 @@ namespace lockstep {
 namespace {
 
 // "0-3,8"
-std::string ranges_words(const std::vector<int>& numbers) {
+std::string format_ranges(const std::vector<int>& numbers) {
   std::vector<std::string> words;
   for (std::size_t first = 0; first < numbers.size();) {
     std::size_t last = first;
@@ -43,7 +43,7 @@ std::string seconds_scaled(double seconds) {
   return std::abs(seconds) >= 1e-3 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} us", 1e6 * seconds);
 }
 
-std::string size_words(std::int64_t bytes) {
+std::string format_size(std::int64_t bytes) {
   constexpr std::int64_t kibi = 1024;
   if (bytes % (kibi * kibi) == 0) return fmt::format("{} MiB", bytes / kibi / kibi);
   if (bytes % kibi == 0 && bytes < kibi * kibi) return fmt::format("{} KiB", bytes / kibi);
@@ -103,7 +103,7 @@ std::string cluster_table(const ClusterFacts& facts) {
   for (const NodeFacts* node : nodes) {
     const RankFacts& first = facts.ranks[static_cast<std::size_t>(node->ranks.front())];
     const bool is_open = node->folder.fault.empty();
-    Row row = {printable_name(node->host), ranges_words(node->ranks), fmt::format("{}", first.cores),
+    Row row = {printable_name(node->host), format_ranges(node->ranks), fmt::format("{}", first.cores),
                fmt::format("{:.0f}", slowest_of(*node, facts)), seconds_scaled(node->clock_ahead_seconds)};
     if (has_links) {
       row.push_back(node->link ? seconds_scaled(node->link->latency_seconds) : "-");
@@ -121,7 +121,7 @@ std::string cluster_table(const ClusterFacts& facts) {
   if (facts.sums.empty()) return text;
   rows = {{"sum of", "median", "99 %", "algorithm", "bus"}};
   for (const SumFacts& sum : facts.sums) {
-    rows.push_back({size_words(sum.bytes), seconds_scaled(sum.median()), seconds_scaled(sum.percentile_99()),
+    rows.push_back({format_size(sum.bytes), seconds_scaled(sum.median()), seconds_scaled(sum.percentile_99()),
                     scaled(static_cast<double>(sum.bytes) / sum.median(), "B/s"),
                     scaled(bus_bytes_per_second(sum, facts.ranks.size()), "B/s")});
   }

@@ -25,9 +25,9 @@ struct NumberForm {
       std::is_integral_v<Number> ? Field::JsonType::whole_number : Field::JsonType::number;
   NumberRange<Number> range;
 
-  std::string values() const { return range_words(range); }
+  std::string values() const { return describe_range(range); }
   std::string objection(const std::string& text) const {
-    return parse_number(text, range) ? std::string() : no_number_words(text, range);
+    return parse_number(text, range) ? std::string() : not_a_number_message(text, range);
   }
   Number parse(const std::string& text) const { return parse_number(text, range).value(); }
   std::string text(Number number) const { return number_text(number); }
@@ -51,7 +51,7 @@ struct ChoiceForm {
 
   std::string values() const { return choice_names(choices); }
   std::string objection(const std::string& text) const {
-    return find_choice(choices, text) != nullptr ? std::string() : unknown_choice_words(choices, text);
+    return find_choice(choices, text) != nullptr ? std::string() : unknown_choice_message(choices, text);
   }
   auto parse(const std::string& text) const { return find_choice(choices, text)->value; }
   template <typename Value>
@@ -197,14 +197,14 @@ auto of(First Part::*first, Inner... inner) {
 }
 
 // What an entry of the table says in words.
-struct FieldWords {
+struct FieldText {
   std::string name;
   FieldGroup group;
   std::string type_name;
   std::string help;
 };
 
-inline Field begin_field(FieldWords words, Field::Part part, Field::Form form) {
+inline Field begin_field(FieldText words, Field::Part part, Field::Form form) {
   Field field;
   field.name = std::move(words.name);
   field.part = part;
@@ -223,7 +223,7 @@ constexpr bool is_optional<std::optional<Value>> = true;
 
 // One value. A place without a value, or an empty text or path, is unset; no text unsets it.
 template <typename Get, typename Form>
-Field one_value(FieldWords words, const FieldPlace<Get>& place, const Form& form) {
+Field one_value(FieldText words, const FieldPlace<Get>& place, const Form& form) {
   using Value = std::remove_cvref_t<decltype(place.get(std::declval<Settings&>()))>;
   constexpr bool is_text = std::is_same_v<Value, std::string> || std::is_same_v<Value, std::filesystem::path>;
   // A choice may itself have a name for the absent value.
@@ -257,7 +257,7 @@ Field one_value(FieldWords words, const FieldPlace<Get>& place, const Form& form
 }
 
 template <typename Get, typename Form>
-Field list_of_values(FieldWords words, const FieldPlace<Get>& place, const Form& form) {
+Field list_of_values(FieldText words, const FieldPlace<Get>& place, const Form& form) {
   Field field = begin_field(std::move(words), place.part, Field::Form::list);
   field.json_type = Form::json_type;
   field.values = form.values();
@@ -277,7 +277,7 @@ Field list_of_values(FieldWords words, const FieldPlace<Get>& place, const Form&
 
 // Stated it is `on`, else `off`.
 template <typename Get, typename Value>
-Field flag(FieldWords words, const FieldPlace<Get>& place, Value on, Value off) {
+Field flag(FieldText words, const FieldPlace<Get>& place, Value on, Value off) {
   Field field = begin_field(std::move(words), place.part, Field::Form::flag);
   field.json_type = Field::JsonType::flag;
   field.objection = [](const std::string&) { return std::string(); };

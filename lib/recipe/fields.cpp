@@ -313,7 +313,7 @@ const std::vector<Field>& training_fields() {
   return fields;
 }
 
-std::string unread_words(const Field& field, const Settings& settings) {
+std::string unused_option_message(const Field& field, const Settings& settings) {
   if (field.chooser.empty()) return "";
   const auto chooser = std::ranges::find(training_fields(), field.chooser, &Field::name);
   const std::string chosen = chooser->texts(settings).front();

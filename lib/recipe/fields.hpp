@@ -18,7 +18,7 @@ const std::vector<Field>& training_fields();
 
 // Why nothing in these settings reads a field, which may then be no user's option: "--optimizer adamw does not read it
 // (sgd and lars do). Leave it out". Empty: it is read.
-std::string unread_words(const Field& field, const Settings& settings);
+std::string unused_option_message(const Field& field, const Settings& settings);
 
 // All fields of a part by name, as json_of() gives them.
 nlohmann::json json_of(const Settings& settings, Field::Part part);

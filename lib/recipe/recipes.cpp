@@ -202,7 +202,7 @@ std::vector<PublishedRecipe> make_recipes() {
   return recipes;
 }
 
-std::vector<std::string> words_in(std::string_view text) {
+std::vector<std::string> split_words(std::string_view text) {
   std::vector<std::string> words;
   for (const auto& word : text | std::views::split(' ')) words.emplace_back(word.begin(), word.end());
   return words;
@@ -237,7 +237,7 @@ void set_recipe(Settings& settings, const PublishedRecipe& recipe) {
   for (const StatedField& stated : recipe.fields) {
     const auto field = std::ranges::find(training_fields(), stated.name, &Field::name);
     assert(field != training_fields().end());
-    field->set(settings, words_in(stated.value));
+    field->set(settings, split_words(stated.value));
   }
   settings.recipe.epochs.by = ChosenBy::program;  // --max-steps ends such a training as it does any other
 }

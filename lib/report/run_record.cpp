@@ -142,7 +142,7 @@ RunRecord read_run(const fs::path& folder) {
   RunRecord record;
   record.name = folder.string();
   record.summary = summary_in(folder);
-  record.state = state_words(*run_state_of(record.summary["state"].get<std::string>()), holder_of(folder));
+  record.state = describe_state(*run_state_of(record.summary["state"].get<std::string>()), holder_of(folder));
   const std::optional<double> steps = count_in(record.summary, "steps");
   const std::optional<double> epochs = count_in(record.summary, "epochs");
   require(

@@ -26,14 +26,14 @@ std::string of_whole(const RunRecord& run, std::string_view done, std::string_vi
   return fmt::format("{} of {}", run.text(done), run.text(whole));
 }
 
-std::string best_words(const RunRecord& run) {
+std::string describe_best(const RunRecord& run) {
   const std::string best = percent(run.number("best_accuracy"));
   if (best.empty()) return "";
   const std::string split = run.text("best_split");  // earlier versions did not say
   return fmt::format("{} ({}step {})", best, split.empty() ? "" : split + " split, ", run.text("best_step"));
 }
 
-std::string top5_words(const RunRecord& run) {
+std::string describe_top5(const RunRecord& run) {
   return run.tests.empty() ? "" : percent(run.tests.back().number("top5"));
 }
 
@@ -46,11 +46,11 @@ std::string results_html(std::span<const RunRecord> runs) {
   static constexpr std::array<Result, 16> results{{
       {"state", [](const RunRecord& run) { return run.state; }},
       {"test accuracy (top-1)", [](const RunRecord& run) { return percent(run.number("test_accuracy")); }},
-      {"test accuracy (top-5)", top5_words},
+      {"test accuracy (top-5)", describe_top5},
       {"test loss", [](const RunRecord& run) { return decimals(run.number("test_loss"), 4); }},
       {"of the mean of weights", [](const RunRecord& run) { return percent(run.number("ema_test_accuracy")); }},
       {"validation accuracy", [](const RunRecord& run) { return percent(run.number("validation_accuracy")); }},
-      {"best accuracy", best_words},
+      {"best accuracy", describe_best},
       {"step", [](const RunRecord& run) { return of_whole(run, "step", "steps"); }},
       {"epochs", [](const RunRecord& run) { return run.text("epochs"); }},
       {"global batch", [](const RunRecord& run) { return run.text("global_batch"); }},
@@ -59,7 +59,7 @@ std::string results_html(std::span<const RunRecord> runs) {
       {"time of training",
        [](const RunRecord& run) {
          const std::optional<double> seconds = run.number("training_seconds");
-         return seconds ? duration_words(*seconds) : "";
+         return seconds ? format_duration(*seconds) : "";
        }},
       {"parameters", [](const RunRecord& run) { return run.text("parameters"); }},
       {"interruptions", [](const RunRecord& run) { return std::to_string(run.interruptions.size()); }},

@@ -21,7 +21,7 @@ double percent(double share) { return 100 * share; }
 std::string count_of(int ranks) { return fmt::format("{} {}", ranks, ranks == 1 ? "rank" : "ranks"); }
 
 // ", and 4 ranks share 2 cores" where ranks are more.
-std::string crowd_words(const Study& study, const StudyPoint& point) {
+std::string describe_crowd(const Study& study, const StudyPoint& point) {
   const int ranks = point.grid.ranks_per_node();
   return ranks > study.cores ? fmt::format(", and {} share {} cores", count_of(ranks), study.cores) : "";
 }
@@ -45,7 +45,7 @@ bool is_disturbed(const StudyPoint& point) {
 }
 
 // A sentence to add; empty where nobody disturbed the point, or nobody measured it.
-std::string disturbance_words(const Study& study, const StudyPoint& point) {
+std::string describe_disturbance(const Study& study, const StudyPoint& point) {
   if (!is_disturbed(point)) return "";
   return fmt::format(
       " Other programs took {:.1f} of a node's {} cores meanwhile. Repeat the study while nothing else runs there.",
@@ -82,14 +82,14 @@ std::string noise_sentence(const Case& of) {
                      "noise is too large, as {:.1f} % of a rank's throughput are lost, give or take {:.1f} over {} "
                      "repeats. Use nodes that nothing else runs on, more --repeats or --seconds.{}",
                      percent(of.loss.whole.middle), percent(of.loss.whole.half_width()), of.point.step_seconds.size(),
-                     disturbance_words(of.study, of.point));
+                     describe_disturbance(of.study, of.point));
 }
 
 std::string loss_sentence(const Case& of) {
   std::vector<std::pair<double, std::string>> parts = {{of.lost_to_computing(), "slower computing"}};
   for (const StepPart part :
        {StepPart::input, StepPart::exposed, StepPart::imbalance, StepPart::optimizer, StepPart::other}) {
-    parts.emplace_back(of.lost(part), std::string(words_of(part)));
+    parts.emplace_back(of.lost(part), std::string(describe(part)));
   }
   std::ranges::sort(parts, std::greater());
   std::vector<std::string> words;
@@ -101,7 +101,7 @@ std::string loss_sentence(const Case& of) {
       percent(of.loss.whole.middle), percent(of.loss.whole.half_width()), of.base.grid.ranks,
       count_of(of.point.grid.ranks), words.empty() ? "" : ": ",
       of.point.has_parts() ? fmt::format("{}", fmt::join(words, ", ")) : "; this device does not tell to what",
-      disturbance_words(of.study, of.point));
+      describe_disturbance(of.study, of.point));
 }
 
 ScalingFinding sums_finding(const Case& of, const StepModel& model) {
@@ -170,7 +170,7 @@ ScalingFinding imbalance_finding(const Case& of) {
       LossCause::uneven_ranks,
       fmt::format("at {} each waits {:.1f} ms of a step for others, and none of them is always the last{}{}.",
                   count_of(point.grid.ranks), 1e3 * point.part(StepPart::imbalance),
-                  is_disturbed(point) ? ": other programs ran meanwhile" : "", crowd_words(of.study, point)));
+                  is_disturbed(point) ? ": other programs ran meanwhile" : "", describe_crowd(of.study, point)));
 }
 
 ScalingFinding computing_finding(const Case& of) {
@@ -187,7 +187,7 @@ ScalingFinding computing_finding(const Case& of) {
                     fmt::format("at {} computing a sample takes {:.1f} % longer than at {}: {}{}.",
                                 count_of(of.point.grid.ranks), percent(longer), of.base.grid.ranks,
                                 is_disturbed(of.point) ? "other programs ran meanwhile" : sharing + unmeasured,
-                                crowd_words(of.study, of.point)));
+                                describe_crowd(of.study, of.point)));
 }
 
 std::vector<ScalingFinding> causes_of(const Case& of, const std::optional<StepModel>& model) {
@@ -223,7 +223,7 @@ std::optional<ScalingFinding> input_finding(const Case& of) {
 }
 
 // "2 threads a rank", "buckets of 4 MiB", "bf16"
-std::string words_of(Sweep sweep, const StudySetup& setup) {
+std::string describe(Sweep sweep, const StudySetup& setup) {
   switch (sweep) {
     case Sweep::threads:
       return fmt::format("{} {} a rank", setup.threads, setup.threads == 1 ? "thread" : "threads");
@@ -241,8 +241,8 @@ std::string sweep_sentence(const Study& study, Sweep sweep, const StudyPoint& po
   const std::string crowd =
       threads > study.cores ? fmt::format(", and {} threads share {} cores", threads, study.cores) : "";
   const Interval ratio = speed_ratio(point, base);
-  const std::string value = words_of(sweep, point.setup);
-  const std::string usual = words_of(sweep, base.setup);
+  const std::string value = describe(sweep, point.setup);
+  const std::string usual = describe(sweep, base.setup);
   const std::string place = count_of(point.grid.ranks);
   const std::string unsure = fmt::format("at {} {} cannot be told from {}: ", place, value, usual);
   if (!ratio.is_bounded()) return unsure + "each was measured once. Repeat with --repeats 3 or more.";
@@ -377,7 +377,7 @@ std::vector<CheckedPrediction> check_predictions(const Study& study) {
     const std::optional<StepModel> model = fit_steps(study, points[points.size() - 2]->grid.ranks);
     if (!model || !model->covers(last.grid)) continue;
     predictions.push_back({scaling, last.grid, model->most_ranks, model->predict({last.grid, last.batch_per_rank}).step,
-                           median_interval(last.step_seconds).middle, crowd_words(study, last)});
+                           median_interval(last.step_seconds).middle, describe_crowd(study, last)});
   }
   return predictions;
 }

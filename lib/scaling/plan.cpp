@@ -113,8 +113,8 @@ std::string plans_table(std::span<const TrainingPlan> plans) {
     text += fmt::format(
         "{:>6}  {:>5}  {:>7}  {:>9.0f}  {:>24}  {:>9.1f} %  {:>10}  {:>12}  {:>10.1f}  {:>9.0f}\n", grid.ranks,
         grid.nodes, plan.request.global_batch(), rate_of({grid, plan.request.batch_per_rank}, plan.step.step).middle,
-        with_bounds(times(plan.step.step, 1e3), 1), 100 * plan.efficiency, duration_words(plan.epoch.middle),
-        duration_words(plan.training.middle), plan.node_hours, 1e-6 * plan.memory_bytes);
+        with_bounds(times(plan.step.step, 1e3), 1), 100 * plan.efficiency, format_duration(plan.epoch.middle),
+        format_duration(plan.training.middle), plan.node_hours, 1e-6 * plan.memory_bytes);
   }
   text.pop_back();
   return text;
@@ -164,7 +164,8 @@ std::string plan_advice(const TrainingPlan& plan) {
   text += fmt::format(
       "sbatch --nodes={} --ntasks-per-node={} --time={}: the upper end of what is predicted ({}), a tenth and five "
       "minutes more.\n",
-      grid.nodes, grid.ranks_per_node(), slurm_time(plan.time_limit_minutes), duration_words(upper_end(plan.training)));
+      grid.nodes, grid.ranks_per_node(), slurm_time(plan.time_limit_minutes),
+      format_duration(upper_end(plan.training)));
   text += fmt::format(
       "--signal=B:USR1@{} in a script of your own: two steps, and a checkpoint of {:.1f} MB at 100 MB/s. The scripts "
       "that are installed stop in time without it.",

@@ -7,22 +7,22 @@
 namespace lockstep {
 namespace {
 
-struct PartWords {
+struct StepPartText {
   std::string_view name;
   std::string_view words;
 };
-constexpr std::array<PartWords, step_part_count> part_words = {{{"input", "waiting for samples"},
-                                                                {"forward", "forward"},
-                                                                {"backward", "backward"},
-                                                                {"exposed", "exposed sums of gradients"},
-                                                                {"imbalance", "imbalance of ranks"},
-                                                                {"optimizer", "optimizer"},
-                                                                {"other", "everything else"}}};
+constexpr std::array<StepPartText, step_part_count> step_part_texts = {{{"input", "waiting for samples"},
+                                                                        {"forward", "forward"},
+                                                                        {"backward", "backward"},
+                                                                        {"exposed", "exposed sums of gradients"},
+                                                                        {"imbalance", "imbalance of ranks"},
+                                                                        {"optimizer", "optimizer"},
+                                                                        {"other", "everything else"}}};
 
 }  // namespace
 
-std::string_view name_of(StepPart part) { return part_words[static_cast<std::size_t>(part)].name; }
-std::string_view words_of(StepPart part) { return part_words[static_cast<std::size_t>(part)].words; }
+std::string_view name_of(StepPart part) { return step_part_texts[static_cast<std::size_t>(part)].name; }
+std::string_view describe(StepPart part) { return step_part_texts[static_cast<std::size_t>(part)].words; }
 std::string_view name_of(Scaling scaling) { return scaling == Scaling::weak ? "weak" : "strong"; }
 
 double StudyPoint::part(StepPart part) const {

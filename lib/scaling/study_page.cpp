@@ -29,7 +29,7 @@ std::string legend_html() {
   std::string html = "<div class=\"legend\">";
   for (std::size_t part = 0; part < step_part_count; ++part) {
     html += fmt::format(R"(<span><span class="swatch" style="background:{}"></span>{}</span>)",
-                        plot_colour(static_cast<int>(part)), words_of(static_cast<StepPart>(part)));
+                        plot_colour(static_cast<int>(part)), describe(static_cast<StepPart>(part)));
   }
   return html + "</div>\n";
 }
@@ -59,7 +59,7 @@ std::string bars_svg(const std::vector<const StudyPoint*>& points, double most) 
           "<rect fill=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>{}: {:.3g} "
           "ms</title></rect>\n",
           plot_colour(static_cast<int>(part)), left, y_of(below + ms), 0.6 * pitch, y_of(below) - y_of(below + ms),
-          words_of(static_cast<StepPart>(part)), ms);
+          describe(static_cast<StepPart>(part)), ms);
       below += ms;
     }
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", left + 0.3 * pitch, foot + 18,

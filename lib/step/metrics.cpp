@@ -22,17 +22,17 @@ Metrics step_metrics(std::span<const float> metric_slots, std::int64_t global_ba
           global_batch};
 }
 
-std::string words_of_loss(double loss, std::int64_t step, double learning_rate) {
+std::string diverged_loss_message(double loss, std::int64_t step, double learning_rate) {
   return fmt::format("loss is {} at step {} (learning rate {:.4g}). Lower --lr or lengthen the warm-up.",
                      std::isnan(loss) ? "nan" : "inf", step, learning_rate);
 }
 
-std::string words_of_test(const char* split, double loss, std::int64_t steps, double learning_rate) {
+std::string diverged_test_message(const char* split, double loss, std::int64_t steps, double learning_rate) {
   return fmt::format("{} loss is {} after step {} (learning rate {:.4g}). Lower --lr or lengthen the warm-up.", split,
                      std::isnan(loss) ? "nan" : "inf", steps, learning_rate);
 }
 
-std::string words_of_overflow(std::int64_t step, double learning_rate) {
+std::string overflow_message(std::int64_t step, double learning_rate) {
   return fmt::format(
       "gradients overflow at step {} without any loss scale (learning rate {:.4g}). Lower --lr or lengthen the "
       "warm-up.",

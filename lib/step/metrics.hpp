@@ -29,10 +29,10 @@ LossSums loss_sums(const ParameterStore& store);
 Metrics step_metrics(std::span<const float> metric_slots, std::int64_t global_batch);
 
 // Why a training has diverged: the loss of `step` (counted from 0) is not a finite number.
-std::string words_of_loss(double loss, std::int64_t step, double learning_rate);
+std::string diverged_loss_message(double loss, std::int64_t step, double learning_rate);
 // The same: of a test of `split` after `steps` steps, the last of them at this rate.
-std::string words_of_test(const char* split, double loss, std::int64_t steps, double learning_rate);
+std::string diverged_test_message(const char* split, double loss, std::int64_t steps, double learning_rate);
 // The same: gradients overflowed in `step`, and a smaller loss scale cannot help.
-std::string words_of_overflow(std::int64_t step, double learning_rate);
+std::string overflow_message(std::int64_t step, double learning_rate);
 
 }  // namespace lockstep

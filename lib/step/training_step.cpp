@@ -175,9 +175,9 @@ StepResult TrainingStep::finish() {
                     metric_slots[ParameterStore::stop_slot] != 0,
                     {}};
   if (verdict == StepVerdict::not_finite) {
-    result.divergence = words_of_loss(metrics.loss(), oldest.step, oldest.learning_rate);
+    result.divergence = diverged_loss_message(metrics.loss(), oldest.step, oldest.learning_rate);
   } else if (verdict == StepVerdict::overflowed_unscaled) {
-    result.divergence = words_of_overflow(oldest.step, oldest.learning_rate);
+    result.divergence = overflow_message(oldest.step, oldest.learning_rate);
   }
   spare_.push_back(std::move(oldest.record));
   return result;

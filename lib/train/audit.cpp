@@ -25,7 +25,7 @@ std::string hash_of(const ParameterStore& store) {
 
 }  // namespace
 
-std::string deviation_words(std::span<const WeightsOnRank> ranks, std::int64_t step) {
+std::string deviation_message(std::span<const WeightsOnRank> ranks, std::int64_t step) {
   std::map<std::string, std::vector<int>> by_hash;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) by_hash[ranks[rank].hash].push_back(static_cast<int>(rank));
   if (by_hash.size() <= 1) return "";
@@ -40,7 +40,7 @@ std::string deviation_words(std::span<const WeightsOnRank> ranks, std::int64_t s
   std::vector<std::string> hosts;
   for (const int rank : deviating) hosts.push_back(ranks[static_cast<std::size_t>(rank)].host);
   hosts.erase(std::ranges::unique(hosts).begin(), hosts.end());
-  const std::string where = fmt::format("{} on {}", rank_words(deviating), fmt::join(hosts, ", "));
+  const std::string where = fmt::format("{} on {}", describe_ranks(deviating), fmt::join(hosts, ", "));
   const std::string what = is_clear ? fmt::format("{} {} other weights than the other {} ranks after step {}", where,
                                                   deviating.size() == 1 ? "has" : "have", most, step)
                                     : fmt::format(
@@ -58,7 +58,7 @@ void audit_weights(const Communicator& world, const ParameterStore& store, std::
   for (const std::string& said : world.all_gather(own + log::host())) {
     ranks.push_back({said.substr(own.size()), said.substr(0, own.size())});
   }
-  const std::string words = deviation_words(ranks, step);
+  const std::string words = deviation_message(ranks, step);
   if (!words.empty()) throw Error(Failure::out_of_step, words);
 }
 

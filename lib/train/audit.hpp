@@ -22,6 +22,6 @@ struct WeightsOnRank {
 void audit_weights(const Communicator& world, const ParameterStore& store, std::int64_t step);
 
 // The sentence for that, by rank; empty where all are alike. Where no weights are those of most, all ranks are named.
-std::string deviation_words(std::span<const WeightsOnRank> ranks, std::int64_t step);
+std::string deviation_message(std::span<const WeightsOnRank> ranks, std::int64_t step);
 
 }  // namespace lockstep

@@ -64,7 +64,7 @@ bool MetricsLog::flush() {
   try {
     lock_.require_held();
     follow_name();
-    if (!write_left()) reason = fmt::format("cannot write '{}': {}", path_.string(), system_words(errno));
+    if (!write_left()) reason = fmt::format("cannot write '{}': {}", path_.string(), system_error_message(errno));
   } catch (const Error& error) {
     if (error.failure() == Failure::out_of_step) throw;
     reason = error.what();
@@ -91,7 +91,7 @@ void MetricsLog::follow_name() {
   if (is_there && ::fstat(*file_, &ours) == 0 && named.st_dev == ours.st_dev && named.st_ino == ours.st_ino) return;
   std::unique_ptr<Descriptor> fresh = open_log(path_);
   if (!is_there && !copy_to(*fresh, *file_)) {
-    const std::string words = system_words(errno);
+    const std::string words = system_error_message(errno);
     ::unlink(path_.c_str());
     throw Error(words);
   }

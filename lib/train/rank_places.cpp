@@ -30,7 +30,7 @@ Places places_of(std::span<const std::string> hosts) {
 
 }  // namespace
 
-std::string ranks_words(std::span<const std::string> hosts) {
+std::string describe_rank_places(std::span<const std::string> hosts) {
   const Places places = places_of(hosts);
   if (places.size() == 1) return fmt::format("{} on {}", hosts.size(), places.front().first);
   std::string named;

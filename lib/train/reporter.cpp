@@ -212,11 +212,11 @@ void Reporter::tell(Split split, const Position& position, const Evaluation& eva
   test_seconds_ += seconds;
   if (!writes_) return;
   const char* const name = split_name(split);
-  const std::string mean_words = of_mean ? fmt::format("  of the mean weights: loss {:.4f}, accuracy {:.2f} %",
-                                                       of_mean->loss(), 100 * of_mean->accuracy())
-                                         : "";
+  const std::string mean_text = of_mean ? fmt::format("  of the mean weights: loss {:.4f}, accuracy {:.2f} %",
+                                                      of_mean->loss(), 100 * of_mean->accuracy())
+                                        : "";
   log::info("epoch {}/{}  {} loss {:.4f}  {} accuracy {:.2f} %{}  ({} samples, {:.1f} s)", position.epoch + 1,
-            length_.epochs, name, evaluation.loss(), name, 100 * evaluation.accuracy(), mean_words, evaluation.samples,
+            length_.epochs, name, evaluation.loss(), name, 100 * evaluation.accuracy(), mean_text, evaluation.samples,
             seconds);
   nlohmann::json report = {{"kind", name},
                            {"epoch", position.epoch + 1},

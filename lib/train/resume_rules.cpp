@@ -29,12 +29,12 @@ Json as_written_now(const std::string& name, const Json& value) {
   return json_of(*field, settings);
 }
 
-std::string value_words(const Json& value) { return value.is_null() ? "unset" : json_text(value); }
+std::string describe_value(const Json& value) { return value.is_null() ? "unset" : json_text(value); }
 
 // Empty where they are the same.
 std::string difference(const std::string& name, const Json& before, const Json& now) {
   if (as_written_now(name, before) == now) return "";
-  return fmt::format("--{} {}, now it is {}", name, value_words(before), value_words(now));
+  return fmt::format("--{} {}, now it is {}", name, describe_value(before), describe_value(now));
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ std::string percent(const Json& summary, const char* field) {
   return value.is_number() ? fmt::format("{:.2f} %", 100 * value.get<double>()) : "not measured";
 }
 
-std::string best_words(const Json& summary, const std::filesystem::path& folder) {
+std::string describe_best(const Json& summary, const std::filesystem::path& folder) {
   const std::string accuracy = percent(summary, "best_accuracy");
   const bool has_step = summary.value("best_step", Json()).is_number_integer();
   if (!has_step) return accuracy;
@@ -47,7 +47,7 @@ std::string best_words(const Json& summary, const std::filesystem::path& folder)
 }
 
 // Of a training with such a split.
-std::string validation_words(const Json& summary) {
+std::string describe_validation(const Json& summary) {
   if (!summary.value("validation_accuracy", Json()).is_number()) return "";
   return "\n  validation " + percent(summary, "validation_accuracy");
 }
@@ -135,8 +135,8 @@ std::string describe_run(const std::filesystem::path& folder) {
       "training of '{}' on '{}'\n  state      {}\n  step       {}\n  test       {}{}\n  best       {}\n  weights   "
       " {}\n  started    {}\n  ended      {}\n  attempts   {}\n  ranks      {}\n  device     {}\n  precision  {}\n  "
       "command    {}{}",
-      shown(summary, "model"), shown(summary, "data"), state_words(*state, status.holder), steps_of(status),
-      test_of(status), validation_words(summary), best_words(summary, folder), shown(summary, "weights_hash"),
+      shown(summary, "model"), shown(summary, "data"), describe_state(*state, status.holder), steps_of(status),
+      test_of(status), describe_validation(summary), describe_best(summary, folder), shown(summary, "weights_hash"),
       shown(summary, "started"), shown(summary, "ended"), attempts_of(summary), ranks_of(summary),
       shown(summary, "device"), shown(summary, "precision"), command_of(summary), notes_in(summary));
 }

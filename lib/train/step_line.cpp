@@ -8,7 +8,7 @@ namespace lockstep {
 
 namespace {
 
-std::string place_words(const StepFigures& figures) {
+std::string describe_place(const StepFigures& figures) {
   return fmt::format("epoch {}/{}  step {}/{}  loss {:.4f}", figures.epoch, figures.epochs, figures.step, figures.steps,
                      figures.loss);
 }
@@ -16,14 +16,14 @@ std::string place_words(const StepFigures& figures) {
 }  // namespace
 
 std::string log_line(const StepFigures& figures) {
-  return fmt::format("{}  accuracy {:.1f} %  {:.0f} samples/s  {} left  learning rate {:.4g}", place_words(figures),
-                     100 * figures.accuracy, figures.samples_per_second, duration_words(figures.seconds_left),
+  return fmt::format("{}  accuracy {:.1f} %  {:.0f} samples/s  {} left  learning rate {:.4g}", describe_place(figures),
+                     100 * figures.accuracy, figures.samples_per_second, format_duration(figures.seconds_left),
                      figures.learning_rate);
 }
 
 std::string live_line(const StepFigures& figures, std::size_t columns) {
-  const std::string place = place_words(figures);
-  const std::string left = duration_words(figures.seconds_left);
+  const std::string place = describe_place(figures);
+  const std::string left = format_duration(figures.seconds_left);
   const double percent = 100 * figures.accuracy;
   const double rate = figures.samples_per_second;
   for (const std::string& line :

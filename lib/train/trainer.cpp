@@ -371,7 +371,8 @@ Evaluation Trainer::evaluate(Evaluator& evaluator, Split split, std::int64_t sam
 // Every rank alike. If not, the training has diverged.
 bool Trainer::is_number(const Evaluation& evaluation, Split split) {
   if (std::isfinite(evaluation.loss())) return true;
-  divergence_ = words_of_test(split_name(split), evaluation.loss(), progress_.step, schedule_.at(progress_.step - 1));
+  divergence_ =
+      diverged_test_message(split_name(split), evaluation.loss(), progress_.step, schedule_.at(progress_.step - 1));
   return false;
 }
 

@@ -46,7 +46,7 @@ class Trainer {
   Recipe as_trained() const;
   const TrainingState* checked_earlier() const;
   void describe() const;
-  std::string other_batch_words() const;
+  std::string other_batch_message() const;
   std::string gradients_text() const;
   Split judging_split() const { return validator_ ? Split::validation : Split::test; }  // whose best is the best
   void show_in_tensorboard();
@@ -74,9 +74,9 @@ class Trainer {
   std::unique_ptr<EmergencyStop> watch_for_stop();
   [[noreturn]] void end_before_kill(const Checkpointing::Kept& kept);
   std::string stopped_at(const std::string& reason) const;
-  std::string stop_words(const std::string& reason, const std::string& failure) const;
+  std::string stop_message(const std::string& reason, const std::string& failure) const;
   TrainingOutcome leave_as_it_is() const;
-  std::string accuracy_words() const;
+  std::string describe_accuracy() const;
   TrainingOutcome stop();
   TrainingOutcome diverge();
   TrainingOutcome save();

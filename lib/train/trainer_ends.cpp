@@ -184,12 +184,12 @@ TrainingOutcome train(const Session& session, Recipe recipe, RunOptions run) {
 TrainingOutcome Trainer::leave_as_it_is() const {
   TrainingOutcome done = outcome(End::done);
   done.checkpoint = checkpoints_.found_in();
-  log::info("{}, weights {}; nothing is changed", accuracy_words(), done.weights_hash);
+  log::info("{}, weights {}; nothing is changed", describe_accuracy(), done.weights_hash);
   return done;
 }
 
 // "test accuracy 67.69 %, validation accuracy 67.10 %, at best 67.32 % after step 1170"
-std::string Trainer::accuracy_words() const {
+std::string Trainer::describe_accuracy() const {
   const ReportState state = reporter_.state();
   std::string text = fmt::format("test accuracy {:.2f} %", 100 * state.test_accuracy);
   if (state.mean_test)
@@ -214,7 +214,7 @@ TrainingOutcome Trainer::stop() {
     return stopped;
   }
   keep_last_checkpoint(stopped);
-  stopped.sentence = stop_words(stops_.reason(), stopped.sentence);
+  stopped.sentence = stop_message(stops_.reason(), stopped.sentence);
   if (stopped.is_safe) log::at_once(stopped.sentence);
   return stopped;
 }
@@ -224,7 +224,7 @@ std::string Trainer::stopped_at(const std::string& reason) const {
 }
 
 // `failure`: why the checkpoint is not written; empty: it is.
-std::string Trainer::stop_words(const std::string& reason, const std::string& failure) const {
+std::string Trainer::stop_message(const std::string& reason, const std::string& failure) const {
   if (!failure.empty()) return fmt::format("{}, and its checkpoint is not written: {}", stopped_at(reason), failure);
   return fmt::format("{}, with a checkpoint in '{}'. The same command goes on from it.", stopped_at(reason),
                      run_.checkpoints.folder.string());
@@ -243,7 +243,7 @@ void Trainer::end_before_kill(const Checkpointing::Kept& kept) {
   const bool is_safe = kept.failure.empty();
   const int code = static_cast<int>(is_safe ? Failure::stopped_early : Failure::other);
   const int request = session_.signals->request();
-  const std::string sentence = stop_words(request == 0 ? "mpirun is gone" : words_of_signal(request), kept.failure);
+  const std::string sentence = stop_message(request == 0 ? "mpirun is gone" : signal_name(request), kept.failure);
   if (is_safe && output_ != nullptr) mark_stopped((run_.output / "summary.json").c_str());
   failure_report::write({code, 0, sentence});
   checkpoints_.give_back();
@@ -279,8 +279,8 @@ TrainingOutcome Trainer::save() {
     write_model_file(run_.output / "model.h5", model_file());
     best_->write();
   }
-  log::info("{}  ({:.0f} samples/s, {} in all, weights {})", accuracy_words(), reporter_.samples_per_second(),
-            duration_words(reporter_.seconds()), done.weights_hash);
+  log::info("{}  ({:.0f} samples/s, {} in all, weights {})", describe_accuracy(), reporter_.samples_per_second(),
+            format_duration(reporter_.seconds()), done.weights_hash);
   if (checkpoints_.failures() > 0) log::warning("{} checkpoints were not written.", checkpoints_.failures());
   return done;
 }

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "dataset/dataset.hpp"
+#include "support/message_of.hpp"
 #include "support/samples/small_data_set.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 std::unique_ptr<Backend> cpu() { return open_backend({.name = "cpu", .threads = 1}); }
 
 std::string refusal(const std::string& name) {
-  return words_of(Failure::usage, [&] { open_backend({.name = name}); });
+  return message_of(Failure::usage, [&] { open_backend({.name = name}); });
 }
 
 TEST(OpenBackend, opens_the_cpu_by_name_and_by_itself) {
@@ -44,7 +44,7 @@ TEST(OpenBackend, names_the_devices_there_are) {
 class CpuBackendTest : public testing::Test {
  protected:
   std::string reducer_refusal(const std::string& name, DType wire) {
-    return words_of(Failure::usage, [&] { backend_->make_reducer(name, world_, 4, wire); });
+    return message_of(Failure::usage, [&] { backend_->make_reducer(name, world_, 4, wire); });
   }
 
   const Communicator world_{MPI_COMM_WORLD};
@@ -79,7 +79,7 @@ TEST_F(CpuBackendTest, has_its_data_in_the_hosts_memory) {
     for (const DataPlace place : {DataPlace::automatic, DataPlace::host}) {
       EXPECT_EQ(backend_->load_onto(source, place)->next().samples, 10);
     }
-    EXPECT_EQ(words_of(Failure::usage, [&] { backend_->load_onto(source, DataPlace::device); }),
+    EXPECT_EQ(message_of(Failure::usage, [&] { backend_->load_onto(source, DataPlace::device); }),
               "the data cannot lie on a GPU, as this run computes on a CPU (--data-on device). Use --data-on auto?");
   }
   world_.barrier();

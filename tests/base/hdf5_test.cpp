@@ -18,7 +18,7 @@ TEST(Hdf5Test, a_thread_that_works_on_a_file_in_memory_prints_no_stack) {
   std::thread([&words] {
     const Hid<H5Pclose> access = hdf5_in_memory();
     const Hid<H5Fclose> file(H5Fopen("/no/such/file", H5F_ACC_RDONLY, access));
-    words = hdf5_words();
+    words = hdf5_error_message();
   }).join();
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   // HDF5 1.14 has more words around these.

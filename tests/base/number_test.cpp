@@ -127,11 +127,11 @@ TEST(NumberTest, what_is_written_is_read_back) {
 }
 
 TEST(NumberTest, the_words_name_the_range) {
-  EXPECT_EQ(no_number_words("nan", NumberRange<float>{0, 0.9999F}), "'nan' is no number from 0 to 0.9999");
-  EXPECT_EQ(no_number_words("1.5", NumberRange<int>{1, 256}), "'1.5' is no whole number from 1 to 256");
-  EXPECT_EQ(no_number_words("0", NumberRange<double>{0, 1e9, LeastIs::excluded}),
+  EXPECT_EQ(not_a_number_message("nan", NumberRange<float>{0, 0.9999F}), "'nan' is no number from 0 to 0.9999");
+  EXPECT_EQ(not_a_number_message("1.5", NumberRange<int>{1, 256}), "'1.5' is no whole number from 1 to 256");
+  EXPECT_EQ(not_a_number_message("0", NumberRange<double>{0, 1e9, LeastIs::excluded}),
             "'0' is no number above 0 and up to 1000000000");
-  EXPECT_EQ(no_number_words("-1", any_seed), "'-1' is no whole number from 0 to 18446744073709551615");
+  EXPECT_EQ(not_a_number_message("-1", any_seed), "'-1' is no whole number from 0 to 18446744073709551615");
 }
 
 TEST(DurationTest, is_a_number_and_a_unit) {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/log.hpp"
-#include "support/words_of.hpp"
+#include "support/message_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -13,7 +13,7 @@ Communicator world() { return Communicator(MPI_COMM_WORLD); }
 
 // What require_same_on_ranks() says on this rank.
 std::string refusal(const std::vector<RankValue>& values) {
-  return words_of(Failure::usage, [&] { require_same_on_ranks(world(), values, "Copy one of them to all nodes."); });
+  return message_of(Failure::usage, [&] { require_same_on_ranks(world(), values, "Copy one of them to all nodes."); });
 }
 
 TEST(SameOnRanks, lets_equal_values_pass) {

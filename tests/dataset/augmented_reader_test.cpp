@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "dataset/loading/normalizer.hpp"
+#include "support/message_of.hpp"
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -165,7 +165,7 @@ TEST(AugmentedReader, a_sample_that_is_no_jpeg_is_named) {
   AugmentedReader reader(dataset, rules);
   for (const AugmentationParams& view :
        {AugmentationParams(), draw_augmentation(rules, 1, 1, 1, dataset.picture_size(2))}) {
-    const std::string words = words_of(Failure::bad_data, [&] { reader.read(2, view); });
+    const std::string words = message_of(Failure::bad_data, [&] { reader.read(2, view); });
     EXPECT_THAT(words, StartsWith("sample 2 of the data set 'small' is damaged (Not a JPEG file"));
     EXPECT_THAT(words, HasSubstr("Make the data set again."));
   }

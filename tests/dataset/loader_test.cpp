@@ -13,9 +13,9 @@
 #include "base/error.hpp"
 #include "dataset/loading/normalizer.hpp"
 #include "dataset/loading/sampler.hpp"
+#include "support/message_of.hpp"
 #include "support/samples/small_data_set.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -230,11 +230,11 @@ TEST(LoaderOfPictures, one_channel_is_not_resized) {
       "--test-image-size, --resize and resized crops (--augment).";
   ImageRules larger{{12, 12}};
   larger.shorter_side = 12;
-  EXPECT_EQ(words_of(Failure::usage, [&] { evaluation_source(dataset, larger, 10, 0, 1, 1); }), words);
-  EXPECT_EQ(words_of(Failure::usage,
-                     [&] {
-                       training_source(dataset, {10, 1, 0, 1}, {image, Augmentation::resized_crop}, 1, 0, 0, 1);
-                     }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { evaluation_source(dataset, larger, 10, 0, 1, 1); }), words);
+  EXPECT_EQ(message_of(Failure::usage,
+                       [&] {
+                         training_source(dataset, {10, 1, 0, 1}, {image, Augmentation::resized_crop}, 1, 0, 0, 1);
+                       }),
             words);
 }
 
@@ -307,10 +307,10 @@ TEST_F(LoaderTest, changed_colours_and_erased_squares_are_the_same_on_any_number
 TEST_F(LoaderTest, a_square_larger_than_the_images_is_refused) {
   ImageRules erased{image};
   erased.cutout = 7;
-  EXPECT_EQ(words_of(Failure::usage,
-                     [&] {
-                       training_source(dataset_, {24, 1, 0, 1}, erased, 1, 0, 0, 1);
-                     }),
+  EXPECT_EQ(message_of(Failure::usage,
+                       [&] {
+                         training_source(dataset_, {24, 1, 0, 1}, erased, 1, 0, 0, 1);
+                       }),
             "--cutout 7 is larger than the images of 8 x 6 pixels (it would leave nothing of many). Choose at most 6.");
 }
 
@@ -320,10 +320,10 @@ TEST(LoaderOfPictures, one_channel_has_no_colours) {
   const Dataset dataset(folder.path());
   ImageRules changed{{6, 8}};
   changed.jitter = {0.4F, 0.4F, 0.4F};
-  EXPECT_EQ(words_of(Failure::usage,
-                     [&] {
-                       training_source(dataset, {10, 1, 0, 1}, changed, 1, 0, 0, 1);
-                     }),
+  EXPECT_EQ(message_of(Failure::usage,
+                       [&] {
+                         training_source(dataset, {10, 1, 0, 1}, changed, 1, 0, 0, 1);
+                       }),
             "the data set 'small' has 1 channel (only pictures of 3 channels have colours). Leave out --color-jitter.");
 }
 

@@ -8,9 +8,9 @@
 #include "base/io/file.hpp"
 #include "dataset/shards/hash.hpp"
 #include "dataset/shards/shard.hpp"
+#include "support/message_of.hpp"
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -46,7 +46,7 @@ class PictureShardTest : public ::testing::Test {
   ShardReader open(const Manifest& manifest) const { return {folder_.path(), manifest, manifest.shards.front()}; }
   std::string refusal(const PictureSamples& samples, SampleStore store = SampleStore::pictures) const {
     const Manifest manifest = write(picture_shard_bytes(classes, samples), store);
-    return words_of(Failure::bad_data, [&] { open(manifest); });
+    return message_of(Failure::bad_data, [&] { open(manifest); });
   }
 
   TemporaryFolder folder_;
@@ -113,9 +113,9 @@ TEST_F(PictureShardTest, a_shard_of_the_other_format_is_refused) {
   const std::vector<std::uint8_t> images(std::size_t{3} * 4 * 4 * 3);
   const std::vector<std::int32_t> labels(3);
   Manifest manifest = write(shard_bytes({4, 4, 3}, classes, images, labels));
-  EXPECT_THAT(words_of(Failure::bad_data, [&] { open(manifest); }), HasSubstr("its format is not 2"));
+  EXPECT_THAT(message_of(Failure::bad_data, [&] { open(manifest); }), HasSubstr("its format is not 2"));
   manifest = write(picture_shard_bytes(classes, content()), SampleStore::images);
-  EXPECT_THAT(words_of(Failure::bad_data, [&] { open(manifest); }), HasSubstr("its format is not 1"));
+  EXPECT_THAT(message_of(Failure::bad_data, [&] { open(manifest); }), HasSubstr("its format is not 1"));
 }
 
 // Whoever changes bytes can change their hashes, too.

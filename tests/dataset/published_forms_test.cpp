@@ -7,8 +7,8 @@
 #include "base/io/file.hpp"
 #include "dataset/sources/idx_file.hpp"
 #include "dataset/sources/sample_source.hpp"
+#include "support/message_of.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -59,17 +59,17 @@ TEST_F(PublishedFormsTest, no_more_is_unpacked_than_the_header_states) {
   }
   gzclose(packed);
   const std::int64_t before = peak_kibibytes();
-  EXPECT_EQ(words_of(Failure::bad_data, [&] { read_idx_images(path("images")); }),
+  EXPECT_EQ(message_of(Failure::bad_data, [&] { read_idx_images(path("images")); }),
             quoted("images.gz") + " goes on after the 12 values that its header states. Fetch it again?");
   EXPECT_LT(peak_kibibytes() - before, 32 << 10);
 }
 
 TEST_F(PublishedFormsTest, a_plain_file_that_goes_on_is_refused_too) {
   write("labels", idx(8, {2}) + "\1\2\3");
-  EXPECT_EQ(words_of(Failure::bad_data, [&] { read_idx_labels(path("labels")); }),
+  EXPECT_EQ(message_of(Failure::bad_data, [&] { read_idx_labels(path("labels")); }),
             quoted("labels") + " goes on after the 2 values that its header states. Fetch it again?");
   write("labels", idx(8, {2}).substr(0, 6));
-  EXPECT_EQ(words_of(Failure::bad_data, [&] { read_idx_labels(path("labels")); }),
+  EXPECT_EQ(message_of(Failure::bad_data, [&] { read_idx_labels(path("labels")); }),
             quoted("labels") + " ends within its header. Fetch it again?");
 }
 
@@ -77,7 +77,7 @@ TEST_F(PublishedFormsTest, a_plain_file_that_goes_on_is_refused_too) {
 TEST_F(PublishedFormsTest, what_a_header_claims_is_not_taken_before_it_is_there) {
   write_packed("images.gz", idx(8, {1 << 10, 1 << 10, 1 << 10}) + "few");
   const std::int64_t before = peak_kibibytes();
-  EXPECT_EQ(words_of(Failure::bad_data, [&] { read_idx_images(path("images")); }),
+  EXPECT_EQ(message_of(Failure::bad_data, [&] { read_idx_images(path("images")); }),
             quoted("images.gz") + " holds 3 values, but its header says 1073741824. Fetch it again?");
   EXPECT_LT(peak_kibibytes() - before, 32 << 10);
 }
@@ -112,17 +112,17 @@ TEST_F(QmnistTest, the_class_is_the_first_of_a_labels_numbers) {
 
 TEST_F(QmnistTest, labels_that_are_none_are_refused) {
   write_packed("qmnist-test-labels-idx2-int.gz", labels({256}));
-  EXPECT_EQ(words_of(Failure::bad_data, [&] { open_idx_set(folder_.path(), {}); }),
+  EXPECT_EQ(message_of(Failure::bad_data, [&] { open_idx_set(folder_.path(), {}); }),
             "sample 0 of " + quoted("qmnist-test-labels-idx2-int.gz") +
                 " has label 256, but labels end at 255. Fetch it again?");
   write_packed("qmnist-test-labels-idx2-int.gz", idx(12, {1, 2}) + std::string(8, '\0'));
   EXPECT_EQ(
-      words_of(Failure::bad_data, [&] { open_idx_set(folder_.path(), {}); }),
+      message_of(Failure::bad_data, [&] { open_idx_set(folder_.path(), {}); }),
       quoted("qmnist-test-labels-idx2-int.gz") + " has 2 numbers for each label (QMNIST has 8). Is it the right file?");
 }
 
 TEST_F(QmnistTest, mnist_names_the_command_that_reads_it) {
-  EXPECT_EQ(words_of(Failure::usage, [&] { open_mnist(folder_.path()); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { open_mnist(folder_.path()); }),
             quoted_folder() +
                 " holds QMNIST ('qmnist-train-images-idx3-ubyte' and others), whose files have other names than "
                 "MNIST's. Run 'make_shards idx'.");
@@ -137,13 +137,13 @@ TEST_F(PublishedFormsTest, other_versions_of_cifar_are_named_with_the_one_that_i
   };
   write("meta", "");
   write("train", "");
-  EXPECT_EQ(words_of(Failure::usage, [&] { open_cifar100(folder_.path(), Cifar100Labels::fine); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { open_cifar100(folder_.path(), Cifar100Labels::fine); }),
             expected("Python", "CIFAR-100", "train", "cifar-100-binary.tar.gz"));
   write("data_batch_1", "");
-  EXPECT_EQ(words_of(Failure::usage, [&] { open_cifar10(folder_.path()); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { open_cifar10(folder_.path()); }),
             expected("Python", "CIFAR-10", "data_batch_1", "cifar-10-binary.tar.gz"));
   std::filesystem::rename(path("data_batch_1"), path("data_batch_1.mat"));
-  EXPECT_EQ(words_of(Failure::usage, [&] { open_cifar10(folder_.path()); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { open_cifar10(folder_.path()); }),
             expected("MATLAB", "CIFAR-10", "data_batch_1.mat", "cifar-10-binary.tar.gz"));
 }
 
@@ -152,24 +152,24 @@ TEST_F(PublishedFormsTest, arrays_and_archives_are_named_with_what_to_do) {
       "Fetch the files that 'make_shards --help' names, or write the arrays as PNG files into a folder for each class "
       "and run 'make_shards images'.";
   write("mnist.npz", "");
-  EXPECT_EQ(words_of(Failure::usage, [&] { open_mnist(folder_.path()); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { open_mnist(folder_.path()); }),
             quoted_folder() + " holds NumPy arrays (.npz) ('mnist.npz'), which make_shards does not read. " + advice);
-  EXPECT_THAT(words_of(Failure::usage, [&] { open_idx_set(folder_.path(), {}); }), HasSubstr("NumPy arrays (.npz)"));
-  EXPECT_THAT(words_of(Failure::usage, [&] { open_mnist(path("mnist.npz")); }),
+  EXPECT_THAT(message_of(Failure::usage, [&] { open_idx_set(folder_.path(), {}); }), HasSubstr("NumPy arrays (.npz)"));
+  EXPECT_THAT(message_of(Failure::usage, [&] { open_mnist(path("mnist.npz")); }),
               HasSubstr(quoted("mnist.npz") + " holds NumPy arrays (.npz)"));
   std::filesystem::rename(path("mnist.npz"), path("x_train.npy"));
-  EXPECT_THAT(words_of(Failure::usage, [&] { open_idx_set(folder_.path(), {}); }),
+  EXPECT_THAT(message_of(Failure::usage, [&] { open_idx_set(folder_.path(), {}); }),
               HasSubstr("holds NumPy arrays (.npy) ('x_train.npy'), which make_shards does not read."));
   std::filesystem::rename(path("x_train.npy"), path("train.parquet"));
-  EXPECT_THAT(words_of(Failure::usage, [&] { open_cifar10(folder_.path()); }), HasSubstr("holds Parquet tables"));
+  EXPECT_THAT(message_of(Failure::usage, [&] { open_cifar10(folder_.path()); }), HasSubstr("holds Parquet tables"));
   std::filesystem::rename(path("train.parquet"), path("cifar-10-binary.tar.gz"));
   EXPECT_EQ(
-      words_of(Failure::usage, [&] { open_cifar10(folder_.path()); }),
+      message_of(Failure::usage, [&] { open_cifar10(folder_.path()); }),
       quoted_folder() +
           " holds packed files ('cifar-10-binary.tar.gz'), which make_shards does not read. Unpack them, and name "
           "the folder that holds them.");
   write("train-images-idx3-ubyte", "\x93NUMPY\x01");
-  EXPECT_EQ(words_of(Failure::bad_data, [&] { open_mnist(folder_.path()); }),
+  EXPECT_EQ(message_of(Failure::bad_data, [&] { open_mnist(folder_.path()); }),
             quoted("train-images-idx3-ubyte") + " is a NumPy array (.npy) and no IDX file. Fetch the IDX file.");
 }
 

@@ -43,7 +43,7 @@ Manifest manifest_of(const std::string& file, std::span<const std::byte> bytes) 
   return manifest;
 }
 
-std::string words_of(const std::filesystem::path& directory, const Manifest& manifest,
+std::string describe(const std::filesystem::path& directory, const Manifest& manifest,
                      Failure failure = Failure::bad_data) {
   try {
     const ShardReader reader(directory, manifest, manifest.shards.front());
@@ -90,7 +90,7 @@ TEST(ShardTest, a_missing_shard_is_named) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "none.h5").string();
   EXPECT_EQ(
-      words_of(folder.path(), manifest_of("none.h5", bytes_of(content()))),
+      describe(folder.path(), manifest_of("none.h5", bytes_of(content()))),
       "cannot open shard '" + path + "': No such file or directory (listed in manifest.json). Re-run make_shards?");
 }
 
@@ -99,7 +99,7 @@ TEST(ShardTest, a_shard_that_cannot_be_opened_comes_with_the_reasons_advice) {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "loop.h5";
   std::filesystem::create_symlink("loop.h5", path);
-  EXPECT_EQ(words_of(folder.path(), manifest_of("loop.h5", bytes_of(content())), Failure::usage),
+  EXPECT_EQ(describe(folder.path(), manifest_of("loop.h5", bytes_of(content())), Failure::usage),
             "cannot open shard '" + path.string() +
                 "': Too many levels of symbolic links (listed in manifest.json). Check the path and its permissions.");
 }
@@ -113,7 +113,7 @@ TEST(ShardTest, a_shard_that_was_cut_is_damaged) {
     // Cut before the manifest was written, or after.
     for (const Manifest& manifest :
          {manifest_of("cut.h5", std::span(whole).first(size)), manifest_of("cut.h5", whole)}) {
-      EXPECT_NE(words_of(folder.path(), manifest).find("shard '" + path.string() + "' is damaged: "), std::string::npos)
+      EXPECT_NE(describe(folder.path(), manifest).find("shard '" + path.string() + "' is damaged: "), std::string::npos)
           << size;
     }
   }
@@ -125,7 +125,7 @@ TEST(ShardTest, a_label_beyond_the_classes_is_named) {
   Content made = content();
   made.labels[5] = 255;
   write_file_atomically(path, bytes_of(made));
-  EXPECT_EQ(words_of(folder.path(), manifest_of("a.h5", bytes_of(made))),
+  EXPECT_EQ(describe(folder.path(), manifest_of("a.h5", bytes_of(made))),
             "shard '" + path.string() +
                 "' is damaged: sample 5 has label 255, but labels go from 0 to 2. Re-run make_shards, or make_shards "
                 "verify?");
@@ -137,7 +137,7 @@ TEST(ShardTest, another_number_of_samples_than_the_manifest_says_is_refused) {
   write_file_atomically(path, bytes_of(content()));
   Manifest manifest = manifest_of("a.h5", bytes_of(content()));
   manifest.shards.front().samples = 8;
-  EXPECT_EQ(words_of(folder.path(), manifest),
+  EXPECT_EQ(describe(folder.path(), manifest),
             "shard '" + path.string() +
                 "' is damaged: /labels does not have the 8 samples and the shape that manifest.json says. Re-run "
                 "make_shards, or make_shards verify?");
@@ -159,7 +159,7 @@ TEST(ShardTest, every_changed_byte_of_the_first_block_is_found_before_hdf5_looks
         std::ofstream(path, std::ios::binary)
             .write(reinterpret_cast<const char*>(damaged.data()), static_cast<std::streamsize>(damaged.size()));
       }
-      EXPECT_EQ(words_of(folder.path(), manifest), "shard '" + path.string() + "' is damaged: block 0 of " +
+      EXPECT_EQ(describe(folder.path(), manifest), "shard '" + path.string() + "' is damaged: block 0 of " +
                                                        std::to_string(manifest.shards.front().block_hashes.size()) +
                                                        " changed. Re-run make_shards, or make_shards verify?");
     }

@@ -16,7 +16,7 @@ namespace lockstep {
 namespace {
 
 template <typename Action>
-std::string words_of(Failure failure, Action action) {
+std::string message_of(Failure failure, Action action) {
   try {
     action();
     return "no error";
@@ -57,7 +57,7 @@ TEST_F(CifarTest, class_names_come_from_the_archive_where_it_has_them) {
 TEST_F(CifarTest, a_file_that_is_cut_short_is_named) {
   write_file_atomically(folder_.path() / "data_batch_3.bin", small_cifar_records(3).substr(0, 50'000));
   EXPECT_EQ(
-      words_of(Failure::bad_data, [&] { open_cifar10(folder_.path()); }),
+      message_of(Failure::bad_data, [&] { open_cifar10(folder_.path()); }),
       quoted("data_batch_3.bin") +
           " is cut short: 50000 bytes are not a whole number of samples of 3073 bytes. Unpack the archive again?");
 }
@@ -66,7 +66,7 @@ TEST_F(CifarTest, label_255_is_named) {
   std::string records = small_cifar_records(4);
   records[7 * 3073] = static_cast<char>(255);
   write_file_atomically(folder_.path() / "data_batch_4.bin", records);
-  EXPECT_EQ(words_of(Failure::bad_data, [&] { open_cifar10(folder_.path()); }),
+  EXPECT_EQ(message_of(Failure::bad_data, [&] { open_cifar10(folder_.path()); }),
             "sample 7 of " + quoted("data_batch_4.bin") +
                 " has label 255, but there are 10 classes. Unpack the archive again?");
 }
@@ -74,12 +74,12 @@ TEST_F(CifarTest, label_255_is_named) {
 TEST_F(CifarTest, a_missing_file_is_named) {
   std::filesystem::remove(folder_.path() / "test_batch.bin");
   EXPECT_EQ(
-      words_of(Failure::usage, [&] { open_cifar10(folder_.path()); }),
+      message_of(Failure::usage, [&] { open_cifar10(folder_.path()); }),
       "cannot read '" + path("test_batch.bin") + "': No such file or directory. Check the path and its permissions.");
 }
 
 TEST_F(CifarTest, a_source_that_is_no_directory_is_named) {
-  EXPECT_EQ(words_of(Failure::usage, [&] { open_cifar10(path("test_batch.bin")); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { open_cifar10(path("test_batch.bin")); }),
             quoted("test_batch.bin") + " is not a directory (--source). Name the folder that holds data_batch_1.bin.");
 }
 
@@ -100,7 +100,7 @@ TEST_F(CifarTest, of_two_labels_the_fine_one_counts_unless_the_coarse_one_is_ask
   EXPECT_TRUE(coarse->description().source.starts_with("cifar100_coarse (binary version, coarse labels) from "));
   write_file_atomically(folder_.path() / "train.bin", "\x14" + record.substr(1));
   EXPECT_EQ(
-      words_of(Failure::bad_data, [&] { open_cifar100(folder_.path(), Cifar100Labels::coarse); }),
+      message_of(Failure::bad_data, [&] { open_cifar100(folder_.path(), Cifar100Labels::coarse); }),
       "sample 0 of " + quoted("train.bin") + " has label 20, but there are 20 classes. Unpack the archive again?");
 }
 
@@ -124,7 +124,7 @@ class IdxTest : public testing::Test {
   std::string path(const char* file) const { return (folder_.path() / file).string(); }
   std::string quoted(const char* file) const { return fmt::format("'{}'", path(file)); }
   std::string words() const {
-    return words_of(Failure::bad_data, [&] { open_mnist(folder_.path()); });
+    return message_of(Failure::bad_data, [&] { open_mnist(folder_.path()); });
   }
   TemporaryFolder folder_;
 };
@@ -146,7 +146,7 @@ TEST_F(IdxTest, a_set_of_other_classes_is_not_taken_for_mnist) {
                          "with --classes 14 or more.");
   write("train-labels-idx1-ubyte", idx({2}, "\x03\x01"));
   write("t10k-labels-idx1-ubyte", idx({1}, "\x01"));
-  EXPECT_EQ(words_of(Failure::bad_data, [&] { open_fashion_mnist(folder_.path()); }),
+  EXPECT_EQ(message_of(Failure::bad_data, [&] { open_fashion_mnist(folder_.path()); }),
             quoted("train-labels-idx1-ubyte") +
                 " has no label above 3, but fashion_mnist has 10 classes (is it another set?). 'make_shards idx' takes "
                 "it as it is, and with --classes 10 as one of 10.");
@@ -158,7 +158,7 @@ class IdxSetTest : public IdxTest {
     return open_idx_set(folder_.path(), set)->description().classes;
   }
   std::string refusal(Failure failure, const IdxSet& set = {}) const {
-    return words_of(failure, [&] { open_idx_set(folder_.path(), set); });
+    return message_of(failure, [&] { open_idx_set(folder_.path(), set); });
   }
   std::string quoted_folder() const { return "'" + folder_.path().string() + "'"; }
   // As EMNIST's files are called.
@@ -230,7 +230,7 @@ TEST_F(IdxSetTest, which_set_is_meant_is_never_guessed) {
 
 TEST_F(IdxSetTest, a_folder_without_a_set_is_named) {
   const TemporaryFolder empty;
-  EXPECT_EQ(words_of(Failure::usage, [&] { open_idx_set(empty.path(), {}); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { open_idx_set(empty.path(), {}); }),
             "'" + empty.path().string() +
                 "' holds no set of IDX files (their names end in train-images-idx3-ubyte and the like, or that and "
                 ".gz). Name the folder that does: --source.");
@@ -357,7 +357,7 @@ TEST_F(IdxTest, each_source_of_the_table_is_opened_under_its_own_name) {
       EXPECT_NE(source->description().source.find("seed 3"), std::string::npos);
     } else {
       EXPECT_EQ(entry.make({folder_.path(), 0, 0})->description().name, entry.name);
-      const std::string words = words_of(Failure::usage, [&] { entry.make({empty.path(), 0, 0}); });
+      const std::string words = message_of(Failure::usage, [&] { entry.make({empty.path(), 0, 0}); });
       EXPECT_NE(words.find(empty.path().string()), std::string::npos) << entry.name << ": " << words;
     }
   }

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/io/file.hpp"
+#include "support/message_of.hpp"
 #include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -95,7 +95,7 @@ TEST_F(CheckpointFolderTest, if_all_are_damaged_nothing_is_overwritten) {
   damage(3);
   damage(7);
   CheckpointFolder folder(locked(), {});
-  EXPECT_EQ(words_of(Failure::bad_data, [&] { folder.newest_good(); }),
+  EXPECT_EQ(message_of(Failure::bad_data, [&] { folder.newest_good(); }),
             "none of the 2 checkpoints in '" + path_.string() +
                 "' can be read (nothing was overwritten). Bring one back, or begin anew with --resume never.");
   EXPECT_EQ(steps_here(), (std::vector<std::int64_t>{3, 7}));
@@ -190,7 +190,7 @@ TEST_F(CheckpointFolderTest, a_training_that_lost_its_lock_overwrites_nothing) {
   CheckpointFolder folder(locked(), {});
   folder.write(checkpoint_of(7));
   std::ofstream(path_ / "lock") << "another's";
-  EXPECT_THAT(words_of(Failure::out_of_step, [&] { folder.write(checkpoint_of(8)); }),
+  EXPECT_THAT(message_of(Failure::out_of_step, [&] { folder.write(checkpoint_of(8)); }),
               HasSubstr("is no longer this training's"));
   EXPECT_EQ(steps_here(), (std::vector<std::int64_t>{7}));
   std::filesystem::remove(path_ / "lock");

@@ -11,10 +11,10 @@
 #include "base/io/file.hpp"
 #include "base/io/hdf5_memory.hpp"
 #include "files/foreign/given_weights.hpp"
+#include "support/message_of.hpp"
 #include "support/mutation.hpp"
 #include "support/samples/small_checkpoint.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -37,7 +37,7 @@ class CheckpointTest : public testing::Test {
   }
   // Everything after "checkpoint '<path>' is damaged or not a checkpoint: ".
   std::string damage() const {
-    const std::string words = words_of(Failure::bad_data, [&] { read_checkpoint(path_); });
+    const std::string words = message_of(Failure::bad_data, [&] { read_checkpoint(path_); });
     const std::string start = "checkpoint '" + path_.string() + "' is damaged or not a checkpoint: ";
     return words.starts_with(start) ? words.substr(start.size()) : words;
   }
@@ -208,12 +208,12 @@ TEST_F(CheckpointTest, another_format_is_named_as_older_or_newer_before_anything
   };
   const std::string start = "checkpoint '" + path_.string() + "' was written by ";
   const std::string end = ", this one reads format 3. Use the version that wrote it?";
-  const auto words = [&] { return words_of(Failure::bad_data, [&] { read_checkpoint(path_); }); };
+  const auto words = [&] { return message_of(Failure::bad_data, [&] { read_checkpoint(path_); }); };
   written_with(1);
   EXPECT_EQ(words(), start + "an older Lockstep (format 1)" + end);
   written_with(4);
   EXPECT_EQ(words(), start + "a newer Lockstep (format 4)" + end);
-  EXPECT_EQ(words_of(Failure::bad_data, [&] { read_weights(path_); }), start + "a newer Lockstep (format 4)" + end);
+  EXPECT_EQ(message_of(Failure::bad_data, [&] { read_weights(path_); }), start + "a newer Lockstep (format 4)" + end);
   written_with(-1);
   EXPECT_EQ(damage(), "its attribute 'checkpoint_format' is -1. Is there an older one?");
 }

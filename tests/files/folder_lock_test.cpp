@@ -13,9 +13,9 @@
 
 #include "base/clock.hpp"
 #include "base/io/file.hpp"
+#include "support/message_of.hpp"
 #include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -40,7 +40,7 @@ class FolderLockTest : public testing::Test {
     write_file_atomically(lock_, lock_holder_text(holder) + "\n00000000000000000000\n");
   }
   std::string refusal() const {
-    return words_of(Failure::usage, [&] { FolderLock(folder_.path(), option, this_lock_holder(), heartbeat); });
+    return message_of(Failure::usage, [&] { FolderLock(folder_.path(), option, this_lock_holder(), heartbeat); });
   }
   std::string refused_for(const std::string& holder) const {
     return "'" + folder_.path().string() + "' belongs to another run: " + holder +
@@ -101,7 +101,7 @@ TEST_F(FolderLockTest, a_process_number_that_was_used_again_is_not_mistaken_for_
 TEST_F(FolderLockTest, a_process_of_this_node_that_runs_keeps_it_without_a_beat) {
   leave_lock_of(this_lock_holder());
   const Stopwatch watch;
-  EXPECT_NE(words_of(Failure::usage, [&] { FolderLock(folder_.path(), option, this_lock_holder(), 1h); })
+  EXPECT_NE(message_of(Failure::usage, [&] { FolderLock(folder_.path(), option, this_lock_holder(), 1h); })
                 .find("(two would overwrite each other's files)"),
             std::string::npos);
 }
@@ -163,14 +163,14 @@ TEST_F(FolderLockTest, in_a_container_of_its_own_a_process_number_says_nothing) 
 TEST_F(FolderLockTest, the_earlier_holder_finds_out_that_it_lost_it) {
   FolderLock first(folder_.path(), option, this_lock_holder(), heartbeat);
   leave_lock_of(stranger());
-  EXPECT_EQ(words_of(Failure::out_of_step, [&] { first.require_held(); }),
+  EXPECT_EQ(message_of(Failure::out_of_step, [&] { first.require_held(); }),
             "the lock '" + lock_.string() +
                 "' is no longer this training's: it is held by job 17 on elsewhere (process 4711) (what it writes must "
                 "not be overwritten). Was this one paused for long, or the file removed?");
   std::filesystem::remove(lock_);
-  EXPECT_NE(words_of(Failure::out_of_step, [&] { first.require_held(); }).find("it is gone"), std::string::npos);
+  EXPECT_NE(message_of(Failure::out_of_step, [&] { first.require_held(); }).find("it is gone"), std::string::npos);
   std::ofstream(lock_) << "not a lock";
-  EXPECT_NE(words_of(Failure::out_of_step, [&] { first.require_held(); }).find("another file has its name"),
+  EXPECT_NE(message_of(Failure::out_of_step, [&] { first.require_held(); }).find("another file has its name"),
             std::string::npos);
 }
 
@@ -202,7 +202,7 @@ TEST_F(FolderLockTest, a_folder_that_was_removed_and_is_anothers_by_now_is_lost)
   FolderLock lock(inner, option, this_lock_holder(), heartbeat);
   std::filesystem::remove_all(inner);
   FolderLock other(inner, option, stranger(), heartbeat);
-  EXPECT_NE(words_of(Failure::out_of_step, [&] { lock.require_held(); }).find("held by job 17 on elsewhere"),
+  EXPECT_NE(message_of(Failure::out_of_step, [&] { lock.require_held(); }).find("held by job 17 on elsewhere"),
             std::string::npos);
   other.require_held();
 }
@@ -219,11 +219,11 @@ TEST_F(FolderLockTest, what_took_the_name_of_its_folder_is_left_alone) {
                             "the same command then goes on.";
   std::filesystem::create_directory(inner);
   std::ofstream(inner / "model.h5") << "another's";
-  EXPECT_EQ(words_of(Failure::out_of_step, [&] { lock.require_held(); }), words);
+  EXPECT_EQ(message_of(Failure::out_of_step, [&] { lock.require_held(); }), words);
   EXPECT_FALSE(std::filesystem::exists(inner / "lock"));
   std::filesystem::remove_all(inner);
   std::filesystem::create_directory_symlink(folder_.path(), inner);
-  EXPECT_EQ(words_of(Failure::out_of_step, [&] { lock.require_held(); }), words);
+  EXPECT_EQ(message_of(Failure::out_of_step, [&] { lock.require_held(); }), words);
   std::filesystem::remove(inner);
   lock.require_held();
 }
@@ -242,7 +242,7 @@ TEST_F(FolderLockTest, a_folder_that_was_removed_and_cannot_be_made_again_is_tol
   FolderLock lock(parent / "a", option, this_lock_holder(), heartbeat);
   std::filesystem::remove_all(parent);
   std::ofstream(parent) << "in the way";
-  EXPECT_EQ(words_of(Failure::usage, [&] { lock.require_held(); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { lock.require_held(); }),
             "cannot write '" + (parent / "a").string() +
                 "': Not a directory (--checkpoints). Choose a folder that you may write to.");
 }
@@ -251,7 +251,7 @@ TEST_F(FolderLockTest, a_folder_that_was_removed_and_cannot_be_made_again_is_tol
 TEST_F(FolderLockTest, a_lease_that_finds_no_room_leaves_nothing) {
   {
     const NoRoomBeyond limit(0);
-    EXPECT_EQ(words_of(Failure::usage, [&] { FolderLock(folder_.path(), option, this_lock_holder(), heartbeat); }),
+    EXPECT_EQ(message_of(Failure::usage, [&] { FolderLock(folder_.path(), option, this_lock_holder(), heartbeat); }),
               "cannot write '" + lock_.string() +
                   "': File too large (--checkpoints). Raise the limit on the size of a file (ulimit -f).");
   }
@@ -262,7 +262,7 @@ TEST_F(FolderLockTest, makes_its_folder_and_names_the_option_where_it_cannot) {
   std::ofstream(folder_.path() / "file") << "in the way";
   const std::filesystem::path inside = folder_.path() / "file" / "run";
   EXPECT_EQ(
-      words_of(Failure::usage, [&] { FolderLock(inside, "--output"); }),
+      message_of(Failure::usage, [&] { FolderLock(inside, "--output"); }),
       "cannot write '" + inside.string() + "': Not a directory (--output). Choose a folder that you may write to.");
 }
 
@@ -305,7 +305,7 @@ TEST_F(FolderLockTest, of_many_that_come_at_once_one_gets_it) {
   for (std::thread& thread : threads) thread.join();
   int holders = 0;
   for (const std::unique_ptr<FolderLock>& lock : locks) {
-    if (lock != nullptr && words_of(Failure::out_of_step, [&] { lock->require_held(); }) == "no error") ++holders;
+    if (lock != nullptr && message_of(Failure::out_of_step, [&] { lock->require_held(); }) == "no error") ++holders;
   }
   EXPECT_EQ(holders, 1);
 }

@@ -16,8 +16,8 @@
 #include "base/io/file.hpp"
 #include "base/io/hdf5_memory.hpp"
 #include "files/checkpoint/checkpoint.hpp"
+#include "support/message_of.hpp"
 #include "support/mutation.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -40,7 +40,7 @@ class ModelFileTest : public testing::Test {
 
   // Everything after "model file '<path>' is damaged or not a model file: ".
   std::string damage() const {
-    const std::string words = words_of(Failure::bad_data, [&] { read_weights(path_); });
+    const std::string words = message_of(Failure::bad_data, [&] { read_weights(path_); });
     const std::string start = "model file '" + path_.string() + "' is damaged or not a model file: ";
     return words.starts_with(start) ? words.substr(start.size()) : words;
   }
@@ -150,7 +150,7 @@ TEST_F(ModelFileTest, opens_in_pytorch_in_three_lines) {
 }
 
 TEST_F(ModelFileTest, a_missing_file_is_a_wrong_name) {
-  const std::string words = words_of(Failure::usage, [&] { read_weights(path_); });
+  const std::string words = message_of(Failure::usage, [&] { read_weights(path_); });
   EXPECT_NE(words.find(path_.string()), std::string::npos) << words;
   EXPECT_NE(words.find("No such file or directory"), std::string::npos) << words;
 }
@@ -252,7 +252,7 @@ TEST_F(ModelFileTest, a_newer_format_is_named) {
     check_h5(H5Awrite(attribute, H5T_NATIVE_INT32, &newer), "write");
   }
   EXPECT_EQ(
-      words_of(Failure::bad_data, [&] { read_weights(path_); }),
+      message_of(Failure::bad_data, [&] { read_weights(path_); }),
       "model file '" + path_.string() +
           "' was written by a newer Lockstep (format 4), this one reads format 3. Use the version that wrote it?");
 }
@@ -355,7 +355,7 @@ TEST_F(ModelFileTest, what_reading_would_refuse_is_not_written) {
   for (const auto& [spoil, what] : faults) {
     ModelFile model = small_model();
     spoil(model);
-    const std::string words = words_of(Failure::usage, [&] { write_model_file(path_, model); });
+    const std::string words = message_of(Failure::usage, [&] { write_model_file(path_, model); });
     EXPECT_TRUE(words.starts_with("cannot make a model file or checkpoint: " + what + " (nothing would read it)."))
         << words;
     EXPECT_TRUE(std::filesystem::is_empty(folder_)) << what;
@@ -370,7 +370,7 @@ TEST_F(ModelFileTest, what_reading_would_refuse_is_not_written) {
 
 TEST_F(ModelFileTest, writing_where_nobody_may_leaves_nothing) {
   const std::filesystem::path nowhere = folder_ / "missing" / "model.h5";
-  const std::string words = words_of(Failure::usage, [&] { write_model_file(nowhere, small_model()); });
+  const std::string words = message_of(Failure::usage, [&] { write_model_file(nowhere, small_model()); });
   EXPECT_NE(words.find(nowhere.string()), std::string::npos) << words;
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }

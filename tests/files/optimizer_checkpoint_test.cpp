@@ -7,8 +7,8 @@
 
 #include "device/cpu/cpu_device.hpp"
 #include "optim/optimizer.hpp"
+#include "support/message_of.hpp"
 #include "support/samples/small_checkpoint.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -106,7 +106,7 @@ TEST_F(OptimizerCheckpointTest, a_checkpoint_of_another_optimizer_is_refused_by_
   const std::unique_ptr<Optimizer> sgd = make_optimizer(trained.store, SgdOptions{});
   const auto refusal = [&](const Optimizer& from, const Optimizer& to) {
     const Checkpoint read = through_a_file(trained, from);
-    return words_of(Failure::usage, [&] { assign_state(trained.store, to, read.optimizer); });
+    return message_of(Failure::usage, [&] { assign_state(trained.store, to, read.optimizer); });
   };
   EXPECT_EQ(
       refusal(moments, *sgd),
@@ -114,7 +114,9 @@ TEST_F(OptimizerCheckpointTest, a_checkpoint_of_another_optimizer_is_refused_by_
       "'velocity' (it cannot go on from there). Use the optimizer that it was written with, or start anew?");
   EXPECT_NE(refusal(*sgd, moments), "no error");
   // Names in a file do not steer the terminal.
-  const std::string words = words_of(Failure::usage, [&] { assign_state(trained.store, *sgd, {{"mean\x1b[2J", {}}}); });
+  const std::string words = message_of(Failure::usage, [&] {
+    assign_state(trained.store, *sgd, {{"mean\x1b[2J", {}}});
+  });
   EXPECT_NE(words.find("it keeps 'mean\\x1b[2J' of each parameter"), std::string::npos) << words;
 }
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/io/file.hpp"
+#include "support/message_of.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -84,14 +84,14 @@ TEST(PredictionsTableTest, replaces_nothing_but_an_earlier_table) {
   write_file_atomically(file, std::string_view(""));
   require_place_for_table(file);
   write_file_atomically(file, std::string_view("\x89HDF"));
-  EXPECT_EQ(words_of(Failure::usage, [&] { require_place_for_table(file); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { require_place_for_table(file); }),
             "'" + file.string() +
                 "' exists and is no table of predictions (it would be lost). Choose another name for "
                 "--predictions.");
-  EXPECT_EQ(words_of(Failure::usage, [&] { require_place_for_table(folder.path()); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { require_place_for_table(folder.path()); }),
             "cannot write '" + folder.path().string() +
                 "': Is a directory (--predictions). Choose a folder that you may write to.");
-  EXPECT_EQ(words_of(Failure::usage, [] { require_place_for_table("/proc/nowhere/table.csv"); }),
+  EXPECT_EQ(message_of(Failure::usage, [] { require_place_for_table("/proc/nowhere/table.csv"); }),
             "cannot write '/proc/nowhere/table.csv': No such file or directory (--predictions). Choose a folder that "
             "you may write to.");
 }

@@ -56,10 +56,10 @@ TEST(JobEnvironmentTest, each_launcher_is_known_by_what_it_sets) {
   EXPECT_EQ(launcher_with({{"SLURM_STEP_ID", "0"}, {"PMIX_RANK", "0"}}), Launcher::srun);
   EXPECT_EQ(launcher_with({{"PMIX_RANK", "0"}}), Launcher::pmi);
   EXPECT_EQ(launcher_with({{"PMI_RANK", "3"}}), Launcher::pmi);
-  EXPECT_EQ(launcher_words(Launcher::mpirun), "mpirun");
-  EXPECT_EQ(launcher_words(Launcher::srun), "srun");
-  EXPECT_EQ(launcher_words(Launcher::pmi), "a PMI launcher");
-  EXPECT_EQ(launcher_words(Launcher::none), "");
+  EXPECT_EQ(launcher_name(Launcher::mpirun), "mpirun");
+  EXPECT_EQ(launcher_name(Launcher::srun), "srun");
+  EXPECT_EQ(launcher_name(Launcher::pmi), "a PMI launcher");
+  EXPECT_EQ(launcher_name(Launcher::none), "");
 }
 
 TEST(JobEnvironmentTest, a_batch_script_and_a_shell_of_slurms_are_no_ranks) {

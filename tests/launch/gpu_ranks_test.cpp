@@ -42,19 +42,19 @@ TEST_F(GpuRanksTest, the_words_are_mpiruns_with_the_programs_own_behind) {
   const Words words = {"/bin/train", "--data", "a b", "--gpus", "all", "--epochs=3"};
   const Words launch = {"mpirun", "--oversubscribe", "--bind-to", "none", "-n",
                         "4",      "/bin/train",      "--data",    "a b",  "--epochs=3"};
-  EXPECT_EQ(words_for_gpus(
+  EXPECT_EQ(arguments_for_gpus(
                 words, [] { return 4; }, plain_start),
             launch);
-  EXPECT_EQ(words_for_gpus(
+  EXPECT_EQ(arguments_for_gpus(
                 {"/bin/train", "--gpus=4", "--data", "a b", "--epochs=3"}, [] { return 8; }, plain_start),
             launch);
 }
 
 TEST_F(GpuRanksTest, gpus_are_not_even_counted_without_the_option) {
   const auto fail = []() -> std::size_t { throw Error("counted"); };
-  EXPECT_EQ(words_for_gpus({"/bin/train", "--epochs", "3"}, fail, plain_start), Words{});
-  EXPECT_EQ(words_for_gpus({"/bin/train", "--gpus"}, fail, plain_start), Words{});
-  EXPECT_EQ(words_for_gpus({"/bin/train", "--gpusx", "all"}, fail, plain_start), Words{});
+  EXPECT_EQ(arguments_for_gpus({"/bin/train", "--epochs", "3"}, fail, plain_start), Words{});
+  EXPECT_EQ(arguments_for_gpus({"/bin/train", "--gpus"}, fail, plain_start), Words{});
+  EXPECT_EQ(arguments_for_gpus({"/bin/train", "--gpusx", "all"}, fail, plain_start), Words{});
 }
 
 TEST_F(GpuRanksTest, every_gpu_gets_a_rank) {

@@ -12,25 +12,25 @@
 namespace lockstep {
 namespace {
 
-std::string words_for(const std::string& line, const std::function<void(CLI::App&)>& declare) {
+std::string describe_names(const std::string& line, const std::function<void(CLI::App&)>& declare) {
   CLI::App app;
   declare(app);
   try {
     app.parse(line);
   } catch (const CLI::ParseError& error) {
-    return mistake_words(app, error);
+    return usage_error_message(app, error);
   }
   return "";
 }
 
 std::string of_training(const std::string& line) {
   Settings settings;
-  return words_for(line, [&](CLI::App& app) { declare_training(app, settings); });
+  return describe_names(line, [&](CLI::App& app) { declare_training(app, settings); });
 }
 
 // A program with commands, which has none of a training's options.
 std::string of_commands(const std::string& line) {
-  return words_for(line, [](CLI::App& app) {
+  return describe_names(line, [](CLI::App& app) {
     app.require_subcommand(1);
     app.add_subcommand("cifar10")->add_option("--source")->required();
     app.get_subcommand("cifar10")->add_option("--output");

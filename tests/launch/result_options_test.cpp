@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "files/result_file.hpp"
+#include "support/message_of.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -39,7 +39,7 @@ class ResultOptionsTest : public testing::Test {
     add_result(app, "--json", json, require_place_for_note, "");
     add_result(app, "--table", table, require_place_for_note, "");
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-    return words_of(Failure::usage, [&] { require_places_for_results(app); });
+    return message_of(Failure::usage, [&] { require_places_for_results(app); });
   }
 
   static std::string of_two_results(const std::string& table, const std::string& json) {

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "models/test_net.hpp"
-#include "support/words_of.hpp"
+#include "support/message_of.hpp"
 
 namespace lockstep::testing {
 namespace {
@@ -155,7 +155,7 @@ TEST(ModelZooTest, samples_that_are_too_small_are_refused) {
 
 TEST(ModelZooTest, a_model_with_a_weight_for_each_pixel_takes_images_of_its_own_size_alone) {
   const auto words = [](const char* model, std::int64_t side) {
-    return words_of(Failure::usage, [&] { require_takes({model, {32, 32, 3}, 10}, side, side); });
+    return message_of(Failure::usage, [&] { require_takes({model, {32, 32, 3}, 10}, side, side); });
   };
   EXPECT_EQ(
       words("lenet", 24),

@@ -10,7 +10,7 @@
 #include "nn/residual.hpp"
 #include "nn/sequential.hpp"
 #include "support/device/devices.hpp"
-#include "support/words_of.hpp"
+#include "support/message_of.hpp"
 
 namespace lockstep::testing {
 namespace {
@@ -88,7 +88,7 @@ TEST_P(LayerTest, norm_absorbs_the_convolutions_bias) {
 TEST_P(LayerTest, a_norm_of_one_value_per_channel_is_refused_in_training_alone) {
   const auto make = [](const LayerContext& c) { return unit(c, "conv", {4, 6, 3, 1, 1}); };
   LayerHarness alone = harness(make, {1, 1, 1, 4});
-  EXPECT_EQ(words_of(Failure::usage, [&] { alone.forward(Mode::train); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { alone.forward(Mode::train); }),
             "the norm 'conv_norm.weight' cannot be trained: it sees one value per channel, a map of 1 x 1 pixel of one "
             "sample (which has no variance). Take more samples per rank or virtual rank, or larger ones.");
   EXPECT_EQ(alone.forward(Mode::evaluate).size(), 6U);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "made_cluster.hpp"
-#include "support/words_of.hpp"
+#include "support/message_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -32,7 +32,7 @@ TEST(Floors, what_is_left_out_keeps_its_default) {
 
 TEST(Floors, anything_else_is_refused) {
   const auto words = [](const std::string& text) {
-    return words_of(Failure::usage, [&] { parse_floors(text, "floors.json"); });
+    return message_of(Failure::usage, [&] { parse_floors(text, "floors.json"); });
   };
   for (const char* text : {"", "[]", "7", "{", "\"x\"", "{\"clock_seconds\": 1}}"}) {
     EXPECT_EQ(words(text),

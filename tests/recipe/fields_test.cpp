@@ -13,7 +13,7 @@
 
 #include "device/cpu/cpu_device.hpp"
 #include "support/field_examples.hpp"
-#include "support/words_of.hpp"
+#include "support/message_of.hpp"
 
 namespace lockstep {
 
@@ -246,7 +246,7 @@ TEST(RunOptionsTest, a_device_that_was_opened_for_another_recipe_is_refused) {
   settings.recipe.arithmetic.tf32 = true;  // which a CPU leaves out
   EXPECT_NO_THROW(require_follows(*device, settings.recipe));
   settings.recipe.arithmetic.precision = DType::bf16;
-  EXPECT_EQ(words_of(Failure::usage, [&] { require_follows(*device, settings.recipe); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { require_follows(*device, settings.recipe); }),
             device->description() +
                 " was opened for another recipe (its results would be rounded otherwise). Open it by "
                 "device_options(recipe, run).");
@@ -259,7 +259,7 @@ TEST(RunOptionsTest, sums_are_exact_with_virtual_ranks_and_then_do_not_travel_ro
   settings.recipe.batch.virtual_ranks = 4;
   EXPECT_EQ(all_reduce_options(settings.recipe, settings.run).sums, Sums::exact);
   settings.recipe.wire = DType::bf16;
-  EXPECT_EQ(words_of(Failure::usage, [&] { all_reduce_options(settings.recipe, settings.run); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { all_reduce_options(settings.recipe, settings.run); }),
             "--virtual-ranks sums gradients exactly, --wire bf16 rounds them. Leave out one of the two.");
 }
 

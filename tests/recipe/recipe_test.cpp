@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "support/words_of.hpp"
+#include "support/message_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -36,7 +36,7 @@ struct Refusal {
 void expect_refusals(const std::vector<Refusal>& rows) {
   for (const Refusal& row : rows) {
     SCOPED_TRACE(row.name);
-    EXPECT_EQ(words_of(Failure::usage, row.act), row.message);
+    EXPECT_EQ(message_of(Failure::usage, row.act), row.message);
   }
 }
 

@@ -27,7 +27,7 @@ TEST(RecipesTest, every_recipe_states_what_options_take_and_what_is_read) {
       ASSERT_TRUE(std::ranges::count(training_fields(), stated.name, &Field::name) == 1) << recipe.name << stated.name;
       const Field& field = field_named(stated.name);
       EXPECT_TRUE(field.part == Field::Part::recipe || field.name == "test-flip");
-      EXPECT_EQ(unread_words(field, settings), "") << recipe.name << " " << stated.name;
+      EXPECT_EQ(unused_option_message(field, settings), "") << recipe.name << " " << stated.name;
       if (field.form == Field::Form::list) continue;
       EXPECT_EQ(field.objection(std::string(stated.value)), "") << recipe.name << " " << stated.name;
     }

@@ -10,9 +10,9 @@
 #include "base/error.hpp"
 #include "base/text/utf8.hpp"
 #include "report/training_page.hpp"
+#include "support/message_of.hpp"
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 #include "train/run_summary.hpp"
 
 namespace lockstep {
@@ -44,7 +44,7 @@ class RunRecordTest : public testing::Test {
     std::ofstream(folder_.path() / name, std::ios::binary) << text;
   }
   std::string refusal(Failure failure) {
-    return words_of(failure, [&] { read_run(folder_.path()); });
+    return message_of(failure, [&] { read_run(folder_.path()); });
   }
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
 

@@ -178,14 +178,14 @@ TEST(Hang, ranks_that_are_done_or_have_failed_hold_nobody_up) {
   RankView failed = rank_at(1, Phase::forward, 400);
   failed.code = 65;
   EXPECT_EQ(find({done, failed}), std::nullopt);
-  EXPECT_EQ(others_words(std::vector{done}, 1), " (rank 0: done)");
+  EXPECT_EQ(describe_others(std::vector{done}, 1), " (rank 0: done)");
 }
 
 TEST(Hang, a_long_list_of_places_is_cut) {
   std::vector<RankView> views;
   for (int rank = 0; rank < 6; ++rank) views.push_back(rank_at(rank, Phase::reducing, 1, 412, rank));
-  EXPECT_TRUE(others_words(views, 0).ends_with("rank 4: summing gradients at step 412, sum 4; others elsewhere)"))
-      << others_words(views, 0);
+  EXPECT_TRUE(describe_others(views, 0).ends_with("rank 4: summing gradients at step 412, sum 4; others elsewhere)"))
+      << describe_others(views, 0);
 }
 
 RankView of_team(const Team& team, RankView view) {

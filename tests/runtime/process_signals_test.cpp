@@ -32,7 +32,7 @@ TEST_F(ProcessSignalsTest, the_first_request_is_noted_and_the_process_lives_on) 
     EXPECT_FALSE(signals.is_stop_requested());
     ::raise(signal);
     EXPECT_TRUE(signals.is_stop_requested());
-    EXPECT_EQ(words_of_signal(signals.request()), words);
+    EXPECT_EQ(signal_name(signals.request()), words);
   }
 }
 

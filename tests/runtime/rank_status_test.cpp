@@ -40,12 +40,12 @@ TEST_F(RankStatusTest, others_see_what_the_rank_says) {
   EXPECT_EQ(seen.phase, Phase::backward);
   EXPECT_EQ(seen.step, 412);
   EXPECT_GE(seen.sum, 1);
-  EXPECT_EQ(place_words(seen), "in backward at step 412");
+  EXPECT_EQ(describe_place(seen), "in backward at step 412");
 }
 
 TEST_F(RankStatusTest, no_step_is_told_before_the_first) {
   RankStatus fresh{};
-  EXPECT_EQ(place_words(view_of(fresh, 0, "n1")), "starting");
+  EXPECT_EQ(describe_place(view_of(fresh, 0, "n1")), "starting");
 }
 
 TEST_F(RankStatusTest, whatever_gets_done_counts_as_progress) {
@@ -89,10 +89,10 @@ TEST_F(RankStatusTest, each_thread_that_reads_is_seen_with_its_shard) {
   const std::jthread stuck_in_first = read(first, [] {});
   const std::jthread done = read(first, [] { rank_status::end_reading(); });
   begun.arrive_and_wait();
-  EXPECT_EQ(place_words(view()),
+  EXPECT_EQ(describe_place(view()),
             "waiting for data at step 7, reading shard '/data/train-00000.h5' and shard '/data/train-00001.h5'");
   rank_status::enter(Phase::forward);
-  EXPECT_EQ(place_words(view()), "in forward at step 7") << "data loaded ahead hold nobody up";
+  EXPECT_EQ(describe_place(view()), "in forward at step 7") << "data loaded ahead hold nobody up";
   seen.arrive_and_wait();
 }
 
@@ -154,7 +154,7 @@ TEST_F(RankStatusTest, a_shard_that_has_no_name_here_is_no_mistake) {
   other.phase = Phase::reading;
   other.step = 1;
   other.shards = {1'000'000};
-  EXPECT_EQ(place_words(other), "waiting for data at step 1, reading a shard that is not known here");
+  EXPECT_EQ(describe_place(other), "waiting for data at step 1, reading a shard that is not known here");
   EXPECT_EQ(rank_status::shard_name(-1), "");
 }
 
@@ -181,7 +181,7 @@ TEST_F(RankStatusTest, what_a_device_marks_is_seen_once_it_is_copied) {
     const std::optional<DeviceView> seen = view().device;
     ASSERT_TRUE(seen);
     EXPECT_TRUE(seen->is_summing());
-    EXPECT_EQ(device_words(*seen), "in sum 1648 (bucket 2), after computing for 3.2 ms");
+    EXPECT_EQ(describe_device(*seen), "in sum 1648 (bucket 2), after computing for 3.2 ms");
     EXPECT_NE(progress_of(status_), before) << "a device that gets on is progress";
   }
   EXPECT_EQ(view().device, std::nullopt) << "its memory is gone";
@@ -198,11 +198,11 @@ TEST_F(RankStatusTest, a_rank_without_a_device_that_marks_shows_none) {
 
 TEST(Phase, every_one_has_words_of_its_own) {
   std::set<std::string_view> words;
-  for (std::size_t phase = 0; phase < phase_count; ++phase) words.insert(words_of(static_cast<Phase>(phase)));
+  for (std::size_t phase = 0; phase < phase_count; ++phase) words.insert(describe(static_cast<Phase>(phase)));
   EXPECT_EQ(words.size(), phase_count);
   EXPECT_FALSE(words.contains(""));
-  EXPECT_EQ(words_of(static_cast<Phase>(99)), "somewhere");
-  EXPECT_EQ(words_of(static_cast<Phase>(-1)), "somewhere");
+  EXPECT_EQ(describe(static_cast<Phase>(99)), "somewhere");
+  EXPECT_EQ(describe(static_cast<Phase>(-1)), "somewhere");
 }
 
 }  // namespace

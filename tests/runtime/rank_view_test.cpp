@@ -14,7 +14,7 @@ TEST(RankView, a_sum_has_its_number) {
   view.phase = Phase::reducing;
   view.step = 3;
   view.sum = 12;
-  EXPECT_EQ(place_words(view), "summing gradients at step 3, sum 12");
+  EXPECT_EQ(describe_place(view), "summing gradients at step 3, sum 12");
 }
 
 RankView on_gpu(Phase phase, const SumMarks& marks) {
@@ -28,37 +28,37 @@ RankView on_gpu(Phase phase, const SumMarks& marks) {
 
 TEST(RankView, a_gpu_says_itself_where_it_is) {
   const SumMarks summing{1648, 2, 5'000'000, 1647, 1'800'000};
-  EXPECT_EQ(place_words(on_gpu(Phase::reducing, summing)),
+  EXPECT_EQ(describe_place(on_gpu(Phase::reducing, summing)),
             "summing gradients at step 412, the GPU in sum 1648 (bucket 2)");
-  EXPECT_EQ(host_words(on_gpu(Phase::reducing, summing)), "summing gradients at step 412");
-  EXPECT_EQ(place_words(on_gpu(Phase::gathering, summing)),
+  EXPECT_EQ(describe_host(on_gpu(Phase::reducing, summing)), "summing gradients at step 412");
+  EXPECT_EQ(describe_place(on_gpu(Phase::gathering, summing)),
             "gathering results at step 412, the GPU in sum 1648 (bucket 2)");
   const SumMarks computing{1648, 3, 5'000'000, 1648, 5'400'000};
-  EXPECT_EQ(place_words(on_gpu(Phase::reading, computing)),
+  EXPECT_EQ(describe_place(on_gpu(Phase::reading, computing)),
             "waiting for data at step 412, the GPU computing after sum 1648");
-  EXPECT_EQ(place_words(on_gpu(Phase::gathering, computing)), "gathering results at step 412");
-  EXPECT_EQ(place_words(on_gpu(Phase::forward, {})), "in forward at step 412, the GPU before its first sum");
+  EXPECT_EQ(describe_place(on_gpu(Phase::gathering, computing)), "gathering results at step 412");
+  EXPECT_EQ(describe_place(on_gpu(Phase::forward, {})), "in forward at step 412, the GPU before its first sum");
 }
 
 TEST(RankView, a_gpus_own_clock_tells_how_long_the_last_thing_took) {
-  EXPECT_EQ(device_words({{1648, 2, 5'000'000, 1647, 1'800'000}, 0}),
+  EXPECT_EQ(describe_device({{1648, 2, 5'000'000, 1647, 1'800'000}, 0}),
             "in sum 1648 (bucket 2), after computing for 3.2 ms");
-  EXPECT_EQ(device_words({{1648, 2, 5'000'000, 1648, 5'400'000}, 0}), "computing after sum 1648, which took 0.4 ms");
-  EXPECT_EQ(device_words({{1, 0, 5'000'000, 0, 0}, 0}), "in sum 1 (bucket 0)");
-  EXPECT_EQ(device_words({}), "before its first sum");
+  EXPECT_EQ(describe_device({{1648, 2, 5'000'000, 1648, 5'400'000}, 0}), "computing after sum 1648, which took 0.4 ms");
+  EXPECT_EQ(describe_device({{1, 0, 5'000'000, 0, 0}, 0}), "in sum 1 (bucket 0)");
+  EXPECT_EQ(describe_device({}), "before its first sum");
   // Looked at between the stores of one mark.
-  EXPECT_EQ(device_words({{1648, 2, 9'000'000, 1648, 5'400'000}, 0}), "computing after sum 1648, which took 0.0 ms");
+  EXPECT_EQ(describe_device({{1648, 2, 9'000'000, 1648, 5'400'000}, 0}), "computing after sum 1648, which took 0.0 ms");
 }
 
 TEST(RankView, ranks_are_told_in_ranges) {
-  EXPECT_EQ(rank_words({3}), "rank 3");
-  EXPECT_EQ(rank_words({5, 0, 4, 3}), "ranks 0, 3-5");
-  EXPECT_EQ(rank_words({0, 1}), "ranks 0-1");
+  EXPECT_EQ(describe_ranks({3}), "rank 3");
+  EXPECT_EQ(describe_ranks({5, 0, 4, 3}), "ranks 0, 3-5");
+  EXPECT_EQ(describe_ranks({0, 1}), "ranks 0-1");
 }
 
 TEST(RankView, seconds_are_told_as_finely_as_they_matter) {
-  EXPECT_EQ(seconds_words(0.34), "0.3 s");
-  EXPECT_EQ(seconds_words(300.4), "300 s");
+  EXPECT_EQ(format_seconds(0.34), "0.3 s");
+  EXPECT_EQ(format_seconds(300.4), "300 s");
 }
 
 RankView sample_augmentation() {

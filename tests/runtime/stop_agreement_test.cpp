@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "support/words_of.hpp"
+#include "support/message_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -51,13 +51,13 @@ TEST_F(StopAgreementTest, what_rank_0_waits_for_is_waited_for) {
 }
 
 TEST_F(StopAgreementTest, what_rank_0_refuses_all_refuse) {
-  EXPECT_EQ(words_of(Failure::usage,
-                     [&] {
-                       stops_.wait_for_rank_0([](const std::function<void()>& look) {
-                         look();
-                         throw Error(Failure::usage, "'runs/a' belongs to another run.");
-                       });
-                     }),
+  EXPECT_EQ(message_of(Failure::usage,
+                       [&] {
+                         stops_.wait_for_rank_0([](const std::function<void()>& look) {
+                           look();
+                           throw Error(Failure::usage, "'runs/a' belongs to another run.");
+                         });
+                       }),
             "'runs/a' belongs to another run.");
 }
 

@@ -41,7 +41,7 @@ class WatcherTest : public testing::Test {
 
   void remove_report() const { std::filesystem::remove(folder_.path() / "failure.json"); }
   // What a program prints to stderr, but for what Open MPI 5 has to say on interfaces that do not reach each other.
-  static std::string own_words(const std::string& errors) {
+  static std::string own_text(const std::string& errors) {
     std::istringstream lines(errors);
     std::string own;
     for (std::string line; std::getline(lines, line);) {
@@ -66,7 +66,7 @@ TEST_F(WatcherTest, nobody_is_missed_who_ends_as_he_should) {
   for (const int ranks_per_node : {1, 2}) {
     const ProgramResult result = run(4, ranks_per_node, -1, "finish");
     EXPECT_EQ(result.exit_code, 0) << result.errors;
-    EXPECT_EQ(own_words(result.errors), "");
+    EXPECT_EQ(own_text(result.errors), "");
     EXPECT_FALSE(has_report());
   }
 }

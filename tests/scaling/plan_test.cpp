@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "made_up_study.hpp"
+#include "support/message_of.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -86,26 +86,26 @@ TEST(Plan, buckets_that_would_help_are_named) {
 }
 
 TEST(Plan, what_a_study_cannot_tell_is_said) {
-  EXPECT_EQ(words_of(Failure::usage, [] { model_of(made_up_study({.ranks = {1}})); }),
+  EXPECT_EQ(message_of(Failure::usage, [] { model_of(made_up_study({.ranks = {1}})); }),
             "nothing can be predicted from this study: it is of one rank alone, which sums nothing. Study 2 ranks or "
             "more.");
   Study silent = made_up_study({});
   for (StudyPoint& point : silent.points) point.parts = {};
-  EXPECT_EQ(words_of(Failure::usage, [&] { model_of(silent); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { model_of(silent); }),
             "nothing can be predicted from this study: its device (cpu: made up, 1 thread) does not tell what a step "
             "goes to. Study ranks on CPUs.");
   EXPECT_EQ(
-      words_of(Failure::usage,
-               [] {
-                 planned({}, {{8, 2}, 32, imagenet, 0, 1});
-               }),
+      message_of(Failure::usage,
+                 [] {
+                   planned({}, {{8, 2}, 32, imagenet, 0, 1});
+                 }),
       "2 nodes cannot be predicted: the study was of one node (sums between nodes are slower, and how much nobody "
       "measured). Study 2 nodes or more.");
   EXPECT_EQ(
-      words_of(Failure::usage,
-               [] {
-                 planned({}, {{8, 1}, 32, 255, 0, 1});
-               }),
+      message_of(Failure::usage,
+                 [] {
+                   planned({}, {{8, 1}, 32, 255, 0, 1});
+                 }),
       "an epoch of 255 samples has no step: 8 ranks of 32 samples take 256 at a time. Plan fewer ranks, or smaller "
       "batches.");
 }
@@ -125,7 +125,7 @@ class PlanOfRun : public ::testing::Test {
     std::ofstream(folder_.path() / "metrics.jsonl") << "";
   }
   std::string refusal() {
-    return words_of(Failure::usage, [&] { speed_of_run(made_up_study({}), folder_.path().string()); });
+    return message_of(Failure::usage, [&] { speed_of_run(made_up_study({}), folder_.path().string()); });
   }
   TemporaryFolder folder_;
 };

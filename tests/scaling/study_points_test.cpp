@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "support/words_of.hpp"
+#include "support/message_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -33,18 +33,18 @@ TEST(StudyPoints, one_thing_is_varied_at_a_time) {
 }
 
 TEST(StudyPoints, what_cannot_be_is_refused) {
-  EXPECT_EQ(words_of(Failure::usage, [] { plan_points(std::vector{8}, 4, 32, 32); }),
+  EXPECT_EQ(message_of(Failure::usage, [] { plan_points(std::vector{8}, 4, 32, 32); }),
             "cannot measure 8 ranks in a job of 4 (--ranks). Start more, or name fewer.");
-  EXPECT_EQ(words_of(Failure::usage,
-                     [] {
-                       plan_points(std::vector{1, 3}, 4, 32, 32);
-                     }),
+  EXPECT_EQ(message_of(Failure::usage,
+                       [] {
+                         plan_points(std::vector{1, 3}, 4, 32, 32);
+                       }),
             "a global batch of 32 does not divide among 3 ranks (--global-batch is shared by all of them). Take a "
             "multiple of 3.");
-  EXPECT_THAT(words_of(Failure::usage,
-                       [] {
-                         usual_strong_batch(32, std::vector{997, 991, 983});
-                       }),
+  EXPECT_THAT(message_of(Failure::usage,
+                         [] {
+                           usual_strong_batch(32, std::vector{997, 991, 983});
+                         }),
               testing::HasSubstr("these rank counts have no common multiple below a million (--ranks;"));
 }
 

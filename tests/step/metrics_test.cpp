@@ -22,10 +22,10 @@ TEST(MetricsTest, no_samples_have_no_loss) {
 TEST(MetricsTest, a_loss_that_is_no_number_ends_the_training) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const double loss : {nan, -nan}) {
-    EXPECT_EQ(words_of_loss(loss, 412, 3.2),
+    EXPECT_EQ(diverged_loss_message(loss, 412, 3.2),
               "loss is nan at step 412 (learning rate 3.2). Lower --lr or lengthen the warm-up.");
   }
-  EXPECT_EQ(words_of_loss(std::numeric_limits<double>::infinity(), 7, 0.1),
+  EXPECT_EQ(diverged_loss_message(std::numeric_limits<double>::infinity(), 7, 0.1),
             "loss is inf at step 7 (learning rate 0.1). Lower --lr or lengthen the warm-up.");
 }
 

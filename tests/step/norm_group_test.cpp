@@ -17,7 +17,7 @@
 #include "step/rank_norm_group.hpp"
 #include "step/whole_step.hpp"
 #include "support/device/hosted_cuda_device.hpp"
-#include "support/words_of.hpp"
+#include "support/message_of.hpp"
 
 namespace lockstep::testing {
 namespace {
@@ -88,7 +88,7 @@ TEST(NormGroupTest, one_value_per_channel_and_rank_is_enough_for_ranks_that_shar
   ConvNormAct unit({*device, store, statistics}, "conv", "norm", {3, 6, 3, 1, 1}, {}, Activation::relu);
   store.allocate(device->make_lasting(store.reduced_count(), DType::f32));
   const Tensor image = make_images(*device, {1, 1, 1, 3}, std::vector<float>{1, 2, 3});
-  const std::string words = words_of(Failure::usage, [&] { unit.forward(image, Mode::train); });
+  const std::string words = message_of(Failure::usage, [&] { unit.forward(image, Mode::train); });
   EXPECT_THAT(words,
               ::testing::StartsWith(world.size() == 1 ? "the norm 'norm.weight' cannot be trained" : "no error"));
 }
@@ -231,7 +231,7 @@ TEST(NormGroupTest, a_model_without_norms_has_none_to_share) {
   Recipe recipe;
   recipe.model = "lenet";
   recipe.norm_ranks = 0;
-  EXPECT_EQ(words_of(Failure::usage, [&] { make_norm_group(session, recipe, share, model.store); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { make_norm_group(session, recipe, share, model.store); }),
             "model 'lenet' has no batch norms whose statistics ranks could take together. Leave out "
             "--sync-batch-norm.");
 }
@@ -244,7 +244,7 @@ TEST(NormGroupTest, norms_of_a_gpu_have_no_group) {
   const Model model(session.device(), {"convnet", {28, 28, 1}, 10});
   Recipe recipe;
   recipe.norm_ranks = 0;
-  EXPECT_EQ(words_of(Failure::usage, [&] { make_norm_group(session, recipe, share, model.store); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { make_norm_group(session, recipe, share, model.store); }),
             "batch norms of a GPU do not take their statistics with other ranks (a recorded step does not wait for "
             "them). Leave out --sync-batch-norm, or use --device cpu.");
 }

@@ -9,7 +9,7 @@
 
 #include "step/part_loader.hpp"
 #include "step/whole_step.hpp"
-#include "support/words_of.hpp"
+#include "support/message_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -180,7 +180,7 @@ TEST(TrainingStepTest, gradients_travel_as_the_plan_says_or_not_at_all) {
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   Model model(session.device(), {"lenet", {32, 32, 3}, 10});
   EXPECT_EQ(
-      words_of(Failure::usage, [&] { make_all_reduce(session, model.store, {.wire = DType::bf16}, world.size()); }),
+      message_of(Failure::usage, [&] { make_all_reduce(session, model.store, {.wire = DType::bf16}, world.size()); }),
       "only NCCL sums what travels in bf16 (--wire), and this run does not use it. Use --wire fp32?");
 }
 

@@ -16,7 +16,7 @@ namespace {
 std::string words(const std::vector<std::string>& hashes) {
   std::vector<WeightsOnRank> ranks;
   for (const std::string& hash : hashes) ranks.push_back({ranks.size() < 2 ? "n1" : "n2", hash});
-  return deviation_words(ranks, 499);
+  return deviation_message(ranks, 499);
 }
 
 constexpr const char* advice = " (memory or a sum went wrong). Start again; if it comes back, leave that node out.";

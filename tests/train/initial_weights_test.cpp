@@ -10,8 +10,8 @@
 #include "files/checkpoint/checkpoint.hpp"
 #include "files/foreign/safetensors.hpp"
 #include "nn/initialise.hpp"
+#include "support/message_of.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 #include "train/given/assign_given.hpp"
 
 namespace lockstep {
@@ -79,7 +79,7 @@ TEST_F(InitialWeightsTest, a_new_head_keeps_its_own_weights_and_may_have_other_c
 TEST_F(InitialWeightsTest, other_classes_without_a_new_head_are_refused) {
   write(*make(10, 1), 10);
   const auto model = make(3, 2);
-  EXPECT_EQ(words_of(Failure::usage, [&] { load_initial_weights(path_, Head::as_written, *model); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { load_initial_weights(path_, Head::as_written, *model); }),
             "the last layer of '" + path_.string() +
                 "' tells 10 classes apart, the data have 3. Begin with a new one: --new-head.");
 }
@@ -119,7 +119,7 @@ TEST_F(InitialWeightsTest, names_that_fit_stay_and_two_prefixes_are_refused) {
     return entries;
   };
   const auto refusal = [&](const Entries& entries) {
-    return words_of(Failure::usage, [&] { assign_given("w.h5", entries, *model); });
+    return message_of(Failure::usage, [&] { assign_given("w.h5", entries, *model); });
   };
   EXPECT_EQ(refusal(with(behind("model.", plain), behind("ema.", plain))),
             "'w.h5' holds the weights of the model 2 times, behind 'ema.' and 'model.' (which ones are meant is not "
@@ -136,7 +136,7 @@ TEST_F(InitialWeightsTest, the_model_that_weights_are_of_is_named) {
     given.store.allocate(device_->make_lasting(given.store.reduced_count(), DType::f32));
     Model model(*device_, to);
     model.store.allocate(device_->make_lasting(model.store.reduced_count(), DType::f32));
-    return words_of(Failure::usage, [&] { assign_given("w.h5", behind("module.", given.store.entries()), model); });
+    return message_of(Failure::usage, [&] { assign_given("w.h5", behind("module.", given.store.entries()), model); });
   };
   EXPECT_THAT(refusal({"resnet20", {32, 32, 3}, 100}, {"lenet", {32, 32, 3}, 10}),
               EndsWith(" and 94 more. They fit --model resnet20."));
@@ -158,7 +158,7 @@ TEST_F(InitialWeightsTest, weights_for_images_of_another_size_are_told_as_such) 
   const auto large = resnet(224);
   const auto small = resnet(32);
   const auto answer = [&](const Model& given, Model& to) {
-    return words_of(Failure::usage, [&] { assign_given("w.safetensors", given.store.entries(), to); });
+    return message_of(Failure::usage, [&] { assign_given("w.safetensors", given.store.entries(), to); });
   };
   EXPECT_EQ(answer(*large, *small),
             "the weights in 'w.safetensors' are for images of more than 64 pixels, and these have 32 x 32 (up to 64 "

@@ -10,9 +10,9 @@
 
 #include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "support/message_of.hpp"
 #include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -95,13 +95,13 @@ TEST_F(MetricsLogTest, a_file_that_an_editor_wrote_anew_is_gone_on_with) {
 // A pipe made the start wait for ever; a link led out of the folder.
 TEST_F(MetricsLogTest, neither_a_pipe_nor_a_link_is_written_to) {
   ::mkfifo(file_.c_str(), 0666);
-  EXPECT_EQ(words_of(Failure::usage, [&] { MetricsLog log(lock_); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { MetricsLog log(lock_); }),
             "'" + file_.string() + "' is no regular file (--output). Remove it.");
   std::filesystem::remove(file_);
   const std::filesystem::path target = folder_.path() / "target";
   std::ofstream(target) << "mine";
   std::filesystem::create_symlink(target, file_);
-  EXPECT_THAT(words_of(Failure::usage, [&] { MetricsLog log(lock_); }), HasSubstr("cannot write '" + file_.string()));
+  EXPECT_THAT(message_of(Failure::usage, [&] { MetricsLog log(lock_); }), HasSubstr("cannot write '" + file_.string()));
   EXPECT_EQ(read_file(target, 100), "mine");
 }
 

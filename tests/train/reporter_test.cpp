@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/io/file.hpp"
+#include "support/message_of.hpp"
 #include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -198,7 +198,7 @@ TEST_F(ReporterTest, lines_that_found_no_room_until_the_end_are_told) {
   const std::filesystem::path file = folder_ / "metrics.jsonl";
   const NoRoomBeyond limit(std::filesystem::file_size(file));
   reporter.skipped({0, 4}, 16384);
-  EXPECT_EQ(words_of(Failure::other, [&] { reporter.finish(); }),
+  EXPECT_EQ(message_of(Failure::other, [&] { reporter.finish(); }),
             "1 lines of '" + file.string() +
                 "' could not be written. Free some space there; the next run of the same command leaves them out.");
 }

@@ -14,7 +14,7 @@
 #include "device/cpu/instruction_sets/instruction_set.hpp"
 #include "recipe/fields.hpp"
 #include "support/field_examples.hpp"
-#include "support/words_of.hpp"
+#include "support/message_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -45,7 +45,7 @@ void require_same(const nlohmann::json& earlier, const nlohmann::json& now) {
 std::string answer(const std::function<void(Recipe&)>& change) {
   Recipe changed = recipe();
   change(changed);
-  return words_of(Failure::usage, [&] { require_same(fixed(recipe()), fixed(changed)); });
+  return message_of(Failure::usage, [&] { require_same(fixed(recipe()), fixed(changed)); });
 }
 
 std::string refusal(const std::string& field, const std::string& before, const std::string& now) {
@@ -55,21 +55,21 @@ std::string refusal(const std::string& field, const std::string& before, const s
          "'runs/old' and another --output, or from scratch by --resume never.";
 }
 
-std::string value_words(const nlohmann::json& value) { return value.is_null() ? "unset" : value.dump(); }
+std::string describe_value(const nlohmann::json& value) { return value.is_null() ? "unset" : value.dump(); }
 
 // An option that was left out of the list silently changed a resumed training.
 TEST(ResumeRulesTest, every_field_is_refused_or_may_change_as_its_entry_says) {
   for (const Field& field : training_fields()) {
     Settings changed{recipe(), {}};
     field.set(changed, {field_examples().at(field.name)});
-    const std::string words = words_of(Failure::usage, [&] { require_same(fixed(recipe()), fixed(changed.recipe)); });
+    const std::string words = message_of(Failure::usage, [&] { require_same(fixed(recipe()), fixed(changed.recipe)); });
     if (field.on_resume == Field::OnResume::may_change) {
       EXPECT_EQ(words, "no error") << field.name;
     } else {
       // Some bring others along: --batch-per-rank takes back --global-batch.
       EXPECT_THAT(words, testing::HasSubstr(fmt::format("with --{} {}, now it is {}", field.name,
-                                                        value_words(json_of(field, Settings{recipe(), {}})),
-                                                        value_words(json_of(field, changed)))));
+                                                        describe_value(json_of(field, Settings{recipe(), {}})),
+                                                        describe_value(json_of(field, changed)))));
     }
   }
 }
@@ -102,7 +102,7 @@ TEST(ResumeRulesTest, the_digits_of_earlier_versions_are_the_same_number) {
   earlier["label-smoothing"] = 0;
   EXPECT_NO_THROW(require_same(earlier, fixed(recipe())));
   earlier["momentum"] = 0.89;
-  EXPECT_EQ(words_of(Failure::usage, [&] { require_same(earlier, fixed(recipe())); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { require_same(earlier, fixed(recipe())); }),
             refusal("momentum", "0.89", "0.9"));
 }
 
@@ -112,7 +112,7 @@ TEST(ResumeRulesTest, other_data_are_named_first) {
   other.root_hash = "def";
   Recipe changed = recipe();
   changed.images.augmentation = Augmentation::crop;
-  EXPECT_EQ(words_of(Failure::usage, [&] { require_same(fixed(recipe()), fixed(changed, other)); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { require_same(fixed(recipe()), fixed(changed, other)); }),
             refusal("data (hash)", "\"abc\"", "\"def\""));
 }
 
@@ -132,7 +132,7 @@ TEST(ResumeRulesTest, another_instruction_set_is_told_and_other_convolutions_are
   const auto fixed_on = [](const Device& device) { return fixed(completed(recipe(), 128, data(), device)); };
   const std::unique_ptr<Device> automatic = open("baseline", false);
   const std::unique_ptr<Device> direct = open("baseline", true);
-  EXPECT_EQ(words_of(Failure::usage, [&] { require_same(fixed_on(*direct), fixed_on(*automatic)); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { require_same(fixed_on(*direct), fixed_on(*automatic)); }),
             refusal("convolutions", "\"direct\"", "\"auto\""));
   if (!cpu::runs_here(cpu::InstructionSet::avx2)) GTEST_SKIP() << "this processor has one instruction set";
   const std::unique_ptr<Device> wide = open("avx2", false);
@@ -149,10 +149,10 @@ TEST(ResumeRulesTest, a_field_that_a_checkpoint_lacks_stands_at_its_default) {
   EXPECT_NO_THROW(require_same(earlier, fixed(recipe())));
   Recipe changed = recipe();
   changed.optimizer.kind = OptimizerKind::lars;
-  EXPECT_EQ(words_of(Failure::usage, [&] { require_same(earlier, fixed(changed)); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { require_same(earlier, fixed(changed)); }),
             refusal("optimizer", "\"sgd\"", "\"lars\""));
   earlier.erase("model");
-  EXPECT_EQ(words_of(Failure::usage, [&] { require_same(earlier, fixed(recipe())); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { require_same(earlier, fixed(recipe())); }),
             refusal("model", "unset", "\"resnet20\""));
 }
 
@@ -200,7 +200,7 @@ TEST(ResumeRulesTest, a_batch_that_nobody_stated_stays_what_it_was) {
   const nlohmann::json earlier = fixed(fitted);
   const BatchOptions usual{ChosenNumber{128, ChosenBy::program}, std::nullopt, 1};
   for (const int ranks : {1, 2, 3}) EXPECT_EQ(resumed(usual, earlier, ranks), 126);
-  EXPECT_EQ(words_of(Failure::usage, [&] { resumed(usual, earlier, 5); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { resumed(usual, earlier, 5); }),
             "the checkpoint's global batch of 126 does not divide into 5 equal parts (ranks: 5, parts each: 1), and a "
             "training keeps its batch. Start it on 3 ranks.");
 }

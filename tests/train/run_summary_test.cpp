@@ -8,8 +8,8 @@
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
+#include "support/message_of.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 #include "train/inspection.hpp"
 
 namespace lockstep {
@@ -159,7 +159,7 @@ TEST_F(RunSummaryTest, running_without_a_living_lock_is_called_killed) {
   EXPECT_EQ(state(), killed);
   dead.host = "elsewhere";
   write_file_atomically(folder_ / "lock", lock_holder_text(dead) + "\n00000000000000000000\n");
-  EXPECT_EQ(state(), "running, or killed with its node: " + lock_holder_words(dead));
+  EXPECT_EQ(state(), "running, or killed with its node: " + describe_lock_holder(dead));
   write_file_atomically(folder_ / "lock", "");
   EXPECT_EQ(state(), killed);
 }
@@ -211,7 +211,7 @@ TEST_F(RunSummaryTest, inspect_says_how_a_training_stands) {
       std::string::npos)
       << done;
   leave("{}");
-  EXPECT_EQ(words_of(Failure::bad_data, [this] { describe_file(folder_); }),
+  EXPECT_EQ(message_of(Failure::bad_data, [this] { describe_file(folder_); }),
             "'" + file_.string() +
                 "' says nothing of how a training stands (an earlier version wrote it, or it is damaged). Look at "
                 "metrics.jsonl beside it.");

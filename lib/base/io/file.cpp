@@ -58,7 +58,7 @@ bool sync_directory(const fs::path& directory) {
 
 [[noreturn]] void throw_unreadable(const fs::path& path, int error_number) {
   throw Error(Failure::usage, fmt::format("cannot read '{}': {}. Check the path and its permissions.", path.string(),
-                                          system_words(error_number)));
+                                          system_error_message(error_number)));
 }
 
 [[noreturn]] void throw_too_large(const fs::path& path, std::size_t limit_bytes) {
@@ -84,7 +84,7 @@ std::string read_up_to(const fs::path& path, const RegularFile& file, std::size_
 
 }  // namespace
 
-std::string system_words(int error_number) { return std::generic_category().message(error_number); }
+std::string system_error_message(int error_number) { return std::generic_category().message(error_number); }
 
 void write_file_atomically(const fs::path& path, std::span<const std::byte> bytes) {
   write_file_atomically(path, bytes, [] {});

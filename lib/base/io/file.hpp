@@ -50,6 +50,6 @@ std::string read_start(const std::filesystem::path& path, std::size_t most_bytes
 std::string read_live_file(const std::filesystem::path& path, std::size_t limit_bytes);
 
 // The system's words for an errno value: "No space left on device".
-std::string system_words(int error_number);
+std::string system_error_message(int error_number);
 
 }  // namespace lockstep

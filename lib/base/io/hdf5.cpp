@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-std::string hdf5_words() {
+std::string hdf5_error_message() {
   std::string words;
   const auto append = [](unsigned, const H5E_error2_t* entry, void* text) -> herr_t {
     auto& line = *static_cast<std::string*>(text);

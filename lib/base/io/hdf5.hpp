@@ -13,7 +13,7 @@
 namespace lockstep {
 
 // HDF5's error stack as one line, innermost last; empties the stack.
-std::string hdf5_words();
+std::string hdf5_error_message();
 
 // Returns `result` unless it is negative, HDF5's sign of failure; then throws Error(bad_data). `task` completes the
 // sentence "HDF5 could not ...". For what no file decides: readers name theirs themselves. HDF5 prints its error stack
@@ -22,7 +22,7 @@ template <typename Result>
 Result check_h5(Result result, std::string_view task) {
   if (result >= 0) return result;
   throw Error(Failure::bad_data, fmt::format("HDF5 could not {}: {}. Is there enough memory, and HDF5 installed whole?",
-                                             task, hdf5_words()));
+                                             task, hdf5_error_message()));
 }
 
 // Stops HDF5 from printing its error stack to standard error, for the rest of this thread: where it is built for
@@ -52,7 +52,7 @@ class Hid {
 };
 
 // Opens the very file that is open already, whatever has its name by now; for reading, and without locks, which fail on
-// Lustre and NFS. Negative, with hdf5_words(), where HDF5 cannot make sense of it.
+// Lustre and NFS. Negative, with hdf5_error_message(), where HDF5 cannot make sense of it.
 Hid<H5Fclose> open_hdf5(const RegularFile& file);
 
 }  // namespace lockstep

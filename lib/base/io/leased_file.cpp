@@ -49,7 +49,7 @@ bool is_file(const std::filesystem::path& name) {
   return ::lstat(name.c_str(), &named) == 0 && S_ISREG(named.st_mode);
 }
 
-std::string user_words(uid_t user) {
+std::string describe_user(uid_t user) {
   struct passwd entry {};
   struct passwd* found = nullptr;
   std::array<char, 1 << 14> text{};
@@ -132,8 +132,9 @@ std::string describe_lease_holder(const std::filesystem::path& name) {
   if (::lstat(name.c_str(), &file) != 0) return "nobody";
   const std::optional<std::int64_t> process = lock_holder(file);
   struct stat holder = file;
-  if (!process || ::stat(fmt::format("/proc/{}", *process).c_str(), &holder) != 0) return user_words(file.st_uid);
-  return fmt::format("{}, process {}{}", user_words(holder.st_uid), *process, is_stopped(*process) ? ", stopped" : "");
+  if (!process || ::stat(fmt::format("/proc/{}", *process).c_str(), &holder) != 0) return describe_user(file.st_uid);
+  return fmt::format("{}, process {}{}", describe_user(holder.st_uid), *process,
+                     is_stopped(*process) ? ", stopped" : "");
 }
 
 std::optional<Descriptor> lease_folder(const std::filesystem::path& folder) {

@@ -92,13 +92,13 @@ int Outlet::push() {
   return error_number;
 }
 
-std::string Outlet::words_on_gap() {
+std::string Outlet::gap_message() {
   return left_out_ == 0 ? "" : fmt::format("(left out here, for nobody took them in time: {} lines)\n", left_out_);
 }
 
 int Outlet::write(std::string_view text) {
   if (stands_still()) push();
-  const std::string next = words_on_gap().append(text);
+  const std::string next = gap_message().append(text);
   if (stands_still() && kept_.size() + next.size() > outlet_limit) {
     ++left_out_;
     return EAGAIN;
@@ -113,7 +113,7 @@ int Outlet::drain(const Patience& patience) {
   Clock::time_point progress = Clock::now();
   while (stands_still() || left_out_ > 0) {
     if (!stands_still()) {
-      kept_ = words_on_gap();
+      kept_ = gap_message();
       left_out_ = 0;
     }
     const std::size_t before = kept_.size();

@@ -32,7 +32,7 @@ class Outlet {
 
  private:
   int push();
-  std::string words_on_gap();
+  std::string gap_message();
 
   int descriptor_;
   std::string kept_;

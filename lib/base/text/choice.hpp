@@ -43,7 +43,7 @@ std::string choice_name(const Choices& choices, const Value& value) {
 
 // "unknown value 'linear'. Known: constant, step"; "unknown value 'stpe'. Did you mean step? Known: constant, step"
 template <typename Choices>
-std::string unknown_choice_words(const Choices& choices, std::string_view name) {
+std::string unknown_choice_message(const Choices& choices, std::string_view name) {
   std::vector<std::string> names;
   names.reserve(choices.size());
   for (const auto& choice : choices) names.emplace_back(choice.name);

@@ -109,14 +109,14 @@ std::string number_text(Number number) {
 }
 
 template <typename Number>
-std::string range_words(const NumberRange<Number>& range) {
+std::string describe_range(const NumberRange<Number>& range) {
   return range.least_is == LeastIs::allowed ? fmt::format("from {} to {}", range.least, range.most)
                                             : fmt::format("above {} and up to {}", range.least, range.most);
 }
 
 template <typename Number>
-std::string no_number_words(std::string_view text, const NumberRange<Number>& range) {
-  return fmt::format("'{}' is no {}number {}", text, std::is_integral_v<Number> ? "whole " : "", range_words(range));
+std::string not_a_number_message(std::string_view text, const NumberRange<Number>& range) {
+  return fmt::format("'{}' is no {}number {}", text, std::is_integral_v<Number> ? "whole " : "", describe_range(range));
 }
 
 template std::optional<int> parse_number(std::string_view text, const NumberRange<int>& range);
@@ -129,15 +129,15 @@ template std::string number_text(std::int64_t number);
 template std::string number_text(std::uint64_t number);
 template std::string number_text(float number);
 template std::string number_text(double number);
-template std::string range_words(const NumberRange<int>& range);
-template std::string range_words(const NumberRange<std::int64_t>& range);
-template std::string range_words(const NumberRange<std::uint64_t>& range);
-template std::string range_words(const NumberRange<float>& range);
-template std::string range_words(const NumberRange<double>& range);
-template std::string no_number_words(std::string_view text, const NumberRange<int>& range);
-template std::string no_number_words(std::string_view text, const NumberRange<std::int64_t>& range);
-template std::string no_number_words(std::string_view text, const NumberRange<std::uint64_t>& range);
-template std::string no_number_words(std::string_view text, const NumberRange<float>& range);
-template std::string no_number_words(std::string_view text, const NumberRange<double>& range);
+template std::string describe_range(const NumberRange<int>& range);
+template std::string describe_range(const NumberRange<std::int64_t>& range);
+template std::string describe_range(const NumberRange<std::uint64_t>& range);
+template std::string describe_range(const NumberRange<float>& range);
+template std::string describe_range(const NumberRange<double>& range);
+template std::string not_a_number_message(std::string_view text, const NumberRange<int>& range);
+template std::string not_a_number_message(std::string_view text, const NumberRange<std::int64_t>& range);
+template std::string not_a_number_message(std::string_view text, const NumberRange<std::uint64_t>& range);
+template std::string not_a_number_message(std::string_view text, const NumberRange<float>& range);
+template std::string not_a_number_message(std::string_view text, const NumberRange<double>& range);
 
 }  // namespace lockstep

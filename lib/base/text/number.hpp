@@ -39,10 +39,10 @@ std::string number_text(Number number);
 
 // "from 0 to 0.9999", "above 0 and up to 1000000000"
 template <typename Number>
-std::string range_words(const NumberRange<Number>& range);
+std::string describe_range(const NumberRange<Number>& range);
 
 // "'1.5' is no whole number from 1 to 256"
 template <typename Number>
-std::string no_number_words(std::string_view text, const NumberRange<Number>& range);
+std::string not_a_number_message(std::string_view text, const NumberRange<Number>& range);
 
 }  // namespace lockstep

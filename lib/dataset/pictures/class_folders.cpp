@@ -34,7 +34,7 @@ bool is_skipped(const fs::path& name, const PictureStorage& storage) {
   return std::ranges::any_of(storage.skipped, [&](const std::string& skipped) { return name == fs::path(skipped); });
 }
 
-constexpr const char* skipped_words = "is left out by --skip";
+constexpr const char* skipped_text = "is left out by --skip";
 
 // A system's folder with all its files: nobody else made them.
 void add_system_folder(const fs::path& name, const PictureList& list, std::vector<OddFile>& left_out) {
@@ -60,13 +60,13 @@ class ClassFolder {
     std::error_code reason;
     if (!fs::is_directory(list_.folder / folder, reason) || is_skipped(folder, storage_)) return;
     if (fs::is_symlink(list_.folder / folder, reason) && leads_out(list_.folder / folder)) {
-      return leave_out(folder, link_words);
+      return leave_out(folder, link_text);
     }
     add(folder, 0);
   }
 
  private:
-  static constexpr const char* link_words = "is a link that leads out of the folder (--follow-links takes it)";
+  static constexpr const char* link_text = "is a link that leads out of the folder (--follow-links takes it)";
 
   void add(const fs::path& folder, int depth) {
     for (const fs::directory_entry& entry : sorted_entries(list_.folder / folder)) {
@@ -77,11 +77,11 @@ class ClassFolder {
   void add_entry(const fs::directory_entry& entry, const fs::path& name, int depth) {
     std::error_code reason;
     if (is_hidden(name.filename())) return leave_out(name, "is hidden");
-    if (is_skipped(name, storage_)) return list_.remarks.push_back({name.string(), true, skipped_words});
+    if (is_skipped(name, storage_)) return list_.remarks.push_back({name.string(), true, skipped_text});
     if (is_system_name(name.filename().string()) && fs::is_directory(entry.symlink_status(reason))) {
       return add_system_folder(name, list_, list_.remarks);
     }
-    if (entry.is_symlink(reason) && leads_out(entry.path())) return leave_out(name, link_words);
+    if (entry.is_symlink(reason) && leads_out(entry.path())) return leave_out(name, link_text);
     if (entry.is_symlink(reason) && leads_up(entry.path())) return leave_out(name, "is a link to a folder around it");
     if (entry.is_directory(reason)) {
       return depth < most_depth ? add(name, depth + 1) : leave_out(name, "lies too deep");
@@ -135,7 +135,7 @@ FolderContents contents_of(const fs::path& part, const PictureStorage& storage, 
     if (is_hidden(name.filename())) {
       contents.left_out.push_back({name.string(), true, "is hidden"});
     } else if (is_skipped(name, storage)) {
-      contents.left_out.push_back({name.string(), true, skipped_words});
+      contents.left_out.push_back({name.string(), true, skipped_text});
     } else if (is_system) {
       add_system_folder(name, list, contents.left_out);
     } else if (is_folder) {

@@ -28,7 +28,7 @@ Error damaged(const std::filesystem::path& file, const std::string& words) {
 }
 
 // What ended the helper; empty where it ended by itself.
-std::string end_words(const HelperResult& helper) {
+std::string describe_end(const HelperResult& helper) {
   if (helper.took_too_long) return "reading it does not end";
   if (helper.printed_too_much) return "it names too many classes";
   if (!helper.signal) return {};
@@ -90,7 +90,7 @@ MetaMat read_meta_mat_by_helper(const std::filesystem::path& file) {
 }
 
 MetaMat meta_mat_from(const HelperResult& helper, const std::filesystem::path& file) {
-  if (const std::string words = end_words(helper); !words.empty()) return {{}, damaged(file, words)};
+  if (const std::string words = describe_end(helper); !words.empty()) return {{}, damaged(file, words)};
   ClassNumbers classes;
   std::istringstream lines(helper.output);
   std::string line;

@@ -28,13 +28,13 @@ struct PictureList {
   std::vector<PictureFile> validation;  // empty: the source has no validation split
   std::vector<std::string> archives;    // tar files, relative to the folder
   std::vector<OddFile> left_out;        // of class folders
-  std::string test_words;               // where the test split comes from, for people
-  std::string validation_words;         // likewise
+  std::string test_text;                // where the test split comes from, for people
+  std::string describe_validation;      // likewise
 
   // Known on the rank that made the list alone. They decide no sample, so the fingerprint does not cover them.
   std::vector<OddFile> remarks;    // files that are left out elsewhere, and files that are taken and odd
   std::vector<std::string> notes;  // how the folder was read, as sentences
-  std::string train_words;         // where the training split comes from
+  std::string train_text;          // where the training split comes from
   MetaMat meta_mat;                // of ImageNet's development kit
 
   std::vector<PictureFile>& files(SourceSplit split) {

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t usual_side = 224;  // of ImageNet's networks
 
-std::string storage_words(const PictureStorage& storage) {
+std::string describe_storage(const PictureStorage& storage) {
   const std::string bits =
       storage.sample_bits ? fmt::format(", {} bits of 16-bit samples", *storage.sample_bits) : std::string();
   if (storage.store == SampleStore::pictures) {
@@ -49,13 +49,13 @@ class PictureSource final : public SampleSource {
     const fs::path whole = fs::weakly_canonical(list_.folder);
     description_ = {
         whole.filename().empty() ? "pictures" : whole.filename().string(),
-        fmt::format("pictures from {}, {}; test: {}", whole.string(), storage_words(storage), list_.test_words),
+        fmt::format("pictures from {}, {}; test: {}", whole.string(), describe_storage(storage), list_.test_text),
         {side, side, 3},
         SampleKind::picture,
         list_.classes,
         storage.store,
         fingerprint(list_),
-        list_.validation.empty() ? "" : list_.validation_words};
+        list_.validation.empty() ? "" : list_.describe_validation};
   }
 
   const SourceDescription& description() const override { return description_; }
@@ -183,7 +183,7 @@ PictureList list_together(const Communicator& world, const fs::path& folder, con
   return world.rank() == 0 ? std::move(list) : picture_list_from(text);
 }
 
-std::string shared_words(const std::vector<SharedPicture>& shared) {
+std::string shared_pictures_message(const std::vector<SharedPicture>& shared) {
   constexpr std::size_t most_shown = 3;
   std::string words = fmt::format("{} in two splits: ", counted(shared.size(), "picture is", "pictures are"));
   for (std::size_t at = 0; at < std::min(shared.size(), most_shown); ++at) {
@@ -198,7 +198,7 @@ std::string shared_words(const std::vector<SharedPicture>& shared) {
 // On rank 0: what two splits share is refused, or remarked on where that is allowed.
 void judge(const std::vector<SharedPicture>& shared, const PictureStorage& storage, PictureList& list) {
   if (shared.empty()) return;
-  const std::string words = shared_words(shared);
+  const std::string words = shared_pictures_message(shared);
   require(storage.allows(Oddity::duplicates), Failure::usage,
           "{} (a test on pictures that were learned measures nothing). Remove the copies, or add --allow duplicates.",
           words);

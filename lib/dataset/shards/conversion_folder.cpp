@@ -36,7 +36,7 @@ Json record_of(const SourceDescription& source, std::int64_t training_samples, c
 }
 
 // What a user stated, or may have changed.
-std::string words_of_record(const std::string& name) {
+std::string record_error_message(const std::string& name) {
   if (name == "source") return "the source (--source)";
   if (name == "training_samples") return "the number of training samples in --source";
   if (name == "samples_per_shard") return "--samples-per-shard";
@@ -51,7 +51,7 @@ std::string difference(const Json& before, const Json& now) {
     if (old == value) continue;
     // A hash of their names, lengths and times.
     if (name == "files") return "the files of --source, or how they are to be stored, are not those of the first run";
-    return fmt::format("{} was {} and is {} now", words_of_record(name), json_text(old), json_text(value));
+    return fmt::format("{} was {} and is {} now", record_error_message(name), json_text(old), json_text(value));
   }
   return "";
 }

@@ -256,7 +256,7 @@ class Conversion {
 
   // Rank 0 writes the manifest.
   void finish_split(const SplitSpec& plan, const fs::path& folder, const std::vector<std::string>& lines_by_rank,
-                    const std::string& kept_words) {
+                    const std::string& kept_text) {
     if (world_.rank() != 0) return;
     std::vector<ShardRecord> records;
     for (const std::string& words : lines_by_rank) {
@@ -278,7 +278,7 @@ class Conversion {
     if (plan.split == Split::train) sums.set_statistics(manifest_);
     write_manifest(folder, manifest_);
     log::info("{}: {} in {}{}", folder.string(), counted(manifest_.samples(), "sample"),
-              counted(manifest_.shards.size(), "shard"), kept_words);
+              counted(manifest_.shards.size(), "shard"), kept_text);
   }
 
   const Communicator& world_;

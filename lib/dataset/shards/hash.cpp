@@ -10,8 +10,8 @@ namespace lockstep {
 
 namespace {
 
-constexpr std::string_view hash_words = "\nlockstep xxh3-128 ";
-constexpr std::size_t hash_line_bytes = hash_words.size() + 32 + 1;
+constexpr std::string_view hash_text = "\nlockstep xxh3-128 ";
+constexpr std::size_t hash_line_bytes = hash_text.size() + 32 + 1;
 
 std::string hex_of(const XXH128_hash_t& hash) { return fmt::format("{:016x}{:016x}", hash.high64, hash.low64); }
 
@@ -34,12 +34,12 @@ std::vector<std::string> block_hashes(std::span<const std::byte> bytes, std::int
 }
 
 std::string hash_line(std::span<const std::byte> bytes_before) {
-  return fmt::format("{}{}\n", hash_words, xxh3_128_hex(bytes_before));
+  return fmt::format("{}{}\n", hash_text, xxh3_128_hex(bytes_before));
 }
 
 bool has_hash_line(std::string_view image) {
   return image.size() >= hash_line_bytes && image.ends_with('\n') &&
-         image.substr(image.size() - hash_line_bytes).starts_with(hash_words);
+         image.substr(image.size() - hash_line_bytes).starts_with(hash_text);
 }
 
 GrowingHash::GrowingHash() : state_(XXH3_createState(), [](XXH3_state_s* state) { XXH3_freeState(state); }) {

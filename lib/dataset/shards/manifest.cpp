@@ -212,7 +212,7 @@ std::string root_hash_of(const Json& content) {
 }
 
 // Where byte `bytes` of a text lies, counted from 1, as editors count.
-std::string place_words(std::string_view text, std::size_t bytes) {
+std::string describe_place(std::string_view text, std::size_t bytes) {
   const std::string_view before = text.substr(0, bytes);
   const std::size_t line_start = before.rfind('\n') + 1;  // 0 in the first line
   return fmt::format("line {}, column {}", 1 + std::ranges::count(before, '\n'),
@@ -227,7 +227,7 @@ Json parse(const std::string& text, const Refusal& refuse) {
   try {
     return Json::parse(text, shallow);
   } catch (const Json::parse_error& mistake) {
-    refuse(fmt::format("it is no JSON ({})", place_words(text, mistake.byte)));
+    refuse(fmt::format("it is no JSON ({})", describe_place(text, mistake.byte)));
     throw;
   } catch (const Json::out_of_range&) {
     refuse("it holds a number beyond all bounds");

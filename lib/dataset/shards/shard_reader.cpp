@@ -21,7 +21,7 @@ namespace {
   const std::string task = fmt::format("cannot open shard '{}'", path.string());
   constexpr std::string_view why = "listed in manifest.json";
   const int error_number = reason.code().value();
-  require(error_number != ENOENT, Failure::bad_data, "{}: {} ({}). {}", task, system_words(error_number), why,
+  require(error_number != ENOENT, Failure::bad_data, "{}: {} ({}). {}", task, system_error_message(error_number), why,
           mending(path, "Re-run make_shards?"));
   throw system_failure(task, error_number, Access::reading, why);
 }
@@ -66,7 +66,7 @@ class ShardReader::File {
       : path_(path), bytes_(file.bytes()) {
     silence_hdf5();
     file_ = open_hdf5(file);
-    require_whole(file_ >= 0, path_, "HDF5 cannot open it: {}", file_ >= 0 ? "" : hdf5_words());
+    require_whole(file_ >= 0, path_, "HDF5 cannot open it: {}", file_ >= 0 ? "" : hdf5_error_message());
     require_whole(format() == expected_format, path_, "its format is not {}", expected_format);
   }
 

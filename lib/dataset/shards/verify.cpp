@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string block_words(const ShardEntry& entry, const std::vector<std::string>& found) {
+std::string describe_block(const ShardEntry& entry, const std::vector<std::string>& found) {
   constexpr std::size_t most_named = 4;
   std::vector<std::string> damaged;
   for (std::size_t block = 0; block < found.size(); ++block) {
@@ -47,7 +47,7 @@ struct Fault {
 
 Fault unread(const fs::path& path, int error_number) {
   const bool is_missing = error_number == ENOENT || error_number == ENOTDIR || error_number == ELOOP;
-  return {fmt::format("shard '{}' cannot be read: {}", path.string(), system_words(error_number)),
+  return {fmt::format("shard '{}' cannot be read: {}", path.string(), system_error_message(error_number)),
           is_missing ? Failure::bad_data : remedy_for(error_number, Access::reading).failure};
 }
 
@@ -83,7 +83,7 @@ std::optional<Fault> fault_of(const fs::path& directory, const ShardEntry& entry
   const auto bytes = std::as_bytes(std::span(content));
   if (xxh3_128_hex(bytes) == entry.hash) return std::nullopt;
   return Fault{
-      fmt::format("shard '{}' is damaged: {}", path.string(), block_words(entry, block_hashes(bytes, block_bytes))),
+      fmt::format("shard '{}' is damaged: {}", path.string(), describe_block(entry, block_hashes(bytes, block_bytes))),
       Failure::bad_data};
 }
 

@@ -23,7 +23,7 @@ ReservedMemory::ReservedMemory(std::int64_t bytes) : bytes_(bytes) {
   }
   require(range != MAP_FAILED, Failure::out_of_memory,
           "cannot reserve {} MiB for tensors: {} (a limit on address space?). Raise ulimit -v?", least_bytes >> 20,
-          system_words(reason));
+          system_error_message(reason));
   data_ = static_cast<std::byte*>(range);
   // Large pages are a wish: without them the run is a little slower and nothing else.
   madvise(range, static_cast<std::size_t>(bytes_), MADV_HUGEPAGE);

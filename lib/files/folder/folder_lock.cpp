@@ -78,15 +78,16 @@ Error FolderLock::unwritable(const fs::path& path, int error_number) const {
 
 void FolderLock::refuse(const std::string& text) const {
   const std::optional<LockHolder> holder = holder_in(text);
-  throw Error(Failure::usage,
-              fmt::format("'{}' belongs to another run: {} (two would overwrite each other's files). Wait for it, "
-                          "or choose another {}.",
-                          folder_.string(), holder ? lock_holder_words(*holder) : "it keeps the lock file", option_));
+  throw Error(
+      Failure::usage,
+      fmt::format("'{}' belongs to another run: {} (two would overwrite each other's files). Wait for it, "
+                  "or choose another {}.",
+                  folder_.string(), holder ? describe_lock_holder(*holder) : "it keeps the lock file", option_));
 }
 
 void FolderLock::give_up(const std::string& text) const {
   const std::optional<LockHolder> holder = holder_in(text);
-  const std::string now = holder             ? "it is held by " + lock_holder_words(*holder)
+  const std::string now = holder             ? "it is held by " + describe_lock_holder(*holder)
                           : is_absent(file_) ? "it is gone"
                                              : "another file has its name";
   throw Error(Failure::out_of_step,
@@ -149,7 +150,7 @@ void FolderLock::wait_until_free(const std::function<void()>& look) const {
   if (fate == Fate::gone) return;
   if (fate == Fate::alive) refuse(first);
   log::info("waiting {:.0f} s to see whether {} still writes to '{}'", missed_heartbeats * heartbeat_.count() / 1e3,
-            holder ? lock_holder_words(*holder) : "another training", folder_.string());
+            holder ? describe_lock_holder(*holder) : "another training", folder_.string());
   const std::chrono::milliseconds pause = std::min(heartbeat_ / 4, std::chrono::milliseconds(200));
   const std::int64_t looks = missed_heartbeats * (heartbeat_ / pause);
   for (std::int64_t i = 0; i < looks; ++i) {

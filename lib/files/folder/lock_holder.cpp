@@ -70,7 +70,7 @@ std::optional<LockHolder> parse_lock_holder(const std::string& line) {
   }
 }
 
-std::string lock_holder_words(const LockHolder& holder) {
+std::string describe_lock_holder(const LockHolder& holder) {
   return fmt::format("{}on {} (process {})", holder.job.empty() ? "one " : fmt::format("job {} ", holder.job),
                      holder.host, holder.process);
 }

@@ -28,7 +28,7 @@ std::string lock_holder_text(const LockHolder& holder);
 std::optional<LockHolder> parse_lock_holder(const std::string& line);
 
 // "job 17 on n2 (process 4711)"
-std::string lock_holder_words(const LockHolder& holder);
+std::string describe_lock_holder(const LockHolder& holder);
 
 // What `own`, who wants the lock, can know at once of `holder`.
 enum class Fate : std::uint8_t {

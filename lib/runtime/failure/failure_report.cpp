@@ -224,7 +224,7 @@ void begin_attempt() {
     log::warning(
         "cannot write '{}': {} ({}: no job script will learn from it why this attempt ended). Choose a folder "
         "that you may write to.",
-        file, system_words(errno), exit_report_variable);
+        file, system_error_message(errno), exit_report_variable);
   }
   struct stat status {};
   if (::lstat(file.c_str(), &status) != 0) return;

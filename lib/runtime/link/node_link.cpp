@@ -143,13 +143,13 @@ void NodeLink::listen(Node& node) {
     case SealedSocket::State::unreachable:
       log::warning(
           "{} on {} cannot be reached any more (the job goes on while they answer each other). Is the network down?",
-          rank_words(node.ranks), node.host);
+          describe_ranks(node.ranks), node.host);
       return;
     case SealedSocket::State::forged:
       log::warning(
           "what comes from {} on {} is not what was sent there: the seal is wrong (nothing more is taken in from that "
           "node). Does somebody change what goes over this network?",
-          rank_words(node.ranks), node.host);
+          describe_ranks(node.ranks), node.host);
   }
 }
 
@@ -199,7 +199,7 @@ std::optional<Blame> NodeLink::find_death(Urgency urgency) const {
     return Blame{node->ranks.front(), node->host,
                  fmt::format("{} on {} {} killed or ended without a word (no rank can go on without {}). Look for last "
                              "words there, and at the node's memory.",
-                             rank_words(node->ranks), node->host, is_one ? "was" : "were", is_one ? "it" : "them")};
+                             describe_ranks(node->ranks), node->host, is_one ? "was" : "were", is_one ? "it" : "them")};
   }
   return std::nullopt;
 }
@@ -225,7 +225,7 @@ std::optional<Blame> NodeLink::find_lost_heartbeat(double timeout_seconds) const
         node->ranks.front(), node->host,
         fmt::format("nothing has been heard of {} on {} for {} (stopped, or cut off from the network). Look at "
                     "that node; --hang-timeout 0 waits for ever.",
-                    rank_words(node->ranks), node->host, seconds_words(node->seconds_without_heartbeat))};
+                    describe_ranks(node->ranks), node->host, format_seconds(node->seconds_without_heartbeat))};
   }
   return std::nullopt;
 }

@@ -168,6 +168,6 @@ void ProcessSignals::ignore_requests() {
   for (const int signal : requests) handle(signal, SIG_IGN);
 }
 
-std::string words_of_signal(int number) { return fmt::format("SIG{}", ::sigabbrev_np(number)); }
+std::string signal_name(int number) { return fmt::format("SIG{}", ::sigabbrev_np(number)); }
 
 }  // namespace lockstep

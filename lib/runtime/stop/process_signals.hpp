@@ -74,6 +74,6 @@ class ProcessSignals {
   bool ignores_terminate_ = false;
 };
 
-std::string words_of_signal(int number);  // "SIGUSR1"
+std::string signal_name(int number);  // "SIGUSR1"
 
 }  // namespace lockstep

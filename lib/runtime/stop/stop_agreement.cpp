@@ -21,7 +21,7 @@ StopAgreement::StopAgreement(const Communicator& world, const ProcessSignals* si
 void StopAgreement::end_start_if_asked(const std::string& outcome) const {
   const int asked = static_cast<int>(std::lround(world_.max(signals_ == nullptr ? 0 : signals_->request())));
   if (asked == 0) return;
-  const std::string sentence = fmt::format("stopped before the first step ({}): {}", words_of_signal(asked), outcome);
+  const std::string sentence = fmt::format("stopped before the first step ({}): {}", signal_name(asked), outcome);
   log::info(sentence);
   throw Stopped{sentence};
 }
@@ -53,7 +53,7 @@ bool StopAgreement::must_ask(const ToFinish& left) {
   const double lead_seconds =
       2 * (left.checkpoint_seconds + step_seconds_) + margin_seconds + (left.test_follows ? test_seconds_ : 0);
   if (signals_ != nullptr && signals_->is_stop_requested()) {
-    reason_ = words_of_signal(signals_->request());
+    reason_ = signal_name(signals_->request());
   } else if (time_limit_ && time_limit_->seconds_left() < lead_seconds) {
     reason_ = time_limit_->words();
   } else {

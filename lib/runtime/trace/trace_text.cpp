@@ -25,7 +25,7 @@ struct Head {
 };
 
 std::string_view name_of(const Span& span) {
-  return span.what == Span::starting_sum ? "starting a sum" : words_of(static_cast<Phase>(span.what));
+  return span.what == Span::starting_sum ? "starting a sum" : describe(static_cast<Phase>(span.what));
 }
 
 std::string_view kind_of(const Span& span) {

@@ -15,7 +15,7 @@ using Views = std::vector<RankView>;
 std::vector<std::pair<std::string, std::vector<int>>> by_place(std::span<const RankView> views) {
   std::vector<std::pair<std::string, std::vector<int>>> places;
   for (const RankView& view : views) {
-    const std::string words = view.code == RankStatus::done ? "done" : place_words(view);
+    const std::string words = view.code == RankStatus::done ? "done" : describe_place(view);
     const auto known = std::ranges::find(places, words, [](const auto& place) { return place.first; });
     if (known == places.end()) {
       places.push_back({words, {view.rank}});
@@ -35,8 +35,8 @@ Blame describe_stopped(const RankView& rank, std::span<const RankView> all) {
   return {rank.rank, rank.host,
           fmt::format("rank {} on {} has been stopped for {} while {}{}. Continue it (kill -CONT) or end it; "
                       "--hang-timeout 0 waits for ever.",
-                      rank.rank, rank.host, seconds_words(rank.still_seconds), place_words(rank),
-                      others_words(all, rank.rank))};
+                      rank.rank, rank.host, format_seconds(rank.still_seconds), describe_place(rank),
+                      describe_others(all, rank.rank))};
 }
 
 Blame describe_stuck(const RankView& rank, std::span<const RankView> all) {
@@ -44,8 +44,8 @@ Blame describe_stuck(const RankView& rank, std::span<const RankView> all) {
   return {rank.rank, rank.host,
           fmt::format("rank {} on {} has got no further for {}: {}{}{}. Look at that node and its file "
                       "system; if the work does take this long, raise --hang-timeout.",
-                      rank.rank, rank.host, seconds_words(rank.still_seconds), place_words(rank), state,
-                      others_words(all, rank.rank))};
+                      rank.rank, rank.host, format_seconds(rank.still_seconds), describe_place(rank), state,
+                      describe_others(all, rank.rank))};
 }
 
 // Where a device waits for others in a sum, so does its host in the end, wherever it stands.
@@ -64,8 +64,8 @@ Blame describe_waiting(const Views& views) {
   std::vector<int> ranks;
   for (const RankView& view : views) ranks.push_back(view.rank);
   return {rank.rank, rank.host,
-          fmt::format("{} have waited for each other for {} ({}). {}", rank_words(ranks),
-                      seconds_words(rank.still_seconds), place_words(rank), advice_to_waiting(views))};
+          fmt::format("{} have waited for each other for {} ({}). {}", describe_ranks(ranks),
+                      format_seconds(rank.still_seconds), describe_place(rank), advice_to_waiting(views))};
 }
 
 // Hosts queue steps ahead, and then wait wherever they are: what their devices have come to says who is behind. Nothing
@@ -80,8 +80,8 @@ std::optional<Blame> describe_devices(const Views& views) {
   return Blame{behind->rank, behind->host,
                fmt::format("rank {} on {} holds the others up: its GPU has been, for {}, {}{}. Look at that node's GPU "
                            "(nvidia-smi, dmesg); if the work does take this long, raise --hang-timeout.",
-                           behind->rank, behind->host, seconds_words(behind->device->still_seconds),
-                           device_words(*behind->device), others_words(views, behind->rank))};
+                           behind->rank, behind->host, format_seconds(behind->device->still_seconds),
+                           describe_device(*behind->device), describe_others(views, behind->rank))};
 }
 
 // Everybody waits for others. The place where the fewest are is where nobody else will come; of two as small, the one
@@ -95,7 +95,7 @@ Blame describe_all_waiting(const Views& views) {
   if (places.size() == 1) return describe_waiting(views);
   return {rank.rank, rank.host,
           fmt::format("rank {} on {} is out of step: {} for {}{}. Please report it.", rank.rank, rank.host,
-                      place_words(rank), seconds_words(rank.still_seconds), others_words(views, rank.rank))};
+                      describe_place(rank), format_seconds(rank.still_seconds), describe_others(views, rank.rank))};
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ std::optional<Blame> find_hang(std::span<const RankView> views, double timeout_s
   return describe_all_waiting(running);
 }
 
-std::string others_words(std::span<const RankView> views, int culprit) {
+std::string describe_others(std::span<const RankView> views, int culprit) {
   constexpr std::size_t most = 4;  // places that are told
   Views others;
   std::ranges::copy_if(views, std::back_inserter(others), [&](const RankView& view) { return view.rank != culprit; });
@@ -153,7 +153,7 @@ std::string others_words(std::span<const RankView> views, int culprit) {
   if (places.empty()) return "";
   std::string words;
   for (std::size_t place = 0; place < std::min(places.size(), most); ++place) {
-    words += fmt::format("{}{}: {}", place == 0 ? "" : "; ", rank_words(places[place].second), places[place].first);
+    words += fmt::format("{}{}: {}", place == 0 ? "" : "; ", describe_ranks(places[place].second), places[place].first);
   }
   if (places.size() > most) words += "; others elsewhere";
   return " (" + words + ")";

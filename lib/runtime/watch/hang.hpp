@@ -51,6 +51,6 @@ struct Blame {
 std::optional<Blame> find_hang(std::span<const RankView> views, double timeout_seconds, Sight sight);
 
 // "(ranks 0, 2-3: summing gradients at step 412, sum 1644)": where all but `culprit` are.
-std::string others_words(std::span<const RankView> views, int culprit);
+std::string describe_others(std::span<const RankView> views, int culprit);
 
 }  // namespace lockstep

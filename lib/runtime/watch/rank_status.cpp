@@ -85,7 +85,7 @@ void copy(const RankStatus& from, RankStatus& to) {
 
 }  // namespace
 
-std::string_view words_of(Phase phase) {
+std::string_view describe(Phase phase) {
   static constexpr std::array<std::string_view, phase_count> words = {"starting",
                                                                       "staging the data",
                                                                       "opening the data",

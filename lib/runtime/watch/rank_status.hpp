@@ -38,7 +38,7 @@ enum class Phase : std::int32_t {
 };
 inline constexpr std::size_t phase_count = 14;
 
-std::string_view words_of(Phase phase);  // "in forward", "summing gradients"
+std::string_view describe(Phase phase);  // "in forward", "summing gradients"
 bool waits_for_others(Phase phase);
 
 std::int64_t monotonic_ns() noexcept;  // the clock of RankStatus

@@ -13,17 +13,17 @@ namespace lockstep {
 
 namespace {
 
-std::string shard_words(std::int32_t shard) {
+std::string describe_shard(std::int32_t shard) {
   const std::string name = rank_status::shard_name(shard);
   return name.empty() ? "a shard that is not known here" : fmt::format("shard '{}'", name);
 }
 
 // Between two marks of one device, of which the first may be written already.
-std::string between_words(std::uint64_t from_ns, std::uint64_t to_ns) {
+std::string describe_interval(std::uint64_t from_ns, std::uint64_t to_ns) {
   return fmt::format("{:.1f} ms", to_ns > from_ns ? static_cast<double>(to_ns - from_ns) / 1e6 : 0.0);
 }
 
-std::string device_place_words(const DeviceView& device) {
+std::string describe_device_place(const DeviceView& device) {
   const SumMarks& marks = device.marks;
   if (device.is_summing()) return fmt::format("in sum {} (bucket {})", marks.begun, marks.bucket);
   return marks.ended == 0 ? "before its first sum" : fmt::format("computing after sum {}", marks.ended);
@@ -60,33 +60,33 @@ RankView view_of(const RankStatus& status, int rank, const std::string& host) {
   return view;
 }
 
-std::string host_words(const RankView& view) {
-  std::string words(words_of(view.phase));
+std::string describe_host(const RankView& view) {
+  std::string words(describe(view.phase));
   if (view.step >= 0) words += fmt::format(" at step {}", view.step);
   if (view.phase == Phase::reducing && !view.device) words += fmt::format(", sum {}", view.sum);
   constexpr std::array reads = {Phase::staging, Phase::opening_data, Phase::reading, Phase::testing};
   if (std::ranges::find(reads, view.phase) == reads.end()) return words;
   std::vector<std::string> shards;
   shards.reserve(view.shards.size());
-  for (const std::int32_t shard : view.shards) shards.push_back(shard_words(shard));
+  for (const std::int32_t shard : view.shards) shards.push_back(describe_shard(shard));
   std::ranges::sort(shards);
   return shards.empty() ? words : fmt::format("{}, reading {}", words, fmt::join(shards, " and "));
 }
 
-std::string place_words(const RankView& view) {
-  if (!view.device || !(view.device->is_summing() || is_of_a_step(view.phase))) return host_words(view);
-  return host_words(view) + ", the GPU " + device_place_words(*view.device);
+std::string describe_place(const RankView& view) {
+  if (!view.device || !(view.device->is_summing() || is_of_a_step(view.phase))) return describe_host(view);
+  return describe_host(view) + ", the GPU " + describe_device_place(*view.device);
 }
 
-std::string device_words(const DeviceView& device) {
+std::string describe_device(const DeviceView& device) {
   const SumMarks& marks = device.marks;
-  std::string words = device_place_words(device);
+  std::string words = describe_device_place(device);
   if (marks.ended == 0) return words;
-  if (device.is_summing()) return words + ", after computing for " + between_words(marks.ended_ns, marks.begun_ns);
-  return words + ", which took " + between_words(marks.begun_ns, marks.ended_ns);
+  if (device.is_summing()) return words + ", after computing for " + describe_interval(marks.ended_ns, marks.begun_ns);
+  return words + ", which took " + describe_interval(marks.begun_ns, marks.ended_ns);
 }
 
-std::string rank_words(std::vector<int> ranks) {
+std::string describe_ranks(std::vector<int> ranks) {
   std::ranges::sort(ranks);
   std::string words = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t first = 0; first < ranks.size();) {
@@ -99,7 +99,7 @@ std::string rank_words(std::vector<int> ranks) {
   return words;
 }
 
-std::string seconds_words(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 1 : 0); }
+std::string format_seconds(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 1 : 0); }
 
 std::string to_text(std::span<const RankView> views) {
   nlohmann::json all = nlohmann::json::array();

@@ -39,14 +39,14 @@ struct RankView {
 RankView view_of(const RankStatus& status, int rank, const std::string& host);
 
 // "waiting for data at step 412, reading shard 'x.h5'", "summing gradients at step 412, the GPU in sum 1648 (bucket 2)"
-std::string place_words(const RankView& view);
-std::string host_words(const RankView& view);  // without the device's part
+std::string describe_place(const RankView& view);
+std::string describe_host(const RankView& view);  // without the device's part
 // "in sum 1648 (bucket 2), after computing for 3.2 ms": by the device's own clock
-std::string device_words(const DeviceView& device);
+std::string describe_device(const DeviceView& device);
 // "rank 3", "ranks 0, 2-5"
-std::string rank_words(std::vector<int> ranks);
+std::string describe_ranks(std::vector<int> ranks);
 // "12 s", "0.3 s"
-std::string seconds_words(double seconds);
+std::string format_seconds(double seconds);
 
 // Views as one line of text for another node, and back. `host` is that node's name. Throws Error(other) on text that no
 // rank writes.

@@ -280,8 +280,8 @@ void Watcher::say_where() const {
   const Watched& self = ranks_[static_cast<std::size_t>(node_rank_)];
   const double seconds = static_cast<double>(monotonic_ns() - status.since_ns) / 1e9;
   const RankView view = view_of(status, self.rank, host_);
-  log::warning("is {}, for {}{}", host_words(view), seconds_words(seconds),
-               view.device ? "; its GPU is " + device_words(*view.device) : "");
+  log::warning("is {}, for {}{}", describe_host(view), format_seconds(seconds),
+               view.device ? "; its GPU is " + describe_device(*view.device) : "");
 }
 
 void Watcher::end_job(int code, int signal, const Blame& finding) {

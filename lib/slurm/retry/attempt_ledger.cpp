@@ -100,7 +100,7 @@ Decision settle_lost(const AttemptPlace& place, AttemptsFile& file, const RetryP
   return decision;
 }
 
-std::string beginning_words(const AttemptPlace& place, const std::optional<std::int64_t>& step) {
+std::string describe_beginning(const AttemptPlace& place, const std::optional<std::int64_t>& step) {
   return fmt::format("attempt {} of job {}, on {}{}", place.attempt, place.job, fmt::join(place.nodes, ", "),
                      step ? fmt::format(": there is a checkpoint of step {}", *step) : "");
 }
@@ -124,7 +124,7 @@ Beginning begin_attempt(const AttemptPlace& place, const RetryPolicy& policy, St
   if (newest) attempt.checkpoint_step = newest->step;
 
   Beginning beginning;
-  beginning.sentence = beginning_words(place, attempt.checkpoint_step);
+  beginning.sentence = describe_beginning(place, attempt.checkpoint_step);
   const std::int64_t first_started = file.attempts().empty() ? place.now : file.attempts().front().started;
   if (place.attempt > 0 && newest && newest->written >= first_started) beginning.resume = Resume::newest;
   beginning.refusal = why_not_begin(place.attempt, stop_request, settled, policy);

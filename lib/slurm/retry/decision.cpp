@@ -89,7 +89,7 @@ Decision decide(const Finding& finding, const RetryHistory& history, const Prosp
   if (finding.kind == RetryKind::transient_conflict) {
     decision.delay_seconds =
         shortest_delay + static_cast<std::int64_t>(chance * static_cast<double>(longest_delay - shortest_delay + 1));
-    decision.sentence += fmt::format(", in {}", duration_words(static_cast<double>(decision.delay_seconds)));
+    decision.sentence += fmt::format(", in {}", format_duration(static_cast<double>(decision.delay_seconds)));
   }
   if (finding.blamed.empty()) return decision;
   decision.excluded = united(history.excluded, finding.blamed);

@@ -166,7 +166,7 @@ std::string read_rule(std::string_view line, RetryRule& rule) {
   if (what == "code") {
     constexpr NumberRange<int> codes{1, 255};
     rule.code = parse_number(line, codes);
-    return rule.code ? "" : no_number_words(line, codes);
+    return rule.code ? "" : not_a_number_message(line, codes);
   }
   if (what != "log" || line.empty()) return fmt::format("a rule is {}", grammar);
   rule.pattern = line;

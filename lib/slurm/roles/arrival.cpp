@@ -111,12 +111,12 @@ bool ArrivalDesk::has_arrived(std::size_t step) const {
   return std::ranges::all_of(steps_.at(step).places, [this](std::size_t place) { return has_arrived_[place]; });
 }
 
-std::string ArrivalDesk::missing_words() const {
+std::string ArrivalDesk::describe_missing() const {
   constexpr std::size_t most_named = 10;
   std::vector<std::string> names;
   for (std::size_t place = 0; place < instances_.size(); ++place) {
     const ClusterInstance& one = instances_[place];
-    if (!has_arrived_[place]) names.push_back(instance_words(roles_[one.role], one.instance));
+    if (!has_arrived_[place]) names.push_back(instance_name(roles_[one.role], one.instance));
   }
   const std::size_t others = names.size() - std::min(names.size(), most_named);
   names.resize(names.size() - others);

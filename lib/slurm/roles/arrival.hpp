@@ -68,7 +68,7 @@ class ArrivalDesk {
 
   bool all_have_arrived() const;
   bool has_arrived(std::size_t step) const;                        // all of its tasks
-  std::string missing_words() const;                               // "worker[1], worker[2]"; at most ten by name
+  std::string describe_missing() const;                            // "worker[1], worker[2]"; at most ten by name
   std::optional<std::int64_t> slurm_step(std::size_t step) const;  // srun's number of it, once a task has told
 
   // When all have arrived: who runs where.

@@ -29,14 +29,15 @@ struct Tally {
   const InstanceEnd* first_failed = nullptr;
 };
 
-std::string end_words(const Role& role, const InstanceEnd& end) {
-  return fmt::format("{} with code {}", instance_words(role, end.instance), end.code);
+std::string describe_end(const Role& role, const InstanceEnd& end) {
+  return fmt::format("{} with code {}", instance_name(role, end.instance), end.code);
 }
 
 JobEnd failed_by(const Role& role, const InstanceEnd& end, const Tally& tally) {
-  const std::string whose = tally.failed == 1 ? end_words(role, end)
-                                              : fmt::format("first {}, at last {}",
-                                                            end_words(role, *tally.first_failed), end_words(role, end));
+  const std::string whose =
+      tally.failed == 1
+          ? describe_end(role, end)
+          : fmt::format("first {}, at last {}", describe_end(role, *tally.first_failed), describe_end(role, end));
   return {end.code, fmt::format("role '{}' has failed: {} of its {} instances did (min_failed_instances {}), {}.",
                                 role.name, tally.failed, role.instances, role.min_failed_instances, whose)};
 }

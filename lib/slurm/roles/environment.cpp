@@ -17,7 +17,7 @@ std::string joined(const List& list, Words words) {
   return text;
 }
 
-std::string ports_words(const std::vector<int>& ports) {
+std::string format_ports(const std::vector<int>& ports) {
   return joined(ports, [](int port) { return port; });
 }
 
@@ -92,13 +92,13 @@ class EnvironmentMaker {
     }
     set("FC_TASK_ATTEMPT_ID", 0);  // instances are not tried again one by one
     for (const char* name : {"PAI_CURRENT_CONTAINER_IP", "PAI_CONTAINER_HOST_IP"}) set(name, own_.address);
-    const std::string http = ports_words(own_.ports.at(http_label));
+    const std::string http = format_ports(own_.ports.at(http_label));
     for (const char* name : {"PAI_CURRENT_CONTAINER_PORT", "PAI_CONTAINER_HOST_PORT"}) set(name, http);
-    set("PAI_CONTAINER_SSH_PORT", ports_words(own_.ports.at(ssh_label)));
+    set("PAI_CONTAINER_SSH_PORT", format_ports(own_.ports.at(ssh_label)));
     std::string lists;
     for (const auto& [label, ports] : own_.ports) {
-      lists += fmt::format("{}:{};", label, ports_words(ports));
-      set(fmt::format("PAI_CONTAINER_HOST_{}_PORT_LIST", label), ports_words(ports));
+      lists += fmt::format("{}:{};", label, format_ports(ports));
+      set(fmt::format("PAI_CONTAINER_HOST_{}_PORT_LIST", label), format_ports(ports));
     }
     set("PAI_CONTAINER_HOST_PORT_LIST", lists);
   }
@@ -122,9 +122,9 @@ class EnvironmentMaker {
     const std::string name = fmt::format("{}_{}", cluster_.roles[one.role].name, one.instance);
     set("PAI_HOST_IP_" + name, one.address);
     for (const auto& [label, ports] : one.ports) {
-      set(fmt::format("LOCKSTEP_PORTS_{}_{}", name, label), ports_words(ports));
-      set(fmt::format("PAI_PORT_LIST_{}_{}", name, label), ports_words(ports));
-      set(fmt::format("PAI_{}_{}_PORT", name, label), ports_words(ports));
+      set(fmt::format("LOCKSTEP_PORTS_{}_{}", name, label), format_ports(ports));
+      set(fmt::format("PAI_PORT_LIST_{}_{}", name, label), format_ports(ports));
+      set(fmt::format("PAI_{}_{}_PORT", name, label), format_ports(ports));
     }
   }
 

@@ -139,9 +139,9 @@ std::vector<RoleStep> steps_of(const std::vector<Role>& roles) {
   return steps;
 }
 
-std::vector<std::string> srun_words(const RoleStep& step, const std::vector<Role>& roles,
-                                    const std::vector<InstanceSlot>& slots, const std::string& mpi,
-                                    const std::string& program) {
+std::vector<std::string> srun_arguments(const RoleStep& step, const std::vector<Role>& roles,
+                                        const std::vector<InstanceSlot>& slots, const std::string& mpi,
+                                        const std::string& program) {
   const std::vector<ClusterInstance> instances = instances_of(roles);
   const bool is_heterogeneous =
       std::ranges::any_of(slots, [](const InstanceSlot& slot) { return slot.component != 0; });

@@ -37,8 +37,8 @@ std::vector<RoleStep> steps_of(const std::vector<Role>& roles);
 
 // The words of srun that start `program`, with no arguments, as each task of the step: nothing of a role's command is
 // among them. `mpi` is srun's --mpi.
-std::vector<std::string> srun_words(const RoleStep& step, const std::vector<Role>& roles,
-                                    const std::vector<InstanceSlot>& slots, const std::string& mpi,
-                                    const std::string& program);
+std::vector<std::string> srun_arguments(const RoleStep& step, const std::vector<Role>& roles,
+                                        const std::vector<InstanceSlot>& slots, const std::string& mpi,
+                                        const std::string& program);
 
 }  // namespace lockstep

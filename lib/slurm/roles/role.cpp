@@ -121,11 +121,11 @@ void check_roles(const std::vector<Role>& roles) {
   check_world(roles);
 }
 
-std::string instance_words(const Role& role, std::int64_t instance) {
+std::string instance_name(const Role& role, std::int64_t instance) {
   return fmt::format("{}[{}]", role.name, instance);
 }
 
-std::string roles_words(const std::vector<Role>& roles) {
+std::string describe_roles(const std::vector<Role>& roles) {
   std::string words;
   for (const Role& role : roles) {
     words += fmt::format("{}{}[0{}]", words.empty() ? "" : ", ", role.name,

@@ -50,8 +50,8 @@ bool is_role_name(std::string_view name);
 void check_roles(const std::vector<Role>& roles);
 
 // "worker[3]"
-std::string instance_words(const Role& role, std::int64_t instance);
+std::string instance_name(const Role& role, std::int64_t instance);
 // "ps[0], worker[0-3]"
-std::string roles_words(const std::vector<Role>& roles);
+std::string describe_roles(const std::vector<Role>& roles);
 
 }  // namespace lockstep

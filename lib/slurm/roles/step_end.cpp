@@ -13,14 +13,14 @@ namespace lockstep {
 namespace {
 
 // As srun has them.
-constexpr std::array<std::pair<std::string_view, int>, 8> signal_words{{{"Killed", SIGKILL},
-                                                                        {"Terminated", SIGTERM},
-                                                                        {"Aborted", SIGABRT},
-                                                                        {"Segmentation fault", SIGSEGV},
-                                                                        {"Bus error", SIGBUS},
-                                                                        {"Floating point exception", SIGFPE},
-                                                                        {"Illegal instruction", SIGILL},
-                                                                        {"Broken pipe", SIGPIPE}}};
+constexpr std::array<std::pair<std::string_view, int>, 8> signal_text{{{"Killed", SIGKILL},
+                                                                       {"Terminated", SIGTERM},
+                                                                       {"Aborted", SIGABRT},
+                                                                       {"Segmentation fault", SIGSEGV},
+                                                                       {"Bus error", SIGBUS},
+                                                                       {"Floating point exception", SIGFPE},
+                                                                       {"Illegal instruction", SIGILL},
+                                                                       {"Broken pipe", SIGPIPE}}};
 
 std::vector<std::string> hosts_in(std::string_view list) {
   try {
@@ -72,8 +72,8 @@ std::optional<TaskEnd> parse_task_end(std::string_view line) {
   end.task = *task;
   const std::string_view what = line.substr(words + 2);
   const auto* const found =
-      std::ranges::find_if(signal_words, [&](const auto& row) { return what.starts_with(row.first); });
-  if (found != signal_words.end()) end.signal = found->second;
+      std::ranges::find_if(signal_text, [&](const auto& row) { return what.starts_with(row.first); });
+  if (found != signal_text.end()) end.signal = found->second;
   return end;
 }
 

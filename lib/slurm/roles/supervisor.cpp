@@ -88,11 +88,11 @@ class Supervisor {
     return file.replace_extension(steps_[step].name + ".json");
   }
 
-  std::string step_words(std::size_t step) const {
+  std::string describe_step(std::size_t step) const {
     const RoleStep& one = steps_[step];
     const ClusterInstance first = instances_of(roles_).at(one.places.front());
     const Role& role = roles_[first.role];
-    return role.world.empty() ? instance_words(role, first.instance) : role.world;
+    return role.world.empty() ? instance_name(role, first.instance) : role.world;
   }
 
   void start(std::size_t step) {
@@ -100,7 +100,7 @@ class Supervisor {
                                                           {cluster_variable, plan_.cluster_file.string()},
                                                           {exit_report_variable, verdict_of(step).string()}};
     children_.push_back(
-        {ChildProcess(srun_words(steps_[step], roles_, plan_.slots, plan_.mpi, plan_.program), variables)});
+        {ChildProcess(srun_arguments(steps_[step], roles_, plan_.slots, plan_.mpi, plan_.program), variables)});
   }
 
   void wait() {
@@ -137,7 +137,7 @@ class Supervisor {
       for (const std::string& line : children_[step].process.lines()) {
         const std::optional<TaskEnd> ended = parse_task_end(line);
         if (ended) children_[step].first_end = first_cause(children_[step].first_end, *ended);
-        log::relayed(fmt::format("[{}]  {}", step_words(step), printable(line)));
+        log::relayed(fmt::format("[{}]  {}", describe_step(step), printable(line)));
       }
     }
   }
@@ -157,7 +157,7 @@ class Supervisor {
               fmt::format(
                   "after {:.0f} s these instances have not arrived: {} (all start together). Are their nodes up, and "
                   "can they reach this one?",
-                  plan_.arrival_seconds, desk_.missing_words())});
+                  plan_.arrival_seconds, desk_.describe_missing())});
     }
   }
 
@@ -173,12 +173,12 @@ class Supervisor {
     const std::optional<ExitReport> exit_report = launcher_code == 0 ? std::nullopt : verdict_in(verdict_of(step));
     const StepEnd ended = step_end(steps_[step], plan_.slots, launcher_code, exit_report, children_[step].first_end);
     SupervisedEnd end{ended.code, ended.signal, ended.host, ""};
-    const std::string why = whose_words(step, ended) + (exit_report ? " " + ended.sentence : "");
-    log::info("{} has ended with code {}.{}", step_words(step), ended.code, why);
+    const std::string why = describe_owner(step, ended) + (exit_report ? " " + ended.sentence : "");
+    log::info("{} has ended with code {}.{}", describe_step(step), ended.code, why);
     if (!is_open_) {
       end.code = ended.code == 0 ? static_cast<int>(Failure::other) : ended.code;
-      end.sentence =
-          fmt::format("{} ended with code {} before all instances had arrived.{}", step_words(step), ended.code, why);
+      end.sentence = fmt::format("{} ended with code {} before all instances had arrived.{}", describe_step(step),
+                                 ended.code, why);
       return finish(end);
     }
     if (stop_ == StopAsked::no && is_end_by_request(ended.code) && slurm_ends_job()) {
@@ -206,10 +206,10 @@ class Supervisor {
   }
 
   // Which instance of a world failed first.
-  std::string whose_words(std::size_t step, const StepEnd& ended) const {
+  std::string describe_owner(std::size_t step, const StepEnd& ended) const {
     if (!ended.first || steps_[step].places.size() == 1) return "";
     const ClusterInstance first = instances_of(roles_).at(*ended.first);
-    return fmt::format(" {} was the first to end.", instance_words(roles_[first.role], first.instance));
+    return fmt::format(" {} was the first to end.", instance_name(roles_[first.role], first.instance));
   }
 
   static std::optional<ExitReport> verdict_in(const std::filesystem::path& file) {

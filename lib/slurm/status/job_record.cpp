@@ -54,7 +54,7 @@ bool is_waiting(std::string_view state) {
 bool has_ended(const Attempt& attempt) { return attempt.cause != Cause::running; }
 
 // Of an attempt that was killed before it could say why: what is known instead.
-std::string end_without_words(const JobRecord& record, std::int64_t attempt) {
+std::string describe_unreported_end(const JobRecord& record, std::int64_t attempt) {
   const bool is_named = record.answer == Answer::jobs && phase_of(record) == JobPhase::over;
   const std::string why = record.slurm.state == "CANCELLED" && is_named ? "cancelled: the job was (scancel)"
                           : is_named ? fmt::format("{}: so Slurm calls the job", printable(record.slurm.state))
@@ -71,13 +71,13 @@ std::string last_end(const JobRecord& record) {
     const bool is_now = attempt == record.attempts.rbegin() && attempt->attempt == attempt_of(record);
     const JobPhase phase = phase_of(record);
     if (!is_now || phase == JobPhase::over || phase == JobPhase::waits) {
-      return end_without_words(record, attempt->attempt);
+      return describe_unreported_end(record, attempt->attempt);
     }
   }
   return "";
 }
 
-std::string attempt_words(const JobRecord& record) {
+std::string describe_attempt(const JobRecord& record) {
   if (record.attempts.empty()) return "none is written down";
   const Attempt& last = record.attempts.back();
   if (attempt_of(record) > last.attempt) return fmt::format("{} begins", attempt_of(record));
@@ -89,8 +89,8 @@ std::string attempt_words(const JobRecord& record) {
 std::string label_of(const JobRecord& record) {
   const std::string name = record.slurm.name.empty() ? "" : " " + printable(record.slurm.name);
   const bool is_task = record.number.task.has_value();
-  return fmt::format("{}{}{}", number_words(record.number), is_task ? fmt::format(" (its files: {})", record.job) : "",
-                     name);
+  return fmt::format("{}{}{}", format_job_number(record.number),
+                     is_task ? fmt::format(" (its files: {})", record.job) : "", name);
 }
 
 }  // namespace
@@ -162,7 +162,7 @@ bool attempt_runs(const JobRecord& record) {
   return !is_over;
 }
 
-std::string slurm_words(const JobRecord& record) {
+std::string describe_slurm_state(const JobRecord& record) {
   if (record.answer == Answer::unknown) return "not known to Slurm (any more)";
   if (record.answer == Answer::no_answer) return "Slurm does not answer";
   const bool waits =
@@ -171,8 +171,8 @@ std::string slurm_words(const JobRecord& record) {
 }
 
 std::string job_text(const JobRecord& record) {
-  std::string text = fmt::format("job         {}: {}", label_of(record), slurm_words(record));
-  text += "\nattempt     " + attempt_words(record);
+  std::string text = fmt::format("job         {}: {}", label_of(record), describe_slurm_state(record));
+  text += "\nattempt     " + describe_attempt(record);
   if (const std::string end = last_end(record); !end.empty()) text += "\nended       " + end;
   return text;
 }

@@ -46,7 +46,7 @@ std::int64_t attempt_of(const JobRecord& record);
 bool attempt_runs(const JobRecord& record);
 
 // "RUNNING", "PENDING (BeginTime)", "not known to Slurm (any more)"
-std::string slurm_words(const JobRecord& record);
+std::string describe_slurm_state(const JobRecord& record);
 // Lines for people: what Slurm says, the attempt, and how the last one that is over ended.
 std::string job_text(const JobRecord& record);
 

@@ -78,7 +78,7 @@ std::optional<JobNumber> parse_job_number(std::string_view text) {
   return text[mark] == '_' ? JobNumber{*job, part} : JobNumber{*job, {}};
 }
 
-std::string number_words(const JobNumber& number) {
+std::string format_job_number(const JobNumber& number) {
   return number.task ? fmt::format("{}_{}", number.job, *number.task) : fmt::format("{}", number.job);
 }
 
@@ -102,7 +102,7 @@ ScontrolAnswer parse_scontrol(const std::string& text) {
 }
 
 ScontrolAnswer ask_scontrol(const JobNumber& number) {
-  const std::string command = fmt::format("timeout 10 scontrol show job {} 2>&1", number_words(number));
+  const std::string command = fmt::format("timeout 10 scontrol show job {} 2>&1", format_job_number(number));
   const auto close = [](FILE* pipe) { ::pclose(pipe); };
   const std::unique_ptr<FILE, decltype(close)> pipe(::popen(command.c_str(), "re"), close);  // NOLINT(cert-env33-c)
   constexpr std::size_t longest = std::size_t{1} << 24;  // an array has thousands of tasks

@@ -19,7 +19,7 @@ struct JobNumber {
   bool operator==(const JobNumber&) const = default;
 };
 std::optional<JobNumber> parse_job_number(std::string_view text);
-std::string number_words(const JobNumber& number);  // as scontrol takes it: "17", "6_1"
+std::string format_job_number(const JobNumber& number);  // as scontrol takes it: "17", "6_1"
 
 struct ScontrolJob {
   std::int64_t id = 0;     // under which a task of an array writes its files, too

@@ -86,7 +86,7 @@ void CommandWords::end_word() {
 void CommandWords::read_argument(std::string_view word) {
   if (evaluated_ == Evaluated::next_word) evaluated_ = Evaluated::nothing;
   if (names_evaluated(word)) evaluated_ = Evaluated::next_word;
-  if (is_one_of(name_, declaring) && is_attribute(word)) evaluated_ = Evaluated::all_words;
+  if (is_one_of(name_, declaring) && is_attribute(word)) evaluated_ = Evaluated::all_text;
   read_shell_argument(word);
 }
 

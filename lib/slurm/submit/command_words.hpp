@@ -33,7 +33,7 @@ class CommandWords {
   bool has_evaluated() const { return has_evaluated_; }
 
  private:
-  enum class Evaluated : std::uint8_t { nothing, next_word, all_words };
+  enum class Evaluated : std::uint8_t { nothing, next_word, all_text };
   enum class Shell : std::uint8_t { none, options, option_value };
 
   bool is_in_test() const { return name_ == "[["; }

@@ -171,7 +171,8 @@ std::int64_t JobReader::number(const YamlValue& value, std::string_view field, s
   const NumberRange<std::int64_t> range{least, most};
   const std::string& words = text(value, field);
   const std::optional<std::int64_t> number = parse_number(words, range);
-  if (!number) refuse(value.line, fmt::format("{}: {}", field, no_number_words<std::int64_t>(printable(words), range)));
+  if (!number)
+    refuse(value.line, fmt::format("{}: {}", field, not_a_number_message<std::int64_t>(printable(words), range)));
   return *number;
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "slurm/submit/sbatch_words.hpp"
+#include "slurm/submit/sbatch_arguments.hpp"
 
 namespace lockstep {
 namespace {
@@ -22,10 +22,10 @@ struct FoundJob {
   std::string number;     // empty: there is no job
 };
 
-FoundJob ask_squeue(const std::string& tag, const std::vector<std::string>& sbatch_words) {
+FoundJob ask_squeue(const std::string& tag, const std::vector<std::string>& sbatch_arguments) {
   std::vector<std::string> words = {"timeout",    "--kill-after=5", "20",           "squeue",
                                     "--noheader", "--me",           "--states=all", "--format=%A|%k"};
-  std::ranges::copy_if(sbatch_words, std::back_inserter(words), names_cluster);
+  std::ranges::copy_if(sbatch_arguments, std::back_inserter(words), names_cluster);
   FoundJob found;
   const int code = run_with_input(words, "", [&](const std::string& line) {
     const std::size_t mark = line.find('|');
@@ -36,12 +36,12 @@ FoundJob ask_squeue(const std::string& tag, const std::vector<std::string>& sbat
 }
 
 // A request of an sbatch that was interrupted may still be on its way.
-FoundJob find_job(const std::string& tag, const std::vector<std::string>& sbatch_words, int code) {
+FoundJob find_job(const std::string& tag, const std::vector<std::string>& sbatch_arguments, int code) {
   int tries = code >= first_signal_code ? 3 : 1;
-  FoundJob found = ask_squeue(tag, sbatch_words);
+  FoundJob found = ask_squeue(tag, sbatch_arguments);
   while (--tries > 0 && found.is_known && found.number.empty()) {
     std::this_thread::sleep_for(std::chrono::seconds(1));
-    found = ask_squeue(tag, sbatch_words);
+    found = ask_squeue(tag, sbatch_arguments);
   }
   return found;
 }

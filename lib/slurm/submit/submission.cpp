@@ -110,7 +110,7 @@ int run_with_input(const std::vector<std::string>& words, std::string_view input
   const bool has_failed = ::read(failure.end, &reason, sizeof reason) == sizeof reason;
   const int status = wait_for_end(process, output.end, take_line);
   require(!has_failed, Failure::usage, "cannot start '{}': {}. Is it installed, and in PATH?", words.front(),
-          system_words(reason));
+          system_error_message(reason));
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

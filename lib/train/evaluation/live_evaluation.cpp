@@ -10,7 +10,7 @@ Evaluation evaluate_live(Evaluator& evaluator, Split split, std::int64_t samples
   if (!log::is_terminal()) return evaluator.evaluate();
   const Stopwatch watch;
   return evaluator.evaluate([&](std::int64_t judged) {
-    log::progress(progress_words(split_name(split), judged, samples, "samples", watch.seconds()));
+    log::progress(describe_progress(split_name(split), judged, samples, "samples", watch.seconds()));
   });
 }
 

@@ -33,7 +33,7 @@ CheckpointFeed::Look CheckpointFeed::look() {
     }
   }
   if (!is_last_look || !status.state) return {};
-  return {Look::Kind::training_over, status.checkpoints, "", state_words(*status.state, {})};
+  return {Look::Kind::training_over, status.checkpoints, "", describe_state(*status.state, {})};
 }
 
 bool CheckpointFeed::is_over(const TrainingStatus& status) {

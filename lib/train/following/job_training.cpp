@@ -133,7 +133,7 @@ Told told(const JobRecord& record, const TrainingTraces& traces) {
   } else if (status.state == RunState::stopped && waits) {
     result.state = "stopped; the next attempt goes on";
   } else {
-    result.state = status.state ? state_words(*status.state, {}) : "not begun";
+    result.state = status.state ? describe_state(*status.state, {}) : "not begun";
   }
   return result;
 }
@@ -143,18 +143,18 @@ std::string with_state(const TrainingStatus& status, const std::string& state) {
   return fmt::format("state       {}{}", state, lines.substr(std::min(lines.find('\n'), lines.size())));
 }
 
-std::vector<std::string> progress_words(const TrainingStatus& status) {
+std::vector<std::string> describe_progress(const TrainingStatus& status) {
   std::vector<std::string> words;
   if (status.step && status.steps) words.push_back(fmt::format("step {}/{}", *status.step, *status.steps));
   if (status.samples_per_second) words.push_back(fmt::format("{:.0f} samples/s", *status.samples_per_second));
-  if (status.seconds_left) words.push_back(duration_words(*status.seconds_left) + " left");
+  if (status.seconds_left) words.push_back(format_duration(*status.seconds_left) + " left");
   if (status.checkpoint_step) words.push_back(fmt::format("checkpoint {}", *status.checkpoint_step));
   if (status.test_accuracy) words.push_back(fmt::format("test {:.2f} %", 100 * *status.test_accuracy));
   return words;
 }
 
 std::string line_of(std::vector<std::string> words, const TrainingStatus& status) {
-  const std::vector<std::string> progress = progress_words(status);
+  const std::vector<std::string> progress = describe_progress(status);
   words.insert(words.end(), progress.begin(), progress.end());
   return fmt::format("{}", fmt::join(words, "  "));
 }
@@ -203,8 +203,8 @@ std::string job_training_text(const JobRecord& record, const TrainingTraces& tra
 }
 
 std::string job_line(const JobRecord& record, const TrainingTraces& traces) {
-  const std::string job =
-      fmt::format("job {}: {}, attempt {}", number_words(record.number), slurm_words(record), attempt_of(record));
+  const std::string job = fmt::format("job {}: {}, attempt {}", format_job_number(record.number),
+                                      describe_slurm_state(record), attempt_of(record));
   if (record.output.empty()) return job;
   const Told is = told(record, traces);
   const bool has_progress = is.status.step.has_value() && attempt_runs(record);
@@ -212,7 +212,7 @@ std::string job_line(const JobRecord& record, const TrainingTraces& traces) {
 }
 
 std::string training_line(const TrainingStatus& status) {
-  const std::string state = status.state ? state_words(*status.state, status.holder) : "not begun";
+  const std::string state = status.state ? describe_state(*status.state, status.holder) : "not begun";
   return line_of({state.substr(0, state.find(':'))}, status);
 }
 

@@ -126,7 +126,7 @@ FolderHolder holder_of(const fs::path& folder) try {
   const Fate fate = fate_of(*holder, this_lock_holder());
   if (fate == Fate::gone) return {};
   result.kind = fate == Fate::alive ? FolderHolder::Kind::here : FolderHolder::Kind::elsewhere;
-  result.words = lock_holder_words(*holder);
+  result.words = describe_lock_holder(*holder);
   return result;
 } catch (const Error&) {
   return {};
@@ -157,7 +157,7 @@ TrainingStatus training_status(const fs::path& folder, const std::function<Folde
   return status;
 }
 
-std::string state_words(RunState state, const FolderHolder& holder) {
+std::string describe_state(RunState state, const FolderHolder& holder) {
   switch (state) {
     case RunState::running:
       if (holder.kind == FolderHolder::Kind::here) return fmt::format("running: {}", holder.words);
@@ -177,7 +177,7 @@ std::string state_words(RunState state, const FolderHolder& holder) {
 }
 
 std::string status_text(const TrainingStatus& status) {
-  const std::string state = status.state ? state_words(*status.state, status.holder)
+  const std::string state = status.state ? describe_state(*status.state, status.holder)
                             : status.holder.kind == FolderHolder::Kind::nobody
                                 ? "not begun"
                                 : fmt::format("begins: {}", status.holder.words);
@@ -192,7 +192,7 @@ std::string status_text(const TrainingStatus& status) {
     add("step", fmt::format("{} of {} ({:.1f} %)", *status.step, *status.steps, 100 * share));
   }
   if (status.samples_per_second) add("speed", fmt::format("{:.0f} samples/s", *status.samples_per_second));
-  if (status.seconds_left) add("time left", duration_words(*status.seconds_left));
+  if (status.seconds_left) add("time left", format_duration(*status.seconds_left));
   add("checkpoint", status.checkpoint_step ? fmt::format("step {}", *status.checkpoint_step) : "none");
   if (status.test_accuracy) add("test", fmt::format("{:.2f} %", 100 * *status.test_accuracy));
   return text;

@@ -158,7 +158,7 @@ std::string remove_prefix(const std::filesystem::path& path, std::vector<Paramet
   return prefixes.front();
 }
 
-std::optional<std::string> prefix_words(const std::filesystem::path& path, const std::string& prefix) {
+std::optional<std::string> describe_prefix(const std::filesystem::path& path, const std::string& prefix) {
   if (prefix.empty()) return std::nullopt;
   return fmt::format("weights in '{}': '{}' is left out of their names", path.string(), prefix);
 }
@@ -168,7 +168,7 @@ std::optional<std::string> assign_given(const std::filesystem::path& path, std::
   const std::string prefix = remove_prefix(path, entries, model.store, Head::as_written);
   require_fit(path, entries, model);
   model.store.assign(entries);
-  return prefix_words(path, prefix);
+  return describe_prefix(path, prefix);
 }
 
 }  // namespace lockstep

@@ -22,9 +22,9 @@ std::string remove_prefix(const std::filesystem::path& path, std::vector<Paramet
                           const ParameterStore& store, Head head);
 
 // "weights in 'w.safetensors': 'module.' is left out of their names"; nothing of an empty prefix.
-std::optional<std::string> prefix_words(const std::filesystem::path& path, const std::string& prefix);
+std::optional<std::string> describe_prefix(const std::filesystem::path& path, const std::string& prefix);
 
-// All weights and statistics of `model`, whose store is allocated, after remove_prefix(), whose prefix_words() are
+// All weights and statistics of `model`, whose store is allocated, after remove_prefix(), whose describe_prefix() are
 // returned. Throws Error(usage) where they are not the model's: where they are of the same network for images of
 // another size, which begins otherwise, of other classes, or of other models, which are named. `path` is for messages.
 std::optional<std::string> assign_given(const std::filesystem::path& path, std::vector<ParameterStore::Entry> entries,

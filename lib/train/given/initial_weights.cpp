@@ -49,7 +49,7 @@ void require_initial_weights(const Communicator& world, const InitialWeights& in
 
 void load_initial_weights(const std::filesystem::path& path, Head head, Model& model) {
   std::vector<ParameterStore::Entry> entries = read_given_weights(path).entries;
-  const std::optional<std::string> words = prefix_words(path, remove_prefix(path, entries, model.store, head));
+  const std::optional<std::string> words = describe_prefix(path, remove_prefix(path, entries, model.store, head));
   if (words) log::info(*words);
   if (head == Head::as_written) require_same_classes(path, entries, model);
   if (head == Head::fresh) {

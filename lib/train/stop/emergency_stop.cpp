@@ -36,25 +36,26 @@ bool is_launcher(int process) {
   }
 }
 
-std::string words_of_request(int signal, bool has_checkpoints) {
+std::string stop_request_message(int signal, bool has_checkpoints) {
   return fmt::format(
-      "{}: the training stops after this step, {}. A second {} ends it at once.", words_of_signal(signal),
+      "{}: the training stops after this step, {}. A second {} ends it at once.", signal_name(signal),
       has_checkpoints ? "with a checkpoint" : "without a checkpoint (neither --checkpoints nor --output is set)",
       signal == SIGINT ? "Ctrl-C" : "signal");
 }
 
-std::string words_of_newest(std::optional<std::int64_t> step) {
+std::string describe_newest_checkpoint(std::optional<std::int64_t> step) {
   return step ? fmt::format("The newest checkpoint is of step {}.", *step) : "There is no checkpoint.";
 }
 
 enum class Saving { possible, impossible };
 
 // The newest checkpoint, and whether a newer one is on its way.
-std::string words_of_saving(std::optional<std::int64_t> newest, Saving saving) {
-  return words_of_newest(newest) + (saving == Saving::possible ? " The last completed step is saved now." : "");
+std::string describe_saving(std::optional<std::int64_t> newest, Saving saving) {
+  return describe_newest_checkpoint(newest) +
+         (saving == Saving::possible ? " The last completed step is saved now." : "");
 }
 
-std::string words_of_kill(double seconds_left, const KillDelay& delay, const std::string& saving) {
+std::string kill_message(double seconds_left, const KillDelay& delay, const std::string& saving) {
   return fmt::format(
       "mpirun ends this training (Ctrl-C or SIGTERM) and kills its ranks in {} s. {} For more time: {}.", seconds_left,
       saving,
@@ -137,13 +138,13 @@ void EmergencyStop::say_what_comes() {
   if (has_told_ || (!since_announcement_ && !signals_.is_stop_requested())) return;
   has_told_ = true;
   const std::string saving =
-      words_of_saving(checkpoints_.newest_step(), can_save() ? Saving::possible : Saving::impossible);
+      describe_saving(checkpoints_.newest_step(), can_save() ? Saving::possible : Saving::impossible);
   if (has_lost_launcher_) {
     log::at_once("mpirun is gone, and this training ends with it. " + saving);
   } else if (since_announcement_) {
-    log::at_once(words_of_kill(seconds_to_kill_, *kill_delay_, saving));
+    log::at_once(kill_message(seconds_to_kill_, *kill_delay_, saving));
   } else {
-    log::at_once(words_of_request(signals_.request(), checkpoints_.is_on()));
+    log::at_once(stop_request_message(signals_.request(), checkpoints_.is_on()));
   }
 }
 
@@ -174,10 +175,10 @@ void EmergencyStop::end_in_time() {
 
 // A checkpoint that takes too long is left half written: the next start removes it.
 Checkpointing::Kept EmergencyStop::save_before_kill() {
-  constexpr double last_words_seconds = 0.2;
+  constexpr double report_grace_seconds = 0.2;
   const std::int64_t step = training_.completed_steps();
   bool has_begun = false;
-  while (since_terminate_->seconds() < kill_delay_->seconds - last_words_seconds) {
+  while (since_terminate_->seconds() < kill_delay_->seconds - report_grace_seconds) {
     if (checkpoints_.is_idle()) {
       if (has_begun || checkpoints_.is_written(step)) return checkpoints_.last();
       checkpoints_.write(training_.checkpoint());
@@ -185,7 +186,7 @@ Checkpointing::Kept EmergencyStop::save_before_kill() {
     }
     std::this_thread::sleep_for(period);
   }
-  return {{}, "mpirun leaves too little time. " + words_of_newest(checkpoints_.newest_step())};
+  return {{}, "mpirun leaves too little time. " + describe_newest_checkpoint(checkpoints_.newest_step())};
 }
 
 }  // namespace lockstep

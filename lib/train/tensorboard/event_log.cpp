@@ -144,7 +144,7 @@ bool EventLog::flush() {
     if (append_whole(*file_, left_)) {
       left_.clear();
     } else {
-      reason = fmt::format("cannot write '{}': {}", path_.string(), system_words(errno));
+      reason = fmt::format("cannot write '{}': {}", path_.string(), system_error_message(errno));
     }
   } catch (const Error& error) {
     reason = error.what();

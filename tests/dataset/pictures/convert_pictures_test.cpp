@@ -15,8 +15,8 @@
 #include "picture/golden_pictures.hpp"
 #include "picture/jpeg.hpp"
 #include "picture/resize.hpp"
+#include "support/message_of.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -160,7 +160,7 @@ TEST_F(ConvertPicturesTest, a_validation_folder_becomes_the_validation_split) {
   if (world_.size() > 1) return;  // the rank that finds it ends the others
   options_.validation = 1;
   EXPECT_EQ(
-      words_of(Failure::usage, [&] { run(); }),
+      message_of(Failure::usage, [&] { run(); }),
       "--validation splits samples off the training split, but 'Val' is a validation split already. Leave out one "
       "of the two: --validation, or the folder with --skip.");
 }
@@ -185,7 +185,7 @@ TEST_F(ConvertPicturesTest, pictures_of_two_splits_are_named_and_refused_unless_
   }
   world_.barrier();
   storage_.allowed = {};
-  EXPECT_EQ(words_of(Failure::usage, [&] { run(); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { run(); }),
             "4 pictures are in two splits: 'test/cat/link.jpg' (test) has the bytes of 'train/cat/jpeg_gray.jpg' "
             "(training), 'test/dog/jpeg' (test) has the bytes of 'train/cat/jpeg.jpg' (training), 'test/dog/jpeg_444' "
             "(test) has the bytes of 'train/cat/jpeg_444.jpg' (training), and 1 more (a test on pictures that were "
@@ -264,7 +264,7 @@ TEST_F(ConvertPicturesTest, large_pictures_are_made_smaller_where_that_is_asked_
 TEST_F(ConvertPicturesTest, a_strict_conversion_ends_at_a_file_that_would_be_skipped) {
   storage_.is_strict = true;
   if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
-  const std::string words = words_of(Failure::bad_data, [&] { run(); });
+  const std::string words = message_of(Failure::bad_data, [&] { run(); });
   EXPECT_THAT(words,
               ::testing::AnyOf(HasSubstr("' ends too early (--strict). Mend or remove it; without --strict it is "
                                          "listed."),
@@ -323,7 +323,7 @@ TEST_F(ConvertPicturesTest, other_pictures_in_the_folder_make_another_data_set) 
   on_rank_0([&] { write_file_atomically(picture("cat/more.jpg"), GoldenPictures().file("jpeg")); });
   if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
   EXPECT_THAT(
-      words_of(Failure::usage, [&] { run(); }),
+      message_of(Failure::usage, [&] { run(); }),
       HasSubstr("was begun with other options: the files of --source, or how they are to be stored, are not those of "
                 "the first run (two data sets must not mix)."));
 }
@@ -333,14 +333,14 @@ TEST_F(ConvertPicturesTest, another_quality_makes_another_data_set) {
   if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
   run();
   storage_.quality = 50;
-  EXPECT_THAT(words_of(Failure::usage, [&] { run(); }),
+  EXPECT_THAT(message_of(Failure::usage, [&] { run(); }),
               HasSubstr("was begun with other options: the source (--source) was "));
 }
 
 TEST_F(ConvertPicturesTest, a_split_without_one_picture_is_refused) {
   if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
   write_file_atomically(folder_ / "set" / "test" / "cat" / "a.jpg", "nothing");
-  EXPECT_EQ(words_of(Failure::bad_data, [&] { run(); }),
+  EXPECT_EQ(message_of(Failure::bad_data, [&] { run(); }),
             "none of 1 files for '" + (options_.output / "test").string() +
                 "' is a picture that can be read: the first one, 'test/cat/a.jpg', is neither JPEG nor PNG. Look at "
                 "them?");

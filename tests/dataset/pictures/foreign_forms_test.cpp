@@ -31,7 +31,7 @@ TEST_F(ForeignFormsTest, a_table_of_labels_is_named_with_a_command_that_works) {
   write_all({"train/01.jpg", "train/02.jpg", "train/03.jpg", "train/04.jpg", "test/05.jpg"});
   write("labels.csv", "id,breed\n01,boxer\n02,basset hound\n03,boxer\n04,basset hound\n");
   write("sample_submission.csv", "id,boxer,basset hound\n05,0.5,0.5\n");
-  const std::string words = usage_words();
+  const std::string words = usage_text();
   EXPECT_THAT(words,
               ::testing::StartsWith(
                   quoted("train") +
@@ -48,16 +48,16 @@ TEST_F(ForeignFormsTest, a_table_of_labels_is_named_with_a_command_that_works) {
 TEST_F(ForeignFormsTest, a_table_of_labels_beside_loose_pictures_is_named) {
   write_all({"01.jpg", "02.jpg"});
   write("all.csv", "file,width,label\n01.jpg,640,cat\n02.jpg,640,dog\n");
-  EXPECT_THAT(usage_words(),
+  EXPECT_THAT(usage_text(),
               HasSubstr("' holds no pictures in class folders (--source). 'all.csv' looks like a table of "
                         "labels, as Kaggle has them, with the label in column 'label'."));
-  EXPECT_THAT(usage_words(), HasSubstr("[print(\"\" + row[0] + \"\", row[2].replace("));
+  EXPECT_THAT(usage_text(), HasSubstr("[print(\"\" + row[0] + \"\", row[2].replace("));
 }
 
 TEST_F(ForeignFormsTest, a_table_whose_name_a_shell_would_run_is_in_no_command) {
   write_all({"train/01.jpg", "train/02.jpg"});
   write("$(touch hurt)';.csv", "id,breed\n01,boxer\n");
-  EXPECT_THAT(usage_words(), HasSubstr("with the label in column 'breed'. Make train.list from it."));
+  EXPECT_THAT(usage_text(), HasSubstr("with the label in column 'breed'. Make train.list from it."));
 }
 
 TEST_F(ForeignFormsTest, webdataset_is_named_with_a_command_that_works) {
@@ -69,7 +69,7 @@ TEST_F(ForeignFormsTest, webdataset_is_named_with_a_command_that_works) {
     std::ofstream(work / (std::string(key) + ".cls")) << (key[2] == '0' ? "0" : "1");
   }
   for (const char* const name : {"train-0.tar", "train-1.tar"}) testing::make_tar(root() / name, work);
-  const std::string words = usage_words();
+  const std::string words = usage_text();
   EXPECT_THAT(
       words,
       HasSubstr("' holds no pictures in class folders (--source). It holds 2 archives as WebDataset has them (NAME.jpg "
@@ -82,7 +82,7 @@ TEST_F(ForeignFormsTest, webdataset_is_named_with_a_command_that_works) {
 
 TEST_F(ForeignFormsTest, other_forms_are_named) {
   write("train-00000-of-00001.parquet");
-  EXPECT_THAT(usage_words(),
+  EXPECT_THAT(usage_text(),
               HasSubstr("' holds no pictures in class folders (--source). It holds Parquet files, like "
                         "'train-00000-of-00001.parquet', which are not read. Unpack them to picture files."));
 }

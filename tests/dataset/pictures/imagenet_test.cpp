@@ -6,8 +6,8 @@
 #include "base/io/file.hpp"
 #include "dataset/pictures/listing/listing.hpp"
 #include "dataset/pictures/tar_archive.hpp"
+#include "support/message_of.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -92,7 +92,7 @@ TEST_F(ImagenetTest, unpacked_pictures_without_folders_are_labelled_by_the_kit) 
                                                                       {"ILSVRC2012_val_00000003.JPEG", 2}}));
   EXPECT_THAT(list().remarks, ::testing::IsEmpty()) << "the kit is read";
   write(root() / "val" / "ILSVRC2012_val_00000004.JPEG", "x");
-  EXPECT_THAT(words_of(Failure::bad_data, [&] { list(); }),
+  EXPECT_THAT(message_of(Failure::bad_data, [&] { list(); }),
               HasSubstr("is no validation picture that the development kit has a class for (3 are known, as "
                         "ILSVRC2012_val_00000001.JPEG). Remove it?"));
 }
@@ -100,27 +100,27 @@ TEST_F(ImagenetTest, unpacked_pictures_without_folders_are_labelled_by_the_kit) 
 TEST_F(ImagenetTest, without_the_kit_nothing_is_labelled) {
   for (const char* const name : {tench, shark, fox}) write(root() / "train" / name / "a.JPEG", "x");
   write(root() / "val" / "ILSVRC2012_val_00000001.JPEG", "x");
-  EXPECT_EQ(words_of(Failure::usage, [&] { list(); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { list(); }),
             "'" + root().string() +
                 "' holds validation pictures without folders of classes, and no "
                 "ILSVRC2012_validation_ground_truth.txt (nothing else says what they show). Put the development kit's "
                 "data/ there, or the pictures into folders.");
   write_kit();
   fs::remove(kit() / "map_clsloc.txt");
-  EXPECT_EQ(words_of(Failure::usage, [&] { list(); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { list(); }),
             "'" + root().string() +
                 "' has neither meta.mat nor map_clsloc.txt (the numbers of the validation pictures' classes are the "
                 "development kit's own, and would be taken for others). Put the kit's data/ there.");
   write_archives();
   fs::remove(root() / imagenet_validation_archive);
-  EXPECT_THAT(words_of(Failure::usage, [&] { list(); }), HasSubstr("but no ILSVRC2012_img_val.tar"));
+  EXPECT_THAT(message_of(Failure::usage, [&] { list(); }), HasSubstr("but no ILSVRC2012_img_val.tar"));
 }
 
 TEST_F(ImagenetTest, a_class_that_is_not_trained_is_named) {
   write_kit();
   for (const char* const name : {tench, fox}) write(root() / "train" / name / "a.JPEG", "x");
   write(root() / "val" / "ILSVRC2012_val_00000001.JPEG", "x");
-  EXPECT_THAT(words_of(Failure::bad_data, [&] { list(); }),
+  EXPECT_THAT(message_of(Failure::bad_data, [&] { list(); }),
               HasSubstr("is of class n01491361, which no training picture has."));
 }
 
@@ -129,12 +129,12 @@ TEST_F(ImagenetTest, meta_mat_numbers_the_classes) {
   write(root() / "meta.mat", "whatever it holds");
   const ClassNumbers classes{{1, fox}, {2, tench}, {3, shark}};
   EXPECT_THAT(read_validation_classes(root(), {classes, {}}), ElementsAre(tench, shark));
-  EXPECT_EQ(words_of(Failure::bad_data,
-                     [&] {
-                       read_validation_classes(root(), {{}, Error(Failure::bad_data, "It is damaged.")});
-                     }),
+  EXPECT_EQ(message_of(Failure::bad_data,
+                       [&] {
+                         read_validation_classes(root(), {{}, Error(Failure::bad_data, "It is damaged.")});
+                       }),
             "It is damaged.");
-  EXPECT_EQ(words_of(Failure::other, [&] { read_validation_classes(root(), {}); }),
+  EXPECT_EQ(message_of(Failure::other, [&] { read_validation_classes(root(), {}); }),
             "'" + (root() / "meta.mat").string() +
                 "' was not there, or another process was rank 0, when the program started. Run it again.");
 }
@@ -142,11 +142,11 @@ TEST_F(ImagenetTest, meta_mat_numbers_the_classes) {
 TEST_F(ImagenetTest, lines_of_the_kit_that_are_wrong_are_named) {
   write_kit();
   write(kit() / "ILSVRC2012_validation_ground_truth.txt", "1\n4\n");
-  EXPECT_THAT(words_of(Failure::bad_data, [&] { read_validation_classes(root(), {}); }),
+  EXPECT_THAT(message_of(Failure::bad_data, [&] { read_validation_classes(root(), {}); }),
               HasSubstr("line 2 of '" + (kit() / "ILSVRC2012_validation_ground_truth.txt").string() +
                         "' is no class's number: '4'. Fetch it again?"));
   write(kit() / "map_clsloc.txt", "n02119789 1 kit_fox\nfox 2\n");
-  EXPECT_THAT(words_of(Failure::bad_data, [&] { read_validation_classes(root(), {}); }),
+  EXPECT_THAT(message_of(Failure::bad_data, [&] { read_validation_classes(root(), {}); }),
               HasSubstr("is no class and its number, as 'n02119789 1 kit_fox': 'fox 2'. Fetch it again?"));
 }
 

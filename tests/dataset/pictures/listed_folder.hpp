@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "dataset/pictures/listing/listing.hpp"
+#include "support/message_of.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep::testing {
 
@@ -35,11 +35,11 @@ class ListedFolder : public ::testing::Test {
   }
 
   PictureList list(std::uint64_t seed = 1) const { return list_pictures(root(), storage_, seed); }
-  std::string usage_words() const {
-    return words_of(Failure::usage, [&] { list(); });
+  std::string usage_text() const {
+    return message_of(Failure::usage, [&] { list(); });
   }
-  std::string data_words() const {
-    return words_of(Failure::bad_data, [&] { list(); });
+  std::string data_text() const {
+    return message_of(Failure::bad_data, [&] { list(); });
   }
 
   static std::vector<std::string> names(const std::vector<PictureFile>& files) {

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-constexpr const char* outside_words = "lies outside the class folders";
+constexpr const char* outside_text = "lies outside the class folders";
 
 class ListingTest : public testing::ListedFolder {};
 
@@ -41,7 +41,7 @@ TEST_F(ListingTest, a_validation_folder_alone_is_the_test_split) {
   const PictureList found = list();
   EXPECT_EQ(found.train.size(), 18U);
   EXPECT_EQ(found.test.size(), 9U);
-  EXPECT_EQ(found.test_words, "valid");
+  EXPECT_EQ(found.test_text, "valid");
   EXPECT_THAT(found.validation, IsEmpty());
 }
 
@@ -64,23 +64,23 @@ TEST_F(ListingTest, two_folders_for_one_split_are_refused) {
   write_classes("train", 6);
   write_classes("val", 3);
   write_classes("valid", 2);
-  EXPECT_EQ(usage_words(), "'val' and 'valid' in '" + root().string() +
-                               "' both have the name of a validation split (only one can be used). Leave one out with "
-                               "--skip.");
+  EXPECT_EQ(usage_text(), "'val' and 'valid' in '" + root().string() +
+                              "' both have the name of a validation split (only one can be used). Leave one out with "
+                              "--skip.");
   storage_.skipped = {"val/"};
   const PictureList found = list();
-  EXPECT_EQ(found.test_words, "valid");
+  EXPECT_EQ(found.test_text, "valid");
   EXPECT_THAT(found.remarks, ElementsAre(OddFile{"val", true, "is left out by --skip"}));
 }
 
 TEST_F(ListingTest, a_skipped_name_that_is_not_there_is_refused) {
   write_classes("", 2);
   storage_.skipped = {"cow"};
-  EXPECT_EQ(usage_words(),
+  EXPECT_EQ(usage_text(),
             "'cow' is not in '" + root().string() + "' (--skip). Name a file or folder as seen from --source.");
   for (const std::string& name : std::vector<std::string>{".", "..", "/", "", (root() / "cat").string()}) {
     storage_.skipped = {name};
-    EXPECT_THAT(usage_words(), HasSubstr("(--skip). Name a file or folder as seen from --source.")) << name;
+    EXPECT_THAT(usage_text(), HasSubstr("(--skip). Name a file or folder as seen from --source.")) << name;
   }
   storage_.skipped = {"./cat/1.jpg", "dog/"};
   const PictureList found = list();
@@ -105,7 +105,7 @@ TEST_F(ListingTest, folders_that_wrap_splits_are_looked_into) {
   const PictureList found = list();
   EXPECT_THAT(found.classes, ElementsAre("ant", "cat", "dog"));
   EXPECT_EQ(found.test.size(), 6U);
-  EXPECT_THAT(found.remarks, ElementsAre(OddFile{"archive/data/readme.txt", true, outside_words}));
+  EXPECT_THAT(found.remarks, ElementsAre(OddFile{"archive/data/readme.txt", true, outside_text}));
   EXPECT_THAT(summary_of(found), Contains("training: 15 pictures of 3 classes (archive/data/train/train)"));
 }
 
@@ -119,13 +119,13 @@ TEST_F(ListingTest, splits_may_share_a_stem) {
 
 TEST_F(ListingTest, a_list_inside_the_only_folder_is_named) {
   write("inside/train.list", "a.jpg 0\n");
-  EXPECT_EQ(usage_words(), quoted("inside") + " holds train.list, which is read from --source itself only. Name " +
-                               quoted("inside") + " as --source.");
+  EXPECT_EQ(usage_text(), quoted("inside") + " holds train.list, which is read from --source itself only. Name " +
+                              quoted("inside") + " as --source.");
 }
 
 TEST_F(ListingTest, one_class_is_refused_unless_it_is_allowed) {
   write_class("cat", 4);
-  EXPECT_EQ(usage_words(),
+  EXPECT_EQ(usage_text(),
             "'" + root().string() +
                 "' has one class with pictures, 'cat' (every prediction would be right). Name a folder that "
                 "holds a folder of pictures for each class as --source. If one class is meant, add "
@@ -141,16 +141,16 @@ TEST_F(ListingTest, one_class_is_refused_unless_it_is_allowed) {
 TEST_F(ListingTest, one_class_with_pictures_beside_folders_without_them_is_refused) {
   write_classes("101_ObjectCategories", 3);
   write("Annotations/ant/0.mat");
-  EXPECT_THAT(usage_words(), HasSubstr("has one class with pictures, '101_ObjectCategories'"));
+  EXPECT_THAT(usage_text(), HasSubstr("has one class with pictures, '101_ObjectCategories'"));
 }
 
 // PlantVillage's three kinds of pictures became three classes.
 TEST_F(ListingTest, class_folders_of_class_folders_are_refused) {
   write_classes("color", 2);
   write_classes("grayscale", 2);
-  EXPECT_EQ(usage_words(), "all 2 folders of '" + root().string() +
-                               "', like 'color', hold folders and no pictures (each would be one class). Name one of "
-                               "them as --source, or add --allow nested-classes.");
+  EXPECT_EQ(usage_text(), "all 2 folders of '" + root().string() +
+                              "', like 'color', hold folders and no pictures (each would be one class). Name one of "
+                              "them as --source, or add --allow nested-classes.");
   storage_.allowed = {"nested-classes"};
   EXPECT_THAT(list().classes, ElementsAre("color", "grayscale"));
 }
@@ -164,17 +164,17 @@ TEST_F(ListingTest, loose_pictures_are_listed) {
   EXPECT_THAT(left_out_lines(found), ElementsAre("'.hidden' is hidden",
                                                  "4 files or folders, each of which lies outside the class folders: "
                                                  "'loose0.jpg', 'loose1.jpg', 'loose2.jpg' and 1 more"));
-  EXPECT_THAT(found.remarks, Contains(OddFile{"loose3.jpg", true, outside_words}));
+  EXPECT_THAT(found.remarks, Contains(OddFile{"loose3.jpg", true, outside_text}));
 }
 
 TEST_F(ListingTest, what_lies_beside_split_folders_is_listed) {
   write_classes("train", 2);
   write_classes("test", 1);
   write_all({"train/loose.jpg", "test/loose.jpg", "Annotations/a.xml", "labels.csv"});
-  EXPECT_THAT(list().remarks, UnorderedElementsAre(OddFile{"train/loose.jpg", true, outside_words},
-                                                   OddFile{"test/loose.jpg", true, outside_words},
-                                                   OddFile{"Annotations", true, outside_words},
-                                                   OddFile{"labels.csv", true, outside_words}));
+  EXPECT_THAT(list().remarks, UnorderedElementsAre(OddFile{"train/loose.jpg", true, outside_text},
+                                                   OddFile{"test/loose.jpg", true, outside_text},
+                                                   OddFile{"Annotations", true, outside_text},
+                                                   OddFile{"labels.csv", true, outside_text}));
 }
 
 // Thumbnails were counted as pictures, and "@eaDir" was a class.
@@ -228,7 +228,7 @@ TEST_F(ListingTest, a_test_folder_without_classes_is_left_out_beside_one_that_ha
   write_classes("val", 2);
   write_class("test", 4);
   const PictureList found = list();
-  EXPECT_EQ(found.test_words, "val");
+  EXPECT_EQ(found.test_text, "val");
   EXPECT_EQ(found.test.size(), 6U);
   EXPECT_THAT(left_out_lines(found), ElementsAre("'test' has no class folders: nothing labels its 4 pictures"));
 }
@@ -236,24 +236,24 @@ TEST_F(ListingTest, a_test_folder_without_classes_is_left_out_beside_one_that_ha
 TEST_F(ListingTest, a_test_folder_without_classes_alone_is_refused) {
   write_classes("train", 3);
   write_class("test", 4);
-  EXPECT_EQ(usage_words(), quoted("test") +
-                               " holds pictures without class folders (nothing says what they show). Leave it out with "
-                               "--skip: then a tenth of each class is held out for the test. Or put its pictures into "
-                               "class folders.");
+  EXPECT_EQ(usage_text(), quoted("test") +
+                              " holds pictures without class folders (nothing says what they show). Leave it out with "
+                              "--skip: then a tenth of each class is held out for the test. Or put its pictures into "
+                              "class folders.");
   storage_.skipped = {"test"};
-  EXPECT_EQ(list().test_words, "a tenth of each class, held out by --seed");
+  EXPECT_EQ(list().test_text, "a tenth of each class, held out by --seed");
 }
 
 TEST_F(ListingTest, classes_that_are_called_like_splits_are_refused) {
   for (const char* const name : {"bus", "car", "train"}) write_class(name, 3);
-  EXPECT_EQ(usage_words(), quoted("train") +
-                               " holds pictures and no class folders (nothing says what they show). Put them into a "
-                               "folder for each class, or write train.list: a path and a label on each line. If "
-                               "'train' is a class, add --allow split-names.");
+  EXPECT_EQ(usage_text(), quoted("train") +
+                              " holds pictures and no class folders (nothing says what they show). Put them into a "
+                              "folder for each class, or write train.list: a path and a label on each line. If "
+                              "'train' is a class, add --allow split-names.");
   fs::rename(root() / "train", root() / "Test");
-  EXPECT_EQ(usage_words(), quoted("Test") +
-                               " has the name of a test split, but is a class folder here. If it is a class, add "
-                               "--allow split-names. If not, leave it out with --skip.");
+  EXPECT_EQ(usage_text(), quoted("Test") +
+                              " has the name of a test split, but is a class folder here. If it is a class, add "
+                              "--allow split-names. If not, leave it out with --skip.");
   storage_.allowed = {"split-names"};
   EXPECT_THAT(list().classes, ElementsAre("Test", "bus", "car"));
   fs::rename(root() / "Test", root() / "train");
@@ -262,8 +262,7 @@ TEST_F(ListingTest, classes_that_are_called_like_splits_are_refused) {
 
 TEST_F(ListingTest, a_class_inside_a_split_may_be_called_train_where_that_is_allowed) {
   for (const char* const name : {"train/bus", "train/train", "test/bus", "test/train"}) write_class(name, 3);
-  EXPECT_THAT(usage_words(),
-              HasSubstr(quoted("train/train") + " has the name of a train split, but is a class folder"));
+  EXPECT_THAT(usage_text(), HasSubstr(quoted("train/train") + " has the name of a train split, but is a class folder"));
   storage_.allowed = {"split-names"};
   const PictureList found = list();
   EXPECT_THAT(found.classes, ElementsAre("bus", "train"));
@@ -284,7 +283,7 @@ TEST_F(ListingTest, a_class_without_training_pictures_is_refused) {
   storage_.skipped = {};
   write("test/eel/a.jpg");
   EXPECT_EQ(
-      usage_words(),
+      usage_text(),
       "class 'eel' has no training picture, but 'test/eel/a.jpg' is to test it (a class must be learned before it "
       "is tested). Add training pictures, or --allow untrained-classes.");
   storage_.allowed = {"untrained-classes"};
@@ -296,13 +295,13 @@ TEST_F(ListingTest, names_that_differ_in_unicode_normalisation_are_told_apart) {
   write_class("train/caf\xC3\xA9", 3);
   write_class("train/dog", 3);
   write_class("val/cafe\xCC\x81", 3);
-  EXPECT_EQ(usage_words(),
+  EXPECT_EQ(usage_text(),
             quoted("val/cafe\xCC\x81") + " is a class that " + quoted("train") +
                 " does not have (a class must be learned before it is tested). It looks like the class 'caf\xC3\xA9', "
                 "but its bytes are 'cafe\\xcc\\x81' and not 'caf\\xc3\\xa9': rename one of the two. Move it, or leave "
                 "it out with --skip.");
   fs::rename(root() / "val/cafe\xCC\x81", root() / "val/Dog");
-  EXPECT_THAT(usage_words(), HasSubstr("It looks like the class 'dog', but its bytes are 'Dog' and not 'dog'"));
+  EXPECT_THAT(usage_text(), HasSubstr("It looks like the class 'dog', but its bytes are 'Dog' and not 'dog'"));
   fs::rename(root() / "val/Dog", root() / "val/dog");
   write_class("train/cafe\xCC\x81", 3);
   EXPECT_THAT(doubts_about(list()), Contains("classes 'cafe\xCC\x81' (bytes 'cafe\\xcc\\x81') and 'caf\xC3\xA9' (bytes "
@@ -313,8 +312,8 @@ TEST_F(ListingTest, labels_that_differ_in_unicode_normalisation_are_told_apart) 
   write_all({"a.jpg", "b.jpg"});
   write("train.list", "a.jpg caf\xC3\xA9\nb.jpg dog\n");
   write("test.list", "a.jpg cafe\xCC\x81\n");
-  EXPECT_THAT(data_words(), HasSubstr("It looks like the class 'caf\xC3\xA9', but its bytes are 'cafe\\xcc\\x81' and "
-                                      "not 'caf\\xc3\\xa9': rename one of the two. Mend one of the two?"));
+  EXPECT_THAT(data_text(), HasSubstr("It looks like the class 'caf\xC3\xA9', but its bytes are 'cafe\\xcc\\x81' and "
+                                     "not 'caf\\xc3\\xa9': rename one of the two. Mend one of the two?"));
 }
 
 // Ended with "'test/images' is a class that 'train' does not have".
@@ -330,11 +329,11 @@ TEST_F(ListingTest, tiny_imagenet_is_read_with_its_annotations) {
   EXPECT_THAT(found.remarks, Contains(OddFile{"val/images/other.JPEG", true, "is not in val_annotations.txt"}));
   EXPECT_THAT(found.remarks, Contains(OddFile{"test", true, "has no class folders: nothing labels its 1 picture"}));
   write("val/val_annotations.txt", "val_0.JPEG\tn01629819\nval_2.JPEG\tn01443537\n");
-  EXPECT_EQ(data_words(), quoted("val/val_annotations.txt") + " names 'val_2.JPEG', which is not in " + quoted("val") +
-                              ". Unpack the archive again?");
+  EXPECT_EQ(data_text(), quoted("val/val_annotations.txt") + " names 'val_2.JPEG', which is not in " + quoted("val") +
+                             ". Unpack the archive again?");
   write("val/val_annotations.txt", "val_0.JPEG\tn0\n");
-  EXPECT_EQ(data_words(), "line 1 of " + quoted("val/val_annotations.txt") +
-                              " has no picture and a class that 'train' has: 'val_0.JPEG\\x09n0'. Fetch it again?");
+  EXPECT_EQ(data_text(), "line 1 of " + quoted("val/val_annotations.txt") +
+                             " has no picture and a class that 'train' has: 'val_0.JPEG\\x09n0'. Fetch it again?");
 }
 
 TEST_F(ListingTest, links_out_of_the_folder_are_counted_with_the_option_that_takes_them) {
@@ -346,7 +345,7 @@ TEST_F(ListingTest, links_out_of_the_folder_are_counted_with_the_option_that_tak
   }
   fs::create_symlink("nowhere", root() / "cat/broken.jpg");
   EXPECT_THAT(
-      usage_words(),
+      usage_text(),
       HasSubstr(
           "' holds no pictures in class folders (--source); left out: 4 files or folders, each of which is a link that "
           "leads out of the folder (--follow-links takes it): 'cat/a.jpg', 'cat/b.jpg', 'dog/a.jpg' and "

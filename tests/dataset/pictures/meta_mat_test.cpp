@@ -14,9 +14,9 @@
 
 #include "base/io/file.hpp"
 #include "dataset/pictures/meta_mat_file.hpp"
+#include "support/message_of.hpp"
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep::testing {
 namespace {

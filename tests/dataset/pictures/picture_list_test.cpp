@@ -29,7 +29,7 @@ TEST_F(PictureListTest, class_folders_with_a_test_split) {
   EXPECT_THAT(found.classes, ElementsAre("cat", "dog"));
   EXPECT_THAT(found.train, UnorderedElementsAre(file("train/dog/a.jpg", 4, 1), file("train/cat/deep/b c.png", 1, 0)));
   EXPECT_THAT(found.test, ElementsAre(file("val/dog/c.jpg", 1, 1)));
-  EXPECT_EQ(found.test_words, "val");
+  EXPECT_EQ(found.test_text, "val");
   EXPECT_THAT(found.left_out, IsEmpty());
 }
 
@@ -46,7 +46,7 @@ TEST_F(PictureListTest, without_a_test_split_a_tenth_of_each_class_is_held_out) 
   std::set<std::string> all;
   for (const auto& files : {names(found.train), names(found.test)}) all.insert(files.begin(), files.end());
   EXPECT_EQ(all.size(), 46U);
-  EXPECT_EQ(found.test_words, "a tenth of each class, held out by --seed");
+  EXPECT_EQ(found.test_text, "a tenth of each class, held out by --seed");
 }
 
 TEST_F(PictureListTest, the_order_is_the_seeds_and_mixes_classes) {
@@ -74,13 +74,13 @@ TEST_F(PictureListTest, what_is_no_file_of_the_folder_is_left_out_and_named) {
   fs::create_symlink("nowhere", root() / "cat/broken.jpg");
   fs::create_symlink(folder_.path(), root() / "elsewhere");
   ASSERT_EQ(::mkfifo((root() / "cat/pipe.jpg").c_str(), 0600), 0);
-  const std::string link_words = "is a link that leads out of the folder (--follow-links takes it)";
+  const std::string link_text = "is a link that leads out of the folder (--follow-links takes it)";
   PictureList found = list();
-  EXPECT_THAT(found.left_out, UnorderedElementsAre(OddFile{"cat/.DS_Store", true, "is hidden"},
-                                                   OddFile{"cat/outside.jpg", true, link_words},
-                                                   OddFile{"cat/broken.jpg", true, "leads nowhere"},
-                                                   OddFile{"cat/pipe.jpg", true, "is no regular file"},
-                                                   OddFile{"elsewhere", true, link_words}));
+  EXPECT_THAT(
+      found.left_out,
+      UnorderedElementsAre(OddFile{"cat/.DS_Store", true, "is hidden"}, OddFile{"cat/outside.jpg", true, link_text},
+                           OddFile{"cat/broken.jpg", true, "leads nowhere"},
+                           OddFile{"cat/pipe.jpg", true, "is no regular file"}, OddFile{"elsewhere", true, link_text}));
   EXPECT_EQ(found.train.size() + found.test.size(), 3U);
 
   storage_.follows_links = true;
@@ -125,50 +125,50 @@ TEST_F(PictureListTest, names_may_hold_anything) {
 TEST_F(PictureListTest, a_class_that_is_tested_must_be_learned) {
   write("train/cat/a.jpg");
   write("test/dog/b.jpg");
-  EXPECT_EQ(usage_words(), "'" + (root() / "test/dog").string() + "' is a class that '" + (root() / "train").string() +
-                               "' does not have (a class must be learned before it is tested). Move it, or leave it "
-                               "out with --skip.");
+  EXPECT_EQ(usage_text(), "'" + (root() / "test/dog").string() + "' is a class that '" + (root() / "train").string() +
+                              "' does not have (a class must be learned before it is tested). Move it, or leave it "
+                              "out with --skip.");
 }
 
 TEST_F(PictureListTest, what_was_meant_for_tests_alone_is_refused) {
   write("val/cat/a.jpg");
   write("val/dog/b.jpg");
-  EXPECT_EQ(usage_words(), "'" + (root() / "val").string() +
-                               "' has folders of its own and no train/ beside it (it would become one class). Name '" +
-                               (root() / "val").string() +
-                               "' itself as --source, and test its training split: evaluate --split train. If it is "
-                               "a class, add --allow split-names.");
+  EXPECT_EQ(usage_text(), "'" + (root() / "val").string() +
+                              "' has folders of its own and no train/ beside it (it would become one class). Name '" +
+                              (root() / "val").string() +
+                              "' itself as --source, and test its training split: evaluate --split train. If it is "
+                              "a class, add --allow split-names.");
   write("test.list");
-  EXPECT_EQ(usage_words(), "'" + (root() / "test.list").string() +
-                               "' has no train.list beside it (a test set is made together with a training set). Write "
-                               "one.");
+  EXPECT_EQ(usage_text(), "'" + (root() / "test.list").string() +
+                              "' has no train.list beside it (a test set is made together with a training set). Write "
+                              "one.");
 }
 
 TEST_F(PictureListTest, a_folder_without_pictures_says_what_it_should_hold) {
-  EXPECT_THAT(usage_words(), HasSubstr("is not a directory (--source). Name a folder with a folder of pictures"));
+  EXPECT_THAT(usage_text(), HasSubstr("is not a directory (--source). Name a folder with a folder of pictures"));
   write("a.jpg");
   EXPECT_EQ(
-      usage_words(),
+      usage_text(),
       "'" + root().string() +
           "' holds no pictures in class folders (--source); left out: 'a.jpg' lies outside the class folders. It is "
           "to hold a folder of pictures for each class, or "
           "train/ and test/ with such folders, or train.list.");
   fs::create_symlink(folder_.path(), root() / "ant");
   EXPECT_THAT(
-      usage_words(),
+      usage_text(),
       HasSubstr(
           "' holds no pictures in class folders (--source); left out: 'ant' is a link that leads out of the folder "
           "(--follow-links takes it); 'a.jpg' lies outside the class folders. It is to hold"));
   write("cat/a.jpg");
-  EXPECT_THAT(usage_words(), HasSubstr("has one picture a class (nothing is left for a test)."));
+  EXPECT_THAT(usage_text(), HasSubstr("has one picture a class (nothing is left for a test)."));
 }
 
 // 1,489 warnings, one for each picture of a list in UTF-16.
 TEST_F(PictureListTest, a_list_with_a_nul_byte_is_named_with_its_line) {
   write("a.jpg");
   write("train.list", std::string("a.jpg cat\nb\0.jpg dog\n", 20));
-  EXPECT_EQ(data_words(), "line 2 of " + quoted("train.list") +
-                              " holds a NUL byte (it is no text, or UTF-16). Save it as UTF-8 text.");
+  EXPECT_EQ(data_text(), "line 2 of " + quoted("train.list") +
+                             " holds a NUL byte (it is no text, or UTF-16). Save it as UTF-8 text.");
 }
 
 TEST_F(PictureListTest, a_byte_order_mark_is_no_part_of_a_path) {
@@ -200,7 +200,7 @@ TEST_F(PictureListTest, the_fingerprint_is_that_of_earlier_versions) {
   found.test = {{"b.tar/b.jpg", 70'000, 1, 0, 512}};
   found.archives = {"b.tar"};
   found.left_out = {{"train/cat/.x", true, "is hidden"}};
-  found.test_words = "test";
+  found.test_text = "test";
   const std::string before = "7d49967543a1dc17d432038b6c635ed8";
   EXPECT_EQ(fingerprint(found), before);
   found.remarks = {{"a.txt", true, "lies outside the class folders"}};
@@ -230,29 +230,28 @@ TEST_F(PictureListTest, lists_with_numbers_keep_them) {
   write("classes.txt", "ant\nbee\ncow\ndog\n");
   EXPECT_THAT(list().classes, ElementsAre("ant", "bee", "cow", "dog"));
   write("classes.txt", "ant\nbee\n");
-  EXPECT_THAT(data_words(), HasSubstr("names 2 classes, but the lists have label 2. Are the labels counted from 0?"));
+  EXPECT_THAT(data_text(), HasSubstr("names 2 classes, but the lists have label 2. Are the labels counted from 0?"));
 }
 
 TEST_F(PictureListTest, what_is_wrong_in_a_list_is_named_by_its_line) {
   write("a.jpg");
   const std::string list_name = "'" + (root() / "train.list").string() + "'";
   write("train.list", "a.jpg 1\nalone\n");
-  EXPECT_EQ(data_words(),
+  EXPECT_EQ(data_text(),
             "line 2 of " + list_name +
                 " is no path and label: 'alone'. Write 'folder/picture.jpg 3' or 'folder/picture.jpg cat'.");
   write("train.list", "a.jpg 1\nb.jpg 1\n");
-  EXPECT_EQ(data_words(), "line 2 of " + list_name +
-                              " names 'b.jpg', which cannot be looked at: No such file or directory. Mend the list?");
+  EXPECT_EQ(data_text(), "line 2 of " + list_name +
+                             " names 'b.jpg', which cannot be looked at: No such file or directory. Mend the list?");
   write("train.list", "\n");
-  EXPECT_EQ(data_words(), list_name + " names no picture. Write a path and a label on each line.");
+  EXPECT_EQ(data_text(), list_name + " names no picture. Write a path and a label on each line.");
   write("train.list", "a.jpg cat\n");
   write("test.list", "a.jpg dog\n");
-  EXPECT_EQ(data_words(), "line 1 of '" + (root() / "test.list").string() + "' has label 'dog', which no line of " +
-                              list_name + " has (a class must be learned before it is tested). Mend one of the two?");
+  EXPECT_EQ(data_text(), "line 1 of '" + (root() / "test.list").string() + "' has label 'dog', which no line of " +
+                             list_name + " has (a class must be learned before it is tested). Mend one of the two?");
   write("train.list", "a.jpg cat\na.jpg cat\n\na.jpg dog\n");
-  EXPECT_EQ(data_words(),
-            "line 4 of " + list_name +
-                " says 'dog' of 'a.jpg', and line 1 says 'cat' (a picture has one class). Mend the list?");
+  EXPECT_EQ(data_text(), "line 4 of " + list_name +
+                             " says 'dog' of 'a.jpg', and line 1 says 'cat' (a picture has one class). Mend the list?");
 }
 
 }  // namespace

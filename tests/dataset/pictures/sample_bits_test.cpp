@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "picture/made_png.hpp"
-#include "support/words_of.hpp"
+#include "support/message_of.hpp"
 
 namespace lockstep::testing {
 namespace {
@@ -21,7 +21,7 @@ class SampleBitsTest : public ::testing::Test {
   }
   SampleBits bits(std::optional<std::int64_t> stated = {}) const { return judged(stated).bits; }
   std::string refusal(std::optional<std::int64_t> stated = {}) const {
-    return words_of(Failure::usage, [&] { bits(stated); });
+    return message_of(Failure::usage, [&] { bits(stated); });
   }
 
   Communicator world_{MPI_COMM_WORLD};

@@ -7,9 +7,9 @@
 
 #include "base/io/file.hpp"
 #include "dataset/pictures/tar_archive.hpp"
+#include "support/message_of.hpp"
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -90,18 +90,18 @@ TEST_F(TarFileTest, one_that_was_cut_is_named_with_the_byte) {
   write_content();
   testing::make_tar(archive(), root());
   fs::resize_file(archive(), 514);
-  EXPECT_EQ(words_of(Failure::bad_data, [&] { contents(); }),
+  EXPECT_EQ(message_of(Failure::bad_data, [&] { contents(); }),
             "'" + archive().string() + "' is damaged: at byte 0 it ends within a file. Fetch it again?");
   // Between two files.
   testing::make_tar(archive(), root());
   fs::resize_file(archive(), 1024);
-  EXPECT_THAT(words_of(Failure::bad_data, [&] { contents(); }),
+  EXPECT_THAT(message_of(Failure::bad_data, [&] { contents(); }),
               HasSubstr("at byte 1024 it ends without its last block"));
 }
 
 TEST_F(TarFileTest, what_is_no_archive_is_refused) {
   write_file_atomically(archive(), std::string(4096, 'x'));
-  EXPECT_THAT(words_of(Failure::bad_data, [&] { contents(); }),
+  EXPECT_THAT(message_of(Failure::bad_data, [&] { contents(); }),
               EndsWith("at byte 0 it has no header of a file. Fetch it again?"));
 }
 

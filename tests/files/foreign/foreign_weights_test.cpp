@@ -12,8 +12,8 @@
 #include "base/io/file.hpp"
 #include "files/foreign/given_weights.hpp"
 #include "files/foreign/safetensors.hpp"
+#include "support/message_of.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -84,7 +84,7 @@ class ForeignWeightsTest : public testing::Test {
                                       ? "'{}' {}"
                                       : "weights '{}' cannot be read: {}. Copy or convert them again: see "
                                         "apps/files.md, \"Weights from elsewhere\".";
-      EXPECT_EQ(words_of(row.failure, [&] { read(row.bytes); }),
+      EXPECT_EQ(describe(row.failure, [&] { read(row.bytes); }),
                 fmt::format(fmt::runtime(pattern), path_.string(), row.message));
     }
   }
@@ -214,7 +214,7 @@ TEST_F(ForeignWeightsTest, counters_are_passed_over) {
 }
 
 std::string advice_on_pickles(const std::filesystem::path& path) {
-  const std::string words = words_of(Failure::usage, [&] { read_given_weights(path); });
+  const std::string words = message_of(Failure::usage, [&] { read_given_weights(path); });
   const std::string start =
       "'" + path.string() +
       "' is a pickle of PyTorch (opening one can run code, so Lockstep never does). Convert it in Python: ";

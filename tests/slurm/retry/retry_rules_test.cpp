@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "support/words_of.hpp"
+#include "support/message_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -45,7 +45,7 @@ TEST(RetryRulesTest, a_line_of_any_length_and_any_bytes_is_taken) {
 
 TEST(RetryRulesTest, a_mistake_is_named_with_its_line) {
   const auto words = [](const char* text) {
-    return words_of(Failure::usage, [&] { parse_retry_rules(text, "my rules"); });
+    return message_of(Failure::usage, [&] { parse_retry_rules(text, "my rules"); });
   };
   EXPECT_EQ(words("\n\nsometimes code 3"),
             "line 3 of 'my rules': 'sometimes' is no kind. Known: transient, transient_conflict, unknown, permanent "
@@ -61,7 +61,7 @@ TEST(RetryRulesTest, a_mistake_is_named_with_its_line) {
 
 TEST(RetryRulesTest, what_would_take_too_long_to_look_for_is_refused) {
   const auto words = [](const std::string& text) {
-    return words_of(Failure::usage, [&] { parse_retry_rules(text, "my rules"); });
+    return message_of(Failure::usage, [&] { parse_retry_rules(text, "my rules"); });
   };
   const auto is_taken = [](const std::string& pattern) {
     return parse_retry_rules("transient log " + pattern, "my rules").size() == 1;

@@ -11,9 +11,9 @@
 #include "base/net/link_seal.hpp"
 #include "slurm/roles/arrival_lines.hpp"
 #include "slurm/roles/small_cluster.hpp"
+#include "support/message_of.hpp"
 #include "support/mutation.hpp"
 #include "support/network/door.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -69,7 +69,7 @@ TEST(ArrivalTest, all_tasks_learn_of_all_others_and_no_port_is_promised_twice) {
   for (const int rank : {2, 0, 1}) tasks.push_back(start_task(desk.point_of(2), rank));
   ASSERT_TRUE(attend_until(desk, [&] { return desk.has_arrived(1) && desk.has_arrived(2); }));
   EXPECT_FALSE(desk.all_have_arrived());
-  EXPECT_EQ(desk.missing_words(), "ps[0]");
+  EXPECT_EQ(desk.describe_missing(), "ps[0]");
   EXPECT_EQ(desk.slurm_step(2), 42);
   EXPECT_FALSE(desk.slurm_step(0));
   tasks.push_back(start_task(desk.point_of(0), 0));
@@ -99,7 +99,7 @@ TEST(ArrivalTest, a_task_that_leaves_has_not_arrived) {
   const std::vector<Role> roles = workers(12, "");
   ArrivalDesk desk(roles, steps_of(roles));
   EXPECT_EQ(
-      desk.missing_words(),
+      desk.describe_missing(),
       "worker[0], worker[1], worker[2], worker[3], worker[4], worker[5], worker[6], worker[7], worker[8], worker[9] "
       "and 2 others");
   const ArrivalPoint point = desk.point_of(0);
@@ -125,8 +125,8 @@ TEST(ArrivalTest, a_run_roles_that_does_not_answer_is_told) {
     point = ArrivalDesk(roles, steps_of(roles)).point_of(0);
   }
   point.addresses = {"127.0.0.1"};
-  EXPECT_EQ(words_of(Failure::out_of_step,
-                     [&] { arrive(point, {.host = "n1", .interface = "", .patience = std::chrono::seconds(1)}); }),
+  EXPECT_EQ(message_of(Failure::out_of_step,
+                       [&] { arrive(point, {.host = "n1", .interface = "", .patience = std::chrono::seconds(1)}); }),
             "this task cannot become an instance: the job's run_roles does not answer at port " +
                 std::to_string(point.port) +
                 " of 127.0.0.1 (run_roles waits for all of them). Its own words say more.");
@@ -138,9 +138,9 @@ TEST(ArrivalTest, a_run_roles_that_gives_up_is_told) {
   {
     ArrivalDesk desk(roles, steps_of(roles));
     task = start_task(desk.point_of(0), 0);
-    ASSERT_TRUE(attend_until(desk, [&] { return desk.missing_words() == "worker[1]"; }));
+    ASSERT_TRUE(attend_until(desk, [&] { return desk.describe_missing() == "worker[1]"; }));
   }
-  EXPECT_EQ(words_of(Failure::out_of_step, [&] { task.get(); }),
+  EXPECT_EQ(message_of(Failure::out_of_step, [&] { task.get(); }),
             "this task cannot become an instance: run_roles has given up (run_roles waits for all of them). Its own "
             "words say more.");
 }
@@ -168,7 +168,7 @@ TEST(ArrivalTest, a_changed_line_is_told) {
   std::string line = seal.seal(reservation_text({0, {{"ssh", 1}}}));
   line.back() = ' ';
   socket->send(line);
-  EXPECT_EQ(words_of(Failure::out_of_step, [&] { task.get(); }),
+  EXPECT_EQ(message_of(Failure::out_of_step, [&] { task.get(); }),
             "this task cannot become an instance: what run_roles sent was changed on its way (run_roles waits for all "
             "of them). Its own words say more.");
 }
@@ -193,8 +193,8 @@ TEST(ArrivalTest, a_stranger_is_told_nothing_and_the_job_begins) {
   strangers[4]->send(own + " " + LinkSeal(point.token, own, own, LinkSeal::Side::caller).seal("knock"));
   std::future<Arrived> other = start_task(of_another_job, 0, std::chrono::seconds(1));
   tasks.push_back(start_task(point, 0));
-  ASSERT_TRUE(attend_until(desk, [&] { return is_ready(other) && desk.missing_words() == "worker[1]"; }));
-  EXPECT_EQ(words_of(Failure::out_of_step, [&] { other.get(); }),
+  ASSERT_TRUE(attend_until(desk, [&] { return is_ready(other) && desk.describe_missing() == "worker[1]"; }));
+  EXPECT_EQ(message_of(Failure::out_of_step, [&] { other.get(); }),
             "this task cannot become an instance: the job's run_roles does not answer at port " +
                 std::to_string(point.port) +
                 " of 127.0.0.1 (run_roles waits for all of them). Its own words say more.");
@@ -255,7 +255,7 @@ TEST(ArrivalTest, the_interface_of_a_users_choice_has_to_have_an_address) {
   };
   auto task = arrive_over("ib7");
   attend_until(desk, [&] { return is_ready(task); });
-  EXPECT_EQ(words_of(Failure::usage, [&] { task.get(); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { task.get(); }),
             "the network interface 'ib7' has no IPv4 address here (LOCKSTEP_INTERFACE: instances would not find each "
             "other). Name another.");
   auto loopback = arrive_over("lo");

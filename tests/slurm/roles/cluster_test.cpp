@@ -8,9 +8,9 @@
 #include "base/io/file.hpp"
 #include "base/text/json_text.hpp"
 #include "slurm/roles/small_cluster.hpp"
+#include "support/message_of.hpp"
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 std::string refusal(const std::function<void(Json&)>& change) {
   Json json = Json::parse(cluster_text(small_cluster()));
   change(json);
-  std::string words = words_of(Failure::bad_data, [&] { parse_cluster(json_text(json), "cluster.json"); });
+  std::string words = message_of(Failure::bad_data, [&] { parse_cluster(json_text(json), "cluster.json"); });
   const std::string start = "'cluster.json' does not say who runs where in a job: ";
   const std::string end = ". run_roles writes such files; name another.";
   EXPECT_TRUE(words.starts_with(start) && words.ends_with(end)) << words;

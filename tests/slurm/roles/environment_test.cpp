@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "slurm/roles/small_cluster.hpp"
-#include "support/words_of.hpp"
+#include "support/message_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -77,7 +77,7 @@ TEST(EnvironmentTest, a_variable_never_has_two_values) {
   Cluster cluster = small_cluster();
   cluster.roles[0].name = "TASK_COUNT_x";  // PAI_TASK_ROLE_<role>_HOST_LIST
   cluster.roles[1].name = "x_HOST_LIST";   // PAI_TASK_ROLE_TASK_COUNT_<role>
-  const std::string words = words_of(Failure::usage, [&] { environment_of(cluster, 0); });
+  const std::string words = message_of(Failure::usage, [&] { environment_of(cluster, 0); });
   EXPECT_EQ(
       words,
       "the variable PAI_TASK_ROLE_TASK_COUNT_x_HOST_LIST would have two values ('10.0.0.1:20001,10.0.0.1:20006' and "
@@ -103,10 +103,10 @@ TEST(EnvironmentTest, one_name_of_a_network_interface_serves_all_libraries) {
                                 {"NCCL_SOCKET_IFNAME", "=ib0"},
                                 {"GLOO_SOCKET_IFNAME", "ib0"}};
   EXPECT_EQ(interface_environment("ib0", {"lo", "ib0"}, "n1"), expected);
-  EXPECT_EQ(words_of(Failure::usage,
-                     [] {
-                       interface_environment("ib7;x", {"lo", "eth0"}, "n1");
-                     }),
+  EXPECT_EQ(message_of(Failure::usage,
+                       [] {
+                         interface_environment("ib7;x", {"lo", "eth0"}, "n1");
+                       }),
             "n1 has no network interface 'ib7;x' (LOCKSTEP_INTERFACE: MPI and NCCL could not talk). It has: lo,eth0.");
 }
 

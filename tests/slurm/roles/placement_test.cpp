@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/words_of.hpp"
+#include "support/message_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -24,7 +24,7 @@ TEST(PlacementTest, tasks_lie_as_slurm_counts_them) {
   EXPECT_EQ(task_nodes("n[1-3]", "1048576(x3)").size(), 4096U);
   for (const char* counts :
        {"", "2", "2(x4)", "0(x3)", "2(x0),1", "2(x2", "x", "1,,1,1", "-1,1,1", "1(x99999999999)", "$(id)(x3)"}) {
-    EXPECT_NE(words_of(Failure::bad_data, [&] { task_nodes("n[1-3]", counts); }), "no error") << counts;
+    EXPECT_NE(message_of(Failure::bad_data, [&] { task_nodes("n[1-3]", counts); }), "no error") << counts;
   }
 }
 
@@ -37,17 +37,17 @@ TEST(PlacementTest, instances_take_the_tasks_one_after_the_other) {
 TEST(PlacementTest, what_does_not_fit_is_told_with_what_would) {
   const std::vector<Role> roles = {role("ps", 1), role("worker", 3)};
   EXPECT_EQ(
-      words_of(Failure::usage,
-               [&] {
-                 place_instances(roles, {{"n[1-2]", "1(x2)"}});
-               }),
+      message_of(Failure::usage,
+                 [&] {
+                   place_instances(roles, {{"n[1-2]", "1(x2)"}});
+                 }),
       "role 'worker' has 3 instances, and Slurm has given the job 1 tasks for them (each is a task). Submit it with "
       "--ntasks=4.");
   EXPECT_EQ(
-      words_of(Failure::usage,
-               [&] {
-                 place_instances(roles, {{"n1", "4"}, {"n2", "4"}, {"n3", "4"}});
-               }),
+      message_of(Failure::usage,
+                 [&] {
+                   place_instances(roles, {{"n1", "4"}, {"n2", "4"}, {"n3", "4"}});
+                 }),
       "the job has 3 components and 2 roles (each role runs on the component in its place). Submit it with one for "
       "each role, or with one in all.");
 }
@@ -69,10 +69,10 @@ TEST(PlacementTest, srun_is_told_the_node_of_each_task_and_nothing_of_a_command)
   roles[1].gpus = 2;
   const std::vector<InstanceSlot> slots = place_instances(roles, {{"n[1-2]", "2(x2)"}});
   const std::vector<RoleStep> steps = steps_of(roles);
-  EXPECT_EQ(srun_words(steps[0], roles, slots, "pmix", "/a b/start"),
+  EXPECT_EQ(srun_arguments(steps[0], roles, slots, "pmix", "/a b/start"),
             (Words{"srun", "--mpi=pmix", "--export=ALL", "--kill-on-bad-exit=1", "--job-name=ps-0", "--exact",
                    "--distribution=arbitrary", "--ntasks=1", "--nodelist=n1", "--mem=0", "/a b/start"}));
-  EXPECT_EQ(srun_words(steps[1], roles, slots, "pmix", "start"),
+  EXPECT_EQ(srun_arguments(steps[1], roles, slots, "pmix", "start"),
             (Words{"srun", "--mpi=pmix", "--export=ALL", "--kill-on-bad-exit=1", "--job-name=training", "--exact",
                    "--distribution=arbitrary", "--ntasks=3", "--nodelist=n1,n2,n2", "--cpus-per-task=4", "--mem=200",
                    "--gpus-per-task=2", "start"}));
@@ -81,26 +81,26 @@ TEST(PlacementTest, srun_is_told_the_node_of_each_task_and_nothing_of_a_command)
 TEST(PlacementTest, a_world_over_components_is_one_step_of_both) {
   const std::vector<Role> roles = {role("ps", 1, "w"), role("worker", 2, "w")};
   const std::vector<InstanceSlot> slots = place_instances(roles, {{"n1", "1"}, {"n[2-3]", "1(x2)"}});
-  EXPECT_EQ(srun_words(steps_of(roles).at(0), roles, slots, "pmix", "start"), (Words{"srun",
-                                                                                     "--mpi=pmix",
-                                                                                     "--export=ALL",
-                                                                                     "--kill-on-bad-exit=1",
-                                                                                     "--job-name=w",
-                                                                                     "--het-group=0",
-                                                                                     "--exact",
-                                                                                     "--distribution=arbitrary",
-                                                                                     "--ntasks=1",
-                                                                                     "--nodelist=n1",
-                                                                                     "--mem=0",
-                                                                                     "start",
-                                                                                     ":",
-                                                                                     "--het-group=1",
-                                                                                     "--exact",
-                                                                                     "--distribution=arbitrary",
-                                                                                     "--ntasks=2",
-                                                                                     "--nodelist=n2,n3",
-                                                                                     "--mem=0",
-                                                                                     "start"}));
+  EXPECT_EQ(srun_arguments(steps_of(roles).at(0), roles, slots, "pmix", "start"), (Words{"srun",
+                                                                                         "--mpi=pmix",
+                                                                                         "--export=ALL",
+                                                                                         "--kill-on-bad-exit=1",
+                                                                                         "--job-name=w",
+                                                                                         "--het-group=0",
+                                                                                         "--exact",
+                                                                                         "--distribution=arbitrary",
+                                                                                         "--ntasks=1",
+                                                                                         "--nodelist=n1",
+                                                                                         "--mem=0",
+                                                                                         "start",
+                                                                                         ":",
+                                                                                         "--het-group=1",
+                                                                                         "--exact",
+                                                                                         "--distribution=arbitrary",
+                                                                                         "--ntasks=2",
+                                                                                         "--nodelist=n2,n3",
+                                                                                         "--mem=0",
+                                                                                         "start"}));
 }
 
 }  // namespace

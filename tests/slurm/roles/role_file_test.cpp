@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "base/io/file.hpp"
+#include "support/message_of.hpp"
 #include "support/mutation.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -16,7 +16,7 @@ std::vector<Role> parsed(const std::string& roles) {
 }
 // What is wrong with a file of these roles, without the frame that every refusal has.
 std::string refusal(const std::string& roles) {
-  std::string words = words_of(Failure::usage, [&] { parsed(roles); });
+  std::string words = message_of(Failure::usage, [&] { parsed(roles); });
   const std::string start = "'roles.json' cannot be used: ";
   const std::string end = ". slurm/roles.md has its form.";
   EXPECT_TRUE(words.starts_with(start) && words.ends_with(end)) << words;
@@ -103,7 +103,7 @@ TEST(RoleFileTest, each_mistake_is_named) {
 
 TEST(RoleFileTest, what_is_no_such_file_is_refused) {
   const auto words = [](const std::string& text) {
-    return words_of(Failure::usage, [&] { parse_roles(text, "a\x1b[31mname"); });
+    return message_of(Failure::usage, [&] { parse_roles(text, "a\x1b[31mname"); });
   };
   EXPECT_EQ(words("{"), "'a\\x1b[31mname' cannot be used: it is no JSON. slurm/roles.md has its form.");
   EXPECT_NE(words("[]").find("it has no 'format' of 1"), std::string::npos);

@@ -88,7 +88,7 @@ TEST(ScontrolJobTest, a_number_is_that_of_a_job_or_of_a_task) {
   for (const char* text : {"", "0", "-1", "6_", "_1", "6_1_2", "6;x", "6_$(x)", "4294967296"}) {
     EXPECT_EQ(parse_job_number(text), std::nullopt) << text;
   }
-  EXPECT_EQ(number_words({6, 1}), "6_1");
+  EXPECT_EQ(format_job_number({6, 1}), "6_1");
 }
 
 TEST(ScontrolJobTest, scontrol_is_read_by_its_own_fields) {

@@ -43,17 +43,17 @@ TEST(JobCommandsTest, a_value_is_itself_wherever_it_stands) {
 
 // On the platform a value is a part of the command's text. Here it was one word.
 TEST(JobCommandsTest, a_value_without_quotes_is_as_many_words_as_it_holds) {
-  const auto words_of = [](const std::string& command) {
+  const auto describe = [](const std::string& command) {
     return output_of(job_with(command, "  nccl: -x NCCL_DEBUG=INFO  -x A=*\n  none: ''\n  cut: ' a b '\n"));
   };
-  EXPECT_EQ(words_of("printf '[%s]' <% $parameters.nccl %>"), "[-x][NCCL_DEBUG=INFO][-x][A=*]");
-  EXPECT_EQ(words_of("printf '[%s]' --x=<% $parameters.nccl %>y"), "[--x=-x][NCCL_DEBUG=INFO][-x][A=*y]");
-  EXPECT_EQ(words_of("printf '[%s]' a <% $parameters.none %> b"), "[a][b]");
-  EXPECT_EQ(words_of("printf '[%s]' x<% $parameters.cut %>y"), "[x][a][b][y]");
-  EXPECT_EQ(words_of("A=<% $parameters.nccl %>; export B+=<% $parameters.cut %>; printf '[%s]' \"$A\" \"$B\""),
+  EXPECT_EQ(describe("printf '[%s]' <% $parameters.nccl %>"), "[-x][NCCL_DEBUG=INFO][-x][A=*]");
+  EXPECT_EQ(describe("printf '[%s]' --x=<% $parameters.nccl %>y"), "[--x=-x][NCCL_DEBUG=INFO][-x][A=*y]");
+  EXPECT_EQ(describe("printf '[%s]' a <% $parameters.none %> b"), "[a][b]");
+  EXPECT_EQ(describe("printf '[%s]' x<% $parameters.cut %>y"), "[x][a][b][y]");
+  EXPECT_EQ(describe("A=<% $parameters.nccl %>; export B+=<% $parameters.cut %>; printf '[%s]' \"$A\" \"$B\""),
             "[-x NCCL_DEBUG=INFO  -x A=*][ a b ]");
-  EXPECT_EQ(words_of("case <% $parameters.cut %> in ' a b ') echo whole ;; esac"), "whole\n");
-  EXPECT_EQ(words_of("for x in <% $parameters.cut %>; do printf '[%s]' $x; done"), "[a][b]");
+  EXPECT_EQ(describe("case <% $parameters.cut %> in ' a b ') echo whole ;; esac"), "whole\n");
+  EXPECT_EQ(describe("for x in <% $parameters.cut %>; do printf '[%s]' $x; done"), "[a][b]");
 }
 
 TEST(JobCommandsTest, parameters_have_names_with_hyphens_and_hold_others) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "support/message_of.hpp"
 #include "support/mutation.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -28,7 +28,7 @@ const std::string worker =
 
 JobFile job_of(const std::string& text) { return parse_job_file(text, "job.yaml"); }
 std::string refusal_of(const std::string& text) {
-  return words_of(Failure::usage, [&] { job_of(text); });
+  return message_of(Failure::usage, [&] { job_of(text); });
 }
 std::string script_of(const JobFile& job) { return job.roles.at(0).command.at(2); }
 

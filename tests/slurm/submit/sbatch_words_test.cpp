@@ -1,10 +1,9 @@
-#include "slurm/submit/sbatch_words.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
+#include "slurm/submit/sbatch_arguments.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -17,7 +16,7 @@ using testing::Not;
 
 std::string refusal_of(const SbatchChoices& choices) {
   try {
-    sbatch_words("", choices);
+    sbatch_arguments("", choices);
   } catch (const Error& error) {
     EXPECT_EQ(error.exit_code(), 2);
     return error.what();
@@ -25,14 +24,14 @@ std::string refusal_of(const SbatchChoices& choices) {
   return "taken";
 }
 
-TEST(SbatchWordsTest, what_is_chosen_goes_to_sbatch_word_by_word) {
-  EXPECT_TRUE(sbatch_words("", {}).empty());
-  EXPECT_THAT(sbatch_words("gpu", {"1-12", {"--exclusive", "--mail-user=a b;$(x)", "-N2"}}),
+TEST(SbatchArgumentsTest, what_is_chosen_goes_to_sbatch_word_by_word) {
+  EXPECT_TRUE(sbatch_arguments("", {}).empty());
+  EXPECT_THAT(sbatch_arguments("gpu", {"1-12", {"--exclusive", "--mail-user=a b;$(x)", "-N2"}}),
               ElementsAre("--partition=gpu", "--time=1-12", "--exclusive", "--mail-user=a b;$(x)", "-N2"));
   for (const char* time : {"30", "2:00:00", "1-12:30", "UNLIMITED"}) EXPECT_EQ(refusal_of({time, {}}), "taken") << time;
 }
 
-TEST(SbatchWordsTest, what_sbatch_would_read_otherwise_is_refused) {
+TEST(SbatchArgumentsTest, what_sbatch_would_read_otherwise_is_refused) {
   for (const char* time : {"2h", "-1", "1:", "1 --wrap=x"}) {
     EXPECT_EQ(refusal_of({time, {}}), "'" + std::string(time) +
                                           "' is no time limit of Slurm's (--time). Known forms: 30, 2:00:00, 1-12, "
@@ -49,7 +48,7 @@ TEST(SbatchWordsTest, what_sbatch_would_read_otherwise_is_refused) {
 }
 
 // Sbatch takes the beginning of a long option, and several short ones in a word.
-TEST(SbatchWordsTest, what_submits_nothing_is_refused_however_it_is_written) {
+TEST(SbatchArgumentsTest, what_submits_nothing_is_refused_however_it_is_written) {
   for (const std::string option : {"--test", "--te", "--test-onl", "--wrap", "--wr=x", "--help", "--he", "--usage",
                                    "--version", "--vers", "-h", "-u", "-V", "-QV", "-HkV"}) {
     EXPECT_THAT(refusal_of({"", {option}}),
@@ -61,14 +60,14 @@ TEST(SbatchWordsTest, what_submits_nothing_is_refused_however_it_is_written) {
   }
 }
 
-TEST(SbatchWordsTest, an_array_is_known_however_it_is_written) {
+TEST(SbatchArgumentsTest, an_array_is_known_however_it_is_written) {
   for (const char* option : {"--array=1", "--ar=1", "-a1", "-Ha1"}) EXPECT_TRUE(makes_array({"", {option}})) << option;
   for (const char* option : {"--account=a", "-Ja", "-A1", "--exclusive"}) {
     EXPECT_FALSE(makes_array({"", {option}})) << option;
   }
 }
 
-TEST(SbatchWordsTest, a_word_is_added_to_the_comment) {
+TEST(SbatchArgumentsTest, a_word_is_added_to_the_comment) {
   std::vector<std::string> words = {"--comment=a", "-N2", "--com=b=c"};
   add_comment(words, "tag");
   EXPECT_THAT(words, ElementsAre("-N2", "--comment=b=c tag"));
@@ -77,7 +76,7 @@ TEST(SbatchWordsTest, a_word_is_added_to_the_comment) {
   EXPECT_THAT(words, ElementsAre("-N2", "--comment=tag"));
 }
 
-TEST(SbatchWordsTest, a_time_limit_is_stated_or_not) {
+TEST(SbatchArgumentsTest, a_time_limit_is_stated_or_not) {
   EXPECT_FALSE(states_time({}));
   EXPECT_FALSE(states_time({"", {"--time-min=1", "-t"}}));
   EXPECT_TRUE(states_time({"30", {}}));

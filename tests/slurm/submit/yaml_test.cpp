@@ -6,8 +6,8 @@
 #include <array>
 #include <string_view>
 
+#include "support/message_of.hpp"
 #include "support/mutation.hpp"
-#include "support/words_of.hpp"
 
 namespace lockstep {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 
 std::string refusal_of(const std::string& text) {
-  return words_of(Failure::usage, [&] { parse_yaml(text, "job.yaml"); });
+  return message_of(Failure::usage, [&] { parse_yaml(text, "job.yaml"); });
 }
 
 TEST(YamlTest, values_know_their_lines) {

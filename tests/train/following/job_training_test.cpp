@@ -49,7 +49,7 @@ FolderHolder held_by(const std::string& job, std::int64_t restarts) {
   holder.restarts = restarts;
   holder.host = "n2";
   holder.process = 5;
-  return {FolderHolder::Kind::elsewhere, lock_holder_words(holder), lock_holder_text(holder) + "\n0001\n"};
+  return {FolderHolder::Kind::elsewhere, describe_lock_holder(holder), lock_holder_text(holder) + "\n0001\n"};
 }
 
 TrainingTraces traces_of(RunState state, std::int64_t began, const FolderHolder& holder) {

@@ -9,9 +9,9 @@
 
 #include "base/io/file.hpp"
 #include "base/log.hpp"
+#include "support/message_of.hpp"
 #include "support/no_room.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/words_of.hpp"
 #include "train/reporter.hpp"
 
 namespace lockstep {
@@ -134,7 +134,7 @@ TEST_F(EventLogTest, a_folder_that_was_removed_is_made_again) {
 TEST_F(EventLogTest, a_folder_that_cannot_be_is_refused) {
   std::ofstream(folder_.path() / "file") << "text";
   EventLog refused(folder_.path() / "file" / "events", {});
-  EXPECT_EQ(words_of(Failure::usage, [&] { refused.begin(0); }),
+  EXPECT_EQ(message_of(Failure::usage, [&] { refused.begin(0); }),
             "cannot write to '" + (folder_.path() / "file" / "events").string() +
                 "': Not a directory (--tensorboard). Choose a folder that you may write to.");
 }
@@ -143,7 +143,7 @@ TEST_F(EventLogTest, a_folder_that_cannot_be_is_refused) {
 TEST_F(EventLogTest, a_folder_with_events_of_another_training_is_refused) {
   const auto log_of = [&](const char* owner) { return EventLog(folder_.path() / "events", {}, owner); };
   const auto refusal = [&](const char* owner) {
-    return words_of(Failure::usage, [&] { log_of(owner).require_own_folder(); });
+    return message_of(Failure::usage, [&] { log_of(owner).require_own_folder(); });
   };
   EXPECT_EQ(refusal("one"), "no error");
   log_of("one").begin(0);

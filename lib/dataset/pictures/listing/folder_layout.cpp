@@ -136,15 +136,15 @@ class FolderLayout {
     throw Error(
         Failure::usage,
         fmt::format("'{}' holds pictures and no class folders (nothing says what they show). {}{}", path_of(train.part),
-                    flat_words(train),
+                    flat_layout_message(train),
                     level.contents.folders.size() > found->size()
                         ? fmt::format(" If '{}' is a class, add --allow split-names.", printable(train.part.string()))
                         : ""));
   }
 
-  std::string flat_words(const Level& train) const {
+  std::string flat_layout_message(const Level& train) const {
     const auto picture = std::ranges::find_if(train.contents.files, may_be_picture);
-    const std::string table = label_table_words(list_.folder, train.part / *picture);
+    const std::string table = label_table_message(list_.folder, train.part / *picture);
     return table.empty()
                ? "Put them into a folder for each class, or write train.list: a path and a label on each line."
                : table;
@@ -155,7 +155,7 @@ class FolderLayout {
     require_no_split_names(train);
     require_pictures_in_classes(train);
     list_.classes = train.contents.folders;
-    list_.train_words = train.part.string();
+    list_.train_text = train.part.string();
     add_class_folders(train.part, list_.classes, storage_, list_, list_.train);
     note_others(train, list_.classes);
     Names taken;
@@ -172,8 +172,8 @@ class FolderLayout {
       list_.validation = std::move(list_.test);
       list_.test = std::move(files);
     }
-    if (!parts.empty()) list_.test_words = parts.back().string();
-    if (parts.size() > 1) list_.validation_words = parts.front().string();
+    if (!parts.empty()) list_.test_text = parts.back().string();
+    if (parts.size() > 1) list_.describe_validation = parts.front().string();
     require(!parts.empty() || unlabelled.empty(), Failure::usage,
             "'{}' holds pictures without class folders (nothing says what they show). Leave it out with --skip: then a "
             "tenth of each class is held out for the test. Or put its pictures into class folders.",
@@ -218,7 +218,7 @@ class FolderLayout {
     throw Error(Failure::usage,
                 fmt::format("'{}' is a class that '{}' does not have (a class must be learned before it is tested). "
                             "{}Move it, or leave it out with --skip.",
-                            path_of(part / name), path_of(list_.train_words), look_alike_hint(name, list_.classes)));
+                            path_of(part / name), path_of(list_.train_text), look_alike_hint(name, list_.classes)));
   }
 
   enum class SplitFolder : std::uint8_t { train, other };
@@ -247,7 +247,7 @@ class FolderLayout {
     require_no_split_names(level);
     require_pictures_in_classes(level);
     list_.classes = level.contents.folders;
-    list_.train_words = level.part.empty() ? "the class folders" : level.part.string();
+    list_.train_text = level.part.empty() ? "the class folders" : level.part.string();
     add_class_folders(level.part, list_.classes, storage_, list_, list_.train);
     note_others(level, list_.classes);
   }

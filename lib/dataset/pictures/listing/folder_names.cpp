@@ -14,13 +14,13 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array train_words = {"train", "training", "trainset", "trainingset"};
-constexpr std::array validation_words = {"val", "valid", "validation", "valset", "validset", "validationset", "dev"};
-constexpr std::array test_words = {"test", "tests", "testing", "testset", "testingset", "eval", "evaluation"};
-constexpr std::array container_words = {"set",  "data",    "dataset",  "image", "images", "img",
-                                        "imgs", "picture", "pictures", "pics",  "photo",  "photos",
-                                        "jpg",  "jpeg",    "jpegs",    "png",   "split",  "jpegimages"};
-constexpr std::array unknown_words = {"unknown", "unlabeled", "unlabelled", "unclassified", "all"};
+constexpr std::array train_text = {"train", "training", "trainset", "trainingset"};
+constexpr std::array describe_validation = {"val", "valid", "validation", "valset", "validset", "validationset", "dev"};
+constexpr std::array test_text = {"test", "tests", "testing", "testset", "testingset", "eval", "evaluation"};
+constexpr std::array container_text = {"set",  "data",    "dataset",  "image", "images", "img",
+                                       "imgs", "picture", "pictures", "pics",  "photo",  "photos",
+                                       "jpg",  "jpeg",    "jpegs",    "png",   "split",  "jpegimages"};
+constexpr std::array unknown_text = {"unknown", "unlabeled", "unlabelled", "unclassified", "all"};
 constexpr std::array system_names = {"@eadir",
                                      "#recycle",
                                      "@recycle",
@@ -60,7 +60,7 @@ bool is_one_of(const Words& words, std::string_view word) {
 }
 
 // "Test_images-2017" is "test", "images", "2017"; digits at a word's end do not count: "train2017" is "train".
-std::vector<std::string> words_of_name(std::string_view name) {
+std::vector<std::string> words_in_name(std::string_view name) {
   constexpr std::string_view gaps = " _-.()";
   constexpr std::string_view digits = "0123456789";
   const std::string text = lower(name);
@@ -77,9 +77,9 @@ std::vector<std::string> words_of_name(std::string_view name) {
 }
 
 std::optional<Split> split_of_word(std::string_view word) {
-  if (is_one_of(train_words, word)) return Split::train;
-  if (is_one_of(validation_words, word)) return Split::validation;
-  if (is_one_of(test_words, word)) return Split::test;
+  if (is_one_of(train_text, word)) return Split::train;
+  if (is_one_of(describe_validation, word)) return Split::validation;
+  if (is_one_of(test_text, word)) return Split::test;
   return std::nullopt;
 }
 
@@ -117,20 +117,20 @@ std::string bytes_of_name(std::string_view name) {
 std::optional<SplitName> split_name_of(std::string_view folder) {
   std::optional<Split> split;
   std::string stem;
-  for (const std::string& word : words_of_name(folder)) {
+  for (const std::string& word : words_in_name(folder)) {
     const std::optional<Split> of_word = split_of_word(word);
     if (of_word && split) return std::nullopt;
     if (of_word) split = of_word;
-    if (!of_word && !is_one_of(container_words, word)) stem += (stem.empty() ? "" : "_") + word;
+    if (!of_word && !is_one_of(container_text, word)) stem += (stem.empty() ? "" : "_") + word;
   }
   if (!split) return std::nullopt;
   return SplitName{*split, stem};
 }
 
 bool is_container_name(std::string_view folder) {
-  const std::vector<std::string> words = words_of_name(folder);
+  const std::vector<std::string> words = words_in_name(folder);
   return std::ranges::all_of(words, [](const std::string& word) {
-    return is_one_of(container_words, word) || is_one_of(unknown_words, word) || split_of_word(word).has_value();
+    return is_one_of(container_text, word) || is_one_of(unknown_text, word) || split_of_word(word).has_value();
   });
 }
 

@@ -155,8 +155,8 @@ std::string webdataset_ending(const fs::path& archive) {
   return {};
 }
 
-std::string webdataset_words(const fs::path& folder, const std::vector<std::string>& archives,
-                             const std::string& ending) {
+std::string webdataset_message(const fs::path& folder, const std::vector<std::string>& archives,
+                               const std::string& ending) {
   const bool has_train =
       std::ranges::any_of(archives, [](const std::string& name) { return name.starts_with("train"); });
   return fmt::format(
@@ -169,7 +169,7 @@ std::string webdataset_words(const fs::path& folder, const std::vector<std::stri
 
 }  // namespace
 
-std::string label_table_words(const fs::path& folder, const fs::path& picture) {
+std::string label_table_message(const fs::path& folder, const fs::path& picture) {
   for (fs::path around = picture.parent_path();; around = around.parent_path()) {
     for (const std::string& name : files_in(folder / around)) {
       LabelTable table;
@@ -182,14 +182,14 @@ std::string label_table_words(const fs::path& folder, const fs::path& picture) {
   }
 }
 
-std::string other_form_words(const fs::path& folder) {
+std::string other_layout_message(const fs::path& folder) {
   const std::vector<std::string> files = files_in(folder);
   std::vector<std::string> archives;
   std::ranges::copy_if(files, std::back_inserter(archives),
                        [](const std::string& name) { return name.ends_with(".tar"); });
   if (!archives.empty()) {
     const std::string ending = webdataset_ending(folder / archives.front());
-    if (!ending.empty()) return webdataset_words(folder, archives, ending);
+    if (!ending.empty()) return webdataset_message(folder, archives, ending);
   }
   for (const std::string& name : files) {
     const auto* const form =

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr const char* train_list = "train.list";
 constexpr const char* validation_list = "val.list";
 constexpr const char* test_list = "test.list";
-constexpr const char* held_out_words = "a tenth of each class, held out by --seed";
+constexpr const char* held_out_text = "a tenth of each class, held out by --seed";
 
 // Positions of `files`, in an order drawn by `seed`.
 std::vector<std::size_t> drawn_order(std::size_t files, std::uint64_t seed, SourceSplit split) {
@@ -74,15 +74,15 @@ void add_lists(PictureList& list) {
   ListFiles files{train_list, if_there(validation_list), if_there(test_list)};
   // A validation split alone is the test split.
   if (files.test.empty()) std::swap(files.validation, files.test);
-  list.train_words = train_list;
-  list.validation_words = files.validation.string();
-  list.test_words = files.test.string();
+  list.train_text = train_list;
+  list.describe_validation = files.validation.string();
+  list.test_text = files.test.string();
   add_list_files(files, list);
 }
 
 void add_archives(PictureList& list) {
-  list.train_words = imagenet_train_archive;
-  list.test_words = imagenet_validation_archive;
+  list.train_text = imagenet_train_archive;
+  list.test_text = imagenet_validation_archive;
   add_imagenet_archives(list);
 }
 
@@ -127,9 +127,9 @@ void add_pictures(const PictureStorage& storage, PictureList& list) {
 
 // What to do where no picture was found in a class.
 std::string advice_for(const PictureList& list) {
-  std::string advice = other_form_words(list.folder);
+  std::string advice = other_layout_message(list.folder);
   const auto loose = std::ranges::find_if(list.remarks, [](const OddFile& odd) { return may_be_picture(odd.file); });
-  if (advice.empty() && loose != list.remarks.end()) advice = label_table_words(list.folder, loose->file);
+  if (advice.empty() && loose != list.remarks.end()) advice = label_table_message(list.folder, loose->file);
   return advice;
 }
 
@@ -158,7 +158,7 @@ void require_several_classes(const PictureList& list, const PictureStorage& stor
   const auto first = std::ranges::find_if(counts, [](std::int64_t count) { return count > 0; });
   if (std::ranges::count_if(counts, [](std::int64_t count) { return count > 0; }) != 1) return;
   const auto label = static_cast<std::size_t>(first - counts.begin());
-  const std::string table = label_table_words(list.folder, list.train.front().name);
+  const std::string table = label_table_message(list.folder, list.train.front().name);
   throw Error(
       Failure::usage,
       fmt::format("'{}' has one class with pictures, '{}' (every prediction would be right). {} If one class is "
@@ -199,7 +199,7 @@ PictureList list_pictures(const fs::path& folder, const PictureStorage& storage,
   shuffle(list, seed, SourceSplit::validation);
   if (list.test.empty()) {
     hold_out_tenth(list);
-    list.test_words = held_out_words;
+    list.test_text = held_out_text;
   }
   shuffle(list, seed, SourceSplit::test);
   require(!list.test.empty(), Failure::usage,

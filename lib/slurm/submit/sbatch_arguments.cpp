@@ -1,4 +1,4 @@
-#include "slurm/submit/sbatch_words.hpp"
+#include "slurm/submit/sbatch_arguments.hpp"
 
 #include <algorithm>
 #include <array>
@@ -57,7 +57,7 @@ void check_option(const std::string& option) {
 
 }  // namespace
 
-std::vector<std::string> sbatch_words(const std::string& partition, const SbatchChoices& choices) {
+std::vector<std::string> sbatch_arguments(const std::string& partition, const SbatchChoices& choices) {
   std::vector<std::string> words;
   if (!partition.empty()) words.push_back("--partition=" + partition);
   if (!choices.time.empty()) {

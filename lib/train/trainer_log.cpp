@@ -52,7 +52,7 @@ std::string Trainer::gradients_text() const {
 }
 
 // Why the batch is not the one that the program would choose; empty: it is, or the user chose it.
-std::string Trainer::other_batch_words() const {
+std::string Trainer::other_batch_message() const {
   const std::optional<ChosenNumber>& usual = recipe_.batch.global_batch;
   if (!usual || usual->by == ChosenBy::user || usual->value == share_.global_batch) return "";
   const std::string begin = fmt::format("global batch: {} instead of {}", share_.global_batch, usual->value);
@@ -73,7 +73,7 @@ std::string Trainer::other_batch_words() const {
 void Trainer::describe() const {
   const Manifest& data = train_.manifest();
   const LearningRate& rate = recipe_.learning_rate;
-  log::info("ranks: {}", ranks_words(hosts_));
+  log::info("ranks: {}", describe_rank_places(hosts_));
   log::info("data: {} ({}), {} training and {} test samples of {}", data.name, data.source, train_.samples(),
             test_.samples(), counted(data.classes.size(), "class", "classes"));
   const DType precision = session_.device().precision();
@@ -82,7 +82,7 @@ void Trainer::describe() const {
             image.height, image.width, precision == DType::f32 ? "" : fmt::format(" in {}", precision_name(precision)),
             session_.device().description());
   if (norm_group_) log::info("norms: statistics of {} ranks together", norm_group_->size());
-  const std::string other = other_batch_words();
+  const std::string other = other_batch_message();
   if (!other.empty()) log::info(std::string_view(other));
   const std::string steps = counted(length_.steps_per_epoch, "step") + " an epoch";
   if (recipe_.batch.virtual_ranks) {

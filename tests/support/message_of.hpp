@@ -11,7 +11,7 @@ namespace lockstep {
 
 // "no error" if `act` does not throw.
 template <typename Act>
-std::string words_of(Failure failure, Act act) {
+std::string message_of(Failure failure, Act act) {
   try {
     act();
   } catch (const Error& error) {
