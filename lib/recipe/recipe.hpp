@@ -39,8 +39,8 @@ struct BatchOptions {
 
 // How sums over micro-batches and ranks are rounded.
 enum class Sums : std::uint8_t {
-  rounded,  // fp32: the last bits depend on who added what first
-  exact,    // whole numbers, which do not: the same bits on any number of ranks that carry the same micro-batches
+  rounded,       // fp32: the last bits depend on who added what first
+  reproducible,  // whole numbers, which do not: the same bits on any number of ranks that carry the same micro-batches
 };
 
 // How gradients are summed over ranks.
@@ -150,7 +150,7 @@ struct Recipe {
 // The model's name for make_model().
 std::string model_name(const Recipe& recipe);
 
-inline Sums sums_of(const Recipe& recipe) { return recipe.batch.virtual_ranks ? Sums::exact : Sums::rounded; }
+inline Sums sums_of(const Recipe& recipe) { return recipe.batch.virtual_ranks ? Sums::reproducible : Sums::rounded; }
 
 // The plan with a batch that the program chose fitted to `ranks` and to so many training samples: as many as it has, or
 // the next smaller number of them that divides into the micro-batches; at least one for each micro-batch. Throws

@@ -30,15 +30,15 @@ int last_bucket_start(const ParameterStore& store, std::int64_t limit_bytes) {
 }  // namespace
 
 AllReduce::AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> reducer, std::int64_t bucket_bytes,
-                     std::optional<ExactSums> exact)
+                     std::optional<ReproducibleSums> reproducible)
     : store_(store),
       reducer_(std::move(reducer)),
       shown_marks_(reducer_->marks()),
       flat_(store.device().flat()),
-      exact_(std::move(exact)),
+      reproducible_(std::move(reproducible)),
       closed_bucket_(store.parameters().size(), closes_no_bucket) {
   assert(!store.parameters().empty() && bucket_bytes > 0);
-  if (exact_) overflow_limit_ = exact_->form.limit;
+  if (reproducible_) overflow_limit_ = reproducible_->form.limit;
   const Tensor& reduced = store.reduced();
   const int last_start = last_bucket_start(store, std::min(bucket_bytes, last_bucket_bytes));
   std::int64_t first = 0;
@@ -56,21 +56,21 @@ AllReduce::AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> re
   closed_bucket_[0] = static_cast<int>(buckets_.size());
   const std::int64_t overflow_slot =
       reduced.shape()[0] - ParameterStore::metric_slot_count + ParameterStore::overflow_slot;
-  const std::int64_t counted_end = exact_ ? overflow_slot : store.gradient_count();
+  const std::int64_t counted_end = reproducible_ ? overflow_slot : store.gradient_count();
   const std::int64_t rest = reduced.shape()[0] - first;
   buckets_.push_back({reduced.slice(first, rest), reduced.slice(first, counted_end - first), sums_of(first, rest)});
 }
 
 Tensor AllReduce::sums_of(std::int64_t first, std::int64_t count) const {
-  return exact_ ? exact_->sums.slice(first, count) : store_.reduced().slice(first, count);
+  return reproducible_ ? reproducible_->sums.slice(first, count) : store_.reduced().slice(first, count);
 }
 
 void AllReduce::count_overflow() {
-  if (!exact_) overflow_limit_ = std::numeric_limits<float>::infinity();
+  if (!reproducible_) overflow_limit_ = std::numeric_limits<float>::infinity();
 }
 
 Accumulate AllReduce::accumulate() const {
-  return micro_batch_ == 0 || exact_ ? Accumulate::overwrite : Accumulate::add;
+  return micro_batch_ == 0 || reproducible_ ? Accumulate::overwrite : Accumulate::add;
 }
 
 void AllReduce::begin_micro_batch(int micro_batch, int micro_batches) {
@@ -87,7 +87,7 @@ void AllReduce::ready(const Parameter& parameter) {
   const int bucket = closed_bucket_[static_cast<std::size_t>(parameter.index)];
   if (bucket == closes_no_bucket) return;
   const Bucket& full = buckets_[static_cast<std::size_t>(bucket)];
-  if (last_micro_batch_ || exact_) complete(full);
+  if (last_micro_batch_ || reproducible_) complete(full);
   if (last_micro_batch_ && !reducer_->needs_host()) start_sum(full);
 }
 
@@ -98,15 +98,16 @@ void AllReduce::complete(const Bucket& full) {
     const Accumulate into = &full == &buckets_.front() ? Accumulate::overwrite : Accumulate::add;
     flat_.count_outside(full.counted, overflow_limit_, store_.metric_slots(ParameterStore::overflow_slot), into);
   }
-  if (!exact_) return;
-  flat_.sum_fixed(full.values, exact_->form, full.sums, micro_batch_ == 0 ? Accumulate::overwrite : Accumulate::add);
+  if (!reproducible_) return;
+  flat_.sum_fixed(full.values, reproducible_->form, full.sums,
+                  micro_batch_ == 0 ? Accumulate::overwrite : Accumulate::add);
 }
 
 void AllReduce::start_sum(const Bucket& full) {
   const Stopwatch watch;
   rank_status::begin_sum();
-  // The last bucket carries statistics and counts, which stay exact.
-  if (exact_ || &full == &buckets_.back()) {
+  // The last bucket carries statistics and counts, which stay reproducible.
+  if (reproducible_ || &full == &buckets_.back()) {
     reducer_->start_sum(full.sums);
   } else {
     reducer_->start_rounded_sum(full.sums);
@@ -124,7 +125,7 @@ void AllReduce::finish() {
   const Stopwatch watch;
   reducer_->wait();
   cost_.after_backward_ms += watch.milliseconds();
-  if (exact_) flat_.values_of_fixed(exact_->sums, store_.reduced());
+  if (reproducible_) flat_.values_of_fixed(reproducible_->sums, store_.reduced());
 }
 
 std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore& store, const AllReduceOptions& plan,
@@ -132,17 +133,17 @@ std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore
   rank_status::enter(Phase::meeting);
   Device& device = session.device();
   const std::int64_t count = store.reduced_count();
-  const bool is_exact = plan.sums == Sums::exact;
-  const DType summed = is_exact ? DType::i64 : DType::f32;
+  const bool is_reproducible = plan.sums == Sums::reproducible;
+  const DType summed = is_reproducible ? DType::i64 : DType::f32;
   auto reducer = session.backend->make_reducer(plan.reducer, session.world, count * size_of(summed), plan.wire);
   const Tensor sums = reducer->allocate(count, summed);
-  store.allocate(is_exact ? device.make_lasting(count, DType::f32) : sums);
+  store.allocate(is_reproducible ? device.make_lasting(count, DType::f32) : sums);
   const std::int64_t bucket_bytes = plan.bucket_bytes > 0
                                         ? plan.bucket_bytes
                                         : choose_bucket_bytes(measure_sums(*reducer, session.world, device, sums));
-  std::optional<ExactSums> exact;
-  if (is_exact) exact = {sums, fixed_point_for(total_micro_batches)};
-  return std::make_unique<AllReduce>(store, std::move(reducer), bucket_bytes, std::move(exact));
+  std::optional<ReproducibleSums> reproducible;
+  if (is_reproducible) reproducible = {sums, fixed_point_for(total_micro_batches)};
+  return std::make_unique<AllReduce>(store, std::move(reducer), bucket_bytes, std::move(reproducible));
 }
 
 }  // namespace lockstep

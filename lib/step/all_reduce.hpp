@@ -22,22 +22,23 @@ namespace lockstep {
 
 // Sums that do not depend on who computed which micro-batch: every micro-batch's gradients, statistics and counts go
 // into `sums` as whole numbers, and only those are added.
-struct ExactSums {
+struct ReproducibleSums {
   Tensor sums;  // i64, as long as the flat gradient buffer, of the reducer
   FixedPoint form;
 };
 
 class AllReduce final : public Exchange {
  public:
-  // `store` is allocated on memory of `reducer`, unless the sums are exact, and outlives this. A bucket is closed once
-  // it holds `bucket_bytes`; the last one holds at most as much, and at most 1 MiB unless one layer alone is larger.
+  // `store` is allocated on memory of `reducer`, unless the sums are reproducible, and outlives this. A bucket is
+  // closed once it holds `bucket_bytes`; the last one holds at most as much, and at most 1 MiB unless one layer alone
+  // is larger.
   AllReduce(const ParameterStore& store, std::unique_ptr<AllReducer> reducer, std::int64_t bucket_bytes,
-            std::optional<ExactSums> exact = std::nullopt);
+            std::optional<ReproducibleSums> reproducible = std::nullopt);
 
   void count_overflow() override;
 
-  // Micro-batch 0 overwrites, the others add. With exact sums every micro-batch overwrites, and is added as it is
-  // complete.
+  // Micro-batch 0 overwrites, the others add. With reproducible sums every micro-batch overwrites, and is added as it
+  // is complete.
   void begin_micro_batch(int micro_batch, int micro_batches) override;
   Accumulate accumulate() const override;
   void ready(const Parameter& parameter) override;
@@ -56,8 +57,8 @@ class AllReduce final : public Exchange {
   // Slices of the flat gradient buffer.
   struct Bucket {
     Tensor values;
-    Tensor counted;  // what of it may overflow: gradients; for exact sums all before the slot that tells of it
-    Tensor sums;     // what is added over ranks: the values, or their exact sums
+    Tensor counted;  // what of it may overflow: gradients; for reproducible sums all before the slot that tells of it
+    Tensor sums;     // what is added over ranks: the values, or their reproducible sums
   };
 
   void complete(const Bucket& full);
@@ -68,7 +69,7 @@ class AllReduce final : public Exchange {
   std::unique_ptr<AllReducer> reducer_;
   rank_status::ShownMarks shown_marks_;  // the reducer's
   FlatPasses& flat_;
-  std::optional<ExactSums> exact_;
+  std::optional<ReproducibleSums> reproducible_;
   std::vector<Bucket> buckets_;     // in the order backward fills them
   std::vector<int> closed_bucket_;  // by parameter index: the bucket that this gradient completes
   float overflow_limit_ = 0;        // what is counted is not smaller in size; 0: nothing is

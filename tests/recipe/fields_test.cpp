@@ -257,7 +257,7 @@ TEST(RunOptionsTest, sums_are_exact_with_virtual_ranks_and_then_do_not_travel_ro
   EXPECT_EQ(all_reduce_options(settings.recipe, settings.run).sums, Sums::rounded);
   EXPECT_EQ(all_reduce_options(settings.recipe, settings.run).bucket_bytes, 4 << 20);
   settings.recipe.batch.virtual_ranks = 4;
-  EXPECT_EQ(all_reduce_options(settings.recipe, settings.run).sums, Sums::exact);
+  EXPECT_EQ(all_reduce_options(settings.recipe, settings.run).sums, Sums::reproducible);
   settings.recipe.wire = DType::bf16;
   EXPECT_EQ(message_of(Failure::usage, [&] { all_reduce_options(settings.recipe, settings.run); }),
             "--virtual-ranks sums gradients exactly, --wire bf16 rounds them. Leave out one of the two.");

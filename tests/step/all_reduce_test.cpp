@@ -169,7 +169,7 @@ TEST_F(AllReduceTest, exact_sums_add_each_part_by_itself_and_count_all_that_they
   const Tensor sums = device_->make_lasting(count, DType::i64);
   const FixedPoint form = fixed_point_for(2);
   const RecordingReducer& reducer = *owned_;
-  AllReduce exchange(store, std::move(owned_), 64 << 10, ExactSums{sums, form});
+  AllReduce exchange(store, std::move(owned_), 64 << 10, ReproducibleSums{sums, form});
   exchange.count_overflow();  // which counts all that the sums cannot hold, not infinities alone
   std::vector<float> values(static_cast<std::size_t>(count), 0.25F);
   for (int micro_batch = 0; micro_batch < 2; ++micro_batch) {

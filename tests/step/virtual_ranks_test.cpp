@@ -40,7 +40,7 @@ std::string learn(const Communicator& world, const Case& choice, int threads) {
   BatchOptions batch{ChosenNumber{virtual_ranks * micro_batch_size}, std::nullopt, 1, virtual_ranks};
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
   const AllReduceOptions reduce{
-      .reducer = choice.reducer, .bucket_bytes = choice.bucket_kib << 10, .sums = Sums::exact};
+      .reducer = choice.reducer, .bucket_bytes = choice.bucket_kib << 10, .sums = Sums::reproducible};
   WholeStep step(session, {choice.model, shape, 10}, share, reduce, options_of(choice), 0.1F, 3, 0.5F);
   PartLoader loader(session.device(), shape, share);
   std::string outcome;
@@ -72,13 +72,13 @@ INSTANTIATE_TEST_SUITE_P(, VirtualRanksTest,
                                   precision_name(test.param.precision) + "_" + test.param.optimizer;
                          });
 
-TEST(ExactSumsTest, leave_room_for_all_parts_of_a_step) {
+TEST(ReproducibleSumsTest, leave_room_for_all_parts_of_a_step) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   Model model(session.device(), {"lenet", shape, 10});
   constexpr int micro_batches = 8;
   const std::unique_ptr<Exchange> exchange =
-      make_all_reduce(session, model.store, {.sums = Sums::exact}, micro_batches);
+      make_all_reduce(session, model.store, {.sums = Sums::reproducible}, micro_batches);
   const float limit = fixed_point_for(micro_batches).limit;
   for (const auto& [value, overflows] : {std::pair(limit / 2, 0), std::pair(limit, world.size())}) {
     session.device().write(std::vector<float>{value}, model.store.gradients().slice(0, 1));
@@ -91,12 +91,12 @@ TEST(ExactSumsTest, leave_room_for_all_parts_of_a_step) {
   }
 }
 
-TEST(ExactSumsTest, what_no_whole_number_holds_ends_the_training_on_every_rank) {
+TEST(ReproducibleSumsTest, what_no_whole_number_holds_ends_the_training_on_every_rank) {
   const Communicator world(MPI_COMM_WORLD);
   const Session session{world, open_backend({.name = "cpu", .threads = 1})};
   const BatchOptions batch{ChosenNumber{virtual_ranks * micro_batch_size}, std::nullopt, 1, virtual_ranks};
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
-  WholeStep step(session, {"lenet", shape, 10}, share, {.sums = Sums::exact}, SgdOptions{}, 0.0F, 3);
+  WholeStep step(session, {"lenet", shape, 10}, share, {.sums = Sums::reproducible}, SgdOptions{}, 0.0F, 3);
   PartLoader loader(session.device(), shape, share);
   std::string words;
   std::string before;

@@ -138,7 +138,7 @@ TEST(ResumeRulesTest, another_instruction_set_is_told_and_other_convolutions_are
   const std::unique_ptr<Device> wide = open("avx2", false);
   EXPECT_NO_THROW(require_same(fixed_on(*automatic), fixed_on(*wide)));
   const auto origin = [](const Device& device) { return Origin{1, "", "", device.plan_conditions(), {}}; };
-  EXPECT_EQ(origin_difference(origin(*automatic), origin(*wide), Sums::exact),
+  EXPECT_EQ(origin_difference(origin(*automatic), origin(*wide), Sums::reproducible),
             "cpu: AVX2, f32 instead of cpu: SSE2, f32");
 }
 
@@ -227,19 +227,20 @@ TEST(ResumeRulesTest, what_would_have_kept_the_bits_is_named) {
   EXPECT_EQ(same_bits_advice(earlier, earlier, Sums::rounded), "");
   EXPECT_EQ(same_bits_advice(earlier, {1, "", "mpi", "cpu: AVX2, f32", {}}, Sums::rounded),
             " A training that began with --virtual-ranks would keep them on any number of ranks.");
-  EXPECT_EQ(same_bits_advice(earlier, {1, "", "mpi", "cpu: AVX-512, f32", {}}, Sums::exact),
+  EXPECT_EQ(same_bits_advice(earlier, {1, "", "mpi", "cpu: AVX-512, f32", {}}, Sums::reproducible),
             " --instruction-set avx2 would keep them on any processor that has it.");
-  EXPECT_EQ(same_bits_advice({1, "", "", "cpu: AMX BF16, bf16", {}}, {1, "", "", "cpu: AVX2, bf16", {}}, Sums::exact),
-            " --instruction-set amx_bf16 would keep them on any processor that has it.");
-  EXPECT_EQ(same_bits_advice({1, "", "", "cpu: SVE", {}}, {1, "", "", "cpu: AVX2, bf16", {}}, Sums::exact),
+  EXPECT_EQ(
+      same_bits_advice({1, "", "", "cpu: AMX BF16, bf16", {}}, {1, "", "", "cpu: AVX2, bf16", {}}, Sums::reproducible),
+      " --instruction-set amx_bf16 would keep them on any processor that has it.");
+  EXPECT_EQ(same_bits_advice({1, "", "", "cpu: SVE", {}}, {1, "", "", "cpu: AVX2, bf16", {}}, Sums::reproducible),
             " --instruction-set with the earlier vectors would keep them on any processor that has it.");
-  EXPECT_EQ(same_bits_advice(earlier, {2, "", "mpi", "cuda: a card", {}}, Sums::exact), "");
+  EXPECT_EQ(same_bits_advice(earlier, {2, "", "mpi", "cuda: a card", {}}, Sums::reproducible), "");
 }
 
 TEST(ResumeRulesTest, with_exact_sums_the_number_of_ranks_is_of_no_account) {
   const Origin earlier{2, "cpu: some, 1 thread", "mpi", "cpu: AVX2", {}};
   const Origin more{12, "cpu: other, 3 threads", "shared memory", "cpu: AVX2", {}};
-  EXPECT_EQ(origin_difference(earlier, more, Sums::exact), "");
+  EXPECT_EQ(origin_difference(earlier, more, Sums::reproducible), "");
 }
 
 }  // namespace
