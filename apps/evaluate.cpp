@@ -30,7 +30,7 @@
 #include "train/evaluation/evaluation_text.hpp"
 #include "train/evaluation/model_test.hpp"
 #include "train/following/follow_training.hpp"
-#include "train/given/run_model.hpp"
+#include "train/pretrained/run_model.hpp"
 
 using namespace lockstep;
 

@@ -13,12 +13,12 @@
 #include "device/cpu/cpu_device.hpp"
 #include "export/onnx_model.hpp"
 #include "files/checkpoint/checkpoint.hpp"
-#include "files/foreign/safetensors.hpp"
+#include "files/import/safetensors.hpp"
 #include "files/result_file.hpp"
 #include "launch/result_options.hpp"
 #include "launch/run.hpp"
 #include "step/model.hpp"
-#include "train/given/run_model.hpp"
+#include "train/pretrained/run_model.hpp"
 
 using namespace lockstep;
 

@@ -21,11 +21,11 @@
 #include "launch/run.hpp"
 #include "models/model_zoo.hpp"
 #include "picture/decode.hpp"
-#include "train/given/assign_given.hpp"
-#include "train/given/given_model.hpp"
-#include "train/given/run_model.hpp"
 #include "train/prediction/picture_files.hpp"
 #include "train/prediction/predictor.hpp"
+#include "train/pretrained/assign_pretrained.hpp"
+#include "train/pretrained/pretrained_model.hpp"
+#include "train/pretrained/run_model.hpp"
 
 using namespace lockstep;
 
@@ -100,13 +100,13 @@ Given given_by(const PredictOptions& options, const std::filesystem::path& file)
   const auto side_or = [&](std::int64_t usual) { return options.resize == 0 ? usual : options.resize; };
   if (!options.data.empty()) {
     const Manifest data = read_manifest(split_folder(options.data, Split::test));
-    ModelFile model = read_given_model(file, options.model, data);
+    ModelFile model = read_pretrained_model(file, options.model, data);
     const std::int64_t side = side_or(shorter_side_of(model, data));
     return {std::move(model), side};
   }
   const std::vector<std::string> classes =
       options.classes.empty() ? std::vector<std::string>() : lines_of(options.classes);
-  ModelFile model = read_given_model(file, options.model, classes);
+  ModelFile model = read_pretrained_model(file, options.model, classes);
   const std::int64_t side = side_or(usual_shorter_side(model));
   return {std::move(model), side};
 }
@@ -176,7 +176,7 @@ int main(int argc, char** argv) {
 
     Model model(session.device(), {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
     model.store.allocate(session.device().make_lasting(model.store.reduced_count(), DType::f32));
-    const std::optional<std::string> words = assign_given(options.model_file, file.entries, model);
+    const std::optional<std::string> words = assign_pretrained(options.model_file, file.entries, model);
     if (session.world.rank() == 0 && words) log::warning(*words);
     const std::vector<PicturePrediction> predictions =
         Predictor(session.world, model, preparation, options.top).predict(files);

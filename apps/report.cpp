@@ -23,8 +23,8 @@
 #include "report/training_page.hpp"
 #include "train/evaluation/model_fit.hpp"
 #include "train/evaluation/model_test.hpp"
-#include "train/given/given_model.hpp"
-#include "train/given/run_model.hpp"
+#include "train/pretrained/pretrained_model.hpp"
+#include "train/pretrained/run_model.hpp"
 
 using namespace lockstep;
 
@@ -103,7 +103,7 @@ std::vector<RunRecord> runs_of(const ReportOptions& options) {
 // Whether the model of a folder can be tested on the data; else why not, in a sentence.
 std::string objection_to(const ReportOptions& options, const std::filesystem::path& folder) try {
   const Manifest data = read_manifest(split_folder(options.data, options.split));
-  rules_for(read_given_model(model_of_run(folder).file, "", data), data, options.settings.recipe.images);
+  rules_for(read_pretrained_model(model_of_run(folder).file, "", data), data, options.settings.recipe.images);
   return "";
 } catch (const Error& error) {
   return error.failure() == Failure::usage ? error.what() : "";

@@ -7,7 +7,7 @@
 #include "base/io/file.hpp"
 #include "base/io/hdf5_memory.hpp"
 #include "base/io/mapped_file.hpp"
-#include "files/foreign/hdf5_tensors.hpp"
+#include "files/import/hdf5_tensors.hpp"
 #include "files/result_file.hpp"
 #include "files/tensor_file.hpp"
 

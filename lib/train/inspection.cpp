@@ -20,8 +20,8 @@
 #include "dataset/shards/shard_format.hpp"
 #include "dataset/split.hpp"
 #include "files/checkpoint/checkpoint.hpp"
-#include "files/foreign/given_weights.hpp"
-#include "files/foreign/hdf5_tensors.hpp"
+#include "files/import/hdf5_tensors.hpp"
+#include "files/import/pretrained_weights.hpp"
 #include "train/run_checkpoints.hpp"
 #include "train/run_inspection.hpp"
 
@@ -217,7 +217,7 @@ std::string describe_weights(const std::filesystem::path& path) {
     case WeightsKind::state_dict:
       break;
   }
-  const ModelFile model = parse_foreign_weights(path, kind, image);
+  const ModelFile model = parse_pretrained_weights(path, kind, image);
   if (!model.model.empty()) {
     return fmt::format("model '{}', as export_model writes it (safetensors)", printable(model.model)) +
            describe_model(model);

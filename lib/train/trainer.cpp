@@ -18,7 +18,7 @@
 #include "train/audit.hpp"
 #include "train/evaluation/live_evaluation.hpp"
 #include "train/evaluation/model_fit.hpp"
-#include "train/given/initial_weights.hpp"
+#include "train/pretrained/initial_weights.hpp"
 #include "train/resume_rules.hpp"
 
 namespace lockstep {

@@ -9,7 +9,7 @@
 #include "base/log.hpp"
 #include "runtime/failure/failure_report.hpp"
 #include "runtime/watch/rank_status.hpp"
-#include "train/given/initial_weights.hpp"
+#include "train/pretrained/initial_weights.hpp"
 #include "train/resume_rules.hpp"
 #include "train/trainer.hpp"
 

@@ -14,7 +14,7 @@
 #include "base/io/file.hpp"
 #include "base/io/hdf5.hpp"
 #include "files/checkpoint/checkpoint.hpp"
-#include "files/foreign/safetensors.hpp"
+#include "files/import/safetensors.hpp"
 #include "support/program.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -13,7 +13,7 @@
 #include "dataset/dataset.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "files/checkpoint/checkpoint.hpp"
-#include "files/foreign/safetensors.hpp"
+#include "files/import/safetensors.hpp"
 #include "nn/initialise.hpp"
 #include "picture/png.hpp"
 #include "step/model.hpp"

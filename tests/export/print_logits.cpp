@@ -12,14 +12,14 @@
 #include "base/io/file.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "step/model.hpp"
-#include "train/given/given_model.hpp"
 #include "train/prediction/picture_preparation.hpp"
+#include "train/pretrained/pretrained_model.hpp"
 
 using namespace lockstep;
 
 int main(int argc, char** argv) {
   if (argc < 4) return 2;
-  const ModelFile file = read_given_model(argv[1], "", std::vector<std::string>());
+  const ModelFile file = read_pretrained_model(argv[1], "", std::vector<std::string>());
   const PicturePreparation preparation(file, std::atoll(argv[2]));
   const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
   Model model(*device, {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});

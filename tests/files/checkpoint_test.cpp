@@ -10,7 +10,7 @@
 
 #include "base/io/file.hpp"
 #include "base/io/hdf5_memory.hpp"
-#include "files/foreign/given_weights.hpp"
+#include "files/import/pretrained_weights.hpp"
 #include "support/message_of.hpp"
 #include "support/mutation.hpp"
 #include "support/samples/small_checkpoint.hpp"
@@ -62,7 +62,7 @@ TEST_F(CheckpointTest, a_mean_of_weights_is_kept_beside_them_and_is_what_others_
   EXPECT_EQ(read.state.report.mean_test->accuracy, 0.625);
   EXPECT_EQ(read.state.report.mean_test->loss, 0.5);
   expect_same(read_weights(path_).entries, written.mean);
-  expect_same(read_given_weights(path_).entries, written.mean);
+  expect_same(read_pretrained_weights(path_).entries, written.mean);
   written.mean.clear();
   write(written);
   expect_same(read_weights(path_).entries, written.model.entries);

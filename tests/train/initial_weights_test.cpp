@@ -1,4 +1,4 @@
-#include "train/given/initial_weights.hpp"
+#include "train/pretrained/initial_weights.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,11 +8,11 @@
 #include "base/io/file.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "files/checkpoint/checkpoint.hpp"
-#include "files/foreign/safetensors.hpp"
+#include "files/import/safetensors.hpp"
 #include "nn/initialise.hpp"
 #include "support/message_of.hpp"
 #include "support/temporary_folder.hpp"
-#include "train/given/assign_given.hpp"
+#include "train/pretrained/assign_pretrained.hpp"
 
 namespace lockstep {
 namespace {
@@ -96,11 +96,11 @@ TEST_F(InitialWeightsTest, names_of_wrappers_in_front_are_left_out) {
   const auto written = make(10, 1);
   for (const char* prefix : {"module.", "_orig_mod.", "model.", "state_dict.", "module._orig_mod.", "net.model."}) {
     const auto model = make(10, 2);
-    EXPECT_EQ(assign_given("w.safetensors", behind(prefix, written->store.entries()), *model),
+    EXPECT_EQ(assign_pretrained("w.safetensors", behind(prefix, written->store.entries()), *model),
               "weights in 'w.safetensors': '" + std::string(prefix) + "' is left out of their names");
     EXPECT_EQ(values(*model), values(*written));
   }
-  EXPECT_EQ(assign_given("w.safetensors", written->store.entries(), *make(10, 2)), std::nullopt);
+  EXPECT_EQ(assign_pretrained("w.safetensors", written->store.entries(), *make(10, 2)), std::nullopt);
 }
 
 TEST_F(InitialWeightsTest, a_new_head_needs_no_head_behind_the_prefix) {
@@ -119,7 +119,7 @@ TEST_F(InitialWeightsTest, names_that_fit_stay_and_two_prefixes_are_refused) {
     return entries;
   };
   const auto refusal = [&](const Entries& entries) {
-    return message_of(Failure::usage, [&] { assign_given("w.h5", entries, *model); });
+    return message_of(Failure::usage, [&] { assign_pretrained("w.h5", entries, *model); });
   };
   EXPECT_EQ(refusal(with(behind("model.", plain), behind("ema.", plain))),
             "'w.h5' holds the weights of the model 2 times, behind 'ema.' and 'model.' (which ones are meant is not "
@@ -136,7 +136,8 @@ TEST_F(InitialWeightsTest, the_model_that_weights_are_of_is_named) {
     given.store.allocate(device_->make_lasting(given.store.reduced_count(), DType::f32));
     Model model(*device_, to);
     model.store.allocate(device_->make_lasting(model.store.reduced_count(), DType::f32));
-    return message_of(Failure::usage, [&] { assign_given("w.h5", behind("module.", given.store.entries()), model); });
+    return message_of(Failure::usage,
+                      [&] { assign_pretrained("w.h5", behind("module.", given.store.entries()), model); });
   };
   EXPECT_THAT(refusal({"resnet20", {32, 32, 3}, 100}, {"lenet", {32, 32, 3}, 10}),
               EndsWith(" and 94 more. They fit --model resnet20."));
@@ -158,7 +159,7 @@ TEST_F(InitialWeightsTest, weights_for_images_of_another_size_are_told_as_such) 
   const auto large = resnet(224);
   const auto small = resnet(32);
   const auto answer = [&](const Model& given, Model& to) {
-    return message_of(Failure::usage, [&] { assign_given("w.safetensors", given.store.entries(), to); });
+    return message_of(Failure::usage, [&] { assign_pretrained("w.safetensors", given.store.entries(), to); });
   };
   EXPECT_EQ(answer(*large, *small),
             "the weights in 'w.safetensors' are for images of more than 64 pixels, and these have 32 x 32 (up to 64 "

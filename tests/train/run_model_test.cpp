@@ -1,4 +1,4 @@
-#include "train/given/run_model.hpp"
+#include "train/pretrained/run_model.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 #include "base/log.hpp"
 #include "dataset/same_data.hpp"
 #include "train/evaluation/model_fit.hpp"
-#include "train/given/assign_given.hpp"
-#include "train/given/given_model.hpp"
+#include "train/pretrained/assign_pretrained.hpp"
+#include "train/pretrained/pretrained_model.hpp"
 
 namespace lockstep {
 namespace {
@@ -19,7 +19,7 @@ ModelOptions options_of(const ModelFile& file) {
 
 // Collective.
 ModelFile read_same_model(const Communicator& world, const ModelTestOptions& plan, const Manifest& data) {
-  ModelFile file = read_given_model(plan.file, plan.model, data);
+  ModelFile file = read_pretrained_model(plan.file, plan.model, data);
   require_same_on_ranks(world, {identity_of_data(plan.folder, data), identity_of_model(plan.file, file)},
                         same_files_advice);
   return file;
@@ -32,7 +32,7 @@ Dataset& as_trained(Dataset& data, const ModelFile& file) {
 
 Model& with_weights(Model& model, const ModelFile& file, const std::filesystem::path& path) {
   model.store.allocate(model.store.device().make_lasting(model.store.reduced_count(), DType::f32));
-  if (const std::optional<std::string> words = assign_given(path, file.entries, model)) log::info(*words);
+  if (const std::optional<std::string> words = assign_pretrained(path, file.entries, model)) log::info(*words);
   return model;
 }
 

@@ -24,7 +24,7 @@ struct ModelTestOptions {
 
 class ModelTest {
  public:
-  // Collective. `session` outlives this. Throws as Dataset, read_given_model() and rules_for().
+  // Collective. `session` outlives this. Throws as Dataset, read_pretrained_model() and rules_for().
   ModelTest(const Session& session, const ModelTestOptions& plan);
 
   const Dataset& dataset() const { return dataset_; }

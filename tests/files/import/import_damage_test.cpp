@@ -5,16 +5,16 @@
 
 #include "base/error.hpp"
 #include "base/io/file.hpp"
-#include "files/foreign/hdf5_tensors.hpp"
-#include "files/foreign/safetensors.hpp"
+#include "files/import/hdf5_tensors.hpp"
+#include "files/import/safetensors.hpp"
 #include "support/mutation.hpp"
 
 namespace lockstep {
 namespace {
 
-class ForeignDamageTest : public testing::TestWithParam<const char*> {};
+class ImportDamageTest : public testing::TestWithParam<const char*> {};
 
-TEST_P(ForeignDamageTest, is_refused_or_leaves_tensors_that_the_file_can_hold) {
+TEST_P(ImportDamageTest, is_refused_or_leaves_tensors_that_the_file_can_hold) {
   const std::string name = GetParam();
   const std::string whole = read_file(std::filesystem::path(LOCKSTEP_FOREIGN_DIR) / name, 1 << 20);
   const bool is_hdf5 = name.ends_with(".h5");
@@ -39,7 +39,7 @@ TEST_P(ForeignDamageTest, is_refused_or_leaves_tensors_that_the_file_can_hold) {
   EXPECT_LT(refused, rounds);
 }
 
-INSTANTIATE_TEST_SUITE_P(, ForeignDamageTest,
+INSTANTIATE_TEST_SUITE_P(, ImportDamageTest,
                          testing::Values("state_dict.h5", "state_dict_attributes.h5", "tensors.safetensors",
                                          "tensors_bfloat16.safetensors"),
                          [](const auto& one) {

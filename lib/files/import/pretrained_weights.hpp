@@ -27,10 +27,10 @@ WeightsKind kind_of_weights(const std::filesystem::path& path, std::string& imag
 // Safetensors or a state_dict. Of one that another program wrote only the tensors are known, in name order: every other
 // field is empty, `model` too. The metadata of one that export_model wrote say all. Throws Error(bad_data) naming what
 // is wrong.
-ModelFile parse_foreign_weights(const std::filesystem::path& path, WeightsKind kind, const std::string& image);
+ModelFile parse_pretrained_weights(const std::filesystem::path& path, WeightsKind kind, const std::string& image);
 
 // From any of these files. Whether names and sizes are right shows when they are assigned. Throws Error(usage) if it
 // cannot be opened, and as the above.
-ModelFile read_given_weights(const std::filesystem::path& path);
+ModelFile read_pretrained_weights(const std::filesystem::path& path);
 
 }  // namespace lockstep

@@ -12,15 +12,15 @@
 namespace lockstep {
 
 // Of another program's weights only the tensors are known: `name` (--model) says the model, `data` the classes, the
-// picture size and the normalisation. Throws as read_given_weights(); Error(usage) where `name` is needed and empty, or
-// another than the file's own. Whether the data fit, rules_for() says.
-ModelFile read_given_model(const std::filesystem::path& path, const std::string& name, const Manifest& data);
+// picture size and the normalisation. Throws as read_pretrained_weights(); Error(usage) where `name` is needed and
+// empty, or another than the file's own. Whether the data fit, rules_for() says.
+ModelFile read_pretrained_model(const std::filesystem::path& path, const std::string& name, const Manifest& data);
 
 // The same without a data set. Another program's weights are then taken for such as torchvision trains on ImageNet: of
 // colour pictures of 224 x 224 pixels, in torchvision's normalisation; `classes` are their names in the order of the
 // labels.
-ModelFile read_given_model(const std::filesystem::path& path, const std::string& name,
-                           const std::vector<std::string>& classes);
+ModelFile read_pretrained_model(const std::filesystem::path& path, const std::string& name,
+                                const std::vector<std::string>& classes);
 
 // Weights, classes and preparation of pictures, for require_same_on_ranks().
 RankValue identity_of_model(const std::filesystem::path& path, const ModelFile& model);

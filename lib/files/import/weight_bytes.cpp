@@ -1,4 +1,4 @@
-#include "files/foreign/weight_bytes.hpp"
+#include "files/import/weight_bytes.hpp"
 
 #include <bit>
 #include <cstring>

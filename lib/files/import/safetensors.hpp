@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "files/foreign/weight_bytes.hpp"
+#include "files/import/weight_bytes.hpp"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "files/foreign/given_weights.hpp"
+#include "files/import/pretrained_weights.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 #include "base/io/file.hpp"
 #include "base/text/json_text.hpp"
 #include "files/checkpoint/checkpoint.hpp"
-#include "files/foreign/hdf5_tensors.hpp"
-#include "files/foreign/safetensors.hpp"
+#include "files/import/hdf5_tensors.hpp"
+#include "files/import/safetensors.hpp"
 
 namespace lockstep {
 namespace {
@@ -136,7 +136,7 @@ WeightsKind kind_of_weights(const std::filesystem::path& path, std::string& imag
                           path.string()));
 }
 
-ModelFile parse_foreign_weights(const std::filesystem::path& path, WeightsKind kind, const std::string& image) {
+ModelFile parse_pretrained_weights(const std::filesystem::path& path, WeightsKind kind, const std::string& image) {
   const WeightBytes file(path.string(), image);
   ModelFile model;
   if (kind == WeightsKind::safetensors) model = exported_model(file, safetensors_metadata(file));
@@ -144,7 +144,7 @@ ModelFile parse_foreign_weights(const std::filesystem::path& path, WeightsKind k
   return model;
 }
 
-ModelFile read_given_weights(const std::filesystem::path& path) {
+ModelFile read_pretrained_weights(const std::filesystem::path& path) {
   std::string image = read_file(path, tensor_file_limits::file_bytes);
   const WeightsKind kind = kind_of_weights(path, image);
   switch (kind) {
@@ -156,7 +156,7 @@ ModelFile read_given_weights(const std::filesystem::path& path) {
     case WeightsKind::state_dict:
       break;
   }
-  return parse_foreign_weights(path, kind, image);
+  return parse_pretrained_weights(path, kind, image);
 }
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "train/given/assign_given.hpp"
+#include "train/pretrained/assign_pretrained.hpp"
 
 #include <fmt/ranges.h>
 
@@ -163,8 +163,8 @@ std::optional<std::string> describe_prefix(const std::filesystem::path& path, co
   return fmt::format("weights in '{}': '{}' is left out of their names", path.string(), prefix);
 }
 
-std::optional<std::string> assign_given(const std::filesystem::path& path, std::vector<ParameterStore::Entry> entries,
-                                        Model& model) {
+std::optional<std::string> assign_pretrained(const std::filesystem::path& path,
+                                             std::vector<ParameterStore::Entry> entries, Model& model) {
   const std::string prefix = remove_prefix(path, entries, model.store, Head::as_written);
   require_fit(path, entries, model);
   model.store.assign(entries);

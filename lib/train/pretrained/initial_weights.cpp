@@ -1,4 +1,4 @@
-#include "train/given/initial_weights.hpp"
+#include "train/pretrained/initial_weights.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -14,10 +14,10 @@
 #include "comm/same_on_ranks.hpp"
 #include "dataset/same_data.hpp"
 #include "files/checkpoint/checkpoint_folder.hpp"
-#include "files/foreign/given_weights.hpp"
+#include "files/import/pretrained_weights.hpp"
 #include "nn/initialise.hpp"
-#include "train/given/assign_given.hpp"
-#include "train/given/run_model.hpp"
+#include "train/pretrained/assign_pretrained.hpp"
+#include "train/pretrained/run_model.hpp"
 
 namespace lockstep {
 
@@ -48,7 +48,7 @@ void require_initial_weights(const Communicator& world, const InitialWeights& in
 }
 
 void load_initial_weights(const std::filesystem::path& path, Head head, Model& model) {
-  std::vector<ParameterStore::Entry> entries = read_given_weights(path).entries;
+  std::vector<ParameterStore::Entry> entries = read_pretrained_weights(path).entries;
   const std::optional<std::string> words = describe_prefix(path, remove_prefix(path, entries, model.store, head));
   if (words) log::info(*words);
   if (head == Head::as_written) require_same_classes(path, entries, model);
@@ -60,7 +60,7 @@ void load_initial_weights(const std::filesystem::path& path, Head head, Model& m
       if (is_head(own)) entries.push_back(std::move(own));
     }
   }
-  assign_given(path, std::move(entries), model);
+  assign_pretrained(path, std::move(entries), model);
 }
 
 void begin_weights(const Communicator& world, const Recipe& recipe, Model& model) {

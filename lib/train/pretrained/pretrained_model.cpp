@@ -1,10 +1,10 @@
-#include "train/given/given_model.hpp"
+#include "train/pretrained/pretrained_model.hpp"
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "files/foreign/given_weights.hpp"
+#include "files/import/pretrained_weights.hpp"
 
 namespace lockstep {
 
@@ -25,17 +25,17 @@ void require_name(const std::filesystem::path& path, const ModelFile& model, con
 
 }  // namespace
 
-ModelFile read_given_model(const std::filesystem::path& path, const std::string& name, const Manifest& data) {
-  ModelFile model = read_given_weights(path);
+ModelFile read_pretrained_model(const std::filesystem::path& path, const std::string& name, const Manifest& data) {
+  ModelFile model = read_pretrained_weights(path);
   require_name(path, model, name);
   if (is_ours(model)) return model;
   return {name, data.classes, data.shape,      data.mean, data.deviation, std::move(model.entries),
           {},   {},           data.sample_bits};
 }
 
-ModelFile read_given_model(const std::filesystem::path& path, const std::string& name,
-                           const std::vector<std::string>& classes) {
-  ModelFile model = read_given_weights(path);
+ModelFile read_pretrained_model(const std::filesystem::path& path, const std::string& name,
+                                const std::vector<std::string>& classes) {
+  ModelFile model = read_pretrained_weights(path);
   require_name(path, model, name);
   if (is_ours(model)) return model;
   require(

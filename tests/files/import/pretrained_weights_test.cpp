@@ -1,4 +1,6 @@
 // Weights that h5py and the package safetensors wrote (tests/golden/make_foreign.py), and what is refused of them.
+#include "files/import/pretrained_weights.hpp"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,8 +12,7 @@
 #include <vector>
 
 #include "base/io/file.hpp"
-#include "files/foreign/given_weights.hpp"
-#include "files/foreign/safetensors.hpp"
+#include "files/import/safetensors.hpp"
 #include "support/message_of.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -71,11 +72,11 @@ struct Refusal {
   std::string message;  // without the file's path, and of bad data without the advice at its end
 };
 
-class ForeignWeightsTest : public testing::Test {
+class PretrainedWeightsTest : public testing::Test {
  protected:
   ModelFile read(const std::string& bytes) const {
     std::ofstream(path_, std::ios::binary) << bytes;
-    return read_given_weights(path_);
+    return read_pretrained_weights(path_);
   }
   void expect_refusals(const std::vector<Refusal>& rows) const {
     for (const Refusal& row : rows) {
@@ -93,20 +94,20 @@ class ForeignWeightsTest : public testing::Test {
   const std::filesystem::path path_ = folder_.path() / "given";
 };
 
-TEST_F(ForeignWeightsTest, a_file_gives_its_tensors_and_nothing_else) {
+TEST_F(PretrainedWeightsTest, a_file_gives_its_tensors_and_nothing_else) {
   for (const char* name : {"state_dict.h5", "state_dict_attributes.h5", "state_dict_half.h5", "state_dict_double.h5",
                            "tensors.safetensors", "tensors_half.safetensors", "tensors_double.safetensors",
                            "tensors_bfloat16.safetensors"}) {
     SCOPED_TRACE(name);
-    const ModelFile file = read_given_weights(golden(name));
+    const ModelFile file = read_pretrained_weights(golden(name));
     expect_equal(file.entries, small_state());
     EXPECT_EQ(file.model, "");
     EXPECT_TRUE(file.classes.empty());
   }
 }
 
-TEST_F(ForeignWeightsTest, hundreds_of_tensors_lie_in_a_tree_of_several_levels) {
-  const Entries entries = read_given_weights(golden("state_dict_many.h5")).entries;
+TEST_F(PretrainedWeightsTest, hundreds_of_tensors_lie_in_a_tree_of_several_levels) {
+  const Entries entries = read_pretrained_weights(golden("state_dict_many.h5")).entries;
   ASSERT_EQ(entries.size(), 600U);
   std::map<std::string, std::vector<float>> values;
   for (const ParameterStore::Entry& entry : entries) values[entry.name] = entry.values;
@@ -116,7 +117,7 @@ TEST_F(ForeignWeightsTest, hundreds_of_tensors_lie_in_a_tree_of_several_levels) 
   }
 }
 
-TEST_F(ForeignWeightsTest, hdf5_that_is_damaged_or_holds_no_weights_is_refused) {
+TEST_F(PretrainedWeightsTest, hdf5_that_is_damaged_or_holds_no_weights_is_refused) {
   const std::string whole = bytes_of("state_dict.h5");
   std::string soft_link = whole;
   soft_link[whole.find("SNOD") + 24] = 2;  // the first member's kind
@@ -147,7 +148,7 @@ TEST_F(ForeignWeightsTest, hdf5_that_is_damaged_or_holds_no_weights_is_refused) 
         "weights to torchvision's names and layouts: see apps/files.md, \"Weights from elsewhere\"."}});
 }
 
-TEST_F(ForeignWeightsTest, a_safetensors_file_that_is_damaged_or_holds_no_weights_is_refused) {
+TEST_F(PretrainedWeightsTest, a_safetensors_file_that_is_damaged_or_holds_no_weights_is_refused) {
   const std::string whole = safetensors_image(small_state(), {{"format", "pt"}});
   const std::string cut = whole.substr(0, whole.size() - 3);
   using enum Failure;
@@ -183,7 +184,7 @@ TEST_F(ForeignWeightsTest, a_safetensors_file_that_is_damaged_or_holds_no_weight
   });
 }
 
-TEST_F(ForeignWeightsTest, a_file_of_another_kind_is_refused) {
+TEST_F(PretrainedWeightsTest, a_file_of_another_kind_is_refused) {
   const std::string no_weights =
       "holds no weights (neither a model file, a checkpoint, safetensors nor HDF5). Is it the right file?";
   const auto not_read = [](const char* form) {
@@ -207,21 +208,21 @@ TEST_F(ForeignWeightsTest, a_file_of_another_kind_is_refused) {
 }
 
 // Of torch.optim.swa_utils.AveragedModel, a whole number.
-TEST_F(ForeignWeightsTest, counters_are_passed_over) {
+TEST_F(PretrainedWeightsTest, counters_are_passed_over) {
   const std::string file =
       safetensors(tensor("n_averaged", "I64", "", "0,8") + "," + tensor("module.w", "F32", "1", "8,12"), 12);
   expect_equal(read(file).entries, {{"module.w", {1}, {0}}});
 }
 
 std::string advice_on_pickles(const std::filesystem::path& path) {
-  const std::string words = message_of(Failure::usage, [&] { read_given_weights(path); });
+  const std::string words = message_of(Failure::usage, [&] { read_pretrained_weights(path); });
   const std::string start =
       "'" + path.string() +
       "' is a pickle of PyTorch (opening one can run code, so Lockstep never does). Convert it in Python: ";
   return words.starts_with(start) ? words.substr(start.size()) : words;
 }
 
-TEST_F(ForeignWeightsTest, a_pickle_is_not_opened) {
+TEST_F(PretrainedWeightsTest, a_pickle_is_not_opened) {
   for (const std::string& start : {zip_with("archive/data.pkl"), std::string("\x80\2}q")}) {
     std::ofstream(path_, std::ios::binary) << start;
     EXPECT_TRUE(advice_on_pickles(path_).starts_with("import h5py, torch; ")) << advice_on_pickles(path_);
@@ -239,7 +240,7 @@ std::string lines_after(const std::string& words) {
   return lines;
 }
 
-TEST_F(ForeignWeightsTest, what_the_page_and_the_refusal_say_converts_a_pickle) {
+TEST_F(PretrainedWeightsTest, what_the_page_and_the_refusal_say_converts_a_pickle) {
   if (std::system("/usr/bin/python3 -c 'import torch, h5py' 2> /dev/null") != 0) {
     GTEST_SKIP() << "/usr/bin/python3 has no torch or no h5py";
   }
@@ -264,7 +265,7 @@ TEST_F(ForeignWeightsTest, what_the_page_and_the_refusal_say_converts_a_pickle) 
   script.close();
   ASSERT_EQ(std::system(("cd '" + folder_.path().string() + "' && /usr/bin/python3 convert.py").c_str()), 0);
   for (std::size_t i = 0; i < files; ++i) {
-    expect_equal(read_given_weights(folder_.path() / (std::to_string(i) + ".h5")).entries,
+    expect_equal(read_pretrained_weights(folder_.path() / (std::to_string(i) + ".h5")).entries,
                  {{"0.bias", {2}, {0, 0}},
                   {"0.running_mean", {2}, {0, 0}},
                   {"0.running_var", {2}, {1, 1}},
@@ -272,14 +273,14 @@ TEST_F(ForeignWeightsTest, what_the_page_and_the_refusal_say_converts_a_pickle) 
   }
 }
 
-TEST_F(ForeignWeightsTest, our_own_files_are_known_with_a_hash_and_without) {
+TEST_F(PretrainedWeightsTest, our_own_files_are_known_with_a_hash_and_without) {
   write_model_file(path_, {"lenet", {"cat"}, {8, 8, 1}, {0.5F}, {0.25F}, small_state()});
-  EXPECT_EQ(read_given_weights(path_).model, "lenet");
+  EXPECT_EQ(read_pretrained_weights(path_).model, "lenet");
   const std::string whole = read_file(path_, 1 << 20);
   EXPECT_EQ(read(whole.substr(0, whole.size() - hash_line({}).size())).model, "lenet");
 }
 
-TEST_F(ForeignWeightsTest, a_safetensors_file_of_ours_gives_back_what_was_written) {
+TEST_F(PretrainedWeightsTest, a_safetensors_file_of_ours_gives_back_what_was_written) {
   expect_equal(read(safetensors_image(small_state(), {{"model", "lenet"}, {"format", "pt"}})).entries, small_state());
 }
 

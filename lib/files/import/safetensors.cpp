@@ -1,4 +1,4 @@
-#include "files/foreign/safetensors.hpp"
+#include "files/import/safetensors.hpp"
 
 #include <algorithm>
 #include <array>

@@ -17,7 +17,7 @@ void require_initial_weights(const Communicator& world, const InitialWeights& in
 
 // Loads the weights and statistics of a model file or checkpoint into `model`; with Head::fresh all but those of the
 // last layer, which keeps its random ones and may be of another size. Says which prefix it leaves out of names. Throws
-// Error(usage) where the last layer is loaded and is of other classes, and as assign_given() does.
+// Error(usage) where the last layer is loaded and is of other classes, and as assign_pretrained() does.
 void load_initial_weights(const std::filesystem::path& path, Head head, Model& model);
 
 // Collective. The weights of a new training into `model`: drawn by recipe.seed, and from recipe.init where it names a

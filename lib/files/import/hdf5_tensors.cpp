@@ -1,4 +1,4 @@
-#include "files/foreign/hdf5_tensors.hpp"
+#include "files/import/hdf5_tensors.hpp"
 
 #include <algorithm>
 #include <array>

@@ -27,7 +27,7 @@ std::optional<std::string> describe_prefix(const std::filesystem::path& path, co
 // All weights and statistics of `model`, whose store is allocated, after remove_prefix(), whose describe_prefix() are
 // returned. Throws Error(usage) where they are not the model's: where they are of the same network for images of
 // another size, which begins otherwise, of other classes, or of other models, which are named. `path` is for messages.
-std::optional<std::string> assign_given(const std::filesystem::path& path, std::vector<ParameterStore::Entry> entries,
-                                        Model& model);
+std::optional<std::string> assign_pretrained(const std::filesystem::path& path,
+                                             std::vector<ParameterStore::Entry> entries, Model& model);
 
 }  // namespace lockstep
