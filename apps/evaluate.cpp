@@ -29,7 +29,7 @@
 #include "train/evaluation/evaluation_json.hpp"
 #include "train/evaluation/evaluation_text.hpp"
 #include "train/evaluation/model_test.hpp"
-#include "train/following/follow_training.hpp"
+#include "train/monitoring/follow_training.hpp"
 #include "train/pretrained/run_model.hpp"
 
 using namespace lockstep;

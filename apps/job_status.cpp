@@ -9,7 +9,7 @@
 #include "base/log.hpp"
 #include "launch/run_outside_ranks.hpp"
 #include "slurm/status/job_record.hpp"
-#include "train/following/job_training.hpp"
+#include "train/monitoring/job_training.hpp"
 
 using namespace lockstep;
 

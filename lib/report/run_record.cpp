@@ -13,7 +13,7 @@
 #include "base/text/json_text.hpp"
 #include "report/page/plot.hpp"
 #include "runtime/failure/run_state.hpp"
-#include "train/following/training_status.hpp"
+#include "train/monitoring/training_status.hpp"
 #include "train/run_summary.hpp"
 
 namespace lockstep {

@@ -12,7 +12,7 @@
 #include "base/io/file.hpp"
 #include "base/text/json_text.hpp"
 #include "files/checkpoint/checkpoint_folder.hpp"
-#include "train/following/training_status.hpp"
+#include "train/monitoring/training_status.hpp"
 #include "train/run_summary.hpp"
 
 namespace lockstep {

@@ -14,7 +14,7 @@
 #include "base/text/printable.hpp"
 #include "files/model_file.hpp"
 #include "runtime/failure/run_state.hpp"
-#include "train/following/training_status.hpp"
+#include "train/monitoring/training_status.hpp"
 #include "train/run_summary.hpp"
 
 namespace lockstep {

@@ -10,7 +10,7 @@
 #include "support/temporary_folder.hpp"
 #include "train/evaluation/evaluation.hpp"
 #include "train/evaluation/evaluation_text.hpp"
-#include "train/following/training_status.hpp"
+#include "train/monitoring/training_status.hpp"
 #include "train/run_checkpoints.hpp"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "train/following/job_training.hpp"
+#include "train/monitoring/job_training.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "train/following/checkpoint_feed.hpp"
+#include "train/monitoring/checkpoint_feed.hpp"
 
 #include <system_error>
 #include <utility>

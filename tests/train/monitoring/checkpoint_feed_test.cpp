@@ -1,4 +1,4 @@
-#include "train/following/checkpoint_feed.hpp"
+#include "train/monitoring/checkpoint_feed.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "files/folder/folder_lock.hpp"
 #include "support/special_files.hpp"
 #include "support/temporary_folder.hpp"
-#include "train/following/evaluation_list.hpp"
+#include "train/monitoring/evaluation_list.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/following/follow_training.hpp"
+#include "train/monitoring/follow_training.hpp"
 
 #include <chrono>
 #include <memory>
@@ -15,9 +15,9 @@
 #include "train/evaluation/evaluation.hpp"
 #include "train/evaluation/evaluation_text.hpp"
 #include "train/evaluation/model_fit.hpp"
-#include "train/following/checkpoint_feed.hpp"
-#include "train/following/evaluation_list.hpp"
-#include "train/following/job_training.hpp"
+#include "train/monitoring/checkpoint_feed.hpp"
+#include "train/monitoring/evaluation_list.hpp"
+#include "train/monitoring/job_training.hpp"
 
 namespace lockstep {
 namespace {

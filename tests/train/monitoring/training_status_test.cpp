@@ -1,4 +1,4 @@
-#include "train/following/training_status.hpp"
+#include "train/monitoring/training_status.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

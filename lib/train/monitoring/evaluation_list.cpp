@@ -1,4 +1,4 @@
-#include "train/following/evaluation_list.hpp"
+#include "train/monitoring/evaluation_list.hpp"
 
 #include <fmt/core.h>
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "slurm/status/job_record.hpp"
-#include "train/following/training_status.hpp"
+#include "train/monitoring/training_status.hpp"
 
 namespace lockstep {
 
