@@ -12,9 +12,9 @@
 #include "job/job_environment.hpp"
 #include "launch/run_outside_ranks.hpp"
 #include "runtime/failure/failure_report.hpp"
-#include "slurm/roles/arrival.hpp"
 #include "slurm/roles/environment.hpp"
 #include "slurm/roles/network_interfaces.hpp"
+#include "slurm/roles/rendezvous.hpp"
 
 using namespace lockstep;
 
@@ -29,7 +29,7 @@ struct InstanceOptions {
 
 [[noreturn]] void become(const Role& role, const Environment& environment) {
   for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
-  ::unsetenv(arrival_variable);
+  ::unsetenv(rendezvous_variable);
   std::vector<std::string> words = role.command;
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);
@@ -42,14 +42,14 @@ struct InstanceOptions {
 
 int become_instance() {
   const JobEnvironment& job = this_job();
-  const std::optional<ArrivalPoint> point = parse_arrival(job.task.arrival);
+  const std::optional<RendezvousAddress> point = parse_rendezvous_address(job.task.arrival);
   if (!point || !job.rank) {
     throw Error(Failure::usage,
                 "this is no task of run_roles (it starts start_instance, nobody else does). See slurm/roles.md.");
   }
   const std::int64_t step = job.slurm ? job.slurm->step.value_or(0) : 0;
-  const Arrived arrived =
-      arrive(*point, {.rank = job.rank->rank, .slurm_step = step, .host = log::host(), .interface = job.interface});
+  const JoinedTask arrived = join_rendezvous(
+      *point, {.rank = job.rank->rank, .slurm_step = step, .host = log::host(), .interface = job.interface});
   Environment environment = environment_of(arrived.cluster, arrived.place);
   if (!job.interface.empty()) {
     environment.merge(interface_environment(job.interface, network_interfaces(), log::host()));

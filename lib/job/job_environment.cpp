@@ -51,7 +51,7 @@ std::vector<SlurmJob::Component> components_in(const Reader& environment) {
 }
 
 RoleTask role_task_in(const Reader& environment) {
-  return {environment.text(arrival_variable), environment.text(cluster_variable), environment.text("LOCKSTEP_ROLE"),
+  return {environment.text(rendezvous_variable), environment.text(cluster_variable), environment.text("LOCKSTEP_ROLE"),
           environment.number("LOCKSTEP_INSTANCE", counts)};
 }
 

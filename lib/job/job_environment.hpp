@@ -52,12 +52,12 @@ inline constexpr const char* exit_report_variable = "LOCKSTEP_VERDICT";
 inline constexpr const char* start_timeout_variable = "LOCKSTEP_START_TIMEOUT";
 
 // What run_roles tells the tasks that it starts (slurm/roles).
-inline constexpr const char* arrival_variable = "LOCKSTEP_ARRIVAL";
+inline constexpr const char* rendezvous_variable = "LOCKSTEP_ARRIVAL";
 inline constexpr const char* cluster_variable = "LOCKSTEP_CLUSTER";
 
 // Of a task that runs in a role of a job.
 struct RoleTask {
-  std::string arrival;                 // where to arrive, before the task is an instance
+  std::string arrival;                 // where to join_rendezvous, before the task is an instance
   std::filesystem::path cluster_file;  // cluster.json; empty: of no such job
   std::string role;                    // of the instance, once it is one
   std::optional<std::int64_t> instance;

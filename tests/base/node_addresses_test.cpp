@@ -17,7 +17,7 @@ TEST(NodeAddresses, this_node_has_an_address_and_the_loopback_is_its_last) {
   EXPECT_NE(node.network, "");
 }
 
-// A node knocked at its own loopback and at its own bridge, whose addresses rank 0's node had too.
+// A node connected at its own loopback and at its own bridge, whose addresses rank 0's node had too.
 TEST(NodeAddresses, an_address_that_both_nodes_have_leads_to_the_own_one) {
   const NodeAddresses theirs{"kernel a", {"10.1.0.5", "172.17.0.1", "fd00::5", "127.0.0.1", "::1"}};
   const NodeAddresses own{"kernel b", {"10.1.0.6", "172.17.0.1", "fd00::6"}};

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A training over two nodes in a network full of strangers: hostile_network_test.py PROGRAMS [--seconds N]
+"""A training over two nodes in a network full of unauthenticated: hostile_network_test.py PROGRAMS [--seconds N]
 
-Strangers who come to rank 0's port for other nodes, with floods of newlines and noise, lines without end, slow bytes, false
+UnauthenticatedPeers who come to rank 0's port for other nodes, with floods of newlines and noise, lines without end, slow bytes, false
 proofs and thousands of connections, ended the training, had an innocent rank blamed, or left it no file to write its model
 to. Now it must come to the same weights as one that nobody disturbed, with nobody blamed and nothing warned of.
 
@@ -22,7 +22,7 @@ sys.path[:0] = [str(SUPPORT), str(SUPPORT / "network")]
 import training  # noqa: E402
 import two_nodes  # noqa: E402
 
-WAYS = ["newlines", "endless_line", "noise", "knock", "pose", "dawdle", "stay", "stay", "stay", "stay"]
+WAYS = ["newlines", "endless_line", "noise", "connect_to_node", "pose", "dawdle", "stay", "stay", "stay", "stay"]
 FILES = 256  # that a rank may have open, as strict systems have it
 # Who come while the port is open, if the machine has other work too, and to how many of them rank 0 speaks: most do not listen.
 ENOUGH = 100
@@ -52,21 +52,21 @@ def processes_of_ranks(attacked, program):
 
 
 def attack(programs, attacked, seconds):
-    """How many strangers came, and to how many of them rank 0 spoke."""
+    """How many unauthenticated came, and to how many of them rank 0 spoke."""
     program = attacked.start()
     ranks = processes_of_ranks(attacked, program)
-    stranger = programs / "stranger_program"
-    strangers = subprocess.Popen([stranger, f"pid:{ranks[0]}:60", str(seconds), *WAYS], stdout=subprocess.PIPE,
+    peer = programs / "unauthenticated_program"
+    unauthenticated = subprocess.Popen([peer, f"pid:{ranks[0]}:60", str(seconds), *WAYS], stdout=subprocess.PIPE,
                                  text=True)
     try:
         if not attacked.wait_for_step(program, 1):
             fail("the training ended before its first step", attacked.words())
-        port = subprocess.run([stranger, f"pid:{ranks[0]}:0.2", "0.2", "knock"], capture_output=True, text=True, check=True).stdout
+        port = subprocess.run([peer, f"pid:{ranks[0]}:0.2", "0.2", "connect_to_node"], capture_output=True, text=True, check=True).stdout
         if not port.startswith("port 0, 0 connections"):
             fail(f"rank 0 still listens at {port}", attacked.words())
         code = attacked.wait(program)
     finally:
-        said = strangers.communicate()[0]
+        said = unauthenticated.communicate()[0]
     if code != 0 or attacked.failure():
         fail(f"code {code}, {attacked.failure()}", attacked.words())
     for words in ("cannot reach rank 0", "cannot be reached", "the seal is wrong", "too many open files"):
@@ -79,7 +79,7 @@ def attack(programs, attacked, seconds):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("programs", type=pathlib.Path)
-    parser.add_argument("--seconds", type=float, default=4, help="for which strangers come to each training")
+    parser.add_argument("--seconds", type=float, default=4, help="for which unauthenticated come to each training")
     parser.add_argument("--epochs", type=int, default=20)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ls") as name:
@@ -105,8 +105,8 @@ def main():
         if attacked.summary()["weights_hash"] != wanted or not (attacked.output / "model.h5").stat().st_size:
             fail(f"other weights than {wanted}", attacked.words())
         if came < ENOUGH or heard < ENOUGH_HEARD:
-            fail(f"only {came} strangers were in time, and {heard} heard")
-        print(f"passed: {came} strangers, and rank 0 spoke to {heard} of them")
+            fail(f"only {came} unauthenticated were in time, and {heard} heard")
+        print(f"passed: {came} unauthenticated, and rank 0 spoke to {heard} of them")
 
 
 if __name__ == "__main__":

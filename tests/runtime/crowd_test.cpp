@@ -26,22 +26,22 @@ void allow_files(rlim_t most) {
 TEST(Crowd, ten_thousand_connections_keep_nobody_out_and_take_no_files) {
   allow_files(256);
   Door door;
-  Strangers strangers(door.port(), 15, {"stay", "stay", "stay", "stay", "stay", "knock"});
+  UnauthenticatedPeers unauthenticated(door.port(), 15, {"stay", "stay", "stay", "stay", "stay", "connect_to_node"});
   ASSERT_TRUE(door.fills(8));
   const TemporaryFolder folder;
   const Stopwatch watch;
   int came_in = 0;
   while (watch.seconds() < 12) {
-    came_in += knock({"127.0.0.1"}, door.port(), door.token(), 10s) ? 1 : 0;
+    came_in += connect_to_node({"127.0.0.1"}, door.port(), door.token(), 10s) ? 1 : 0;
     std::ofstream file(folder.path() / "model.h5");
     EXPECT_TRUE(file.put('x').flush().good()) << "no file is left for a model";
     std::this_thread::sleep_for(300ms);
   }
   EXPECT_GT(came_in, 5);
-  const Strangers::Told told = strangers.wait();
+  const UnauthenticatedPeers::Told told = unauthenticated.wait();
   EXPECT_GT(told.connections, 10'000);
   EXPECT_GT(told.answers, 0);
-  EXPECT_LE(door.most_strangers(), 32U);
+  EXPECT_LE(door.most_unauthenticated(), 32U);
 }
 
 }  // namespace

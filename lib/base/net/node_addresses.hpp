@@ -15,7 +15,7 @@ struct NodeAddresses {
 NodeAddresses addresses_of_this_node();
 
 // Those of `theirs` that lead from `own` node to them. An address that both have (of the loopback, or of a bridge that
-// a container engine made alike on every node) leads to its own node from each, and so to strangers.
+// a container engine made alike on every node) leads to its own node from each, and so to unauthenticated.
 std::vector<std::string> addresses_that_lead_to(const NodeAddresses& theirs, const NodeAddresses& own);
 
 }  // namespace lockstep

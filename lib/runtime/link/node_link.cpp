@@ -11,9 +11,9 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/net/handshake.hpp"
 #include "base/net/link_seal.hpp"
 #include "base/net/node_addresses.hpp"
-#include "base/net/node_greeting.hpp"
 #include "base/net/sealed_socket.hpp"
 #include "base/text/json_text.hpp"
 
@@ -64,7 +64,7 @@ NodeLink::~NodeLink() = default;
 // Who came is told by MPI too: a node that gave up after it was let in is then not taken for one that died.
 void NodeLink::receive_nodes(const Communicator& world, const std::string& host, const std::vector<int>& ranks) {
   const std::string token = draw_secret();
-  Reception reception(token);
+  HandshakeServer reception(token);
   const NodeAddresses own = addresses_of_this_node();
   const Json invitation = {{"host", host},           {"ranks", ranks},
                            {"token", token},         {"port", reception.port()},
@@ -95,7 +95,7 @@ void NodeLink::meet_hub(const Communicator& world, const std::string& host, cons
   std::vector<std::string> addresses =
       addresses_that_lead_to({hub["network"], hub["addresses"]}, addresses_of_this_node());
   addresses.resize(std::min(addresses.size(), most_addresses));
-  std::optional<Greeted> greeted = knock(addresses, hub["port"], hub["token"], patience);
+  std::optional<AuthenticatedPeer> greeted = connect_to_node(addresses, hub["port"], hub["token"], patience);
   if (!greeted) {
     log::warning(
         "cannot reach rank 0 on {} over TCP (a hang or a death on one of the two nodes is told to the other by the "

@@ -1,7 +1,7 @@
 // How the nodes of a job know of each other: the first rank of each node speaks for it to rank 0, over TCP and not MPI,
 // which needs the help of ranks that may be stuck.
 //
-// They meet while the link is built, and prove to each other that they are of one job (base/net/node_greeting).
+// They meet while the link is built, and prove to each other that they are of one job (base/net/handshake).
 // From then on nobody listens for connections any more, and every line is under a seal.
 //
 // Rank 0 gets the views of all nodes once a second and answers them. A connection that ends without a word is a death;

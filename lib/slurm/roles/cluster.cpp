@@ -132,15 +132,15 @@ Cluster cluster_in(const Json& content) {
     const bool is_it =
         text(list[place], "role") == cluster.roles[one.role].name && count(list[place], "instance") == one.instance;
     require(is_it, Failure::bad_data, "its 'instances' are not in the order of its roles");
-    read_whereabouts(list[place], reserved_ports(cluster.roles, one.role, one.instance), one);
+    read_location(list[place], reserved_ports(cluster.roles, one.role, one.instance), one);
   }
   return cluster;
 }
 
 }  // namespace
 
-void read_whereabouts(const nlohmann::json& object, const std::map<std::string, std::int64_t>& reserved,
-                      ClusterInstance& one) {
+void read_location(const nlohmann::json& object, const std::map<std::string, std::int64_t>& reserved,
+                   ClusterInstance& one) {
   one.host = text(object, "host");
   one.address = text(object, "address");
   require(is_host(one.host), Failure::bad_data, "its 'host' is no name of a host");

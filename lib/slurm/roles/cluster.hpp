@@ -1,6 +1,6 @@
 // A job of several roles as each of its instances is told of it: who runs where, and how to reach it.
 //
-// It is known when all instances have arrived (arrival.hpp), and then written into cluster.json:
+// It is known when all instances have arrived (rendezvous.hpp), and then written into cluster.json:
 //
 //   format       1
 //   job          id, name, user, partition
@@ -79,8 +79,8 @@ Cluster read_cluster(const std::filesystem::path& file);
 
 // Host, address and ports of an instance, which has `reserved` ones. Throws Error(bad_data) that says what is wrong,
 // not where.
-void read_whereabouts(const nlohmann::json& object, const std::map<std::string, std::int64_t>& reserved,
-                      ClusterInstance& one);
+void read_location(const nlohmann::json& object, const std::map<std::string, std::int64_t>& reserved,
+                   ClusterInstance& one);
 
 inline constexpr std::size_t most_cluster_bytes = std::size_t{64} << 20;
 

@@ -18,9 +18,9 @@
 #include "base/text/printable.hpp"
 #include "job/job_environment.hpp"
 #include "slurm/retry/attempt_facts.hpp"
-#include "slurm/roles/arrival.hpp"
 #include "slurm/roles/child_process.hpp"
 #include "slurm/roles/completion.hpp"
+#include "slurm/roles/rendezvous.hpp"
 #include "slurm/roles/step_end.hpp"
 #include "slurm/status/scontrol_job.hpp"
 
@@ -96,9 +96,10 @@ class Supervisor {
   }
 
   void start(std::size_t step) {
-    const std::map<std::string, std::string> variables = {{arrival_variable, arrival_text(desk_.point_of(step))},
-                                                          {cluster_variable, plan_.cluster_file.string()},
-                                                          {exit_report_variable, verdict_of(step).string()}};
+    const std::map<std::string, std::string> variables = {
+        {rendezvous_variable, rendezvous_address_text(desk_.point_of(step))},
+        {cluster_variable, plan_.cluster_file.string()},
+        {exit_report_variable, verdict_of(step).string()}};
     children_.push_back(
         {ChildProcess(srun_arguments(steps_[step], roles_, plan_.slots, plan_.mpi, plan_.program), variables)});
   }
@@ -144,7 +145,7 @@ class Supervisor {
 
   void welcome() {
     if (end_) return;
-    if (desk_.all_have_arrived()) {
+    if (desk_.all_have_joined()) {
       Cluster cluster = plan_.cluster;
       desk_.fill_in(cluster);
       write_cluster(plan_.cluster_file, cluster);
@@ -244,7 +245,7 @@ class Supervisor {
   const std::vector<Role>& roles_;
   std::vector<RoleStep> steps_;
   SignalQueue signals_;
-  ArrivalDesk desk_;
+  Rendezvous desk_;
   std::vector<Child> children_;
   std::vector<InstanceEnd> ends_;
   StopAsked stop_ = StopAsked::no;

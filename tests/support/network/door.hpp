@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/net/handshake.hpp"
 #include "base/net/link_seal.hpp"
-#include "base/net/node_greeting.hpp"
 #include "support/program.hpp"
 
 namespace lockstep {
@@ -21,41 +21,41 @@ namespace lockstep {
 class Door {
  public:
   const std::string& token() const { return token_; }
-  int port() const { return reception_.port(); }
-  std::size_t most_strangers() const { return most_strangers_; }
-  // Whether so many strangers are there at a time, soon.
-  bool fills(std::size_t strangers) const {
+  int port() const { return handshakes_.port(); }
+  std::size_t most_unauthenticated() const { return most_unauthenticated_; }
+  // Whether so many unauthenticated are there at a time, soon.
+  bool fills(std::size_t unauthenticated) const {
     const Stopwatch watch;
-    while (most_strangers_ < strangers && watch.seconds() < 10) {
+    while (most_unauthenticated_ < unauthenticated && watch.seconds() < 10) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    return most_strangers_ >= strangers;
+    return most_unauthenticated_ >= unauthenticated;
   }
   // Nobody is let in any more.
-  Reception& close() {
+  HandshakeServer& close() {
     porter_.request_stop();
     if (porter_.joinable()) porter_.join();
-    return reception_;
+    return handshakes_;
   }
 
  private:
   std::string token_ = draw_secret();
-  Reception reception_{token_};
-  std::atomic<std::size_t> most_strangers_ = 0;
+  HandshakeServer handshakes_{token_};
+  std::atomic<std::size_t> most_unauthenticated_ = 0;
   std::jthread porter_{[this](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      reception_.serve(std::chrono::milliseconds(5));
-      most_strangers_ = std::max(most_strangers_.load(), reception_.strangers());
+      handshakes_.serve(std::chrono::milliseconds(5));
+      most_unauthenticated_ = std::max(most_unauthenticated_.load(), handshakes_.unauthenticated());
     }
   }};
 };
 
-// tests/support/network/stranger_program.cpp at a port of this machine.
-class Strangers {
+// tests/support/network/unauthenticated_program.cpp at a port of this machine.
+class UnauthenticatedPeers {
  public:
-  Strangers(int port, int seconds, std::vector<std::string> ways)
+  UnauthenticatedPeers(int port, int seconds, std::vector<std::string> ways)
       : thread_([this, port, seconds, ways = std::move(ways)] {
-          std::vector<std::string> words = {built_program("stranger_program"), std::to_string(port),
+          std::vector<std::string> words = {built_program("unauthenticated_program"), std::to_string(port),
                                             std::to_string(seconds)};
           words.insert(words.end(), ways.begin(), ways.end());
           said_ = run_program(words).output;

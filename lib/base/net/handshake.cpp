@@ -1,4 +1,4 @@
-#include "base/net/node_greeting.hpp"
+#include "base/net/handshake.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -17,13 +17,13 @@ namespace {
 using namespace std::chrono_literals;
 using Side = LinkSeal::Side;
 
-constexpr std::string_view knock_word = "knock";
+constexpr std::string_view hello_word = "connect_to_node";
 constexpr std::string_view welcome_word = "welcome";
-constexpr std::size_t knock_length = secret_text_length + 1 + LinkSeal::added_length + knock_word.size();
-constexpr std::size_t longest_greeting = 2 * knock_length;  // of either side
+constexpr std::size_t hello_length = secret_text_length + 1 + LinkSeal::added_length + hello_word.size();
+constexpr std::size_t longest_greeting = 2 * hello_length;  // of either side
 
 // Few beside the files that a process may have open.
-std::size_t most_strangers() { return static_cast<std::size_t>(std::clamp(most_open_files() / 8, 8, 128)); }
+std::size_t most_unauthenticated() { return static_cast<std::size_t>(std::clamp(most_open_files() / 8, 8, 128)); }
 
 // The first line that comes; nothing where none does.
 std::optional<std::string> hear(LineSocket& socket, const Stopwatch& watch, std::chrono::duration<double> patience) {
@@ -38,12 +38,12 @@ std::optional<std::string> hear(LineSocket& socket, const Stopwatch& watch, std:
 
 enum class Answer : std::uint8_t {
   welcome,
-  turned_away,  // by the listener, perhaps: it had too many strangers
+  turned_away,  // by the listener, perhaps: it had too many unauthenticated
   nobody        // takes the connection, or nobody who knows the token
 };
 
-Answer knock_once(LineSocket& socket, const std::string& token, const std::string& own_challenge,
-                  std::optional<LinkSeal>& seal) {
+Answer connect_once(LineSocket& socket, const std::string& token, const std::string& own_challenge,
+                    std::optional<LinkSeal>& seal) {
   constexpr auto patience = 5s;
   const Stopwatch watch;
   const auto failed = [&] { return socket.state() == LineSocket::State::ended ? Answer::turned_away : Answer::nobody; };
@@ -51,7 +51,7 @@ Answer knock_once(LineSocket& socket, const std::string& token, const std::strin
   if (!challenge) return failed();
   if (!is_secret_text(*challenge)) return Answer::nobody;
   seal.emplace(token, *challenge, own_challenge, Side::caller);
-  socket.send(fmt::format("{} {}", own_challenge, seal->seal(knock_word)));
+  socket.send(fmt::format("{} {}", own_challenge, seal->seal(hello_word)));
   const std::optional<std::string> answer = hear(socket, watch, patience);
   if (!answer) return failed();
   return seal->unseal(*answer) == welcome_word ? Answer::welcome : Answer::nobody;
@@ -59,76 +59,77 @@ Answer knock_once(LineSocket& socket, const std::string& token, const std::strin
 
 }  // namespace
 
-Reception::Reception(std::string token) : token_(std::move(token)), most_strangers_(most_strangers()) {}
+HandshakeServer::HandshakeServer(std::string token)
+    : token_(std::move(token)), most_unauthenticated_(most_unauthenticated()) {}
 
-void Reception::serve(std::chrono::milliseconds patience) {
+void HandshakeServer::serve(std::chrono::milliseconds patience) {
   wait(patience);
-  std::erase_if(strangers_, [this](Stranger& stranger) { return !may_stay(stranger); });
-  let_in();
+  std::erase_if(unauthenticated_, [this](UnauthenticatedPeer& peer) { return !may_stay(peer); });
+  accept_peers();
 }
 
-void Reception::wait(std::chrono::milliseconds patience) const {
+void HandshakeServer::wait(std::chrono::milliseconds patience) const {
   std::vector<pollfd> waits;
   for (const int handle : handles()) waits.push_back({handle, POLLIN, 0});
   ::poll(waits.data(), waits.size(), static_cast<int>(patience.count()));
 }
 
-std::vector<int> Reception::handles() const {
+std::vector<int> HandshakeServer::handles() const {
   std::vector<int> handles{listener_.handle()};
-  for (const Stranger& stranger : strangers_) handles.push_back(stranger.socket->handle());
+  for (const UnauthenticatedPeer& peer : unauthenticated_) handles.push_back(peer.socket->handle());
   return handles;
 }
 
 // A few at a time, so that those who are in are heard before they may have to go.
-void Reception::let_in() {
+void HandshakeServer::accept_peers() {
   constexpr int at_a_time = 8;
   for (int i = 0; i < at_a_time; ++i) {
     std::unique_ptr<LineSocket> socket = listener_.accept(longest_greeting);
     if (socket == nullptr) return;
-    if (strangers_.size() >= most_strangers_) {
-      std::swap(strangers_[std::random_device()() % strangers_.size()], strangers_.back());
-      strangers_.pop_back();
+    if (unauthenticated_.size() >= most_unauthenticated_) {
+      std::swap(unauthenticated_[std::random_device()() % unauthenticated_.size()], unauthenticated_.back());
+      unauthenticated_.pop_back();
     }
-    strangers_.push_back({std::move(socket), draw_secret(), {}});
-    strangers_.back().socket->send(strangers_.back().challenge);
+    unauthenticated_.push_back({std::move(socket), draw_secret(), {}});
+    unauthenticated_.back().socket->send(unauthenticated_.back().challenge);
   }
 }
 
-bool Reception::may_stay(Stranger& stranger) {
+bool HandshakeServer::may_stay(UnauthenticatedPeer& peer) {
   constexpr double patience_seconds = 3;
-  const std::vector<std::string> said = stranger.socket->receive();
+  const std::vector<std::string> said = peer.socket->receive();
   if (!said.empty()) {
-    hear_proof(stranger, said.front());
-    return false;  // he is a stranger no longer, or has had his try
+    check_proof(peer, said.front());
+    return false;  // he is a peer no longer, or has had his try
   }
-  return stranger.socket->state() == LineSocket::State::open && stranger.since.seconds() < patience_seconds;
+  return peer.socket->state() == LineSocket::State::open && peer.since.seconds() < patience_seconds;
 }
 
-void Reception::hear_proof(Stranger& stranger, const std::string& said) {
-  if (said.size() != knock_length || said[secret_text_length] != ' ') return;
+void HandshakeServer::check_proof(UnauthenticatedPeer& peer, const std::string& said) {
+  if (said.size() != hello_length || said[secret_text_length] != ' ') return;
   const std::string challenge = said.substr(0, secret_text_length);
   if (!is_secret_text(challenge)) return;
-  LinkSeal seal(token_, stranger.challenge, challenge, Side::listener);
-  if (seal.unseal(std::string_view(said).substr(secret_text_length + 1)) != knock_word) return;
-  proven_.push_back({challenge, std::make_unique<SealedSocket>(std::move(stranger.socket), seal)});
+  LinkSeal seal(token_, peer.challenge, challenge, Side::listener);
+  if (seal.unseal(std::string_view(said).substr(secret_text_length + 1)) != hello_word) return;
+  proven_.push_back({challenge, std::make_unique<SealedSocket>(std::move(peer.socket), seal)});
   proven_.back().socket->send(welcome_word);
 }
 
-std::unique_ptr<SealedSocket> Reception::take(const std::string& challenge) {
-  const auto place = std::ranges::find(proven_, challenge, &Greeted::challenge);
+std::unique_ptr<SealedSocket> HandshakeServer::take(const std::string& challenge) {
+  const auto place = std::ranges::find(proven_, challenge, &AuthenticatedPeer::challenge);
   return place == proven_.end() ? nullptr : std::move(place->socket);
 }
 
-std::vector<std::unique_ptr<SealedSocket>> Reception::take_all() {
+std::vector<std::unique_ptr<SealedSocket>> HandshakeServer::take_all() {
   std::vector<std::unique_ptr<SealedSocket>> sockets;
-  for (Greeted& one : std::exchange(proven_, {})) {
+  for (AuthenticatedPeer& one : std::exchange(proven_, {})) {
     if (one.socket != nullptr) sockets.push_back(std::move(one.socket));
   }
   return sockets;
 }
 
-std::optional<Greeted> knock(const std::vector<std::string>& addresses, int port, const std::string& token,
-                             std::chrono::milliseconds patience) {
+std::optional<AuthenticatedPeer> connect_to_node(const std::vector<std::string>& addresses, int port,
+                                                 const std::string& token, std::chrono::milliseconds patience) {
   const Stopwatch watch;
   const auto is_over = [&] { return watch.milliseconds() > static_cast<double>(patience.count()); };
   bool was_turned_away = true;
@@ -139,9 +140,9 @@ std::optional<Greeted> knock(const std::vector<std::string>& addresses, int port
       if (socket == nullptr) continue;
       const std::string challenge = draw_secret();
       std::optional<LinkSeal> seal;
-      const Answer answer = knock_once(*socket, token, challenge, seal);
+      const Answer answer = connect_once(*socket, token, challenge, seal);
       if (answer == Answer::welcome)
-        return Greeted{challenge, std::make_unique<SealedSocket>(std::move(socket), *seal)};
+        return AuthenticatedPeer{challenge, std::make_unique<SealedSocket>(std::move(socket), *seal)};
       was_turned_away = was_turned_away || answer == Answer::turned_away;
     }
     std::this_thread::sleep_for(5ms);

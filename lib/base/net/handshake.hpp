@@ -2,7 +2,7 @@
 // are of one job, before anything that comes over the network is parsed.
 //
 //   listener  a challenge, to whoever comes
-//   caller    a challenge of its own, and a sealed "knock"
+//   caller    a challenge of its own, and a sealed "connect_to_node"
 //   listener  a sealed "welcome"
 //
 // Neither shows the token, and neither can be somebody who does not know it. Whoever stands between the two may pass on
@@ -24,17 +24,17 @@
 
 namespace lockstep {
 
-struct Greeted {
-  std::string challenge;  // of the process that knocked: both ends know this connection by it
+struct AuthenticatedPeer {
+  std::string challenge;  // of the process that connected: both ends know this connection by it
   std::unique_ptr<SealedSocket> socket;
 };
 
-// The listener's door, open for as long as this lives. Anyone may come. A stranger has a few hundred bytes and a few
+// The listener's door, open for as long as this lives. Anyone may come. A peer has a few hundred bytes and a few
 // seconds to prove himself. When there are too many, one chosen by chance has to go: so whoever wants to keep others
 // out must come anew all the time.
-class Reception {
+class HandshakeServer {
  public:
-  explicit Reception(std::string token);
+  explicit HandshakeServer(std::string token);
 
   bool is_open() const { return listener_.is_open(); }
   int port() const { return listener_.port(); }
@@ -42,33 +42,33 @@ class Reception {
   std::vector<int> handles() const;
   // Lets people in and hears them, and returns soon; waits for at most `patience` until something happens.
   void serve(std::chrono::milliseconds patience);
-  std::size_t strangers() const { return strangers_.size(); }
+  std::size_t unauthenticated() const { return unauthenticated_.size(); }
   // Who came with this challenge and has proven himself; null: nobody.
   std::unique_ptr<SealedSocket> take(const std::string& challenge);
   // All who have proven themselves and were not taken yet.
   std::vector<std::unique_ptr<SealedSocket>> take_all();
 
  private:
-  struct Stranger {
+  struct UnauthenticatedPeer {
     std::unique_ptr<LineSocket> socket;
     std::string challenge;  // ours, to him
     Stopwatch since;
   };
   void wait(std::chrono::milliseconds patience) const;
-  void let_in();
-  bool may_stay(Stranger& stranger);
-  void hear_proof(Stranger& stranger, const std::string& said);
+  void accept_peers();
+  bool may_stay(UnauthenticatedPeer& peer);
+  void check_proof(UnauthenticatedPeer& peer, const std::string& said);
 
   std::string token_;
-  std::size_t most_strangers_;
+  std::size_t most_unauthenticated_;
   LineListener listener_;
-  std::vector<Stranger> strangers_;
-  std::vector<Greeted> proven_;
+  std::vector<UnauthenticatedPeer> unauthenticated_;
+  std::vector<AuthenticatedPeer> proven_;
 };
 
 // Looks for the listener at `addresses`; comes again where it is turned away, until `patience` is over. Nothing: it is
 // at none of them, or does not know the token.
-std::optional<Greeted> knock(const std::vector<std::string>& addresses, int port, const std::string& token,
-                             std::chrono::milliseconds patience);
+std::optional<AuthenticatedPeer> connect_to_node(const std::vector<std::string>& addresses, int port,
+                                                 const std::string& token, std::chrono::milliseconds patience);
 
 }  // namespace lockstep

@@ -1,5 +1,5 @@
 // Nodes that find each other, and those who are none: liars, floods, and one who stands between.
-#include "base/net/node_greeting.hpp"
+#include "base/net/handshake.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -46,12 +46,13 @@ std::string next_line(LineSocket& socket) {
   return "";
 }
 
-std::optional<Greeted> knock_at(int port, const std::string& token, std::chrono::milliseconds patience = 10s) {
-  return knock({"127.0.0.1"}, port, token, patience);
+std::optional<AuthenticatedPeer> connect_at(int port, const std::string& token,
+                                            std::chrono::milliseconds patience = 10s) {
+  return connect_to_node({"127.0.0.1"}, port, token, patience);
 }
 
-Greeted let_in(int port, const std::string& token) {
-  std::optional<Greeted> node = knock_at(port, token);
+AuthenticatedPeer accept_peers(int port, const std::string& token) {
+  std::optional<AuthenticatedPeer> node = connect_at(port, token);
   if (!node) throw std::runtime_error("a node is not let in");
   return std::move(*node);
 }
@@ -69,7 +70,7 @@ void expect_thrown_out(Door& door, const std::function<std::string(const std::st
 
 TEST(NodeGreeting, two_that_know_the_token_speak_to_each_other) {
   Door door;
-  const Greeted node = let_in(door.port(), door.token());
+  const AuthenticatedPeer node = accept_peers(door.port(), door.token());
   const std::unique_ptr<SealedSocket> rank_0 = door.close().take(node.challenge);
   ASSERT_NE(rank_0, nullptr);
   node.socket->send("views");
@@ -82,12 +83,13 @@ TEST(NodeGreeting, two_that_know_the_token_speak_to_each_other) {
 // Whoever could connect was taken in with what it said, and the token itself went over the network.
 TEST(NodeGreeting, who_does_not_know_the_token_is_thrown_out) {
   Door door;
-  EXPECT_FALSE(knock_at(door.port(), draw_secret(), 300ms));
+  EXPECT_FALSE(connect_at(door.port(), draw_secret(), 300ms));
   const std::string own = draw_secret();
   expect_thrown_out(door, [](const std::string&) { return R"(hello {"host":"n9","ranks":[1],"token":""})"; });
-  expect_thrown_out(door, [&](const std::string&) { return fmt::format("{} {} knock", own, std::string(64, '0')); });
+  expect_thrown_out(
+      door, [&](const std::string&) { return fmt::format("{} {} connect_to_node", own, std::string(64, '0')); });
   expect_thrown_out(door, [&](const std::string& challenge) {
-    return fmt::format("{} {}", own, LinkSeal(own, challenge, own, LinkSeal::Side::caller).seal("knock"));
+    return fmt::format("{} {}", own, LinkSeal(own, challenge, own, LinkSeal::Side::caller).seal("connect_to_node"));
   });
   expect_thrown_out(door, [&](const std::string& challenge) {
     return fmt::format("{} {}", own, LinkSeal(door.token(), challenge, own, LinkSeal::Side::caller).seal("other"));
@@ -99,7 +101,8 @@ TEST(NodeGreeting, what_a_node_said_at_another_time_opens_nothing) {
   std::string heard;
   const std::string own = draw_secret();
   expect_thrown_out(door, [&](const std::string& challenge) {
-    heard = fmt::format("{} {}", own, LinkSeal(door.token(), challenge, own, LinkSeal::Side::caller).seal("knock"));
+    heard = fmt::format("{} {}", own,
+                        LinkSeal(door.token(), challenge, own, LinkSeal::Side::caller).seal("connect_to_node"));
     return heard + "x";
   });
   expect_thrown_out(door, [&](const std::string&) { return heard; });
@@ -123,7 +126,7 @@ TEST(NodeGreeting, a_false_rank_0_is_passed_by_and_learns_no_token) {
     }
   });
   const std::string token = draw_secret();
-  EXPECT_FALSE(knock_at(listener.port(), token, 1s));
+  EXPECT_FALSE(connect_at(listener.port(), token, 1s));
   liar.request_stop();
   liar.join();
   EXPECT_FALSE(learned.empty());
@@ -138,7 +141,7 @@ TEST(NodeGreeting, a_service_that_is_no_rank_0_is_passed_by) {
       std::this_thread::sleep_for(1ms);
     }
   });
-  EXPECT_FALSE(knock_at(silent.port(), draw_secret(), 1s));
+  EXPECT_FALSE(connect_at(silent.port(), draw_secret(), 1s));
 }
 
 // Stands between two others and passes on what they say, but for a line that asks to be changed.
@@ -173,7 +176,7 @@ class Between {
 TEST(NodeGreeting, who_stands_between_can_pass_on_but_not_change) {
   Door door;
   const Between between(door.port());
-  const Greeted node = let_in(between.port(), door.token());
+  const AuthenticatedPeer node = accept_peers(between.port(), door.token());
   const std::unique_ptr<SealedSocket> rank_0 = door.close().take(node.challenge);
   ASSERT_NE(rank_0, nullptr);
   node.socket->send("as it is");
@@ -186,7 +189,7 @@ TEST(NodeGreeting, who_stands_between_can_pass_on_but_not_change) {
   EXPECT_EQ(rank_0->receive(), std::vector<std::string>{});
 }
 
-TEST(NodeGreeting, a_stranger_who_says_nothing_has_to_go) {
+TEST(NodeGreeting, a_peer_that_sends_nothing_is_dropped) {
   Door door;
   const std::unique_ptr<LineSocket> socket = connect_to("127.0.0.1", door.port(), 5s, 1000);
   ASSERT_TRUE(is_secret_text(next_line(*socket)));
@@ -197,18 +200,19 @@ TEST(NodeGreeting, a_stranger_who_says_nothing_has_to_go) {
 }
 
 // They took memory, files and the watcher's time without limit.
-TEST(NodeGreeting, a_node_comes_in_through_a_crowd_of_strangers) {
+TEST(NodeGreeting, a_node_gets_in_among_many_unauthenticated_peers) {
   Door door;
-  Strangers strangers(door.port(), 6, {"newlines", "endless_line", "noise", "knock", "pose", "dawdle", "stay"});
+  UnauthenticatedPeers unauthenticated(
+      door.port(), 6, {"newlines", "endless_line", "noise", "connect_to_node", "pose", "dawdle", "stay"});
   ASSERT_TRUE(door.fills(8));
   const double memory_before = resident_megabytes();
   for (int i = 0; i < 5; ++i) {
-    EXPECT_TRUE(knock_at(door.port(), door.token())) << i;
+    EXPECT_TRUE(connect_at(door.port(), door.token())) << i;
     std::this_thread::sleep_for(200ms);
   }
-  EXPECT_LE(door.most_strangers(), 128U);
+  EXPECT_LE(door.most_unauthenticated(), 128U);
   EXPECT_LT(resident_megabytes() - memory_before, 20);
-  EXPECT_GT(strangers.wait().connections, 100);
+  EXPECT_GT(unauthenticated.wait().connections, 100);
 }
 
 TEST(NodeGreeting, a_node_that_is_turned_away_comes_again) {
@@ -227,7 +231,7 @@ TEST(NodeGreeting, a_node_that_is_turned_away_comes_again) {
       SealedSocket(std::move(socket), seal).send("welcome");
     }
   });
-  EXPECT_TRUE(knock_at(busy.port(), token));
+  EXPECT_TRUE(connect_at(busy.port(), token));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The lines of arrival.hpp. What is no such line is nothing.
+// The lines of rendezvous.hpp. What is no such line is nothing.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace lockstep {
 
-struct ArrivalGreeting {
+struct JoinRequest {
   std::size_t step = 0;
   std::size_t rank = 0;
   std::int64_t slurm_step = 0;
 };
-std::string greeting_text(const ArrivalGreeting& greeting);
-std::optional<ArrivalGreeting> parse_greeting(const std::string& line);
+std::string join_request_text(const JoinRequest& greeting);
+std::optional<JoinRequest> parse_join_request(const std::string& line);
 
 struct PortReservation {
   std::size_t place = 0;
@@ -26,8 +26,8 @@ std::string reservation_text(const PortReservation& reservation);
 std::optional<PortReservation> parse_reservation(const std::string& line);
 
 // Host, address and ports of an instance.
-std::string whereabouts_text(const ClusterInstance& one);
+std::string location_text(const ClusterInstance& one);
 // Into `one`; false where the line does not tell them, or other ports than were asked for.
-bool read_whereabouts(const std::string& line, const std::map<std::string, std::int64_t>& ports, ClusterInstance& one);
+bool read_location(const std::string& line, const std::map<std::string, std::int64_t>& ports, ClusterInstance& one);
 
 }  // namespace lockstep

@@ -11,9 +11,9 @@
 #include "base/io/descriptor.hpp"
 #include "base/net/node_addresses.hpp"
 #include "base/text/printable.hpp"
-#include "slurm/roles/arrival.hpp"
-#include "slurm/roles/arrival_lines.hpp"
 #include "slurm/roles/network_interfaces.hpp"
+#include "slurm/roles/rendezvous.hpp"
+#include "slurm/roles/rendezvous_messages.hpp"
 
 namespace lockstep {
 namespace {
@@ -29,10 +29,11 @@ Error no_supervisor(const std::string& what) {
                       what)};
 }
 
-std::unique_ptr<SealedSocket> find_desk(const ArrivalPoint& point, std::chrono::milliseconds patience) {
+std::unique_ptr<SealedSocket> find_desk(const RendezvousAddress& point, std::chrono::milliseconds patience) {
   const Stopwatch watch;
   while (watch.milliseconds() < static_cast<double>(patience.count())) {
-    if (std::optional<Greeted> greeted = knock(point.addresses, point.port, point.token, patience)) {
+    if (std::optional<AuthenticatedPeer> greeted =
+            connect_to_node(point.addresses, point.port, point.token, patience)) {
       greeted->socket->set_longest_text(most_cluster_bytes);
       return std::move(greeted->socket);
     }
@@ -98,9 +99,9 @@ std::map<std::string, std::vector<int>> hold_ports(const std::map<std::string, s
 
 }  // namespace
 
-Arrived arrive(const ArrivalPoint& point, const ArrivingTask& task) {
+JoinedTask join_rendezvous(const RendezvousAddress& point, const JoiningTask& task) {
   const std::unique_ptr<SealedSocket> socket = find_desk(point, task.patience);
-  socket->send(greeting_text({point.step, static_cast<std::size_t>(task.rank), task.slurm_step}));
+  socket->send(join_request_text({point.step, static_cast<std::size_t>(task.rank), task.slurm_step}));
   const std::optional<PortReservation> reservation = parse_reservation(wait_for_line(*socket));
   if (!reservation) throw no_supervisor("run_roles said something else than expected");
   ClusterInstance one;
@@ -108,8 +109,8 @@ Arrived arrive(const ArrivalPoint& point, const ArrivingTask& task) {
   one.address = own_address(task.interface);
   std::vector<Descriptor> held;
   one.ports = hold_ports(reservation->ports, held);
-  socket->send(whereabouts_text(one));
-  Arrived arrived{parse_cluster(wait_for_line(*socket), "what run_roles said"), reservation->place};
+  socket->send(location_text(one));
+  JoinedTask arrived{parse_cluster(wait_for_line(*socket), "what run_roles said"), reservation->place};
   if (arrived.place >= arrived.cluster.instances.size()) throw no_supervisor("it is none of the job's");
   return arrived;
 }

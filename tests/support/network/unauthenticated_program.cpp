@@ -1,8 +1,9 @@
 // Somebody on the network who is of no job, and none of whose business it is: comes to a port of this machine, again
 // and again, and does harm there. As the user nobody, if root starts it.
 //
-//   stranger_program PORT SECONDS WAY...
-//   stranger_program pid:PROCESS:PATIENCE SECONDS WAY...    waits for the port on which that process listens for other
+//   unauthenticated_program PORT SECONDS WAY...
+//   unauthenticated_program pid:PROCESS:PATIENCE SECONDS WAY...    waits for the port on which that process listens for
+//   other
 //                                                           nodes, for so many seconds
 //
 // One process for each WAY of those below. Prints how many times somebody was there who spoke first.
@@ -49,9 +50,9 @@ struct Shared {
   std::atomic<int> connections = 0;
 };
 
-class Stranger {
+class UnauthenticatedPeer {
  public:
-  Stranger(Shared& shared, double seconds) : shared_(shared), seconds_(seconds) {}
+  UnauthenticatedPeer(Shared& shared, double seconds) : shared_(shared), seconds_(seconds) {}
 
   bool goes_on() const { return watch_.seconds() < seconds_; }
   std::unique_ptr<Descriptor> come() const {
@@ -85,15 +86,15 @@ class Stranger {
 };
 
 // Says `text` for as long as somebody takes it.
-void flood(const Stranger& stranger, const std::string& text) {
-  while (stranger.goes_on()) {
-    const auto socket = stranger.come();
+void flood(const UnauthenticatedPeer& peer, const std::string& text) {
+  while (peer.goes_on()) {
+    const auto socket = peer.come();
     if (socket == nullptr) {
       std::this_thread::sleep_for(1ms);
       continue;
     }
-    stranger.hear(*socket);
-    while (stranger.goes_on() && Stranger::say(*socket, text)) {
+    peer.hear(*socket);
+    while (peer.goes_on() && UnauthenticatedPeer::say(*socket, text)) {
     }
   }
 }
@@ -106,54 +107,55 @@ std::string noise() {
 }
 
 // What nobody could say who does not know the token, but as long and as well spelt.
-void pose(const Stranger& stranger) {
-  while (stranger.goes_on()) {
-    const auto socket = stranger.come();
-    if (socket != nullptr && !stranger.hear(*socket).empty()) {
-      Stranger::say(*socket, fmt::format("{} {} knock\n", std::string(64, 'a'), std::string(64, 'b')));
-      Stranger::say(*socket, "bye\nhello {\"host\":\"n9\",\"ranks\":[1],\"token\":\"\"}\nviews [[1]]\n");
-      stranger.hear(*socket);
+void pose(const UnauthenticatedPeer& peer) {
+  while (peer.goes_on()) {
+    const auto socket = peer.come();
+    if (socket != nullptr && !peer.hear(*socket).empty()) {
+      UnauthenticatedPeer::say(*socket,
+                               fmt::format("{} {} connect_to_node\n", std::string(64, 'a'), std::string(64, 'b')));
+      UnauthenticatedPeer::say(*socket, "bye\nhello {\"host\":\"n9\",\"ranks\":[1],\"token\":\"\"}\nviews [[1]]\n");
+      peer.hear(*socket);
     }
     std::this_thread::sleep_for(1ms);
   }
 }
 
 // A byte now and then, on several connections.
-void dawdle(const Stranger& stranger) {
+void dawdle(const UnauthenticatedPeer& peer) {
   std::vector<std::unique_ptr<Descriptor>> sockets(20);
-  while (stranger.goes_on()) {
+  while (peer.goes_on()) {
     for (auto& socket : sockets) {
       if (socket == nullptr) {
-        socket = stranger.come();
-        if (socket != nullptr) stranger.hear(*socket);
+        socket = peer.come();
+        if (socket != nullptr) peer.hear(*socket);
       }
-      if (socket != nullptr && !Stranger::say(*socket, "a")) socket = nullptr;
+      if (socket != nullptr && !UnauthenticatedPeer::say(*socket, "a")) socket = nullptr;
     }
     std::this_thread::sleep_for(20ms);
   }
 }
 
-void stay(const Stranger& stranger, std::size_t most) {
+void stay(const UnauthenticatedPeer& peer, std::size_t most) {
   std::vector<std::unique_ptr<Descriptor>> sockets;
-  while (stranger.goes_on()) {
-    auto socket = sockets.size() < most ? stranger.come() : nullptr;
+  while (peer.goes_on()) {
+    auto socket = sockets.size() < most ? peer.come() : nullptr;
     if (socket == nullptr) {
       std::this_thread::sleep_for(1ms);
       continue;
     }
     sockets.push_back(std::move(socket));
-    if (sockets.size() % 100 == 0) stranger.hear(*sockets.back());
+    if (sockets.size() % 100 == 0) peer.hear(*sockets.back());
   }
 }
 
-const std::map<std::string, std::function<void(const Stranger&)>> ways = {
-    {"newlines", [](const Stranger& stranger) { flood(stranger, std::string(1 << 18, '\n')); }},
-    {"endless_line", [](const Stranger& stranger) { flood(stranger, std::string(1 << 18, 'x')); }},
-    {"noise", [](const Stranger& stranger) { flood(stranger, noise()); }},
-    {"knock", [](const Stranger& stranger) { flood(stranger, "\n"); }},
+const std::map<std::string, std::function<void(const UnauthenticatedPeer&)>> ways = {
+    {"newlines", [](const UnauthenticatedPeer& peer) { flood(peer, std::string(1 << 18, '\n')); }},
+    {"endless_line", [](const UnauthenticatedPeer& peer) { flood(peer, std::string(1 << 18, 'x')); }},
+    {"noise", [](const UnauthenticatedPeer& peer) { flood(peer, noise()); }},
+    {"connect_to_node", [](const UnauthenticatedPeer& peer) { flood(peer, "\n"); }},
     {"pose", pose},
     {"dawdle", dawdle},
-    {"stay", [](const Stranger& stranger) { stay(stranger, 2500); }},
+    {"stay", [](const UnauthenticatedPeer& peer) { stay(peer, 2500); }},
 };
 
 // Ports above those that MPI counts up from 1024, on which somebody listens for both families, by the inodes of the
@@ -234,7 +236,7 @@ int run(const std::string& where, double seconds, const std::vector<std::string>
     ::close(gate[1]);
     char nothing = 0;
     [[maybe_unused]] const ssize_t end = ::read(gate[0], &nothing, 1);
-    if (shared.port != 0) ways.at(way)(Stranger(shared, seconds));
+    if (shared.port != 0) ways.at(way)(UnauthenticatedPeer(shared, seconds));
     ::_exit(0);
   }
   shared.port = port_at(where);

@@ -1,4 +1,4 @@
-#include "slurm/roles/arrival_lines.hpp"
+#include "slurm/roles/rendezvous_messages.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -31,18 +31,18 @@ std::optional<std::int64_t> count_of(const Json& value, std::int64_t limit) {
 
 }  // namespace
 
-std::string greeting_text(const ArrivalGreeting& greeting) {
+std::string join_request_text(const JoinRequest& greeting) {
   return json_text({{"step", greeting.step}, {"rank", greeting.rank}, {"slurm_step", greeting.slurm_step}});
 }
 
-std::optional<ArrivalGreeting> parse_greeting(const std::string& line) {
+std::optional<JoinRequest> parse_join_request(const std::string& line) {
   const Json object = object_in(line);
   if (!object.is_object()) return std::nullopt;
   const auto step = count_of(object.value("step", Json()), most);
   const auto rank = count_of(object.value("rank", Json()), most);
   const auto slurm_step = count_of(object.value("slurm_step", Json()), most);
   if (!step || !rank || !slurm_step) return std::nullopt;
-  return ArrivalGreeting{static_cast<std::size_t>(*step), static_cast<std::size_t>(*rank), *slurm_step};
+  return JoinRequest{static_cast<std::size_t>(*step), static_cast<std::size_t>(*rank), *slurm_step};
 }
 
 std::string reservation_text(const PortReservation& reservation) {
@@ -64,13 +64,13 @@ std::optional<PortReservation> parse_reservation(const std::string& line) {
   return reservation;
 }
 
-std::string whereabouts_text(const ClusterInstance& one) {
+std::string location_text(const ClusterInstance& one) {
   return json_text({{"host", one.host}, {"address", one.address}, {"ports", one.ports}});
 }
 
-bool read_whereabouts(const std::string& line, const std::map<std::string, std::int64_t>& ports, ClusterInstance& one) {
+bool read_location(const std::string& line, const std::map<std::string, std::int64_t>& ports, ClusterInstance& one) {
   try {
-    read_whereabouts(object_in(line), ports, one);
+    read_location(object_in(line), ports, one);
     return true;
   } catch (const Error&) {
     return false;

@@ -1,4 +1,4 @@
-#include "slurm/roles/arrival.hpp"
+#include "slurm/roles/rendezvous.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "base/net/node_addresses.hpp"
 #include "base/text/json_text.hpp"
 #include "base/text/number.hpp"
-#include "slurm/roles/arrival_lines.hpp"
+#include "slurm/roles/rendezvous_messages.hpp"
 
 namespace lockstep {
 namespace {
@@ -19,11 +19,11 @@ constexpr int most_port = 65535;
 
 }  // namespace
 
-std::string arrival_text(const ArrivalPoint& point) {
+std::string rendezvous_address_text(const RendezvousAddress& point) {
   return fmt::format("{} {} {} {}", point.token, point.step, point.port, fmt::join(point.addresses, " "));
 }
 
-std::optional<ArrivalPoint> parse_arrival(const std::string& text) {
+std::optional<RendezvousAddress> parse_rendezvous_address(const std::string& text) {
   std::vector<std::string> words(1);
   for (const char c : text) {
     if (c == ' ') {
@@ -36,30 +36,30 @@ std::optional<ArrivalPoint> parse_arrival(const std::string& text) {
   const auto step = parse_number<std::int64_t>(words[1], {0, most_instances});
   const auto port = parse_number<std::int64_t>(words[2], {1, most_port});
   if (!is_secret_text(words[0]) || !step || !port) return std::nullopt;
-  return ArrivalPoint{
+  return RendezvousAddress{
       words[0], static_cast<std::size_t>(*step), static_cast<int>(*port), {words.begin() + 3, words.end()}};
 }
 
-ArrivalDesk::ArrivalDesk(std::vector<Role> roles, std::vector<RoleStep> steps)
+Rendezvous::Rendezvous(std::vector<Role> roles, std::vector<RoleStep> steps)
     : roles_(std::move(roles)),
       steps_(std::move(steps)),
       token_(draw_secret()),
-      reception_(token_),
+      handshakes_(token_),
       addresses_(addresses_of_this_node().addresses),
       instances_(instances_of(roles_)),
-      has_arrived_(instances_.size()),
+      has_joined_(instances_.size()),
       slurm_steps_(steps_.size()) {
-  require(reception_->is_open() && !addresses_.empty(), Failure::other,
-          "this node gives no port to listen at (instances arrive there). Has it a network?");
+  require(handshakes_->is_open() && !addresses_.empty(), Failure::other,
+          "this node gives no port to listen at (instances join_rendezvous there). Has it a network?");
 }
 
-ArrivalPoint ArrivalDesk::point_of(std::size_t step) const {
-  return {token_, step, reception_.value().port(), addresses_};
+RendezvousAddress Rendezvous::point_of(std::size_t step) const {
+  return {token_, step, handshakes_.value().port(), addresses_};
 }
 
-void ArrivalDesk::add_handles(std::vector<pollfd>& handles) const {
-  if (reception_) {
-    for (const int handle : reception_->handles()) handles.push_back({handle, POLLIN, 0});
+void Rendezvous::add_handles(std::vector<pollfd>& handles) const {
+  if (handshakes_) {
+    for (const int handle : handshakes_->handles()) handles.push_back({handle, POLLIN, 0});
   }
   for (const Visitor& visitor : visitors_) {
     const bool sends = visitor.socket->has_unsent();
@@ -67,30 +67,30 @@ void ArrivalDesk::add_handles(std::vector<pollfd>& handles) const {
   }
 }
 
-void ArrivalDesk::let_in() {
-  reception_->serve(std::chrono::milliseconds(0));
-  for (std::unique_ptr<SealedSocket>& socket : reception_->take_all()) {
+void Rendezvous::accept_peers() {
+  handshakes_->serve(std::chrono::milliseconds(0));
+  for (std::unique_ptr<SealedSocket>& socket : handshakes_->take_all()) {
     socket->set_longest_text(longest_text);
     visitors_.push_back({std::move(socket), std::nullopt});
   }
 }
 
-void ArrivalDesk::attend() {
-  if (reception_) let_in();
+void Rendezvous::attend() {
+  if (handshakes_) accept_peers();
   for (Visitor& visitor : visitors_) {
     for (const std::string& line : visitor.socket->receive()) hear(visitor, line);
   }
   std::erase_if(visitors_, [this](const Visitor& visitor) {
     const bool has_left = visitor.socket == nullptr || visitor.socket->state() != SealedSocket::State::open;
-    if (has_left && visitor.place) has_arrived_[*visitor.place] = false;
+    if (has_left && visitor.place) has_joined_[*visitor.place] = false;
     return has_left;
   });
 }
 
-void ArrivalDesk::hear(Visitor& visitor, const std::string& line) {
+void Rendezvous::hear(Visitor& visitor, const std::string& line) {
   if (visitor.socket == nullptr) return;
   if (!visitor.place) {
-    const std::optional<ArrivalGreeting> greeting = parse_greeting(line);
+    const std::optional<JoinRequest> greeting = parse_join_request(line);
     const bool is_known =
         greeting && greeting->step < steps_.size() && greeting->rank < steps_[greeting->step].places.size();
     if (!is_known) return visitor.socket.reset();
@@ -101,37 +101,37 @@ void ArrivalDesk::hear(Visitor& visitor, const std::string& line) {
     return;
   }
   ClusterInstance& one = instances_[*visitor.place];
-  if (!read_whereabouts(line, reserved_ports(roles_, one.role, one.instance), one)) return visitor.socket.reset();
-  has_arrived_[*visitor.place] = true;
+  if (!read_location(line, reserved_ports(roles_, one.role, one.instance), one)) return visitor.socket.reset();
+  has_joined_[*visitor.place] = true;
 }
 
-bool ArrivalDesk::all_have_arrived() const { return std::ranges::count(has_arrived_, false) == 0; }
+bool Rendezvous::all_have_joined() const { return std::ranges::count(has_joined_, false) == 0; }
 
-bool ArrivalDesk::has_arrived(std::size_t step) const {
-  return std::ranges::all_of(steps_.at(step).places, [this](std::size_t place) { return has_arrived_[place]; });
+bool Rendezvous::has_joined(std::size_t step) const {
+  return std::ranges::all_of(steps_.at(step).places, [this](std::size_t place) { return has_joined_[place]; });
 }
 
-std::string ArrivalDesk::describe_missing() const {
+std::string Rendezvous::describe_missing() const {
   constexpr std::size_t most_named = 10;
   std::vector<std::string> names;
   for (std::size_t place = 0; place < instances_.size(); ++place) {
     const ClusterInstance& one = instances_[place];
-    if (!has_arrived_[place]) names.push_back(instance_name(roles_[one.role], one.instance));
+    if (!has_joined_[place]) names.push_back(instance_name(roles_[one.role], one.instance));
   }
   const std::size_t others = names.size() - std::min(names.size(), most_named);
   names.resize(names.size() - others);
   return fmt::format("{}{}", fmt::join(names, ", "), others == 0 ? "" : fmt::format(" and {} others", others));
 }
 
-std::optional<std::int64_t> ArrivalDesk::slurm_step(std::size_t step) const { return slurm_steps_.at(step); }
+std::optional<std::int64_t> Rendezvous::slurm_step(std::size_t step) const { return slurm_steps_.at(step); }
 
-void ArrivalDesk::fill_in(Cluster& cluster) const {
+void Rendezvous::fill_in(Cluster& cluster) const {
   cluster.roles = roles_;
   cluster.instances = instances_;
 }
 
-void ArrivalDesk::begin(const Cluster& cluster) {
-  reception_.reset();
+void Rendezvous::begin(const Cluster& cluster) {
+  handshakes_.reset();
   const std::string text = cluster_text(cluster);
   for (Visitor& visitor : visitors_) visitor.socket->send(text);
 }

@@ -8,7 +8,7 @@
 //   run_roles  cluster.json, on one line, when all have come this far
 //
 // Lines of JSON over TCP. Anybody can reach the port: so both ends first prove that they know the job's token
-// (base/net/node_greeting), and every line is sealed. srun hands the token to the tasks in their environment, which
+// (base/net/handshake), and every line is sealed. srun hands the token to the tasks in their environment, which
 // other users cannot read. Whoever does not prove it gets a challenge and nothing else.
 #pragma once
 
@@ -22,28 +22,28 @@
 #include <string>
 #include <vector>
 
-#include "base/net/node_greeting.hpp"
+#include "base/net/handshake.hpp"
 #include "slurm/roles/cluster.hpp"
 #include "slurm/roles/placement.hpp"
 
 namespace lockstep {
 
-// Where to arrive, for one step; in the variable LOCKSTEP_ARRIVAL.
-struct ArrivalPoint {
+// Where to join_rendezvous, for one step; in the variable LOCKSTEP_ARRIVAL.
+struct RendezvousAddress {
   std::string token;  // as draw_secret() gives it
   std::size_t step = 0;
   int port = 0;
   std::vector<std::string> addresses;  // numeric
 };
-std::string arrival_text(const ArrivalPoint& point);
-std::optional<ArrivalPoint> parse_arrival(const std::string& text);
+std::string rendezvous_address_text(const RendezvousAddress& point);
+std::optional<RendezvousAddress> parse_rendezvous_address(const std::string& text);
 
 // What a task has become.
-struct Arrived {
+struct JoinedTask {
   Cluster cluster;
   std::size_t place = 0;
 };
-struct ArrivingTask {
+struct JoiningTask {
   std::int64_t rank = 0;  // as srun counts
   std::int64_t slurm_step = 0;
   std::string host;
@@ -52,22 +52,22 @@ struct ArrivingTask {
 };
 // Returns when all tasks of the job have arrived. Throws Error(usage) where the interface has no address,
 // Error(out_of_step) where run_roles cannot be found or has given up.
-Arrived arrive(const ArrivalPoint& point, const ArrivingTask& task);
+JoinedTask join_rendezvous(const RendezvousAddress& point, const JoiningTask& task);
 
 // The other end: of run_roles.
-class ArrivalDesk {
+class Rendezvous {
  public:
   // Throws Error(other) where no port can be had.
-  ArrivalDesk(std::vector<Role> roles, std::vector<RoleStep> steps);
+  Rendezvous(std::vector<Role> roles, std::vector<RoleStep> steps);
 
-  ArrivalPoint point_of(std::size_t step) const;
+  RendezvousAddress point_of(std::size_t step) const;
   // What to poll() for.
   void add_handles(std::vector<pollfd>& handles) const;
   // Takes in whatever has come and sends what is left to send, without waiting.
   void attend();
 
-  bool all_have_arrived() const;
-  bool has_arrived(std::size_t step) const;                        // all of its tasks
+  bool all_have_joined() const;
+  bool has_joined(std::size_t step) const;                         // all of its tasks
   std::string describe_missing() const;                            // "worker[1], worker[2]"; at most ten by name
   std::optional<std::int64_t> slurm_step(std::size_t step) const;  // srun's number of it, once a task has told
 
@@ -82,17 +82,17 @@ class ArrivalDesk {
     std::optional<std::size_t> place;
   };
 
-  void let_in();
+  void accept_peers();
   void hear(Visitor& visitor, const std::string& line);
 
   std::vector<Role> roles_;
   std::vector<RoleStep> steps_;
   std::string token_;
-  std::optional<Reception> reception_;  // until all have arrived
+  std::optional<HandshakeServer> handshakes_;  // until all have arrived
   std::vector<std::string> addresses_;
   std::vector<Visitor> visitors_;
   std::vector<ClusterInstance> instances_;
-  std::vector<bool> has_arrived_;
+  std::vector<bool> has_joined_;
   std::vector<std::optional<std::int64_t>> slurm_steps_;
 };
 
