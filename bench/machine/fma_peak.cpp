@@ -42,10 +42,10 @@ template <typename Vector>
 // In the namespaces of their sets, as all code with wide vectors.
 namespace cpu {
 namespace baseline {
-float multiply_add_chains(float seed) { return multiply_add<Four>(seed); }
+float multiply_add_chains(float seed) { return multiply_add<Float4>(seed); }
 }  // namespace baseline
 namespace avx2 {
-[[gnu::target("avx2,fma")]] float multiply_add_chains(float seed) { return multiply_add<Eight>(seed); }
+[[gnu::target("avx2,fma")]] float multiply_add_chains(float seed) { return multiply_add<ChannelVector>(seed); }
 }  // namespace avx2
 namespace avx512 {
 [[gnu::target("avx2,fma,avx512f")]] float multiply_add_chains(float seed) { return multiply_add<Sixteen>(seed); }

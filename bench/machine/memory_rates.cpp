@@ -34,11 +34,11 @@ template <typename Vector>
 // In the namespaces of their sets, as all code with wide vectors.
 namespace cpu {
 namespace baseline {
-float sum_of_floats(const std::byte* first, std::int64_t bytes) { return sum_of<Four>(first, bytes); }
+float sum_of_floats(const std::byte* first, std::int64_t bytes) { return sum_of<Float4>(first, bytes); }
 }  // namespace baseline
 namespace avx2 {
 [[gnu::target("avx2,fma")]] float sum_of_floats(const std::byte* first, std::int64_t bytes) {
-  return sum_of<Eight>(first, bytes);
+  return sum_of<ChannelVector>(first, bytes);
 }
 }  // namespace avx2
 namespace avx512 {

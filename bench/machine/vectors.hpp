@@ -3,8 +3,8 @@
 
 namespace lockstep {
 
-using Four = float __attribute__((vector_size(16)));
-using Eight = float __attribute__((vector_size(32)));
+using Float4 = float __attribute__((vector_size(16)));
+using ChannelVector = float __attribute__((vector_size(32)));
 using Sixteen = float __attribute__((vector_size(64)));
 
 }  // namespace lockstep

@@ -70,14 +70,14 @@ void Checkpointing::forget_tensors() {
   found_->mean = {};
 }
 
-Past Checkpointing::begin(std::int64_t steps_per_epoch) {
-  if (!folder_) return Past::repeated;
+LaterOutput Checkpointing::begin(std::int64_t steps_per_epoch) {
+  if (!folder_) return LaterOutput::repeated;
   constexpr std::int64_t no_step = -1;
   const bool goes_back = folder_->continue_after(found_ ? found_->state.progress.step : no_step,
                                                  found_ ? found_->state.scores : std::map<std::int64_t, double>());
   writer_ = std::make_unique<CheckpointWriter>(*folder_);
   clock_.emplace(plan_.every, steps_per_epoch, found_ ? found_->state.progress.step : 0);
-  return goes_back ? Past::left : Past::repeated;
+  return goes_back ? LaterOutput::set_aside : LaterOutput::repeated;
 }
 
 bool Checkpointing::is_due(std::int64_t step) const { return writer_ && writer_->is_idle() && clock_->is_due(step); }

@@ -32,7 +32,7 @@ class Checkpointing {
 
   // Call once, when nothing more can keep the training from beginning, or going on, where found() says. Returns what
   // becomes of steps that an earlier one made beyond that.
-  Past begin(std::int64_t steps_per_epoch);
+  LaterOutput begin(std::int64_t steps_per_epoch);
 
   // Whether this rank is to write one after `step` steps: rank 0, when the time has come and no other is under way.
   bool is_due(std::int64_t step) const;

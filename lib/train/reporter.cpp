@@ -85,7 +85,7 @@ Reporter::Reporter(int rank, FolderLock* output, const TrainingLength& length, s
   scored_step_ = earlier->progress.tested_step;
 }
 
-void Reporter::start(Past past) {
+void Reporter::start(LaterOutput past) {
   if (events_) events_->begin(steps_done_);
   if (output_ != nullptr) begin_files(past);
   watch_ = Stopwatch();
@@ -93,7 +93,7 @@ void Reporter::start(Past past) {
 
 // An earlier run's results beside this one's would be taken for this one's. Those of a training that has no step left
 // are: they are written anew as they are.
-void Reporter::begin_files(Past past) {
+void Reporter::begin_files(LaterOutput past) {
   output_->require_held();
   remove_partial_files(output_->folder());
   SetAside aside(*output_);
@@ -105,7 +105,7 @@ void Reporter::begin_files(Past past) {
     if (has_steps_left) aside.move("model.h5");
     if (has_steps_left && !summary_->is_unfinished()) aside.move("summary.json");
     summary_->go_on(earlier_progress_->step);
-    if (past == Past::left || !aside.path().empty()) {
+    if (past == LaterOutput::set_aside || !aside.path().empty()) {
       aside.copy("metrics.jsonl");
       aside.copy(best_model_file);
     }

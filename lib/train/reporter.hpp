@@ -56,7 +56,7 @@ class Reporter {
   // Call when nothing more can keep the training from beginning. The clock of rates and time left starts here. Results
   // of an earlier training in the folder are set aside, with a warning; metrics.jsonl of the one that goes on is cut
   // back to where it stands. Throws Error if the folder cannot be written.
-  void start(Past past = Past::repeated);
+  void start(LaterOutput past = LaterOutput::repeated);
 
   // After each step: redraws the live line; every report_every steps a line in a log file, and an object in
   // metrics.jsonl, with means and waits since the last one; at an epoch's end both, the line on a terminal too.
@@ -104,7 +104,7 @@ class Reporter {
   void tell(Split split, const Position& position, const Evaluation& evaluation, double seconds,
             const std::optional<Evaluation>& of_mean);
   void append(const nlohmann::json& object);
-  void begin_files(Past past);
+  void begin_files(LaterOutput past);
 
   bool writes_;
   FolderLock* output_;

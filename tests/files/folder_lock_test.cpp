@@ -129,17 +129,17 @@ TEST_F(FolderLockTest, a_requeued_job_takes_it_from_its_earlier_run_at_once_and_
   LockHolder later = this_lock_holder();
   later.job = "17";
   later.restarts = 3;
-  EXPECT_EQ(fate_of(earlier, later), Fate::gone);
-  EXPECT_EQ(fate_of(later, earlier), Fate::unknown);
+  EXPECT_EQ(liveness_of(earlier, later), Liveness::gone);
+  EXPECT_EQ(liveness_of(later, earlier), Liveness::unknown);
   LockHolder same = earlier;
   same.host = "a third node";
-  EXPECT_EQ(fate_of(earlier, same), Fate::unknown);
+  EXPECT_EQ(liveness_of(earlier, same), Liveness::unknown);
   later.job = "18";
-  EXPECT_EQ(fate_of(earlier, later), Fate::unknown);
+  EXPECT_EQ(liveness_of(earlier, later), Liveness::unknown);
   LockHolder without_slurm = stranger();
   without_slurm.job = "";
   later.job = "";
-  EXPECT_EQ(fate_of(without_slurm, later), Fate::unknown);
+  EXPECT_EQ(liveness_of(without_slurm, later), Liveness::unknown);
 }
 
 TEST_F(FolderLockTest, a_holder_says_of_which_job_it_is) {
@@ -157,7 +157,7 @@ TEST_F(FolderLockTest, in_a_container_of_its_own_a_process_number_says_nothing) 
   LockHolder holder = this_lock_holder();
   holder.start = "1@another boot";
   holder.name_space += 1;
-  EXPECT_EQ(fate_of(holder, this_lock_holder()), Fate::unknown);
+  EXPECT_EQ(liveness_of(holder, this_lock_holder()), Liveness::unknown);
 }
 
 TEST_F(FolderLockTest, the_earlier_holder_finds_out_that_it_lost_it) {

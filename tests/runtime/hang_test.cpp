@@ -20,7 +20,7 @@ RankView rank_at(int rank, Phase phase, double still_seconds, std::int64_t step 
 }
 
 std::optional<Blame> find(const std::vector<RankView>& views) {
-  return find_hang(views, timeout_seconds, Sight::whole);
+  return find_hang(views, timeout_seconds, Coverage::all_ranks);
 }
 
 TEST(Hang, nobody_is_found_while_one_that_works_gets_on) {
@@ -169,7 +169,7 @@ TEST(Hang, where_no_gpu_sums_the_hosts_say_who_is_out_of_step) {
 
 TEST(Hang, who_sees_a_part_of_the_job_does_not_say_that_all_wait) {
   const std::vector<RankView> views = {rank_at(0, Phase::reducing, 320), rank_at(1, Phase::reducing, 320)};
-  EXPECT_EQ(find_hang(views, timeout_seconds, Sight::part), std::nullopt);
+  EXPECT_EQ(find_hang(views, timeout_seconds, Coverage::some_ranks), std::nullopt);
 }
 
 TEST(Hang, ranks_that_are_done_or_have_failed_hold_nobody_up) {
@@ -203,10 +203,10 @@ TEST(Hang, trainings_side_by_side_are_judged_by_themselves) {
   const std::vector<TeamInView> teams = teams_in_view(views, 4);
   ASSERT_EQ(teams.size(), 2U);
   EXPECT_EQ(teams[0].team, first);
-  EXPECT_EQ(find_hang(teams[0].views, timeout_seconds, teams[0].sight), std::nullopt);
+  EXPECT_EQ(find_hang(teams[0].views, timeout_seconds, teams[0].coverage), std::nullopt);
   EXPECT_EQ(teams[1].team, second);
-  EXPECT_EQ(teams[1].sight, Sight::whole);
-  const auto found = find_hang(teams[1].views, timeout_seconds, teams[1].sight);
+  EXPECT_EQ(teams[1].coverage, Coverage::all_ranks);
+  const auto found = find_hang(teams[1].views, timeout_seconds, teams[1].coverage);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->sentence.find("rank 0"), std::string::npos) << found->sentence;
 }
@@ -217,9 +217,9 @@ TEST(Hang, a_team_of_which_a_node_is_missing_is_seen_in_part) {
                                        rank_at(3, Phase::meeting, 400)};
   const std::vector<TeamInView> teams = teams_in_view(views, 4);
   ASSERT_EQ(teams.size(), 2U);
-  EXPECT_EQ(teams[0].sight, Sight::part);
-  EXPECT_EQ(teams[1].sight, Sight::part) << "of the job's ranks that are in no training";
-  EXPECT_EQ(teams_in_view(std::span(views).last(1), 1)[0].sight, Sight::whole);
+  EXPECT_EQ(teams[0].coverage, Coverage::some_ranks);
+  EXPECT_EQ(teams[1].coverage, Coverage::some_ranks) << "of the job's ranks that are in no training";
+  EXPECT_EQ(teams_in_view(std::span(views).last(1), 1)[0].coverage, Coverage::all_ranks);
 }
 
 TEST(Stillness, counts_from_the_last_progress) {

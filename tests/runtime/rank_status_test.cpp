@@ -96,7 +96,7 @@ TEST_F(RankStatusTest, each_thread_that_reads_is_seen_with_its_shard) {
   seen.join_and_wait();
 }
 
-// Eight places were there for up to 256 threads of each loader: one that was stuck could hide behind another.
+// ChannelVector places were there for up to 256 threads of each loader: one that was stuck could hide behind another.
 TEST_F(RankStatusTest, a_stuck_thread_is_seen_among_as_many_as_there_may_be) {
   constexpr int count = 513;  // two loaders and main
   std::vector<std::int32_t> stuck;

@@ -298,7 +298,7 @@ TEST_F(ReporterTest, a_training_that_takes_another_course_keeps_the_metrics_of_t
   std::ofstream(folder_ / "metrics.jsonl") << "{\"step\": 5}\n{\"step\": 7}\n";
   TrainingState state;
   state.progress = {.step = 5, .epoch = 1, .samples = 20, .tested_step = 5};
-  Reporter(0, lock(), length_, 2, &state).start(Past::left);
+  Reporter(0, lock(), length_, 2, &state).start(LaterOutput::set_aside);
   EXPECT_EQ(metrics().size(), 1U);
   EXPECT_EQ(read_file(folder_ / "set-aside-1" / "metrics.jsonl", 100), "{\"step\": 5}\n{\"step\": 7}\n");
 }

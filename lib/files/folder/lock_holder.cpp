@@ -75,13 +75,13 @@ std::string describe_lock_holder(const LockHolder& holder) {
                      holder.host, holder.process);
 }
 
-Fate fate_of(const LockHolder& holder, const LockHolder& own) {
-  if (!own.job.empty() && holder.job == own.job && holder.restarts < own.restarts) return Fate::gone;
+Liveness liveness_of(const LockHolder& holder, const LockHolder& own) {
+  if (!own.job.empty() && holder.job == own.job && holder.restarts < own.restarts) return Liveness::gone;
   const bool is_near = holder.host == own.host && holder.name_space == own.name_space && own.name_space != 0;
-  if (!is_near) return Fate::unknown;
+  if (!is_near) return Liveness::unknown;
   const std::optional<ProcessStat> stat = stat_of(holder.process);
-  if (start_of(stat) != holder.start) return Fate::gone;
-  return !stat || stat->state == 'T' || stat->state == 't' ? Fate::unknown : Fate::alive;
+  if (start_of(stat) != holder.start) return Liveness::gone;
+  return !stat || stat->state == 'T' || stat->state == 't' ? Liveness::unknown : Liveness::alive;
 }
 
 }  // namespace lockstep

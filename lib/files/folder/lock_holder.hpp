@@ -31,11 +31,11 @@ std::optional<LockHolder> parse_lock_holder(const std::string& line);
 std::string describe_lock_holder(const LockHolder& holder);
 
 // What `own`, who wants the lock, can know at once of `holder`.
-enum class Fate : std::uint8_t {
+enum class Liveness : std::uint8_t {
   gone,    // an earlier run of the same job, or a process of this node that has ended
   alive,   // a process of this node that runs
   unknown  // elsewhere, or stopped: only its heartbeats tell
 };
-Fate fate_of(const LockHolder& holder, const LockHolder& own);
+Liveness liveness_of(const LockHolder& holder, const LockHolder& own);
 
 }  // namespace lockstep

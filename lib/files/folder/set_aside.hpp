@@ -10,9 +10,9 @@
 namespace lockstep {
 
 // What becomes of what was made beyond the step that a training goes on from.
-enum class Past : std::uint8_t {
+enum class LaterOutput : std::uint8_t {
   repeated,  // the same will be made again
-  left       // the training takes another course: it is set aside
+  set_aside  // the training takes another course: it is set aside
 };
 
 class SetAside {

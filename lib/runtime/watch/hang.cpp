@@ -117,17 +117,17 @@ std::vector<TeamInView> teams_in_view(std::span<const RankView> views, int job_s
   std::vector<TeamInView> teams;
   for (const RankView& view : views) {
     auto known = std::ranges::find(teams, view.team, &TeamInView::team);
-    if (known == teams.end()) known = teams.insert(teams.end(), {view.team, {}, Sight::part});
+    if (known == teams.end()) known = teams.insert(teams.end(), {view.team, {}, Coverage::some_ranks});
     known->views.push_back(view);
   }
   for (TeamInView& team : teams) {
     const int size = team.team == Team{} ? job_size : team.team.size;
-    if (static_cast<int>(team.views.size()) == size) team.sight = Sight::whole;
+    if (static_cast<int>(team.views.size()) == size) team.coverage = Coverage::all_ranks;
   }
   return teams;
 }
 
-std::optional<Blame> find_hang(std::span<const RankView> views, double timeout_seconds, Sight sight) {
+std::optional<Blame> find_hang(std::span<const RankView> views, double timeout_seconds, Coverage coverage) {
   Views running;
   std::ranges::copy_if(views, std::back_inserter(running),
                        [](const RankView& view) { return view.code == RankStatus::running; });
@@ -141,7 +141,7 @@ std::optional<Blame> find_hang(std::span<const RankView> views, double timeout_s
   std::ranges::copy_if(still, std::back_inserter(working), [](const RankView& view) { return !waits(view); });
   if (const RankView* const rank = longest_still(working)) return describe_stuck(*rank, views);
   const bool nobody_gets_on = !still.empty() && still.size() == running.size();
-  if (!nobody_gets_on || sight == Sight::part) return std::nullopt;
+  if (!nobody_gets_on || coverage == Coverage::some_ranks) return std::nullopt;
   return describe_all_waiting(running);
 }
 

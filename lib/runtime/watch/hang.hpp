@@ -28,12 +28,12 @@ std::uint64_t progress_of(const RankStatus& status);  // its device's included
 std::uint64_t progress_of(const RankStatus::Device& device);
 
 // Whether all ranks of a team are in view, or those of some nodes. Only of all can it be said that nobody works.
-enum class Sight { whole, part };
+enum class Coverage { all_ranks, some_ranks };
 
 struct TeamInView {
   Team team;
   std::vector<RankView> views;
-  Sight sight = Sight::part;
+  Coverage coverage = Coverage::some_ranks;
 };
 // Each team of `views`; the ranks that are in none are one by themselves, of `job_size` ranks.
 std::vector<TeamInView> teams_in_view(std::span<const RankView> views, int job_size);
@@ -48,7 +48,7 @@ struct Blame {
 // Of one team, the rank that keeps the others from going on, if one has stood still for `timeout_seconds`. That is a
 // rank that is stopped or stands still in work of its own. Where all ranks wait, it is the one whose device has done
 // least or, failing that, the one that waits elsewhere than most.
-std::optional<Blame> find_hang(std::span<const RankView> views, double timeout_seconds, Sight sight);
+std::optional<Blame> find_hang(std::span<const RankView> views, double timeout_seconds, Coverage coverage);
 
 // "(ranks 0, 2-3: summing gradients at step 412, sum 1644)": where all but `culprit` are.
 std::string describe_others(std::span<const RankView> views, int culprit);

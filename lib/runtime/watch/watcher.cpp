@@ -230,7 +230,7 @@ void Watcher::look_around() {
   const Team own = view_of(board_.status(node_rank_), 0, host_).team;
   for (const TeamInView& team : teams_in_view(views, world_size_)) {
     const double patience = patience_seconds() + (team.team == own ? 0 : for_other_teams_seconds);
-    if (const std::optional<Blame> hang = find_hang(team.views, patience, team.sight)) {
+    if (const std::optional<Blame> hang = find_hang(team.views, patience, team.coverage)) {
       end_job(static_cast<int>(Failure::out_of_step), 0, *hang);
     }
   }

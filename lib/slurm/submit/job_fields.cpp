@@ -12,7 +12,7 @@ namespace lockstep {
 namespace job_fields {
 namespace {
 
-using enum Treatment;
+using enum FieldSupport;
 
 constexpr std::string_view image_reason =
     "(Slurm runs a job on its nodes as they are). Load what the image holds in the site profile";
@@ -82,7 +82,7 @@ constexpr std::array extras_table = std::to_array<JobField>({
     {"submitFrom", unused},
     {"gangAllocation"},
     {"hivedScheduler", warned, "(Slurm schedules). Choose a partition or a QOS in the site profile"},
-    {"jobStatusChangeNotification", warned, "(Slurm tells by mail). Put --mail-type into the site profile"},
+    {"jobStatusChangeNotification", warned, "(Slurm tells by mail). StoreValue --mail-type into the site profile"},
     {"com.microsoft.pai.runtimeplugin"},
     {"lockstep"},
 });
@@ -137,10 +137,10 @@ void JobReader::warn(int line, std::string_view words) {
 }
 
 void JobReader::treat(const JobField& field, int line, std::string_view owner) {
-  if (field.treatment == Treatment::warned) {
+  if (field.treatment == FieldSupport::warned) {
     warn(line, fmt::format("'{}' of {} does nothing here {}", field.name, owner, field.reason));
   }
-  if (field.treatment == Treatment::refused) {
+  if (field.treatment == FieldSupport::refused) {
     refuse(line, fmt::format("'{}' of {} cannot be had under Slurm {}", field.name, owner, field.reason));
   }
 }

@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-enum class Treatment : std::uint8_t {
+enum class FieldSupport : std::uint8_t {
   taken,
   unused,   // says nothing of how the job runs
   warned,   // the job runs without it
@@ -20,7 +20,7 @@ enum class Treatment : std::uint8_t {
 
 struct JobField {
   std::string_view name;
-  Treatment treatment = Treatment::taken;
+  FieldSupport treatment = FieldSupport::taken;
   std::string_view reason = {};  // of a warning or a refusal: "(why). What to try"
 };
 

@@ -123,9 +123,9 @@ FolderHolder holder_of(const fs::path& folder) try {
   result.lock = read_live_file(lock, lock_limit_bytes);
   const std::optional<LockHolder> holder = parse_lock_holder(result.lock.substr(0, result.lock.find('\n')));
   if (!holder) return {};
-  const Fate fate = fate_of(*holder, this_lock_holder());
-  if (fate == Fate::gone) return {};
-  result.kind = fate == Fate::alive ? FolderHolder::Kind::here : FolderHolder::Kind::elsewhere;
+  const Liveness fate = liveness_of(*holder, this_lock_holder());
+  if (fate == Liveness::gone) return {};
+  result.kind = fate == Liveness::alive ? FolderHolder::Kind::here : FolderHolder::Kind::elsewhere;
   result.words = describe_lock_holder(*holder);
   return result;
 } catch (const Error&) {

@@ -11,7 +11,7 @@
 
 namespace lockstep::cuda {
 
-struct Eight {
+struct ChannelVector {
   float at[vector_width];
 };
 
@@ -42,8 +42,8 @@ LOCKSTEP_HOST_DEVICE std::uint32_t narrow(float value) {
 
 // Elements [8 * vector, 8 * vector + 8) of an array of `dtype`: f32, f16 or bf16.
 template <DType dtype>
-LOCKSTEP_HOST_DEVICE Eight load(const std::byte* array, std::int64_t vector) {
-  Eight values;
+LOCKSTEP_HOST_DEVICE ChannelVector load(const std::byte* array, std::int64_t vector) {
+  ChannelVector values;
   if constexpr (dtype == DType::f32) {
     const auto* words = reinterpret_cast<const FloatWords*>(array) + 2 * vector;
     const FloatWords low = words[0];
@@ -63,7 +63,7 @@ LOCKSTEP_HOST_DEVICE Eight load(const std::byte* array, std::int64_t vector) {
 }
 
 template <DType dtype>
-LOCKSTEP_HOST_DEVICE void store(const Eight& values, std::byte* array, std::int64_t vector) {
+LOCKSTEP_HOST_DEVICE void store(const ChannelVector& values, std::byte* array, std::int64_t vector) {
   if constexpr (dtype == DType::f32) {
     FloatWords low;
     FloatWords high;
@@ -84,8 +84,9 @@ LOCKSTEP_HOST_DEVICE void store(const Eight& values, std::byte* array, std::int6
 }
 
 // Channels [8 * group, 8 * group + 8) of an array of `channels` values, zero beyond its end.
-LOCKSTEP_HOST_DEVICE inline Eight load_channels(const float* values, std::int64_t group, std::int64_t channels) {
-  Eight result;
+LOCKSTEP_HOST_DEVICE inline ChannelVector load_channels(const float* values, std::int64_t group,
+                                                        std::int64_t channels) {
+  ChannelVector result;
   for (int i = 0; i < vector_width; ++i) {
     const std::int64_t channel = group * vector_width + i;
     result.at[i] = channel < channels ? values[channel] : 0.0F;

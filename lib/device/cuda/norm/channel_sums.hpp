@@ -48,7 +48,7 @@ struct PartialSums {
   }
 };
 
-struct Lessen {
+struct ReducePartials {
   PartialSums from;
   float* to;  // [count][width]
   std::int64_t count;
@@ -78,7 +78,7 @@ class SumMemory {
     while (count_ > most_partial_sums) {
       const std::int64_t fewer = (count_ + lessening - 1) / lessening;
       const Tensor sums = scratch(context_, fewer * width_);
-      launch(fewer * width_, Lessen{{data(), width_, count_}, sums.as<float>(), fewer});
+      launch(fewer * width_, ReducePartials{{data(), width_, count_}, sums.as<float>(), fewer});
       memory_ = sums;
       count_ = fewer;
     }

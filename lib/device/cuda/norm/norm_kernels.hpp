@@ -16,8 +16,8 @@ namespace lockstep::cuda {
 // y = factor * x + offset, for eight channels; both are zero in padding channels. Forward and backward find the same
 // bits, so that backward can recompute which side of the ReLU a value was on.
 struct NormLine {
-  Eight factor;
-  Eight offset;
+  ChannelVector factor;
+  ChannelVector offset;
 
   LOCKSTEP_HOST_DEVICE float operator()(int i, float x) const { return fmaf(x, factor.at[i], offset.at[i]); }
 };
@@ -35,10 +35,10 @@ struct NormVectors {
   std::int64_t channels;
 
   LOCKSTEP_HOST_DEVICE NormLine line(std::int64_t group) const {
-    const Eight scales = load_channels(scale, group, channels);
-    const Eight shifts = load_channels(shift, group, channels);
-    const Eight means = load_channels(mean, group, channels);
-    const Eight spreads = load_channels(spread_values, group, channels);
+    const ChannelVector scales = load_channels(scale, group, channels);
+    const ChannelVector shifts = load_channels(shift, group, channels);
+    const ChannelVector means = load_channels(mean, group, channels);
+    const ChannelVector spreads = load_channels(spread_values, group, channels);
     NormLine line;
     for (int i = 0; i < vector_width; ++i) {
       const bool exists = group * vector_width + i < channels;
@@ -73,11 +73,11 @@ struct SumMoments {
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const auto [slice, group] = divide(index, slices.groups);
-    const Eight origin = load<dtype>(x, origin_row(slices.rows) * slices.groups + group);
-    Eight sum{};
-    Eight squares{};
+    const ChannelVector origin = load<dtype>(x, origin_row(slices.rows) * slices.groups + group);
+    ChannelVector sum{};
+    ChannelVector squares{};
     for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
-      const Eight values = load<dtype>(x, row * slices.groups + group);
+      const ChannelVector values = load<dtype>(x, row * slices.groups + group);
       for (int i = 0; i < vector_width; ++i) {
         const float moved = values.at[i] - origin.at[i];
         sum.at[i] += moved;
@@ -123,7 +123,7 @@ struct FinishMoments {
 };
 
 // What a ReLU that gave these values let through: bit i for value i. NaN counts as let through.
-LOCKSTEP_HOST_DEVICE inline std::uint8_t bits_above_zero(const Eight& values) {
+LOCKSTEP_HOST_DEVICE inline std::uint8_t bits_above_zero(const ChannelVector& values) {
   unsigned bits = 0;
   for (int i = 0; i < vector_width; ++i) bits |= values.at[i] <= 0 ? 0U : 1U << i;
   return static_cast<std::uint8_t>(bits);
@@ -145,10 +145,10 @@ struct Normalise {
     const NormLine line = vectors.line(group);
     for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
       const std::int64_t vector = row * slices.groups + group;
-      Eight values = load<dtype>(x, vector);
+      ChannelVector values = load<dtype>(x, vector);
       for (int i = 0; i < vector_width; ++i) values.at[i] = line(i, values.at[i]);
       if (residual != nullptr) {
-        const Eight other = load<dtype>(residual, vector);
+        const ChannelVector other = load<dtype>(residual, vector);
         for (int i = 0; i < vector_width; ++i) values.at[i] += other.at[i];
       }
       if (activation == Activation::relu) {
@@ -182,13 +182,13 @@ struct SumNormGradients {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const auto [slice, group] = divide(index, slices.groups);
     const NormLine line = vectors.line(group);
-    const Eight mean = load_channels(vectors.mean, group, vectors.channels);
-    Eight sum{};
-    Eight products{};
+    const ChannelVector mean = load_channels(vectors.mean, group, vectors.channels);
+    ChannelVector sum{};
+    ChannelVector products{};
     for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
       const std::int64_t vector = row * slices.groups + group;
-      const Eight values = load<dtype>(x, vector);
-      Eight gradients = load<dtype>(dy, vector);
+      const ChannelVector values = load<dtype>(x, vector);
+      ChannelVector gradients = load<dtype>(dy, vector);
       if (relu_mask == ReluMask::from_bits) {
         const unsigned bits = let_through[vector];
         for (int i = 0; i < vector_width; ++i) gradients.at[i] = (bits >> i & 1U) != 0 ? gradients.at[i] : 0;
@@ -252,13 +252,13 @@ struct FindNormGradient {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const auto [slice, group] = divide(index, slices.groups);
     const NormLine line = vectors.line(group);
-    const Eight mean = load_channels(vectors.mean, group, vectors.channels);
-    const Eight mean_gradient = load_channels(mean_dz, group, vectors.channels);
-    const Eight slope = load_channels(x_factor, group, vectors.channels);
+    const ChannelVector mean = load_channels(vectors.mean, group, vectors.channels);
+    const ChannelVector mean_gradient = load_channels(mean_dz, group, vectors.channels);
+    const ChannelVector slope = load_channels(x_factor, group, vectors.channels);
     for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
       const std::int64_t vector = row * slices.groups + group;
-      const Eight values = load<dtype>(x, vector);
-      Eight gradients = load<dtype>(dz, vector);
+      const ChannelVector values = load<dtype>(x, vector);
+      ChannelVector gradients = load<dtype>(dz, vector);
       for (int i = 0; i < vector_width; ++i) {
         const bool is_shut = relu_mask == ReluMask::from_x && line(i, values.at[i]) <= 0;
         const float gradient = (is_shut ? 0 : gradients.at[i]) - mean_gradient.at[i];

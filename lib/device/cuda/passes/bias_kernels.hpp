@@ -25,10 +25,10 @@ struct AddBias {
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const auto [slice, group] = divide(index, slices.groups);
-    const Eight offsets = load_channels(bias, group, channels);
+    const ChannelVector offsets = load_channels(bias, group, channels);
     for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
       const std::int64_t vector = row * slices.groups + group;
-      Eight values = load<dtype>(x, vector);
+      ChannelVector values = load<dtype>(x, vector);
       for (int i = 0; i < vector_width; ++i) values.at[i] = activate(activation, values.at[i] + offsets.at[i]);
       store<dtype>(values, y, vector);
     }
@@ -47,12 +47,12 @@ struct SumBiasGradients {
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const auto [slice, group] = divide(index, slices.groups);
-    Eight sum{};
+    ChannelVector sum{};
     for (std::int64_t row = slice; row < slices.rows; row += slices.count) {
       const std::int64_t vector = row * slices.groups + group;
-      Eight gradients = load<dtype>(dy, vector);
+      ChannelVector gradients = load<dtype>(dy, vector);
       if (activation == Activation::relu) {
-        const Eight outputs = load<dtype>(y, vector);
+        const ChannelVector outputs = load<dtype>(y, vector);
         for (int i = 0; i < vector_width; ++i) {
           gradients.at[i] = through(activation, outputs.at[i], gradients.at[i]);
         }

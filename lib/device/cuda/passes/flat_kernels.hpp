@@ -15,13 +15,13 @@ constexpr std::int64_t quad = 4;  // elements a thread
 
 LOCKSTEP_HOST_DEVICE constexpr std::int64_t quads(std::int64_t count) { return (count + quad - 1) / quad; }
 
-struct Four {
+struct Float4 {
   float at[quad];
 };
 
 // Elements [4 * index, 4 * index + 4) of `count`; zero beyond the end.
-LOCKSTEP_HOST_DEVICE inline Four load_four(const float* array, std::int64_t index, std::int64_t count) {
-  Four values{};
+LOCKSTEP_HOST_DEVICE inline Float4 load_float4(const float* array, std::int64_t index, std::int64_t count) {
+  Float4 values{};
   if ((index + 1) * quad <= count) {
     const FloatWords words = reinterpret_cast<const FloatWords*>(array)[index];
     for (int i = 0; i < quad; ++i) values.at[i] = words.at[i];
@@ -33,7 +33,8 @@ LOCKSTEP_HOST_DEVICE inline Four load_four(const float* array, std::int64_t inde
   return values;
 }
 
-LOCKSTEP_HOST_DEVICE inline void store_four(const Four& values, float* array, std::int64_t index, std::int64_t count) {
+LOCKSTEP_HOST_DEVICE inline void store_float4(const Float4& values, float* array, std::int64_t index,
+                                              std::int64_t count) {
   if ((index + 1) * quad <= count) {
     FloatWords words;
     for (int i = 0; i < quad; ++i) words.at[i] = values.at[i];
@@ -50,8 +51,8 @@ LOCKSTEP_HOST_DEVICE inline std::uint16_t narrow_to(DType dtype, float value) {
 }
 
 // As four 16-bit elements, f16 or bf16; `array` may be null.
-LOCKSTEP_HOST_DEVICE inline void store_narrow(const Four& values, DType dtype, std::uint16_t* array, std::int64_t index,
-                                              std::int64_t count) {
+LOCKSTEP_HOST_DEVICE inline void store_narrow(const Float4& values, DType dtype, std::uint16_t* array,
+                                              std::int64_t index, std::int64_t count) {
   if (array == nullptr) return;
   if ((index + 1) * quad <= count) {
     ByteWords words;
@@ -122,7 +123,7 @@ struct SumSquares {
     const std::int64_t first = (piece - placed.first_piece) * piece_quads + lane;
     double sum = 0;
     for (std::int64_t i = 0; i < sum_quads; ++i) {
-      const Four four = load_four(from, first + i * sum_lanes, placed.run.count);
+      const Float4 four = load_float4(from, first + i * sum_lanes, placed.run.count);
       for (const float value : four.at) sum += static_cast<double>(value) * static_cast<double>(value);
     }
     sums[index] = sum;
@@ -187,18 +188,18 @@ struct Update {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     if (*step.skip != 0) return;
     const typename Rule::Rates its_rates = rates_at(index * quad);
-    const Four g = load_four(gradients, index, count);
-    Four w = load_four(values, index, count);
-    Four s[Rule::states];
-    for (int k = 0; k < Rule::states; ++k) s[k] = load_four(states[k], index, count);
+    const Float4 g = load_float4(gradients, index, count);
+    Float4 w = load_float4(values, index, count);
+    Float4 s[Rule::states];
+    for (int k = 0; k < Rule::states; ++k) s[k] = load_float4(states[k], index, count);
     for (int i = 0; i < quad; ++i) {
       float state[Rule::states];
       for (int k = 0; k < Rule::states; ++k) state[k] = s[k].at[i];
       rule(its_rates, g.at[i], state, w.at[i]);
       for (int k = 0; k < Rule::states; ++k) s[k].at[i] = state[k];
     }
-    for (int k = 0; k < Rule::states; ++k) store_four(s[k], states[k], index, count);
-    store_four(w, values, index, count);
+    for (int k = 0; k < Rule::states; ++k) store_float4(s[k], states[k], index, count);
+    store_float4(w, values, index, count);
     store_narrow(w, narrow_dtype, narrow, index, count);
   }
 
@@ -214,7 +215,7 @@ struct Update {
 
 // Puts an entry of a table where a queued pass will read it. Run for one index.
 template <typename Value>
-struct Put {
+struct StoreValue {
   Value value;
   Value* slot;
 
@@ -260,15 +261,15 @@ struct FollowWeights {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const float share = share_of_weights(rule, record);
     if (share == 0) return;
-    const Four from = load_four(values, index, count);
-    Four into = load_four(mean, index, count);
+    const Float4 from = load_float4(values, index, count);
+    Float4 into = load_float4(mean, index, count);
     for (int i = 0; i < quad; ++i) into.at[i] = averaged(into.at[i], share, from.at[i]);
-    store_four(into, mean, index, count);
+    store_float4(into, mean, index, count);
   }
 };
 
 // Both arrays' elements change places; one thread four.
-struct ExchangeFours {
+struct ExchangeValues {
   float* values;
   float* other;
   std::uint16_t* narrow;  // the values in half precision, or null
@@ -276,10 +277,10 @@ struct ExchangeFours {
   std::int64_t count;
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    const Four before = load_four(values, index, count);
-    const Four after = load_four(other, index, count);
-    store_four(after, values, index, count);
-    store_four(before, other, index, count);
+    const Float4 before = load_float4(values, index, count);
+    const Float4 after = load_float4(other, index, count);
+    store_float4(after, values, index, count);
+    store_float4(before, other, index, count);
     store_narrow(after, narrow_dtype, narrow, index, count);
   }
 };
@@ -307,13 +308,13 @@ struct WidenInto {
   Accumulate accumulate;
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    const Eight more = load<dtype>(sums, index);
+    const ChannelVector more = load<dtype>(sums, index);
     for (int half = 0; half < 2; ++half) {
       const std::int64_t at = 2 * index + half;
-      Four total{};
-      if (accumulate == Accumulate::add) total = load_four(values, at, count);
+      Float4 total{};
+      if (accumulate == Accumulate::add) total = load_float4(values, at, count);
       for (int i = 0; i < quad; ++i) total.at[i] += more.at[quad * half + i];
-      store_four(total, values, at, count);
+      store_float4(total, values, at, count);
     }
   }
 };
@@ -326,7 +327,7 @@ struct Narrow {
   std::int64_t count;
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    store_narrow(load_four(values, index, count), dtype, narrowed, index, count);
+    store_narrow(load_float4(values, index, count), dtype, narrowed, index, count);
   }
 };
 
@@ -342,7 +343,7 @@ struct CountOutside {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     float found = 0;
     for (std::int64_t at = index; at < quads(count); at += slices) {
-      const Four four = load_four(values, at, count);
+      const Float4 four = load_float4(values, at, count);
       for (const float value : four.at) found += fabsf(value) < limit ? 0 : 1;
     }
     sums[index] = found;

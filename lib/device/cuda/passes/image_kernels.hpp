@@ -43,17 +43,17 @@ struct MakeImages {
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const Place to = images.place_of(index);
-    Eight values = seen(views[to.image], to);
+    ChannelVector values = seen(views[to.image], to);
     if (shares != nullptr) {
       const float share = shares[to.image];
-      const Eight other = seen(others[to.image], to);
+      const ChannelVector other = seen(others[to.image], to);
       for (int i = 0; i < vector_width; ++i) values.at[i] = share * values.at[i] + (1 - share) * other.at[i];
     }
     store<dtype>(values, images.data, index);
   }
 
-  LOCKSTEP_HOST_DEVICE Eight seen(const SampleAugmentation& view, const Place& to) const {
-    Eight values{};
+  LOCKSTEP_HOST_DEVICE ChannelVector seen(const SampleAugmentation& view, const Place& to) const {
+    ChannelVector values{};
     const bool is_erased = to.row >= view.erased_top && to.row < view.erased_bottom && to.column >= view.erased_left &&
                            to.column < view.erased_right;
     if (view.sample < 0 || is_erased) return values;

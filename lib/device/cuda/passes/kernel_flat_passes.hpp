@@ -32,7 +32,7 @@ class PlacedRuns {
       : context_(context), launch_(launch), table_(table<PlacedRun>(context.arena, std::ssize(runs))) {
     auto* slot = entries_of<PlacedRun>(table_);
     for (const UpdateRun& run : runs) {
-      launch(1, Put<PlacedRun>{{run, pieces_}, slot++});
+      launch(1, StoreValue<PlacedRun>{{run, pieces_}, slot++});
       pieces_ += pieces_of(run.count);
     }
   }
@@ -179,11 +179,11 @@ class KernelFlatPasses final : public FlatPasses {
   void exchange(const Tensor& values, const Tensor& other) override {
     const std::int64_t count = values.shape().count();
     launch_(quads(count),
-            ExchangeFours{values.as<float>(), other.as<float>(),
-                          reinterpret_cast<std::uint16_t*>(copies_.narrow_copy(values)), context_.precision, count});
+            ExchangeValues{values.as<float>(), other.as<float>(),
+                           reinterpret_cast<std::uint16_t*>(copies_.narrow_copy(values)), context_.precision, count});
   }
 
-  void set(const Tensor& slot, float value) override { launch_(1, Put<float>{value, slot.as<float>()}); }
+  void set(const Tensor& slot, float value) override { launch_(1, StoreValue<float>{value, slot.as<float>()}); }
 
   void judge(const Tensor& metric_slots, const MetricSlots& places, const StepRecord& record) override {
     launch_(1, JudgeStep{metric_slots.as<float>(), metric_slots.shape().count(), places.loss, places.overflow,
@@ -203,7 +203,7 @@ class KernelFlatPasses final : public FlatPasses {
     auto* const first = sums.template as<float>();
     float* const second = first + threads;
     launch_(threads, CountOutside{values.as<float>(), values.shape().count(), limit, threads, first});
-    launch_(fewer, Lessen{{first, 1, threads}, second, fewer});
+    launch_(fewer, ReducePartials{{first, 1, threads}, second, fewer});
     launch_(1, FinishSums{{second, 1, fewer}, 0, 1, count.as<float>(), accumulate});
   }
 

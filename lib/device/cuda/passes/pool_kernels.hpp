@@ -9,19 +9,19 @@
 namespace lockstep::cuda {
 
 // The places in their windows of eight channels, one byte each.
-struct EightPlaces {
+struct ChannelPlaces {
   int at[vector_width];
 };
 
-LOCKSTEP_HOST_DEVICE inline EightPlaces load_places(const std::byte* array, std::int64_t vector) {
+LOCKSTEP_HOST_DEVICE inline ChannelPlaces load_places(const std::byte* array, std::int64_t vector) {
   const ByteWords words = reinterpret_cast<const ByteWords*>(array)[vector];
-  EightPlaces places;
+  ChannelPlaces places;
   for (int i = 0; i < vector_width; ++i) {
     places.at[i] = static_cast<int>((words.at[i / 4] >> (8 * (i % 4))) & 0xFFU);
   }
   return places;
 }
-LOCKSTEP_HOST_DEVICE inline void store_places(const EightPlaces& places, std::byte* array, std::int64_t vector) {
+LOCKSTEP_HOST_DEVICE inline void store_places(const ChannelPlaces& places, std::byte* array, std::int64_t vector) {
   ByteWords words{};
   for (int i = 0; i < vector_width; ++i) {
     words.at[i / 4] |= static_cast<std::uint32_t>(places.at[i]) << (8 * (i % 4));
@@ -39,8 +39,8 @@ struct MaxPool {
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const Place to = y.place_of(index);
-    Eight best;
-    EightPlaces places{};
+    ChannelVector best;
+    ChannelPlaces places{};
     for (float& value : best.at) value = -INFINITY;
     for (std::int64_t i = 0; i < pool.kernel; ++i) {
       const std::int64_t row = to.row * pool.stride - pool.padding + i;
@@ -57,7 +57,8 @@ struct MaxPool {
   }
 
   // The first of equal values wins; NaN wins over all.
-  LOCKSTEP_HOST_DEVICE static void take_larger(const Eight& values, int place, Eight& best, EightPlaces& places) {
+  LOCKSTEP_HOST_DEVICE static void take_larger(const ChannelVector& values, int place, ChannelVector& best,
+                                               ChannelPlaces& places) {
     for (int i = 0; i < vector_width; ++i) {
       const bool is_better = !(values.at[i] <= best.at[i]) && best.at[i] == best.at[i];
       best.at[i] = is_better ? values.at[i] : best.at[i];
@@ -76,14 +77,14 @@ struct MaxPoolGradient {
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const Place at = dx.place_of(index);
-    Eight sum{};
+    ChannelVector sum{};
     for (std::int64_t row = first_window(at.row); row <= last_window(at.row, dy.height); ++row) {
       for (std::int64_t column = first_window(at.column); column <= last_window(at.column, dy.width); ++column) {
         const std::int64_t i = at.row + pool.padding - row * pool.stride;
         const std::int64_t j = at.column + pool.padding - column * pool.stride;
         const std::int64_t vector = dy.vector_at({at.image, row, column, at.group});
-        const EightPlaces places = load_places(winner, vector);
-        const Eight gradients = load<dtype>(dy.data, vector);
+        const ChannelPlaces places = load_places(winner, vector);
+        const ChannelVector gradients = load<dtype>(dy.data, vector);
         const auto place = static_cast<int>(i * pool.kernel + j);
         for (int c = 0; c < vector_width; ++c) sum.at[c] += places.at[c] == place ? gradients.at[c] : 0;
       }
@@ -113,7 +114,7 @@ struct Blur {
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const Place at = to.place_of(index);
-    Eight sum{};
+    ChannelVector sum{};
     for (int i = -1; i <= 1; ++i) {
       const std::int64_t row = given(at.row * to_stride + i, from.height);
       if (row < 0) continue;
@@ -121,7 +122,7 @@ struct Blur {
         const std::int64_t column = given(at.column * to_stride + j, from.width);
         if (column < 0) continue;
         const float weight = (i == 0 ? 2.0F : 1.0F) * (j == 0 ? 2.0F : 1.0F) / 16.0F;
-        const Eight values = load<dtype>(from.data, from.vector_at({at.image, row, column, at.group}));
+        const ChannelVector values = load<dtype>(from.data, from.vector_at({at.image, row, column, at.group}));
         for (int c = 0; c < vector_width; ++c) sum.at[c] += weight * values.at[c];
       }
     }
@@ -144,9 +145,9 @@ struct MeanPool {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const auto [image, group] = divide(index, x.groups);
     const std::int64_t pixels = x.pixels();
-    Eight sum{};
+    ChannelVector sum{};
     for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
-      const Eight values = load<dtype>(x.data, (image * pixels + pixel) * x.groups + group);
+      const ChannelVector values = load<dtype>(x.data, (image * pixels + pixel) * x.groups + group);
       for (int i = 0; i < vector_width; ++i) sum.at[i] += values.at[i];
     }
     for (int i = 0; i < vector_width; ++i) {
@@ -164,7 +165,7 @@ struct MeanPoolGradient {
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const Place at = dx.place_of(index);
-    Eight gradients = load_channels(dy + at.image * dx.channels, at.group, dx.channels);
+    ChannelVector gradients = load_channels(dy + at.image * dx.channels, at.group, dx.channels);
     for (float& gradient : gradients.at) gradient /= static_cast<float>(dx.pixels());
     store<dtype>(gradients, dx.data, index);
   }

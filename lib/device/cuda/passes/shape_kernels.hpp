@@ -14,7 +14,7 @@ struct Flatten {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const auto [row, group] = divide(index, x.groups);
     const auto [image, pixel] = divide(row, x.pixels());
-    const Eight values = load<dtype>(x.data, index);
+    const ChannelVector values = load<dtype>(x.data, index);
     for (int i = 0; i < vector_width; ++i) {
       const std::int64_t channel = group * vector_width + i;
       if (channel < x.channels) y[(image * x.channels + channel) * x.pixels() + pixel] = values.at[i];
@@ -30,7 +30,7 @@ struct Unflatten {
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const auto [row, group] = divide(index, x.groups);
     const auto [image, pixel] = divide(row, x.pixels());
-    Eight values;
+    ChannelVector values;
     for (int i = 0; i < vector_width; ++i) {
       const std::int64_t channel = group * vector_width + i;
       values.at[i] = channel < x.channels ? y[(image * x.channels + channel) * x.pixels() + pixel] : 0;
@@ -61,7 +61,7 @@ struct Subsample {
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const Place at = y.place_of(index);
-    Eight values{};
+    ChannelVector values{};
     if (at.group < x.groups) {
       values = load<dtype>(x.data, x.vector_at({at.image, at.row * stride, at.column * stride, at.group}));
     }
@@ -78,7 +78,7 @@ struct SubsampleGradient {
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
     const Place at = dx.place_of(index);
-    Eight values{};
+    ChannelVector values{};
     if (at.row % stride == 0 && at.column % stride == 0) {
       values = load<dtype>(dy.data, dy.vector_at({at.image, at.row / stride, at.column / stride, at.group}));
     }
@@ -96,8 +96,8 @@ struct AddInto {
   std::byte* sum;
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    const Eight more = load<dtype>(other, index);
-    Eight values = load<dtype>(sum, index);
+    const ChannelVector more = load<dtype>(other, index);
+    ChannelVector values = load<dtype>(sum, index);
     for (int i = 0; i < vector_width; ++i) values.at[i] += more.at[i];
     store<dtype>(values, sum, index);
   }
