@@ -24,7 +24,7 @@ source "$root/tests/support/gpu/gpu_tests.sh"
 source "$root/tests/support/gpu/gpu_training.sh"
 bundle=$root/build/gpu_bundle
 tests=(ops_test norm_test deferred_norm_test flat_passes_test sgd_rule_test adaptive_rule_test step_record_test layer_test
-  layer_agreement_test golden_loss_test golden_test golden_optimizer_test weights_mean_test whole_step_test recorded_step_test)
+  layer_agreement_test golden_loss_test golden_test golden_optimizer_test ema_test whole_step_test recorded_step_test)
 programs=(step_bench write_pictures make_shards train_cifar train_imagenet evaluate)
 most_mib=${LOCKSTEP_BUNDLE_MIB:-45}  # of the archive, which has to be carried to the other machine
 declare -A seconds_of=([tests]=360 [benches]=270 [peers]=420)

@@ -56,9 +56,9 @@ std::vector<Field> optimizer_fields() {
       one_value({"ema", group, "DECAY",
                  "Keep a mean of the weights over steps, after the warm-up, of which so much stays at a time; it is "
                  "tested beside them and is what model.h5 holds"},
-                of(&Recipe::mean, &EmaOptions::decay), from_to(0.0, 0.9999999)),
+                of(&Recipe::ema, &EmaOptions::decay), from_to(0.0, 0.9999999)),
       needs(one_value({"ema-every", group, "STEPS", "With --ema: steps from one time to the next"},
-                      of(&Recipe::mean, &EmaOptions::every), any_count),
+                      of(&Recipe::ema, &EmaOptions::every), any_count),
             "ema"),
   };
 }

@@ -130,11 +130,11 @@ LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, st
   return LrSchedule(options);
 }
 
-std::optional<MeanRule> mean_rule(const Recipe& recipe, std::int64_t steps_per_epoch) {
-  if (!recipe.mean.decay) return std::nullopt;
+std::optional<EmaRule> ema_rule(const Recipe& recipe, std::int64_t steps_per_epoch) {
+  if (!recipe.ema.decay) return std::nullopt;
   const std::int64_t warmup =
       warmup_steps(recipe.learning_rate, schedule_steps(recipe, steps_per_epoch), steps_per_epoch);
-  return MeanRule{static_cast<float>(1 - *recipe.mean.decay), recipe.mean.every, std::max(warmup, recipe.mean.every)};
+  return EmaRule{static_cast<float>(1 - *recipe.ema.decay), recipe.ema.every, std::max(warmup, recipe.ema.every)};
 }
 
 OptimizerOptions optimizer_options(const OptimizerChoice& plan) {

@@ -135,7 +135,7 @@ struct Recipe {
   BatchOptions batch;
   LearningRate learning_rate;
   OptimizerChoice optimizer;
-  EmaOptions mean;
+  EmaOptions ema;
   BlockStart block_start = BlockStart::whole;
   BlurPool blur_pool = BlurPool::none;
   int norm_ranks = 1;  // whose batch norms take their statistics together; 0: all
@@ -179,7 +179,7 @@ LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, st
 OptimizerOptions optimizer_options(const OptimizerChoice& plan);
 
 // How the mean follows, from the end of the warm-up on; nothing where none is kept.
-std::optional<MeanRule> mean_rule(const Recipe& recipe, std::int64_t steps_per_epoch);
+std::optional<EmaRule> ema_rule(const Recipe& recipe, std::int64_t steps_per_epoch);
 
 // The peak rate for `global_batch`.
 double scaled_rate(const LearningRate& rate, std::int64_t global_batch);

@@ -26,7 +26,7 @@ class NoExchange final : public GradientSink {
 }  // namespace
 
 TrainingStep::TrainingStep(const Session& session, Model& model, Exchange& exchange, Optimizer& optimizer,
-                           const LoaderShare& share, float label_smoothing, WeightsMean* mean, NormGroup* norm_group)
+                           const LoaderShare& share, float label_smoothing, Ema* mean, NormGroup* norm_group)
     : session_(session),
       device_(session.device()),
       model_(model),

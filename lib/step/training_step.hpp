@@ -22,8 +22,8 @@
 #include "backend/session.hpp"
 #include "dataset/loading/loader.hpp"
 #include "device/flat/step_record.hpp"
+#include "optim/ema.hpp"
 #include "optim/optimizer.hpp"
-#include "optim/weights_mean.hpp"
 #include "runtime/plan_file.hpp"
 #include "step/exchange.hpp"
 #include "step/metrics.hpp"
@@ -48,7 +48,7 @@ class TrainingStep {
  public:
   // All outlive this. The exchange has laid out the model's store, which the optimizer updates and the mean follows.
   TrainingStep(const Session& session, Model& model, Exchange& exchange, Optimizer& optimizer, const LoaderShare& share,
-               float label_smoothing, WeightsMean* mean = nullptr, NormGroup* norm_group = nullptr);
+               float label_smoothing, Ema* mean = nullptr, NormGroup* norm_group = nullptr);
 
   // Collective. Where kernels are chosen by measuring, rank 0 runs one micro-batch, and a forward pass on each number
   // of samples of `evaluation_batches`, on noise, which makes the device measure its kernels, those that an earlier run
@@ -110,7 +110,7 @@ class TrainingStep {
   Model& model_;
   Exchange& exchange_;
   Optimizer& optimizer_;
-  WeightsMean* mean_;      // null: none is kept
+  Ema* mean_;              // null: none is kept
   NormGroup* norm_group_;  // null: each micro-batch has statistics of its own
   LoaderShare share_;
   float label_smoothing_;

@@ -45,8 +45,8 @@ ModelOptions model_options(const Recipe& recipe, const Manifest& manifest, const
   return options;
 }
 
-std::unique_ptr<WeightsMean> make_mean(ParameterStore& store, const std::optional<MeanRule>& rule) {
-  return rule ? std::make_unique<WeightsMean>(store, *rule) : nullptr;
+std::unique_ptr<Ema> make_mean(ParameterStore& store, const std::optional<EmaRule>& rule) {
+  return rule ? std::make_unique<Ema>(store, *rule) : nullptr;
 }
 
 // What is learned on one split must mean the same on the other, and be shown as it was there.
@@ -160,7 +160,7 @@ Trainer::Trainer(const Session& session, Recipe recipe, RunOptions run)
       model_(session.device(), model_options(recipe_, train_.manifest(), test_rules_.size)),
       exchange_(make_all_reduce(session, model_.store, all_reduce_options(recipe_, run_), share_.total_micro_batches)),
       optimizer_(make_optimizer(model_.store, optimizer_options(recipe_.optimizer), recipe_.optimizer.clip_norm)),
-      mean_(make_mean(model_.store, mean_rule(recipe_, length_.steps_per_epoch))),
+      mean_(make_mean(model_.store, ema_rule(recipe_, length_.steps_per_epoch))),
       norm_group_(make_norm_group(session, recipe_, share_, model_.store)),
       shared_state_(session.device().steps_ahead() == 0 ? &state_lock_ : nullptr),
       step_(session, model_, *exchange_, *optimizer_, share_, recipe_.label_smoothing, mean_.get(), norm_group_.get()),

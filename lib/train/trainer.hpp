@@ -108,7 +108,7 @@ class Trainer {
   Model model_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<WeightsMean> mean_;      // where one is kept
+  std::unique_ptr<Ema> mean_;              // where one is kept
   std::unique_ptr<NormGroup> norm_group_;  // where ranks take the statistics of norms together
   StateLock state_lock_;
   StateLock* shared_state_;  // null: nobody reads the state beside this thread

@@ -96,11 +96,11 @@ TEST(RecipesTest, mlperfs_is_lars_with_a_square_course) {
 
 TEST(RecipesTest, torchvisions_newer_one_keeps_a_mean_from_the_end_of_the_warm_up) {
   const Recipe recipe = settings_of("torchvision-v2").recipe;
-  const MeanRule rule = mean_rule(recipe, 1251).value();
+  const EmaRule rule = ema_rule(recipe, 1251).value();
   EXPECT_EQ(rule.every, 32);
   EXPECT_EQ(rule.copies_until, 5 * 1251);
   EXPECT_NEAR(rule.share, 2e-5 * 1024 * 32 / 600, 1e-6);
-  EXPECT_EQ(mean_rule(settings_of("torchvision").recipe, 5004), std::nullopt);
+  EXPECT_EQ(ema_rule(settings_of("torchvision").recipe, 5004), std::nullopt);
 }
 
 TEST(RecipesTest, torchvisions_newer_one_is_tested_in_larger_images) {

@@ -57,7 +57,7 @@ class FlatPasses {
   // running = averaged(running, momentum, batch), unless the verdict in the record is another than `applied`.
   virtual void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) = 0;
   // mean = averaged(mean, share, values), with the share that the rule gives after this step.
-  virtual void follow(const Tensor& values, const MeanRule& rule, const Tensor& mean, const StepRecord& record) = 0;
+  virtual void follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) = 0;
   // The elements of both change places, `values` being a parameter array or one that no layer reads.
   virtual void exchange(const Tensor& values, const Tensor& other) = 0;
   // Overwrites count[0] with how many of `values` are not smaller in size than `limit` (NaNs are not), or adds it.

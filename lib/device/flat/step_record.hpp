@@ -63,15 +63,15 @@ LOCKSTEP_HOST_DEVICE inline void clip_step(float* record, double squares, float 
 }
 
 // How the mean of weights over steps follows them.
-struct MeanRule {
+struct EmaRule {
   float share;                // of the weights, that goes into the mean at a time: 1 - decay
   std::int64_t every;         // applied steps from one time to the next
   std::int64_t copies_until;  // up to that applied step the mean is the weights themselves
-  bool operator==(const MeanRule&) const = default;
+  bool operator==(const EmaRule&) const = default;
 };
 
 // The share of the weights that goes into the mean after a step; 0: it stays as it is.
-LOCKSTEP_HOST_DEVICE inline float share_of_weights(const MeanRule& rule, const float* record) {
+LOCKSTEP_HOST_DEVICE inline float ema_share(const EmaRule& rule, const float* record) {
   const auto step = static_cast<std::int64_t>(record[step_applied_steps]);
   if (record[step_verdict] != static_cast<float>(StepVerdict::applied) || step % rule.every != 0) return 0.0F;
   return step <= rule.copies_until ? 1.0F : rule.share;

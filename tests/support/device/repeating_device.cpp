@@ -240,7 +240,7 @@ class RepeatingFlatPasses final : public FlatPasses {
   std::unique_ptr<FlatUpdate> make_clip(const Tensor& gradients, float limit) override {
     return std::make_unique<RepeatingUpdate>(inner_.make_clip(gradients, limit), calls_);
   }
-  void follow(const Tensor& values, const MeanRule& rule, const Tensor& mean, const StepRecord& record) override {
+  void follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) override {
     calls_.keep([this, values = unowned(values), rule, mean = unowned(mean), &record] {
       inner_.follow(values, rule, mean, record);
     });

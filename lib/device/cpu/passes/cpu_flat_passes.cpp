@@ -60,9 +60,9 @@ void CpuFlatPasses::average(const Tensor& batch, float momentum, const Tensor& r
   for (std::int64_t i = 0; i < running.shape().count(); ++i) into[i] = averaged(into[i], momentum, from[i]);
 }
 
-void CpuFlatPasses::follow(const Tensor& values, const MeanRule& rule, const Tensor& mean, const StepRecord& record) {
+void CpuFlatPasses::follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) {
   assert(values.shape().count() == mean.shape().count());
-  const float share = share_of_weights(rule, record.all().as<float>());
+  const float share = ema_share(rule, record.all().as<float>());
   if (share == 0) return;
   const float* const from = values.as<float>();
   float* const into = mean.as<float>();

@@ -18,7 +18,7 @@ class CpuFlatPasses final : public FlatPasses {
   void set(const Tensor& slot, float value) override;
   void judge(const Tensor& metric_slots, const MetricSlots& places, const StepRecord& record) override;
   void average(const Tensor& batch, float momentum, const Tensor& running, const StepRecord& record) override;
-  void follow(const Tensor& values, const MeanRule& rule, const Tensor& mean, const StepRecord& record) override;
+  void follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) override;
   void exchange(const Tensor& values, const Tensor& other) override;
   void count_outside(const Tensor& values, float limit, const Tensor& count, Accumulate accumulate) override;
   void sum_fixed(const Tensor& values, const FixedPoint& form, const Tensor& sums, Accumulate accumulate) override;

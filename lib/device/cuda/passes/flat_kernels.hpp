@@ -251,15 +251,15 @@ struct ClipStep {
 };
 
 // The mean of weights over steps; one thread four elements.
-struct FollowWeights {
+struct UpdateEma {
   const float* values;
-  MeanRule rule;
+  EmaRule rule;
   float* mean;
   std::int64_t count;
   const float* record;
 
   LOCKSTEP_HOST_DEVICE void operator()(std::int64_t index) const {
-    const float share = share_of_weights(rule, record);
+    const float share = ema_share(rule, record);
     if (share == 0) return;
     const Float4 from = load_float4(values, index, count);
     Float4 into = load_float4(mean, index, count);

@@ -171,9 +171,9 @@ class KernelFlatPasses final : public FlatPasses {
     return std::make_unique<KernelClip<Launch>>(context_, launch_, gradients, limit);
   }
 
-  void follow(const Tensor& values, const MeanRule& rule, const Tensor& mean, const StepRecord& record) override {
+  void follow(const Tensor& values, const EmaRule& rule, const Tensor& mean, const StepRecord& record) override {
     const std::int64_t count = mean.shape().count();
-    launch_(quads(count), FollowWeights{values.as<float>(), rule, mean.as<float>(), count, record.all().as<float>()});
+    launch_(quads(count), UpdateEma{values.as<float>(), rule, mean.as<float>(), count, record.all().as<float>()});
   }
 
   void exchange(const Tensor& values, const Tensor& other) override {

@@ -10,10 +10,10 @@
 
 namespace lockstep {
 
-class WeightsMean {
+class Ema {
  public:
   // `store` is allocated and outlives this.
-  WeightsMean(ParameterStore& store, const MeanRule& rule);
+  Ema(ParameterStore& store, const EmaRule& rule);
 
   // It becomes the weights as they are. Blocking.
   void begin();
@@ -30,7 +30,7 @@ class WeightsMean {
 
  private:
   ParameterStore& store_;
-  MeanRule rule_;
+  EmaRule rule_;
   Tensor values_;
   Tensor running_;
   bool is_exchanged_ = false;

@@ -1,4 +1,4 @@
-#include "optim/weights_mean.hpp"
+#include "optim/ema.hpp"
 
 #include <map>
 #include <memory>
@@ -10,9 +10,9 @@
 namespace lockstep {
 namespace {
 
-class WeightsMeanTest : public FlatTest {
+class EmaTest : public FlatTest {
  protected:
-  WeightsMeanTest() {
+  EmaTest() {
     store_.add("fc.weight", {3, 2}, ParameterKind::linear_weight, ParameterRole::weight, {Initial::Kind::constant, 0});
     store_.add_statistic("bn.running_mean", 3, 0.0F);
     store_.allocate(device_->make_lasting(store_.reduced_count(), DType::f32));
@@ -24,7 +24,7 @@ class WeightsMeanTest : public FlatTest {
                                                      {"fc.weight", {3, 2}, std::vector<float>(6, weight)}});
   }
   // After so many applied steps.
-  void follow(WeightsMean& mean, std::int64_t steps, StepVerdict verdict = StepVerdict::applied) {
+  void follow(Ema& mean, std::int64_t steps, StepVerdict verdict = StepVerdict::applied) {
     StepRecord record(*device_, 1);
     record.set_applied_steps(steps);
     device_->write(std::vector<float>{static_cast<float>(verdict)}, record.at(step_verdict));
@@ -39,8 +39,8 @@ class WeightsMeanTest : public FlatTest {
   ParameterStore store_{*device_};
 };
 
-TEST_P(WeightsMeanTest, begins_as_the_weights_and_follows_them_by_its_share) {
-  WeightsMean mean(store_, {0.25F, 1, 1});
+TEST_P(EmaTest, begins_as_the_weights_and_follows_them_by_its_share) {
+  Ema mean(store_, {0.25F, 1, 1});
   mean.begin();
   EXPECT_EQ(both(mean.entries()), (std::vector<float>{8, 4}));
   set(16, 8);
@@ -49,16 +49,16 @@ TEST_P(WeightsMeanTest, begins_as_the_weights_and_follows_them_by_its_share) {
   EXPECT_EQ(both(store_.entries()), (std::vector<float>{16, 8}));
 }
 
-TEST_P(WeightsMeanTest, is_the_weights_themselves_until_its_first_step_is_over) {
-  WeightsMean mean(store_, {0.25F, 2, 6});
+TEST_P(EmaTest, is_the_weights_themselves_until_its_first_step_is_over) {
+  Ema mean(store_, {0.25F, 2, 6});
   mean.begin();
   set(16, 8);
   follow(mean, 6);
   EXPECT_EQ(both(mean.entries()), (std::vector<float>{16, 8}));
 }
 
-TEST_P(WeightsMeanTest, waits_for_its_steps_and_passes_over_those_that_were_not_applied) {
-  WeightsMean mean(store_, {0.25F, 4, 4});
+TEST_P(EmaTest, waits_for_its_steps_and_passes_over_those_that_were_not_applied) {
+  Ema mean(store_, {0.25F, 4, 4});
   mean.begin();
   set(16, 8);
   for (const std::int64_t step : {1, 2, 3, 5, 6, 7, 9}) follow(mean, step);
@@ -68,8 +68,8 @@ TEST_P(WeightsMeanTest, waits_for_its_steps_and_passes_over_those_that_were_not_
   EXPECT_EQ(both(mean.entries()), (std::vector<float>{10, 5}));
 }
 
-TEST_P(WeightsMeanTest, changes_places_with_the_weights_and_back) {
-  WeightsMean mean(store_, {0.25F, 1, 1});
+TEST_P(EmaTest, changes_places_with_the_weights_and_back) {
+  Ema mean(store_, {0.25F, 1, 1});
   mean.assign(std::vector<ParameterStore::Entry>{{"bn.running_mean", {3}, {1, 2, 3}},
                                                  {"fc.weight", {3, 2}, {1, 2, 3, 4, 5, 6}}});
   EXPECT_EQ(both(store_.entries()), (std::vector<float>{8, 4}));
@@ -84,7 +84,7 @@ TEST_P(WeightsMeanTest, changes_places_with_the_weights_and_back) {
   EXPECT_EQ(both(mean.entries_of_weights()), (std::vector<float>{8, 4}));
 }
 
-INSTANTIATE_TEST_SUITE_P(, WeightsMeanTest, testing::ValuesIn(flat_devices()), flat_test_name);
+INSTANTIATE_TEST_SUITE_P(, EmaTest, testing::ValuesIn(flat_devices()), flat_test_name);
 
 }  // namespace
 }  // namespace lockstep
