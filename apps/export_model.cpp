@@ -91,15 +91,15 @@ int main(int argc, char** argv) {
             "nothing to write: neither --onnx nor --safetensors is stated. See --help.");
     if (session.world.rank() != 0) return;
     const RunModel named = named_model(options.model);
-    if (!named.words.empty()) log::info("model: {}", named.words);
+    if (!named.message.empty()) log::info("model: {}", named.message);
     const ModelFile file = read_weights(named.file);
-    std::string words;
-    const auto write = [&words](const std::filesystem::path& path, const std::string& image) {
+    std::string message;
+    const auto write = [&message](const std::filesystem::path& path, const std::string& image) {
       write_file_atomically(path, image);
-      words += fmt::format("{}'{}' written ({} bytes)", words.empty() ? "" : "\n", path.string(), image.size());
+      message += fmt::format("{}'{}' written ({} bytes)", message.empty() ? "" : "\n", path.string(), image.size());
     };
     if (!options.onnx.empty()) write(options.onnx, onnx_image(file));
     if (!options.safetensors.empty()) write(options.safetensors, safetensors_image(file));
-    log::plain(words);
+    log::plain(message);
   });
 }

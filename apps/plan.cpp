@@ -112,7 +112,7 @@ void plan(const PlanOptions& options) {
     log::plain(plan_advice(plans.back()));
   }
   if (plans.empty()) print_doubts(doubts_of(study));
-  for (const std::string& words : compared) log::plain(printable(words));
+  for (const std::string& message : compared) log::plain(printable(message));
 }
 
 }  // namespace

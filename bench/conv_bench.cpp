@@ -51,11 +51,11 @@ class CoreWatch {
     return is_slow ? " *" : "";
   }
 
-  std::string words() const {
-    std::string words = fmt::format(
+  std::string message() const {
+    std::string message = fmt::format(
         "the cores' peak was {:.0f} GFLOP/s before the table, {:.0f} after it, {:.0f} at best", first_, last_, best_);
-    if (slow_ > 0) words += fmt::format("; in {} rows marked * it was below nine tenths of the best", slow_);
-    return words;
+    if (slow_ > 0) message += fmt::format("; in {} rows marked * it was below nine tenths of the best", slow_);
+    return message;
   }
 
  private:
@@ -183,7 +183,7 @@ void print_model(const std::string& model, const ConvBenchOptions& options, cons
       fmt::format("their operands are {:.2f} GB, {:.0f} ms from memory; their products {:.0f} ms at the cores' "
                   "peak; as in a step they take {:.0f} ms",
                   step.gigabytes, 1e3 * step.moving, 1e3 * step.computing, 1e3 * step.in_step));
-  log::plain(cores.words());
+  log::plain(cores.message());
 }
 
 }  // namespace

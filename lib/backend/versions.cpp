@@ -21,8 +21,8 @@ std::string mpi_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   if (MPI_Get_library_version(text.data(), &length) != MPI_SUCCESS) return "unknown";
-  const std::string words(text.data());
-  return words.substr(0, words.find(','));
+  const std::string message(text.data());
+  return message.substr(0, message.find(','));
 }
 
 std::string hdf5_version() {
@@ -39,8 +39,8 @@ std::string hdf5_version() {
 std::string pmix_version() {
   void* const found = dlsym(RTLD_DEFAULT, "PMIx_Get_version");
   if (found == nullptr) return "";
-  const std::string words = reinterpret_cast<const char* (*)()>(found)();
-  return words.substr(0, words.find(" ("));
+  const std::string message = reinterpret_cast<const char* (*)()>(found)();
+  return message.substr(0, message.find(" ("));
 }
 
 std::vector<LibraryVersion> library_versions() {

@@ -12,7 +12,7 @@ namespace lockstep {
 
 // Why shared memory could not be had.
 struct NoSharedMemory {
-  std::string words;     // "4096 bytes of shared memory on a node: No space left on device"
+  std::string message;   // "4096 bytes of shared memory on a node: No space left on device"
   int error_number = 0;  // for remedy_for()
 };
 

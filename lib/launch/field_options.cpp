@@ -59,8 +59,8 @@ bool is_stated(const CLI::App& app, const std::string& name) { return app.count(
 void refuse_unread(const CLI::App& app, const Settings& settings) {
   for (const Field& field : training_fields()) {
     if (!is_stated(app, field.name)) continue;
-    const std::string words = unused_option_message(field, settings);
-    if (!words.empty()) throw CLI::ValidationError("--" + field.name, words);
+    const std::string message = unused_option_message(field, settings);
+    if (!message.empty()) throw CLI::ValidationError("--" + field.name, message);
   }
 }
 

@@ -61,8 +61,8 @@ DecodedPicture decode_picture(std::span<const std::byte> file, const SampleBits&
     case PictureFormat::unknown:
       break;
   }
-  const std::string words = unsupported_format_message(file);
-  if (!words.empty()) throw PictureFault(words);
+  const std::string message = unsupported_format_message(file);
+  if (!message.empty()) throw PictureFault(message);
   throw PictureFault(file.empty() ? "is empty" : "is neither JPEG nor PNG");
 }
 

@@ -9,7 +9,7 @@ namespace lockstep {
 // "ends too early". The words complete the sentence "it ...".
 class PictureFault : public std::runtime_error {
  public:
-  explicit PictureFault(const std::string& words) : std::runtime_error(words) {}
+  explicit PictureFault(const std::string& message) : std::runtime_error(message) {}
 };
 
 }  // namespace lockstep

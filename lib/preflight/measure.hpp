@@ -19,6 +19,6 @@ struct PreflightOptions {
 };
 
 // Whole on rank 0; elsewhere nothing.
-ClusterFacts measure_cluster(const Session& session, const PreflightOptions& plan);
+ClusterFacts measure_cluster(const Session& session, const PreflightOptions& options);
 
 }  // namespace lockstep

@@ -155,14 +155,15 @@ inline Sums sums_of(const Recipe& recipe) { return recipe.batch.virtual_ranks ? 
 // The plan with a batch that the program chose fitted to `ranks` and to so many training samples: as many as it has, or
 // the next smaller number of them that divides into the micro-batches; at least one for each micro-batch. Throws
 // Error(usage) where there are fewer samples than micro-batches.
-BatchOptions fitted(BatchOptions plan, int ranks, std::int64_t samples);
+BatchOptions fitted(BatchOptions options, int ranks, std::int64_t samples);
 
 // What `rank` of `ranks` carries: micro-batches as equal in number as can be. Throws Error(usage) where the global
 // batch does not divide into equal micro-batches, naming the nearest that do, and where ranks would have none.
-LoaderShare loader_share(const BatchOptions& plan, int rank, int ranks);
+LoaderShare loader_share(const BatchOptions& options, int rank, int ranks);
 
 // None where any sample may stand anywhere.
-std::optional<BlockShuffle> block_shuffle(const ShuffleOptions& plan, const Manifest& data, std::int64_t global_batch);
+std::optional<BlockShuffle> block_shuffle(const ShuffleOptions& options, const Manifest& data,
+                                          std::int64_t global_batch);
 
 // How many consecutive ranks take the statistics of their norms together; 1: each micro-batch has its own. With several
 // micro-batches a rank it is first with first, second with second. Throws Error(usage) where ranks do not divide into
@@ -176,7 +177,7 @@ std::int64_t schedule_steps(const Recipe& recipe, std::int64_t steps_per_epoch);
 LrSchedule make_schedule(const LearningRate& rate, std::int64_t global_batch, std::int64_t steps,
                          std::int64_t steps_per_epoch);
 // The options of the optimizer that the plan names.
-OptimizerOptions optimizer_options(const OptimizerChoice& plan);
+OptimizerOptions optimizer_options(const OptimizerChoice& options);
 
 // How the mean follows, from the end of the warm-up on; nothing where none is kept.
 std::optional<EmaRule> ema_rule(const Recipe& recipe, std::int64_t steps_per_epoch);
@@ -188,16 +189,16 @@ double scaled_rate(const LearningRate& rate, std::int64_t global_batch);
 std::int64_t side_with_margin(std::int64_t side);
 
 // Throws Error(usage) on a ramp of images without an end, or one that falls.
-void require_ramp_grows(const ImageOptions& plan);
+void require_ramp_grows(const ImageOptions& options);
 
 // Every choice made for these data, in tests and in an epoch of training. Pictures are cropped and mirrored, digits
 // only cropped: a mirrored digit is another one. Crops are resized where samples are JPEG files. Pictures that have not
 // the size of images are resized before a window is taken: JPEG files, and others where the plan asks for images of
 // another size than the data set's. A shorter side that the plan states is that of tests; in training it is in
 // proportion to the images. Both throw as require_ramp_grows().
-ImageRules test_rules(const ImageOptions& plan, const Manifest& data);
-ImageRules training_rules(const ImageOptions& plan, const Manifest& data, std::int64_t epoch);
+ImageRules test_rules(const ImageOptions& options, const Manifest& data);
+ImageRules training_rules(const ImageOptions& options, const Manifest& data, std::int64_t epoch);
 // Sizes of the images of so many epochs, each once, the smallest first. Throws as training_rules().
-std::vector<PictureSize> training_sizes(const ImageOptions& plan, const Manifest& data, std::int64_t epochs);
+std::vector<PictureSize> training_sizes(const ImageOptions& options, const Manifest& data, std::int64_t epochs);
 
 }  // namespace lockstep

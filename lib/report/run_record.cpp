@@ -162,12 +162,12 @@ std::string value_text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
   if (!value.is_structured()) return json_text(value);
-  std::string words;
+  std::string message;
   for (const auto& [name, member] : value.items()) {
-    if (!words.empty()) words += value.is_object() ? ", " : " ";
-    words += value.is_object() ? fmt::format("{}: {}", name, value_text(member)) : value_text(member);
+    if (!message.empty()) message += value.is_object() ? ", " : " ";
+    message += value.is_object() ? fmt::format("{}: {}", name, value_text(member)) : value_text(member);
   }
-  return words;
+  return message;
 }
 
 }  // namespace lockstep

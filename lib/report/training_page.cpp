@@ -41,7 +41,7 @@ std::string describe_top5(const RunRecord& run) {
 std::string results_html(std::span<const RunRecord> runs) {
   struct Result {
     const char* name;
-    std::string (*words)(const RunRecord&);
+    std::string (*message)(const RunRecord&);
   };
   static constexpr std::array<Result, 16> results{{
       {"state", [](const RunRecord& run) { return run.state; }},
@@ -70,8 +70,8 @@ std::string results_html(std::span<const RunRecord> runs) {
   std::vector<std::vector<std::string>> rows;
   for (const Result& result : results) {
     std::vector<std::string> row{result.name};
-    for (const RunRecord& run : runs) row.push_back(result.words(run));
-    if (std::any_of(row.begin() + 1, row.end(), [](const std::string& words) { return !words.empty(); })) {
+    for (const RunRecord& run : runs) row.push_back(result.message(run));
+    if (std::any_of(row.begin() + 1, row.end(), [](const std::string& message) { return !message.empty(); })) {
       rows.push_back(std::move(row));
     }
   }

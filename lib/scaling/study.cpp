@@ -9,7 +9,7 @@ namespace {
 
 struct StepPartText {
   std::string_view name;
-  std::string_view words;
+  std::string_view message;
 };
 constexpr std::array<StepPartText, step_part_count> step_part_texts = {{{"input", "waiting for samples"},
                                                                         {"forward", "forward"},
@@ -22,7 +22,7 @@ constexpr std::array<StepPartText, step_part_count> step_part_texts = {{{"input"
 }  // namespace
 
 std::string_view name_of(StepPart part) { return step_part_texts[static_cast<std::size_t>(part)].name; }
-std::string_view describe(StepPart part) { return step_part_texts[static_cast<std::size_t>(part)].words; }
+std::string_view describe(StepPart part) { return step_part_texts[static_cast<std::size_t>(part)].message; }
 std::string_view name_of(Scaling scaling) { return scaling == Scaling::weak ? "weak" : "strong"; }
 
 double StudyPoint::part(StepPart part) const {

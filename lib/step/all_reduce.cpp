@@ -128,18 +128,18 @@ void AllReduce::finish() {
   if (reproducible_) flat_.values_of_fixed(reproducible_->sums, store_.reduced());
 }
 
-std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore& store, const AllReduceOptions& plan,
-                                          int total_micro_batches) {
+std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore& store,
+                                          const AllReduceOptions& options, int total_micro_batches) {
   rank_status::enter(Phase::meeting);
   Device& device = session.device();
   const std::int64_t count = store.reduced_count();
-  const bool is_reproducible = plan.sums == Sums::reproducible;
+  const bool is_reproducible = options.sums == Sums::reproducible;
   const DType summed = is_reproducible ? DType::i64 : DType::f32;
-  auto reducer = session.backend->make_reducer(plan.reducer, session.world, count * size_of(summed), plan.wire);
+  auto reducer = session.backend->make_reducer(options.reducer, session.world, count * size_of(summed), options.wire);
   const Tensor sums = reducer->allocate(count, summed);
   store.allocate(is_reproducible ? device.make_lasting(count, DType::f32) : sums);
-  const std::int64_t bucket_bytes = plan.bucket_bytes > 0
-                                        ? plan.bucket_bytes
+  const std::int64_t bucket_bytes = options.bucket_bytes > 0
+                                        ? options.bucket_bytes
                                         : choose_bucket_bytes(measure_sums(*reducer, session.world, device, sums));
   std::optional<ReproducibleSums> reproducible;
   if (is_reproducible) reproducible = {sums, fixed_point_for(total_micro_batches)};

@@ -81,7 +81,7 @@ class AllReduce final : public Exchange {
 
 // Collective. Chooses the reducer and allocates `store`, whose layers are built, in memory that it sums.
 // `total_micro_batches`: of a step, over all ranks. Throws as Backend::make_reducer().
-std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore& store, const AllReduceOptions& plan,
-                                          int total_micro_batches);
+std::unique_ptr<Exchange> make_all_reduce(const Session& session, ParameterStore& store,
+                                          const AllReduceOptions& options, int total_micro_batches);
 
 }  // namespace lockstep

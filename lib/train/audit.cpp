@@ -58,8 +58,8 @@ void audit_weights(const Communicator& world, const ParameterStore& store, std::
   for (const std::string& said : world.all_gather(own + log::host())) {
     ranks.push_back({said.substr(own.size()), said.substr(0, own.size())});
   }
-  const std::string words = deviation_message(ranks, step);
-  if (!words.empty()) throw Error(Failure::out_of_step, words);
+  const std::string message = deviation_message(ranks, step);
+  if (!message.empty()) throw Error(Failure::out_of_step, message);
 }
 
 }  // namespace lockstep

@@ -33,9 +33,9 @@ std::shared_ptr<FolderLock> lock_of(const std::filesystem::path& folder, const s
 
 }  // namespace
 
-Checkpointing::Checkpointing(const Communicator& world, CheckpointOptions plan,
+Checkpointing::Checkpointing(const Communicator& world, CheckpointOptions options,
                              const std::shared_ptr<FolderLock>& output, const StopAgreement& stops)
-    : plan_(std::move(plan)) {
+    : plan_(std::move(options)) {
   if (!plan_.folder.empty()) {
     stops.wait_for_rank_0([&](const std::function<void()>& look) {
       folder_ = std::make_unique<CheckpointFolder>(lock_of(plan_.folder, output, look), plan_.keep);

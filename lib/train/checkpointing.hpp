@@ -18,10 +18,10 @@ namespace lockstep {
 
 class Checkpointing {
  public:
-  // Collective. Rank 0 takes the folder of `plan` (if there is one; it may be that of `output`, whose lock is taken),
-  // finds what to go on from, and every rank gets it. Throws Error(usage) if the folder is another training's,
+  // Collective. Rank 0 takes the folder of `options` (if there is one; it may be that of `output`, whose lock is
+  // taken), finds what to go on from, and every rank gets it. Throws Error(usage) if the folder is another training's,
   // Error(bad_data) if no checkpoint in it is whole, Stopped if `stops` ends the waiting for the folder.
-  Checkpointing(const Communicator& world, CheckpointOptions plan, const std::shared_ptr<FolderLock>& output,
+  Checkpointing(const Communicator& world, CheckpointOptions options, const std::shared_ptr<FolderLock>& output,
                 const StopAgreement& stops);
 
   // What the training goes on from; null: from the beginning.
@@ -61,13 +61,13 @@ class Checkpointing {
   std::optional<std::int64_t> newest_step() const;
   // Where the process ends without destroying this: see FolderLock::give_back().
   void give_back();
-  std::filesystem::path path() const { return folder_ ? folder_->path() : plan_.folder; }
+  std::filesystem::path path() const { return folder_ ? folder_->path() : options_.folder; }
   std::int64_t failures() const { return writer_ ? writer_->record().failures : 0; }
 
  private:
   std::string find();
 
-  CheckpointOptions plan_;
+  CheckpointOptions options_;
   std::unique_ptr<CheckpointFolder> folder_;  // rank 0
   std::optional<Checkpoint> found_;
   std::filesystem::path found_in_;

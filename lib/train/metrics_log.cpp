@@ -91,9 +91,9 @@ void MetricsLog::follow_name() {
   if (is_there && ::fstat(*file_, &ours) == 0 && named.st_dev == ours.st_dev && named.st_ino == ours.st_ino) return;
   std::unique_ptr<Descriptor> fresh = open_log(path_);
   if (!is_there && !copy_to(*fresh, *file_)) {
-    const std::string words = system_error_message(errno);
+    const std::string message = system_error_message(errno);
     ::unlink(path_.c_str());
-    throw Error(words);
+    throw Error(message);
   }
   file_ = std::move(fresh);
 }

@@ -59,8 +59,8 @@ void require_same_recipe(const Json& earlier, const Json& now, const std::filesy
   const Json defaults = json_of(Settings(), Field::Part::recipe);
   std::vector<std::string> differences;
   const auto compare = [&](const std::string& name, const Json& before, const Json& value) {
-    const std::string words = difference(name, before, value);
-    if (!words.empty()) differences.push_back(words);
+    const std::string message = difference(name, before, value);
+    if (!message.empty()) differences.push_back(message);
   };
   compare(data_field, earlier.value(data_field, Json()), now.value(data_field, Json()));
   // Other data bring other values along, which nobody stated.
@@ -74,23 +74,23 @@ void require_same_recipe(const Json& earlier, const Json& now, const std::filesy
           fmt::join(differences, "; with "), differences.size() == 1 ? "" : "s", origin.string());
 }
 
-BatchOptions batch_of_resumed(const BatchOptions& plan, const Json& earlier, int ranks) {
+BatchOptions batch_of_resumed(const BatchOptions& options, const Json& earlier, int ranks) {
   const Json batch = earlier.value("global-batch", Json());
-  const bool is_same = plan.batch_per_rank && earlier.value("batch-per-rank", Json()) == *plan.batch_per_rank &&
-                       earlier.value("accumulate", Json()) == plan.accumulate;
-  const bool is_open = plan.global_batch && plan.global_batch->by == ChosenBy::program;
-  if (!(is_same || is_open) || !batch.is_number_integer()) return plan;
-  BatchOptions kept = plan;
+  const bool is_same = options.batch_per_rank && earlier.value("batch-per-rank", Json()) == *options.batch_per_rank &&
+                       earlier.value("accumulate", Json()) == options.accumulate;
+  const bool is_open = options.global_batch && options.global_batch->by == ChosenBy::program;
+  if (!(is_same || is_open) || !batch.is_number_integer()) return options;
+  BatchOptions kept = options;
   kept.global_batch = ChosenNumber{batch.get<std::int64_t>()};
   const auto divides = [&](std::int64_t parts) { return kept.global_batch->value % parts == 0; };
-  const bool is_shared = divides(std::int64_t{ranks} * plan.accumulate);
-  if (plan.virtual_ranks || is_shared || !divides(plan.accumulate)) return kept;
+  const bool is_shared = divides(std::int64_t{ranks} * options.accumulate);
+  if (options.virtual_ranks || is_shared || !divides(options.accumulate)) return kept;
   int nearest = ranks;
-  while (nearest > 1 && !divides(std::int64_t{nearest} * plan.accumulate)) --nearest;
+  while (nearest > 1 && !divides(std::int64_t{nearest} * options.accumulate)) --nearest;
   throw Error(Failure::usage,
               fmt::format("the checkpoint's global batch of {} does not divide into {} equal parts (ranks: {}, parts "
                           "each: {}), and a training keeps its batch. Start it on {}.",
-                          kept.global_batch->value, std::int64_t{ranks} * plan.accumulate, ranks, plan.accumulate,
+                          kept.global_batch->value, std::int64_t{ranks} * options.accumulate, ranks, options.accumulate,
                           counted(nearest, "rank")));
 }
 

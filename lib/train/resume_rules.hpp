@@ -32,7 +32,7 @@ void require_same_recipe(const nlohmann::json& earlier, const nlohmann::json& no
 
 // Where the batch is stated for each rank, or nobody stated one, a checkpoint's global batch stays, whatever the number
 // of ranks now. Throws Error(usage) where those cannot share it, naming the next smaller number that can.
-BatchOptions batch_of_resumed(const BatchOptions& plan, const nlohmann::json& earlier, int ranks);
+BatchOptions batch_of_resumed(const BatchOptions& options, const nlohmann::json& earlier, int ranks);
 
 // `gradients` as in Origin.
 Origin this_origin(const Session& session, const std::string& gradients);

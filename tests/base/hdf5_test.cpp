@@ -14,16 +14,16 @@ namespace {
 TEST(Hdf5Test, a_thread_that_works_on_a_file_in_memory_prints_no_stack) {
   silence_hdf5();
   testing::internal::CaptureStderr();
-  std::string words;
-  std::thread([&words] {
+  std::string message;
+  std::thread([&message] {
     const Hid<H5Pclose> access = hdf5_in_memory();
     const Hid<H5Fclose> file(H5Fopen("/no/such/file", H5F_ACC_RDONLY, access));
-    words = hdf5_error_message();
+    message = hdf5_error_message();
   }).join();
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   // HDF5 1.14 has more words around these.
-  EXPECT_NE(words.find("open failed: unable to open file"), std::string::npos) << words;
-  EXPECT_EQ(words.find(".c"), std::string::npos) << words;
+  EXPECT_NE(message.find("open failed: unable to open file"), std::string::npos) << message;
+  EXPECT_EQ(message.find(".c"), std::string::npos) << message;
 }
 
 TEST(Hdf5Test, what_hdf5_refuses_is_told_without_a_place_in_our_sources) {
@@ -32,10 +32,10 @@ TEST(Hdf5Test, what_hdf5_refuses_is_told_without_a_place_in_our_sources) {
     check_h5(H5Fclose(H5I_INVALID_HID), "close a file");
     FAIL() << "there is none";
   } catch (const Error& error) {
-    const std::string words = error.what();
-    EXPECT_TRUE(words.starts_with("HDF5 could not close a file: ")) << words;
-    EXPECT_TRUE(words.ends_with(". Is there enough memory, and HDF5 installed whole?")) << words;
-    EXPECT_EQ(words.find(".cpp"), std::string::npos) << words;
+    const std::string message = error.what();
+    EXPECT_TRUE(message.starts_with("HDF5 could not close a file: ")) << message;
+    EXPECT_TRUE(message.ends_with(". Is there enough memory, and HDF5 installed whole?")) << message;
+    EXPECT_EQ(message.find(".cpp"), std::string::npos) << message;
   }
 }
 

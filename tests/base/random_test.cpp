@@ -27,8 +27,8 @@ TEST(RandomTest, normal_values_have_mean_zero_and_variance_one) {
   double sum = 0;
   double squares = 0;
   for (int i = 0; i < count; ++i) {
-    const auto words = philox(7, 0, static_cast<std::uint64_t>(i));
-    const double value = normal(words[0], words[1]);
+    const auto message = philox(7, 0, static_cast<std::uint64_t>(i));
+    const double value = normal(message[0], message[1]);
     sum += value;
     squares += value * value;
   }

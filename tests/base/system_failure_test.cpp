@@ -10,20 +10,20 @@ namespace {
 
 // Every reason for which a file could not be written was answered with "Choose a folder that you may write to."
 TEST(SystemFailureTest, each_reason_has_its_own_advice) {
-  const auto words = [](int error_number) {
+  const auto message = [](int error_number) {
     return std::string(system_failure("cannot write 'x'", error_number, Access::writing).what());
   };
-  EXPECT_EQ(words(ENOSPC), "cannot write 'x': No space left on device. Free some space there and run again.");
-  EXPECT_EQ(words(EROFS), "cannot write 'x': Read-only file system. Choose a folder that you may write to.");
-  EXPECT_EQ(words(EMFILE), "cannot write 'x': Too many open files. Raise the limit on open files (ulimit -n).");
-  EXPECT_EQ(words(EFBIG), "cannot write 'x': File too large. Raise the limit on the size of a file (ulimit -f).");
-  EXPECT_EQ(words(ENFILE),
+  EXPECT_EQ(message(ENOSPC), "cannot write 'x': No space left on device. Free some space there and run again.");
+  EXPECT_EQ(message(EROFS), "cannot write 'x': Read-only file system. Choose a folder that you may write to.");
+  EXPECT_EQ(message(EMFILE), "cannot write 'x': Too many open files. Raise the limit on open files (ulimit -n).");
+  EXPECT_EQ(message(EFBIG), "cannot write 'x': File too large. Raise the limit on the size of a file (ulimit -f).");
+  EXPECT_EQ(message(ENFILE),
             "cannot write 'x': Too many open files in system. All programs on this node together have too many files "
             "open: end some of them.");
-  EXPECT_EQ(words(ENOMEM),
+  EXPECT_EQ(message(ENOMEM),
             "cannot write 'x': Cannot allocate memory. Start fewer ranks on this node, or raise the job's limit on "
             "memory.");
-  EXPECT_EQ(words(EIO), "cannot write 'x': Input/output error. Is the file system in order?");
+  EXPECT_EQ(message(EIO), "cannot write 'x': Input/output error. Is the file system in order?");
 }
 
 TEST(SystemFailureTest, advice_goes_by_what_was_tried) {

@@ -198,13 +198,13 @@ TEST(AllReducers, auto_falls_back_to_mpi_with_one_warning) {
   if (world().size() == 1) GTEST_SKIP() << "one rank shares memory with nobody";
   testing::internal::CaptureStderr();
   const auto reducer = make_cpu_all_reducer("auto", world(), too_many_bytes);
-  const std::string words = testing::internal::GetCapturedStderr();
+  const std::string message = testing::internal::GetCapturedStderr();
   EXPECT_EQ(reducer->description(), "mpi (" + plural(world().size()) + ")");
   const std::string warning = "gradients are summed by MPI, which is slower: cannot have " +
                               std::to_string(world().size() * (too_many_bytes + 128)) +
                               " bytes of shared memory on a node: No space left on device. Enlarge /dev/shm.";
-  EXPECT_EQ(words.find(warning) != std::string::npos, world().rank() == 0) << words;
-  EXPECT_EQ(words.empty(), world().rank() != 0) << words;
+  EXPECT_EQ(message.find(warning) != std::string::npos, world().rank() == 0) << message;
+  EXPECT_EQ(message.empty(), world().rank() != 0) << message;
 }
 
 TEST(AllReducers, shared_says_what_is_missing) {

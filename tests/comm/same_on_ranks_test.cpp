@@ -26,12 +26,12 @@ TEST(SameOnRanks, names_the_first_value_that_differs_and_the_ranks_that_have_it)
   const Communicator all = world();
   log::set_node_leader(all.rank(), fmt::format("n{}", all.rank() + 1));
   const bool is_odd_one = all.rank() == 1;
-  const std::string words =
+  const std::string message =
       refusal({{"program", "1"}, {"data set 'd'", is_odd_one ? "root hash 34" : "root hash 12"}, {"--epochs", "3"}});
   if (all.size() == 1) {
-    EXPECT_EQ(words, "no error");
+    EXPECT_EQ(message, "no error");
   } else {
-    EXPECT_EQ(words,
+    EXPECT_EQ(message,
               "the ranks of this job do not have the same data set 'd': root hash 34 on n2 (rank 1); root hash 12 on "
               "n1 (rank 0), n3 (rank 2). Copy one of them to all nodes.");
   }
@@ -42,11 +42,11 @@ TEST(SameOnRanks, finds_what_only_one_rank_has) {
   log::set_node_leader(all.rank(), "n1");
   std::vector<RankValue> values{{"program", "1"}};
   if (all.rank() == 2) values.push_back({"--wire", "bf16"});
-  const std::string words = refusal(values);
+  const std::string message = refusal(values);
   if (all.size() == 1) {
-    EXPECT_EQ(words, "no error");
+    EXPECT_EQ(message, "no error");
   } else {
-    EXPECT_EQ(words,
+    EXPECT_EQ(message,
               "the ranks of this job do not have the same --wire: bf16 on n1 (rank 2); nothing of the kind on n1 "
               "(rank 0), n1 (rank 1). Copy one of them to all nodes.");
   }

@@ -324,15 +324,15 @@ TEST(DrawnColours, and_squares_are_what_they_always_were) {
   ImageRules rules{{32, 32}, Augmentation::crop_and_flip};
   rules.jitter = {0.4F, 0.4F, 0.4F};
   rules.cutout = 9;
-  std::string words;
+  std::string message;
   for (const std::int64_t position : {3, 5}) {
     const AugmentationParams view = draw_augmentation(rules, 1, 2, position, {32, 32});
     for (const ColourStep& step : view.colours.value()) {
-      words += "bcs"[static_cast<int>(step.property)] + std::to_string(step.factor) + " ";
+      message += "bcs"[static_cast<int>(step.property)] + std::to_string(step.factor) + " ";
     }
-    words += std::to_string(view.erased.top) + "," + std::to_string(view.erased.left) + " ";
+    message += std::to_string(view.erased.top) + "," + std::to_string(view.erased.left) + " ";
   }
-  EXPECT_EQ(words, "b1.142892 c1.016546 s1.073614 14,16 s0.700056 b0.642963 c0.643096 10,19 ");
+  EXPECT_EQ(message, "b1.142892 c1.016546 s1.073614 14,16 s0.700056 b0.642963 c0.643096 10,19 ");
 }
 
 TEST(Normalizer, what_is_erased_is_zero_whatever_is_mirrored) {

@@ -165,9 +165,9 @@ TEST(AugmentedReader, a_sample_that_is_no_jpeg_is_named) {
   AugmentedReader reader(dataset, rules);
   for (const AugmentationParams& view :
        {AugmentationParams(), draw_augmentation(rules, 1, 1, 1, dataset.picture_size(2))}) {
-    const std::string words = message_of(Failure::bad_data, [&] { reader.read(2, view); });
-    EXPECT_THAT(words, StartsWith("sample 2 of the data set 'small' is damaged (Not a JPEG file"));
-    EXPECT_THAT(words, HasSubstr("Make the data set again."));
+    const std::string message = message_of(Failure::bad_data, [&] { reader.read(2, view); });
+    EXPECT_THAT(message, StartsWith("sample 2 of the data set 'small' is damaged (Not a JPEG file"));
+    EXPECT_THAT(message, HasSubstr("Make the data set again."));
   }
 }
 

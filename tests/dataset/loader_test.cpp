@@ -225,17 +225,17 @@ TEST(LoaderOfPictures, one_channel_is_not_resized) {
   const TemporaryFolder folder;
   write_small_data_set(folder.path(), {6, 8, 1}, 30, 40);
   const Dataset dataset(folder.path());
-  const std::string words =
+  const std::string message =
       "the data set 'small' has 1 channel (only pictures of 3 channels are resized). Leave out --image-size, "
       "--test-image-size, --resize and resized crops (--augment).";
   ImageRules larger{{12, 12}};
   larger.shorter_side = 12;
-  EXPECT_EQ(message_of(Failure::usage, [&] { evaluation_source(dataset, larger, 10, 0, 1, 1); }), words);
+  EXPECT_EQ(message_of(Failure::usage, [&] { evaluation_source(dataset, larger, 10, 0, 1, 1); }), message);
   EXPECT_EQ(message_of(Failure::usage,
                        [&] {
                          training_source(dataset, {10, 1, 0, 1}, {image, Augmentation::resized_crop}, 1, 0, 0, 1);
                        }),
-            words);
+            message);
 }
 
 // Of JPEG files as of pixels a batch does not depend on ranks or threads.

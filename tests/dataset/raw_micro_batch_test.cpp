@@ -36,7 +36,7 @@ class RawMicroBatchFixture : public testing::Test {
   void expect_the_hosts_batches(const LoaderSource& source, PixelSource from, int micro_batches) {
     const bool travels = from == PixelSource::travelling;
     const auto places = static_cast<std::size_t>(source.places);
-    const bool mixes = source.plan->mixes();
+    const bool mixes = source.sampler->mixes();
     const std::size_t travelling = travels ? places + (mixes ? outer_partners : 0) : 0;
     std::vector<cuda::SampleAugmentation> views(mixes ? 2 * places : places);
     std::vector<float> shares(mixes ? places : 0);

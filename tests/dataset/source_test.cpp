@@ -123,7 +123,7 @@ class IdxTest : public testing::Test {
   void write(const char* file, const std::string& bytes) const { write_file_atomically(folder_.path() / file, bytes); }
   std::string path(const char* file) const { return (folder_.path() / file).string(); }
   std::string quoted(const char* file) const { return fmt::format("'{}'", path(file)); }
-  std::string words() const {
+  std::string message() const {
     return message_of(Failure::bad_data, [&] { open_mnist(folder_.path()); });
   }
   TemporaryFolder folder_;
@@ -141,9 +141,9 @@ TEST_F(IdxTest, images_and_labels_are_read) {
 // Label 13 was answered with "there are 10 classes. Fetch it again?", and a set of four classes got ten.
 TEST_F(IdxTest, a_set_of_other_classes_is_not_taken_for_mnist) {
   write("t10k-labels-idx1-ubyte", idx({1}, "\x0d"));
-  EXPECT_EQ(words(), "sample 0 of " + quoted("t10k-labels-idx1-ubyte") +
-                         " has label 13, but mnist has 10 classes (is it another set?). 'make_shards idx' takes any, "
-                         "with --classes 14 or more.");
+  EXPECT_EQ(message(), "sample 0 of " + quoted("t10k-labels-idx1-ubyte") +
+                           " has label 13, but mnist has 10 classes (is it another set?). 'make_shards idx' takes any, "
+                           "with --classes 14 or more.");
   write("train-labels-idx1-ubyte", idx({2}, "\x03\x01"));
   write("t10k-labels-idx1-ubyte", idx({1}, "\x01"));
   EXPECT_EQ(message_of(Failure::bad_data, [&] { open_fashion_mnist(folder_.path()); }),
@@ -249,29 +249,29 @@ TEST_F(IdxTest, packed_files_are_unpacked) {
 
   const std::string packed = read_file(path("t10k-images-idx3-ubyte.gz"), 1000);
   write("t10k-images-idx3-ubyte.gz", packed.substr(0, packed.size() - 12));
-  EXPECT_EQ(words(), quoted("t10k-images-idx3-ubyte.gz") + " is damaged: unexpected end of file. Fetch it again?");
+  EXPECT_EQ(message(), quoted("t10k-images-idx3-ubyte.gz") + " is damaged: unexpected end of file. Fetch it again?");
 }
 
 TEST_F(IdxTest, a_header_that_promises_more_than_there_is_is_refused) {
   write("train-images-idx3-ubyte", idx({2, 2, 4}, "abcdefghijkl"));
-  EXPECT_EQ(words(), quoted("train-images-idx3-ubyte") + " holds 12 values, but its header says 16. Fetch it again?");
+  EXPECT_EQ(message(), quoted("train-images-idx3-ubyte") + " holds 12 values, but its header says 16. Fetch it again?");
 }
 
 TEST_F(IdxTest, sizes_whose_product_overflows_are_refused) {
   write("train-images-idx3-ubyte", idx({0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}, "abc"));
-  EXPECT_EQ(words(), quoted("train-images-idx3-ubyte") +
-                         " claims an impossible size (4294967295 in dimension 0). Fetch it again?");
+  EXPECT_EQ(message(), quoted("train-images-idx3-ubyte") +
+                           " claims an impossible size (4294967295 in dimension 0). Fetch it again?");
 }
 
 TEST_F(IdxTest, another_kind_of_file_is_refused) {
   write("train-labels-idx1-ubyte", "no labels");
-  EXPECT_EQ(words(),
+  EXPECT_EQ(message(),
             quoted("train-labels-idx1-ubyte") + " is no IDX file of bytes in 1 dimensions. Is it the right file?");
 }
 
 TEST_F(IdxTest, labels_and_images_must_be_as_many) {
   write("train-labels-idx1-ubyte", idx({1}, std::string(1, '\0')));
-  EXPECT_EQ(words(), quoted("train-labels-idx1-ubyte") + " has 1 labels for 2 images. Fetch both again?");
+  EXPECT_EQ(message(), quoted("train-labels-idx1-ubyte") + " has 1 labels for 2 images. Fetch both again?");
 }
 
 // Opens the source after each mutation of one of its files, and reads all of it where it opens.
@@ -358,8 +358,8 @@ TEST_F(IdxTest, each_source_of_the_table_is_opened_under_its_own_name) {
       EXPECT_NE(source->description().source.find("seed 3"), std::string::npos);
     } else {
       EXPECT_EQ(entry.make({folder_.path(), 0, 0})->description().name, entry.name);
-      const std::string words = message_of(Failure::usage, [&] { entry.make({empty.path(), 0, 0}); });
-      EXPECT_NE(words.find(empty.path().string()), std::string::npos) << entry.name << ": " << words;
+      const std::string message = message_of(Failure::usage, [&] { entry.make({empty.path(), 0, 0}); });
+      EXPECT_NE(message.find(empty.path().string()), std::string::npos) << entry.name << ": " << message;
     }
   }
   EXPECT_EQ(names, (std::set<std::string_view>{"cifar10", "cifar100", "images", "mnist", "fashion_mnist", "idx",

@@ -33,37 +33,37 @@ class StageTest : public testing::Test {
       write_small_data_set(folder_ / "data" / "test", {8, 8, 3}, 20, 9);
     }
     world_.barrier();
-    plan_ = {split_folders(folder_ / "data"), {Split::train, Split::validation, Split::test}, folder_ / "local"};
+    options_ = {split_folders(folder_ / "data"), {Split::train, Split::validation, Split::test}, folder_ / "local"};
   }
   ~StageTest() override { world_.barrier(); }
 
   SplitFolders stage_all() const {
-    return stage(world_, plan_, [] {});
+    return stage(world_, options_, [] {});
   }
   // What fails does so on one rank, and the others wait for the job's end: these are tests of one.
   SplitFolders stage_alone() const {
-    return stage(alone_, plan_, [] {});
+    return stage(alone_, options_, [] {});
   }
 
   static std::string content(const fs::path& file) { return read_file(file, 1 << 24); }
   // The name and inode of each file under the copies.
   std::map<std::string, ino_t> files() const {
     std::map<std::string, ino_t> found;
-    for (const auto& entry : fs::recursive_directory_iterator(plan_.folder)) {
+    for (const auto& entry : fs::recursive_directory_iterator(options_.folder)) {
       struct stat status {};
       EXPECT_EQ(::lstat(entry.path().c_str(), &status), 0);
-      if (!entry.is_directory()) found[fs::relative(entry.path(), plan_.folder).string()] = status.st_ino;
+      if (!entry.is_directory()) found[fs::relative(entry.path(), options_.folder).string()] = status.st_ino;
     }
     return found;
   }
   fs::path copies(Split split) const {
-    const std::string hash = read_manifest(plan_.from.of(split)).root_hash;
-    return plan_.folder / (std::string(split_name(split)) + "-" + hash);
+    const std::string hash = read_manifest(options_.from.of(split)).root_hash;
+    return options_.folder / (std::string(split_name(split)) + "-" + hash);
   }
   void expect_copied(const SplitFolders& folders) const {
     for (const Split split : {Split::train, Split::test}) {
       EXPECT_EQ(folders.of(split), copies(split));
-      for (const auto& entry : fs::directory_iterator(plan_.from.of(split))) {
+      for (const auto& entry : fs::directory_iterator(options_.from.of(split))) {
         EXPECT_EQ(content(copies(split) / entry.path().filename()), content(entry.path())) << entry.path();
       }
     }
@@ -81,7 +81,7 @@ class StageTest : public testing::Test {
   Communicator alone_{MPI_COMM_SELF};
   TemporaryFolder own_;
   fs::path folder_;
-  StageOptions plan_;
+  StageOptions options_;
 };
 
 TEST_F(StageTest, copies_what_there_is_and_leaves_the_rest) {
@@ -102,7 +102,7 @@ TEST_F(StageTest, goes_on_where_another_was_interrupted) {
   stage_all();
   const auto before = files();
   on_rank_0([&] {
-    const ShardEntry entry = read_manifest(plan_.from.of(Split::train)).shards[3];
+    const ShardEntry entry = read_manifest(options_.from.of(Split::train)).shards[3];
     fs::remove(copies(Split::train) / "shard-3.h5");
     fs::remove(copies(Split::train) / "manifest.json");
     write_file_atomically(unfinished_copy(copies(Split::train), entry), "half");
@@ -124,7 +124,7 @@ TEST_F(StageTest, a_link_in_the_place_of_a_copy_is_replaced_and_what_it_leads_to
   const fs::path target = folder_ / "target";
   on_rank_0([&] {
     fs::create_directories(copies(Split::train));
-    write_file_atomically(target, content(plan_.from.of(Split::train) / "shard-2.h5"));
+    write_file_atomically(target, content(options_.from.of(Split::train) / "shard-2.h5"));
     fs::create_symlink(target, copies(Split::train) / "shard-2.h5");
   });
   stage_all();
@@ -147,7 +147,7 @@ class StageAloneTest : public StageTest {
 };
 
 TEST_F(StageAloneTest, a_damaged_shard_is_named_and_not_copied) {
-  const fs::path shard = plan_.from.of(Split::train) / "shard-4.h5";
+  const fs::path shard = options_.from.of(Split::train) / "shard-4.h5";
   std::string bytes = content(shard);
   bytes[bytes.size() / 2] ^= 1;
   write_file_atomically(shard, bytes);
@@ -170,7 +170,7 @@ TEST_F(StageAloneTest, a_damaged_shard_is_named_and_not_copied) {
 }
 
 TEST_F(StageAloneTest, names_in_a_manifest_do_not_leave_the_folder) {
-  const fs::path file = plan_.from.of(Split::train) / manifest_file;
+  const fs::path file = options_.from.of(Split::train) / manifest_file;
   const std::string text = content(file);
   for (const char* const name : {"../../evil.h5", "/tmp/evil.h5", "..", ".hidden", "a\\\\b"}) {
     std::string changed = text;
@@ -184,14 +184,14 @@ TEST_F(StageAloneTest, names_in_a_manifest_do_not_leave_the_folder) {
 }
 
 TEST_F(StageAloneTest, a_folder_that_cannot_be_is_refused) {
-  write_file_atomically(plan_.folder, "a file");
+  write_file_atomically(options_.folder, "a file");
   EXPECT_EQ(error_sentence([&] { stage_alone(); }),
-            "cannot make the folder '" + plan_.folder.string() +
+            "cannot make the folder '" + options_.folder.string() +
                 "': Not a directory (--stage). Choose a folder that you may write to.");
-  fs::remove(plan_.folder);
+  fs::remove(options_.folder);
   const fs::path elsewhere = folder_ / "elsewhere";
   fs::create_directories(elsewhere);
-  fs::create_directories(plan_.folder);
+  fs::create_directories(options_.folder);
   fs::create_directory_symlink(elsewhere, copies(Split::train));
   EXPECT_EQ(error_sentence([&] { stage_alone(); }),
             "cannot stage the data in '" + copies(Split::train).string() +
@@ -200,15 +200,15 @@ TEST_F(StageAloneTest, a_folder_that_cannot_be_is_refused) {
 }
 
 TEST_F(StageAloneTest, no_room_is_told_before_anything_is_copied) {
-  Manifest manifest = read_manifest(plan_.from.of(Split::train));
+  Manifest manifest = read_manifest(options_.from.of(Split::train));
   manifest.block_bytes = 1 << 30;
   for (ShardEntry& entry : manifest.shards) entry.block_hashes.resize(1);
   manifest.shards[1].bytes = std::int64_t{1} << 47;
   manifest.shards[1].block_hashes.assign(1 << 17, manifest.shards[1].block_hashes.front());
-  write_manifest(plan_.from.of(Split::train), manifest);
+  write_manifest(options_.from.of(Split::train), manifest);
   const std::string told = error_sentence([&] { stage_alone(); }, Failure::other);
   const std::string start =
-      "cannot stage the data in '" + plan_.folder.string() + "': No space left on device (140737488.4 MB to copy, ";
+      "cannot stage the data in '" + options_.folder.string() + "': No space left on device (140737488.4 MB to copy, ";
   EXPECT_EQ(told.substr(0, start.size()), start);
   EXPECT_NE(told.find(" MB free). Free some space there and run again."), std::string::npos) << told;
   EXPECT_TRUE(files().empty());
@@ -224,30 +224,30 @@ TEST_F(StageAloneTest, a_copy_that_cannot_be_written_leaves_nothing) {
 
 // A small disk, which only root can make.
 TEST_F(StageAloneTest, a_disk_that_fills_up_meanwhile_is_told) {
-  fs::create_directories(plan_.folder);
-  if (::mount("none", plan_.folder.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "no right to mount";
+  fs::create_directories(options_.folder);
+  if (::mount("none", options_.folder.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "no right to mount";
   const std::string told = error_sentence(
       [&] {
         int round = 0;
-        stage(alone_, plan_, [&] {
-          if (++round > 1) std::ofstream(plan_.folder / "other") << std::string(1 << 20, 'x');
+        stage(alone_, options_, [&] {
+          if (++round > 1) std::ofstream(options_.folder / "other") << std::string(1 << 20, 'x');
         });
       },
       Failure::other);
   EXPECT_EQ(told, "cannot stage '" + (copies(Split::train) / "shard-0.h5").string() +
                       "': No space left on device. Free some space there and run again.");
   EXPECT_TRUE(nothing_is_half_written());
-  ::umount(plan_.folder.c_str());
+  ::umount(options_.folder.c_str());
 }
 
 // The file under the other name was emptied, and then had a shard's content.
 TEST_F(StageAloneTest, a_hard_link_in_the_place_of_an_unfinished_copy_is_broken) {
   const fs::path precious = folder_ / "precious";
   write_file_atomically(precious, "precious");
-  const ShardEntry entry = read_manifest(plan_.from.of(Split::train)).shards[1];
+  const ShardEntry entry = read_manifest(options_.from.of(Split::train)).shards[1];
   fs::create_directories(copies(Split::train));
   fs::create_hard_link(precious, unfinished_copy(copies(Split::train), entry));
-  fs::create_hard_link(plan_.from.of(Split::train) / "shard-0.h5", folder_ / "second name of a source");
+  fs::create_hard_link(options_.from.of(Split::train) / "shard-0.h5", folder_ / "second name of a source");
   expect_copied(stage_alone());
   EXPECT_EQ(content(precious), "precious");
 }
@@ -256,11 +256,11 @@ TEST_F(StageAloneTest, a_hard_link_in_the_place_of_an_unfinished_copy_is_broken)
 class StoppedCopyTest : public StageAloneTest {
  protected:
   void begin_other() {
-    entry_ = read_manifest(plan_.from.of(Split::train)).shards[2];
+    entry_ = read_manifest(options_.from.of(Split::train)).shards[2];
     fs::create_directories(copies(Split::train));
     other_ = ::fork();
     if (other_ == 0) {
-      std::unique_ptr<ShardCopy> copy = ShardCopy::begin(plan_.from.of(Split::train), copies(Split::train), entry_);
+      std::unique_ptr<ShardCopy> copy = ShardCopy::begin(options_.from.of(Split::train), copies(Split::train), entry_);
       ::raise(SIGSTOP);
       while (copy->advance() != 0) {
       }
@@ -283,7 +283,7 @@ class StoppedCopyTest : public StageAloneTest {
 // The training waited for ever, and said nothing.
 TEST_F(StoppedCopyTest, is_waited_for_by_name_and_then_another_is_made) {
   begin_other();
-  plan_.patience = std::chrono::milliseconds(300);
+  options_.patience = std::chrono::milliseconds(300);
   testing::internal::CaptureStderr();
   stage_alone();
   const std::string told = testing::internal::GetCapturedStderr();
@@ -298,7 +298,7 @@ TEST_F(StoppedCopyTest, is_waited_for_by_name_and_then_another_is_made) {
                       ") has not grown for 0.3 s. This job makes its own copy of 'shard-2.h5'."),
             std::string::npos)
       << told;
-  EXPECT_EQ(content(shard()), content(plan_.from.of(Split::train) / "shard-2.h5"));
+  EXPECT_EQ(content(shard()), content(options_.from.of(Split::train) / "shard-2.h5"));
   EXPECT_TRUE(is_absent(unfinished_copy(copies(Split::train), entry_, 2)));
 
   // The other wakes up: what was finished first stays, the same file.
@@ -308,13 +308,13 @@ TEST_F(StoppedCopyTest, is_waited_for_by_name_and_then_another_is_made) {
   ASSERT_EQ(::waitpid(other_, &status, 0), other_);
   other_ = 0;
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(files().at(fs::relative(shard(), plan_.folder)), before.at(fs::relative(shard(), plan_.folder)));
+  EXPECT_EQ(files().at(fs::relative(shard(), options_.folder)), before.at(fs::relative(shard(), options_.folder)));
   expect_copied(stage_alone());
 }
 
 TEST_F(StoppedCopyTest, leaves_nothing_behind_when_it_is_killed_later) {
   begin_other();
-  plan_.patience = std::chrono::milliseconds(100);
+  options_.patience = std::chrono::milliseconds(100);
   stage_alone();
   ::kill(other_, SIGKILL);
   ASSERT_EQ(::waitpid(other_, nullptr, 0), other_);
@@ -325,15 +325,15 @@ TEST_F(StoppedCopyTest, leaves_nothing_behind_when_it_is_killed_later) {
 
 // A small disk, which only root can make.
 TEST_F(StoppedCopyTest, another_is_made_only_where_there_is_room) {
-  fs::create_directories(plan_.folder);
-  if (::mount("none", plan_.folder.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "no right to mount";
+  fs::create_directories(options_.folder);
+  if (::mount("none", options_.folder.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "no right to mount";
   begin_other();
-  plan_.patience = std::chrono::milliseconds(400);
+  options_.patience = std::chrono::milliseconds(400);
   const std::string told = error_sentence(
       [&] {
         int round = 0;
-        stage(alone_, plan_, [&] {
-          if (++round > 2) std::ofstream(plan_.folder / "other", std::ios::app) << std::string(1 << 20, 'x');
+        stage(alone_, options_, [&] {
+          if (++round > 2) std::ofstream(options_.folder / "other", std::ios::app) << std::string(1 << 20, 'x');
         });
       },
       Failure::other);
@@ -342,14 +342,14 @@ TEST_F(StoppedCopyTest, another_is_made_only_where_there_is_room) {
                       "room). Free some space there and run again.");
   EXPECT_TRUE(is_absent(unfinished_copy(copies(Split::train), entry_, 2)));
   ::kill(other_, SIGKILL);
-  ::umount2(plan_.folder.c_str(), MNT_DETACH);
+  ::umount2(options_.folder.c_str(), MNT_DETACH);
 }
 
 TEST_F(StageAloneTest, a_copy_that_ends_early_leaves_nothing) {
-  const ShardEntry entry = read_manifest(plan_.from.of(Split::train)).shards[0];
-  fs::create_directories(plan_.folder);
-  std::unique_ptr<ShardCopy> copy = ShardCopy::begin(plan_.from.of(Split::train), plan_.folder, entry);
-  EXPECT_EQ(ShardCopy::begin(plan_.from.of(Split::train), plan_.folder, entry), nullptr);
+  const ShardEntry entry = read_manifest(options_.from.of(Split::train)).shards[0];
+  fs::create_directories(options_.folder);
+  std::unique_ptr<ShardCopy> copy = ShardCopy::begin(options_.from.of(Split::train), options_.folder, entry);
+  EXPECT_EQ(ShardCopy::begin(options_.from.of(Split::train), options_.folder, entry), nullptr);
   EXPECT_EQ(copy->advance(), entry.bytes);
   EXPECT_EQ(files().size(), 1U);
   copy.reset();
@@ -359,7 +359,7 @@ TEST_F(StageAloneTest, a_copy_that_ends_early_leaves_nothing) {
 TEST_F(StageAloneTest, a_stop_leaves_whole_copies_alone) {
   struct Asked {};
   int rounds = 0;
-  EXPECT_THROW(stage(alone_, plan_,
+  EXPECT_THROW(stage(alone_, options_,
                      [&] {
                        if (++rounds == 2) throw Asked();
                      }),

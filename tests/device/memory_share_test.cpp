@@ -20,7 +20,7 @@ TEST(MemoryShareTest, ranks_that_share_a_gpu_take_alike_whoever_comes_first) {
 }
 
 TEST(MemoryShareTest, a_gpu_that_is_full_is_named_with_its_figures) {
-  const auto words = [](const GpuMemory& memory, int sharers) -> std::string {
+  const auto message = [](const GpuMemory& memory, int sharers) -> std::string {
     try {
       memory_share(memory, sharers);
     } catch (const Error& error) {
@@ -28,11 +28,11 @@ TEST(MemoryShareTest, a_gpu_that_is_full_is_named_with_its_figures) {
     }
     return "accepted";
   };
-  EXPECT_EQ(words({1 * gib, 80 * gib}, 1),
+  EXPECT_EQ(message({1 * gib, 80 * gib}, 1),
             "the GPU has 1024 of 81920 MiB left (this rank needs 2048 to begin). Does another process use it?");
-  EXPECT_EQ(words({11 * gib, 80 * gib}, 4),
+  EXPECT_EQ(message({11 * gib, 80 * gib}, 4),
             "the GPU has 11264 of 81920 MiB left (this rank needs 12288 to begin). Does another process use it?");
-  EXPECT_EQ(words({12 * gib, 80 * gib}, 4), "accepted");
+  EXPECT_EQ(message({12 * gib, 80 * gib}, 4), "accepted");
 }
 
 }  // namespace

@@ -37,9 +37,9 @@ class CheckpointTest : public testing::Test {
   }
   // Everything after "checkpoint '<path>' is damaged or not a checkpoint: ".
   std::string damage() const {
-    const std::string words = message_of(Failure::bad_data, [&] { read_checkpoint(path_); });
+    const std::string message = message_of(Failure::bad_data, [&] { read_checkpoint(path_); });
     const std::string start = "checkpoint '" + path_.string() + "' is damaged or not a checkpoint: ";
-    return words.starts_with(start) ? words.substr(start.size()) : words;
+    return message.starts_with(start) ? message.substr(start.size()) : message;
   }
   Hid<H5Fclose> open() const {
     return Hid<H5Fclose>(check_h5(H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), "open for spoiling"));
@@ -208,11 +208,11 @@ TEST_F(CheckpointTest, another_format_is_named_as_older_or_newer_before_anything
   };
   const std::string start = "checkpoint '" + path_.string() + "' was written by ";
   const std::string end = ", this one reads format 3. Use the version that wrote it?";
-  const auto words = [&] { return message_of(Failure::bad_data, [&] { read_checkpoint(path_); }); };
+  const auto message = [&] { return message_of(Failure::bad_data, [&] { read_checkpoint(path_); }); };
   written_with(1);
-  EXPECT_EQ(words(), start + "an older Lockstep (format 1)" + end);
+  EXPECT_EQ(message(), start + "an older Lockstep (format 1)" + end);
   written_with(4);
-  EXPECT_EQ(words(), start + "a newer Lockstep (format 4)" + end);
+  EXPECT_EQ(message(), start + "a newer Lockstep (format 4)" + end);
   EXPECT_EQ(message_of(Failure::bad_data, [&] { read_weights(path_); }), start + "a newer Lockstep (format 4)" + end);
   written_with(-1);
   EXPECT_EQ(damage(), "its attribute 'checkpoint_format' is -1. Is there an older one?");

@@ -213,17 +213,17 @@ TEST_F(FolderLockTest, what_took_the_name_of_its_folder_is_left_alone) {
   const std::filesystem::path elsewhere = folder_.path() / "elsewhere";
   FolderLock lock(inner, option, this_lock_holder(), heartbeat);
   std::filesystem::rename(inner, elsewhere);
-  const std::string words = "'" + inner.string() +
-                            "' is no longer the folder that this training wrote into: it was removed or renamed, and "
-                            "something else has its name (which must not be overwritten). Move one of the two away; "
-                            "the same command then goes on.";
+  const std::string message = "'" + inner.string() +
+                              "' is no longer the folder that this training wrote into: it was removed or renamed, and "
+                              "something else has its name (which must not be overwritten). Move one of the two away; "
+                              "the same command then goes on.";
   std::filesystem::create_directory(inner);
   std::ofstream(inner / "model.h5") << "another's";
-  EXPECT_EQ(message_of(Failure::out_of_step, [&] { lock.require_held(); }), words);
+  EXPECT_EQ(message_of(Failure::out_of_step, [&] { lock.require_held(); }), message);
   EXPECT_FALSE(std::filesystem::exists(inner / "lock"));
   std::filesystem::remove_all(inner);
   std::filesystem::create_directory_symlink(folder_.path(), inner);
-  EXPECT_EQ(message_of(Failure::out_of_step, [&] { lock.require_held(); }), words);
+  EXPECT_EQ(message_of(Failure::out_of_step, [&] { lock.require_held(); }), message);
   std::filesystem::remove(inner);
   lock.require_held();
 }

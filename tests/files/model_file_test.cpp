@@ -40,9 +40,9 @@ class ModelFileTest : public testing::Test {
 
   // Everything after "model file '<path>' is damaged or not a model file: ".
   std::string damage() const {
-    const std::string words = message_of(Failure::bad_data, [&] { read_weights(path_); });
+    const std::string message = message_of(Failure::bad_data, [&] { read_weights(path_); });
     const std::string start = "model file '" + path_.string() + "' is damaged or not a model file: ";
-    return words.starts_with(start) ? words.substr(start.size()) : words;
+    return message.starts_with(start) ? message.substr(start.size()) : message;
   }
 
   // Opens the file as any HDF5 user might, to spoil it.
@@ -150,9 +150,9 @@ TEST_F(ModelFileTest, opens_in_pytorch_in_three_lines) {
 }
 
 TEST_F(ModelFileTest, a_missing_file_is_a_wrong_name) {
-  const std::string words = message_of(Failure::usage, [&] { read_weights(path_); });
-  EXPECT_NE(words.find(path_.string()), std::string::npos) << words;
-  EXPECT_NE(words.find("No such file or directory"), std::string::npos) << words;
+  const std::string message = message_of(Failure::usage, [&] { read_weights(path_); });
+  EXPECT_NE(message.find(path_.string()), std::string::npos) << message;
+  EXPECT_NE(message.find("No such file or directory"), std::string::npos) << message;
 }
 
 // HDF5's stack of errors was told, with a source file of ours: it converts no ASCII into UTF-8.
@@ -355,9 +355,9 @@ TEST_F(ModelFileTest, what_reading_would_refuse_is_not_written) {
   for (const auto& [spoil, what] : faults) {
     ModelFile model = small_model();
     spoil(model);
-    const std::string words = message_of(Failure::usage, [&] { write_model_file(path_, model); });
-    EXPECT_TRUE(words.starts_with("cannot make a model file or checkpoint: " + what + " (nothing would read it)."))
-        << words;
+    const std::string message = message_of(Failure::usage, [&] { write_model_file(path_, model); });
+    EXPECT_TRUE(message.starts_with("cannot make a model file or checkpoint: " + what + " (nothing would read it)."))
+        << message;
     EXPECT_TRUE(std::filesystem::is_empty(folder_)) << what;
   }
   ModelFile model = small_model();
@@ -370,8 +370,8 @@ TEST_F(ModelFileTest, what_reading_would_refuse_is_not_written) {
 
 TEST_F(ModelFileTest, writing_where_nobody_may_leaves_nothing) {
   const std::filesystem::path nowhere = folder_ / "missing" / "model.h5";
-  const std::string words = message_of(Failure::usage, [&] { write_model_file(nowhere, small_model()); });
-  EXPECT_NE(words.find(nowhere.string()), std::string::npos) << words;
+  const std::string message = message_of(Failure::usage, [&] { write_model_file(nowhere, small_model()); });
+  EXPECT_NE(message.find(nowhere.string()), std::string::npos) << message;
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 

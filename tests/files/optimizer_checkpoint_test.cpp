@@ -114,10 +114,10 @@ TEST_F(OptimizerCheckpointTest, a_checkpoint_of_another_optimizer_is_refused_by_
       "'velocity' (it cannot go on from there). Use the optimizer that it was written with, or start anew?");
   EXPECT_NE(refusal(*sgd, moments), "no error");
   // Names in a file do not steer the terminal.
-  const std::string words = message_of(Failure::usage, [&] {
+  const std::string message = message_of(Failure::usage, [&] {
     assign_state(trained.store, *sgd, {{"mean\x1b[2J", {}}});
   });
-  EXPECT_NE(words.find("it keeps 'mean\\x1b[2J' of each parameter"), std::string::npos) << words;
+  EXPECT_NE(message.find("it keeps 'mean\\x1b[2J' of each parameter"), std::string::npos) << message;
 }
 
 }  // namespace

@@ -22,10 +22,10 @@ class TimeLimitTest : public testing::Test {
     if (path != nullptr) path_ = path;
   }
   ~TimeLimitTest() override { ::setenv("PATH", path_.c_str(), 1); }
-  // Makes `squeue` say `words`, if it is asked for the end of job 17.
-  void let_squeue_say(const std::string& words) const {
+  // Makes `squeue` say `message`, if it is asked for the end of job 17.
+  void let_squeue_say(const std::string& message) const {
     const std::filesystem::path program = folder_.path() / "squeue";
-    std::ofstream(program) << "#!/bin/sh\n[ \"$*\" = '-h -j 17 -o %e' ] && echo '" << words << "'\n";
+    std::ofstream(program) << "#!/bin/sh\n[ \"$*\" = '-h -j 17 -o %e' ] && echo '" << message << "'\n";
     ::chmod(program.c_str(), 0755);
     ::setenv("PATH", (folder_.path().string() + ":" + path_).c_str(), 1);
   }
@@ -45,21 +45,21 @@ class TimeLimitTest : public testing::Test {
 TEST_F(TimeLimitTest, without_a_limit_there_is_time_for_ever) {
   const TimeLimit limit(std::nullopt, std::nullopt);
   EXPECT_TRUE(std::isinf(limit.seconds_left()));
-  EXPECT_EQ(limit.words(), "");
+  EXPECT_EQ(limit.message(), "");
 }
 
 TEST_F(TimeLimitTest, counts_from_its_construction) {
   const TimeLimit limit(100.0, std::nullopt);
   EXPECT_NEAR(limit.seconds_left(), 100, 1);
-  EXPECT_EQ(limit.words(), "--time-limit");
+  EXPECT_EQ(limit.message(), "--time-limit");
 }
 
 TEST_F(TimeLimitTest, slurm_says_when_the_job_ends) {
   job_.ends_at = std::time(nullptr) + 500;
   EXPECT_NEAR(TimeLimit(std::nullopt, job_).seconds_left(), 500, 2);
-  EXPECT_EQ(TimeLimit(std::nullopt, job_).words(), "Slurm's time limit");
-  EXPECT_EQ(TimeLimit(1000.0, job_).words(), "Slurm's time limit");  // the earlier one counts
-  EXPECT_EQ(TimeLimit(100.0, job_).words(), "--time-limit");
+  EXPECT_EQ(TimeLimit(std::nullopt, job_).message(), "Slurm's time limit");
+  EXPECT_EQ(TimeLimit(1000.0, job_).message(), "Slurm's time limit");  // the earlier one counts
+  EXPECT_EQ(TimeLimit(100.0, job_).message(), "--time-limit");
 }
 
 TEST_F(TimeLimitTest, where_the_job_does_not_say_it_squeue_is_asked) {

@@ -62,11 +62,11 @@ TEST(CommonInstructionSet, of_a_users_own_choice_must_run_on_all_ranks) {
   const Communicator all = world();
   log::set_node_leader(all.rank(), fmt::format("n{}", all.rank() + 1));
   DeviceOptions options = cpu_options("avx512");
-  const std::string words = message_of(
+  const std::string message = message_of(
       Failure::usage, [&] { choose_common_instruction_set(all, options, all.rank() == 1 ? of_2013 : of_2017); });
-  EXPECT_EQ(words, all.size() == 1 ? "no error"
-                                   : "on n2 (rank 1) this processor does not run AVX-512 (--instruction-set avx512). "
-                                     "Use --instruction-set auto?");
+  EXPECT_EQ(message, all.size() == 1 ? "no error"
+                                     : "on n2 (rank 1) this processor does not run AVX-512 (--instruction-set avx512). "
+                                       "Use --instruction-set auto?");
   EXPECT_EQ(options.instruction_set, "avx512");
 }
 

@@ -154,18 +154,18 @@ TEST(ModelZooTest, samples_that_are_too_small_are_refused) {
 }
 
 TEST(ModelZooTest, a_model_with_a_weight_for_each_pixel_takes_images_of_its_own_size_alone) {
-  const auto words = [](const char* model, std::int64_t side) {
+  const auto message = [](const char* model, std::int64_t side) {
     return message_of(Failure::usage, [&] { require_takes({model, {32, 32, 3}, 10}, side, side); });
   };
   EXPECT_EQ(
-      words("lenet", 24),
+      message("lenet", 24),
       "model 'lenet' takes images of one size, here 32 x 32 pixels, and none of 24 x 24 (it has a weight for each "
       "pixel that is left). Use one of resnet18, resnet20, resnet34, resnet50, resnet101, or leave out "
       "--image-size-ramp and --test-image-size.");
-  EXPECT_NE(words("convnet", 24), "no error");
-  EXPECT_EQ(words("convnet", 32), "no error");
-  EXPECT_EQ(words("resnet20", 24), "no error");
-  EXPECT_EQ(words("resnet101", 64), "no error");
+  EXPECT_NE(message("convnet", 24), "no error");
+  EXPECT_EQ(message("convnet", 32), "no error");
+  EXPECT_EQ(message("resnet20", 24), "no error");
+  EXPECT_EQ(message("resnet101", 64), "no error");
 }
 
 TEST(ModelZooTest, samples_with_other_than_one_to_three_channels_are_refused) {

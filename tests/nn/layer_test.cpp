@@ -182,7 +182,7 @@ TEST(LayerShapesTest, layers_refuse_shapes_they_cannot_take_in_one_sentence) {
   const LayerContext context{*device, store, statistics};
   const Convolution conv(context, "conv1", {3, 6, 5}, ConvolutionOptions{});
   const MaxPool pool(context, {2, 2});
-  const auto words = [](const Layer& layer, const Shape& x) -> std::string {
+  const auto message = [](const Layer& layer, const Shape& x) -> std::string {
     try {
       layer.output_shape(x);
     } catch (const Error& error) {
@@ -190,15 +190,15 @@ TEST(LayerShapesTest, layers_refuse_shapes_they_cannot_take_in_one_sentence) {
     }
     return "accepted";
   };
-  EXPECT_EQ(words(conv, {1, 32, 32, 1}),
+  EXPECT_EQ(message(conv, {1, 32, 32, 1}),
             "layer 'conv1' cannot take [1, 32, 32, 1]: it needs 3 channels. Do model and data fit together?");
-  EXPECT_EQ(words(conv, {1, 4, 32, 3}),
+  EXPECT_EQ(message(conv, {1, 4, 32, 3}),
             "layer 'conv1' cannot take [1, 4, 32, 3]: it needs at least 5 x 5 pixels. Choose another --model or larger "
             "samples.");
-  EXPECT_EQ(words(pool, {1, 1, 1, 8}),
+  EXPECT_EQ(message(pool, {1, 1, 1, 8}),
             "a max pool cannot take [1, 1, 1, 8]: it needs at least 2 x 2 pixels. Choose another --model or larger "
             "samples.");
-  EXPECT_EQ(words(conv, {1, 5, 5, 3}), "accepted");
+  EXPECT_EQ(message(conv, {1, 5, 5, 3}), "accepted");
 }
 
 }  // namespace

@@ -31,19 +31,19 @@ TEST(Floors, what_is_left_out_keeps_its_default) {
 }
 
 TEST(Floors, anything_else_is_refused) {
-  const auto words = [](const std::string& text) {
+  const auto message = [](const std::string& text) {
     return message_of(Failure::usage, [&] { parse_floors(text, "floors.json"); });
   };
   for (const char* text : {"", "[]", "7", "{", "\"x\"", "{\"clock_seconds\": 1}}"}) {
-    EXPECT_EQ(words(text),
+    EXPECT_EQ(message(text),
               "'floors.json' holds no floors: it is no JSON object. Let check_cluster write one: --write-floors.");
   }
   EXPECT_EQ(
-      words(R"({"clock_second": 1})"),
+      message(R"({"clock_second": 1})"),
       "'floors.json': no floor is called 'clock_second'. Did you mean clock_seconds? Known: compute_share, link_share, "
       "clock_seconds, samples_per_second, write_bytes_per_second, read_bytes_per_second, bus_bytes_per_second.");
   for (const char* value : {"-1", "1.5", "null", "\"1\"", "[1]", "1e999"}) {
-    EXPECT_EQ(words(std::string("{\"compute_share\": ") + value + "}"),
+    EXPECT_EQ(message(std::string("{\"compute_share\": ") + value + "}"),
               value == std::string("1e999")
                   ? "'floors.json' holds no floors: it is no JSON object. Let check_cluster write one: --write-floors."
                   : "'floors.json': compute_share is no number from 0 to 1.")

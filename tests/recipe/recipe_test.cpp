@@ -22,9 +22,9 @@ BatchOptions usual(std::int64_t samples, int accumulate = 1) {
 
 BatchOptions per_rank(std::int64_t samples, int accumulate) { return {std::nullopt, samples, accumulate}; }
 
-BatchOptions virtual_ranks(BatchOptions plan, int parts) {
-  plan.virtual_ranks = parts;
-  return plan;
+BatchOptions virtual_ranks(BatchOptions options, int parts) {
+  options.virtual_ranks = parts;
+  return options;
 }
 
 struct Refusal {
@@ -109,8 +109,8 @@ TEST(LoaderShareTest, a_batch_that_cannot_be_shared_is_refused) {
 
 // Three ranks were refused the default, whose neighbours they then had to type.
 TEST(LoaderShareTest, a_batch_that_the_program_chose_fits_itself_to_ranks_and_data) {
-  const auto fits = [](const BatchOptions& plan, int ranks, std::int64_t samples) {
-    return fitted(plan, ranks, samples).global_batch->value;
+  const auto fits = [](const BatchOptions& options, int ranks, std::int64_t samples) {
+    return fitted(options, ranks, samples).global_batch->value;
   };
   EXPECT_EQ(fits(usual(128), 2, 50000), 128);
   EXPECT_EQ(fits(usual(128), 3, 50000), 126);
@@ -192,16 +192,16 @@ TEST(ImageRulesTest, digits_are_not_mirrored) {
 
 ImageOptions sized(std::optional<std::int64_t> side, std::optional<std::int64_t> test_side = {},
                    std::optional<std::int64_t> shorter_side = {}) {
-  ImageOptions plan;
-  plan.side = side;
-  plan.test_side = test_side;
-  plan.shorter_side = shorter_side;
-  return plan;
+  ImageOptions options;
+  options.side = side;
+  options.test_side = test_side;
+  options.shorter_side = shorter_side;
+  return options;
 }
 
-ImageOptions growing(ImageOptions plan) {
-  plan.ramp = SizeRamp{160, 1, 3};
-  return plan;
+ImageOptions growing(ImageOptions options) {
+  options.ramp = SizeRamp{160, 1, 3};
+  return options;
 }
 
 TEST(ImageRulesTest, images_have_the_stated_size_and_pictures_are_resized_where_they_need_it) {
@@ -209,7 +209,7 @@ TEST(ImageRulesTest, images_have_the_stated_size_and_pictures_are_resized_where_
   const std::optional<std::int64_t> tests;
   struct Row {
     const char* name;
-    ImageOptions plan;
+    ImageOptions options;
     SampleStore store;
     std::optional<std::int64_t> epoch;  // none: tests
     PictureSize size;
@@ -237,7 +237,7 @@ TEST(ImageRulesTest, images_have_the_stated_size_and_pictures_are_resized_where_
   for (const Row& row : rows) {
     SCOPED_TRACE(row.name);
     const Manifest data = data_of(row.store);
-    const ImageRules rules = row.epoch ? training_rules(row.plan, data, *row.epoch) : test_rules(row.plan, data);
+    const ImageRules rules = row.epoch ? training_rules(row.options, data, *row.epoch) : test_rules(row.options, data);
     EXPECT_EQ(rules.size, row.size);
     EXPECT_EQ(rules.shorter_side, row.shorter_side);
     EXPECT_EQ(rules.resamples(), row.shorter_side.has_value());
@@ -269,13 +269,13 @@ TEST(ImageRulesTest, a_ramp_leads_upwards_to_a_size_that_is_stated) {
 
 TEST(ImageRulesTest, what_is_stated_counts_and_else_colours_stay_and_no_square_is_erased) {
   const Manifest data = data_of(SampleStore::jpeg);
-  ImageOptions plan;
-  plan.augmentation = Augmentation::none;
-  plan.least_area = 0.25F;
-  plan.decoding = Decoding::exact;
-  plan.jitter = {0.1F, 0.2F, 0.3F};
-  plan.cutout = 8;
-  for (const ImageRules& rules : {training_rules(plan, data, 0), test_rules(plan, data)}) {
+  ImageOptions options;
+  options.augmentation = Augmentation::none;
+  options.least_area = 0.25F;
+  options.decoding = Decoding::exact;
+  options.jitter = {0.1F, 0.2F, 0.3F};
+  options.cutout = 8;
+  for (const ImageRules& rules : {training_rules(options, data, 0), test_rules(options, data)}) {
     EXPECT_EQ(rules.augmentation, Augmentation::none);
     EXPECT_EQ(rules.least_area, 0.25F);
     EXPECT_EQ(rules.decoding, Decoding::exact);

@@ -22,10 +22,10 @@ class PlanProgramTest : public ::testing::Test {
     options.insert(options.begin(), {built_program("plan"), folder_.path().string()});
     return run_program(options);
   }
-  void expect_refused(const std::vector<std::string>& options, const std::string& words) const {
+  void expect_refused(const std::vector<std::string>& options, const std::string& message) const {
     const ProgramResult result = plan(options);
     EXPECT_EQ(result.exit_code, 2);
-    EXPECT_THAT(result.errors, HasSubstr(words));
+    EXPECT_THAT(result.errors, HasSubstr(message));
     EXPECT_EQ(result.output, "");
   }
   TemporaryFolder folder_;

@@ -113,9 +113,9 @@ TEST(Plan, what_a_study_cannot_tell_is_said) {
 TEST(Plan, a_training_stands_beside_its_prediction) {
   const Study study = made_up_study({});
   const double rate = 8 * 32 / made_up_point({}, 8, 32).step_seconds[0];
-  const std::string words = prediction_of(model_of(study), {"runs/r20", {{8, 1}, 32}, rate / 1.1});
-  EXPECT_THAT(words, HasSubstr(" on 8 ranks of 32 samples, "));
-  EXPECT_THAT(words, EndsWith(" measured. The prediction is off by +10.0 %."));
+  const std::string message = prediction_of(model_of(study), {"runs/r20", {{8, 1}, 32}, rate / 1.1});
+  EXPECT_THAT(message, HasSubstr(" on 8 ranks of 32 samples, "));
+  EXPECT_THAT(message, EndsWith(" measured. The prediction is off by +10.0 %."));
 }
 
 class PlanOfRun : public ::testing::Test {

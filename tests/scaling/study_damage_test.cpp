@@ -38,7 +38,7 @@ std::string with_another_value(const std::string& text, std::uint64_t round) {
 
 // All that programs print and write of a study.
 std::string told(const Study& study) {
-  std::string words = study_table(study) + study_sentences(study) + study_csv(study) + study_page(study);
+  std::string message = study_table(study) + study_sentences(study) + study_csv(study) + study_page(study);
   try {
     const StepModel model = model_of(study);
     PlanRequest request;
@@ -46,11 +46,11 @@ std::string told(const Study& study) {
     request.batch_per_rank = study.weak_batch;
     request.samples = 50'000;
     const std::vector<TrainingPlan> plans = {plan_training(study, model, request)};
-    words += plans_table(plans) + plan_advice(plans.front());
+    message += plans_table(plans) + plan_advice(plans.front());
   } catch (const Error& error) {
     EXPECT_EQ(error.failure(), Failure::usage) << error.what();
   }
-  return words;
+  return message;
 }
 
 TEST(DamagedStudy, is_refused_or_told_in_figures) {
@@ -64,9 +64,10 @@ TEST(DamagedStudy, is_refused_or_told_in_figures) {
   for (std::uint64_t round = 0; round < rounds; ++round) {
     try {
       const std::string text = round % 4 == 0 ? mutated(whole, round) : with_another_value(whole, round);
-      const std::string words = told(parse_study(text, "damaged.json"));
+      const std::string message = told(parse_study(text, "damaged.json"));
       for (const std::string_view none : {"nan", "inf ", "inf,", "inf%", "inf<"}) {
-        ASSERT_EQ(words.find(none), std::string::npos) << round << ": " << words.substr(words.find(none) - 60, 120);
+        ASSERT_EQ(message.find(none), std::string::npos)
+            << round << ": " << message.substr(message.find(none) - 60, 120);
       }
     } catch (const Error& error) {
       EXPECT_EQ(error.failure(), Failure::bad_data) << error.what();

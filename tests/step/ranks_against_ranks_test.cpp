@@ -204,16 +204,16 @@ TEST(TrainingStepTest, a_diverged_loss_is_told_on_every_rank_before_the_weights_
   const LoaderShare share{micro_batch_size * world.size(), world.size(), world.rank(), 1};
   WholeStep step(session, {"lenet", {32, 32, 3}, 10}, share, {"auto", 1 << 20}, SgdOptions{}, 0.0F, 1);
   PartLoader loader(session.device(), {32, 32, 3}, share);
-  std::string words;
+  std::string message;
   std::string before;
-  for (int index = 0; index < 20 && words.empty(); ++index) {
+  for (int index = 0; index < 20 && message.empty(); ++index) {
     before = step.model().store.weights_hash();
-    words = step.run(loader, index, 1e12).divergence;
+    message = step.run(loader, index, 1e12).divergence;
   }
-  EXPECT_TRUE(words.starts_with("loss is nan at step ") || words.starts_with("loss is inf at step ")) << words;
-  EXPECT_TRUE(words.ends_with(" (learning rate 1e+12). Lower --lr or lengthen the warm-up.")) << words;
+  EXPECT_TRUE(message.starts_with("loss is nan at step ") || message.starts_with("loss is inf at step ")) << message;
+  EXPECT_TRUE(message.ends_with(" (learning rate 1e+12). Lower --lr or lengthen the warm-up.")) << message;
   EXPECT_EQ(step.model().store.weights_hash(), before);
-  for (const std::string& other : world.all_gather(words)) EXPECT_EQ(other, words);
+  for (const std::string& other : world.all_gather(message)) EXPECT_EQ(other, message);
 }
 
 }  // namespace

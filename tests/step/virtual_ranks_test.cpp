@@ -98,15 +98,15 @@ TEST(ReproducibleSumsTest, what_no_whole_number_holds_ends_the_training_on_every
   const LoaderShare share = loader_share(batch, world.rank(), world.size());
   WholeStep step(session, {"lenet", shape, 10}, share, {.sums = Sums::reproducible}, SgdOptions{}, 0.0F, 3);
   PartLoader loader(session.device(), shape, share);
-  std::string words;
+  std::string message;
   std::string before;
-  for (int index = 0; index < 20 && words.empty(); ++index) {
+  for (int index = 0; index < 20 && message.empty(); ++index) {
     before = step.model().store.weights_hash();
-    words = step.run(loader, index, 1e12).divergence;
+    message = step.run(loader, index, 1e12).divergence;
   }
-  EXPECT_TRUE(words.starts_with("gradients overflow at step ")) << words;
+  EXPECT_TRUE(message.starts_with("gradients overflow at step ")) << message;
   EXPECT_EQ(step.model().store.weights_hash(), before);
-  for (const std::string& other : world.all_gather(words)) EXPECT_EQ(other, words);
+  for (const std::string& other : world.all_gather(message)) EXPECT_EQ(other, message);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-std::string words(const std::vector<std::string>& hashes) {
+std::string message(const std::vector<std::string>& hashes) {
   std::vector<WeightsOnRank> ranks;
   for (const std::string& hash : hashes) ranks.push_back({ranks.size() < 2 ? "n1" : "n2", hash});
   return deviation_message(ranks, 499);
@@ -22,24 +22,24 @@ std::string words(const std::vector<std::string>& hashes) {
 constexpr const char* advice = " (memory or a sum went wrong). Start again; if it comes back, leave that node out.";
 
 TEST(Audit, equal_weights_need_no_words) {
-  EXPECT_EQ(words({"a", "a", "a"}), "");
-  EXPECT_EQ(words({"a"}), "");
+  EXPECT_EQ(message({"a", "a", "a"}), "");
+  EXPECT_EQ(message({"a"}), "");
 }
 
 TEST(Audit, the_rank_that_is_not_as_most_is_named) {
-  EXPECT_EQ(words({"a", "a", "b", "a"}),
+  EXPECT_EQ(message({"a", "a", "b", "a"}),
             std::string("rank 2 on n2 has other weights than the other 3 ranks after step 499") + advice);
 }
 
 TEST(Audit, several_that_deviate_are_named_together) {
-  EXPECT_EQ(words({"a", "b", "a", "c", "a"}),
+  EXPECT_EQ(message({"a", "b", "a", "c", "a"}),
             std::string("ranks 1, 3 on n1, n2 have other weights than the other 3 ranks after step 499") + advice);
 }
 
 TEST(Audit, where_no_weights_are_those_of_most_all_are_named) {
   const std::string both = "the weights of ranks 0-1 on n1 differ after step 499, and which are right cannot be told";
-  EXPECT_EQ(words({"a", "b"}), both + advice);
-  EXPECT_TRUE(words({"a", "a", "b", "b"}).starts_with("the weights of ranks 0-3 on n1, n2 differ "));
+  EXPECT_EQ(message({"a", "b"}), both + advice);
+  EXPECT_TRUE(message({"a", "a", "b", "b"}).starts_with("the weights of ranks 0-3 on n1, n2 differ "));
 }
 
 // Real ranks with a real model.

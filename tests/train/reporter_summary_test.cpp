@@ -146,9 +146,9 @@ TEST_F(ReporterSummaryTest, a_summary_without_room_is_told_once_and_fails_only_w
   reporter.summarise(RunState::running, large);
   reporter.summarise(RunState::running, large);
   const std::string told = testing::internal::GetCapturedStderr();
-  const std::string words = "summary.json is behind until a later one is written; the training goes on.";
-  EXPECT_NE(told.find(words), std::string::npos) << told;
-  EXPECT_EQ(told.find(words), told.rfind(words)) << told;
+  const std::string message = "summary.json is behind until a later one is written; the training goes on.";
+  EXPECT_NE(told.find(message), std::string::npos) << told;
+  EXPECT_EQ(told.find(message), told.rfind(message)) << told;
   EXPECT_THROW(reporter.summarise(RunState::done, large), Error);
 }
 

@@ -154,10 +154,10 @@ TEST_F(ReporterTest, the_mean_of_weights_stands_beside_them_and_is_what_counts) 
   std::swap(worse.confusion[0], worse.confusion[1]);
   testing::internal::CaptureStdout();
   reporter.test({0, 4}, worse, 1, six_of_eight());
-  const std::string words = testing::internal::GetCapturedStdout();
-  EXPECT_NE(words.find(fmt::format("test accuracy {:.2f} %  of the mean weights: loss", 100 * worse.accuracy())),
+  const std::string message = testing::internal::GetCapturedStdout();
+  EXPECT_NE(message.find(fmt::format("test accuracy {:.2f} %  of the mean weights: loss", 100 * worse.accuracy())),
             std::string::npos)
-      << words;
+      << message;
   ASSERT_EQ(metrics().size(), 1U);
   EXPECT_DOUBLE_EQ(metrics()[0]["accuracy"], worse.accuracy());
   EXPECT_DOUBLE_EQ(metrics()[0]["ema_accuracy"], 0.75);

@@ -62,14 +62,15 @@ TEST(ResumeRulesTest, every_field_is_refused_or_may_change_as_its_entry_says) {
   for (const Field& field : training_fields()) {
     Settings changed{recipe(), {}};
     field.set(changed, {field_examples().at(field.name)});
-    const std::string words = message_of(Failure::usage, [&] { require_same(fixed(recipe()), fixed(changed.recipe)); });
+    const std::string message =
+        message_of(Failure::usage, [&] { require_same(fixed(recipe()), fixed(changed.recipe)); });
     if (field.on_resume == Field::OnResume::may_change) {
-      EXPECT_EQ(words, "no error") << field.name;
+      EXPECT_EQ(message, "no error") << field.name;
     } else {
       // Some bring others along: --batch-per-rank takes back --global-batch.
-      EXPECT_THAT(words, testing::HasSubstr(fmt::format("with --{} {}, now it is {}", field.name,
-                                                        describe_value(json_of(field, Settings{recipe(), {}})),
-                                                        describe_value(json_of(field, changed)))));
+      EXPECT_THAT(message, testing::HasSubstr(fmt::format("with --{} {}, now it is {}", field.name,
+                                                          describe_value(json_of(field, Settings{recipe(), {}})),
+                                                          describe_value(json_of(field, changed)))));
     }
   }
 }

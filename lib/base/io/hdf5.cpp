@@ -12,7 +12,7 @@
 namespace lockstep {
 
 std::string hdf5_error_message() {
-  std::string words;
+  std::string message;
   const auto append = [](unsigned, const H5E_error2_t* entry, void* text) -> herr_t {
     auto& line = *static_cast<std::string*>(text);
     // Behind this stand the date, with the end of a line in it, and flags.
@@ -24,9 +24,9 @@ std::string hdf5_error_message() {
     line += description;
     return 0;
   };
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, append, &words);
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, append, &message);
   H5Eclear2(H5E_DEFAULT);
-  return words.empty() ? "no reason given" : words;
+  return message.empty() ? "no reason given" : message;
 }
 
 Hid<H5Fclose> open_hdf5(const RegularFile& file) {

@@ -20,10 +20,10 @@ std::int64_t bytes_of(const SampleShape& shape) { return shape.height * shape.wi
 // Views, shares, labels and pixels of a micro-batch, one after another, in host memory or on the GPU.
 struct MicroBatchLayout {
   MicroBatchLayout(const LoaderSource& source, PixelSource pixels)
-      : augmentation_count(source.plan->mixes() ? 2 * source.places : source.places),
-        share_count(source.plan->mixes() ? source.places : 0) {
+      : augmentation_count(source.sampler->mixes() ? 2 * source.places : source.places),
+        share_count(source.sampler->mixes() ? source.places : 0) {
     if (pixels == PixelSource::resident) return;
-    label_count = source.places + (source.plan->mixes() ? outer_partners : 0);
+    label_count = source.places + (source.sampler->mixes() ? outer_partners : 0);
     pixel_bytes = label_count * bytes_of(image_shape(source));
   }
 
@@ -75,7 +75,7 @@ class CudaLoader final : public Loader {
     batch_.images =
         device.make({places, shape.height, shape.width, shape.channels}, device.image_dtype(), Layout::images);
     batch_.labels = device.make(Shape{places}, DType::i32, Layout::plain);
-    if (source.plan->mixes()) {
+    if (source.sampler->mixes()) {
       batch_.others = device.make(Shape{places}, DType::i32, Layout::plain);
       batch_.shares = device.make(Shape{places}, DType::f32, Layout::plain);
     }

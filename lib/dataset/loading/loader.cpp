@@ -22,16 +22,16 @@ namespace {
 // Aligned memory for a micro-batch, as the CPU's first convolution reads it.
 class HostMicroBatch {
  public:
-  HostMicroBatch(std::int64_t places, const SampleShape& shape, const MicroBatchSampler& plan)
+  HostMicroBatch(std::int64_t places, const SampleShape& shape, const MicroBatchSampler& sampler)
       : images_(reserve(places * shape.height * shape.width * shape.channels * size_of(DType::f32))),
         labels_(reserve(places * size_of(DType::i32))),
-        others_(reserve(plan.mixes() ? places * size_of(DType::i32) : 0)),
-        shares_(reserve(plan.mixes() ? places * size_of(DType::f32) : 0)) {
+        others_(reserve(sampler.mixes() ? places * size_of(DType::i32) : 0)),
+        shares_(reserve(sampler.mixes() ? places * size_of(DType::f32) : 0)) {
     const Shape dims{places, shape.height, shape.width, shape.channels};
     const std::int64_t bytes = dims.count() * size_of(DType::f32);
     batch.images = Tensor(images_.front().bytes.data(), bytes, dims, DType::f32, Layout::images);
     batch.labels = row(labels_, places, DType::i32);
-    if (!plan.mixes()) return;
+    if (!sampler.mixes()) return;
     batch.others = row(others_, places, DType::i32);
     batch.shares = row(shares_, places, DType::f32);
   }
@@ -75,7 +75,7 @@ class HostLoader final : public Loader {
   explicit HostLoader(const LoaderSource& source)
       : source_(source),
         normalizer_(image_shape(source), manifest().mean, manifest().deviation),
-        ring_([this] { return HostMicroBatch(source_.places, image_shape(source_), *source_.plan); },
+        ring_([this] { return HostMicroBatch(source_.places, image_shape(source_), *source_.sampler); },
               [this](std::int64_t micro_batch, HostMicroBatch& memory) { fill(micro_batch, memory.batch); },
               source.threads) {}
 
@@ -87,29 +87,29 @@ class HostLoader final : public Loader {
 
   // Every place of `batch` is written: those without a sample get zeros and label -1.
   void fill(std::int64_t micro_batch, Batch& batch) const {
-    const MicroBatchRange place = source_.plan->place(micro_batch);
+    const MicroBatchRange place = source_.sampler->place(micro_batch);
     const std::int64_t places = batch.labels.shape()[0];
     const auto image_count = static_cast<std::size_t>(batch.images.shape().count() / places);
     AugmentedReader reader(*source_.dataset, source_.rules);
     auto* image = batch.images.as<float>();
     auto* const labels = batch.labels.as<std::int32_t>();
     const auto read = [&](std::int64_t position, std::span<float> to) {
-      const std::int64_t sample = source_.plan->sample_at(place, position);
+      const std::int64_t sample = source_.sampler->sample_at(place, position);
       source_.dataset->begin_reading(sample, place.epoch);
       const AugmentationParams view =
-          source_.plan->augmentation_at(place, position, source_.dataset->picture_size(sample));
+          source_.sampler->augmentation_at(place, position, source_.dataset->picture_size(sample));
       const AugmentedPicture seen = reader.read(sample, view);
       normalizer_.write(seen.picture, seen.view, to);
       return source_.dataset->label(sample);
     };
     for (std::int64_t i = 0; i < place.samples; ++i, image += image_count) {
       const std::int64_t position = place.first + i;
-      if (const auto ahead = source_.plan->needed_ahead(place, position)) {
+      if (const auto ahead = source_.sampler->needed_ahead(place, position)) {
         source_.dataset->read_ahead(ahead->first, ahead->count, place.epoch);
       }
       labels[i] = read(position, {image, image_count});
     }
-    if (source_.plan->mixes()) mix_images(place, batch, read);
+    if (source_.sampler->mixes()) mix_images(place, batch, read);
     rank_status::end_reading();
     std::fill(image, image + (places - place.samples) * static_cast<std::int64_t>(image_count), 0.0F);
     std::fill(labels + place.samples, labels + places, -1);
@@ -128,13 +128,14 @@ class HostLoader final : public Loader {
     auto* const shares = batch.shares.as<float>();
     std::vector<float> outside;
     for (std::int64_t i = 0; i < place.samples; ++i) {
-      const MixPartner partner = source_.plan->partner_of(place, place.first + i);
+      const MixPartner partner = source_.sampler->partner_of(place, place.first + i);
       const std::int64_t other = partner.position - place.first;
       shares[i] = partner.share;
       if (other >= 0 && other < place.samples) {
         others[i] = labels[other];
         if (other <= i) continue;
-        mix_both(image_at(i), partner.share, image_at(other), source_.plan->partner_of(place, partner.position).share);
+        mix_both(image_at(i), partner.share, image_at(other),
+                 source_.sampler->partner_of(place, partner.position).share);
       } else {
         outside.resize(image_count);
         others[i] = read(partner.position, outside);

@@ -31,7 +31,7 @@ class Loader {
 struct LoaderSource {
   const Dataset* dataset;
   ImageRules rules;
-  std::shared_ptr<const MicroBatchSampler> plan;
+  std::shared_ptr<const MicroBatchSampler> sampler;
   std::int64_t places;  // of a micro-batch
   int threads;
 };

@@ -51,24 +51,24 @@ std::vector<std::uint8_t> image_of(const AugmentedPicture& seen, const PictureSi
 // Images as training has them, one after another, before they are mixed.
 class ImageReader {
  public:
-  ImageReader(const Dataset& dataset, const ImageRules& rules, const MicroBatchSampler& plan)
-      : dataset_(dataset), rules_(rules), plan_(plan), place_(plan.place(0)), reader_(dataset, rules) {}
+  ImageReader(const Dataset& dataset, const ImageRules& rules, const MicroBatchSampler& sampler)
+      : dataset_(dataset), rules_(rules), sampler_(sampler), place_(sampler.place(0)), reader_(dataset, rules) {}
 
-  std::int32_t label(std::int64_t position) const { return dataset_.label(plan_.sample_at(place_, position)); }
+  std::int32_t label(std::int64_t position) const { return dataset_.label(sampler_.sample_at(place_, position)); }
 
   // RGB, of the rules' size.
   std::vector<std::uint8_t> read(std::int64_t position) {
-    const std::int64_t sample = plan_.sample_at(place_, position);
+    const std::int64_t sample = sampler_.sample_at(place_, position);
     dataset_.begin_reading(sample, 0);
     const AugmentedPicture seen =
-        reader_.read(sample, plan_.augmentation_at(place_, position, dataset_.picture_size(sample)));
+        reader_.read(sample, sampler_.augmentation_at(place_, position, dataset_.picture_size(sample)));
     return image_of(seen, rules_.size, dataset_.manifest());
   }
 
  private:
   const Dataset& dataset_;
   const ImageRules& rules_;
-  const MicroBatchSampler& plan_;
+  const MicroBatchSampler& sampler_;
   MicroBatchRange place_;
   AugmentedReader reader_;
 };
@@ -91,14 +91,14 @@ PictureGrid picture_grid(const Dataset& dataset, const ImageRules& rules, std::u
   PictureGrid grid{{{}, {rows * (height + gap) - gap, columns * (width + gap) - gap}}, columns, {}, {}, {}};
   grid.picture.pixels.assign(static_cast<std::size_t>(grid.picture.size.height * grid.picture.size.width * 3),
                              background);
-  const std::unique_ptr<MicroBatchSampler> plan =
+  const std::unique_ptr<MicroBatchSampler> sampler =
       make_training_sampler(dataset.samples(), {dataset.samples(), 1, 0, 1}, rules, seed, 0);
-  ImageReader reader(dataset, rules, *plan);
+  ImageReader reader(dataset, rules, *sampler);
   for (std::int64_t position = 0; position < count; ++position) {
     std::vector<std::uint8_t> image = reader.read(position);
     grid.labels.push_back(reader.label(position));
-    if (plan->mixes()) {
-      const MixPartner partner = plan->partner_of(plan->place(0), position);
+    if (sampler->mixes()) {
+      const MixPartner partner = sampler->partner_of(sampler->place(0), position);
       mix(image, reader.read(partner.position), partner.share);
       grid.others.push_back(reader.label(partner.position));
       grid.shares.push_back(partner.share);

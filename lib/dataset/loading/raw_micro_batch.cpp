@@ -23,15 +23,15 @@ cuda::SampleAugmentation gpu_augmentation(std::int64_t place, const Augmentation
 void fill_raw_micro_batch(const LoaderSource& source, PixelSource pixels, std::int64_t micro_batch,
                           RawMicroBatch& memory) {
   const Dataset& dataset = *source.dataset;
-  const MicroBatchRange place = source.plan->place(micro_batch);
-  const bool mixes = source.plan->mixes();
+  const MicroBatchRange place = source.sampler->place(micro_batch);
+  const bool mixes = source.sampler->mixes();
   const auto places = std::ssize(memory.views) / (mixes ? 2 : 1);
   const std::size_t bytes_each = memory.pixels.size() / static_cast<std::size_t>(places + (mixes ? outer_partners : 0));
   AugmentedReader reader(dataset, source.rules);
   // The sample at `position`, whose pixels travel as number `number` of the micro-batch, if they do.
   const auto put = [&](std::int64_t position, std::int64_t number) {
-    const std::int64_t sample = source.plan->sample_at(place, position);
-    AugmentationParams view = source.plan->augmentation_at(place, position, dataset.picture_size(sample));
+    const std::int64_t sample = source.sampler->sample_at(place, position);
+    AugmentationParams view = source.sampler->augmentation_at(place, position, dataset.picture_size(sample));
     if (pixels == PixelSource::resident) return gpu_augmentation(sample, view);
     dataset.begin_reading(sample, place.epoch);
     const auto target = memory.pixels.subspan(static_cast<std::size_t>(number) * bytes_each, bytes_each);
@@ -54,13 +54,13 @@ void fill_raw_micro_batch(const LoaderSource& source, PixelSource pixels, std::i
   for (std::int64_t i = 0; i < place.samples; ++i) {
     const std::int64_t position = place.first + i;
     if (pixels == PixelSource::travelling) {
-      if (const auto ahead = source.plan->needed_ahead(place, position))
+      if (const auto ahead = source.sampler->needed_ahead(place, position))
         dataset.read_ahead(ahead->first, ahead->count, place.epoch);
     }
     view_of(i) = put(position, i);
   }
   for (std::int64_t i = 0; mixes && i < place.samples; ++i) {
-    const MixPartner partner = source.plan->partner_of(place, place.first + i);
+    const MixPartner partner = source.sampler->partner_of(place, place.first + i);
     const std::int64_t other = partner.position - place.first;
     const bool is_inside = other >= 0 && other < place.samples;
     view_of(places + i) = is_inside ? view_of(other) : put(partner.position, other < 0 ? places : places + 1);

@@ -21,10 +21,10 @@ constexpr std::string_view end_mark = "end";
 constexpr std::int64_t most_classes = 1'000'000;
 constexpr std::size_t longest_sentence = 8192;
 
-Error damaged(const std::filesystem::path& file, const std::string& words) {
+Error damaged(const std::filesystem::path& file, const std::string& message) {
   return {Failure::bad_data, fmt::format("'{}' is damaged: {}. Fetch the development kit again, or replace "
                                          "meta.mat by its map_clsloc.txt.",
-                                         printable(file.string()), words)};
+                                         printable(file.string()), message)};
 }
 
 // What ended the helper; empty where it ended by itself.
@@ -90,7 +90,7 @@ MetaMat read_meta_mat_by_helper(const std::filesystem::path& file) {
 }
 
 MetaMat meta_mat_from(const HelperResult& helper, const std::filesystem::path& file) {
-  if (const std::string words = describe_end(helper); !words.empty()) return {{}, damaged(file, words)};
+  if (const std::string message = describe_end(helper); !message.empty()) return {{}, damaged(file, message)};
   ClassNumbers classes;
   std::istringstream lines(helper.output);
   std::string line;

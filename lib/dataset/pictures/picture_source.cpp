@@ -112,10 +112,10 @@ class PictureSource final : public SampleSource {
   }
 
  private:
-  void require_whole(const PictureFile& file, bool is_whole, const std::string& words) const {
+  void require_whole(const PictureFile& file, bool is_whole, const std::string& message) const {
     require(is_whole || !storage_.is_strict, Failure::bad_data,
             "'{}' {} (--strict). Mend or remove it; without --strict it is listed.",
-            printable((list_.folder / file.name).string()), words);
+            printable((list_.folder / file.name).string()), message);
   }
 
   PictureSize size_in_shard(const PictureSize& whole) const {
@@ -185,24 +185,24 @@ PictureList list_together(const Communicator& world, const fs::path& folder, con
 
 std::string shared_pictures_message(const std::vector<SharedPicture>& shared) {
   constexpr std::size_t most_shown = 3;
-  std::string words = fmt::format("{} in two splits: ", counted(shared.size(), "picture is", "pictures are"));
+  std::string message = fmt::format("{} in two splits: ", counted(shared.size(), "picture is", "pictures are"));
   for (std::size_t at = 0; at < std::min(shared.size(), most_shown); ++at) {
     const SharedPicture& one = shared[at];
-    words += fmt::format("{}'{}' ({}) has the bytes of '{}' ({})", at == 0 ? "" : ", ", printable(one.name), one.split,
-                         printable(one.same_as), one.same_split);
+    message += fmt::format("{}'{}' ({}) has the bytes of '{}' ({})", at == 0 ? "" : ", ", printable(one.name),
+                           one.split, printable(one.same_as), one.same_split);
   }
-  if (shared.size() > most_shown) words += fmt::format(", and {} more", shared.size() - most_shown);
-  return words;
+  if (shared.size() > most_shown) message += fmt::format(", and {} more", shared.size() - most_shown);
+  return message;
 }
 
 // On rank 0: what two splits share is refused, or remarked on where that is allowed.
 void judge(const std::vector<SharedPicture>& shared, const PictureStorage& storage, PictureList& list) {
   if (shared.empty()) return;
-  const std::string words = shared_pictures_message(shared);
+  const std::string message = shared_pictures_message(shared);
   require(storage.allows(Oddity::duplicates), Failure::usage,
           "{} (a test on pictures that were learned measures nothing). Remove the copies, or add --allow duplicates.",
-          words);
-  log::warning("{} (--allow duplicates).", words);
+          message);
+  log::warning("{} (--allow duplicates).", message);
   for (const SharedPicture& one : shared) {
     list.remarks.push_back({one.name, false, fmt::format("has the bytes of '{}' ({})", one.same_as, one.same_split)});
   }

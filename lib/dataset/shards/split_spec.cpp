@@ -70,8 +70,8 @@ std::vector<ShardRange> shards_of(const SplitSpec& plan, const SampleSource& sou
 
 constexpr std::size_t most_shards = 100'000;  // five digits in their names
 
-void require_count(std::size_t shards, const std::string& words, const char* option) {
-  require(shards < most_shards, Failure::usage, "{} make more than {} shards ({}). Give a larger number.", words,
+void require_count(std::size_t shards, const std::string& message, const char* option) {
+  require(shards < most_shards, Failure::usage, "{} make more than {} shards ({}). Give a larger number.", message,
           most_shards, option);
 }
 

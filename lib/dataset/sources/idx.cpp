@@ -189,17 +189,17 @@ std::pair<std::string, IdxNames> chosen_set(const std::filesystem::path& directo
   return *found;
 }
 
-// `words` say which one it is.
+// `message` say which one it is.
 std::filesystem::path only_file(const std::filesystem::path& directory, const IdxNames& names, IdxRole role,
-                                std::string_view words) {
+                                std::string_view message) {
   const auto found = names.find(role);
   require(found != names.end(), Failure::usage,
           "the set of IDX files in '{}' has no {} (a set has images and labels, for training and test). Put its other "
           "files beside it.",
-          directory.string(), words);
+          directory.string(), message);
   require(found->second.size() == 1, Failure::usage,
           "'{}' and '{}' in '{}' could both be the {} (one set of IDX files has one). Move one of them elsewhere.",
-          *found->second.begin(), *std::next(found->second.begin()), directory.string(), words);
+          *found->second.begin(), *std::next(found->second.begin()), directory.string(), message);
   return directory / *found->second.begin();
 }
 
@@ -270,8 +270,8 @@ std::unique_ptr<SampleSource> open_fashion_mnist(const std::filesystem::path& di
 std::unique_ptr<SampleSource> open_idx_set(const std::filesystem::path& directory, const IdxSet& set) {
   require_folder(directory);
   const auto [prefix, names] = chosen_set(directory, set.prefix);
-  const auto file = [&, &found = names](IdxRole role, std::string_view words) {
-    return only_file(directory, found, role, words);
+  const auto file = [&, &found = names](IdxRole role, std::string_view message) {
+    return only_file(directory, found, role, message);
   };
   const IdxPaths train_paths = {file(IdxRole::train_images, "training images"),
                                 file(IdxRole::train_labels, "training labels")};

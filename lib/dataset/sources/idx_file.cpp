@@ -65,11 +65,11 @@ class Unpacker {
   void require_whole() const {
     // zlib begins with a name for the descriptor; we say the path.
     int code = Z_OK;
-    std::string_view words = gzerror(file_.get(), &code);
+    std::string_view message = gzerror(file_.get(), &code);
     const std::string start = fmt::format("<fd:{}>: ", descriptor_);
-    if (words.starts_with(start)) words.remove_prefix(start.size());
+    if (message.starts_with(start)) message.remove_prefix(start.size());
     require(code == Z_OK || code == Z_STREAM_END, Failure::bad_data, "'{}' is damaged: {}. Fetch it again?", path(),
-            words);
+            message);
   }
 
   std::filesystem::path path_;

@@ -71,8 +71,8 @@ struct StagedSplit {
 
 class Staging {
  public:
-  Staging(const Communicator& world, const StageOptions& plan)
-      : world_(world), folder_(plan.folder), patience_(std::chrono::duration<double>(plan.patience).count()) {
+  Staging(const Communicator& world, const StageOptions& options)
+      : world_(world), folder_(options.folder), patience_(std::chrono::duration<double>(options.patience).count()) {
     make_folder(folder_);
   }
 
@@ -274,13 +274,14 @@ class Staging {
 
 }  // namespace
 
-SplitFolders stage(const Communicator& world, const StageOptions& plan, const std::function<void()>& look) {
+SplitFolders stage(const Communicator& world, const StageOptions& options, const std::function<void()>& look) {
   rank_status::enter(Phase::staging);
   look();
-  SplitFolders folders = plan.from;
-  Staging staging(world, plan);
-  for (const Split split : plan.splits) {
-    if (!is_absent(plan.from.of(split) / manifest_file)) folders.of(split) = staging.add(split, plan.from.of(split));
+  SplitFolders folders = options.from;
+  Staging staging(world, options);
+  for (const Split split : options.splits) {
+    if (!is_absent(options.from.of(split) / manifest_file))
+      folders.of(split) = staging.add(split, options.from.of(split));
   }
   staging.run(look);
   return folders;

@@ -31,6 +31,6 @@ struct StageOptions {
 //
 // Throws Error(bad_data) naming a shard or a manifest that is damaged, as system_failure() where something cannot be
 // read or written, and where there is no room for what has to be copied, before anything is.
-SplitFolders stage(const Communicator& world, const StageOptions& plan, const std::function<void()>& look);
+SplitFolders stage(const Communicator& world, const StageOptions& options, const std::function<void()>& look);
 
 }  // namespace lockstep

@@ -15,10 +15,10 @@ using Views = std::vector<RankView>;
 std::vector<std::pair<std::string, std::vector<int>>> by_place(std::span<const RankView> views) {
   std::vector<std::pair<std::string, std::vector<int>>> places;
   for (const RankView& view : views) {
-    const std::string words = view.code == RankStatus::done ? "done" : describe_place(view);
-    const auto known = std::ranges::find(places, words, [](const auto& place) { return place.first; });
+    const std::string message = view.code == RankStatus::done ? "done" : describe_place(view);
+    const auto known = std::ranges::find(places, message, [](const auto& place) { return place.first; });
     if (known == places.end()) {
-      places.push_back({words, {view.rank}});
+      places.push_back({message, {view.rank}});
     } else {
       known->second.push_back(view.rank);
     }
@@ -151,12 +151,13 @@ std::string describe_others(std::span<const RankView> views, int culprit) {
   std::ranges::copy_if(views, std::back_inserter(others), [&](const RankView& view) { return view.rank != culprit; });
   const auto places = by_place(others);
   if (places.empty()) return "";
-  std::string words;
+  std::string message;
   for (std::size_t place = 0; place < std::min(places.size(), most); ++place) {
-    words += fmt::format("{}{}: {}", place == 0 ? "" : "; ", describe_ranks(places[place].second), places[place].first);
+    message +=
+        fmt::format("{}{}: {}", place == 0 ? "" : "; ", describe_ranks(places[place].second), places[place].first);
   }
-  if (places.size() > most) words += "; others elsewhere";
-  return " (" + words + ")";
+  if (places.size() > most) message += "; others elsewhere";
+  return " (" + message + ")";
 }
 
 }  // namespace lockstep

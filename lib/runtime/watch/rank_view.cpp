@@ -61,16 +61,16 @@ RankView view_of(const RankStatus& status, int rank, const std::string& host) {
 }
 
 std::string describe_host(const RankView& view) {
-  std::string words(describe(view.phase));
-  if (view.step >= 0) words += fmt::format(" at step {}", view.step);
-  if (view.phase == Phase::reducing && !view.device) words += fmt::format(", sum {}", view.sum);
+  std::string message(describe(view.phase));
+  if (view.step >= 0) message += fmt::format(" at step {}", view.step);
+  if (view.phase == Phase::reducing && !view.device) message += fmt::format(", sum {}", view.sum);
   constexpr std::array reads = {Phase::staging, Phase::opening_data, Phase::reading, Phase::testing};
-  if (std::ranges::find(reads, view.phase) == reads.end()) return words;
+  if (std::ranges::find(reads, view.phase) == reads.end()) return message;
   std::vector<std::string> shards;
   shards.reserve(view.shards.size());
   for (const std::int32_t shard : view.shards) shards.push_back(describe_shard(shard));
   std::ranges::sort(shards);
-  return shards.empty() ? words : fmt::format("{}, reading {}", words, fmt::join(shards, " and "));
+  return shards.empty() ? message : fmt::format("{}, reading {}", message, fmt::join(shards, " and "));
 }
 
 std::string describe_place(const RankView& view) {
@@ -80,23 +80,24 @@ std::string describe_place(const RankView& view) {
 
 std::string describe_device(const DeviceView& device) {
   const SumMarks& marks = device.marks;
-  std::string words = describe_device_place(device);
-  if (marks.ended == 0) return words;
-  if (device.is_summing()) return words + ", after computing for " + describe_interval(marks.ended_ns, marks.begun_ns);
-  return words + ", which took " + describe_interval(marks.begun_ns, marks.ended_ns);
+  std::string message = describe_device_place(device);
+  if (marks.ended == 0) return message;
+  if (device.is_summing())
+    return message + ", after computing for " + describe_interval(marks.ended_ns, marks.begun_ns);
+  return message + ", which took " + describe_interval(marks.begun_ns, marks.ended_ns);
 }
 
 std::string describe_ranks(std::vector<int> ranks) {
   std::ranges::sort(ranks);
-  std::string words = ranks.size() == 1 ? "rank " : "ranks ";
+  std::string message = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t first = 0; first < ranks.size();) {
     std::size_t last = first;
     while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    words += fmt::format("{}{}", first == 0 ? "" : ", ", ranks[first]);
-    if (last > first) words += fmt::format("-{}", ranks[last]);
+    message += fmt::format("{}{}", first == 0 ? "" : ", ", ranks[first]);
+    if (last > first) message += fmt::format("-{}", ranks[last]);
     first = last + 1;
   }
-  return words;
+  return message;
 }
 
 std::string format_seconds(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 1 : 0); }

@@ -38,7 +38,7 @@ bool is_gone(int process) { return ::kill(process, 0) != 0 && errno == ESRCH; }
 struct Death {
   int code = 1;
   int signal = 0;
-  std::string words;
+  std::string message;
 };
 
 Death describe_death(int process, int pidfd) {
@@ -204,7 +204,7 @@ void Watcher::judge(int node_rank) {
           {ended.rank, host_,
            fmt::format("rank {} on {} {} (no rank can go on without it). Look for its last words, and at the node's "
                        "memory.",
-                       ended.rank, host_, death.words)});
+                       ended.rank, host_, death.message)});
 }
 
 // The rank that stands still may be the first to tell it, by its own watcher: that one lives as long as its process is

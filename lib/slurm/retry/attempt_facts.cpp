@@ -25,12 +25,13 @@ bool is_host(const std::string& name) {
 }
 
 struct Sign {
-  std::string_view words;
+  std::string_view message;
   Cause cause;
 };
 
 std::optional<Cause> first_sign(std::span<const Sign> signs, std::string_view text) {
-  const auto found = std::ranges::find_if(signs, [&](const Sign& sign) { return text.find(sign.words) != text.npos; });
+  const auto found =
+      std::ranges::find_if(signs, [&](const Sign& sign) { return text.find(sign.message) != text.npos; });
   return found == signs.end() ? std::nullopt : std::optional(found->cause);
 }
 
@@ -94,9 +95,9 @@ Cause cause_of_failure(const AttemptFacts& facts, int code) {
 
 std::string sentence_of(const AttemptFacts& facts, Cause cause, int code) {
   const CauseRow& row = row_of(cause);
-  if (!facts.exit_report) return code == 0 ? row.words : fmt::format("{} (code {})", row.words, code);
+  if (!facts.exit_report) return code == 0 ? row.message : fmt::format("{} (code {})", row.message, code);
   const bool adds = code == own_failure || row.cause != cause_of_code(code);
-  return adds ? fmt::format("{}: {}", row.words, facts.exit_report->sentence) : facts.exit_report->sentence;
+  return adds ? fmt::format("{}: {}", row.message, facts.exit_report->sentence) : facts.exit_report->sentence;
 }
 
 std::vector<std::string> blamed_nodes(const AttemptFacts& facts) {

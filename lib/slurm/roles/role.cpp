@@ -126,12 +126,12 @@ std::string instance_name(const Role& role, std::int64_t instance) {
 }
 
 std::string describe_roles(const std::vector<Role>& roles) {
-  std::string words;
+  std::string message;
   for (const Role& role : roles) {
-    words += fmt::format("{}{}[0{}]", words.empty() ? "" : ", ", role.name,
-                         role.instances > 1 ? fmt::format("-{}", role.instances - 1) : "");
+    message += fmt::format("{}{}[0{}]", message.empty() ? "" : ", ", role.name,
+                           role.instances > 1 ? fmt::format("-{}", role.instances - 1) : "");
   }
-  return words;
+  return message;
 }
 
 }  // namespace lockstep

@@ -59,8 +59,8 @@ class SignalQueue {
 
 class Supervisor {
  public:
-  explicit Supervisor(const SupervisorOptions& plan)
-      : plan_(plan), roles_(plan.cluster.roles), steps_(steps_of(roles_)), desk_(roles_, steps_) {}
+  explicit Supervisor(const SupervisorOptions& options)
+      : options_(options), roles_(options.cluster.roles), steps_(steps_of(roles_)), desk_(roles_, steps_) {}
 
   SupervisedEnd run() {
     for (std::size_t step = 0; step < steps_.size(); ++step) start(step);
@@ -84,7 +84,7 @@ class Supervisor {
   };
 
   std::filesystem::path verdict_of(std::size_t step) const {
-    std::filesystem::path file = plan_.cluster_file;
+    std::filesystem::path file = options_.cluster_file;
     return file.replace_extension(steps_[step].name + ".json");
   }
 
@@ -98,10 +98,10 @@ class Supervisor {
   void start(std::size_t step) {
     const std::map<std::string, std::string> variables = {
         {rendezvous_variable, rendezvous_address_text(desk_.point_of(step))},
-        {cluster_variable, plan_.cluster_file.string()},
+        {cluster_variable, options_.cluster_file.string()},
         {exit_report_variable, verdict_of(step).string()}};
-    children_.push_back(
-        {ChildProcess(srun_arguments(steps_[step], roles_, plan_.slots, plan_.mpi, plan_.program), variables)});
+    children_.push_back({ChildProcess(
+        srun_arguments(steps_[step], roles_, options_.slots, options_.mpi, options_.program), variables)});
   }
 
   void wait() {
@@ -146,19 +146,19 @@ class Supervisor {
   void welcome() {
     if (end_) return;
     if (desk_.all_have_joined()) {
-      Cluster cluster = plan_.cluster;
+      Cluster cluster = options_.cluster;
       desk_.fill_in(cluster);
-      write_cluster(plan_.cluster_file, cluster);
+      write_cluster(options_.cluster_file, cluster);
       desk_.begin(cluster);
       is_open_ = true;
       log::info("all {} instances have arrived; who runs where: {}", cluster.instances.size(),
-                plan_.cluster_file.string());
-    } else if (watch_.seconds() > plan_.arrival_seconds) {
+                options_.cluster_file.string());
+    } else if (watch_.seconds() > options_.arrival_seconds) {
       finish({static_cast<int>(Failure::out_of_step), 0, "",
               fmt::format(
                   "after {:.0f} s these instances have not arrived: {} (all start together). Are their nodes up, and "
                   "can they reach this one?",
-                  plan_.arrival_seconds, desk_.describe_missing())});
+                  options_.arrival_seconds, desk_.describe_missing())});
     }
   }
 
@@ -172,7 +172,7 @@ class Supervisor {
 
   void count(std::size_t step, int launcher_code) {
     const std::optional<ExitReport> exit_report = launcher_code == 0 ? std::nullopt : verdict_in(verdict_of(step));
-    const StepEnd ended = step_end(steps_[step], plan_.slots, launcher_code, exit_report, children_[step].first_end);
+    const StepEnd ended = step_end(steps_[step], options_.slots, launcher_code, exit_report, children_[step].first_end);
     SupervisedEnd end{ended.code, ended.signal, ended.host, ""};
     const std::string why = describe_owner(step, ended) + (exit_report ? " " + ended.sentence : "");
     log::info("{} has ended with code {}.{}", describe_step(step), ended.code, why);
@@ -196,13 +196,13 @@ class Supervisor {
       end.sentence = decided->sentence + (decided->code == 0 ? "" : why);
       finish(end);
     } else if (stop_ == StopAsked::yes && !kill_at_) {
-      kill_at_ = watch_.seconds() + plan_.grace_seconds;
+      kill_at_ = watch_.seconds() + options_.grace_seconds;
     }
   }
 
   // Before a preemption Slurm tells the tasks alone.
   bool slurm_ends_job() const {
-    const ScontrolAnswer answer = ask_scontrol({plan_.cluster.job.id, {}});
+    const ScontrolAnswer answer = ask_scontrol({options_.cluster.job.id, {}});
     return !answer.jobs.empty() && is_being_ended(answer.jobs.front());
   }
 
@@ -226,7 +226,7 @@ class Supervisor {
     end_ = end;
     // Before all have arrived there is nothing to stop in good order.
     tell_all(is_open_ ? SIGUSR1 : SIGTERM);
-    kill_at_ = watch_.seconds() + plan_.grace_seconds;
+    kill_at_ = watch_.seconds() + options_.grace_seconds;
   }
 
   void keep_deadlines() {
@@ -234,14 +234,14 @@ class Supervisor {
     // srun ends its step when it is terminated, and once more when its node does not answer.
     tell_all(was_killed_ ? SIGKILL : SIGTERM);
     was_killed_ = true;
-    kill_at_ = watch_.seconds() + plan_.grace_seconds + 30;
+    kill_at_ = watch_.seconds() + options_.grace_seconds + 30;
   }
 
   void tell_all(int signal) {
     for (const Child& child : children_) child.process.signal(signal);
   }
 
-  const SupervisorOptions& plan_;
+  const SupervisorOptions& options_;
   const std::vector<Role>& roles_;
   std::vector<RoleStep> steps_;
   SignalQueue signals_;
@@ -258,6 +258,6 @@ class Supervisor {
 
 }  // namespace
 
-SupervisedEnd supervise(const SupervisorOptions& plan) { return Supervisor(plan).run(); }
+SupervisedEnd supervise(const SupervisorOptions& options) { return Supervisor(options).run(); }
 
 }  // namespace lockstep

@@ -35,6 +35,6 @@ struct SupervisedEnd {
 // Who is ended because the job is over gets SIGUSR1 first, too: a program of ours stops in good order by it.
 //
 // Throws Error where a step cannot be started or cluster.json cannot be written.
-SupervisedEnd supervise(const SupervisorOptions& plan);
+SupervisedEnd supervise(const SupervisorOptions& options);
 
 }  // namespace lockstep

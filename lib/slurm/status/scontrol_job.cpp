@@ -21,29 +21,29 @@ std::string_view without_indent(std::string_view line) {
 }
 
 // Of words "A=1 B=2": what stands behind `name`, up to a blank; empty where it is not there.
-std::string_view word_in(std::string_view words, std::string_view name) {
-  while (!words.empty()) {
-    const std::string_view word = words.substr(0, words.find(' '));
+std::string_view word_in(std::string_view message, std::string_view name) {
+  while (!message.empty()) {
+    const std::string_view word = message.substr(0, message.find(' '));
     if (word.starts_with(name)) return word.substr(name.size());
-    words.remove_prefix(std::min(word.size() + 1, words.size()));
+    message.remove_prefix(std::min(word.size() + 1, message.size()));
   }
   return {};
 }
 
-std::int64_t count_in(std::string_view words, std::string_view name) {
-  return parse_number<std::int64_t>(word_in(words, name), {0, most}).value_or(0);
+std::int64_t count_in(std::string_view message, std::string_view name) {
+  return parse_number<std::int64_t>(word_in(message, name), {0, most}).value_or(0);
 }
 
 // "JobId=18 ArrayJobId=16 ArrayTaskId=2 JobName=two words": the name goes to the line's end.
 ScontrolJob first_line(std::string_view line) {
   constexpr std::string_view before_name = " JobName=";
   const std::size_t at = line.find(before_name);
-  const std::string_view words = line.substr(0, at);
+  const std::string_view message = line.substr(0, at);
   ScontrolJob job;
-  job.id = count_in(words, "JobId=");
-  job.array = count_in(words, "ArrayJobId=");
-  job.task = word_in(words, "ArrayTaskId=");
-  job.whole = count_in(words, "HetJobId=");
+  job.id = count_in(message, "JobId=");
+  job.array = count_in(message, "ArrayJobId=");
+  job.task = word_in(message, "ArrayTaskId=");
+  job.whole = count_in(message, "HetJobId=");
   if (at != std::string_view::npos) job.name = line.substr(at + before_name.size());
   return job;
 }

@@ -128,12 +128,12 @@ std::string known_names(std::span<const JobField> fields) {
 
 }  // namespace
 
-void JobReader::refuse(int line, std::string_view words) const {
-  throw Error(Failure::usage, fmt::format("{}{}. Nothing was submitted.", yaml_place(name_, line), words));
+void JobReader::refuse(int line, std::string_view message) const {
+  throw Error(Failure::usage, fmt::format("{}{}. Nothing was submitted.", yaml_place(name_, line), message));
 }
 
-void JobReader::warn(int line, std::string_view words) {
-  warnings_.push_back(fmt::format("{}{}.", yaml_place(name_, line), words));
+void JobReader::warn(int line, std::string_view message) {
+  warnings_.push_back(fmt::format("{}{}.", yaml_place(name_, line), message));
 }
 
 void JobReader::treat(const JobField& field, int line, std::string_view owner) {
@@ -169,10 +169,10 @@ const std::string& JobReader::text(const YamlValue& value, std::string_view fiel
 std::int64_t JobReader::number(const YamlValue& value, std::string_view field, std::int64_t least,
                                std::int64_t most) const {
   const NumberRange<std::int64_t> range{least, most};
-  const std::string& words = text(value, field);
-  const std::optional<std::int64_t> number = parse_number(words, range);
+  const std::string& message = text(value, field);
+  const std::optional<std::int64_t> number = parse_number(message, range);
   if (!number)
-    refuse(value.line, fmt::format("{}: {}", field, not_a_number_message<std::int64_t>(printable(words), range)));
+    refuse(value.line, fmt::format("{}: {}", field, not_a_number_message<std::int64_t>(printable(message), range)));
   return *number;
 }
 

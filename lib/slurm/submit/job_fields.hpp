@@ -48,8 +48,8 @@ class JobReader {
   explicit JobReader(std::string name) : name_(std::move(name)) {}
 
   // Throws Error(usage): "'job.yaml', line 12: WORDS. Nothing was submitted."
-  [[noreturn]] void refuse(int line, std::string_view words) const;
-  void warn(int line, std::string_view words);
+  [[noreturn]] void refuse(int line, std::string_view message) const;
+  void warn(int line, std::string_view message);
 
   // Refuses a value that is no map, fields that the table has not, and those that it refuses; warns of others.
   // `owner` completes "the field 'x' of ".

@@ -170,8 +170,8 @@ class JobFileReader {
     try {
       check_roles(job_.roles);
     } catch (const Error& error) {
-      const std::string_view words = error.what();
-      reader_.refuse(line, words.substr(0, words.find_last_not_of('.') + 1));
+      const std::string_view message = error.what();
+      reader_.refuse(line, message.substr(0, message.find_last_not_of('.') + 1));
     }
   }
 
@@ -200,8 +200,8 @@ class JobFileReader {
     if (extras == nullptr) return;
     reader_.check_fields(*extras, job_fields::extras(), "extras");
     if (const YamlValue* const gang = JobReader::find(*extras, "gangAllocation")) {
-      const std::string& words = reader_.text(*gang, "gangAllocation");
-      if (words != "true") {
+      const std::string& message = reader_.text(*gang, "gangAllocation");
+      if (message != "true") {
         reader_.refuse(gang->line,
                        "gangAllocation is not true (Slurm starts all instances of a job together, or none)");
       }

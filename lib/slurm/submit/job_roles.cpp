@@ -27,7 +27,7 @@ class RoleReader {
       reader_.refuse(entry_.line, fmt::format("'{}' is no name of a role (letters, digits and '_', no digit first)",
                                               printable(role_.name)));
     }
-    reader_.check_fields(fields_, job_fields::task_role(), words());
+    reader_.check_fields(fields_, job_fields::task_role(), message());
     if (const YamlValue* const count = JobReader::find(fields_, "instances")) {
       role_.instances = reader_.number(*count, "instances", 1, most_instances);
     }
@@ -43,7 +43,7 @@ class RoleReader {
   }
 
  private:
-  std::string words() const { return fmt::format("the role '{}'", role_.name); }
+  std::string message() const { return fmt::format("the role '{}'", role_.name); }
 
   void warn_of_retries(const YamlValue& count) {
     if (reader_.number(count, "taskRetryCount", always_retried, most_retries) == 0) return;
@@ -66,7 +66,7 @@ class RoleReader {
     if (value == nullptr) return;
     const std::int64_t number = reader_.number(*value, field, -1, most_instances);
     if (number > role_.instances) {
-      reader_.refuse(value->line, fmt::format("{} is {}, more than the instances of {} ({})", field, number, words(),
+      reader_.refuse(value->line, fmt::format("{} is {}, more than the instances of {} ({})", field, number, message(),
                                               role_.instances));
     }
     if (number != unset) threshold = number;
@@ -74,7 +74,7 @@ class RoleReader {
 
   void read_resources() {
     const YamlValue* const resources = JobReader::find(fields_, "resourcePerInstance");
-    if (resources == nullptr) reader_.refuse(entry_.line, words() + " needs resourcePerInstance");
+    if (resources == nullptr) reader_.refuse(entry_.line, message() + " needs resourcePerInstance");
     reader_.check_fields(*resources, job_fields::resources(), "resourcePerInstance");
     const auto read = [&](std::string_view field, std::int64_t least, std::int64_t most, std::int64_t& target) {
       const YamlValue* const value = JobReader::find(*resources, field);
@@ -97,7 +97,7 @@ class RoleReader {
   void read_commands() {
     const YamlValue* const own = JobReader::find(fields_, "commands");
     if (own == nullptr || reader_.list(*own, "commands").empty()) {
-      reader_.refuse(entry_.line, words() + " has no commands");
+      reader_.refuse(entry_.line, message() + " has no commands");
     }
     JobContext::Hooks hooks = context_.callbacks;
     if (context_.deployment != nullptr) add_deployment(hooks);
@@ -112,7 +112,7 @@ class RoleReader {
     if (script_.size() > most_bytes_of_commands) {
       reader_.refuse(own->line, fmt::format("the commands of {} are longer than {} bytes. Put them into a script of "
                                             "their own",
-                                            words(), most_bytes_of_commands));
+                                            message(), most_bytes_of_commands));
     }
     hide_other_secrets();
     // Signals that ask for a stop go to all processes: the shell waits for the program that answers them.
@@ -152,7 +152,7 @@ class RoleReader {
       const auto found = context_.prerequisites.find({kind == "dockerImage" ? "dockerimage" : kind, name});
       if (found == context_.prerequisites.end()) {
         reader_.refuse(named->line, fmt::format("{} of {} names '{}', which is no prerequisite of that type", kind,
-                                                words(), printable(name)));
+                                                message(), printable(name)));
       }
       if (kind != "dockerImage") add_fields(references, kind, *found->second);
     }

@@ -185,16 +185,16 @@ std::string ShellReader::put(std::string_view plain_word) {
 
 std::string ShellReader::put_split(std::string_view text) {
   constexpr std::string_view blanks = " \t\n";
-  std::string words;
+  std::string message;
   while (!text.empty()) {
     const std::size_t blank = std::min(text.find_first_of(blanks), text.size());
     const std::size_t next = std::min(text.find_first_not_of(blanks, blank), text.size());
-    if (blank > 0) words += in_single_quotes(text.substr(0, blank));
-    if (next > blank) words += ' ';
+    if (blank > 0) message += in_single_quotes(text.substr(0, blank));
+    if (next > blank) message += ' ';
     text.remove_prefix(next);
   }
-  read(words);
-  return words;
+  read(message);
+  return message;
 }
 
 std::optional<std::string> ShellReader::put_variable(std::string_view variable) {

@@ -22,7 +22,7 @@ bool can_be_resized(const SampleShape& image, const Manifest& data) {
 
 }  // namespace
 
-ImageRules rules_for(const ModelFile& model, const Manifest& data, ImageOptions plan) {
+ImageRules rules_for(const ModelFile& model, const Manifest& data, ImageOptions options) {
   require(
       model.shape == data.shape || can_be_resized(model.shape, data), Failure::usage,
       "the model takes pictures of {} x {} x {}, the data set '{}' has {} x {} x {}. Choose the data it was trained "
@@ -38,9 +38,9 @@ ImageRules rules_for(const ModelFile& model, const Manifest& data, ImageOptions 
           std::ranges::all_of(data.classes, knows)
               ? "data of all its classes, in its order: make_shards takes empty folders for those that have no pictures"
               : "the data it was trained on");
-  if (model.shape != data.shape) plan.side = model.shape.height;
-  if (!plan.shorter_side && model.shorter_side.value_or(0) > 0) plan.shorter_side = model.shorter_side;
-  return test_rules(plan, data);
+  if (model.shape != data.shape) options.side = model.shape.height;
+  if (!options.shorter_side && model.shorter_side.value_or(0) > 0) options.shorter_side = model.shorter_side;
+  return test_rules(options, data);
 }
 
 bool normalise_as_trained(Dataset& data, std::span<const float> mean, std::span<const float> deviation) {

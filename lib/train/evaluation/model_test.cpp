@@ -18,9 +18,9 @@ ModelOptions options_of(const ModelFile& file) {
 }
 
 // Collective.
-ModelFile read_same_model(const Communicator& world, const ModelTestOptions& plan, const Manifest& data) {
-  ModelFile file = read_pretrained_model(plan.file, plan.model, data);
-  require_same_on_ranks(world, {identity_of_data(plan.folder, data), identity_of_model(plan.file, file)},
+ModelFile read_same_model(const Communicator& world, const ModelTestOptions& options, const Manifest& data) {
+  ModelFile file = read_pretrained_model(options.file, options.model, data);
+  require_same_on_ranks(world, {identity_of_data(options.folder, data), identity_of_model(options.file, file)},
                         same_files_advice);
   return file;
 }
@@ -39,13 +39,13 @@ Model& with_weights(Model& model, const ModelFile& file, const std::filesystem::
 }  // namespace
 
 // Each sample is needed once: it need not stay on the device.
-ModelTest::ModelTest(const Session& session, const ModelTestOptions& plan)
-    : dataset_(plan.folder),
-      file_(read_same_model(session.world, plan, dataset_.manifest())),
-      rules_(rules_for(file_, dataset_.manifest(), plan.images)),
+ModelTest::ModelTest(const Session& session, const ModelTestOptions& options)
+    : dataset_(options.folder),
+      file_(read_same_model(session.world, options, dataset_.manifest())),
+      rules_(rules_for(file_, dataset_.manifest(), options.images)),
       model_(session.device(), options_of(file_)),
-      evaluator_(session.world, *session.backend, with_weights(model_, file_, plan.file), as_trained(dataset_, file_),
-                 rules_, plan.loader_threads, DataPlace::host, plan.view) {}
+      evaluator_(session.world, *session.backend, with_weights(model_, file_, options.file),
+                 as_trained(dataset_, file_), rules_, options.loader_threads, DataPlace::host, options.view) {}
 
 std::string ModelTest::weights_hash() const { return model_.store.weights_hash(); }
 

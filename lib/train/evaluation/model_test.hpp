@@ -25,7 +25,7 @@ struct ModelTestOptions {
 class ModelTest {
  public:
   // Collective. `session` outlives this. Throws as Dataset, read_pretrained_model() and rules_for().
-  ModelTest(const Session& session, const ModelTestOptions& plan);
+  ModelTest(const Session& session, const ModelTestOptions& options);
 
   const Dataset& dataset() const { return dataset_; }
   const ModelFile& file() const { return file_; }

@@ -29,7 +29,7 @@ class CheckpointFeed {
     Kind kind = Kind::nothing_yet;
     std::filesystem::path path;  // of the checkpoint; of an ended training's folder of them
     std::string image;           // its bytes, not checked
-    std::string words;           // how the training ended
+    std::string message;         // how the training ended
   };
   // Does not wait. A checkpoint that the training removes meanwhile is passed over. Throws as read_file() where one
   // cannot be read for another reason.

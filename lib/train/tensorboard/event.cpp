@@ -103,11 +103,11 @@ std::string scalars_event(const EventPlace& place, std::span<const Scalar> scala
 }
 
 std::string text_event(const EventPlace& place, std::string_view tag, std::string_view text) {
-  const std::string words = number_field(tensor::dtype, tensor::string_type) + bytes_field(tensor::shape, "") +
-                            bytes_field(tensor::string_value, text);
+  const std::string message = number_field(tensor::dtype, tensor::string_type) + bytes_field(tensor::shape, "") +
+                              bytes_field(tensor::string_value, text);
   const std::string metadata =
       bytes_field(summary_metadata::plugin_data, bytes_field(summary_metadata::plugin_name, "text"));
-  const std::string value = bytes_field(summary_value::tag, tag) + bytes_field(summary_value::tensor, words) +
+  const std::string value = bytes_field(summary_value::tag, tag) + bytes_field(summary_value::tensor, message) +
                             bytes_field(summary_value::metadata, metadata);
   return begin_event(place) + bytes_field(event::summary, bytes_field(summary::value, value));
 }

@@ -264,8 +264,8 @@ TEST_F(ConvertPicturesTest, large_pictures_are_made_smaller_where_that_is_asked_
 TEST_F(ConvertPicturesTest, a_strict_conversion_ends_at_a_file_that_would_be_skipped) {
   storage_.is_strict = true;
   if (world_.size() > 1) GTEST_SKIP() << "the rank that finds it ends the others";
-  const std::string words = message_of(Failure::bad_data, [&] { run(); });
-  EXPECT_THAT(words,
+  const std::string message = message_of(Failure::bad_data, [&] { run(); });
+  EXPECT_THAT(message,
               ::testing::AnyOf(HasSubstr("' ends too early (--strict). Mend or remove it; without --strict it is "
                                          "listed."),
                                HasSubstr("' is neither JPEG nor PNG (--strict).")));

@@ -43,8 +43,8 @@ class MetaMatTest : public ::testing::Test {
     EXPECT_FALSE(meta.classes.has_value());
     return meta.fault->what();
   }
-  std::string damaged(const std::string& words) const {
-    return "'" + file().string() + "' is damaged: " + words +
+  std::string damaged(const std::string& message) const {
+    return "'" + file().string() + "' is damaged: " + message +
            ". Fetch the development kit again, or replace meta.mat by its map_clsloc.txt.";
   }
   TemporaryFolder folder_;

@@ -99,9 +99,9 @@ TEST_F(PictureListTest, a_link_to_a_folder_around_it_is_left_out) {
   fs::create_symlink(".", root() / "cat/again");
   fs::create_symlink("..", root() / "cat/deep/up");
   const PictureList found = list();
-  const std::string words = "is a link to a folder around it";
+  const std::string message = "is a link to a folder around it";
   EXPECT_THAT(found.left_out,
-              UnorderedElementsAre(OddFile{"cat/again", true, words}, OddFile{"cat/deep/up", true, words}));
+              UnorderedElementsAre(OddFile{"cat/again", true, message}, OddFile{"cat/deep/up", true, message}));
   EXPECT_EQ(found.train.size() + found.test.size(), 2U);
 }
 

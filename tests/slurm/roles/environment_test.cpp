@@ -77,9 +77,9 @@ TEST(EnvironmentTest, a_variable_never_has_two_values) {
   Cluster cluster = small_cluster();
   cluster.roles[0].name = "TASK_COUNT_x";  // PAI_TASK_ROLE_<role>_HOST_LIST
   cluster.roles[1].name = "x_HOST_LIST";   // PAI_TASK_ROLE_TASK_COUNT_<role>
-  const std::string words = message_of(Failure::usage, [&] { environment_of(cluster, 0); });
+  const std::string message = message_of(Failure::usage, [&] { environment_of(cluster, 0); });
   EXPECT_EQ(
-      words,
+      message,
       "the variable PAI_TASK_ROLE_TASK_COUNT_x_HOST_LIST would have two values ('10.0.0.1:20001,10.0.0.1:20006' and "
       "'3': names of two roles run together). Rename one of them.");
 }

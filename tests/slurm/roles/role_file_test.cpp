@@ -16,11 +16,11 @@ std::vector<Role> parsed(const std::string& roles) {
 }
 // What is wrong with a file of these roles, without the frame that every refusal has.
 std::string refusal(const std::string& roles) {
-  std::string words = message_of(Failure::usage, [&] { parsed(roles); });
+  std::string message = message_of(Failure::usage, [&] { parsed(roles); });
   const std::string start = "'roles.json' cannot be used: ";
   const std::string end = ". slurm/roles.md has its form.";
-  EXPECT_TRUE(words.starts_with(start) && words.ends_with(end)) << words;
-  return words.substr(start.size(), words.size() - start.size() - end.size());
+  EXPECT_TRUE(message.starts_with(start) && message.ends_with(end)) << message;
+  return message.substr(start.size(), message.size() - start.size() - end.size());
 }
 // The same of one role with a name, a command and `fields`.
 std::string refusal_of(const std::string& fields) {
@@ -102,15 +102,15 @@ TEST(RoleFileTest, each_mistake_is_named) {
 }
 
 TEST(RoleFileTest, what_is_no_such_file_is_refused) {
-  const auto words = [](const std::string& text) {
+  const auto message = [](const std::string& text) {
     return message_of(Failure::usage, [&] { parse_roles(text, "a\x1b[31mname"); });
   };
-  EXPECT_EQ(words("{"), "'a\\x1b[31mname' cannot be used: it is no JSON. slurm/roles.md has its form.");
-  EXPECT_NE(words("[]").find("it has no 'format' of 1"), std::string::npos);
-  EXPECT_NE(words(R"({"format": 2, "roles": []})").find("it has no 'format' of 1"), std::string::npos);
-  EXPECT_NE(words(R"({"format": 1})").find("it has no list of 'roles'"), std::string::npos);
-  EXPECT_NE(words(R"({"format": 1, "role": []})").find("it has a field 'role' that there is not"), std::string::npos);
-  EXPECT_NE(words(R"({"format": 1, "roles": [[[[[[[[]]]]]]]]})").find("nested too deeply"), std::string::npos);
+  EXPECT_EQ(message("{"), "'a\\x1b[31mname' cannot be used: it is no JSON. slurm/roles.md has its form.");
+  EXPECT_NE(message("[]").find("it has no 'format' of 1"), std::string::npos);
+  EXPECT_NE(message(R"({"format": 2, "roles": []})").find("it has no 'format' of 1"), std::string::npos);
+  EXPECT_NE(message(R"({"format": 1})").find("it has no list of 'roles'"), std::string::npos);
+  EXPECT_NE(message(R"({"format": 1, "role": []})").find("it has a field 'role' that there is not"), std::string::npos);
+  EXPECT_NE(message(R"({"format": 1, "roles": [[[[[[[[]]]]]]]]})").find("nested too deeply"), std::string::npos);
 }
 
 TEST(RoleFileTest, no_damage_does_more_than_be_refused) {

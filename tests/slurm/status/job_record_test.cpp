@@ -17,7 +17,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const std::string scontrol = R"(JobId=17 JobName=two words JobState=FAKE
+const std::string scontrol = R"(JobId=17 JobName=two message JobState=FAKE
    UserId=root(0) GroupId=root(0)
    JobState=RUNNING Reason=None Dependency=(null)
    Requeue=1 Restarts=1 BatchFlag=1 Reboot=0 ExitCode=0:0
@@ -60,11 +60,11 @@ class JobRecordTest : public testing::Test {
     write_file_atomically(folder.path() / "run/summary.json",
                           std::string_view(R"({"state": "stopped", "step": 3, "steps": 4})"));
   }
-  // With a scontrol that says `words`.
-  ProgramResult status(const std::vector<std::string>& arguments, const std::string& words = nobody) const {
+  // With a scontrol that says `message`.
+  ProgramResult status(const std::vector<std::string>& arguments, const std::string& message = nobody) const {
     const fs::path tools = folder.path() / "tools";
     fs::create_directories(tools);
-    write_file_atomically(tools / "words", words);
+    write_file_atomically(tools / "words", message);
     write_file_atomically(tools / "scontrol", "#!/bin/sh\ncat '" + (tools / "words").string() + "'\n");
     fs::permissions(tools / "scontrol", fs::perms::owner_all);
     std::vector<std::string> all = {"env", "-C", folder.path().string(), "PATH=" + tools.string() + ":/usr/bin:/bin",
@@ -72,8 +72,8 @@ class JobRecordTest : public testing::Test {
     all.insert(all.end(), arguments.begin(), arguments.end());
     return run_program(all);
   }
-  JobRecord record_of(const std::string& words) const {
-    return find_job({17, {}}, parse_scontrol(words), folder.path());
+  JobRecord record_of(const std::string& message) const {
+    return find_job({17, {}}, parse_scontrol(message), folder.path());
   }
 
   TemporaryFolder folder;
@@ -173,7 +173,7 @@ TEST_F(JobRecordTest, its_phase_is_what_slurm_says_and_without_it_what_the_files
 
 // Its last line stays `running`: attempt 0's end was shown as the job's.
 TEST_F(JobRecordTest, an_attempt_that_could_not_write_its_end_is_told_from_what_slurm_says) {
-  const auto text = [&](const std::string& words) { return job_text(record_of(words)); };
+  const auto text = [&](const std::string& message) { return job_text(record_of(message)); };
   EXPECT_THAT(text(in_state("CANCELLED")), EndsWith("\nended       attempt 1, cancelled: the job was (scancel), before "
                                                     "the attempt could write down how it ended"));
   EXPECT_THAT(text(in_state("TIMEOUT")),

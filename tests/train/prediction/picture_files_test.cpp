@@ -59,8 +59,8 @@ TEST_F(PictureFilesTest, a_list_with_a_nul_byte_is_named_with_its_line) {
 }
 
 TEST_F(PictureFilesTest, a_list_that_is_not_there_is_a_wrong_name) {
-  const std::string words = message_of(Failure::usage, [&] { lines_of(path("none")); });
-  EXPECT_NE(words.find("No such file or directory"), std::string::npos) << words;
+  const std::string message = message_of(Failure::usage, [&] { lines_of(path("none")); });
+  EXPECT_NE(message.find("No such file or directory"), std::string::npos) << message;
 }
 
 }  // namespace

@@ -148,12 +148,12 @@ TEST_F(EventLogTest, a_folder_with_events_of_another_training_is_refused) {
   EXPECT_EQ(refusal("one"), "no error");
   log_of("one").begin(0);
   EXPECT_EQ(refusal("one"), "no error") << "the same training, begun anew";
-  const std::string words = "'" + (folder_.path() / "events").string() +
-                            "' holds events of another training (--tensorboard; TensorBoard would show both as one, "
-                            "and drop the earlier ones). Name a folder for each training, below one that tensorboard "
-                            "--logdir names.";
-  EXPECT_EQ(refusal("other"), words);
-  EXPECT_EQ(refusal(""), words) << "one without a folder of its own";
+  const std::string message = "'" + (folder_.path() / "events").string() +
+                              "' holds events of another training (--tensorboard; TensorBoard would show both as one, "
+                              "and drop the earlier ones). Name a folder for each training, below one that tensorboard "
+                              "--logdir names.";
+  EXPECT_EQ(refusal("other"), message);
+  EXPECT_EQ(refusal(""), message) << "one without a folder of its own";
 }
 
 TEST_F(EventLogTest, two_logs_in_one_second_have_files_of_their_own) {

@@ -38,8 +38,8 @@ std::vector<std::size_t> drawn_order(std::size_t files, std::uint64_t seed, Sour
   const std::uint64_t stream = stream_counter(Stream::pictures, static_cast<std::int64_t>(split));
   std::vector<std::uint64_t> draws(files);
   for (std::size_t at = 0; at < files; ++at) {
-    const auto words = philox(seed, stream, at);
-    draws[at] = std::uint64_t{words[0]} << 32 | words[1];
+    const auto message = philox(seed, stream, at);
+    draws[at] = std::uint64_t{message[0]} << 32 | message[1];
   }
   std::ranges::sort(order, {}, [&](std::size_t at) { return std::pair(draws[at], at); });
   return order;
