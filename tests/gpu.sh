@@ -189,7 +189,7 @@ run_peers() {
   done
 }
 
-run_micro_batch() { # NAME
+run_part() { # NAME
   open_part "$1" "${seconds:-${seconds_of[$1]}}"
   row "$1" "result"
   say "|---|---|"
@@ -231,7 +231,7 @@ run() { # OPTIONS...
   export LOCKSTEP_GOLDEN_DIR=$root/tests/golden      # where the programs were built is another machine
   local part
   for part in "${parts[@]}"; do
-    run_micro_batch "$part"
+    run_part "$part"
     ((failed == 0)) || code_of_all=1
     say ""
   done

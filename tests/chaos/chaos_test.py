@@ -61,7 +61,7 @@ class Table(unittest.TestCase):
 
 class Selection(unittest.TestCase):
     @staticmethod
-    def describe(*options):
+    def message_of(*options):
         command = [sys.executable, pathlib.Path(chaos.__file__), *options]
         return subprocess.run(command, capture_output=True, text=True, check=False).stderr.strip()
 
@@ -71,10 +71,10 @@ class Selection(unittest.TestCase):
         self.assertGreater(len(names), sum(fault.quick for fault in chaos.FAULTS))
 
     def test_a_name_that_no_fault_has_is_refused(self):
-        self.assertEqual(self.describe("--only", "flood"), "no fault has 'flood' in its name (--only)")
+        self.assertEqual(self.message_of("--only", "flood"), "no fault has 'flood' in its name (--only)")
 
     def test_a_folder_without_programs_is_refused(self):
-        self.assertEqual(self.describe("--programs", "/nowhere"),
+        self.assertEqual(self.message_of("--programs", "/nowhere"),
                          "no train_cifar in '/nowhere' (--programs). Build the release preset.")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A training over two nodes in a network full of unauthenticated: hostile_network_test.py PROGRAMS [--seconds N]
+"""A training over two nodes in a network full of unauthenticated peers: hostile_network_test.py PROGRAMS [--seconds N]
 
-UnauthenticatedPeers who come to rank 0's port for other nodes, with floods of newlines and noise, lines without end, slow bytes, false
+Peers that connect to rank 0's port for other nodes, with floods of newlines and noise, lines without end, slow bytes, false
 proofs and thousands of connections, ended the training, had an innocent rank blamed, or left it no file to write its model
 to. Now it must come to the same weights as one that nobody disturbed, with nobody blamed and nothing warned of.
 
@@ -52,7 +52,7 @@ def processes_of_ranks(attacked, program):
 
 
 def attack(programs, attacked, seconds):
-    """How many unauthenticated came, and to how many of them rank 0 spoke."""
+    """How many unauthenticated peers connected, and how many of them rank 0 answered."""
     program = attacked.start()
     ranks = processes_of_ranks(attacked, program)
     peer = programs / "unauthenticated_program"
@@ -79,7 +79,7 @@ def attack(programs, attacked, seconds):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("programs", type=pathlib.Path)
-    parser.add_argument("--seconds", type=float, default=4, help="for which unauthenticated come to each training")
+    parser.add_argument("--seconds", type=float, default=4, help="for how long peers connect to each training")
     parser.add_argument("--epochs", type=int, default=20)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ls") as name:
@@ -105,8 +105,8 @@ def main():
         if attacked.summary()["weights_hash"] != wanted or not (attacked.output / "model.h5").stat().st_size:
             fail(f"other weights than {wanted}", attacked.words())
         if came < ENOUGH or heard < ENOUGH_HEARD:
-            fail(f"only {came} unauthenticated were in time, and {heard} heard")
-        print(f"passed: {came} unauthenticated, and rank 0 spoke to {heard} of them")
+            fail(f"only {came} peers connected in time, and {heard} were answered")
+        print(f"passed: {came} peers connected, and rank 0 answered {heard} of them")
 
 
 if __name__ == "__main__":

@@ -228,7 +228,7 @@ worker\[1\] was the first to end\." "$work/killed_alone.out" || fail "worker[1] 
   expect_undisturbed 60
 }
 
-# An instance that cannot join_rendezvous is named, and so is one whose program is not there.
+# An instance that cannot join is named, and so is one whose program is not there.
 absent() {
   roles absent "$(role worker 3 '' bash -c "$sleeping")"
   mkdir "$work/other programs"

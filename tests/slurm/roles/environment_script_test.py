@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What slurm/environment.sh gives to a program: environment_script_test.py BUILD_FOLDER
 
-Names of jobs and paths are made of what means something to a shell. They join_rendezvous as they are, and nothing is executed.
+Names of jobs and paths are made of what means something to a shell. They arrive unchanged, and nothing is executed.
 """
 import json
 import os

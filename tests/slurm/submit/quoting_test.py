@@ -23,7 +23,7 @@ PLACES = [("<>", "{}"), ("pre<>post", "pre{}post"), ("'<>'", "{}"), ("'a b'<>\"c
 UNQUOTED = 0, 1, 3
 
 
-def describe(place, text):
+def words_of(place, text):
     word = PLACES[place][1].replace("{}", text)
     words = [one for one in re.split("[ \t\n]+", word) if one] if place in UNQUOTED else [word]
     return [one.replace("\0", " ") for one in words] or [""]  # printf without a word prints an empty one
@@ -75,7 +75,7 @@ def main(build):
             assert ran.returncode == 0, (job, words.decode(errors="replace"))
             assert b"hunter2" not in words and not secrets.exists(), words
             found = (folder / "found").read_bytes().decode().split("\0")[:-1]
-            wanted = [word for text, place in zip(values, places) for word in describe(place, text)] + [secret]
+            wanted = [word for text, place in zip(values, places) for word in words_of(place, text)] + [secret]
             for number, (there, want) in enumerate(zip(found, wanted)):
                 assert there == want, (job, number, there, want)
             assert len(found) == len(wanted), (job, len(found))
