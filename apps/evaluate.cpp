@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
     require(!options.model_file.empty(), Failure::usage,
             "nothing to test: neither --model-file nor --follow is stated. See --help.");
     const RunModel model = named_model(session.world, options.model_file);
-    if (!model.words.empty()) log::info("model: {}", model.words);
+    if (!model.description.empty()) log::info("model: {}", model.description);
     ModelTest test(session, {model.file, options.model, folder(), options.settings.recipe.images,
                              options.loader_threads, options.settings.run.test_time_augmentation});
     describe(session, test, options.split);

@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
             "nothing to write: neither --onnx nor --safetensors is stated. See --help.");
     if (session.world.rank() != 0) return;
     const RunModel named = named_model(options.model);
-    if (!named.message.empty()) log::info("model: {}", named.message);
+    if (!named.description.empty()) log::info("model: {}", named.description);
     const ModelFile file = read_weights(named.file);
     std::string message;
     const auto write = [&message](const std::filesystem::path& path, const std::string& image) {

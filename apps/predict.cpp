@@ -165,7 +165,7 @@ int main(int argc, char** argv) {
   return run<PredictOptions>(argc, argv, [](Session& session, const PredictOptions& options) -> Ending {
     const RunModel named = named_model(session.world, options.model_file);
     // Standard output is the table's.
-    if (session.world.rank() == 0 && !named.words.empty()) log::warning("model: {}", named.words);
+    if (session.world.rank() == 0 && !named.description.empty()) log::warning("model: {}", named.description);
     const Given given = given_by(options, named.file);
     const ModelFile& file = given.model;
     require_same_on_ranks(session.world, {identity_of_model(named.file, file)}, same_files_advice);

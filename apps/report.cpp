@@ -78,8 +78,8 @@ std::string tested(const Session& session, const ReportOptions& options, const s
                            options.loader_threads, options.settings.run.test_time_augmentation});
   const Evaluation evaluation = test.evaluate();
   if (session.world.rank() != 0) return "";
-  const std::string heading = fmt::format("Evaluation: {}, {} split of '{}'", model.words, split_name(options.split),
-                                          test.dataset().manifest().name);
+  const std::string heading = fmt::format("Evaluation: {}, {} split of '{}'", model.description,
+                                          split_name(options.split), test.dataset().manifest().name);
   return evaluation_html(heading, evaluation, test.file().classes,
                          mistaken_pictures(evaluation, test.dataset(), test.rules(), most_pictures, most_pixels));
 }

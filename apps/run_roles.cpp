@@ -42,8 +42,7 @@ struct RoleOptions {
                    "The newest checkpoint of this folder is what instances are told to go on from")
         ->type_name("FOLDER");
     app.add_option("--mpi", plan.mpi, "How srun starts tasks (its --mpi)");
-    add_number(app, "--arrival-timeout", plan.arrival_seconds, {1, day},
-               "Seconds for all instances to join_rendezvous");
+    add_number(app, "--arrival-timeout", plan.arrival_seconds, {1, day}, "Seconds for all instances to join");
     add_number(app, "--grace", plan.grace_seconds, {0, day}, "Seconds from a request to end until the kill");
   }
 };

@@ -155,7 +155,7 @@ void print_model(const std::string& model, const ConvBenchOptions& options, cons
                   bounds.gflops, bounds.rates.l2, bounds.rates.l3, bounds.rates.memory, bounds.rates.copy));
   log::plain("Cells: effective GFLOP/s of ours / of oneDNN's best (ratio), operands in caches;");
   log::plain(
-      "ours as in a step, operands from memory, with norms, relu_mask and sums: share of that time that the cores' "
+      "ours as in a step, operands from memory, with norms, ReLU masks and sums: share of that time that the cores' "
       "peak");
   log::plain("would take, share that one read of the operands from memory would take\n");
   print_row("layer", "times", {"forward", "backward-data", "backward-weight"});

@@ -44,21 +44,21 @@ std::string describe_progress(std::string_view task, std::int64_t done, std::int
 Progress::Progress(std::string task, std::int64_t total, std::string unit)
     : task_(std::move(task)), total_(total), unit_(std::move(unit)) {}
 
-std::string Progress::words() const { return describe_progress(task_, done_, total_, unit_, watch_.seconds()); }
+std::string Progress::text() const { return describe_progress(task_, done_, total_, unit_, watch_.seconds()); }
 
 void Progress::add(std::int64_t done) {
   done_ += done;
-  if (log::is_terminal()) return log::progress(words());
+  if (log::is_terminal()) return log::progress(text());
 
   const std::lock_guard lock(mutex_);
   if (watch_.seconds() < reported_seconds_ + log_interval_seconds) return;
   reported_seconds_ = watch_.seconds();
-  log::info(words());
+  log::info(text());
 }
 
 void Progress::finish() {
-  if (!log::is_terminal()) return log::info(words());
-  log::progress(words());
+  if (!log::is_terminal()) return log::info(text());
+  log::progress(text());
   log::end_progress();
 }
 

@@ -25,9 +25,9 @@ std::unique_ptr<AllReducer> make_cpu_all_reducer(const std::string& name, const 
   if (shared != nullptr) return shared;
   const std::string_view advice = remedy_for(reason.error_number, Access::shared_memory).advice;
   require(name == "auto", Failure::out_of_memory,
-          "cannot sum gradients through {} (--reduce shared). {} Or use --reduce mpi?", reason.words, advice);
+          "cannot sum gradients through {} (--reduce shared). {} Or use --reduce mpi?", reason.message, advice);
   if (world.rank() == 0) {
-    log::warning("gradients are summed by MPI, which is slower: cannot have {}. {}", reason.words, advice);
+    log::warning("gradients are summed by MPI, which is slower: cannot have {}. {}", reason.message, advice);
   }
   return make_mpi_all_reducer(world);
 }

@@ -57,7 +57,7 @@ inline constexpr const char* cluster_variable = "LOCKSTEP_CLUSTER";
 
 // Of a task that runs in a role of a job.
 struct RoleTask {
-  std::string arrival;                 // where to join_rendezvous, before the task is an instance
+  std::string arrival;                 // where to join, before the task is an instance
   std::filesystem::path cluster_file;  // cluster.json; empty: of no such job
   std::string role;                    // of the instance, once it is one
   std::optional<std::int64_t> instance;

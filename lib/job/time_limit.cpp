@@ -38,19 +38,19 @@ std::optional<double> end_time_of(const SlurmJob& job) {
 
 TimeLimit::TimeLimit(std::optional<double> limit_seconds, const std::optional<SlurmJob>& job)
     : seconds_(limit_seconds) {
-  if (seconds_) words_ = "--time-limit";
+  if (seconds_) source_ = "--time-limit";
   const std::optional<double> end = job ? end_time_of(*job) : std::nullopt;
   if (!end) return;
   const double left = std::max(0.0, *end - static_cast<double>(std::time(nullptr)));
   if (seconds_ && *seconds_ <= left) return;
   seconds_ = left;
-  words_ = "Slurm's time limit";
+  source_ = "Slurm's time limit";
 }
 
 double TimeLimit::seconds_left() const {
   return seconds_ ? *seconds_ - watch_.seconds() : std::numeric_limits<double>::infinity();
 }
 
-const std::string& TimeLimit::words() const { return words_; }
+const std::string& TimeLimit::source() const { return source_; }
 
 }  // namespace lockstep

@@ -20,7 +20,7 @@ class TimeLimit {
 
  private:
   std::optional<double> seconds_;  // from the construction on
-  std::string words_;
+  std::string source_;
   Stopwatch watch_;
 };
 

@@ -26,7 +26,7 @@ constexpr int most_scans = 100;
 struct ErrorManager {
   jpeg_error_mgr base;  // first: libjpeg knows no more
   std::jmp_buf jump;
-  std::array<char, JMSG_LENGTH_MAX> words;
+  std::array<char, JMSG_LENGTH_MAX> message;
   bool ends_early;
   bool is_damaged;
 };
@@ -35,11 +35,11 @@ ErrorManager& manager_of(j_common_ptr info) { return *reinterpret_cast<ErrorMana
 
 [[noreturn]] void leave(j_common_ptr info) {
   ErrorManager& manager = manager_of(info);
-  info->err->format_message(info, manager.words.data());
+  info->err->format_message(info, manager.message.data());
   std::longjmp(manager.jump, 1);
 }
 
-// Level -1 is a warning: damage that libjpeg goes on from. Its first words are kept.
+// Level -1 is a warning: damage that libjpeg goes on from. Its first message are kept.
 void note(j_common_ptr info, int level) {
   if (level >= 0) return;
   ErrorManager& manager = manager_of(info);
@@ -48,7 +48,7 @@ void note(j_common_ptr info, int level) {
   // Bytes between segments that belong to none hurt nothing.
   if (code == JWRN_EXTRANEOUS_DATA || manager.is_damaged) return;
   manager.is_damaged = true;
-  info->err->format_message(info, manager.words.data());
+  info->err->format_message(info, manager.message.data());
 }
 
 void say_nothing(j_common_ptr) {}
@@ -58,7 +58,7 @@ jpeg_error_mgr* set_up(ErrorManager& manager) {
   manager.base.error_exit = leave;
   manager.base.emit_message = note;
   manager.base.output_message = say_nothing;
-  manager.words.front() = '\0';
+  manager.message.front() = '\0';
   manager.ends_early = false;
   manager.is_damaged = false;
   return &manager.base;
@@ -74,7 +74,7 @@ void bound_scans(j_common_ptr info) {
 template <typename Calls>
 void guarded(ErrorManager& manager, const Calls& calls) {
   if (setjmp(manager.jump) != 0) {  // NOLINT(cert-err52-cpp): libjpeg's way out
-    throw PictureFault(fmt::format("is damaged ({})", manager.words.data()));
+    throw PictureFault(fmt::format("is damaged ({})", manager.message.data()));
   }
   calls();
 }
@@ -186,7 +186,7 @@ void decode_jpeg(std::span<const std::byte> file, OwnedPicture& picture, std::st
     jpeg_finish_decompress(&info);
   });
   if (decoder.errors().ends_early) throw PictureFault("ends too early");
-  remark = decoder.errors().is_damaged ? fmt::format("is damaged in its middle ({})", decoder.errors().words.data())
+  remark = decoder.errors().is_damaged ? fmt::format("is damaged in its middle ({})", decoder.errors().message.data())
                                        : std::string();
 }
 
@@ -226,7 +226,7 @@ void decode_jpeg_window(std::span<const std::byte> file, const PictureBox& box, 
     jpeg_abort_decompress(&info);  // what lies below is not looked at
   });
   if (decoder.errors().ends_early || decoder.errors().is_damaged) {
-    throw PictureFault(fmt::format("is damaged ({})", decoder.errors().words.data()));
+    throw PictureFault(fmt::format("is damaged ({})", decoder.errors().message.data()));
   }
 }
 

@@ -21,13 +21,13 @@ namespace {
 // libpng reports through this. Errors leave its calls by longjmp: a C++ exception must not pass through C.
 struct Errors {
   std::jmp_buf jump;
-  std::array<char, 128> words;
+  std::array<char, 128> message;
 };
 
-[[noreturn]] void leave(png_structp png, png_const_charp words) {
+[[noreturn]] void leave(png_structp png, png_const_charp message) {
   auto& errors = *static_cast<Errors*>(png_get_error_ptr(png));
-  errors.words.back() = '\0';
-  std::strncpy(errors.words.data(), words, errors.words.size() - 1);
+  errors.message.back() = '\0';
+  std::strncpy(errors.message.data(), message, errors.message.size() - 1);
   std::longjmp(errors.jump, 1);
 }
 
@@ -44,7 +44,7 @@ void read_from_span(png_structp png, png_bytep to, std::size_t bytes) {
 template <typename Calls>
 void guarded(Errors& errors, const Calls& calls) {
   if (setjmp(errors.jump) != 0) {  // NOLINT(cert-err52-cpp): libpng's way out
-    throw PictureFault(fmt::format("is damaged ({})", errors.words.data()));
+    throw PictureFault(fmt::format("is damaged ({})", errors.message.data()));
   }
   calls();
 }
@@ -113,7 +113,7 @@ class Reader {
       guarded(errors_, [&] { png_read_end(png_, info_); });
       return {};
     } catch (const PictureFault&) {
-      return fmt::format("is damaged after its pixels ({})", errors_.words.data());
+      return fmt::format("is damaged after its pixels ({})", errors_.message.data());
     }
   }
 

@@ -121,7 +121,7 @@ std::string describe_run(const std::filesystem::path& folder) {
     const FolderHolder holder = holder_of(folder);
     return holder.kind == FolderHolder::Kind::nobody
                ? "training that ended before its first step; the same command begins it again"
-               : fmt::format("training that has not done its first step: {}", holder.words);
+               : fmt::format("training that has not done its first step: {}", holder.description);
   }
   const Json summary = read_summary(summary_in(folder));
   const Json named = summary.is_object() ? summary.value("state", Json()) : Json();

@@ -86,10 +86,9 @@ TEST(NodeGreeting, who_does_not_know_the_token_is_thrown_out) {
   EXPECT_FALSE(connect_at(door.port(), draw_secret(), 300ms));
   const std::string own = draw_secret();
   expect_thrown_out(door, [](const std::string&) { return R"(hello {"host":"n9","ranks":[1],"token":""})"; });
-  expect_thrown_out(
-      door, [&](const std::string&) { return fmt::format("{} {} connect_to_node", own, std::string(64, '0')); });
+  expect_thrown_out(door, [&](const std::string&) { return fmt::format("{} {} hello", own, std::string(64, '0')); });
   expect_thrown_out(door, [&](const std::string& challenge) {
-    return fmt::format("{} {}", own, LinkSeal(own, challenge, own, LinkSeal::Side::caller).seal("connect_to_node"));
+    return fmt::format("{} {}", own, LinkSeal(own, challenge, own, LinkSeal::Side::caller).seal("hello"));
   });
   expect_thrown_out(door, [&](const std::string& challenge) {
     return fmt::format("{} {}", own, LinkSeal(door.token(), challenge, own, LinkSeal::Side::caller).seal("other"));
@@ -101,8 +100,7 @@ TEST(NodeGreeting, what_a_node_said_at_another_time_opens_nothing) {
   std::string heard;
   const std::string own = draw_secret();
   expect_thrown_out(door, [&](const std::string& challenge) {
-    heard = fmt::format("{} {}", own,
-                        LinkSeal(door.token(), challenge, own, LinkSeal::Side::caller).seal("connect_to_node"));
+    heard = fmt::format("{} {}", own, LinkSeal(door.token(), challenge, own, LinkSeal::Side::caller).seal("hello"));
     return heard + "x";
   });
   expect_thrown_out(door, [&](const std::string&) { return heard; });
@@ -202,8 +200,8 @@ TEST(NodeGreeting, a_peer_that_sends_nothing_is_dropped) {
 // They took memory, files and the watcher's time without limit.
 TEST(NodeGreeting, a_node_gets_in_among_many_unauthenticated_peers) {
   Door door;
-  UnauthenticatedPeers unauthenticated(
-      door.port(), 6, {"newlines", "endless_line", "noise", "connect_to_node", "pose", "dawdle", "stay"});
+  UnauthenticatedPeers unauthenticated(door.port(), 6,
+                                       {"newlines", "endless_line", "noise", "hello", "pose", "dawdle", "stay"});
   ASSERT_TRUE(door.fills(8));
   const double memory_before = resident_megabytes();
   for (int i = 0; i < 5; ++i) {

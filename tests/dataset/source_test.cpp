@@ -217,11 +217,10 @@ TEST_F(IdxSetTest, which_set_is_meant_is_never_guessed) {
             quoted_folder() +
                 " holds no IDX files whose names begin with 'letters' (--prefix). There are: 'emnist-digits', "
                 "'emnist-letters'.");
-  EXPECT_EQ(
-      refusal(Failure::usage, {.prefix = "emnist-digits"}),
-      "the set of IDX files in " + quoted_folder() +
-          " has no training images (a set has images and labels, for training and test). StoreValue its other files "
-          "beside it.");
+  EXPECT_EQ(refusal(Failure::usage, {.prefix = "emnist-digits"}),
+            "the set of IDX files in " + quoted_folder() +
+                " has no training images (a set has images and labels, for training and test). Put its other files "
+                "beside it.");
   write("emnist-letters-t10k-labels-idx1-ubyte", other);
   EXPECT_EQ(refusal(Failure::usage, {.prefix = "emnist-letters"}),
             "'emnist-letters-t10k-labels-idx1-ubyte' and 'emnist-letters-test-labels-idx1-ubyte' in " +

@@ -22,7 +22,7 @@ sys.path[:0] = [str(SUPPORT), str(SUPPORT / "network")]
 import training  # noqa: E402
 import two_nodes  # noqa: E402
 
-WAYS = ["newlines", "endless_line", "noise", "connect_to_node", "pose", "dawdle", "stay", "stay", "stay", "stay"]
+WAYS = ["newlines", "endless_line", "noise", "hello", "pose", "dawdle", "stay", "stay", "stay", "stay"]
 FILES = 256  # that a rank may have open, as strict systems have it
 # Who come while the port is open, if the machine has other work too, and to how many of them rank 0 speaks: most do not listen.
 ENOUGH = 100
@@ -61,7 +61,7 @@ def attack(programs, attacked, seconds):
     try:
         if not attacked.wait_for_step(program, 1):
             fail("the training ended before its first step", attacked.words())
-        port = subprocess.run([peer, f"pid:{ranks[0]}:0.2", "0.2", "connect_to_node"], capture_output=True, text=True, check=True).stdout
+        port = subprocess.run([peer, f"pid:{ranks[0]}:0.2", "0.2", "hello"], capture_output=True, text=True, check=True).stdout
         if not port.startswith("port 0, 0 connections"):
             fail(f"rank 0 still listens at {port}", attacked.words())
         code = attacked.wait(program)

@@ -45,21 +45,21 @@ class TimeLimitTest : public testing::Test {
 TEST_F(TimeLimitTest, without_a_limit_there_is_time_for_ever) {
   const TimeLimit limit(std::nullopt, std::nullopt);
   EXPECT_TRUE(std::isinf(limit.seconds_left()));
-  EXPECT_EQ(limit.message(), "");
+  EXPECT_EQ(limit.source(), "");
 }
 
 TEST_F(TimeLimitTest, counts_from_its_construction) {
   const TimeLimit limit(100.0, std::nullopt);
   EXPECT_NEAR(limit.seconds_left(), 100, 1);
-  EXPECT_EQ(limit.message(), "--time-limit");
+  EXPECT_EQ(limit.source(), "--time-limit");
 }
 
 TEST_F(TimeLimitTest, slurm_says_when_the_job_ends) {
   job_.ends_at = std::time(nullptr) + 500;
   EXPECT_NEAR(TimeLimit(std::nullopt, job_).seconds_left(), 500, 2);
-  EXPECT_EQ(TimeLimit(std::nullopt, job_).message(), "Slurm's time limit");
-  EXPECT_EQ(TimeLimit(1000.0, job_).message(), "Slurm's time limit");  // the earlier one counts
-  EXPECT_EQ(TimeLimit(100.0, job_).message(), "--time-limit");
+  EXPECT_EQ(TimeLimit(std::nullopt, job_).source(), "Slurm's time limit");
+  EXPECT_EQ(TimeLimit(1000.0, job_).source(), "Slurm's time limit");  // the earlier one counts
+  EXPECT_EQ(TimeLimit(100.0, job_).source(), "--time-limit");
 }
 
 TEST_F(TimeLimitTest, where_the_job_does_not_say_it_squeue_is_asked) {

@@ -197,7 +197,7 @@ TEST_F(OptionsTest, what_no_training_takes_is_refused_and_not_printed_either) {
       {"--epochs 3 --warmup 3",
        "--warmup 3 does not fit a training of --epochs 3. Shorten the warm-up or train longer."},
       {"--schedule step --milestones 3 2",
-       "the milestones of a step schedule must rise. StoreValue them in order and name each once."},
+       "the milestones of a step schedule must rise. Put them in order and name each once."},
       {"--global-batch 64 --virtual-ranks 6",
        "--global-batch 64 does not divide into 6 equal parts (virtual ranks). Nearest that does: 60 or 66."},
       {"--batch-per-rank 32 --global-batch 64", "--global-batch excludes --batch-per-rank"},

@@ -144,8 +144,7 @@ TEST(LrSchedule, refuses_what_makes_no_sense_in_words) {
 
   ScheduleOptions unordered = options(Schedule::step);
   unordered.milestones = {5, 5};
-  EXPECT_EQ(refusal(unordered),
-            "the milestones of a step schedule must rise. StoreValue them in order and name each once.");
+  EXPECT_EQ(refusal(unordered), "the milestones of a step schedule must rise. Put them in order and name each once.");
   unordered.milestones = {5};
   unordered.factor = -1;
   EXPECT_EQ(refusal(unordered), "the factor of a step schedule must be above zero, not -1.");

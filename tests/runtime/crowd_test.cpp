@@ -26,7 +26,7 @@ void allow_files(rlim_t most) {
 TEST(Crowd, ten_thousand_connections_keep_nobody_out_and_take_no_files) {
   allow_files(256);
   Door door;
-  UnauthenticatedPeers unauthenticated(door.port(), 15, {"stay", "stay", "stay", "stay", "stay", "connect_to_node"});
+  UnauthenticatedPeers unauthenticated(door.port(), 15, {"stay", "stay", "stay", "stay", "stay", "hello"});
   ASSERT_TRUE(door.fills(8));
   const TemporaryFolder folder;
   const Stopwatch watch;

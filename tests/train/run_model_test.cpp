@@ -29,9 +29,9 @@ TEST_F(RunModelTest, the_model_of_the_best_test_comes_first) {
   write("checkpoints/step-000000000020.h5", "best");
   write("summary.json", R"({"state": "running", "best_step": 20})");
   EXPECT_EQ(model_of_run(run_).file, run_ / "model-best.h5");
-  EXPECT_EQ(named_model(run_).message, "model-best.h5 of " + quoted());
+  EXPECT_EQ(named_model(run_).description, "model-best.h5 of " + quoted());
   EXPECT_EQ(named_model(run_ / "model.h5").file, run_ / "model.h5");
-  EXPECT_EQ(named_model(run_ / "model.h5").message, "");
+  EXPECT_EQ(named_model(run_ / "model.h5").description, "");
 }
 
 TEST_F(RunModelTest, without_it_the_checkpoint_of_the_best_test) {
@@ -41,7 +41,7 @@ TEST_F(RunModelTest, without_it_the_checkpoint_of_the_best_test) {
   write("summary.json", R"({"state": "running", "best_step": 20})");
   const RunModel model = model_of_run(run_);
   EXPECT_EQ(model.file, run_ / "checkpoints" / "step-000000000020.h5");
-  EXPECT_EQ(model.message, "the best checkpoint of " + quoted() + " (step 20)");
+  EXPECT_EQ(model.description, "the best checkpoint of " + quoted() + " (step 20)");
 }
 
 TEST_F(RunModelTest, without_both_the_weights_at_the_end) {
@@ -52,7 +52,7 @@ TEST_F(RunModelTest, without_both_the_weights_at_the_end) {
        {R"({"best_step": 20})", R"({"best_step": null})", R"({"best_step": "20"})", "[20]", "no"}) {
     write("summary.json", summary);
     EXPECT_EQ(model_of_run(run_).file, run_ / "model.h5") << summary;
-    EXPECT_EQ(model_of_run(run_).message, message) << summary;
+    EXPECT_EQ(model_of_run(run_).description, message) << summary;
   }
   std::filesystem::remove(run_ / "summary.json");
   EXPECT_EQ(model_of_run(run_).file, run_ / "model.h5");

@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using Side = LinkSeal::Side;
 
-constexpr std::string_view hello_word = "connect_to_node";
+constexpr std::string_view hello_word = "hello";
 constexpr std::string_view welcome_word = "welcome";
 constexpr std::size_t hello_length = secret_text_length + 1 + LinkSeal::added_length + hello_word.size();
 constexpr std::size_t longest_greeting = 2 * hello_length;  // of either side

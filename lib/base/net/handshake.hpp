@@ -2,7 +2,7 @@
 // are of one job, before anything that comes over the network is parsed.
 //
 //   listener  a challenge, to whoever comes
-//   caller    a challenge of its own, and a sealed "connect_to_node"
+//   caller    a challenge of its own, and a sealed "hello"
 //   listener  a sealed "welcome"
 //
 // Neither shows the token, and neither can be somebody who does not know it. Whoever stands between the two may pass on

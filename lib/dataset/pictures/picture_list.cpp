@@ -37,7 +37,7 @@ std::string to_text(const PictureList& list) {
       lines.push_back({file.name, file.bytes, file.label, file.archive, file.offset});
     }
   }
-  if (!list.validation.empty()) json["describe_validation"] = list.describe_validation;
+  if (!list.validation.empty()) json["validation_text"] = list.validation_text;
   const std::vector<std::uint8_t> bytes = Json::to_msgpack(json);
   return {bytes.begin(), bytes.end()};
 }
@@ -49,7 +49,7 @@ PictureList picture_list_from(const std::string& text) {
   list.classes = json.at("classes").get<std::vector<std::string>>();
   list.archives = json.at("archives").get<std::vector<std::string>>();
   list.test_text = json.at("test_text").get<std::string>();
-  list.describe_validation = json.value("describe_validation", "");
+  list.validation_text = json.value("validation_text", "");
   for (const auto& split : splits_of_text) {
     if (!json.contains(split.name)) continue;
     for (const Json& file : json.at(split.name)) {

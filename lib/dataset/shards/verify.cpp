@@ -41,7 +41,7 @@ std::string describe_block(const ShardEntry& entry, const std::vector<std::strin
 
 // What is wrong with a shard: bad_data where its bytes are, any other failure where they could not be checked.
 struct Fault {
-  std::string words;
+  std::string message;
   Failure failure;
 };
 
@@ -101,12 +101,12 @@ std::optional<Fault> refusal_of(const fs::path& directory, const Manifest& manif
 std::vector<Fault> find_faults(const Communicator& world, const fs::path& directory, const Manifest& manifest) {
   const auto ranks = static_cast<std::size_t>(world.size());
   rank_status::enter(Phase::opening_data);
-  std::string own;  // lines: the failure, then the words
+  std::string own;  // lines: the failure, then the message
   for (auto shard = static_cast<std::size_t>(world.rank()); shard < manifest.shards.size(); shard += ranks) {
     const ShardEntry& entry = manifest.shards[shard];
     std::optional<Fault> fault = fault_of(directory, entry, manifest.block_bytes);
     if (!fault) fault = refusal_of(directory, manifest, entry);
-    if (fault) own += static_cast<char>(fault->failure) + printable(fault->words) + '\n';
+    if (fault) own += static_cast<char>(fault->failure) + printable(fault->message) + '\n';
   }
   rank_status::enter(Phase::gathering);
   std::vector<Fault> all;
@@ -117,7 +117,7 @@ std::vector<Fault> find_faults(const Communicator& world, const fs::path& direct
       start = end + 1;
     }
   }
-  std::ranges::sort(all, {}, &Fault::words);
+  std::ranges::sort(all, {}, &Fault::message);
   return all;
 }
 
@@ -129,7 +129,7 @@ void require_checked(const std::vector<Fault>& faults, std::size_t shards) {
   throw Error(unchecked->failure,
               fmt::format("{} (shards that were not checked: {} of {}; damaged: {}). Run again when "
                           "they can be read.",
-                          unchecked->words, faults.size() - static_cast<std::size_t>(damaged), shards, damaged));
+                          unchecked->message, faults.size() - static_cast<std::size_t>(damaged), shards, damaged));
 }
 
 std::vector<fs::path> splits_of(const fs::path& directory) {
@@ -147,13 +147,13 @@ std::vector<fs::path> splits_of(const fs::path& directory) {
 
 std::optional<std::string> damage_of(const fs::path& directory, const ShardEntry& entry, std::int64_t block_bytes) {
   std::optional<Fault> fault = fault_of(directory, entry, block_bytes);
-  return fault ? std::optional(std::move(fault->words)) : std::nullopt;
+  return fault ? std::optional(std::move(fault->message)) : std::nullopt;
 }
 
 std::vector<std::string> find_damage(const Communicator& world, const fs::path& directory, const Manifest& manifest) {
-  std::vector<std::string> words;
-  for (Fault& fault : find_faults(world, directory, manifest)) words.push_back(std::move(fault.words));
-  return words;
+  std::vector<std::string> messages;
+  for (Fault& fault : find_faults(world, directory, manifest)) messages.push_back(std::move(fault.message));
+  return messages;
 }
 
 void verify(const Communicator& world, const fs::path& directory, VerifyOutput output) {
@@ -173,12 +173,12 @@ void verify(const Communicator& world, const fs::path& directory, VerifyOutput o
     std::ranges::move(found, std::back_inserter(faults));
   }
   if (world.rank() == 0) {
-    for (std::size_t i = 0; i + 1 < faults.size(); ++i) log::warning(std::string_view(faults[i].words));
+    for (std::size_t i = 0; i + 1 < faults.size(); ++i) log::warning(std::string_view(faults[i].message));
   }
   require_checked(faults, shards);
   // The last one is part of the error itself, so that whoever keeps only that has a name.
   require(faults.empty(), Failure::bad_data, "{} (damaged shards: {} of {}). Run make_shards again: it replaces them.",
-          faults.empty() ? "" : faults.back().words, faults.size(), shards);
+          faults.empty() ? "" : faults.back().message, faults.size(), shards);
   if (output == VerifyOutput::root_hashes) log::plain(fmt::format("{}", fmt::join(hashes, "\n")));
 }
 

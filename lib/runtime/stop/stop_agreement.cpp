@@ -55,7 +55,7 @@ bool StopAgreement::must_ask(const ToFinish& left) {
   if (signals_ != nullptr && signals_->is_stop_requested()) {
     reason_ = signal_name(signals_->request());
   } else if (time_limit_ && time_limit_->seconds_left() < lead_seconds) {
-    reason_ = time_limit_->words();
+    reason_ = time_limit_->source();
   } else {
     return false;
   }

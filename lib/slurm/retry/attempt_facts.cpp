@@ -95,9 +95,9 @@ Cause cause_of_failure(const AttemptFacts& facts, int code) {
 
 std::string sentence_of(const AttemptFacts& facts, Cause cause, int code) {
   const CauseRow& row = row_of(cause);
-  if (!facts.exit_report) return code == 0 ? row.message : fmt::format("{} (code {})", row.message, code);
+  if (!facts.exit_report) return code == 0 ? row.description : fmt::format("{} (code {})", row.description, code);
   const bool adds = code == own_failure || row.cause != cause_of_code(code);
-  return adds ? fmt::format("{}: {}", row.message, facts.exit_report->sentence) : facts.exit_report->sentence;
+  return adds ? fmt::format("{}: {}", row.description, facts.exit_report->sentence) : facts.exit_report->sentence;
 }
 
 std::vector<std::string> blamed_nodes(const AttemptFacts& facts) {

@@ -68,7 +68,7 @@ Finding finding_of_lost(const AttemptPlace& place, const Attempt& lost, StopRequ
   const bool by_hand = facts.log_tail.find("DUE TO JOB REQUEUE") != std::string::npos;
   Finding finding = find_cause(facts, {});
   if (finding.cause == Cause::requeued && !by_hand) finding.cause = Cause::lost;
-  finding.sentence = row_of(finding.cause).words;
+  finding.sentence = row_of(finding.cause).description;
   return finding;
 }
 

@@ -64,7 +64,7 @@ struct CauseRow {
   const char* name;  // in attempts.jsonl and in reports
   RetryKind kind;
   NextNodes next;
-  const char* words;  // of the cause, where no exit report says more
+  const char* description;  // of the cause, where no exit report says more
 };
 
 // `rule` has the kind that the user's rule states; its row has `unknown`.

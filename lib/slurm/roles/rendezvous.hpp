@@ -28,7 +28,7 @@
 
 namespace lockstep {
 
-// Where to join_rendezvous, for one step; in the variable LOCKSTEP_ARRIVAL.
+// Where the tasks of one step join; in the variable LOCKSTEP_ARRIVAL.
 struct RendezvousAddress {
   std::string token;  // as draw_secret() gives it
   std::size_t step = 0;

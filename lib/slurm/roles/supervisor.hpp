@@ -17,7 +17,7 @@ struct SupervisorOptions {
   std::filesystem::path cluster_file;  // absolute; beside it lie the verdicts of the steps
   std::string program;                 // start_instance
   std::string mpi = "pmix";            // srun's --mpi
-  double arrival_seconds = 600;        // for all instances to join_rendezvous
+  double arrival_seconds = 600;        // for all instances to join
   double grace_seconds = 30;           // from a request to end until the kill
 };
 

@@ -82,7 +82,7 @@ constexpr std::array extras_table = std::to_array<JobField>({
     {"submitFrom", unused},
     {"gangAllocation"},
     {"hivedScheduler", warned, "(Slurm schedules). Choose a partition or a QOS in the site profile"},
-    {"jobStatusChangeNotification", warned, "(Slurm tells by mail). StoreValue --mail-type into the site profile"},
+    {"jobStatusChangeNotification", warned, "(Slurm tells by mail). Put --mail-type into the site profile"},
     {"com.microsoft.pai.runtimeplugin"},
     {"lockstep"},
 });

@@ -65,7 +65,7 @@ class Follower {
       found.image = session_.world.broadcast(std::move(found.image), 0);
       if (found.image.empty()) {
         if (speaks()) require_any(found);
-        log::info("the training has ended ({}); all its checkpoints are in the list", found.words);
+        log::info("the training has ended ({}); all its checkpoints are in the list", found.message);
         return;
       }
       has_found_ = true;
@@ -95,7 +95,7 @@ class Follower {
         has_found_, Failure::usage,
         "the training has ended ({}), and no checkpoint of it lies in '{}' (nothing was tested). Were they moved, or "
         "removed?",
-        end.words, end.path.string());
+        end.message, end.path.string());
   }
 
   void say_what_it_waits_for() {

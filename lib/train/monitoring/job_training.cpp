@@ -113,7 +113,7 @@ Told told(const JobRecord& record, const TrainingTraces& traces) {
   const bool waits = phase_of(record) == JobPhase::waits;
   const TrainingOwner owner = owner_of(record, traces);
   if (owner == TrainingOwner::another) {
-    const std::string whose = status.holder.words.empty() ? "" : fmt::format(" ({})", status.holder.words);
+    const std::string whose = status.holder.description.empty() ? "" : fmt::format(" ({})", status.holder.description);
     forget_progress(status);
     status.model.clear();
     status.checkpoint_step.reset();
@@ -126,7 +126,7 @@ Told told(const JobRecord& record, const TrainingTraces& traces) {
   } else if (runs && status.state == RunState::running) {
     const bool is_held = status.holder.kind != FolderHolder::Kind::nobody;
     if (!is_held) status.seconds_left.reset();
-    result.state = is_held ? "running: " + status.holder.words : "killed; its attempt ends";
+    result.state = is_held ? "running: " + status.holder.description : "killed; its attempt ends";
   } else if (status.state == RunState::running) {
     result.state = waits ? "killed; the next attempt goes on" : "killed; the same command goes on";
     status.seconds_left.reset();

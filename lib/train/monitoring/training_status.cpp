@@ -126,7 +126,7 @@ FolderHolder holder_of(const fs::path& folder) try {
   const Liveness fate = liveness_of(*holder, this_lock_holder());
   if (fate == Liveness::gone) return {};
   result.kind = fate == Liveness::alive ? FolderHolder::Kind::here : FolderHolder::Kind::elsewhere;
-  result.message = describe_lock_holder(*holder);
+  result.description = describe_lock_holder(*holder);
   return result;
 } catch (const Error&) {
   return {};
@@ -160,9 +160,9 @@ TrainingStatus training_status(const fs::path& folder, const std::function<Folde
 std::string describe_state(RunState state, const FolderHolder& holder) {
   switch (state) {
     case RunState::running:
-      if (holder.kind == FolderHolder::Kind::here) return fmt::format("running: {}", holder.message);
+      if (holder.kind == FolderHolder::Kind::here) return fmt::format("running: {}", holder.description);
       if (holder.kind == FolderHolder::Kind::elsewhere) {
-        return fmt::format("running, or killed with its node: {}", holder.message);
+        return fmt::format("running, or killed with its node: {}", holder.description);
       }
       return "killed (nobody holds the folder's lock); the same command goes on";
     case RunState::stopped:
@@ -180,7 +180,7 @@ std::string status_text(const TrainingStatus& status) {
   const std::string state = status.state ? describe_state(*status.state, status.holder)
                             : status.holder.kind == FolderHolder::Kind::nobody
                                 ? "not begun"
-                                : fmt::format("begins: {}", status.holder.message);
+                                : fmt::format("begins: {}", status.holder.description);
   std::string text = fmt::format("state       {}", state);
   const auto add = [&](std::string_view name, const std::string& message) {
     text += fmt::format("\n{:<11} {}", name, message);

@@ -20,8 +20,8 @@ struct FolderHolder {
     elsewhere,  // on another node: only the heartbeats in the lock tell whether it lives
   };
   Kind kind = Kind::nobody;
-  std::string message;  // "job 17 on n2 (process 4711)"
-  std::string lock;     // the file's text
+  std::string description;  // "job 17 on n2 (process 4711)"
+  std::string lock;         // the file's text
 };
 FolderHolder holder_of(const std::filesystem::path& folder);
 

@@ -68,7 +68,7 @@ void begin_weights(const Communicator& world, const Recipe& recipe, Model& model
   std::string name = "initial weights";
   if (!recipe.init.file.empty()) {
     const RunModel named = named_model(world, recipe.init.file);
-    name = named.words.empty() ? fmt::format("'{}'", named.file.string()) : named.words;
+    name = named.description.empty() ? fmt::format("'{}'", named.file.string()) : named.description;
     load_initial_weights(named.file, recipe.init.head, model);
     log::info("weights from {}{}", name,
               recipe.init.head == Head::fresh ? fmt::format(", but for the last layer, which is new ({})",

@@ -59,7 +59,7 @@ RunModel named_model(const Communicator& world, const std::filesystem::path& pat
     model = named_model(path);
     return model.file.string();
   });
-  return {model.file, world.broadcast(model.words, 0)};
+  return {model.file, world.broadcast(model.description, 0)};
 }
 
 }  // namespace lockstep

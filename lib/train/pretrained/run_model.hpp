@@ -10,7 +10,7 @@ namespace lockstep {
 
 struct RunModel {
   std::filesystem::path file;
-  std::string message;  // "the best checkpoint of 'runs/r20' (step 640)"; empty of a file that was named
+  std::string description;  // "the best checkpoint of 'runs/r20' (step 640)"; empty of a file that was named
 };
 
 // model-best.h5, else the checkpoint of the best test where it is kept in the folder, else model.h5. Throws

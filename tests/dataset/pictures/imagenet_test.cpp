@@ -100,18 +100,17 @@ TEST_F(ImagenetTest, unpacked_pictures_without_folders_are_labelled_by_the_kit) 
 TEST_F(ImagenetTest, without_the_kit_nothing_is_labelled) {
   for (const char* const name : {tench, shark, fox}) write(root() / "train" / name / "a.JPEG", "x");
   write(root() / "val" / "ILSVRC2012_val_00000001.JPEG", "x");
-  EXPECT_EQ(
-      message_of(Failure::usage, [&] { list(); }),
-      "'" + root().string() +
-          "' holds validation pictures without folders of classes, and no "
-          "ILSVRC2012_validation_ground_truth.txt (nothing else says what they show). StoreValue the development kit's "
-          "data/ there, or the pictures into folders.");
+  EXPECT_EQ(message_of(Failure::usage, [&] { list(); }),
+            "'" + root().string() +
+                "' holds validation pictures without folders of classes, and no "
+                "ILSVRC2012_validation_ground_truth.txt (nothing else says what they show). Put the development kit's "
+                "data/ there, or the pictures into folders.");
   write_kit();
   fs::remove(kit() / "map_clsloc.txt");
   EXPECT_EQ(message_of(Failure::usage, [&] { list(); }),
             "'" + root().string() +
                 "' has neither meta.mat nor map_clsloc.txt (the numbers of the validation pictures' classes are the "
-                "development kit's own, and would be taken for others). StoreValue the kit's data/ there.");
+                "development kit's own, and would be taken for others). Put the kit's data/ there.");
   write_archives();
   fs::remove(root() / imagenet_validation_archive);
   EXPECT_THAT(message_of(Failure::usage, [&] { list(); }), HasSubstr("but no ILSVRC2012_img_val.tar"));

@@ -246,11 +246,10 @@ TEST_F(ListingTest, a_test_folder_without_classes_alone_is_refused) {
 
 TEST_F(ListingTest, classes_that_are_called_like_splits_are_refused) {
   for (const char* const name : {"bus", "car", "train"}) write_class(name, 3);
-  EXPECT_EQ(usage_text(),
-            quoted("train") +
-                " holds pictures and no class folders (nothing says what they show). StoreValue them into a "
-                "folder for each class, or write train.list: a path and a label on each line. If "
-                "'train' is a class, add --allow split-names.");
+  EXPECT_EQ(usage_text(), quoted("train") +
+                              " holds pictures and no class folders (nothing says what they show). Put them into a "
+                              "folder for each class, or write train.list: a path and a label on each line. If "
+                              "'train' is a class, add --allow split-names.");
   fs::rename(root() / "train", root() / "Test");
   EXPECT_EQ(usage_text(), quoted("Test") +
                               " has the name of a test split, but is a class folder here. If it is a class, add "

@@ -191,7 +191,7 @@ TEST(RendezvousTest, an_unauthenticated_peer_learns_nothing_and_the_job_begins) 
   unauthenticated[1]->send(R"({"token":")" + point.token + R"(","step":0,"rank":0,"slurm_step":0})");
   unauthenticated[2]->send(join_request_text({0, 0, 0}));
   unauthenticated[3]->send(std::string(100'000, 'x'));
-  unauthenticated[4]->send(own + " " + LinkSeal(point.token, own, own, LinkSeal::Side::caller).seal("connect_to_node"));
+  unauthenticated[4]->send(own + " " + LinkSeal(point.token, own, own, LinkSeal::Side::caller).seal("hello"));
   std::future<JoinedTask> other = start_task(of_another_job, 0, std::chrono::seconds(1));
   tasks.push_back(start_task(point, 0));
   ASSERT_TRUE(attend_until(desk, [&] { return is_ready(other) && desk.describe_missing() == "worker[1]"; }));
@@ -220,8 +220,8 @@ TEST(RendezvousTest, a_job_begins_among_many_unauthenticated_peers) {
   std::vector<std::future<JoinedTask>> tasks;
   Rendezvous desk(roles, steps_of(roles));
   const RendezvousAddress point = desk.point_of(0);
-  UnauthenticatedPeers unauthenticated(
-      point.port, 2, {"newlines", "endless_line", "noise", "connect_to_node", "pose", "dawdle", "stay"});
+  UnauthenticatedPeers unauthenticated(point.port, 2,
+                                       {"newlines", "endless_line", "noise", "hello", "pose", "dawdle", "stay"});
   for (const int rank : {0, 1, 2, 3}) tasks.push_back(start_task(point, rank));
   ASSERT_TRUE(attend_until(desk, [&] { return desk.all_have_joined(); }));
   Cluster cluster;

@@ -159,7 +159,7 @@ extras:
           "'job.yaml', line 13: 'hivedScheduler' of extras does nothing here (Slurm schedules). Choose a partition or "
           "a QOS in the site profile.",
           "'job.yaml', line 14: 'jobStatusChangeNotification' of extras does nothing here (Slurm tells by mail). "
-          "StoreValue "
+          "Put "
           "--mail-type into the site profile.",
           "'job.yaml', line 15: 'ssh' of the runtime plugins does nothing here (srun starts all instances, and MPI "
           "connects them).",

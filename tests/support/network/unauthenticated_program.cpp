@@ -111,8 +111,7 @@ void pose(const UnauthenticatedPeer& peer) {
   while (peer.goes_on()) {
     const auto socket = peer.come();
     if (socket != nullptr && !peer.hear(*socket).empty()) {
-      UnauthenticatedPeer::say(*socket,
-                               fmt::format("{} {} connect_to_node\n", std::string(64, 'a'), std::string(64, 'b')));
+      UnauthenticatedPeer::say(*socket, fmt::format("{} {} hello\n", std::string(64, 'a'), std::string(64, 'b')));
       UnauthenticatedPeer::say(*socket, "bye\nhello {\"host\":\"n9\",\"ranks\":[1],\"token\":\"\"}\nviews [[1]]\n");
       peer.hear(*socket);
     }
@@ -152,7 +151,7 @@ const std::map<std::string, std::function<void(const UnauthenticatedPeer&)>> way
     {"newlines", [](const UnauthenticatedPeer& peer) { flood(peer, std::string(1 << 18, '\n')); }},
     {"endless_line", [](const UnauthenticatedPeer& peer) { flood(peer, std::string(1 << 18, 'x')); }},
     {"noise", [](const UnauthenticatedPeer& peer) { flood(peer, noise()); }},
-    {"connect_to_node", [](const UnauthenticatedPeer& peer) { flood(peer, "\n"); }},
+    {"hello", [](const UnauthenticatedPeer& peer) { flood(peer, "\n"); }},
     {"pose", pose},
     {"dawdle", dawdle},
     {"stay", [](const UnauthenticatedPeer& peer) { stay(peer, 2500); }},

@@ -48,14 +48,14 @@ TEST_F(CheckpointFeedTest, each_is_given_once_oldest_first_and_the_end_comes_las
   EXPECT_EQ(feed.look().image, "three");
   const CheckpointFeed::Look end = feed.look();
   EXPECT_EQ(end.kind, Kind::training_over);
-  EXPECT_EQ(end.words, "done");
+  EXPECT_EQ(end.message, "done");
 }
 
 TEST_F(CheckpointFeedTest, a_killed_training_is_over) {
   say("running");
   const CheckpointFeed::Look end = CheckpointFeed(folder.path()).look();
   EXPECT_EQ(end.kind, Kind::training_over);
-  EXPECT_THAT(end.words, HasSubstr("killed"));
+  EXPECT_THAT(end.message, HasSubstr("killed"));
 }
 
 TEST_F(CheckpointFeedTest, a_holder_elsewhere_lives_as_long_as_its_lock_changes) {
