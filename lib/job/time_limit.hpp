@@ -15,8 +15,8 @@ class TimeLimit {
   // rank of a job.
   TimeLimit(std::optional<double> limit_seconds, const std::optional<SlurmJob>& job);
 
-  double seconds_left() const;         // infinite without a limit
-  const std::string& message() const;  // "--time-limit", "Slurm's time limit", or empty
+  double seconds_left() const;        // infinite without a limit
+  const std::string& source() const;  // "--time-limit", "Slurm's time limit", or empty
 
  private:
   std::optional<double> seconds_;  // from the construction on
