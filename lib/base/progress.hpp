@@ -24,7 +24,7 @@ class Progress {
   void finish();  // shows the end and leaves it standing
 
  private:
-  std::string message() const;
+  std::string text() const;
 
   std::string task_;
   std::int64_t total_;
