@@ -28,8 +28,8 @@ struct PictureList {
   std::vector<PictureFile> validation;  // empty: the source has no validation split
   std::vector<std::string> archives;    // tar files, relative to the folder
   std::vector<OddFile> left_out;        // of class folders
-  std::string test_text;                // where the test split comes from, for people
-  std::string describe_validation;      // likewise
+  std::string test_origin;              // where the test split comes from, for people
+  std::string validation_origin;        // likewise
 
   // Known on the rank that made the list alone. They decide no sample, so the fingerprint does not cover them.
   std::vector<OddFile> remarks;    // files that are left out elsewhere, and files that are taken and odd

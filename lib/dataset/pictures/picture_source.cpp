@@ -49,13 +49,13 @@ class PictureSource final : public SampleSource {
     const fs::path whole = fs::weakly_canonical(list_.folder);
     description_ = {
         whole.filename().empty() ? "pictures" : whole.filename().string(),
-        fmt::format("pictures from {}, {}; test: {}", whole.string(), describe_storage(storage), list_.test_text),
+        fmt::format("pictures from {}, {}; test: {}", whole.string(), describe_storage(storage), list_.test_origin),
         {side, side, 3},
         SampleKind::picture,
         list_.classes,
         storage.store,
         fingerprint(list_),
-        list_.validation.empty() ? "" : list_.describe_validation};
+        list_.validation.empty() ? "" : list_.validation_origin};
   }
 
   const SourceDescription& description() const override { return description_; }

@@ -41,7 +41,7 @@ TEST_F(ListingTest, a_validation_folder_alone_is_the_test_split) {
   const PictureList found = list();
   EXPECT_EQ(found.train.size(), 18U);
   EXPECT_EQ(found.test.size(), 9U);
-  EXPECT_EQ(found.test_text, "valid");
+  EXPECT_EQ(found.test_origin, "valid");
   EXPECT_THAT(found.validation, IsEmpty());
 }
 
@@ -69,7 +69,7 @@ TEST_F(ListingTest, two_folders_for_one_split_are_refused) {
                               "--skip.");
   storage_.skipped = {"val/"};
   const PictureList found = list();
-  EXPECT_EQ(found.test_text, "valid");
+  EXPECT_EQ(found.test_origin, "valid");
   EXPECT_THAT(found.remarks, ElementsAre(OddFile{"val", true, "is left out by --skip"}));
 }
 
@@ -228,7 +228,7 @@ TEST_F(ListingTest, a_test_folder_without_classes_is_left_out_beside_one_that_ha
   write_classes("val", 2);
   write_class("test", 4);
   const PictureList found = list();
-  EXPECT_EQ(found.test_text, "val");
+  EXPECT_EQ(found.test_origin, "val");
   EXPECT_EQ(found.test.size(), 6U);
   EXPECT_THAT(left_out_lines(found), ElementsAre("'test' has no class folders: nothing labels its 4 pictures"));
 }
@@ -241,7 +241,7 @@ TEST_F(ListingTest, a_test_folder_without_classes_alone_is_refused) {
                               "--skip: then a tenth of each class is held out for the test. Or put its pictures into "
                               "class folders.");
   storage_.skipped = {"test"};
-  EXPECT_EQ(list().test_text, "a tenth of each class, held out by --seed");
+  EXPECT_EQ(list().test_origin, "a tenth of each class, held out by --seed");
 }
 
 TEST_F(ListingTest, classes_that_are_called_like_splits_are_refused) {

@@ -29,7 +29,7 @@ TEST_F(PictureListTest, class_folders_with_a_test_split) {
   EXPECT_THAT(found.classes, ElementsAre("cat", "dog"));
   EXPECT_THAT(found.train, UnorderedElementsAre(file("train/dog/a.jpg", 4, 1), file("train/cat/deep/b c.png", 1, 0)));
   EXPECT_THAT(found.test, ElementsAre(file("val/dog/c.jpg", 1, 1)));
-  EXPECT_EQ(found.test_text, "val");
+  EXPECT_EQ(found.test_origin, "val");
   EXPECT_THAT(found.left_out, IsEmpty());
 }
 
@@ -46,7 +46,7 @@ TEST_F(PictureListTest, without_a_test_split_a_tenth_of_each_class_is_held_out) 
   std::set<std::string> all;
   for (const auto& files : {names(found.train), names(found.test)}) all.insert(files.begin(), files.end());
   EXPECT_EQ(all.size(), 46U);
-  EXPECT_EQ(found.test_text, "a tenth of each class, held out by --seed");
+  EXPECT_EQ(found.test_origin, "a tenth of each class, held out by --seed");
 }
 
 TEST_F(PictureListTest, the_order_is_the_seeds_and_mixes_classes) {
@@ -200,7 +200,7 @@ TEST_F(PictureListTest, the_fingerprint_is_that_of_earlier_versions) {
   found.test = {{"b.tar/b.jpg", 70'000, 1, 0, 512}};
   found.archives = {"b.tar"};
   found.left_out = {{"train/cat/.x", true, "is hidden"}};
-  found.test_text = "test";
+  found.test_origin = "test";
   const std::string before = "7d49967543a1dc17d432038b6c635ed8";
   EXPECT_EQ(fingerprint(found), before);
   found.remarks = {{"a.txt", true, "lies outside the class folders"}};

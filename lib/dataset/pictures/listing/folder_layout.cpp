@@ -172,8 +172,8 @@ class FolderLayout {
       list_.validation = std::move(list_.test);
       list_.test = std::move(files);
     }
-    if (!parts.empty()) list_.test_text = parts.back().string();
-    if (parts.size() > 1) list_.describe_validation = parts.front().string();
+    if (!parts.empty()) list_.test_origin = parts.back().string();
+    if (parts.size() > 1) list_.validation_origin = parts.front().string();
     require(!parts.empty() || unlabelled.empty(), Failure::usage,
             "'{}' holds pictures without class folders (nothing says what they show). Leave it out with --skip: then a "
             "tenth of each class is held out for the test. Or put its pictures into class folders.",

@@ -14,9 +14,9 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array train_text = {"train", "training", "trainset", "trainingset"};
-constexpr std::array describe_validation = {"val", "valid", "validation", "valset", "validset", "validationset", "dev"};
-constexpr std::array test_text = {"test", "tests", "testing", "testset", "testingset", "eval", "evaluation"};
+constexpr std::array train_names = {"train", "training", "trainset", "trainingset"};
+constexpr std::array validation_names = {"val", "valid", "validation", "valset", "validset", "validationset", "dev"};
+constexpr std::array test_names = {"test", "tests", "testing", "testset", "testingset", "eval", "evaluation"};
 constexpr std::array container_text = {"set",  "data",    "dataset",  "image", "images", "img",
                                        "imgs", "picture", "pictures", "pics",  "photo",  "photos",
                                        "jpg",  "jpeg",    "jpegs",    "png",   "split",  "jpegimages"};
@@ -77,9 +77,9 @@ std::vector<std::string> words_in_name(std::string_view name) {
 }
 
 std::optional<Split> split_of_word(std::string_view word) {
-  if (is_one_of(train_text, word)) return Split::train;
-  if (is_one_of(describe_validation, word)) return Split::validation;
-  if (is_one_of(test_text, word)) return Split::test;
+  if (is_one_of(train_names, word)) return Split::train;
+  if (is_one_of(validation_names, word)) return Split::validation;
+  if (is_one_of(test_names, word)) return Split::test;
   return std::nullopt;
 }
 

@@ -75,14 +75,14 @@ void add_lists(PictureList& list) {
   // A validation split alone is the test split.
   if (files.test.empty()) std::swap(files.validation, files.test);
   list.train_text = train_list;
-  list.describe_validation = files.validation.string();
-  list.test_text = files.test.string();
+  list.validation_origin = files.validation.string();
+  list.test_origin = files.test.string();
   add_list_files(files, list);
 }
 
 void add_archives(PictureList& list) {
   list.train_text = imagenet_train_archive;
-  list.test_text = imagenet_validation_archive;
+  list.test_origin = imagenet_validation_archive;
   add_imagenet_archives(list);
 }
 
@@ -199,7 +199,7 @@ PictureList list_pictures(const fs::path& folder, const PictureStorage& storage,
   shuffle(list, seed, SourceSplit::validation);
   if (list.test.empty()) {
     hold_out_tenth(list);
-    list.test_text = held_out_text;
+    list.test_origin = held_out_text;
   }
   shuffle(list, seed, SourceSplit::test);
   require(!list.test.empty(), Failure::usage,
