@@ -56,7 +56,7 @@ struct CheckOptions {
     add_number(app, "--hang-timeout", hang_timeout, {0, 1e9},
                "How long a rank may stand still before it is named and the check ends with 76; 0: for ever")
         ->type_name("SECONDS");
-    declare_fields(app, settings, {FieldGroup::device, FieldGroup::sums});
+    declare_fields(app, settings, {FieldGroup::device, FieldGroup::reduction});
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
   double hang_timeout_seconds() const { return hang_timeout; }

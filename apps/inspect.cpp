@@ -54,7 +54,7 @@ struct InspectOptions {
     declare_recipe(app, settings);
     add_number(app, "--seed", settings.recipe.seed, {0, std::numeric_limits<std::uint64_t>::max()},
                "Of sample order and augmentation");
-    declare_fields(app, settings, {FieldGroup::views, FieldGroup::pictures});
+    declare_fields(app, settings, {FieldGroup::augmentation, FieldGroup::resizing});
   }
 };
 

@@ -61,7 +61,7 @@ struct ReportOptions {
     add_choice(app, "--split", splits, split, "Part of the data set");
     add_number(app, "--loader-threads", loader_threads, {1, 256}, "Threads of each rank that read samples")
         ->type_name("THREADS");
-    declare_fields(app, settings, {FieldGroup::device, FieldGroup::pictures, FieldGroup::testing});
+    declare_fields(app, settings, {FieldGroup::device, FieldGroup::resizing, FieldGroup::testing});
     hang_timeout.declare(app);
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }

@@ -114,7 +114,7 @@ struct StudyOptions {
     add_number(app, "--accuracy-rate", accuracy_rate, {1e-6, 1e3},
                "Peak of the learning rate for 128 samples a step; networks without norms need less")
         ->type_name("RATE");
-    declare_fields(app, settings, {FieldGroup::device, FieldGroup::sums});
+    declare_fields(app, settings, {FieldGroup::device, FieldGroup::reduction});
     hang_timeout.declare(app);
   }
 };

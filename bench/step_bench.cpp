@@ -60,7 +60,7 @@ struct StepBenchOptions {
     app.add_flag_callback(
         "--first-step", [] {},
         "Only time the way to the first step, without and with kernel choices of an earlier run");
-    declare_fields(app, settings, {FieldGroup::device, FieldGroup::sums});
+    declare_fields(app, settings, {FieldGroup::device, FieldGroup::reduction});
   }
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };

@@ -49,6 +49,7 @@ void declare(CLI::App& app, const Field& field, Settings& settings) {
         ->type_name(field.type_name);
   }
   option->required(field.is_required);
+  option->group(heading_of(field.group));
   if (!field.excludes.empty()) option->excludes(app.get_option("--" + field.excludes));
   if (!field.needs.empty()) option->needs(app.get_option("--" + field.needs));
 }
@@ -93,8 +94,7 @@ void declare_recipe(CLI::App& app, Settings& settings, const std::shared_ptr<Opt
            set_recipe(settings, *find_recipe(name));
            *usual = settings.recipe.optimizer.kind;
          },
-         "Published recipe to begin with, in place of the defaults below; options that are stated win: " +
-             known_recipes())
+         "Published recipe that replaces the defaults; other options override it: " + known_recipes())
       ->check(CLI::Validator(objection, "", "recipe"))
       ->default_str("")
       ->type_name("NAME");
@@ -123,15 +123,17 @@ void declare_fields(CLI::App& app, Settings& settings, std::initializer_list<Fie
 
 void declare_training(CLI::App& app, Settings& settings) {
   using enum FieldGroup;
+  app.get_help_ptr()->description("Print the common options; --help GROUP prints one group");
+  app.set_help_all_flag("--help-all", "Print all options");
   const auto usual = std::make_shared<OptimizerKind>(settings.recipe.optimizer.kind);
   declare_recipe(app, settings, usual);
   declare_fields(app, settings,
-                 {data, staging, views, pictures, model, batch, optimizer, schedule, testing, device, sums, output,
-                  watch, checkpoints});
+                 {data, staging, augmentation, resizing, testing, model, optimizer, schedule, device, batch, reduction,
+                  output, checkpoints, monitoring});
   // Which needs no data. What a training would refuse is refused all the same.
   CLI::Option* const print = app.add_flag_callback(
       "--print-recipe", [&app] { app.get_option("--data")->required(false); },
-      "Print the recipe that --recipe and the other options come to, as JSON, and end");
+      "Print the recipe that results from all options, as JSON, and exit");
   app.final_callback([&app, &settings, usual, print] {
     refuse_unread(app, settings);
     require_own_rate(app, *usual, settings);

@@ -13,6 +13,7 @@
 #include "base/io/file.hpp"
 #include "base/log.hpp"
 #include "base/text/number.hpp"
+#include "recipe/field.hpp"
 
 namespace lockstep {
 namespace {
@@ -79,9 +80,10 @@ void declare_gpus(CLI::App& app, std::string& gpus) {
                        launcher_name(launcher), gpus_option);
   };
   app.add_option(std::string(gpus_option), gpus,
-                 "Started without a launcher: train on so many GPUs of this node, or on all, one rank each (by mpirun)")
+                 "Without a launcher: start this many ranks with mpirun, one per GPU of this node")
       ->check(CLI::Validator(check, "", "gpus"))
-      ->type_name("COUNT|all");
+      ->type_name("COUNT|all")
+      ->group(heading_of(FieldGroup::batch));
 }
 
 std::vector<std::string> arguments_for_gpus(const std::vector<std::string>& words,

@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "base/text/nearest_name.hpp"
 #include "launch/build_info.hpp"
+#include "launch/help.hpp"
 #include "launch/result_options.hpp"
 #include "runtime/failure/failure_report.hpp"
 
@@ -69,19 +70,6 @@ std::string versions_text() {
     text += fmt::format("{}{:<14} {}", text.empty() ? "" : "\n", version.name, version.version);
   }
   return text;
-}
-
-class HelpFormat final : public CLI::Formatter {
- public:
-  std::string make_option_usage(const CLI::Option* argument) const override { return argument_usage(*argument); }
-};
-
-// CLI11 would show "=[]".
-void hide_empty_defaults(CLI::App& app) {
-  for (CLI::Option* option : app.get_options()) {
-    if (option->get_default_str() == "[]") option->default_str("");
-  }
-  for (CLI::App* command : app.get_subcommands({})) hide_empty_defaults(*command);
 }
 
 // CLI11 would read whatever stands after a flag: --tf32=0x1 for yes, --tf32=on-the-gpu for nothing at all.
@@ -206,19 +194,12 @@ std::string usage_error_message(const CLI::App& app, const CLI::ParseError& erro
                                : fmt::format("unknown argument '{}'. See --help.", word);
 }
 
-std::string argument_usage(const CLI::Option& argument) {
-  const std::string words = argument.get_name(true) + (argument.get_expected_max() > 1 ? "..." : "");
-  return argument.get_required() ? words : "[" + words + "]";
-}
-
 void declare_program(CLI::App& app, const std::function<void(CLI::App&)>& declare) {
   app.option_defaults()->always_capture_default();
-  app.set_version_flag("--version", versions_text, "Print the versions of the program and of every library");
-  app.formatter(std::make_shared<HelpFormat>());
-  app.get_formatter()->column_width(34);
+  app.set_help_flag("-h,--help", "Print this help");
+  app.set_version_flag("--version", versions_text, "Print the versions of the program and of all libraries");
   declare(app);
   refuse_values_of_flags(app);
-  hide_empty_defaults(app);
 }
 
 // Each outcome is compared before a rank acts on it: others wait for it afterwards.
@@ -232,8 +213,14 @@ std::optional<int> parse_options(int argc, char** argv, const std::function<void
     ranks.on_writer([&app] { require_places_for_results(app); });
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
-    ranks.compare({command_line("--help")});
-    log::plain(app.help());
+    const std::vector<std::string> words = app.remaining(true);
+    const std::string group = words.empty() ? "" : words.front();
+    ranks.compare({command_line(group.empty() ? "--help" : "--help " + group)});
+    log::plain(help_text(app, group, help_columns()));
+    return 0;
+  } catch (const CLI::CallForAllHelp&) {
+    ranks.compare({command_line("--help-all")});
+    log::plain(full_help_text(app, help_columns()));
     return 0;
   } catch (const CLI::Success& asked) {
     ranks.compare({command_line("--version or --print-recipe")});

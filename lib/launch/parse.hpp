@@ -14,9 +14,6 @@ namespace lockstep {
 // What every program declares, and what `declare` does.
 void declare_program(CLI::App& app, const std::function<void(CLI::App&)>& declare);
 
-// How a usage line shows an argument: "MODEL", "[CLUSTER]", "RUN_FOLDER...".
-std::string argument_usage(const CLI::Option& argument);
-
 // What the ranks of a job do together while they parse. The defaults are those of a program without ranks.
 struct ParsingRanks {
   int rank = 0;

@@ -42,6 +42,36 @@ std::optional<std::string> text_of_json(const Json& value) {
 
 }  // namespace
 
+const char* heading_of(FieldGroup group) {
+  switch (group) {
+    case FieldGroup::data:
+    case FieldGroup::staging:
+      return "Data";
+    case FieldGroup::augmentation:
+    case FieldGroup::resizing:
+    case FieldGroup::testing:
+      return "Augmentation";
+    case FieldGroup::model:
+      return "Model";
+    case FieldGroup::optimizer:
+      return "Optimizer";
+    case FieldGroup::schedule:
+      return "Schedule";
+    case FieldGroup::device:
+      return "Precision and device";
+    case FieldGroup::batch:
+    case FieldGroup::reduction:
+      return "Distribution";
+    case FieldGroup::output:
+      return "Output";
+    case FieldGroup::checkpoints:
+      return "Checkpoints";
+    case FieldGroup::monitoring:
+      break;
+  }
+  return "Monitoring";
+}
+
 Json json_of(const Field& field, const Settings& settings) {
   const std::vector<std::string> texts = field.texts(settings);
   if (field.form == Field::Form::flag) return !texts.empty();

@@ -12,23 +12,25 @@
 
 namespace lockstep {
 
-// What options stand together in --help.
+// Options that programs declare together.
 enum class FieldGroup : std::uint8_t {
   data,
   staging,
-  views,
-  pictures,
+  augmentation,
+  resizing,
+  testing,
   model,
-  batch,
   optimizer,
   schedule,
-  testing,
   device,
-  sums,
+  batch,
+  reduction,
   output,
-  watch,
-  checkpoints
+  checkpoints,
+  monitoring
 };
+// The heading of the group in --help: "Data". Several groups may share one.
+const char* heading_of(FieldGroup group);
 
 struct Field {
   enum class Part : std::uint8_t { recipe, run };
@@ -54,6 +56,7 @@ struct Field {
   std::vector<std::string> readers;  // those of its values that read it
   bool is_required = false;          // to be stated by whoever starts a training
   bool may_be_unset = false;
+  bool is_common = false;  // in the short --help
 
   // What is wrong with a text; empty: nothing.
   std::function<std::string(const std::string& text)> objection;

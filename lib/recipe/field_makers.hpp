@@ -35,6 +35,12 @@ inline Field may_change(Field field) {
   return field;
 }
 
+// One of the options that --help lists without being asked for more.
+inline Field common(Field field) {
+  field.is_common = true;
+  return field;
+}
+
 inline Field required(Field field) {
   field.is_required = true;
   return field;

@@ -28,11 +28,13 @@ def run(folder, words):
 
 
 def options_of(folder, command):
-    """(name, type if it has one) of each option in --help."""
+    """(name, type if it has one) of each option in --help, or --help-all."""
     text = run(folder, [*command, "--help"]).stdout
-    for found in re.finditer(r"^ {2,10}(?:-\w, *)?--([\w-]+)(?:, *--[\w-]+)?(?: ([^\s:=\[]+))?", text, re.MULTILINE):
+    if "--help-all" in text:
+        text = run(folder, [*command, "--help-all"]).stdout
+    for found in re.finditer(r"^ {2,10}(?:-\w, *)?--([\w-]+)(?:, *--[\w-]+)?(?: (\S+))?(?= |$)", text, re.MULTILINE):
         name, type_name = found[1], found[2] or ""
-        if name not in ("help", "version"):
+        if name not in ("help", "help-all", "version"):
             yield name, type_name
 
 

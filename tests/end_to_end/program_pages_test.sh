@@ -17,10 +17,11 @@ for program in "${programs[@]}"; do
   fi
   while read -r option; do
     grep -qF -- "${option//-/\\-}" "$page" || fail "the page of $program does not name $option"
-  done < <("$1/$program" --help | grep -oP '^ {2,10}(-\w,)?\K--[\w-]+')
+  done < <({ "$1/$program" --help-all 2>/dev/null || "$1/$program" --help; } | grep -oP '^  (-\w, )?\K--[\w-]+')
   ! "$1/$program" --help | grep -q write-pages || fail "--help of $program tells users of --write-pages"
 done
-grep -q 'Values: full, blocks\. Default: full\.' "$work/man/train_cifar.1" || fail "no values on the page of train_cifar"
+grep -qF '(auto, cpu, cuda; default: auto).' "$work/man/train_cifar.1" || fail "no values on the page of train_cifar"
+grep -qx '\.SS Precision and device' "$work/man/train_cifar.1" || fail "no groups on the page of train_cifar"
 grep -qF '\fIRUN_FOLDER...\fR' "$work/man/report.1" || fail "the page of report does not say that it takes several folders"
 
 # complete WORDS...: what bash would offer for the last of them.

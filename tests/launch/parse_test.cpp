@@ -97,21 +97,5 @@ TEST(ParseTest, a_misspelt_value_gets_the_nearest_name) {
       "--help.");
 }
 
-// CLI11 writes "FOLDER(1x)" of several arguments that have a limit, and "=[]" of a list without a default.
-TEST(ParseTest, help_shows_several_arguments_and_empty_lists_in_the_usual_form) {
-  std::vector<std::string> folders;
-  std::vector<std::string> files;
-  std::vector<int> ranks;
-  CLI::App app;
-  declare_program(app, [&](CLI::App& declared) {
-    declared.add_option("FOLDER", folders)->required()->expected(1, 16);
-    declared.add_option("FILE", files);
-    declared.add_option("--ranks", ranks, "Rank counts")->type_name("COUNT");
-  });
-  const std::string help = app.help();
-  EXPECT_NE(help.find("Usage: [OPTIONS] FOLDER... [FILE...]\n"), std::string::npos) << help;
-  EXPECT_NE(help.find("--ranks COUNT ... "), std::string::npos) << help;
-}
-
 }  // namespace
 }  // namespace lockstep

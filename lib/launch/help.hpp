@@ -1,0 +1,41 @@
+// What --help prints: options in groups, wrapped to the width of the terminal. Manual pages and completion are made of
+// the same texts.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+// An option or an argument as users read about it.
+struct OptionText {
+  std::vector<std::string> flags;  // "-h", "--help"; empty for an argument
+  std::string argument;            // "RUN_FOLDER...", "[FILE...]"; empty for an option
+  std::string value;               // "NAME", "EPOCHS..."; empty for a flag
+  std::vector<std::string> names;  // the allowed values if they are names
+  std::string description;  // help, then in brackets: allowed values unless the help lists them, "required", default
+};
+OptionText option_text(const CLI::Option& option);
+
+struct OptionGroup {
+  std::string heading;
+  std::vector<const CLI::Option*> options;
+};
+// In the order of declaration; the group of options without one is called "Options", that of arguments "Arguments".
+std::vector<OptionGroup> option_groups(const CLI::App& app);
+
+// "[OPTIONS] RUN_FOLDER... COMMAND"
+std::string usage_of(const CLI::App& app);
+
+// What --help prints for the command in use. Programs with --help-all print their common options (Field::is_common) and
+// how to see the others. `group` is the word behind --help, or empty: then only that group is printed. Throws
+// Error(usage) for an unknown group, naming the known ones.
+std::string help_text(const CLI::App& app, const std::string& group, int columns);
+// What --help-all prints.
+std::string full_help_text(const CLI::App& app, int columns);
+
+// Width of the terminal at standard output, from 40 to 100 columns; 80 if it is none.
+int help_columns();
+
+}  // namespace lockstep
