@@ -15,6 +15,7 @@ namespace lockstep {
 inline std::int64_t peak_memory_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
+    // careful-number: from /proc
     if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
   }
   return 0;
@@ -31,6 +32,7 @@ inline double seconds_since_process_start() {
   for (int number = 3; number <= 22; ++number) fields >> field;
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);
+  // careful-number: from /proc
   const double start = static_cast<double>(std::stoll(field)) / static_cast<double>(sysconf(_SC_CLK_TCK));
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 - start;
 }

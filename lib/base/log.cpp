@@ -86,6 +86,7 @@ void print_line(Outlet State::*outlet, std::string_view text, Speaker speaker) {
 // file: what counts is then the output of the process that started this one.
 int find_terminal() {
   if (::isatty(STDOUT_FILENO) != 1) return -1;
+  // careful-open: the terminal of mpirun, below /proc
   const int parent = ::open(fmt::format("/proc/{}/fd/1", ::getppid()).c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
   if (parent < 0) return STDOUT_FILENO;
   if (::isatty(parent) == 1) return parent;
@@ -125,6 +126,7 @@ void draw(State& now) {
 
 void fill_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // careful-open: fills a closed standard stream
     if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);  // gets the smallest number that is free
   }
 }

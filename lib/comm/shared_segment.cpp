@@ -29,8 +29,10 @@ int open_in_turn(const std::string& name, const Communicator& node) {
   };
   if (node.rank() != 0) {
     node.barrier();
+    // careful-open: shm_open of a segment of this job
     return open(0);
   }
+  // careful-open: shm_open of a segment of this job
   const int made = open(O_CREAT | O_EXCL);
   node.barrier();
   return made;

@@ -30,6 +30,7 @@ TensorFileReader::TensorFileReader(FileKind kind, std::string path, std::string&
   const Hid<H5Pclose> access = hdf5_in_memory();
   check_h5(H5Pset_file_image(access, image.data(), image.size()), "take a file into memory");
   // HDF5 asks for a name that no file has, although it reads the image only.
+  // careful-open: an image in memory of what regular_file read
   file_ = Hid<H5Fclose>(H5Fopen((path_ + ".in-memory").c_str(), H5F_ACC_RDONLY, access));
   if (file_ < 0) damaged("HDF5 cannot open it: " + hdf5_error_message());
 }

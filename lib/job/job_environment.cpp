@@ -116,6 +116,7 @@ bool has_pmi(const Reader& environment) {
 }
 
 std::optional<std::string> variable(const char* name) {
+  // careful-environment: the one place that reads it
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): the first call comes before threads
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }

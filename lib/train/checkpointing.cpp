@@ -35,25 +35,25 @@ std::shared_ptr<FolderLock> lock_of(const std::filesystem::path& folder, const s
 
 Checkpointing::Checkpointing(const Communicator& world, CheckpointOptions options,
                              const std::shared_ptr<FolderLock>& output, const StopAgreement& stops)
-    : plan_(std::move(options)) {
-  if (!plan_.folder.empty()) {
+    : options_(std::move(options)) {
+  if (!options_.folder.empty()) {
     stops.wait_for_rank_0([&](const std::function<void()>& look) {
-      folder_ = std::make_unique<CheckpointFolder>(lock_of(plan_.folder, output, look), plan_.keep);
+      folder_ = std::make_unique<CheckpointFolder>(lock_of(options_.folder, output, look), options_.keep);
     });
   }
   std::string image = from_rank_0(world, [this] { return find(); });
-  if (!image.empty()) found_ = parse_checkpoint(plan_.folder, image);
+  if (!image.empty()) found_ = parse_checkpoint(options_.folder, image);
   found_in_ = world.broadcast(found_in_.string(), 0);
 }
 
 // The bytes of the checkpoint to go on from; empty: from the beginning.
 std::string Checkpointing::find() {
-  if (plan_.resume == "never") return "";
-  if (plan_.resume != "auto") {
-    std::string image = read_file(plan_.resume, tensor_file_limits::file_bytes);
-    parse_checkpoint(plan_.resume, image);
-    found_in_ = plan_.resume;
-    log::info("going on from '{}'", plan_.resume);
+  if (options_.resume == "never") return "";
+  if (options_.resume != "auto") {
+    std::string image = read_file(options_.resume, tensor_file_limits::file_bytes);
+    parse_checkpoint(options_.resume, image);
+    found_in_ = options_.resume;
+    log::info("going on from '{}'", options_.resume);
     return image;
   }
   std::optional<CheckpointFolder::Found> newest = folder_ ? folder_->newest_good() : std::nullopt;
@@ -76,7 +76,7 @@ LaterOutput Checkpointing::begin(std::int64_t steps_per_epoch) {
   const bool goes_back = folder_->continue_after(found_ ? found_->state.progress.step : no_step,
                                                  found_ ? found_->state.scores : std::map<std::int64_t, double>());
   writer_ = std::make_unique<CheckpointWriter>(*folder_);
-  clock_.emplace(plan_.every, steps_per_epoch, found_ ? found_->state.progress.step : 0);
+  clock_.emplace(options_.every, steps_per_epoch, found_ ? found_->state.progress.step : 0);
   return goes_back ? LaterOutput::set_aside : LaterOutput::repeated;
 }
 
@@ -131,8 +131,8 @@ double Checkpointing::seconds_to_write() const {
 }
 
 std::string Checkpointing::description() const {
-  return fmt::format("'{}', every {}; kept: the latest {} and the best {}", plan_.folder.string(),
-                     checkpoint_interval_text(plan_.every), plan_.keep.latest, plan_.keep.best);
+  return fmt::format("'{}', every {}; kept: the latest {} and the best {}", options_.folder.string(),
+                     checkpoint_interval_text(options_.every), options_.keep.latest, options_.keep.best);
 }
 
 }  // namespace lockstep

@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 // For appending, and for reading what is in it once its name is gone.
 std::unique_ptr<Descriptor> open_log(const fs::path& path) {
   const int flags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  // careful-open: appends; break_hard_links() has checked the file
   auto file = std::make_unique<Descriptor>(::open(path.c_str(), flags, 0666));
   struct stat status {};
   const bool opened = *file >= 0 && ::fstat(*file, &status) == 0;

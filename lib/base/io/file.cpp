@@ -52,6 +52,7 @@ class Removal {
 
 // Some file systems cannot sync a directory and say EINVAL; the rename is then as safe as it gets.
 bool sync_directory(const fs::path& directory) {
+  // careful-open: a folder, to bring its entries to disk
   Descriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return opened >= 0 && (::fsync(opened) == 0 || errno == EINVAL);
 }

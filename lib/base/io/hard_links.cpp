@@ -41,6 +41,7 @@ Descriptor break_hard_links(Descriptor file, const std::filesystem::path& name, 
   try {
     if (content == Content::kept) copy(file, fresh);
     check(::fchmod(fresh, status.st_mode & 0777) == 0);
+    // careful-open: partial_file created it under a random name
     Descriptor opened(::open(partial.c_str(), flags & ~(O_CREAT | O_EXCL | O_TRUNC)));
     check(opened >= 0 && ::rename(partial.c_str(), name.c_str()) == 0);
     return opened;

@@ -40,6 +40,7 @@ Hid<H5Fclose> open_hdf5(const RegularFile& file) {
     throw system_failure(fmt::format("cannot open '{}'", std::filesystem::read_symlink(name, unknown).string()),
                          error_number, Access::reading);
   }
+  // careful-open: an image in memory of what regular_file read
   return Hid<H5Fclose>(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access));
 }
 

@@ -95,6 +95,7 @@ bool is_stopped(std::int64_t process) {
 
 std::unique_ptr<LeasedFile> LeasedFile::lease(std::filesystem::path name) {
   constexpr int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  // careful-open: no links; the file is checked before it is written
   Descriptor file(::open(name.c_str(), flags, 0666));
   if (file < 0 && (errno == EACCES || errno == EPERM) && is_file(name)) return nullptr;
   check(file >= 0);
@@ -138,6 +139,7 @@ std::string describe_lease_holder(const std::filesystem::path& name) {
 }
 
 std::optional<Descriptor> lease_folder(const std::filesystem::path& folder) {
+  // careful-open: a folder, for its lock
   Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened >= 0 && ::flock(opened, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return std::nullopt;
   return opened;

@@ -61,6 +61,7 @@ class Way {
   static Descriptor opened_anew(int descriptor, Kind kind) {
     if (kind != Kind::pipe && kind != Kind::terminal) return Descriptor(-1);
     const std::string path = fmt::format("/proc/self/fd/{}", descriptor);
+    // careful-open: /proc/self/fd of an open stream
     return Descriptor(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   }
 

@@ -32,6 +32,7 @@ int open_regular(const std::filesystem::path& path) {
   struct stat status {};
   check(::stat(path.c_str(), &status) == 0);
   require_regular(path, status.st_mode);
+  // careful-open: does not wait for a pipe; the type is checked next
   return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 

@@ -13,6 +13,7 @@ namespace {
 using Json = nlohmann::json;
 
 std::string dumped(const Json& value, int indent) {
+  // careful-json: replaces invalid UTF-8
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -72,6 +72,7 @@ std::optional<Number> whole_number(const Decimal& decimal) {
   const std::string text =
       (decimal.negative ? "-" : "") + decimal.digits + std::string(static_cast<std::size_t>(decimal.exponent), '0');
   Number number = 0;
+  // careful-number: the one place that converts
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool is_whole = error == std::errc() && end == text.data() + text.size();
   return is_whole ? std::optional(number) : std::nullopt;
@@ -82,6 +83,7 @@ std::optional<Number> real_number(const Decimal& decimal) {
   const std::string text = fmt::format("{}{}e{}", decimal.negative ? "-" : "",
                                        decimal.digits.empty() ? "0" : decimal.digits, decimal.exponent);
   Number number = 0;
+  // careful-number: the one place that converts
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc() && end == text.data() + text.size() && std::isfinite(number)) return number;
   const bool is_tiny = static_cast<std::int64_t>(decimal.digits.size()) + decimal.exponent <= 0;

@@ -18,6 +18,7 @@ namespace {
 
 // As the kernel names it: "AMD EPYC 9B14 96-Core Processor".
 std::string processor_name() {
+  // careful-open: below /proc
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
     const std::size_t colon = line.find(": ");

@@ -29,6 +29,7 @@ std::optional<std::int64_t> step_in(const std::string& name) {
   if (!name.starts_with(name_start) || !name.ends_with(name_end)) return std::nullopt;
   const char* const first = name.data() + name_start.size();
   std::int64_t step = 0;
+  // careful-number: names of our own files: exactly twelve digits
   const auto [end, error] = std::from_chars(first, first + digits, step);
   return error == std::errc() && end == first + digits && step >= 0 ? std::optional(step) : std::nullopt;
 }

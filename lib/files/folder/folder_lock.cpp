@@ -67,6 +67,7 @@ void FolderLock::give_back() {
 void FolderLock::make_folder() {
   std::error_code error;
   fs::create_directories(folder_, error);
+  // careful-open: a folder, kept open so that its inode is not reused
   if (!error) opened_ = std::make_unique<Descriptor>(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!error && *opened_ < 0) error = {errno, std::generic_category()};
   if (error) throw unwritable(folder_, error.value());
@@ -119,6 +120,7 @@ std::unique_ptr<Descriptor> FolderLock::take_free_or_stale(const std::function<v
 
 // A file of that name with our claim in it; null if there is one already.
 std::unique_ptr<Descriptor> FolderLock::take(const fs::path& name) const {
+  // careful-open: creates a new file and follows no link
   auto handle = std::make_unique<Descriptor>(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (*handle < 0 && errno == EEXIST) return nullptr;
   const std::string text = lock_holder_text(own_) + heartbeat_text(0);

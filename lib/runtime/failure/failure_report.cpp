@@ -169,6 +169,7 @@ bool is_held() {
   if (token.empty()) return true;
   struct stat status {};
   if (::stat(state.folder.folder.data(), &status) != 0) return errno == ENOENT;
+  // careful-open: in a signal handler; a pipe is not waited for, a link not followed
   const int file = ::open(state.lock_file.data(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0) return false;
   std::array<char, 4096> text{};

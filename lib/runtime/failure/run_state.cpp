@@ -27,6 +27,7 @@ constexpr std::string_view stopped_start = "{\n \"state\": \"stopped\" ,\n";
 static_assert(running_start.size() == failed_start.size() && running_start.size() == stopped_start.size());
 
 void mark(const char* summary_file, std::string_view new_start) noexcept {
+  // careful-open: in a signal handler; a pipe is not waited for, a link not followed
   const int file = ::open(summary_file, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0) return;
   struct stat status {};

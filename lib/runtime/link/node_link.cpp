@@ -48,6 +48,7 @@ NodeLink::NodeLink(const Communicator& world, const Communicator& node, const st
   if (world.max(node.size()) == world.size()) return;
   is_hub_ = world.rank() == 0;
   std::vector<int> ranks;
+  // careful-number: from our own ranks
   for (const std::string& rank : node.all_gather(std::to_string(world.rank()))) ranks.push_back(std::stoi(rank));
   if (is_hub_) {
     receive_nodes(world, host, ranks);

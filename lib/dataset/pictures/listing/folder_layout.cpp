@@ -155,7 +155,7 @@ class FolderLayout {
     require_no_split_names(train);
     require_pictures_in_classes(train);
     list_.classes = train.contents.folders;
-    list_.train_text = train.part.string();
+    list_.train_origin = train.part.string();
     add_class_folders(train.part, list_.classes, storage_, list_, list_.train);
     note_others(train, list_.classes);
     Names taken;
@@ -218,7 +218,7 @@ class FolderLayout {
     throw Error(Failure::usage,
                 fmt::format("'{}' is a class that '{}' does not have (a class must be learned before it is tested). "
                             "{}Move it, or leave it out with --skip.",
-                            path_of(part / name), path_of(list_.train_text), look_alike_hint(name, list_.classes)));
+                            path_of(part / name), path_of(list_.train_origin), look_alike_hint(name, list_.classes)));
   }
 
   enum class SplitFolder : std::uint8_t { train, other };
@@ -247,7 +247,7 @@ class FolderLayout {
     require_no_split_names(level);
     require_pictures_in_classes(level);
     list_.classes = level.contents.folders;
-    list_.train_text = level.part.empty() ? "the class folders" : level.part.string();
+    list_.train_origin = level.part.empty() ? "the class folders" : level.part.string();
     add_class_folders(level.part, list_.classes, storage_, list_, list_.train);
     note_others(level, list_.classes);
   }

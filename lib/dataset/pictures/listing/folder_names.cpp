@@ -17,10 +17,10 @@ namespace {
 constexpr std::array train_names = {"train", "training", "trainset", "trainingset"};
 constexpr std::array validation_names = {"val", "valid", "validation", "valset", "validset", "validationset", "dev"};
 constexpr std::array test_names = {"test", "tests", "testing", "testset", "testingset", "eval", "evaluation"};
-constexpr std::array container_text = {"set",  "data",    "dataset",  "image", "images", "img",
+constexpr std::array container_names = {"set",  "data",    "dataset",  "image", "images", "img",
                                        "imgs", "picture", "pictures", "pics",  "photo",  "photos",
                                        "jpg",  "jpeg",    "jpegs",    "png",   "split",  "jpegimages"};
-constexpr std::array unknown_text = {"unknown", "unlabeled", "unlabelled", "unclassified", "all"};
+constexpr std::array unknown_names = {"unknown", "unlabeled", "unlabelled", "unclassified", "all"};
 constexpr std::array system_names = {"@eadir",
                                      "#recycle",
                                      "@recycle",
@@ -121,7 +121,7 @@ std::optional<SplitName> split_name_of(std::string_view folder) {
     const std::optional<Split> of_word = split_of_word(word);
     if (of_word && split) return std::nullopt;
     if (of_word) split = of_word;
-    if (!of_word && !is_one_of(container_text, word)) stem += (stem.empty() ? "" : "_") + word;
+    if (!of_word && !is_one_of(container_names, word)) stem += (stem.empty() ? "" : "_") + word;
   }
   if (!split) return std::nullopt;
   return SplitName{*split, stem};
@@ -130,7 +130,7 @@ std::optional<SplitName> split_name_of(std::string_view folder) {
 bool is_container_name(std::string_view folder) {
   const std::vector<std::string> words = words_in_name(folder);
   return std::ranges::all_of(words, [](const std::string& word) {
-    return is_one_of(container_text, word) || is_one_of(unknown_text, word) || split_of_word(word).has_value();
+    return is_one_of(container_names, word) || is_one_of(unknown_names, word) || split_of_word(word).has_value();
   });
 }
 

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr const char* train_list = "train.list";
 constexpr const char* validation_list = "val.list";
 constexpr const char* test_list = "test.list";
-constexpr const char* held_out_text = "a tenth of each class, held out by --seed";
+constexpr const char* held_out_origin = "a tenth of each class, held out by --seed";
 
 // Positions of `files`, in an order drawn by `seed`.
 std::vector<std::size_t> drawn_order(std::size_t files, std::uint64_t seed, SourceSplit split) {
@@ -74,14 +74,14 @@ void add_lists(PictureList& list) {
   ListFiles files{train_list, if_there(validation_list), if_there(test_list)};
   // A validation split alone is the test split.
   if (files.test.empty()) std::swap(files.validation, files.test);
-  list.train_text = train_list;
+  list.train_origin = train_list;
   list.validation_origin = files.validation.string();
   list.test_origin = files.test.string();
   add_list_files(files, list);
 }
 
 void add_archives(PictureList& list) {
-  list.train_text = imagenet_train_archive;
+  list.train_origin = imagenet_train_archive;
   list.test_origin = imagenet_validation_archive;
   add_imagenet_archives(list);
 }
@@ -199,7 +199,7 @@ PictureList list_pictures(const fs::path& folder, const PictureStorage& storage,
   shuffle(list, seed, SourceSplit::validation);
   if (list.test.empty()) {
     hold_out_tenth(list);
-    list.test_origin = held_out_text;
+    list.test_origin = held_out_origin;
   }
   shuffle(list, seed, SourceSplit::test);
   require(!list.test.empty(), Failure::usage,

@@ -24,7 +24,7 @@ struct NamedSplit {
 };
 
 std::vector<NamedSplit> splits_of(const PictureList& list) {
-  std::vector<NamedSplit> splits{{SourceSplit::train, "training", list.train_text}};
+  std::vector<NamedSplit> splits{{SourceSplit::train, "training", list.train_origin}};
   if (!list.validation.empty()) splits.push_back({SourceSplit::validation, "validation", list.validation_origin});
   splits.push_back({SourceSplit::test, "test", list.test_origin});
   return splits;

@@ -38,6 +38,7 @@ std::vector<pid_t> children_of(pid_t process) {
   std::error_code error;
   const std::filesystem::path tasks = fmt::format("/proc/{}/task", process);
   for (const auto& task : std::filesystem::directory_iterator(tasks, error)) {
+    // careful-open: below /proc
     std::ifstream list(task.path() / "children");
     for (pid_t child = 0; list >> child;) children.push_back(child);
   }

@@ -18,6 +18,7 @@ bool take(std::string_view& text, std::string_view word) {
 }
 
 bool take(std::string_view& text, std::int64_t& number) {
+  // careful-number: a kernel plan: takes one number after another off the front
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc()) return false;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
