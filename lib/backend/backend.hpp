@@ -1,5 +1,5 @@
-// What a program computes with: a device, and what must know of which kind it is: how gradients are summed between
-// ranks, and how samples come into its memory. One implementation for each kind of device, chosen by open_backend().
+// A compute backend: a device, and the operations that depend on its kind. These are the gradient all-reduce and the
+// transfer of samples into device memory. Each kind of device has one implementation, chosen by open_backend().
 #pragma once
 
 #include <cstdint>
@@ -19,31 +19,31 @@ class Backend {
 
   virtual Device& device() = 0;
 
-  // Collective. Sums of at most `bytes` in the device's memory. `name`: auto | nccl | mpi | shared. On a GPU `auto`
-  // takes NCCL, unless two ranks share one, and the others carry the values through the host; on the CPU, see
-  // make_cpu_all_reducer(). `wire`: how rounded sums travel, f32 or (NCCL) bf16. The reducer goes before the backend.
-  // Throws Error(usage) for an unknown name, or for NCCL or a wire where it cannot be.
+  // Collective. A reducer for sums of at most `bytes` in device memory. `name`: auto | nccl | mpi | shared. On a GPU,
+  // `auto` uses NCCL unless two ranks share a GPU; the other choices copy the values through the host. On the CPU, see
+  // make_cpu_all_reducer(). `wire`: type in which rounded sums are sent, f32 or (NCCL only) bf16. The reducer must not
+  // outlive the backend. Throws Error(usage) for an unknown name, and for NCCL or a wire that is not available here.
   virtual std::unique_ptr<AllReducer> make_reducer(const std::string& name, const Communicator& world,
                                                    std::int64_t bytes, DType wire) = 0;
 
-  // Batches of `source` in the device's memory. The CPU reads shards where they lie, in the host's memory. The loader
-  // goes before the backend. Throws Error(usage) for DataPlace::device on a CPU, Error(out_of_memory) where a split
-  // does not fit.
+  // Loads batches of `source` into device memory. The CPU reads shards in place, in host memory. The loader must not
+  // outlive the backend. Throws Error(usage) for DataPlace::device on a CPU, Error(out_of_memory) if a split does not
+  // fit.
   virtual std::unique_ptr<Loader> load_onto(const LoaderSource& source, DataPlace place) = 0;
 };
 
-// By DeviceOptions::name. Throws Error(usage) for an unknown name or a device that this machine lacks.
+// Selects by DeviceOptions::name. Throws Error(usage) for an unknown name or a device that this machine lacks.
 std::unique_ptr<Backend> open_backend(const DeviceOptions& options);
 
-// PCI addresses of the GPUs that this process may use, in CUDA's order. Opens none of them.
+// PCI addresses of the GPUs that this process may use, in CUDA's order. Does not open any of them.
 std::vector<std::string> visible_gpus();
 
-// A library, and the version that is loaded.
+// A library and its loaded version.
 struct LibraryVersion {
   std::string name;
   std::string version;
 };
-// Those that only a backend needs.
+// The libraries that only the backend uses.
 std::vector<LibraryVersion> backend_libraries();
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// Computing in the host's memory.
+// The backend for devices with host memory.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace lockstep {
 
 class CpuBackend final : public Backend {
  public:
-  // `device` keeps its tensors in the host's memory. `no_nccl`: why there is no NCCL, for who asks for it.
+  // `device` keeps its tensors in host memory. `no_nccl`: the reason given when a user asks for NCCL.
   explicit CpuBackend(std::unique_ptr<Device> device, std::string no_nccl = "this build has no NCCL")
       : device_(std::move(device)), no_nccl_(std::move(no_nccl)) {}
 

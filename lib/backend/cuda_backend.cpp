@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-// "gpu07, GPU 00000000:1B:00.0": the same for two ranks if and only if they drive the same GPU.
+// "gpu07, GPU 00000000:1B:00.0": equal on two ranks if and only if they use the same GPU.
 std::string gpu_of_this_rank() {
   int index = 0;
   cuda::check_cuda(cudaGetDevice(&index), "tell which GPU this rank drives");
@@ -25,7 +25,7 @@ std::string gpu_of_this_rank() {
   return fmt::format("{}, GPU {}", host.data(), cuda::address_of_gpu(index));
 }
 
-// A GPU that two ranks drive, or nothing.
+// A GPU that two ranks use; empty if there is none.
 std::string shared_gpu(const Communicator& world) {
   std::vector<std::string> gpus = world.all_gather(gpu_of_this_rank());
   std::ranges::sort(gpus);

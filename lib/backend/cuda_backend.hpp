@@ -1,4 +1,4 @@
-// Computing on one GPU.
+// The backend for one GPU.
 #pragma once
 
 #include "backend/backend.hpp"
@@ -8,7 +8,7 @@ namespace lockstep {
 
 class CudaBackend final : public Backend {
  public:
-  // Throws Error(usage) where no GPU can be used, with the reason.
+  // Throws Error(usage) with the reason if no GPU can be used.
   explicit CudaBackend(const DeviceOptions& options) : device_(options) {}
 
   Device& device() override { return device_; }

@@ -1,4 +1,4 @@
-// The choice of a backend in a build without CUDA.
+// open_backend() in a build without CUDA.
 #include "backend/cpu_backend.hpp"
 #include "base/error.hpp"
 #include "device/cpu/cpu_device.hpp"

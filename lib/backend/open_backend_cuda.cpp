@@ -1,4 +1,4 @@
-// The choice of a backend in a build with CUDA.
+// open_backend() in a build with CUDA.
 #include "backend/cpu_backend.hpp"
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-// `auto`: the GPU where there is one, else the CPU, and says why.
+// For `auto`: false if there is a GPU; otherwise true, and logs the reason.
 bool takes_cpu() {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);

@@ -1,4 +1,4 @@
-// What every program has: its ranks and what it computes with. Built once by launch/run, passed down.
+// What every program gets: its ranks and its backend. Built once by launch/run and passed down.
 #pragma once
 
 #include <filesystem>
@@ -12,19 +12,19 @@
 
 namespace lockstep {
 
-// What was started, for the records of a run.
+// How the program was started and built, for the records of a run.
 struct Invocation {
   std::vector<std::string> command_line;
-  std::string commit;  // of the program's sources; empty: not known
+  std::string commit;  // of the program's sources; empty if unknown
   std::string build;   // "Release, g++ 12.2.0"
 };
 
 struct Session {
   const Communicator& world;
-  std::unique_ptr<Backend> backend;         // null: the program computes nothing
+  std::unique_ptr<Backend> backend;         // null if the program computes nothing
   std::filesystem::path plan_folder = {};   // for PlanFile
-  const ProcessSignals* signals = nullptr;  // null: nobody asks this process to stop
-  std::string label = {};                   // in lines of the log, where a job has several trainings; empty: none
+  const ProcessSignals* signals = nullptr;  // null if stop requests are not handled
+  std::string label = {};                   // in log lines, if the job runs several trainings; empty if none
   Invocation invocation = {};
 
   Device& device() const { return backend->device(); }

@@ -35,7 +35,7 @@ std::string hdf5_version() {
 
 }  // namespace
 
-// Open MPI loads it when it starts; no program of ours links to it.
+// Looked up at run time: Open MPI loads PMIx when it starts, and our programs do not link to it.
 std::string pmix_version() {
   void* const found = dlsym(RTLD_DEFAULT, "PMIx_Get_version");
   if (found == nullptr) return "";

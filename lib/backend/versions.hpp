@@ -1,4 +1,4 @@
-// What a program is made of: for --version, and for the record that a run leaves.
+// Versions of Lockstep and its libraries, for --version and for the record of a run.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace lockstep {
 
-// Lockstep itself first, then the compiler and every library, as loaded and not as compiled against where they can
-// tell.
+// Lockstep itself, the compiler, then every library. Versions are of the loaded library where it reports one, otherwise
+// of the headers.
 std::vector<LibraryVersion> library_versions();
 
-// Of the PMIx by which ranks were started, "OpenPMIx 4.2.2"; empty where MPI has not started, or knows none. Bits do
-// not depend on it.
+// The PMIx that started the ranks: "OpenPMIx 4.2.2". Empty if MPI has not started or uses no PMIx. Results do not
+// depend on it.
 std::string pmix_version();
 
 }  // namespace lockstep

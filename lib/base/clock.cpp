@@ -11,7 +11,7 @@
 namespace lockstep {
 
 std::string format_duration(double seconds) {
-  // A rate of zero gives infinity; a hundred thousand hours stand for it.
+  // A rate of zero gives an infinite duration, shown as a hundred thousand hours.
   constexpr double longest = 3.6e8;
   const double bounded = std::isnan(seconds) ? longest : std::clamp(seconds, 0.0, longest);
   const long long whole = std::llround(bounded);

@@ -1,4 +1,4 @@
-// Time spans: measured on the monotonic clock, and in words for people.
+// Durations: a stopwatch on the monotonic clock, and their conversion from and to text.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-// Runs from its construction.
+// Starts when it is constructed.
 class Stopwatch {
  public:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
@@ -19,10 +19,10 @@ class Stopwatch {
   Clock::time_point start_ = Clock::now();
 };
 
-// "0:07", "12:30", "1:02:03"; days are counted in hours. Rounded to the nearest second; never negative.
+// "0:07", "12:30", "1:02:03"; there is no unit above hours. Rounded to the nearest second; never negative.
 std::string format_duration(double seconds);
 
-// Seconds in "90s", "10min" or "1.5h"; nothing if it is none of these, or not above zero.
+// The seconds in "90s", "10min" or "1.5h". Nothing if the text has none of these forms, or is not above zero.
 std::optional<double> parse_duration(std::string_view text);
 
 }  // namespace lockstep

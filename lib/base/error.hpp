@@ -1,6 +1,6 @@
-// The one exception type, and the exit codes it carries.
+// The only exception type, and the exit codes it carries.
 //
-// Every message follows one grammar: what failed: the library's words (why it matters). What to try.
+// Every message has the form: what failed: the library's reason (why it matters). What to try.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,16 +12,16 @@
 
 namespace lockstep {
 
-// Why a program ended. The value is its exit code; job scripts decide by it whether a retry makes sense.
+// Why a program ended. The value is its exit code. Job scripts use it to decide whether to retry.
 enum class Failure : int {
-  other = 1,           // not listed below: retried up to the retry count
-  usage = 2,           // option, file name or configuration: never retried
-  bad_data = 65,       // shard or checkpoint damaged, label out of range: never
-  out_of_memory = 70,  // host or device: never
-  bad_node = 71,       // always, on another node
-  stopped_early = 75,  // with a checkpoint, or before the first step: always, not counted
-  out_of_step = 76,    // a rank hung or deviates: always, counted
-  diverged = 79,       // loss is NaN or infinite: never
+  other = 1,           // anything else: retried up to the retry count
+  usage = 2,           // wrong option, file name or configuration: never retried
+  bad_data = 65,       // damaged shard or checkpoint, label out of range: never retried
+  out_of_memory = 70,  // host or device memory: never retried
+  bad_node = 71,       // always retried, on another node
+  stopped_early = 75,  // with a checkpoint, or before the first step: always retried, not counted
+  out_of_step = 76,    // a rank hung or deviates: always retried, counted
+  diverged = 79,       // the loss is NaN or infinite: never retried
 };
 
 class Error : public std::runtime_error {
@@ -36,7 +36,7 @@ class Error : public std::runtime_error {
   Failure failure_;
 };
 
-// For what users, files and machines get wrong. Throws Error(failure, text) unless `condition` holds.
+// For errors of users, files and machines. Throws Error(failure, text) unless `condition` holds.
 template <typename... Args>
 void require(bool condition, Failure failure, fmt::format_string<Args...> text, Args&&... args) {
   if (!condition) throw Error(failure, fmt::format(text, std::forward<Args>(args)...));

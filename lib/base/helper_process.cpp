@@ -26,21 +26,21 @@ namespace {
 
 constexpr rlim_t most_open_files = 32;
 
-// Nothing but calls that are safe between fork() and exec().
+// Uses only functions that are safe between fork() and exec().
 [[noreturn]] void become_helper(int output, pid_t parent, char* const* arguments) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);  // it ended before it could be watched
+  if (::getppid() != parent) ::_exit(127);  // the parent ended before PR_SET_PDEATHSIG took effect
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::dup2(output, STDOUT_FILENO);
   ::close(STDIN_FILENO);
-  ::close(STDERR_FILENO);  // where libraries complain
+  ::close(STDERR_FILENO);  // libraries print complaints there
   ::execv("/proc/self/exe", arguments);
   ::_exit(127);
 }
 
-// Reads what is there. Returns false at the end of the output.
+// Reads the available output. Returns false at its end, or beyond the limit.
 bool add_output(int output, const HelperLimits& limits, HelperResult& result) {
   std::array<char, 4096> room{};
   const ssize_t got = ::read(output, room.data(), room.size());

@@ -31,15 +31,15 @@ std::string this_host() {
   return name.data();
 }
 
-// One state for the process, because there is one standard output.
+// One state for the process, because it has one standard output.
 struct State {
   std::mutex mutex;
   int rank = 0;
   std::string host = this_host();
-  std::optional<int> voice_rank;  // within a training
+  std::optional<int> voice_rank;  // the rank within a training
   std::string label;
   std::string live;    // the newest progress text
-  bool drawn = false;  // a progress line stands on the terminal
+  bool drawn = false;  // a progress line is on the terminal
   bool ended = false;  // an error was printed
   Clock::time_point drawn_at;
   Outlet out{STDOUT_FILENO};
@@ -49,7 +49,7 @@ struct State {
 };
 
 State& state() {
-  // Never destroyed: threads may print while the program's statics go.
+  // Never destroyed: threads may print during static destruction.
   static State& only = []() -> State& {
     std::atexit(let_out);
     return *new State;
@@ -69,7 +69,7 @@ std::string prefix_of(const State& now) {
 
 enum class Speaker { rank_0, any_rank };
 
-// `text` may go to a terminal as it is.
+// Prints `text` as it is. The caller has made it safe for a terminal.
 void print(Outlet State::*outlet, const std::string& text, Speaker speaker) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
@@ -82,8 +82,8 @@ void print_line(Outlet State::*outlet, std::string_view text, Speaker speaker) {
   print(outlet, fmt::format("{}  {}", prefix(), printable(text)), speaker);
 }
 
-// The terminal that people see, or -1. mpirun gives each rank a terminal of its own, even where mpirun's output is a
-// file: what counts is then the output of the process that started this one.
+// The user's terminal, or -1. mpirun gives each rank its own terminal, even if mpirun's output is a file. In that case
+// the output of the parent process decides.
 int find_terminal() {
   if (::isatty(STDOUT_FILENO) != 1) return -1;
   // careful-open: the terminal of mpirun, below /proc
@@ -99,7 +99,7 @@ int terminal() {
   return found;
 }
 
-// Of a live line. One less than the window has: a full line would make some terminals wrap.
+// Width of a progress line: one column less than the window, because a full line would wrap on some terminals.
 std::size_t columns() {
   winsize size{};
   if (::ioctl(terminal(), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 79;
@@ -127,7 +127,7 @@ void draw(State& now) {
 void fill_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     // careful-open: fills a closed standard stream
-    if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);  // gets the smallest number that is free
+    if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);  // open() returns the lowest free descriptor
   }
 }
 
@@ -180,7 +180,7 @@ void at_once(std::string_view text) {
   const std::lock_guard lock(now.mutex);
   if (now.ended || !now.speaks()) return;
   pollfd ready{people, POLLOUT, 0};
-  if (::poll(&ready, 1, 0) <= 0) return;  // it takes nothing now, as after Ctrl-S
+  if (::poll(&ready, 1, 0) <= 0) return;  // not writable now, as after Ctrl-S
   [[maybe_unused]] const ssize_t written = ::write(people, line.data(), line.size());
 }
 void warning(std::string_view text) { print_line(&State::err, text, Speaker::any_rank); }

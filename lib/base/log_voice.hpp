@@ -1,13 +1,13 @@
-// Who speaks for a training, where a job has several of them side by side.
+// Chooses the printing rank of a training when a job runs several trainings side by side.
 #pragma once
 
 #include <string>
 
 namespace lockstep::log {
 
-// While it lives, what otherwise the job's rank 0 says (see base/log) is said where `rank`, within the training, is 0.
-// A label tells trainings apart: lines then start with "[rank 2, gpu07, LABEL]", and there is no live line, for a
-// terminal has room for one. One at a time in a process; without a label and with the job's ranks it changes nothing.
+// While a Voice exists, the process prints what rank 0 prints (see base/log) if its `rank` within the training is 0. A
+// label distinguishes the trainings: lines start with "[rank 2, gpu07, LABEL]". There is then no progress line, because
+// a terminal has room for one. At most one exists in a process. With no label and the job's ranks it has no effect.
 class Voice {
  public:
   Voice(int rank, const std::string& label);
@@ -16,6 +16,6 @@ class Voice {
   ~Voice();
 };
 
-int job_rank();  // of this process, as set_node_leader() was told
+int job_rank();  // the rank of this process in the job, as given to set_node_leader()
 
 }  // namespace lockstep::log

@@ -26,7 +26,7 @@ std::string live_text(const std::string& path) {
 
 std::optional<ProcessStat> stat_of(std::int64_t process) {
   const std::string text = live_text(fmt::format("/proc/{}/stat", process));
-  const std::size_t name_end = text.rfind(')');  // the name may hold anything, spaces and brackets too
+  const std::size_t name_end = text.rfind(')');  // the name may contain anything, even spaces and parentheses
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(text.substr(name_end + 1));
   constexpr int state_field = 3;

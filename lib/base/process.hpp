@@ -1,4 +1,4 @@
-// What the kernel tells of processes of this node, and of what their numbers mean something in.
+// What the kernel reports about processes of this node, and the scope of their process IDs.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@ namespace lockstep {
 
 // From /proc/PID/stat (proc(5)).
 struct ProcessStat {
-  char state = '?';               // R, S, D, T (stopped), t (traced), Z (ended, and not collected yet), X, ...
-  std::uint64_t start_ticks = 0;  // when it started, in clock ticks of this start of the kernel
-  std::optional<int> end_status;  // of one that has ended, as waitpid() would give it
+  char state = '?';               // R, S, D, T (stopped), t (traced), Z (zombie), X (dead), ...
+  std::uint64_t start_ticks = 0;  // start time, in clock ticks since the node booted
+  std::optional<int> end_status;  // exit status of an ended process, in waitpid()'s encoding
 
   bool has_ended() const { return state == 'Z' || state == 'X'; }
 };
-// Nothing where the process has ended or cannot be seen.
+// Nothing if the process has ended and was collected, or cannot be seen.
 std::optional<ProcessStat> stat_of(std::int64_t process);
 
-// A word that no other start of a kernel has, here or elsewhere; empty where the system does not say.
+// An identifier of this boot, unique across nodes and reboots. Empty if the system does not provide it.
 std::string kernel_start();
 
-// The name space that numbers of processes belong to, a number of this start of the kernel's; 0 where the system does
-// not say.
+// The inode of the PID namespace that process IDs belong to, unique within this boot; 0 if the system does not provide
+// it.
 std::int64_t process_name_space();
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// How far a long task is, for people: a live bar with rate and time left on a terminal, a line now and then in a log
+// Progress of a long task: a progress bar with rate and time left on a terminal, a line every few seconds in a log
 // file.
 #pragma once
 
@@ -16,12 +16,12 @@ namespace lockstep {
 std::string describe_progress(std::string_view task, std::int64_t done, std::int64_t total, std::string_view unit,
                               double seconds);
 
-// Safe from any thread. Only rank 0's is seen.
+// Thread-safe. Prints on rank 0 only.
 class Progress {
  public:
   Progress(std::string task, std::int64_t total, std::string unit);
   void add(std::int64_t done);
-  void finish();  // shows the end and leaves it standing
+  void finish();  // prints the final state and keeps it on the screen
 
  private:
   std::string text() const;

@@ -1,4 +1,4 @@
-// Counter-based random numbers: a pure function of (key, counter), so a value does not depend on what was drawn before.
+// Counter-based random numbers: a pure function of (key, counter). A value does not depend on the values drawn before.
 //
 // Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
 #pragma once
@@ -14,10 +14,10 @@ std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter_hig
 // Uniform in [0, 1), from the upper 24 bits: exact in fp32.
 inline float uniform(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24F; }
 
-// Standard normal by Box-Muller from two values.
+// Standard normal by the Box-Muller transform of two values.
 float normal(std::uint32_t a, std::uint32_t b);
 
-// Uses of randomness, so that no two share a stream: the upper half of the counter starts with one of these.
+// The uses of randomness. Each value starts the upper half of the counter, so that no two uses share a stream.
 enum class Stream : std::uint32_t {
   order = 1,
   augmentation = 2,

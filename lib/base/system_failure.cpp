@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-// One advice for each Access, in its order.
+// One text for each Access, in its order.
 using Advice = std::array<std::string_view, 3>;
 
 std::string_view for_access(const Advice& advice, Access access) { return advice[static_cast<std::size_t>(access)]; }

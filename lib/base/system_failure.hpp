@@ -1,4 +1,4 @@
-// Errors of the system in words, with what to try: the same errno wants the same advice wherever it comes up.
+// Messages for system errors, with advice on what to try. The same errno gives the same advice everywhere.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace lockstep {
 enum class Access : std::uint8_t { reading, writing, shared_memory };
 
 struct Remedy {
-  Failure failure;  // whether trying again may help
+  Failure failure;  // tells whether a retry may help
   std::string_view advice;
 };
 
-// What to try after an errno value that came up while something on disk was read or written, or shared memory made.
+// The advice for an errno value from reading or writing on disk, or from creating shared memory.
 Remedy remedy_for(int error_number, Access access);
 
-// An error to throw: "<task>: <the system's words> (<why>). <advice>". `task` says what failed and names the file; the
-// brackets are left out where there is nothing to say in them.
+// An error to throw: "<task>: <the system's message> (<why>). <advice>". `task` says what failed and names the file. If
+// `why` is empty, the parentheses are left out.
 Error system_failure(std::string_view task, int error_number, Access access, std::string_view why = {});
 
 }  // namespace lockstep

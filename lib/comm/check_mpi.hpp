@@ -1,4 +1,4 @@
-// MPI's error codes as exceptions.
+// Conversion of MPI's error codes to exceptions.
 #pragma once
 
 #include <mpi.h>
@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-// Throws Error if an MPI call failed. `task` completes the sentence "MPI could not ...".
-// Needs MPI_ERRORS_RETURN, which MpiSession sets: MPI's default is to kill the job silently.
+// Throws Error if an MPI call failed. `task` completes the sentence "MPI could not ...". Requires MPI_ERRORS_RETURN,
+// which MpiSession sets: by default MPI ends the job without a message.
 inline void check_mpi(int code, std::string_view task, std::source_location at = std::source_location::current()) {
   if (code == MPI_SUCCESS) return;
   char words[MPI_MAX_ERROR_STRING];

@@ -1,4 +1,4 @@
-// NCCL's error codes as exceptions.
+// Conversion of NCCL's error codes to exceptions.
 #pragma once
 
 #include <nccl.h>
@@ -11,7 +11,7 @@
 namespace lockstep {
 
 // Throws Error if an NCCL call failed. `task` completes the sentence "NCCL could not ...". On a nonblocking
-// communicator ncclInProgress is no failure, but nothing is done yet either: see NcclCommunicator::complete().
+// communicator ncclInProgress means that the call has not finished: use NcclCommunicator::complete().
 inline void check_nccl(ncclResult_t code, std::string_view task,
                        std::source_location at = std::source_location::current()) {
   if (code == ncclSuccess) return;

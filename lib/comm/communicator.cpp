@@ -12,10 +12,10 @@
 namespace lockstep {
 namespace {
 
-// MPI counts are int.
+// MPI counts are of type int.
 constexpr std::size_t largest_message = std::size_t{1} << 30;
 
-// Owns a communicator made here. Freeing is collective; after MPI_Finalize there is nothing left to free.
+// Owns a communicator created here. Freeing is collective. After MPI_Finalize there is nothing to free.
 std::shared_ptr<MPI_Comm> owned(MPI_Comm handle) {
   return {new MPI_Comm(handle), [](MPI_Comm* comm) {
             int finalized = 0;
@@ -38,7 +38,7 @@ int message_length(std::size_t bytes) {
   return static_cast<int>(bytes);
 }
 
-// Where each text begins in one buffer of all; the last entry is the length of the whole.
+// The offset of each text in the concatenation of all. The last entry is the total length.
 std::vector<int> offsets_of(const std::vector<std::uint64_t>& lengths) {
   std::vector<int> offsets = {0};
   std::uint64_t end = 0;
@@ -148,7 +148,7 @@ void Communicator::all_gather(std::span<const double> own, std::span<double> all
   });
 }
 
-// Splitting has no nonblocking form: the ranks meet patiently first.
+// MPI_Comm_split has no nonblocking form, so the ranks first meet in a barrier that sleeps.
 Communicator Communicator::split(int color, int key) const {
   barrier();
   MPI_Comm part = MPI_COMM_NULL;

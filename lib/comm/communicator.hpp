@@ -1,4 +1,4 @@
-// The control plane: small host values between ranks, blocking, MPI on every machine.
+// The control plane: blocking communication of small host values between ranks, with MPI on every machine.
 #pragma once
 
 #include <mpi.h>
@@ -12,20 +12,21 @@
 
 namespace lockstep {
 
-// A group of ranks. Without a launcher: one rank. Copies share the MPI communicator.
+// A group of ranks. Without a launcher it has one rank. Copies share the MPI communicator.
 class Communicator {
  public:
-  // Collective. Wraps `handle`, which stays the caller's.
+  // Collective. Wraps `handle`, which the caller still owns.
   explicit Communicator(MPI_Comm handle);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // Position among the ranks of this node, and how many they are. Not collective: found at construction.
+  // This rank's position among the ranks of its node, and their number. Not collective: determined at construction.
   int local_rank() const { return local_rank_; }
   int local_size() const { return local_size_; }
   MPI_Comm handle() const { return *handle_; }
 
-  // Collective, all of them. A rank that waits sleeps between looks, so that it costs the others no core.
+  // All of the following are collective. A waiting rank sleeps between polls, so that it leaves the cores to other
+  // ranks.
   void barrier() const;
   void broadcast(std::span<std::byte> bytes, int root) const;
   std::string broadcast(std::string text, int root) const;
@@ -33,10 +34,10 @@ class Communicator {
   double max(double value) const;
   std::vector<std::string> gather(std::string_view text, int root) const;  // by rank on root, empty elsewhere
   std::vector<std::string> all_gather(std::string_view text) const;        // by rank
-  // Between ranks in step, which soon come: looks without a break first. `all` gets each rank's `own`, by rank.
+  // For ranks that arrive at nearly the same time: polls without a pause first. `all` gets each rank's `own`, by rank.
   void all_gather(std::span<const double> own, std::span<double> all) const;
   Communicator split(int color, int key) const;  // ranks of equal color, ordered by key
-  Communicator node() const;                     // the ranks that share this one's memory
+  Communicator node() const;                     // the ranks that share memory with this one
 
  private:
   std::shared_ptr<MPI_Comm> handle_;

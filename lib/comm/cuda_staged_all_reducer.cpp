@@ -13,7 +13,7 @@ namespace {
 
 using cuda::check_cuda;
 
-// Pins memory of somebody else for as long as this lives.
+// Pins memory that it does not own for its lifetime.
 class PinnedRange {
  public:
   explicit PinnedRange(const Tensor& range) : address_(range.data()) {
@@ -33,7 +33,7 @@ class CudaStagedAllReducer final : public AllReducer {
   CudaStagedAllReducer(Device& device, cudaStream_t stream, std::unique_ptr<AllReducer> host)
       : device_(device), host_(std::move(host)), side_(stream), marker_(device, side_.handle()) {}
 
-  // Copies may be under way.
+  // Copies may be in flight.
   ~CudaStagedAllReducer() override { static_cast<void>(cudaStreamSynchronize(side_.handle())); }
 
   Tensor allocate(std::int64_t count, DType dtype) override {
@@ -44,7 +44,7 @@ class CudaStagedAllReducer final : public AllReducer {
     return on_device_;
   }
 
-  // To the host; its copies of a slice may be on their way back from the step before, on the same stream.
+  // Copies to the host. The same stream may still copy the previous step's sum of a slice back from there.
   void start_sum(const Tensor& values) override {
     const Slice slice{
         values, on_host_.slice((values.data() - on_device_.data()) / size_of(values.dtype()), values.shape().count())};
@@ -54,12 +54,12 @@ class CudaStagedAllReducer final : public AllReducer {
     check_cuda(cudaMemcpyAsync(slice.host.data(), values.data(), static_cast<std::size_t>(values.bytes()),
                                cudaMemcpyDeviceToHost, side_.handle()),
                "copy gradients to the host");
-    marker_.end();  // the device has done its part; where the host is in its own, the host knows
+    marker_.end();  // the device's part is done; the host tracks its own part
     check_cuda(cudaEventRecord(arrived_[under_way_.size()].get(), side_.handle()), "record an event");
     under_way_.push_back(slice);
   }
 
-  // The host waits: the sum is its work.
+  // The host waits, because it computes the sums.
   void wait() override {
     for (std::size_t i = 0; i < under_way_.size(); ++i) {
       check_cuda(cudaEventSynchronize(arrived_[i].get()), "wait for gradients on the host");
@@ -96,7 +96,7 @@ class CudaStagedAllReducer final : public AllReducer {
   cuda::SideStream side_;
   cuda::SumMarker marker_;
   std::vector<Slice> under_way_;      // started, in order
-  std::vector<cuda::Event> arrived_;  // by place in under_way_
+  std::vector<cuda::Event> arrived_;  // by index in under_way_
 };
 
 }  // namespace

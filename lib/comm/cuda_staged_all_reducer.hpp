@@ -1,4 +1,4 @@
-// Sums of GPU memory through the host: for ranks that share a GPU, or where NCCL cannot connect them.
+// Sums of GPU memory through the host, for ranks that share a GPU or that NCCL cannot connect.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-// `host` sums; `stream` is where `device` works.
+// `host` computes the sums; `stream` is the compute stream of `device`.
 std::unique_ptr<AllReducer> make_cuda_staged_all_reducer(Device& device, cudaStream_t stream,
                                                          std::unique_ptr<AllReducer> host);
 

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-// MPI counts are int; a slice beyond this many elements goes in several messages.
+// MPI counts are of type int. A larger slice is sent in several messages.
 constexpr std::int64_t largest_count = std::int64_t{1} << 30;
 
 struct FreeAligned {
@@ -34,8 +34,8 @@ class MpiAllReducer final : public AllReducer {
 
   void start_sum(const Tensor& values) override { under_way_.push_back(values); }
 
-  // Nothing is sent before: MPI's nonblocking sums advance only inside calls to MPI, so they would not overlap with
-  // backward, and Open MPI's took twice as long as its blocking ones (11 to 100 MB, two ranks of one node).
+  // Sends nothing before this call. MPI's nonblocking reductions progress only inside MPI calls, so they would not
+  // overlap with backward. Open MPI's took twice as long as its blocking ones (11 to 100 MB, two ranks of one node).
   void wait() override {
     for (const Tensor& values : under_way_) sum(values);
     under_way_.clear();

@@ -1,4 +1,4 @@
-// Sums through MPI's own reduction: any number of nodes, nothing assumed about memory.
+// Sums through MPI_Allreduce: any number of nodes, no requirements on memory.
 #pragma once
 
 #include <memory>

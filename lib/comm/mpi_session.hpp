@@ -1,12 +1,13 @@
-// MPI from start to end of a program.
+// Initialization and finalization of MPI.
 //
-// Without a launcher the program is one rank, and no helper process is started.
+// Without a launcher the program is one rank, and MPI starts no helper process.
 #pragma once
 
 namespace lockstep {
 
-// Initialises MPI for calls from the main thread (MPI_THREAD_FUNNELED) and makes errors return codes, for check_mpi.
-// One at a time; the destructor finalises, which is collective. A failing rank of several never gets there: see run().
+// Initializes MPI for calls from the main thread (MPI_THREAD_FUNNELED) and makes errors return codes, for check_mpi. At
+// most one exists. The destructor finalizes MPI, which is collective. If one of several ranks fails, it never reaches
+// the destructor: see run().
 class MpiSession {
  public:
   MpiSession(int& argc, char**& argv);

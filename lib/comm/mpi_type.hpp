@@ -1,4 +1,4 @@
-// What MPI calls the elements that gradients are summed in.
+// The MPI datatypes of gradient elements.
 #pragma once
 
 #include <mpi.h>

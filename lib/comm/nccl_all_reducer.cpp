@@ -26,7 +26,7 @@ ncclUniqueId agree_on_id(const Communicator& world) {
   return id;
 }
 
-// A nonblocking communicator: no call can wait for a rank that will not come.
+// A nonblocking communicator: no call can block forever on a missing rank.
 class NcclCommunicator {
  public:
   NcclCommunicator(const Communicator& world, std::chrono::seconds patience)
@@ -39,7 +39,7 @@ class NcclCommunicator {
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
-  // Where an exception unwinds, the other ranks may never come to an orderly end.
+  // While an exception unwinds the stack, the other ranks may never finalize the communicator, so it is aborted.
   ~NcclCommunicator() {
     if (comm_ == nullptr) return;
     const bool orderly = std::uncaught_exceptions() == exceptions_;
@@ -52,8 +52,8 @@ class NcclCommunicator {
 
   ncclComm_t handle() const { return comm_; }
 
-  // Waits until the call that gave `code` has done its part on the host; every call of a nonblocking communicator may
-  // return before that, and only then may an event be recorded after it.
+  // Waits until the call that returned `code` has done its part on the host. Calls of a nonblocking communicator may
+  // return earlier. Only afterwards may an event be recorded behind the call.
   void complete(ncclResult_t code, std::string_view task) {
     const ncclResult_t result = poll(code);
     if (result == ncclSuccess) return;
@@ -65,7 +65,7 @@ class NcclCommunicator {
     check_nccl(result, task);
   }
 
-  // Throws if something that was started before has failed since.
+  // Throws if an earlier operation has failed since.
   void check_asynchronous() {
     ncclResult_t state = ncclSuccess;
     check_nccl(ncclCommGetAsyncError(comm_, &state), "tell the state of its communicator");
@@ -75,7 +75,7 @@ class NcclCommunicator {
   }
 
  private:
-  // Ends the operations under way, on the device too, without the other ranks.
+  // Cancels the operations in flight, also on the device, without the other ranks.
   void abort() noexcept {
     if (comm_ != nullptr) static_cast<void>(ncclCommAbort(comm_));
     comm_ = nullptr;
@@ -164,8 +164,8 @@ class NcclAllReducer final : public AllReducer {
   int ranks_;
   DType wire_;
   Tensor values_;
-  Tensor rounded_;         // place for place, as they travel; empty if they travel as they are
-  cuda::SideStream side_;  // outlives, as the marker, the communicator that works on it
+  Tensor rounded_;         // copy of values_ in the wire type, element for element; empty if f32 is sent
+  cuda::SideStream side_;  // must outlive the communicator that uses it, like marker_
   cuda::SumMarker marker_;
   NcclCommunicator comm_;
 };

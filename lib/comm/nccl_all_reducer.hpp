@@ -1,4 +1,4 @@
-// Sums between GPUs by NCCL, on a stream of their own, while the devices compute.
+// Sums between GPUs with NCCL, on a separate stream, overlapped with computation.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,11 +10,11 @@
 
 namespace lockstep {
 
-// How long any call may take to do its part on the host: ten times what thousands of ranks take to meet.
+// Time limit for the host's part of any call: ten times what thousands of ranks need to connect.
 constexpr std::chrono::seconds nccl_patience{60};
 
-// Collective. One GPU a rank, which is the current one of this thread; `stream` is where `device` works; rounded sums
-// travel as `wire`, f32 or bf16. Throws Error if the ranks have not found each other within `patience`.
+// Collective. Uses one GPU per rank, the current device of this thread. `stream` is the compute stream of `device`.
+// Rounded sums are sent as `wire`, f32 or bf16. Throws Error if the ranks are not connected within `patience`.
 std::unique_ptr<AllReducer> make_nccl_all_reducer(Device& device, cudaStream_t stream, const Communicator& world,
                                                   DType wire, std::chrono::seconds patience = nccl_patience);
 

@@ -1,4 +1,4 @@
-// Waiting for other ranks without taking their cores.
+// Waiting for other ranks without occupying a core.
 #pragma once
 
 #include <mpi.h>
@@ -9,17 +9,17 @@
 
 namespace lockstep {
 
-// Waits for a nonblocking MPI operation: tests at once and for a few microseconds, then sleeps between looks, up to a
-// millisecond, so that ranks waiting for one that works leave it the machine. `task` as in check_mpi.
+// Waits for a nonblocking MPI operation. Tests it for a few microseconds without a pause. Then it sleeps between tests,
+// up to a millisecond, so that waiting ranks leave the cores to working ones. `task` as in check_mpi.
 void wait_patiently(MPI_Request& request, std::string_view task);
 
-// Waits for memory that another rank writes. Looks without a break for as long as ranks in step take to meet, then
-// gives its core away between looks, for there may be fewer cores than ranks.
+// Waits for memory that another rank writes. Polls without a pause while ranks in step usually arrive. Then it yields
+// the core between polls, because there may be fewer cores than ranks.
 template <typename Condition>
 void wait_until(const Condition& condition) {
   using namespace std::chrono_literals;
   using Clock = std::chrono::steady_clock;
-  constexpr int looks = 64;  // between two looks at the clock
+  constexpr int looks = 64;  // between two reads of the clock
   const auto start = Clock::now();
   const auto looks_long = [&] {
     for (int look = 0; look < looks; ++look) {

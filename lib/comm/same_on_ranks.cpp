@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-constexpr char field_end = '\0';  // neither names of files nor values hold it
+constexpr char field_end = '\0';  // occurs in no file name and no value
 
 struct RankReport {
   std::string host;
@@ -68,7 +68,7 @@ std::string describe_ranks(const std::vector<RankReport>& reports, const std::ve
   return text;
 }
 
-// The rarest values first: most nodes are likely to be right.
+// Rarest values first, because most nodes are probably right.
 std::string describe_groups(const std::vector<RankReport>& reports, const Groups& groups) {
   constexpr std::size_t most_values = 3;
   std::vector<std::pair<std::string, std::vector<std::size_t>>> ordered(groups.begin(), groups.end());
@@ -82,7 +82,7 @@ std::string describe_groups(const std::vector<RankReport>& reports, const Groups
   return text;
 }
 
-// In the order of `own`, then whatever only other ranks have.
+// The names in the order of `own`, then the names that only other ranks have.
 std::vector<std::string> names_in_order(const std::vector<RankReport>& reports, const std::vector<RankValue>& own) {
   std::vector<std::string> names;
   for (const RankValue& value : own) names.push_back(value.name);

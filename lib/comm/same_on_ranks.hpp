@@ -1,5 +1,5 @@
-// Compares what the ranks of a job were given: programs, options and the content of files that each rank reads itself.
-// Nodes whose files differ would otherwise compute on a mixture.
+// Verifies that all ranks of a job have the same programs, options and file contents, where each rank reads them
+// itself. Otherwise nodes with different files would compute inconsistent results.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ struct RankValue {
   std::string value;  // this rank's: "root hash 1a2b..."
 };
 
-// Collective. Throws Error(usage) on every rank if a value differs between two ranks, or some ranks lack it. The
-// sentence has the first such name, the values with their nodes, and `advice`: complete sentences.
-// One small broadcast and one reduction where all values agree.
+// Collective. Throws Error(usage) on every rank if a value differs between two ranks, or is missing on some. The
+// message contains the first such name, the values with their nodes, and `advice`, which must be complete sentences.
+// Costs one small broadcast and one reduction if all values agree.
 void require_same_on_ranks(const Communicator& world, const std::vector<RankValue>& values, std::string_view advice);
 
 }  // namespace lockstep

@@ -21,11 +21,11 @@
 namespace lockstep {
 namespace {
 
-// How far one rank has come, in slices started since the beginning. Every rank starts the same ones in the same order,
-// so two numbers say everything. A cache line of its own each: only its owner writes it.
+// Progress of one rank, in slices since the beginning. Every rank starts the same slices in the same order, so two
+// numbers describe it. Each rank's record has its own cache lines, which only that rank writes.
 struct alignas(128) SliceProgress {
-  std::atomic<std::uint64_t> arrived;   // slices whose values this rank has handed over
-  std::atomic<std::uint64_t> finished;  // slices of which this rank has written its part of the sum everywhere
+  std::atomic<std::uint64_t> arrived;   // slices whose values this rank has made available
+  std::atomic<std::uint64_t> finished;  // slices of which this rank has written its part of the sum to all ranks
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -33,14 +33,14 @@ std::int64_t whole_lines(std::int64_t bytes) {
   return (bytes + Arena::alignment - 1) / Arena::alignment * Arena::alignment;
 }
 
-// Arrays that are summed, and where the sum goes: into the same places of `results`, which may be among them.
+// The arrays to sum, and the arrays for the sum, at the same offsets. `results` may include `arrays`.
 struct Sum {
   std::span<std::byte* const> arrays;
   std::span<std::byte* const> results;
 };
 
-// What lies at byte `at` of the arrays, added in their order. Copied value by value, or the compiler would pass the sum
-// through memory.
+// Adds `count` values at byte `at` of the arrays, in array order. Copies value by value: otherwise the compiler would
+// keep the sum in memory.
 template <typename Value, std::size_t count>
 [[gnu::always_inline]] inline void sum_at(std::int64_t at, const Sum& of) {
   std::array<Value, count> sum;
@@ -57,8 +57,8 @@ template <typename Value, std::size_t count>
   }
 }
 
-// The same of all in bytes [first, first + count). A cache line at a time: its sum stays in registers, and what is
-// written was read just before.
+// The same for bytes [first, first + count), one cache line at a time. The line's sum stays in registers, and the lines
+// that are written were just read.
 template <typename Vector, typename Value>
 [[gnu::always_inline]] inline void sum_lines(std::int64_t first, std::int64_t count, const Sum& of) {
   constexpr std::int64_t line = Arena::alignment;
@@ -79,7 +79,7 @@ using Longs = std::int64_t __attribute__((vector_size(32)));
   sum_lines<Longs, std::int64_t>(first, count, of);
 }
 
-// All places and sizes are in bytes.
+// All offsets and sizes are in bytes.
 class SharedAllReducer final : public AllReducer {
  public:
   SharedAllReducer(int ranks, SharingGroups groups, std::unique_ptr<SharedSegment> segment, std::int64_t capacity)
@@ -105,7 +105,7 @@ class SharedAllReducer final : public AllReducer {
     assert(first >= 0 && first + values.bytes() <= capacity_ && values.dtype() == dtype_);
     under_way_.push_back({++started_, first, values.bytes()});
     progress_of(groups_.node.rank()).arrived.store(started_, std::memory_order_release);
-    // Between nodes a sum waits for the others' messages, which would hold backward up.
+    // Between nodes, a sum waits for messages of other nodes, which would delay backward.
     if (groups_.groups == 1) work_without_waiting();
   }
 
@@ -152,7 +152,7 @@ class SharedAllReducer final : public AllReducer {
     under_way_.erase(under_way_.begin(), under_way_.begin() + static_cast<std::ptrdiff_t>(done));
   }
 
-  // This rank's part of a slice, whole cache lines.
+  // Sums this rank's part of a slice, in whole cache lines.
   void add_up(const Slice& slice) {
     const int place = groups_.node.rank();
     if (place < groups_.slices) {
@@ -172,7 +172,8 @@ class SharedAllReducer final : public AllReducer {
     (dtype_ == DType::i64 ? sum_longs : sum_floats)(first, count, {arrays_, results});
   }
 
-  // The group's sum goes into this rank's own array, from there into the sum over groups, and then to the others.
+  // Sums the group into this rank's own array, reduces it there over the groups, and copies the result to the other
+  // ranks.
   void sum_everywhere(std::int64_t first, std::int64_t count) {
     std::byte* const own = mine();
     sum_into({&own, 1}, first, count);
@@ -190,10 +191,10 @@ class SharedAllReducer final : public AllReducer {
   int ranks_;
   SharingGroups groups_;
   std::unique_ptr<SharedSegment> segment_;
-  std::int64_t capacity_;           // for each rank
-  std::vector<std::byte*> arrays_;  // by rank of the node
+  std::int64_t capacity_;           // per rank
+  std::vector<std::byte*> arrays_;  // by rank on the node
   DType dtype_ = DType::f32;
-  std::vector<Slice> under_way_;  // started, not yet added up here
+  std::vector<Slice> under_way_;  // started, but this rank has not yet added its part
   std::uint64_t started_ = 0;
 };
 
@@ -210,7 +211,7 @@ std::unique_ptr<AllReducer> make_shared_all_reducer(const Communicator& world, S
   const std::int64_t capacity = whole_lines(bytes);
   const std::int64_t needed = SharedAllReducer::bytes_needed(groups.node.size(), capacity);
   std::unique_ptr<SharedSegment> segment = SharedSegment::create(groups.node, needed, reason);
-  // A node that lacks the memory decides for all; its own words stay with its own ranks.
+  // If any node lacks the memory, all ranks give up. A node's own error message is kept on its ranks.
   const auto largest_error = static_cast<int>(world.max(reason.error_number));
   if (largest_error != 0) {
     if (reason.error_number == 0) reason = {"the shared memory that another node lacks", largest_error};

@@ -1,8 +1,8 @@
-// Sums through memory that the ranks of a node share, and through MPI between nodes.
+// Sums through shared memory within a node, and through MPI between nodes.
 //
-// The gradients of every rank lie in one segment. Rank r of a node adds slice r of all of them, in the order of the
-// ranks, and writes the sum into all of them: each value is read once and written once a rank, by a core that has it in
-// cache.
+// The gradients of all ranks of a node are in one segment. Rank r of a node adds slice r of all of them, in rank order,
+// and writes the sum into all of them. Each rank reads and writes every value of its slice once, while it is in the
+// cache of its core.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,19 @@
 
 namespace lockstep {
 
-// Which ranks share memory, and who sums a slice across the groups that do.
+// The ranks that share memory, and those that sum a slice across the groups.
 struct SharingGroups {
-  Communicator node;   // ranks that share memory
-  Communicator peers;  // the ranks of all groups with this one's place in its group
-  int slices;          // ranks of a group that sum: those with a place in every group
+  Communicator node;   // the ranks that share memory with this one
+  Communicator peers;  // the ranks that have this rank's position in their groups
+  int slices;          // the number of ranks in each group that compute sums: the size of the smallest group
   int groups;
 };
 
-// Collective over `world`. `node` holds this rank and is one of several equal or unequal parts of `world`.
+// Collective over `world`. `node` contains this rank, and is one of several groups, possibly of unequal size, that
+// partition `world`.
 SharingGroups sharing_groups(const Communicator& world, const Communicator& node);
 
-// Collective. Room for `bytes` of gradients. Null on every rank alike if a node lacks the shared memory; `reason` says
+// Collective. A reducer for `bytes` of gradients. Null on every rank if any node lacks the shared memory; `reason` says
 // why.
 std::unique_ptr<AllReducer> make_shared_all_reducer(const Communicator& world, SharingGroups groups, std::int64_t bytes,
                                                     NoSharedMemory& reason);

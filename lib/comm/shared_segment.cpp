@@ -15,13 +15,13 @@
 namespace lockstep {
 namespace {
 
-// Nobody can guess it, and nobody else's memory is opened by mistake: creation is exclusive.
+// Unpredictable. Creation is exclusive, so that no foreign segment is opened by mistake.
 std::string random_name() {
   std::random_device source;
   return fmt::format("/lockstep-{}-{:08x}{:08x}", ::getpid(), source(), source());
 }
 
-// Rank 0 makes the segment, then the others open it. Minus errno's value where that fails.
+// Rank 0 creates the segment, then the others open it. Returns a descriptor, or the negative errno value.
 int open_in_turn(const std::string& name, const Communicator& node) {
   const auto open = [&](int flags) {
     const int file = ::shm_open(name.c_str(), O_RDWR | O_CLOEXEC | flags, 0600);
@@ -38,7 +38,7 @@ int open_in_turn(const std::string& name, const Communicator& node) {
   return made;
 }
 
-// Backs this rank's equal part of the segment, so that it lies in the memory next to the rank's cores.
+// Each rank allocates an equal part of the segment, so that the pages are on the rank's NUMA node.
 int back_part(int file, std::int64_t bytes, const Communicator& node) {
   const std::int64_t begin = bytes / node.size() * node.rank();
   const std::int64_t end = node.rank() + 1 == node.size() ? bytes : begin + bytes / node.size();
@@ -53,11 +53,11 @@ int back_part(int file, std::int64_t bytes, const Communicator& node) {
 
 std::unique_ptr<SharedSegment> SharedSegment::create(const Communicator& node, std::int64_t bytes,
                                                      NoSharedMemory& reason) {
-  assert(bytes >= node.size());  // every rank has a part to back
+  assert(bytes >= node.size());  // every rank allocates a part
   const std::string name = node.broadcast(node.rank() == 0 ? random_name() : "", 0);
   const Descriptor file(open_in_turn(name, node));
   const int error = file < 0 ? -int{file} : back_part(file, bytes, node);
-  // Nobody maps before every part is backed, nobody returns before the name is gone.
+  // No rank maps the segment before all parts are allocated. No rank returns before the name is unlinked.
   auto largest_error = static_cast<int>(node.max(error));
   if (node.rank() == 0) ::shm_unlink(name.c_str());
 

@@ -1,4 +1,4 @@
-// Memory that all ranks of a node see.
+// Memory that all ranks of a node share.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace lockstep {
 
-// Why shared memory could not be had.
+// Why shared memory is not available.
 struct NoSharedMemory {
   std::string message;   // "4096 bytes of shared memory on a node: No space left on device"
   int error_number = 0;  // for remedy_for()
 };
 
-// A mapping of zeros, backed in full before anybody touches it: a full /dev/shm is an error at start and not a SIGBUS
-// in the middle of a step. Its name is gone once every rank has it open, so nothing is left over however the ranks
-// end.
+// A mapping of zeros. All its pages are allocated in advance. A full /dev/shm is therefore an error at the start, and
+// not a SIGBUS in the middle of a step. The name is unlinked once every rank has opened it. Nothing is left over,
+// however the ranks end.
 class SharedSegment {
  public:
-  // Collective over `node`, whose ranks share memory. Null on every rank alike if it cannot be had; `reason` says why.
+  // Collective over `node`, whose ranks share memory. Null on every rank if it is not available; `reason` says why.
   static std::unique_ptr<SharedSegment> create(const Communicator& node, std::int64_t bytes, NoSharedMemory& reason);
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;

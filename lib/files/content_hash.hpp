@@ -1,4 +1,4 @@
-// One hash over tensors and the small fields beside them.
+// A hash over tensors and small fields.
 #pragma once
 
 #include <xxhash.h>
@@ -12,12 +12,12 @@
 
 namespace lockstep {
 
-// xxh3-128 over the fp32 bytes of all tensors, then over the fields as compact JSON with sorted keys, among them the
-// names and dims of the tensors: every field delimited, so that no two files look alike.
+// xxh3-128 over the fp32 bytes of all tensors, then over the fields as compact JSON with sorted keys. The JSON includes
+// the names and dims of the tensors. Every field is delimited, so that different contents give different input.
 class ContentHash {
  public:
   ContentHash();
-  // `field` names the list of tensors among the fields.
+  // `field` is the key of the list of tensors in the JSON.
   void add_tensors(const char* field, std::span<const ParameterStore::Entry> tensors);
   // 32 hex digits.
   std::string digest(nlohmann::json fields);

@@ -18,7 +18,7 @@ constexpr const char* logits_name = "logits";
 
 bool begins_as_hdf5(std::string_view start) { return looks_like_hdf5(std::as_bytes(std::span(start))); }
 
-// Without HDF5, to which nothing of unknown origin goes.
+// Does not use the HDF5 library, which must not read untrusted files.
 bool holds_logits(const std::filesystem::path& path) try {
   const MappedFile mapped(open_to_read(path));
   const WeightBytes file(path.string(), {reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()});

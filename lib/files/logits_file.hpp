@@ -1,9 +1,9 @@
-// What a model gave for each sample of a split, before softmax, for other programs to read.
+// A model's logits for each sample of a split, as a file for other programs.
 //
 //   /logits   fp32 [samples, classes], in the order of the data set
-//   /labels   int32 [samples], of the samples
-//   @classes  text [classes], names in the order of the labels
-//   @model, @weights_hash, @data, @split  text: what was tested on what
+//   /labels   int32 [samples]
+//   @classes  text [classes], names in label order
+//   @model, @weights_hash, @data, @split  text: which model was tested on which data
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace lockstep {
 
-// Call before the work. Throws as system_failure() where a file cannot be written to `file`, Error(usage) where
-// something stands there that holds no logits, and would be lost. `option` is where the user named it.
+// Call before the computation. Throws as system_failure() if a file cannot be written to `file`, and Error(usage) if
+// `file` exists and contains no logits, because it would be lost.
 void require_place_for_logits(const std::filesystem::path& file);
 
 struct LogitsOrigin {
@@ -27,7 +27,7 @@ struct LogitsOrigin {
   std::string split;
 };
 
-// The bytes of the file, HDF5.
+// The bytes of the HDF5 file.
 //
 //   logits  [labels.size(), classes.size()]
 std::vector<std::byte> logits_image(std::span<const float> logits, std::span<const std::int32_t> labels,

@@ -80,7 +80,7 @@ ModelFile read_model_fields(const TensorFileReader& file) {
   model.classes = file.texts("classes");
   const std::vector<std::int64_t> shape = file.numbers<std::int64_t>("sample_shape", 3);
   model.shape = {shape[0], shape[1], shape[2]};
-  // Bounded before it is used as a count: a normalisation has a value for each channel.
+  // Checked before it is used as a count, because the normalization has one value for each channel.
   if (model.shape.channels < 1 || model.shape.channels > largest_side) file.damaged(impossible_shape);
   model.mean = file.numbers<float>("mean", static_cast<std::size_t>(model.shape.channels));
   model.deviation = file.numbers<float>("deviation", static_cast<std::size_t>(model.shape.channels));

@@ -1,15 +1,14 @@
-// A trained model as one HDF5 file that PyTorch users open with h5py in three lines.
+// A trained model as one HDF5 file, which PyTorch users can open with h5py in three lines.
 //
-//   /<name>          fp32 dataset each, torchvision's names and layouts ("layer1.0.conv1.weight", OIHW)
-//   @format          int32, 3; 2 without @step, 1 without @shorter_side too, as earlier versions wrote it
+//   /<name>          fp32 datasets, with torchvision's names and layouts ("layer1.0.conv1.weight", OIHW)
+//   @format          int32, 3; in files of earlier versions 2 (no @step) or 1 (also no @shorter_side)
 //   @model           text [1], a name of the model zoo
-//   @classes         text [classes], names in the order of the labels
+//   @classes         text [classes], names in label order
 //   @sample_shape    int64 [3], height, width, channels
-//   @mean, @deviation  fp32 [channels], of pixel / 255: what training normalised by
-//   @shorter_side    int64 [1], that pictures are resized to before tests take their middle; 0: they are taken as they
-//                    are stored
-//   @step            int64 [1], steps that trained the weights
-//   @sample_bits     int64 [1], as in the manifest of the training data, only where that has them
+//   @mean, @deviation  fp32 [channels], for pixel / 255: the normalization of the training
+//   @shorter_side    int64 [1], size to which images are resized before the center crop of tests; 0: used as stored
+//   @step            int64 [1], number of steps that trained the weights
+//   @sample_bits     int64 [1], as in the manifest of the training data, only if the manifest has it
 //   @hash            text [1], xxh3-128 over everything else, 32 hex digits
 #pragma once
 
@@ -35,36 +34,35 @@ struct ModelFile {
   SampleShape shape;
   std::vector<float> mean;
   std::vector<float> deviation;
-  std::vector<ParameterStore::Entry> entries;  // in name order, running statistics included
-  // That pictures are resized to before tests take their middle; 0: they are taken as they are stored. None: the file
-  // does not say.
+  std::vector<ParameterStore::Entry> entries;  // in name order, with the running statistics
+  // Size to which images are resized before the center crop of tests; 0: used as stored. None: not in the file.
   std::optional<std::int64_t> shorter_side = {};
-  // That trained the weights. None: the file does not say; a checkpoint says it in its state. Only with a shorter side.
+  // Number of steps that trained the weights. None: not in the file. A checkpoint has it in its state. Requires a
+  // shorter side.
   std::optional<std::int64_t> step = {};
-  // Of 16-bit PNG samples in the pictures that it learned from (dataset/pictures/sample_bits.hpp). None: they are not
-  // noted.
+  // Bits of 16-bit PNG samples that the training used (dataset/pictures/sample_bits.hpp). None: not recorded.
   std::optional<std::int64_t> sample_bits = {};
 };
 
-// As written: an earlier one where the file has no step, or no shorter side.
+// The format that is written: an earlier one if the model has no step, or no shorter side.
 std::int32_t format_of(const ModelFile& model);
 
 // xxh3-128 over every field, names, dims and fp32 bytes, as 32 hex digits.
 std::string model_hash(const ModelFile& model);
 
-// What no reader believes of a model's fields; empty if there is nothing.
+// Why readers would reject a model's fields; empty if they would not.
 std::string fault_of(const ModelFile& model);
 
-// The whole file is built in memory first: it is on disk complete or not at all. Throws Error naming the path.
+// Builds the whole file in memory first. On disk it is then complete or absent. Throws Error with the path.
 void write_model_file(const std::filesystem::path& path, const ModelFile& model);
 
-// Of a file's bytes, which it may change; `path` is for messages. Trusts nothing: every name, type and size is checked
-// against the file's own length before memory is taken, then the hash. Throws Error(bad_data) naming what is wrong with
-// it. read_weights() in files/checkpoint/checkpoint.hpp opens either kind of file.
+// From a file's bytes, which may be changed; `path` is for messages. Treats the file as untrusted: checks every name,
+// type and size against the file's length before it allocates memory, then checks the hash. Throws Error(bad_data) with
+// the defect. read_weights() in files/checkpoint/checkpoint.hpp reads model files and checkpoints.
 ModelFile parse_model_file(const std::filesystem::path& path, std::string& image);
 
-// What a model is, without its tensors: the attributes that model files and checkpoints have in common.
-// The shorter side stands there where it is known, which their formats tell.
+// The fields of a model without its tensors: the attributes that model files and checkpoints share. They include the
+// shorter side if it is known, which the format number tells.
 void write_model_fields(TensorFileWriter& file, const ModelFile& model);
 ModelFile read_model_fields(const TensorFileReader& file);
 

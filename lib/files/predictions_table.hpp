@@ -1,4 +1,4 @@
-// One line for each sample of an evaluation, or for each picture, for other programs to read.
+// Predictions as a table for other programs: one line for each sample of an evaluation, or for each class of a picture.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace lockstep {
 
-// tsv where the name ends in .tsv, csv otherwise.
+// tsv if the name ends in .tsv, otherwise csv.
 TableFormat table_format_of(const std::filesystem::path& file);
 
-// Call before the work. Throws as require_place_for_result().
+// Call before the computation. Throws as require_place_for_result().
 void require_place_for_table(const std::filesystem::path& file);
 
-// A line of headings, then for each sample its number, label, prediction, and their names.
+// A header line, then the index, label, prediction and their names of each sample.
 //
 //   labels, predictions  [samples], each below the number of classes
 std::string predictions_table(std::span<const std::int32_t> labels, std::span<const std::int32_t> predictions,
@@ -28,15 +28,14 @@ struct ClassProbability {
   float probability;
 };
 
-// Of a picture without a label.
+// The prediction for a picture without a label.
 struct PicturePrediction {
   std::string file;
-  std::vector<ClassProbability> likeliest;  // the likeliest first
+  std::vector<ClassProbability> likeliest;  // most likely first
   std::string fault;                        // why there are none: a sentence that names the file
 };
 
-// A line of headings, then for each class of each picture the file, the class's place (from 1), number, name and
-// probability.
+// A header line, then for each class of each picture the file, the class's rank (from 1), number, name and probability.
 std::string pictures_table(std::span<const PicturePrediction> predictions, std::span<const std::string> classes,
                            TableFormat format);
 

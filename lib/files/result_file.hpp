@@ -1,4 +1,4 @@
-// Files of results that a user names: whether they can be written is known before the work.
+// Result files that a user names. Whether they can be written is checked before the computation.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// Throws as system_failure() if a file cannot be written to `file`, Error(usage) if something stands there that is not
-// of this kind, and would be lost. `option` is where the user named it, for the words.
+// Throws as system_failure() if a file cannot be written to `file`. Throws Error(usage) if `file` exists and is of
+// another kind, because it would be lost. Messages name `option`, the option that set the file.
 void require_place_for_result(const std::filesystem::path& file, const ReplaceableKind& kind, std::string_view option);
 
 }  // namespace lockstep

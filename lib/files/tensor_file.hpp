@@ -1,7 +1,7 @@
-// HDF5 files of named fp32 tensors with attributes beside them: what model files and checkpoints are made of.
+// HDF5 files of named fp32 tensors with attributes: the common format of model files and checkpoints.
 //
-// Both are built and read in memory, whole. Attributes lie on the root group; tensors there, or in a group of their
-// own.
+// Both are built and read in memory as a whole. Attributes are on the root group. Tensors are in the root group, or in
+// a group of their own.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +19,18 @@ namespace lockstep {
 
 inline constexpr const char* root_group = "/";
 
-// What a reader takes, and so the most that a writer writes.
+// The limits of the reader. The writer respects them, too.
 namespace tensor_file_limits {
 inline constexpr std::size_t file_bytes = std::size_t{1} << 36;  // four billion parameters in a checkpoint
 inline constexpr std::size_t texts = 1 << 20;
-inline constexpr std::size_t text_bytes = 4096;  // none of them zero: HDF5 fills texts up with zeros
+inline constexpr std::size_t text_bytes = 4096;  // without zero bytes, because HDF5 pads texts with zeros
 inline constexpr std::size_t tensors = 1 << 20;
 inline constexpr std::size_t name_bytes = 4095;
 inline constexpr std::size_t dimensions = 4;
-inline constexpr std::size_t root_objects = 64;  // beside tensors of the root
+inline constexpr std::size_t root_objects = 64;  // in addition to tensors of the root
 }  // namespace tensor_file_limits
 
-// Throws Error(usage) where a reader would call the file damaged.
+// Throws Error(usage) if a reader would call the file damaged.
 class TensorFileWriter {
  public:
   TensorFileWriter();
@@ -40,9 +40,9 @@ class TensorFileWriter {
   void write_numbers(const char* name, const std::vector<float>& values);
   void write_text(const char* name, const std::string& text);
   void write_texts(const char* name, std::span<const std::string> texts);
-  // A data set of bytes: an attribute of HDF5 1.8 holds 64 KiB at most.
+  // Stored as a dataset of bytes, because an attribute of HDF5 1.8 is limited to 64 KiB.
   void write_long_text(const char* name, const std::string& text);
-  // Makes the group, unless it is the root.
+  // Creates the group, unless it is the root.
   void write_tensors(const char* group, std::span<const ParameterStore::Entry> tensors);
 
   std::vector<std::byte> image() const;  // the file's bytes
@@ -51,24 +51,24 @@ class TensorFileWriter {
   Hid<H5Fclose> file_;
 };
 
-// How a reader names its file to people: "checkpoint", and what to try when it is damaged.
+// How messages of a reader name the file ("checkpoint"), and their advice for a damaged one.
 struct FileKind {
   const char* name;
   const char* advice;
 };
 
-// Trusts nothing: every name, type and size is checked against the file's own length before memory is taken. What is
-// wrong throws Error(bad_data) naming the file and the object.
+// Treats the file as untrusted: checks every name, type and size against the file's length before it allocates memory.
+// Throws Error(bad_data) with the file and the object for any defect.
 class TensorFileReader {
  public:
-  // Reads `image`, the bytes of the file `path`; the reader may change them, and they outlive it. HDF5 sees nothing of
-  // them before their hash_line() is found right; one of another program's making has none.
+  // Reads `image`, the bytes of the file `path`. They may be changed, and must outlive this. HDF5 reads them only after
+  // their hash_line() was verified; a file of another program has none.
   TensorFileReader(FileKind kind, std::string path, std::string& image);
 
   // Throws Error(bad_data): "<kind> '<path>' is damaged or not a <kind>: <what>. <advice>".
   [[noreturn]] void damaged(const std::string& what) const;
-  // Throws Error(bad_data) if the attribute is neither `oldest` nor `newest` nor between them, and says whether an
-  // older or a newer version wrote it. The first thing to ask: other versions have other objects.
+  // Throws Error(bad_data) if the attribute is not in the range `oldest` to `newest`. The message says whether an older
+  // or a newer version wrote the file. Call it first, because other versions have other objects.
   void require_format(const char* name, std::int32_t oldest, std::int32_t newest) const;
 
   bool has_attribute(const char* name) const;
@@ -77,15 +77,15 @@ class TensorFileReader {
   std::vector<T> numbers(const char* name, std::size_t count) const;
   std::vector<std::string> texts(const char* name) const;  // one or more
   std::string long_text(const char* name);
-  std::vector<std::int32_t> whole_numbers(const char* name);  // a data set of one dimension
-  // Names of the groups beside the root, in name order. Throws Error(bad_data) if one is a link to elsewhere.
+  std::vector<std::int32_t> whole_numbers(const char* name);  // a one-dimensional dataset
+  // The names of the groups in the root, in name order. Throws Error(bad_data) if one is an external or soft link.
   std::vector<std::string> groups() const;
-  // In name order, one or more. Only data sets of this file's own: a link may point anywhere on this machine.
+  // In name order, one or more. Reads only datasets of this file, because a link may point to any file of this machine.
   std::vector<ParameterStore::Entry> tensors(const char* group);
 
  private:
-  // Returns `result` unless it is HDF5's sign of failure: that is then the file's. `task` completes "HDF5 could not
-  // ...".
+  // Returns `result`, or throws as damaged() if it is negative, HDF5's sign of failure. `task` completes the sentence
+  // "HDF5 could not ...".
   template <typename Result>
   Result checked(Result result, std::string_view task) const {
     if (result < 0) damaged(fmt::format("HDF5 could not {}: {}", task, hdf5_error_message()));
@@ -103,11 +103,11 @@ class TensorFileReader {
   FileKind kind_;
   std::string path_;
   hsize_t bytes_;
-  hsize_t total_ = 0;  // bytes of tensors so far: two data sets may claim the same place
+  hsize_t total_ = 0;  // bytes of tensors so far; two datasets may claim the same bytes
   Hid<H5Fclose> file_;
 };
 
-// Whether the bytes begin as an HDF5 file does.
+// Whether the bytes begin with the HDF5 signature.
 bool looks_like_hdf5(std::span<const std::byte> bytes);
 
 }  // namespace lockstep

@@ -1,5 +1,4 @@
-// Reading a file that may come from anywhere: HDF5 says what the file claims, and nothing is believed that the file's
-// own length cannot hold.
+// Reads files of any origin. HDF5 reports what the file claims, and every claim is checked against the file's length.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -29,7 +28,7 @@ TensorFileReader::TensorFileReader(FileKind kind, std::string path, std::string&
   }
   const Hid<H5Pclose> access = hdf5_in_memory();
   check_h5(H5Pset_file_image(access, image.data(), image.size()), "take a file into memory");
-  // HDF5 asks for a name that no file has, although it reads the image only.
+  // HDF5 requires a name, although it reads only the image. No file has this name.
   // careful-open: an image in memory of what regular_file read
   file_ = Hid<H5Fclose>(H5Fopen((path_ + ".in-memory").c_str(), H5F_ACC_RDONLY, access));
   if (file_ < 0) damaged("HDF5 cannot open it: " + hdf5_error_message());
@@ -55,7 +54,7 @@ Hid<H5Aclose> TensorFileReader::attribute(const char* name) const {
   return Hid<H5Aclose>(checked(H5Aopen(file_, name, H5P_DEFAULT), "open an attribute"));
 }
 
-// Elements of an attribute of at most one dimension; a single value counts one.
+// The number of elements of an attribute with at most one dimension; 1 for a scalar.
 hsize_t TensorFileReader::attribute_count(hid_t attribute, const char* name) const {
   const Hid<H5Sclose> space(checked(H5Aget_space(attribute), "read an attribute's shape"));
   const hssize_t count = H5Sget_simple_extent_npoints(space);
@@ -96,7 +95,7 @@ std::vector<std::string> TensorFileReader::texts(const char* name) const {
   if (count > bytes_ / cell) damaged(fmt::format("its attribute '{}' is longer than the file", name));
   std::string cells(count * cell, '\0');
   const Hid<H5Tclose> text_type = hdf5_text_type(cell);
-  // ASCII, as other programs write it, is UTF-8 as it stands; HDF5 converts neither into the other.
+  // ASCII, which other programs write, is valid UTF-8. HDF5 does not convert between the two.
   checked(H5Tset_cset(text_type, H5Tget_cset(type)), "tell an attribute's characters");
   checked(H5Aread(handle, text_type, cells.data()), "read an attribute");
   std::vector<std::string> result;
@@ -195,7 +194,7 @@ std::vector<std::int32_t> TensorFileReader::whole_numbers(const char* name) {
   return values;
 }
 
-// Their product is no more than the file is long enough to hold.
+// The dims, whose product is limited by the file's length.
 std::vector<std::int64_t> TensorFileReader::read_dims(hid_t dataset, const std::string& name,
                                                       std::size_t element_bytes) const {
   const Hid<H5Sclose> space(checked(H5Dget_space(dataset), "read a shape"));
@@ -211,7 +210,7 @@ std::vector<std::int64_t> TensorFileReader::read_dims(hid_t dataset, const std::
   return {dims.begin(), dims.begin() + ndim};
 }
 
-// In one piece, whole, and inside this file.
+// Throws unless the values are contiguous, complete and inside this file.
 void TensorFileReader::check_storage(hid_t dataset, const std::string& name, hsize_t bytes) {
   const Hid<H5Pclose> creation(checked(H5Dget_create_plist(dataset), "read how values are stored"));
   const bool inside = H5Pget_layout(creation) == H5D_CONTIGUOUS && H5Pget_external_count(creation) == 0;

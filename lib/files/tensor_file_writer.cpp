@@ -9,7 +9,7 @@ namespace {
 
 namespace limits = tensor_file_limits;
 
-// `what` would make a reader call the file damaged.
+// Throws if a reader would call the file damaged because of `what`.
 void require_readable(bool condition, const std::string& what) {
   require(condition, Failure::usage,
           "cannot make a model file or checkpoint: {} (nothing would read it). Train on "
@@ -37,7 +37,7 @@ void require_readable_tensor(const ParameterStore::Entry& entry) {
                    fmt::format("'{}' has a dimension without values", entry.name));
 }
 
-// A date in the file would make equal content differ.
+// No timestamps: they would make files with equal content differ.
 Hid<H5Pclose> without_dates() {
   Hid<H5Pclose> creation(check_h5(H5Pcreate(H5P_DATASET_CREATE), "make a creation list"));
   check_h5(H5Pset_obj_track_times(creation, false), "leave out dates");
@@ -69,7 +69,7 @@ void write_tensor(hid_t group, const ParameterStore::Entry& entry) {
 TensorFileWriter::TensorFileWriter() {
   silence_hdf5();
   const Hid<H5Pclose> access = hdf5_in_memory();
-  // HDF5 asks for a name, although nothing of it reaches a disk.
+  // HDF5 requires a name, although nothing is written to disk.
   file_ = Hid<H5Fclose>(
       check_h5(H5Fcreate("lockstep.in-memory", H5F_ACC_TRUNC, H5P_DEFAULT, access), "create a file in memory"));
 }

@@ -20,7 +20,7 @@ class Reader {
   std::optional<std::int64_t> number(const char* name, NumberRange<std::int64_t> range) const {
     return parse_number(text(name), range);
   }
-  // An absolute path; others are to be ignored, says the specification of XDG_CACHE_HOME.
+  // An absolute path. The XDG specification requires that relative ones be ignored.
   std::filesystem::path folder(const char* name) const {
     const std::filesystem::path folder = text(name);
     return folder.is_absolute() ? folder : std::filesystem::path();
@@ -32,8 +32,8 @@ class Reader {
 
 constexpr NumberRange<std::int64_t> counts{0, std::int64_t{1} << 40};
 constexpr NumberRange<std::int64_t> seconds_since_1970{0, std::int64_t{1} << 53};
-// Slurm numbers the steps that are no ranks of srun's (batch script, interactive shell, extern) down from 2^32
-// (slurm.h: SLURM_PENDING_STEP and those below it), and so it does jobs that have no number (NO_VAL).
+// Slurm uses IDs just below 2^32 for steps that are not srun steps (batch script, interactive shell, extern; slurm.h:
+// SLURM_PENDING_STEP and below), and for jobs without an ID (NO_VAL).
 constexpr NumberRange<std::int64_t> slurm_numbers{0, 0xfffffff0 - 1};
 constexpr NumberRange<std::int64_t> rank_counts{1, std::int64_t{1} << 31};
 constexpr NumberRange<std::int64_t> component_counts{1, 4096};
@@ -82,7 +82,7 @@ Launcher launcher_in(const Reader& environment) {
   return Launcher::none;
 }
 
-// Open MPI 5, which lacks the option, sets no variable of that name; nor does it know ORTE.
+// Open MPI 5 lacks this option and ORTE, so it sets neither variable.
 std::optional<KillDelay> kill_delay_in(const Reader& environment, Launcher launcher) {
   if (launcher != Launcher::mpirun) return std::nullopt;
   constexpr KillDelay open_mpi_5{.seconds = 0.25, .has_option = false};
@@ -91,7 +91,7 @@ std::optional<KillDelay> kill_delay_in(const Reader& environment, Launcher launc
   return KillDelay{.seconds = static_cast<double>(stated.value_or(1)), .has_option = true};
 }
 
-// PMIx tells a process its rank by a variable and the number of ranks by a message only.
+// PMIx passes the rank in a variable, but the number of ranks only in a message.
 std::optional<JobEnvironment::Rank> rank_in(const Reader& environment, Launcher launcher) {
   struct Names {
     const char* rank;
@@ -108,8 +108,8 @@ std::optional<JobEnvironment::Rank> rank_in(const Reader& environment, Launcher 
   return rank ? std::optional(JobEnvironment::Rank{*rank, *ranks}) : std::nullopt;
 }
 
-// mpirun and srun --mpi=pmix set the PMIX names, srun --mpi=pmi2 the PMI one. SLURM_PROCID says nothing: a batch shell
-// has it too.
+// mpirun and srun --mpi=pmix set the PMIX names, srun --mpi=pmi2 the PMI one. SLURM_PROCID is no evidence, because a
+// batch shell has it too.
 bool has_pmi(const Reader& environment) {
   constexpr std::array<const char*, 4> names = {"PMIX_RANK", "PMIX_NAMESPACE", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
   return std::ranges::any_of(names, [&](const char* name) { return environment.is_set(name); });

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using Choices = std::map<std::string, std::string, std::less<>>;
 
 constexpr std::string_view format_line = "lockstep kernel plan 1";
-constexpr std::size_t most_choices = 8192;  // a large network has some 160 for each batch and picture size
+constexpr std::size_t most_choices = 8192;  // a large network has about 160 for each batch and image size
 constexpr std::size_t most_line_bytes = 512;
 constexpr std::size_t most_bytes = (most_choices + 3) * most_line_bytes;
 
@@ -29,7 +29,7 @@ bool is_printable(std::string_view text) {
   return std::ranges::all_of(text, [](char letter) { return letter >= ' ' && letter <= '~'; });
 }
 
-// The next line, which it takes off `text`. Empty where no whole line is left.
+// Removes the next line from `text` and returns it. Nothing if no complete line is left.
 std::optional<std::string_view> take_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
   if (end == std::string_view::npos) return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<PlanLine> choice_in(std::string_view line) {
   return split_plan_line(line);
 }
 
-// Calls `visit` for every line that states a choice, and returns how many lines do not.
+// Calls `visit` for every line with a choice. Returns the number of other lines.
 template <typename Visit>
 std::int64_t visit_choices(std::string_view plan, const Visit& visit) {
   std::int64_t others = 0;
@@ -97,7 +97,7 @@ PlanFile::PlanFile(const fs::path& folder, std::string conditions) : conditions_
   if (!folder.empty()) path_ = folder / file_name(conditions_);
 }
 
-// The choices in the text of a file. Throws Error(bad_data) with what is wrong, for a sentence that names the file.
+// Parses the text of a file. Throws Error(bad_data) with the defect, for a message that names the file.
 PlanFile::Choices PlanFile::parse(std::string_view text) const {
   require(take_line(text) == format_line, Failure::bad_data, "its first line is not '{}'", format_line);
   require(take_line(text) == conditions_, Failure::bad_data, "it is not for '{}'", conditions_);

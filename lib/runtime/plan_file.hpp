@@ -1,7 +1,8 @@
-// Kernel choices kept between runs: only the first run for a network, a batch and a kind of device measures them.
+// Kernel choices that are kept between runs. Only the first run for a network, a batch size and a kind of device
+// measures kernels.
 //
-// One text file for each kind of device and the options that matter to its kernels. Nothing that is wrong with a file
-// or its folder ends a run: it costs one warning and the time to measure.
+// There is one text file for each kind of device and set of options that affect its kernels. A problem with a file or
+// its folder never ends a run: it costs one warning, and the time to measure.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +17,13 @@ namespace lockstep {
 
 class PlanFile {
  public:
-  // `conditions` is Device::plan_conditions(): a file that states others is not used. Empty folder: nothing is kept.
+  // `conditions` is Device::plan_conditions(). A file with other conditions is not used. If the folder is empty,
+  // nothing is kept.
   PlanFile(const std::filesystem::path& folder, std::string conditions);
 
-  // What earlier runs chose, as Ops::suggest_plan() takes it; empty where there is nothing of use.
+  // The choices of earlier runs, in the form that Ops::suggest_plan() takes. Empty if there are none.
   std::string read() const;
-  // Adds `plan`, as Ops::export_plan() gives it, to what the file holds by now; the rest of it is kept.
+  // Merges `plan`, in the form of Ops::export_plan(), into the file's current content.
   void keep(std::string_view plan) const;
 
   // "folder/cuda-nvidia-h200-...-0123456789abcdef.plan"
@@ -41,15 +43,15 @@ class PlanFile {
   std::filesystem::path path_;  // empty: nothing is kept
 };
 
-// How many choices of a run came from earlier ones.
+// How many of a run's choices came from earlier runs.
 struct PlanUse {
   std::int64_t recalled = 0;
   std::int64_t measured = 0;
 };
-// Of the choices in `used`, those that `known` has in the same words. Both as Ops::export_plan() gives them.
+// Counts the choices in `used` that `known` contains unchanged. Both have the form of Ops::export_plan().
 PlanUse plan_use(std::string_view known, std::string_view used);
 
-// Where plans are kept unless the user names a folder: `lockstep` in the user's cache; empty without one.
+// The default folder of kernel plans: `lockstep` in the user's cache folder. Empty if there is no cache folder.
 std::filesystem::path default_plan_folder(const JobEnvironment& job);
 
 }  // namespace lockstep

@@ -17,7 +17,7 @@ bool append_whole(int descriptor, std::string_view text) {
     if (written < 0) {
       const int error = errno;
       [[maybe_unused]] const int ignored = ::ftruncate(descriptor, before.st_size);
-      ::lseek(descriptor, before.st_size, SEEK_SET);  // else the next write leaves a hole
+      ::lseek(descriptor, before.st_size, SEEK_SET);  // otherwise the next write leaves a hole
       errno = error;
       return false;
     }

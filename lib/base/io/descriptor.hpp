@@ -16,9 +16,9 @@ class Descriptor {
   ~Descriptor() {
     if (number_ >= 0) ::close(number_);
   }
-  // Implicit, so that it passes for the number it holds in calls of the system.
+  // Implicit, so that it can be passed to system calls.
   operator int() const { return number_; }  // NOLINT(google-explicit-constructor)
-  // False with errno where the last writes failed: network file systems report a full quota only here.
+  // False, with errno, if earlier writes failed: network file systems report an exceeded quota only here.
   bool close() { return ::close(std::exchange(number_, -1)) == 0; }
 
  private:

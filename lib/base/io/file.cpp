@@ -31,7 +31,7 @@ bool write_all(int file, std::span<const std::byte> bytes) {
   return true;
 }
 
-// Removes a file on the way out of a scope.
+// Removes a file when the scope ends.
 class Removal {
  public:
   explicit Removal(fs::path path) : path_(std::move(path)) {}
@@ -50,7 +50,7 @@ class Removal {
   fs::path path_;
 };
 
-// Some file systems cannot sync a directory and say EINVAL; the rename is then as safe as it gets.
+// Some file systems cannot sync a directory and fail with EINVAL. Nothing more can be done there.
 bool sync_directory(const fs::path& directory) {
   // careful-open: a folder, to bring its entries to disk
   Descriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -98,7 +98,8 @@ void write_file_atomically(const fs::path& path, std::span<const std::byte> byte
   if (file < 0) throw_unwritable(path, errno);
   Removal removal(partial);
   if (!write_all(file, bytes) || ::fsync(file) != 0 || !file.close()) {
-    // Now, and its room with it: what ends several ranks unwinds nothing, and wants to write why (launch/run.cpp).
+    // Remove the file now, to free its space: ending several ranks does not unwind the stack, and the report that
+    // follows needs space (launch/run.cpp).
     const int reason = errno;
     file.close();
     removal.remove_now();
@@ -137,7 +138,7 @@ RegularFile open_to_read(const fs::path& path) try {
 std::string read_file(const fs::path& path, std::size_t limit_bytes) {
   const RegularFile file = open_to_read(path);
   if (file.bytes() > limit_bytes) throw_too_large(path, limit_bytes);
-  // One byte more is asked for: it tells whether the file has become longer.
+  // Request one more byte, to detect whether the file has grown.
   std::string text = read_up_to(path, file, file.bytes() + 1);
   require(text.size() == file.bytes(), Failure::other,
           "'{}' became {} than its {} bytes while it was read. Wait for whoever writes it, and run again.",

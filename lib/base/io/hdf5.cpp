@@ -15,7 +15,7 @@ std::string hdf5_error_message() {
   std::string message;
   const auto append = [](unsigned, const H5E_error2_t* entry, void* text) -> herr_t {
     auto& line = *static_cast<std::string*>(text);
-    // Behind this stand the date, with the end of a line in it, and flags.
+    // HDF5 appends the date, which ends in a newline, and flags.
     constexpr std::string_view details = ": time = ";
     std::string_view description = entry->desc ? entry->desc : "";
     description = description.substr(0, description.find(details));
@@ -33,7 +33,7 @@ Hid<H5Fclose> open_hdf5(const RegularFile& file) {
   const Hid<H5Pclose> access(check_h5(H5Pcreate(H5P_FILE_ACCESS), "make an access list"));
   check_h5(H5Pset_file_locking(access, false, true), "do without file locks");
   const std::string name = fmt::format("/proc/self/fd/{}", file.descriptor());
-  // HDF5 opens it once more, and would blame the file where the system has no descriptor left.
+  // HDF5 opens the file again, and would blame the file if the process has no descriptor left.
   const int error_number = Descriptor(::dup(file.descriptor())) < 0 ? errno : 0;
   if (error_number != 0) {
     std::error_code unknown;

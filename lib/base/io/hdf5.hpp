@@ -1,4 +1,4 @@
-// HDF5 identifiers that close themselves, and HDF5's reasons in words.
+// HDF5 identifiers that close themselves, and HDF5's error messages.
 #pragma once
 
 #include <hdf5.h>
@@ -12,12 +12,12 @@
 
 namespace lockstep {
 
-// HDF5's error stack as one line, innermost last; empties the stack.
+// HDF5's error stack as one line, innermost error last. Clears the stack.
 std::string hdf5_error_message();
 
-// Returns `result` unless it is negative, HDF5's sign of failure; then throws Error(bad_data). `task` completes the
-// sentence "HDF5 could not ...". For what no file decides: readers name theirs themselves. HDF5 prints its error stack
-// as well until silence_hdf5() is called.
+// Returns `result`, or throws Error(bad_data) if it is negative, HDF5's sign of failure. `task` completes the sentence
+// "HDF5 could not ...". Only for calls whose failure no file causes: errors of a file name that file. HDF5 also prints
+// its error stack until silence_hdf5() is called.
 template <typename Result>
 Result check_h5(Result result, std::string_view task) {
   if (result >= 0) return result;
@@ -25,12 +25,12 @@ Result check_h5(Result result, std::string_view task) {
                                              task, hdf5_error_message()));
 }
 
-// Stops HDF5 from printing its error stack to standard error, for the rest of this thread: where it is built for
-// threads, each of them has a stack and a handler of its own.
+// Stops HDF5 from printing its error stack to standard error in this thread. A thread-safe build of HDF5 has a stack
+// and a handler for each thread.
 void silence_hdf5();
 
-// Owns an HDF5 identifier. HDF5 closes every kind of object with its own function, so the function is part of the type
-// and a dataset cannot be closed as a file.
+// Owns an HDF5 identifier. HDF5 has a close function for every kind of object. The function is part of the type, so
+// that a dataset cannot be closed as a file.
 template <herr_t (*close)(hid_t)>
 class Hid {
  public:
@@ -44,15 +44,16 @@ class Hid {
   ~Hid() {
     if (id_ >= 0) close(id_);
   }
-  // Implicit, so that it passes for the identifier in calls of HDF5.
+  // Implicit, so that it can be passed to HDF5 functions.
   operator hid_t() const { return id_; }  // NOLINT(google-explicit-constructor)
 
  private:
   hid_t id_ = H5I_INVALID_HID;
 };
 
-// Opens the very file that is open already, whatever has its name by now; for reading, and without locks, which fail on
-// Lustre and NFS. Negative, with hdf5_error_message(), where HDF5 cannot make sense of it.
+// Opens the file behind an open descriptor, even if its name now belongs to another file. Read-only and without locks,
+// which fail on Lustre and NFS. If HDF5 cannot read the file, the result is negative and hdf5_error_message() has the
+// reason.
 Hid<H5Fclose> open_hdf5(const RegularFile& file);
 
 }  // namespace lockstep

@@ -19,7 +19,7 @@ Hid<H5Pclose> hdf5_in_memory() {
   silence_hdf5();
   Hid<H5Pclose> access(check_h5(H5Pcreate(H5P_FILE_ACCESS), "make an access list"));
   check_h5(H5Pset_fapl_core(access, growth_bytes, never_to_disk), "keep a file in memory");
-  // The oldest format that will do: newer ones carry a checksum, which H5Fget_file_image leaves wrong.
+  // The oldest sufficient format: newer ones contain a checksum, which H5Fget_file_image leaves wrong.
   check_h5(H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18), "choose a file format");
   return access;
 }

@@ -35,7 +35,7 @@ bool lock(int file) {
   return true;
 }
 
-// Whoever had the lease before may have published or removed the file between our opening and our locking it.
+// The previous holder of the lease may have published or removed the file between our open() and our flock().
 bool still_has_its_name(const std::filesystem::path& name, int file) {
   struct stat named {};
   struct stat own {};
@@ -43,7 +43,7 @@ bool still_has_its_name(const std::filesystem::path& name, int file) {
   return ::lstat(name.c_str(), &named) == 0 && named.st_ino == own.st_ino && named.st_dev == own.st_dev;
 }
 
-// A file of another user, in a folder that both write to.
+// A file of another user, in a folder that both can write to.
 bool is_file(const std::filesystem::path& name) {
   struct stat named {};
   return ::lstat(name.c_str(), &named) == 0 && S_ISREG(named.st_mode);
@@ -63,7 +63,7 @@ std::string text_of(const std::filesystem::path& path) try {
   return "";
 }
 
-// The process of this node that holds the lock, as /proc/locks lists it: "1: FLOCK ADVISORY WRITE 4242 fd:01:77 0 EOF".
+// The process of this node that holds the lock, from /proc/locks: "1: FLOCK ADVISORY WRITE 4242 fd:01:77 0 EOF".
 std::optional<std::int64_t> lock_holder(const struct stat& file) {
   const std::string wanted =
       fmt::format("{:02x}:{:02x}:{}", gnu_dev_major(file.st_dev), gnu_dev_minor(file.st_dev), file.st_ino);
@@ -119,7 +119,7 @@ bool LeasedFile::has_its_name() const noexcept try {
   return false;
 }
 
-// Not closed before the rename: the lease would end, and another could empty the file under the name that it then gets.
+// The file stays open until after the rename. Closing it would end the lease, and another process could empty the file.
 bool LeasedFile::publish(const std::filesystem::path& path) {
   check(::fsync(file_) == 0);
   if (!has_its_name()) return false;

@@ -10,7 +10,7 @@
 namespace lockstep {
 
 MappedFile::MappedFile(const RegularFile& file) {
-  // The system refuses to map nothing.
+  // mmap() rejects a length of 0.
   if (file.bytes() == 0) return;
   void* const start = ::mmap(nullptr, file.bytes(), PROT_READ, MAP_SHARED, file.descriptor(), 0);
   if (start == MAP_FAILED) throw std::system_error(errno, std::generic_category());

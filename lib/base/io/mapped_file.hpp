@@ -1,4 +1,4 @@
-// A file's bytes as memory, read by the system when they are touched.
+// A memory-mapped file. The kernel reads its pages when they are touched.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,11 @@
 
 namespace lockstep {
 
-// Read-only. Touching bytes that the file has lost since (it was cut, its disk failed) raises SIGBUS.
+// Read-only. Touching bytes that the file has lost since (it was truncated, or its disk failed) raises SIGBUS.
 class MappedFile {
  public:
-  // The file need not stay open. Throws std::system_error with the system's reason: the caller knows what it was for.
+  // The file need not stay open. Throws std::system_error with the system's reason; the caller knows the file's
+  // purpose.
   explicit MappedFile(const RegularFile& file);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -23,8 +24,8 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-// Asks the system to read `bytes`, a part of a file in memory, from its beginning to its end; waits for nothing. Where
-// it cannot, they are read when they are touched.
+// Asks the kernel to read `bytes`, a range of a mapped file, in order. Does not wait. If the kernel cannot, the pages
+// are read when they are touched.
 void read_ahead(std::span<const std::byte> bytes);
 
 }  // namespace lockstep

@@ -25,8 +25,8 @@ bool has_room(int descriptor, std::chrono::milliseconds patience) {
   return ::poll(&room, 1, static_cast<int>(std::min(patience, longest).count())) > 0;
 }
 
-// Writes that wait for nobody, and leave the stream itself as the processes expect it that share it, the shell among
-// them. Each returns as write(2) does: EAGAIN where there is no room.
+// Nonblocking writes that do not change the stream itself: other processes, such as the shell, share its flags. Each
+// returns as write(2) does: EAGAIN if there is no room.
 class Way {
  public:
   explicit Way(int descriptor)
@@ -37,7 +37,7 @@ class Way {
     switch (kind_) {
       case Kind::socket:
         return ::send(descriptor_, text.data(), text.size(), MSG_DONTWAIT);
-      case Kind::pipe:  // of another user. One with any room has a page of it (pipe(7)).
+      case Kind::pipe:  // of another user. One that has any room has a page of it (pipe(7)).
         return write_where_room(text.substr(0, PIPE_BUF));
       case Kind::terminal:  // of another user
         return write_where_room(text.substr(0, 1));
@@ -78,7 +78,7 @@ class Way {
 
 }  // namespace
 
-// One write for a line where there is room: lines of different ranks do not mix.
+// Writes a line with one call if there is room, so that lines of different ranks do not mix.
 int Outlet::push() {
   const Way way(descriptor_);
   std::size_t done = 0;
@@ -128,7 +128,7 @@ int Outlet::drain(const Patience& patience) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(give_up - Clock::now());
     if (left.count() <= 0) return EAGAIN;
     has_room(descriptor_, left);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // terminals say that they have room before they do
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // terminals report room before they have it
   }
   return 0;
 }

@@ -1,6 +1,6 @@
-// Text on its way to a standard stream. A terminal, a pipe or a socket may stand still (Ctrl-S, a pager, a launcher
-// that is busy ending us): nobody waits for it. What finds no room is kept and goes out ahead of what is written later;
-// beyond `outlet_limit` bytes whole texts are left out, and their number stands in their place.
+// Nonblocking output to a standard stream. A terminal, a pipe or a socket may stop reading (Ctrl-S, a pager, a launcher
+// that is busy ending us). The program must not wait for it. Unwritten text is buffered and goes out before later text.
+// Beyond `outlet_limit` bytes whole texts are dropped, and a line with their count replaces them.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@ namespace lockstep {
 
 inline constexpr std::size_t outlet_limit = std::size_t{1} << 20U;
 
-// How long to wait for room.
+// How long to wait until the stream accepts output.
 struct Patience {
   std::chrono::milliseconds without_progress;
   std::chrono::milliseconds in_all;
@@ -24,7 +24,7 @@ class Outlet {
  public:
   explicit Outlet(int descriptor) : descriptor_(descriptor) {}
 
-  // Both return an errno value, or 0; after an error nothing is kept. EAGAIN: text is still kept.
+  // Both return an errno value, or 0. EAGAIN: text is still buffered. After any other error the buffer is empty.
   int write(std::string_view text);
   int drain(const Patience& patience);
 

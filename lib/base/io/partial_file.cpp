@@ -19,7 +19,7 @@ constexpr std::size_t random_digits = 16;
 }  // namespace
 
 fs::path partial_path(const fs::path& path) {
-  constexpr std::size_t longest_name = 255;  // of most file systems
+  constexpr std::size_t longest_name = 255;  // on most file systems
   constexpr std::size_t own_characters = 2 + random_digits + partial_suffix.size();
   std::random_device random;
   return path.parent_path() / fmt::format(".{}.{:08x}{:08x}{}",
@@ -42,7 +42,7 @@ int create_new_file(const char* path) noexcept {
 }
 
 PartialFile create_partial_file(const fs::path& path) {
-  constexpr int attempts = 8;  // two equal names of 64 random bits are as good as impossible
+  constexpr int attempts = 8;  // two equal names of 64 random bits practically never occur
   for (int attempt = 1;; ++attempt) {
     fs::path name = partial_path(path);
     const int file = create_new_file(name.c_str());

@@ -1,5 +1,5 @@
-// Files in the making. Their names cannot be foreseen, nothing that was planted under such a name is opened, and a mark
-// tells those that a killed run left from everybody else's files.
+// Unfinished files. Their names are unpredictable, so that no planted file or link is ever opened. A suffix
+// distinguishes files that a killed run left behind from all others.
 #pragma once
 
 #include <filesystem>
@@ -10,26 +10,27 @@
 
 namespace lockstep {
 
-// How their names end: ".train-00000.h5.0123456789abcdef.lockstep-partial".
+// The suffix of their names: ".train-00000.h5.0123456789abcdef.lockstep-partial".
 inline constexpr std::string_view partial_suffix = ".lockstep-partial";
 
-// Such a name beside `path`, with 16 random digits: another one at each call. Long names are cut.
+// A new name beside `path` with 16 random hexadecimal digits, different at each call. Long names are truncated.
 std::filesystem::path partial_path(const std::filesystem::path& path);
-// Whether a file name, without its folder, is one of partial_path()'s.
+// Whether a file name, without its folder, has the form of partial_path()'s.
 bool is_partial_name(std::string_view name);
 
-// A new, empty file, open for writing. -1 with errno if it cannot be made: EEXIST where anything has the name already,
-// a symbolic link that leads nowhere included. Async-signal-safe, so that a handler can use a name made beforehand.
+// Creates an empty file, open for writing. Returns -1 with errno if it cannot: EEXIST if anything has the name, even a
+// dangling symbolic link. Async-signal-safe, so that a signal handler can use a name made beforehand.
 int create_new_file(const char* path) noexcept;
 
 struct PartialFile {
   std::filesystem::path path;
   Descriptor file;
 };
-// A new, empty file under a name of partial_path(). Its descriptor is -1, with errno, if it cannot be made.
+// Creates an empty file under a name from partial_path(). The descriptor is -1, with errno, if it cannot be created.
 PartialFile create_partial_file(const std::filesystem::path& path);
 
-// Removes the regular files of such names from `folder`; returns which. What cannot be listed or removed stays.
+// Removes the partial files in `folder` that are regular files, and returns their paths. Skips what it cannot list or
+// remove.
 std::vector<std::filesystem::path> remove_partial_files(const std::filesystem::path& folder);
 
 }  // namespace lockstep

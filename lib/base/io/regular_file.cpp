@@ -27,7 +27,7 @@ void require_regular(const std::filesystem::path& path, mode_t mode) {
           path.string(), kind_of(mode));
 }
 
-// Looked at before it is opened: opening alone does something to some devices, and fails for a socket.
+// Checks the type before opening: open() has side effects on some devices, and fails for a socket.
 int open_regular(const std::filesystem::path& path) {
   struct stat status {};
   check(::stat(path.c_str(), &status) == 0);
@@ -36,7 +36,7 @@ int open_regular(const std::filesystem::path& path) {
   return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
-// As /dev/stdout does: by links whose last lies in /proc.
+// True for paths such as /dev/stdout: chains of links whose last link is in /proc.
 bool leads_to_open_file(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
   constexpr int most_links = 40;  // Linux's own limit
@@ -45,7 +45,7 @@ bool leads_to_open_file(const std::filesystem::path& path) {
   for (int links = 0; links < most_links && fs::is_symlink(at, reason); ++links) {
     const fs::path folder = fs::canonical(at.has_parent_path() ? at.parent_path() : ".", reason);
     if (!reason && folder.string().starts_with("/proc/")) return true;
-    at = folder / fs::read_symlink(at, reason);  // an absolute target stands alone
+    at = folder / fs::read_symlink(at, reason);  // an absolute target replaces `folder`
   }
   return false;
 }
@@ -54,11 +54,11 @@ bool leads_to_open_file(const std::filesystem::path& path) {
 
 RegularFile::RegularFile(const std::filesystem::path& path) : descriptor_(open_regular(path)) {
   check(descriptor_ >= 0);
-  // Looked at again: another may have taken its place.
+  // Check again: another file may have replaced it.
   struct stat status {};
   check(::fstat(descriptor_, &status) == 0);
   require_regular(path, status.st_mode);
-  check(::fcntl(descriptor_, F_SETFL, O_RDONLY) == 0);  // reads wait for the disk again
+  check(::fcntl(descriptor_, F_SETFL, O_RDONLY) == 0);  // reads block again
   bytes_ = static_cast<std::size_t>(status.st_size);
 }
 

@@ -1,5 +1,5 @@
-// The one way to open a file that others may have put there: what is no regular file could keep a reader waiting, or
-// give bytes without end.
+// The only way to open a file that others may have put there. A file that is not regular could block its reader, or
+// deliver bytes without end.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace lockstep {
 
 class RegularFile {
  public:
-  // For reading; links are followed. Never waits for a writer. Throws std::system_error with the system's reason (the
-  // caller knows what the file was for), Error(usage) where there is a pipe, a socket, a device or a directory.
+  // Opens for reading and follows links. Never waits for a writer. Throws std::system_error with the system's reason
+  // (the caller knows the file's purpose), and Error(usage) for a pipe, a socket, a device or a directory.
   explicit RegularFile(const std::filesystem::path& path);
 
   int descriptor() const { return descriptor_; }
@@ -23,8 +23,8 @@ class RegularFile {
   std::size_t bytes_ = 0;
 };
 
-// Throws Error(usage) if `path` is a pipe, a socket or a device, or a link to one or to what a process has open (as
-// /dev/stdout): a file that replaces it would take away what others use.
+// Throws Error(usage) if `path` is a pipe, a socket or a device, or a link to one. A link to a file that a process has
+// open (such as /dev/stdout) is an error, too. Replacing these with a file would break them for their other users.
 void require_replaceable(const std::filesystem::path& path);
 
 }  // namespace lockstep

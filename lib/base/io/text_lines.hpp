@@ -1,4 +1,4 @@
-// Lists that people write: text files that are read line by line.
+// Line-by-line reading of text files that people write.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace lockstep {
 
-// Calls `take` with each line's number, from 1, and its text, without the line's end ("\n" or "\r\n"). A UTF-8
-// byte-order mark at the beginning is passed over. Throws as read_file(), and Error(bad_data) naming the first line
-// that holds a NUL byte, before anything is taken.
+// Calls `take` with each line's number, from 1, and its text without the line end ("\n" or "\r\n"). Skips a UTF-8
+// byte-order mark at the beginning. Throws as read_file(). Throws Error(bad_data) with the number of the first line
+// that holds a NUL byte, before the first call of `take`.
 void for_each_line(const std::filesystem::path& file, std::size_t limit_bytes,
                    const std::function<void(std::int64_t, std::string_view)>& take);
 

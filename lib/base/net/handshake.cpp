@@ -20,12 +20,12 @@ using Side = LinkSeal::Side;
 constexpr std::string_view hello_word = "hello";
 constexpr std::string_view welcome_word = "welcome";
 constexpr std::size_t hello_length = secret_text_length + 1 + LinkSeal::added_length + hello_word.size();
-constexpr std::size_t longest_greeting = 2 * hello_length;  // of either side
+constexpr std::size_t longest_greeting = 2 * hello_length;  // from either side
 
-// Few beside the files that a process may have open.
+// A small part of the process's limit on open files.
 std::size_t most_unauthenticated() { return static_cast<std::size_t>(std::clamp(most_open_files() / 8, 8, 128)); }
 
-// The first line that comes; nothing where none does.
+// The first received line. Nothing if none arrives in time.
 std::optional<std::string> hear(LineSocket& socket, const Stopwatch& watch, std::chrono::duration<double> patience) {
   while (watch.seconds() < patience.count() && socket.state() == LineSocket::State::open) {
     pollfd wait{socket.handle(), POLLIN, 0};
@@ -38,8 +38,8 @@ std::optional<std::string> hear(LineSocket& socket, const Stopwatch& watch, std:
 
 enum class Answer : std::uint8_t {
   welcome,
-  turned_away,  // by the listener, perhaps: it had too many unauthenticated
-  nobody        // takes the connection, or nobody who knows the token
+  turned_away,  // perhaps the listener had too many unauthenticated peers
+  nobody        // no listener accepts the connection, or it does not know the token
 };
 
 Answer connect_once(LineSocket& socket, const std::string& token, const std::string& own_challenge,
@@ -80,7 +80,7 @@ std::vector<int> HandshakeServer::handles() const {
   return handles;
 }
 
-// A few at a time, so that those who are in are heard before they may have to go.
+// Accepts a few at a time, so that peers are read before they may be dropped.
 void HandshakeServer::accept_peers() {
   constexpr int at_a_time = 8;
   for (int i = 0; i < at_a_time; ++i) {
@@ -100,7 +100,7 @@ bool HandshakeServer::may_stay(UnauthenticatedPeer& peer) {
   const std::vector<std::string> said = peer.socket->receive();
   if (!said.empty()) {
     check_proof(peer, said.front());
-    return false;  // he is a peer no longer, or has had his try
+    return false;  // it is authenticated now, or has used its only attempt
   }
   return peer.socket->state() == LineSocket::State::open && peer.since.seconds() < patience_seconds;
 }

@@ -1,12 +1,12 @@
-// How processes of a job find the one that listens over TCP (rank 0, or run_roles), and prove to each other that they
-// are of one job, before anything that comes over the network is parsed.
+// The handshake between the process of a job that listens over TCP (rank 0, or run_roles) and those that connect to it.
+// Both ends prove that they belong to the same job before anything from the network is parsed.
 //
-//   listener  a challenge, to whoever comes
+//   listener  a challenge, to any peer
 //   caller    a challenge of its own, and a sealed "hello"
 //   listener  a sealed "welcome"
 //
-// Neither shows the token, and neither can be somebody who does not know it. Whoever stands between the two may pass on
-// what they say, delay it or stop it. What he changes, adds, repeats or leaves out shows in the seals
+// Neither message reveals the token, and neither can come from a process that does not know it. An attacker between the
+// two can forward, delay or block messages. Changed, added, repeated or missing messages break the seals
 // (base/net/link_seal).
 #pragma once
 
@@ -25,33 +25,33 @@
 namespace lockstep {
 
 struct AuthenticatedPeer {
-  std::string challenge;  // of the process that connected: both ends know this connection by it
+  std::string challenge;  // of the process that connected; identifies the connection at both ends
   std::unique_ptr<SealedSocket> socket;
 };
 
-// The listener's door, open for as long as this lives. Anyone may come. A peer has a few hundred bytes and a few
-// seconds to prove himself. When there are too many, one chosen by chance has to go: so whoever wants to keep others
-// out must come anew all the time.
+// Accepts connections and authenticates peers for as long as it lives. Anyone may connect. An unauthenticated peer gets
+// a few hundred bytes and a few seconds for its proof. If there are too many, a random one is dropped. An attacker who
+// wants to keep others out must therefore reconnect all the time.
 class HandshakeServer {
  public:
   explicit HandshakeServer(std::string token);
 
   bool is_open() const { return listener_.is_open(); }
   int port() const { return listener_.port(); }
-  // What to poll() for reading.
+  // The file descriptors to poll() for reading.
   std::vector<int> handles() const;
-  // Lets people in and hears them, and returns soon; waits for at most `patience` until something happens.
+  // Accepts connections and reads the peers' messages. Waits at most `patience` for an event.
   void serve(std::chrono::milliseconds patience);
   std::size_t unauthenticated() const { return unauthenticated_.size(); }
-  // Who came with this challenge and has proven himself; null: nobody.
+  // The authenticated peer with this challenge; null if there is none.
   std::unique_ptr<SealedSocket> take(const std::string& challenge);
-  // All who have proven themselves and were not taken yet.
+  // All authenticated peers that were not taken yet.
   std::vector<std::unique_ptr<SealedSocket>> take_all();
 
  private:
   struct UnauthenticatedPeer {
     std::unique_ptr<LineSocket> socket;
-    std::string challenge;  // ours, to him
+    std::string challenge;  // ours, sent to this peer
     Stopwatch since;
   };
   void wait(std::chrono::milliseconds patience) const;
@@ -66,8 +66,8 @@ class HandshakeServer {
   std::vector<AuthenticatedPeer> proven_;
 };
 
-// Looks for the listener at `addresses`; comes again where it is turned away, until `patience` is over. Nothing: it is
-// at none of them, or does not know the token.
+// Connects to the listener at one of `addresses`. Tries again when it is turned away, until `patience` is over. Nothing
+// if the listener is at none of them, or does not know the token.
 std::optional<AuthenticatedPeer> connect_to_node(const std::vector<std::string>& addresses, int port,
                                                  const std::string& token, std::chrono::milliseconds patience);
 

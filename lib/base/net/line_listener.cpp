@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-// One socket takes both families; where the system has no IPv6, one of IPv4.
+// One socket accepts IPv4 and IPv6. If the system has no IPv6, the socket is IPv4 only.
 int make_listening_socket() {
   const auto try_family = [](int family, const sockaddr* address, socklen_t length) {
     const int socket = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -67,7 +67,7 @@ int LineListener::port() const {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
   if (::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length) != 0) return 0;
-  // The port lies in the same place in both families.
+  // The port has the same offset in both address families.
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
@@ -77,7 +77,7 @@ std::unique_ptr<LineSocket> LineListener::accept(std::size_t longest_line) {
   // Some connections end before they are accepted.
   if (connected < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)) return nullptr;
   const int most = most_open_files();
-  // The system gives the lowest number that is free: a high one says that all below are in use.
+  // The system returns the lowest free descriptor, so a high number means that all lower ones are in use.
   if (connected >= 0 && connected < most - files_in_reserve(most)) {
     return std::make_unique<LineSocket>(connected, longest_line);
   }

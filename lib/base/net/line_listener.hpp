@@ -1,4 +1,4 @@
-// A TCP port that others connect to, and connecting to one.
+// A TCP port that accepts connections, and connecting to one.
 #pragma once
 
 #include <chrono>
@@ -13,19 +13,19 @@
 
 namespace lockstep {
 
-// On all addresses of this node and a port that the system chose.
+// Listens on all addresses of this node, on a port that the system chooses.
 //
-// Whoever can reach the port may come, in any number, and each connection takes one of the files that this process may
-// have open. So connections that would take the last of these are closed at once. While the system gives no file at all
-// the listener rests.
+// Anyone who can reach the port may connect, any number of times. Each connection uses one of the process's file
+// descriptors. Connections that would use the reserved ones are therefore closed at once. If the system has no
+// descriptor left, the listener pauses.
 class LineListener {
  public:
-  LineListener();  // listens, or is_open() is false
+  LineListener();  // is_open() is false if it could not listen
   bool is_open() const { return socket_ >= 0; }
   int port() const;
-  // For poll(); -1, which poll passes over, during a rest: a listener that cannot accept stays readable.
+  // For poll(). -1 during a pause, which poll() ignores: a listener that cannot accept stays readable.
   int handle() const { return rests() ? -1 : static_cast<int>(socket_); }
-  // Null: nobody is there, or nobody can be let in.
+  // Null if no connection is waiting, or if none can be accepted.
   std::unique_ptr<LineSocket> accept(std::size_t longest_line);
 
  private:
@@ -35,11 +35,11 @@ class LineListener {
   std::optional<Stopwatch> rest_;
 };
 
-// How many files this process may have open, and how many of `most_files` nobody from outside gets.
+// The number of files that this process may open, and how many of `most_files` are reserved for its own use.
 int most_open_files();
 int files_in_reserve(int most_files);
 
-// Null where nobody takes the connection within `patience`.
+// Null if nobody accepts the connection within `patience`.
 std::unique_ptr<LineSocket> connect_to(const std::string& address, int port, std::chrono::milliseconds patience,
                                        std::size_t longest_line);
 

@@ -14,7 +14,7 @@ namespace {
 
 void set(int socket, int level, int option, int value) { ::setsockopt(socket, level, option, &value, sizeof value); }
 
-// A node that went down sends nothing that would say so. A process that is stopped still has its system answer for it.
+// Detects a node that went down, which sends nothing. For a stopped process, its kernel still answers.
 void set_keepalive(int socket) {
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
   set(socket, IPPROTO_TCP, TCP_KEEPIDLE, 2);
@@ -50,7 +50,7 @@ void LineSocket::flush() {
   }
 }
 
-// Moves whole lines to the end of `lines`, and keeps what follows them.
+// Moves complete lines to the end of `lines`, and keeps the rest.
 void LineSocket::take_lines(std::string_view piece, std::vector<std::string>& lines) {
   while (state_ == State::open) {
     const std::size_t end = piece.find('\n');
@@ -68,7 +68,7 @@ std::vector<std::string> LineSocket::receive() {
   std::vector<std::string> lines;
   std::array<char, 16384> room{};
   for (int piece = 0; piece < pieces_a_call && state_ == State::open; ++piece) {
-    // Who may say little is not listened to for longer.
+    // Reads no more than the limit on a line, so that a peer with a small limit cannot send much.
     const ssize_t got = ::recv(socket_, room.data(), std::min(room.size(), longest_line_ + 1), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;

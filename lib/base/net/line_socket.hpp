@@ -1,6 +1,6 @@
-// A TCP connection that carries lines of text between two nodes, and never makes its caller wait.
+// A TCP connection that carries lines of text between two nodes, and never blocks its caller.
 //
-// Whatever the other end sends, a call takes in a bounded number of bytes and a connection keeps a bounded number.
+// Whatever the other end sends, a call reads a bounded number of bytes and a connection buffers a bounded number.
 #pragma once
 
 #include <cstddef>
@@ -15,22 +15,21 @@ namespace lockstep {
 
 class LineSocket {
  public:
-  // Takes over a connected socket. A line that is longer than `longest_line` bytes, its end not counted, ends the
+  // Takes ownership of a connected socket. A line longer than `longest_line` bytes, without its end, closes the
   // connection.
   LineSocket(int connected, std::size_t longest_line);
   void set_longest_line(std::size_t bytes) { longest_line_ = bytes; }
 
-  // What the other end does not take yet is kept here, and sent when receive() is called: where has_unsent(), poll()
-  // for writing.
+  // Buffers what the other end does not accept yet; receive() sends it. If has_unsent(), poll() for writing.
   void send(std::string_view line);
   bool has_unsent() const { return !outgoing_.empty(); }
-  // Whole lines that have arrived, without their ends. There may be more: poll() then says so of handle().
+  // The complete lines that have arrived, without their ends. If there is more, handle() polls as readable.
   std::vector<std::string> receive();
 
   enum class State : std::uint8_t {
     open,
-    ended,       // the other process closed it, or ended: its system said so
-    unreachable  // nothing comes through any more, or what came was no line
+    ended,       // the other process closed it or ended; its kernel reported this
+    unreachable  // the connection timed out or failed, or a line was too long
   };
   State state() const { return state_; }
   int handle() const { return socket_; }
@@ -43,7 +42,7 @@ class LineSocket {
   Descriptor socket_;
   std::size_t longest_line_;
   State state_ = State::open;
-  std::string incoming_;  // a line without its end
+  std::string incoming_;  // an incomplete line
   std::string outgoing_;
 };
 

@@ -17,20 +17,20 @@ static_assert(sizeof(Secret) == crypto_auth_KEYBYTES && sizeof(Secret) == crypto
 static_assert(2 * sizeof(Secret) == secret_text_length);
 static_assert(2 * sizeof(SealBytes) + 1 == LinkSeal::added_length);
 
-// More than once does no harm, and from several threads neither.
+// May be called more than once, and from several threads.
 void start_libsodium() {
   [[maybe_unused]] const int code = ::sodium_init();
   assert(code >= 0);
 }
 
 std::string text_of(std::span<const unsigned char, 32> bytes) {
-  std::string text(2 * bytes.size() + 1, '\0');  // libsodium ends it with a zero
+  std::string text(2 * bytes.size() + 1, '\0');  // libsodium appends a zero byte
   ::sodium_bin2hex(text.data(), text.size(), bytes.data(), bytes.size());
   text.pop_back();
   return text;
 }
 
-// Exactly as many digits as 32 bytes take, and nothing else.
+// The text must consist of exactly the digits of 32 bytes.
 std::optional<Secret> bytes_of(std::string_view text) {
   Secret bytes{};
   std::size_t length = 0;

@@ -1,11 +1,11 @@
-// What makes a line between two nodes believable: a seal that only a process of the same job can set.
+// Message authentication for the lines between two nodes: only a process of the same job can compute a line's seal.
 //
-// The process that listens draws a token for the job. The others get it from their launcher (MPI, or srun); it never
-// goes over a connection. Each end of a connection names a challenge of its own, drawn for it; the token and both
-// challenges make two keys, one for each direction. A line's seal is a keyed hash (libsodium's crypto_auth,
-// HMAC-SHA-512-256) of the line and of how many lines went before it. So whoever sets a right seal knows the token and
-// has seen the other's challenge, here and now. A line that was changed, left out, repeated, sent back or carried over
-// from another connection has a wrong seal. What is said is not secret.
+// The process that listens draws a token for the job. The others get it from their launcher (MPI, or srun); it is never
+// sent over a connection. Each end of a connection draws a challenge for it. The token and both challenges determine
+// two keys, one for each direction. A line's seal is a keyed hash (libsodium's crypto_auth, HMAC-SHA-512-256) of the
+// line and of the number of lines before it. A valid seal therefore proves that its sender knows the token and has seen
+// the other's challenge on this connection. A line that was changed, dropped, repeated, reflected or copied from
+// another connection breaks the seal. The content is not encrypted.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace lockstep {
 
-// The token of a job, or the challenge of one end of a connection: 32 bytes by chance, as text.
+// The token of a job, or the challenge of one end of a connection: 32 random bytes, as hexadecimal text.
 inline constexpr std::size_t secret_text_length = 64;
 std::string draw_secret();
 bool is_secret_text(std::string_view text);
@@ -25,13 +25,13 @@ class LinkSeal {
  public:
   enum class Side : std::uint8_t { listener, caller };
 
-  // All three texts are such as draw_secret() gives. Throws Error(other) on a `token` that is not.
+  // All three texts have the form of draw_secret()'s. Throws Error(other) if `token` does not.
   LinkSeal(std::string_view token, std::string_view listener_challenge, std::string_view caller_challenge, Side own);
 
   // The next line to send: its seal, a space, `text`.
   static constexpr std::size_t added_length = 65;
   std::string seal(std::string_view text);
-  // The text of the next line that came; nothing where it is not the one that the other end sealed.
+  // The text of the next received line. Nothing if it is not the line that the other end sealed next.
   std::optional<std::string> unseal(std::string_view line);
 
  private:

@@ -20,7 +20,7 @@ struct FreeAddresses {
   void operator()(ifaddrs* list) const { ::freeifaddrs(list); }
 };
 
-// Empty for what is of no use to others: links that are down, addresses that mean something on one link only.
+// Empty if other nodes cannot use the address: the interface is down, or the address is link-local.
 std::string numeric_address(const ifaddrs& entry) {
   if (entry.ifa_addr == nullptr || (entry.ifa_flags & IFF_UP) == 0) return "";
   const int family = entry.ifa_addr->sa_family;
@@ -35,10 +35,10 @@ std::string numeric_address(const ifaddrs& entry) {
   return code == 0 ? text.data() : "";
 }
 
-// By what the address means: a node's loopback may carry addresses that the network knows too.
+// Tests the address, not its interface: a loopback interface may also carry addresses that the network knows.
 bool is_loopback(const std::string& address) { return address == "::1" || address.starts_with("127."); }
 
-// Name spaces have numbers that are one kernel's own; a kernel is told from others by this start of it.
+// A namespace's inode is unique only within one boot of one kernel, so the result includes the boot ID.
 std::string network_of_this_process() {
   struct stat name_space {};
   if (::stat("/proc/thread-self/ns/net", &name_space) != 0) return "";

@@ -1,4 +1,4 @@
-// Where a process of another node may be reached over the network.
+// The network addresses at which processes of other nodes can reach a process.
 #pragma once
 
 #include <string>
@@ -7,15 +7,15 @@
 namespace lockstep {
 
 struct NodeAddresses {
-  // Which network the process sees: 127.0.0.1 is the same place for two processes where this is equal and not empty.
+  // Identifies the network namespace. Two processes share 127.0.0.1 if they have the same nonempty value.
   std::string network;
-  std::vector<std::string> addresses;  // numeric; those of the loopback come last
+  std::vector<std::string> addresses;  // numeric; loopback addresses come last
 };
 
 NodeAddresses addresses_of_this_node();
 
-// Those of `theirs` that lead from `own` node to them. An address that both have (of the loopback, or of a bridge that
-// a container engine made alike on every node) leads to its own node from each, and so to unauthenticated.
+// The addresses in `theirs` that reach that node from the node `own`. Excludes an address that both have (loopback, or
+// a bridge that a container engine created on every node), because it leads each node to itself.
 std::vector<std::string> addresses_that_lead_to(const NodeAddresses& theirs, const NodeAddresses& own);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// A connection between two processes of one job, each of which has proven to the other that it knows the job's token.
+// A connection between two processes of one job. Each has proven to the other that it knows the job's token.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ namespace lockstep {
 class SealedSocket {
  public:
   SealedSocket(std::unique_ptr<LineSocket> socket, const LinkSeal& seal);
-  // Until this is called lines may be as long as the socket took them before.
+  // Until this is called, the socket's previous limit applies.
   void set_longest_text(std::size_t bytes) { socket_->set_longest_line(bytes + LinkSeal::added_length); }
 
-  // As LineSocket's, each line under its seal.
+  // As LineSocket's, with a seal on each line.
   void send(std::string_view text);
   std::vector<std::string> receive();
 
@@ -27,7 +27,7 @@ class SealedSocket {
     open,
     ended,
     unreachable,
-    forged  // a line came that the other end did not send, or not then: nothing is taken in any more
+    forged  // a line arrived that the other end did not send, or not at this position: nothing more is read
   };
   State state() const;
   int handle() const { return socket_->handle(); }

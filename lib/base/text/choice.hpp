@@ -1,4 +1,4 @@
-// Values that have a name each, for options and files: a table of the two, and the ways between them.
+// Named values of options and files: a table of names and values, and conversions between them.
 //
 //   constexpr std::array<Choice<Schedule>, 2> schedules{{{"constant", Schedule::constant}, {"step", Schedule::step}}};
 #pragma once
@@ -28,14 +28,14 @@ std::string choice_names(const Choices& choices) {
   return names;
 }
 
-// Null where no choice has the name.
+// Null if no choice has the name.
 template <typename Choices>
 const auto* find_choice(const Choices& choices, std::string_view name) {
   const auto found = std::ranges::find_if(choices, [&](const auto& choice) { return name == choice.name; });
   return found == choices.end() ? nullptr : &*found;
 }
 
-// The name of a value of the table.
+// The name of `value`, which must be in the table.
 template <typename Choices, typename Value>
 std::string choice_name(const Choices& choices, const Value& value) {
   return std::ranges::find_if(choices, [&](const auto& choice) { return choice.value == value; })->name;

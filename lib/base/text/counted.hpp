@@ -1,4 +1,4 @@
-// A number of things in words.
+// A count with its noun.
 #pragma once
 
 #include <fmt/core.h>
@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-// "1 class", "2 classes", "0 classes" of ("class", "classes"). Without `many` an s makes the plural.
+// "1 class", "2 classes", "0 classes" for ("class", "classes"). Without `many` the plural is `one` with an s.
 std::string counted(std::integral auto count, std::string_view one, std::string_view many = "") {
   if (count == 1) return fmt::format("1 {}", one);
   return many.empty() ? fmt::format("{} {}s", count, one) : fmt::format("{} {}", count, many);

@@ -17,7 +17,7 @@ std::string dumped(const Json& value, int indent) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// One character as it stands in a JSON string: at most six bytes of our own, or a view of the text.
+// One character of a JSON string: an escape sequence of at most six bytes, or a view of the text.
 class Escaped {
  public:
   Escaped(std::string_view text, const Utf8Character& character) noexcept : view_(text.substr(0, character.bytes)) {

@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-// Of two words, the distance of optimal string alignment: Levenshtein's, and an exchange of neighbours is one edit.
+// The optimal string alignment distance: Levenshtein's, with an exchange of neighbors as one edit.
 std::size_t edits_between(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last;
   std::vector<std::size_t> last(b.size() + 1);

@@ -1,4 +1,4 @@
-// The name that somebody meant who wrote another one: of options, commands and values.
+// Suggestions for misspelled names of options, commands and values.
 #pragma once
 
 #include <span>
@@ -7,12 +7,11 @@
 
 namespace lockstep {
 
-// The nearest of `names` by edits: letters put in, left out, replaced, or exchanged with their neighbour. Of equally
-// near ones the first. Empty where a third of the word's letters would have to change, and more than one: that is no
-// misspelling.
+// The nearest of `names` by edit distance: insertions, deletions, replacements, and exchanges of neighboring letters.
+// The first one wins ties. Empty if more than one edit and more than a third of the word's letters would be needed.
 std::string nearest_name(std::string_view word, std::span<const std::string> names);
 
-// "Did you mean cosine? ", or nothing where no name is near. Stands before words that go on.
+// "Did you mean cosine? ", or nothing if no name is near. Ends in a space, so that text can follow.
 std::string did_you_mean(std::string_view word, std::span<const std::string> names);
 
 }  // namespace lockstep

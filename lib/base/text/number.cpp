@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-// `digits` x 10^`exponent`, without zeros at either end of the digits; none stand for 0.
+// `digits` x 10^`exponent`, without leading or trailing zeros. No digits mean 0.
 struct Decimal {
   bool negative = false;
   std::string digits;
@@ -29,7 +29,7 @@ std::string_view take_digits(std::string_view& text) {
   return digits;
 }
 
-// The number after an `e`, bounded: beyond that every type overflows, or has nothing but 0.
+// The number after an `e`, clamped: beyond the bound every type overflows or underflows to 0.
 std::optional<std::int64_t> take_exponent(std::string_view& text) {
   constexpr std::int64_t bound = 1'000'000'000;
   const bool negative = text.starts_with('-');
@@ -62,7 +62,7 @@ std::optional<Decimal> parse_decimal(std::string_view text) {
   return decimal;
 }
 
-// Exact: no whole number goes through a floating-point one.
+// Exact: integers are not converted through floating point.
 template <typename Number>
 std::optional<Number> whole_number(const Decimal& decimal) {
   constexpr std::int64_t most_digits = 20;

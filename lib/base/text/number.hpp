@@ -1,8 +1,8 @@
-// Numbers in text: the one way from what people, files and the environment write to a value.
+// Conversion between numbers and text, for options, files and the environment.
 //
-// Decimal, and nothing else in the text: 3, -0.5, 5e-4. Leading zeros count nothing (010 is ten, which C reads as
-// eight): scripts pad numbers. A whole number may be written with an exponent or decimals if it is whole: 1e5, 2.0.
-// Not taken: nan, inf, 0x10, +1, 1_000, 1,000, spaces, an empty text, and what is too large for the type. A fraction is
+// The text must be one decimal number: 3, -0.5, 5e-4. Leading zeros have no meaning, because scripts pad numbers (010
+// is ten; C reads it as eight). An integer may have an exponent or decimals if its value is integral: 1e5, 2.0.
+// Rejected: nan, inf, 0x10, +1, 1_000, 1,000, spaces, an empty text, and values too large for the type. A fraction is
 // rounded to the nearest value of the type.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace lockstep {
 
 enum class LeastIs : std::uint8_t { allowed, excluded };
 
-// What a number may be.
+// The values that a number may have.
 template <typename Number>
 struct NumberRange {
   Number least;
@@ -28,12 +28,12 @@ struct NumberRange {
   }
 };
 
-// The number in `text`; nothing where it is none, or not in `range`. Number is int, std::int64_t, std::uint64_t, float
-// or double.
+// The number in `text`. Nothing if the text is not a number, or is not in `range`. Number is int, std::int64_t,
+// std::uint64_t, float or double.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text, const NumberRange<Number>& range);
 
-// As parse_number() takes it, with as few digits as name it: "0.9".
+// The shortest text from which parse_number() restores the value: "0.9".
 template <typename Number>
 std::string number_text(Number number);
 

@@ -12,7 +12,7 @@ namespace {
 // C0, DEL and C1.
 bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7F && code <= 0x9F); }
 
-// Marks, embeddings, overrides and isolates of the bidirectional algorithm (UAX #9), and both separators of lines.
+// Marks, embeddings, overrides and isolates of the bidirectional algorithm (UAX #9), and both line separators.
 bool misleads(char32_t code) {
   return code == 0x061C || code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
          (code >= 0x2066 && code <= 0x2069);

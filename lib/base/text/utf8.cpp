@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-// What may follow a first byte: how many bytes, and which values the first of them may have (RFC 3629, section 4).
+// The continuation after a first byte: the number of bytes, and the range of the first of them (RFC 3629, section 4).
 struct Continuation {
   std::size_t bytes;
   unsigned least;

@@ -1,4 +1,4 @@
-// Text of unknown origin as characters. Nothing here allocates or throws: a signal handler may run it.
+// Decoding of UTF-8 text of unknown origin. Nothing here allocates or throws, so a signal handler may use it.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 namespace lockstep {
 
 struct Utf8Character {
-  std::size_t bytes = 0;         // that it takes up; of what is no character as many as could have begun one
-  std::optional<char32_t> code;  // none: these bytes are not UTF-8
+  std::size_t bytes = 0;         // its length; for invalid text, that of the maximal invalid sequence
+  std::optional<char32_t> code;  // none if these bytes are not UTF-8
 };
 
-// The first character of `text`, which is not empty (RFC 3629: no surrogates, no overlong forms, nothing above
+// The first character of `text`, which must not be empty (RFC 3629: no surrogates, no overlong forms, nothing above
 // U+10FFFF).
 Utf8Character first_character(std::string_view text) noexcept;
 

@@ -18,7 +18,7 @@ constexpr FileKind kind{"checkpoint", "Is there an older one?"};
 constexpr FileKind either_kind{"model file", "Train or copy it again?"};
 constexpr const char* format_attribute = "checkpoint_format";
 
-// Groups of the optimizer's share the root, and the fields of the hash, with these.
+// Names that a group of the optimizer's state must not have. They are used in the root and among the hash's fields.
 constexpr std::array<std::string_view, 7> other_names{"weights", "mean_weights", "state", "model",
                                                       "format",  "note",         "tags"};
 

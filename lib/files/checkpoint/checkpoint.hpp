@@ -1,16 +1,16 @@
-// One file from which a training continues bit for bit.
+// A checkpoint: one file from which a training resumes bit for bit.
 //
-//   /weights/<name>     fp32 dataset each: parameters and running statistics, as in a model file
-//   /mean_weights/<name>  likewise, the mean of weights over steps; only of a training that keeps one
-//   /<state>/<name>     fp32 dataset each: what the optimizer remembers of each parameter, in the parameter's layout; a
-//                       group for each of its state arrays ("velocity" of SGD), named as optim/optimizer.hpp says
-//   @checkpoint_format  int32, 3, or 2 without @shorter_side: another number whenever a field is added, changed or left
-//   out, in /state too; but not
-//                       for what stands only where a new option is used, and what earlier readers then refuse
+//   /weights/<name>       fp32 datasets: parameters and running statistics, as in a model file
+//   /mean_weights/<name>  the same for the EMA of the weights; only if the training keeps one
+//   /<state>/<name>       fp32 datasets: the optimizer's state of each parameter, in the parameter's layout; one group
+//                         for each state array ("velocity" for SGD), with the names of optim/optimizer.hpp
+//   @checkpoint_format    int32, 3, or 2 without @shorter_side; increases when a field is added, changed or removed,
+//                         also in /state; but not for fields that exist only with a new option, which make earlier
+//                         readers refuse the file
 //   @model, @classes, @sample_shape, @mean, @deviation, @shorter_side   as in a model file
-//   @note, @tags        text [1] and [tags], in the user's words; only where there are any
-//   /state              uint8 [bytes], JSON: everything else; see training_state.hpp
-//   @hash               text [1], xxh3-128 over all of the above, 32 hex digits
+//   @note, @tags          text [1] and [tags], written by the user; only if there are any
+//   /state                uint8 [bytes], JSON: everything else; see training_state.hpp
+//   @hash                 text [1], xxh3-128 over all of the above, 32 hex digits
 #pragma once
 
 #include <cstddef>
@@ -31,27 +31,27 @@ struct Checkpoint {
   ModelFile model;
   OptimizerState optimizer;
   TrainingState state;
-  std::vector<ParameterStore::Entry> mean = {};  // as model.entries; empty: none is kept
-  std::string note = {};                         // of the run; empty: none
-  std::vector<std::string> tags = {};            // likewise: KEY=VALUE each
+  std::vector<ParameterStore::Entry> mean = {};  // the EMA, as model.entries; empty if none is kept
+  std::string note = {};                         // of the run; empty if there is none
+  std::vector<std::string> tags = {};            // of the run: KEY=VALUE each
 };
 
-// As written: one before the newest without a shorter side.
+// The format that is written: the newest, or the one before it if there is no shorter side.
 std::int32_t format_of(const Checkpoint& checkpoint);
 
-// What a training would write as its model: the weights, or their mean where one is kept.
+// The model that a training would write: the EMA if one is kept, otherwise the weights.
 ModelFile model_to_use(Checkpoint checkpoint);
 
 // The bytes of the file.
 std::vector<std::byte> checkpoint_image(const Checkpoint& checkpoint);
 
-// Trusts nothing, as parse_model_file(); the whole file is checked against its hash. Throws Error(usage) if the file
-// cannot be opened, Error(bad_data) naming what is wrong with it.
+// Treats the file as untrusted, like parse_model_file(), and checks it against its hash. Throws Error(usage) if the
+// file cannot be opened, and Error(bad_data) with the defect.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
-// Of a file's bytes, which it may change; `path` is for messages.
+// The same from a file's bytes, which may be changed; `path` is for messages.
 Checkpoint parse_checkpoint(const std::filesystem::path& path, std::string& image);
 
-// The model in a model file, or model_to_use() of a checkpoint. Fails as read_checkpoint().
+// The model in a model file, or model_to_use() of a checkpoint. Throws as read_checkpoint().
 ModelFile read_weights(const std::filesystem::path& path);
 bool is_checkpoint(const std::filesystem::path& path, std::string& image);
 

@@ -90,7 +90,7 @@ fs::path CheckpointFolder::newest_finite() const {
     try {
       if (std::ranges::all_of(read_checkpoint(file_of(step)).model.entries, is_finite)) return file_of(step);
     } catch (const Error&) {
-      continue;  // damaged: named when somebody wants to go on from it
+      continue;  // damaged; reported when a training resumes from it
     }
   }
   return {};
@@ -138,7 +138,7 @@ fs::path CheckpointFolder::write(Checkpoint checkpoint) {
   write_file_atomically(path, image, [this] { lock_->require_held(); });
   own_.insert(step);
 
-  // What others put there meanwhile is theirs, and makes no checkpoint of this training one too many.
+  // Files that others put there meanwhile are ignored. They do not count against this training's checkpoints.
   std::set<std::int64_t> present = steps();
   std::erase_if(present, [this](std::int64_t one) { return !own_.contains(one); });
   const std::set<std::int64_t> keep = kept(present);

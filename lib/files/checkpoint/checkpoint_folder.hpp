@@ -1,10 +1,10 @@
-// A folder of checkpoints, named by their step: finding the newest good one, writing the next, keeping the right ones.
-// For one rank only.
+// A folder of checkpoints named by their steps: finds the newest valid one, writes the next, and removes those that
+// need not be kept. Use it on one rank only.
 //
 //   step-000000000312.h5    a checkpoint after 312 steps
-//   lock                    whose folder it is now; see folder_lock.hpp
-//   set-aside-1/            what a training that started at an earlier step found
-//   .*.lockstep-partial     what a killed run left half written: never a checkpoint, removed at the next start
+//   lock                    the current owner of the folder; see folder_lock.hpp
+//   set-aside-1/            later files that a training found when it started at an earlier step
+//   .*.lockstep-partial     an incomplete file of a killed run: never a checkpoint, removed at the next start
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace lockstep {
 
-// All checkpoints in a folder, damaged ones included, by their step; none where it cannot be listed.
+// All checkpoints in a folder by their step, even damaged ones. Empty if the folder cannot be listed.
 std::map<std::int64_t, std::filesystem::path> checkpoints_in(const std::filesystem::path& folder);
 
 class CheckpointFolder {
@@ -31,23 +31,24 @@ class CheckpointFolder {
     std::string image;  // the file's bytes, verified
   };
 
-  // The folder of `lock`. Changes nothing in it before continue_after().
+  // The folder of `lock`. Nothing in it changes before continue_after().
   CheckpointFolder(std::shared_ptr<FolderLock> lock, const KeepRule& keep);
 
-  // Damaged ones are named in warnings and passed over. Throws Error(bad_data) if there are some and all are damaged.
+  // Skips damaged checkpoints with a warning. Throws Error(bad_data) if there are checkpoints and all are damaged.
   std::optional<Found> newest_good();
 
-  // Call once, before the first write(): the training goes on after `step` (-1: from the beginning), with `scores` as
-  // the checkpoint of that step has them. Checkpoints of later steps are moved into a folder of their own: otherwise
-  // the next start would take one of them for this training's. Removes what an earlier run left half written, naming
-  // it. Returns whether there were checkpoints of later steps.
+  // Call once, before the first write(). The training continues after `step` (-1: from the beginning), with the
+  // `scores` of that step's checkpoint. Moves checkpoints of later steps into a separate folder, because the next start
+  // would otherwise take one of them for this training's. Removes incomplete files of an earlier run, with a warning.
+  // Returns whether there were checkpoints of later steps.
   bool continue_after(std::int64_t step, const std::map<std::int64_t, double>& scores);
 
-  // Adds the scores of what is kept to `checkpoint`, writes it under its step, and removes what no rule keeps. Returns
-  // its path. Throws Error(out_of_step) if the lock is lost, else Error as write_file_atomically().
+  // Adds the scores of the kept checkpoints to `checkpoint`, writes it under its step, and removes the checkpoints that
+  // no rule keeps. Returns its path. Throws Error(out_of_step) if the lock is lost, and Error as
+  // write_file_atomically().
   std::filesystem::path write(Checkpoint checkpoint);
 
-  // The newest whole one whose weights are finite numbers; empty if there is none. A training that diverges may have
+  // The newest intact checkpoint whose weights are all finite; empty if there is none. A diverging training may have
   // written others.
   std::filesystem::path newest_finite() const;
 
@@ -56,13 +57,13 @@ class CheckpointFolder {
 
  private:
   std::filesystem::path file_of(std::int64_t step) const;
-  std::set<std::int64_t> steps() const;  // of all checkpoints here
+  std::set<std::int64_t> steps() const;  // of all checkpoints in the folder
   std::set<std::int64_t> kept(const std::set<std::int64_t>& steps) const;
 
   std::shared_ptr<FolderLock> lock_;
   KeepRule keep_;
   std::set<std::int64_t> damaged_;  // steps
-  std::set<std::int64_t> own_;      // steps that rules count: written by this training, or good when it began
+  std::set<std::int64_t> own_;      // steps to which the rules apply: written by this training, or valid when it began
   std::map<std::int64_t, double> scores_;
 };
 

@@ -36,7 +36,7 @@ double number_of(const Json& object, const char* field) {
   return value.get<double>();
 }
 
-// A loss that is not finite is null: JSON has no other word for it.
+// A non-finite loss is stored as null, because JSON has no NaN or infinity.
 double loss_of(const Json& object, const char* field) {
   return member(object, field).is_null() ? std::numeric_limits<double>::quiet_NaN() : number_of(object, field);
 }
@@ -91,7 +91,7 @@ TrainingProgress progress_of(const Json& json) {
   return progress;
 }
 
-// A power of two from 1 to the largest that a scaler reaches.
+// A power of two from 1 to the scaler's maximum.
 std::optional<LossScale> loss_scale_of(const Json& json) {
   if (json.is_null()) return std::nullopt;
   const double scale = number_of(json, "scale");

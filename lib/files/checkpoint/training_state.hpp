@@ -1,5 +1,5 @@
-// All of a training that is no tensor: where it stands, and what it needs beside its weights to go on with the same
-// bits. A checkpoint keeps it as JSON; field by field in data/README.md.
+// The state of a training that is not tensors: its progress, and what else it needs to resume bit for bit. A checkpoint
+// stores it as JSON; data/README.md describes the fields.
 #pragma once
 
 #include <cstdint>
@@ -13,40 +13,39 @@
 
 namespace lockstep {
 
-// Steps, epochs and samples that are done.
+// Completed steps, epochs and samples.
 struct TrainingProgress {
   std::int64_t step = 0;
-  std::int64_t epoch = 0;  // whole epochs
+  std::int64_t epoch = 0;  // complete epochs
   std::int64_t samples = 0;
-  std::int64_t tested_step = 0;  // after which the last test was made; 0: none yet
+  std::int64_t tested_step = 0;  // after which the last test was made; 0 if none
 };
 
-// Of a test.
+// The results of a test.
 struct TestFigures {
   double loss = 0;
   double accuracy = 0;
 };
 
-// What reports count from one line to the next.
+// The counters of the reports.
 struct ReportState {
   Metrics stretch;           // since the last report
-  double stretch_start = 0;  // training_seconds then
+  double stretch_start = 0;  // training_seconds at that time
   std::int64_t trained_samples = 0;
   double seconds = 0;           // of all attempts
-  double training_seconds = 0;  // of those, without tests
+  double training_seconds = 0;  // of all attempts, without tests
   double test_loss = 0;         // of the last test
   double test_accuracy = 0;
-  double score = 0;  // accuracy of what is to be used that the best checkpoint is chosen by: of the validation split,
-                     // if there is one
-  std::optional<TestFigures> mean_test = {};  // of the last test of the mean of weights, where one is kept
+  double score = 0;  // accuracy that selects the best checkpoint: of the model to use; of the validation split, if any
+  std::optional<TestFigures> mean_test = {};  // last test of the EMA, if one is kept
 };
 
-// What the bits depend on and a recipe does not say.
+// Everything that affects the bits of the result and is not part of a recipe.
 struct Origin {
   int ranks = 1;
   std::string device;
-  std::string gradients;                        // how they are summed, and in how many pieces
-  std::string plan_conditions;                  // Device::plan_conditions(): what kernels, and so bits, depend on
+  std::string gradients;                        // how gradients are summed, and in how many buckets
+  std::string plan_conditions;                  // Device::plan_conditions(): what the choice of kernels depends on
   std::map<std::string, std::string> versions;  // of the program and every library
 };
 
@@ -57,11 +56,11 @@ struct TrainingState {
   nlohmann::json recipe;  // an object of plain values: see resume_rules
   Origin origin;
   std::string kernel_plan;                // Ops::export_plan()
-  std::map<std::int64_t, double> scores;  // accuracy of the checkpoint of each step that was tested, by step
+  std::map<std::int64_t, double> scores;  // accuracy of the checkpoint of each tested step
 };
 
 std::string training_state_text(const TrainingState& state);
-// Throws std::runtime_error with a few words if `text` is no such state, or says what cannot be.
+// Throws std::runtime_error with a short reason if `text` is not a state, or contains impossible values.
 TrainingState parse_training_state(const std::string& text);
 
 }  // namespace lockstep

@@ -25,13 +25,13 @@ constexpr std::size_t longest_lock = 1 << 16;
 
 std::string heartbeat_text(std::int64_t heartbeat) { return fmt::format("\n{:020}\n", heartbeat); }
 
-// The file's text; nothing if there is none.
+// The file's text. Nothing if there is no file.
 std::optional<std::string> text_of(const fs::path& file) {
   if (is_absent(file)) return std::nullopt;
   try {
     return read_live_file(file, longest_lock);
   } catch (const Error&) {
-    return std::nullopt;  // gone in between
+    return std::nullopt;  // removed in between
   }
 }
 
@@ -110,7 +110,7 @@ std::unique_ptr<Descriptor> FolderLock::take_free_or_stale(const std::function<v
     ::unlink(partial.c_str());
     throw unwritable(file_, error.value());
   }
-  // Of several that take a stale lock at the same moment the last one's name stands.
+  // If several jobs take a stale lock at the same moment, the last rename wins.
   std::this_thread::sleep_for(std::min(heartbeat_, std::chrono::milliseconds(200)));
   const std::string text = text_of(file_).value_or("");
   const std::optional<LockHolder> holder = holder_in(text);
@@ -118,7 +118,7 @@ std::unique_ptr<Descriptor> FolderLock::take_free_or_stale(const std::function<v
   return taken;
 }
 
-// A file of that name with our claim in it; null if there is one already.
+// Creates a file of that name with our claim in it. Null if the name exists.
 std::unique_ptr<Descriptor> FolderLock::take(const fs::path& name) const {
   // careful-open: creates a new file and follows no link
   auto handle = std::make_unique<Descriptor>(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
@@ -134,8 +134,7 @@ std::unique_ptr<Descriptor> FolderLock::take(const fs::path& name) const {
   return handle;
 }
 
-// What a claim leaves that was cut short is no more than the start of one: empty, or zeros where blocks never came to
-// the disk.
+// An interrupted write of a lock leaves only its start: an empty file, or zeros if blocks never reached the disk.
 void FolderLock::require_lock() const {
   require_replaceable(file_);
   const std::string text = text_of(file_).value_or("");
@@ -144,7 +143,7 @@ void FolderLock::require_lock() const {
           file_.string(), option_);
 }
 
-// Returns when the holder is gone. Throws Error(usage) when it lives.
+// Returns when the holder is gone. Throws Error(usage) if it is alive.
 void FolderLock::wait_until_free(const std::function<void()>& look) const {
   const std::string first = text_of(file_).value_or("");
   const std::optional<LockHolder> holder = holder_in(first);
@@ -159,7 +158,7 @@ void FolderLock::wait_until_free(const std::function<void()>& look) const {
     std::this_thread::sleep_for(pause);
     look();
     const std::optional<std::string> text = text_of(file_);
-    if (!text) return;  // given back
+    if (!text) return;  // released
     if (*text != first) refuse(*text);
   }
 }
@@ -173,7 +172,7 @@ void FolderLock::require_held() {
   if (!holder || holder->token != own_.token) give_up(text);
 }
 
-// Another folder of that name may stand there by now.
+// True also if another folder has this name now.
 bool FolderLock::is_folder_removed() const {
   struct stat ours {};
   struct stat named {};
@@ -181,7 +180,7 @@ bool FolderLock::is_folder_removed() const {
   return ::fstat(*opened_, &ours) == 0 && (ours.st_dev != named.st_dev || ours.st_ino != named.st_ino);
 }
 
-// After a folder was removed or renamed, whatever has its name is somebody else's, unless it is an empty folder.
+// After the folder was removed or renamed, anything with its name belongs to somebody else, except an empty folder.
 void FolderLock::require_name_free() const {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(folder_, error);
@@ -205,7 +204,8 @@ void FolderLock::make_folder_again() {
                folder_.string());
 }
 
-// In place: a full disk does not stop it, and of a lock that was taken over it writes to a file without a name.
+// Writes in place: a full disk does not stop it. After another job has taken the lock over, it writes to a file without
+// a name.
 void FolderLock::write_heartbeats() {
   const auto offset = static_cast<off_t>(lock_holder_text(own_).size());
   std::unique_lock guard(mutex_);

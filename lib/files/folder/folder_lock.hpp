@@ -1,13 +1,12 @@
-// The right to write into a folder: one job's at a time. A job that has ended loses it.
+// The lock on a folder: only one job at a time may write into it. A job that has ended loses the lock.
 //
-// The file `lock` holds a line that says who (see lock_holder.hpp) and a line with a number that the holder counts up
-// at each heartbeat. Whether the lock may be taken over depends on what is known of its holder:
+// The file `lock` has a line that identifies the holder (see lock_holder.hpp), and a line with a counter, which the
+// holder increments at each heartbeat. When the lock may be taken over depends on the state of the holder:
 //
-//   known to be gone              at once
-//   a process of this node, runs  never
-//   anything else                 when the file has not changed for three heartbeats by the taker's own clock, so that
-//   no two
-//                                 clocks are compared
+//   known to be gone                at once
+//   running process of this node    never
+//   anything else                   once the file has not changed for three heartbeats by the taker's own clock
+//                                   (clocks of different nodes are not compared)
 #pragma once
 
 #include <chrono>
@@ -31,10 +30,10 @@ class FolderLock {
  public:
   static constexpr std::chrono::milliseconds default_heartbeat = std::chrono::seconds(10);
 
-  // Makes `folder` if need be and takes its lock, waiting for three heartbeats if it must; meanwhile it calls `look`,
-  // which may throw to end the waiting, several times a second. Throws Error(usage) if a living job holds it or takes
-  // it first, or if something else has the name `lock`, and as system_failure() if the folder cannot be written; its
-  // words name `option`, which named the folder.
+  // Creates `folder` if needed and takes its lock. May wait for three heartbeats, during which it calls `look` several
+  // times a second; `look` may throw to end the wait. Throws Error(usage) if a living job holds the lock or takes it
+  // first, or if the name `lock` belongs to something else. Throws as system_failure() if the folder cannot be written.
+  // Messages name `option`, the option that set the folder.
   FolderLock(
       std::filesystem::path folder, std::string option, LockHolder own = this_lock_holder(),
       std::chrono::milliseconds heartbeat = default_heartbeat, const std::function<void()>& look = [] {});
@@ -42,19 +41,20 @@ class FolderLock {
   FolderLock& operator=(const FolderLock&) = delete;
   ~FolderLock() { give_back(); }
 
-  // If it is still ours: call before the process ends without destroying this. Nothing is written after it.
+  // Removes the lock if this job still holds it. Call before the process ends without the destructor. Nothing is
+  // written afterwards.
   void give_back();
 
-  // Call before each change to the folder, from any thread. A folder that somebody has removed is made again with its
-  // lock, and a warning says so. Throws Error(out_of_step) if another job has the lock now, or nobody, or if something
-  // else has the folder's name; Error if the folder cannot be made.
+  // Call before each change to the folder; thread-safe. If somebody removed the folder, creates it again with its lock,
+  // and logs a warning. Throws Error(out_of_step) if another job or nobody has the lock now, or if the folder's name
+  // belongs to something else. Throws Error if the folder cannot be created.
   void require_held();
 
-  // The folder lies within that of `outer`, which is made again first.
+  // Declares that the folder is inside that of `outer`, which is then created again first.
   void lie_within(std::shared_ptr<FolderLock> outer) { outer_ = std::move(outer); }
 
   const std::filesystem::path& folder() const { return folder_; }
-  const std::string& token() const { return own_.token; }  // in the file `lock`, while it is held
+  const std::string& token() const { return own_.token; }  // stored in the file `lock` while it is held
 
  private:
   void require_lock() const;
@@ -76,8 +76,8 @@ class FolderLock {
   LockHolder own_;
   std::chrono::milliseconds heartbeat_;
   std::shared_ptr<FolderLock> outer_;
-  std::mutex mutex_;                    // guards what follows
-  std::unique_ptr<Descriptor> opened_;  // the folder: while it is open no other one gets its number
+  std::mutex mutex_;                    // guards all of the following
+  std::unique_ptr<Descriptor> opened_;  // the folder; while it is open, its inode number is not reused
   std::unique_ptr<Descriptor> handle_;  // the file `lock`
   std::condition_variable wake_;
   bool stopping_ = false;

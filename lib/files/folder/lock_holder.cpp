@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// When a process started; empty if it is no more.
+// When a process started. Empty if it has ended.
 std::string start_of(const std::optional<ProcessStat>& stat) {
   return stat && !stat->has_ended() ? fmt::format("{}@{}", stat->start_ticks, kernel_start()) : "";
 }

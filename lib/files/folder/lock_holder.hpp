@@ -1,4 +1,4 @@
-// Who holds a lock on disk, in words that another process, perhaps on another node, can judge.
+// The identity of a lock's holder, stored on disk in a form that other processes, also on other nodes, can check.
 #pragma once
 
 #include <cstdint>
@@ -10,31 +10,31 @@
 namespace lockstep {
 
 struct LockHolder {
-  std::string job;              // Slurm's number; empty without Slurm
-  std::int64_t restarts = 0;    // of that job
+  std::string job;              // Slurm's job ID; empty without Slurm
+  std::int64_t restarts = 0;    // of the Slurm job
   std::string host;             // the node's name
-  std::int64_t process = 0;     // its number on that node
-  std::string start;            // when it started, so that a number used again is not mistaken for it
-  std::int64_t name_space = 0;  // of process numbers: a container has its own
-  std::string token;            // random: this very lock
+  std::int64_t process = 0;     // the process ID on that node
+  std::string start;            // when it started, which detects a reused process ID
+  std::int64_t name_space = 0;  // the PID namespace: a container has its own
+  std::string token;            // random; unique to this lock
 };
 
-// A process of this node, with a token of its own.
+// For a process of this node, with a new token.
 LockHolder lock_holder_of(std::int64_t process, const JobEnvironment& job);
 LockHolder this_lock_holder();
 
-// One line of JSON, and back; nothing if the text is none.
+// Conversion to one line of JSON, and back. Nothing if the text is not valid.
 std::string lock_holder_text(const LockHolder& holder);
 std::optional<LockHolder> parse_lock_holder(const std::string& line);
 
 // "job 17 on n2 (process 4711)"
 std::string describe_lock_holder(const LockHolder& holder);
 
-// What `own`, who wants the lock, can know at once of `holder`.
+// What `own`, which wants the lock, can determine about `holder` without waiting.
 enum class Liveness : std::uint8_t {
-  gone,    // an earlier run of the same job, or a process of this node that has ended
-  alive,   // a process of this node that runs
-  unknown  // elsewhere, or stopped: only its heartbeats tell
+  gone,    // an earlier run of the same job, or an ended process of this node
+  alive,   // a running process of this node
+  unknown  // on another node, or stopped: only heartbeats can tell
 };
 Liveness liveness_of(const LockHolder& holder, const LockHolder& own);
 

@@ -16,7 +16,7 @@ void require_done(const std::error_code& error, const fs::path& path) {
                        "it would be lost");
 }
 
-// A link that leads nowhere has its name, too.
+// True also for a dangling link.
 bool has_name(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(fs::symlink_status(path, ignored));

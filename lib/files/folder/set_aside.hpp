@@ -1,4 +1,4 @@
-// What is in a new training's way is kept: it moves into FOLDER/set-aside-1, or under the next number that is free.
+// Keeps files that are in a new training's way: moves them into FOLDER/set-aside-1, or the next free number.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,22 @@
 
 namespace lockstep {
 
-// What becomes of what was made beyond the step that a training goes on from.
+// What to do with output made after the step at which a training resumes.
 enum class LaterOutput : std::uint8_t {
-  repeated,  // the same will be made again
-  set_aside  // the training takes another course: it is set aside
+  repeated,  // the training will make the same output again
+  set_aside  // the training takes a different course, so the output is set aside
 };
 
 class SetAside {
  public:
-  // Of the files in the folder of `lock`, which outlives this. Makes no folder before something goes into it.
+  // For the files in the folder of `lock`, which must outlive this. Creates no folder until it is needed.
   explicit SetAside(FolderLock& lock) : lock_(lock) {}
 
-  // Does nothing where there is no such file. Throws as system_failure() if it cannot be done.
+  // Both do nothing if there is no such file. They throw as system_failure() on failure.
   void move(const std::string& name);
   void copy(const std::string& name);
 
-  // Where things went; empty: nothing did.
+  // The target folder; empty if nothing was set aside.
   const std::filesystem::path& path() const { return path_; }
 
  private:

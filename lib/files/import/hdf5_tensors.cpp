@@ -15,7 +15,7 @@ namespace limits = tensor_file_limits;
 constexpr std::uint64_t address_bytes = 8;
 constexpr std::uint64_t undefined_address = ~std::uint64_t{0};
 
-// Kinds of messages in an object's header.
+// Types of messages in an object header.
 namespace message {
 constexpr std::uint64_t dataspace = 0x01;
 constexpr std::uint64_t link = 0x06;
@@ -29,12 +29,12 @@ constexpr std::uint64_t symbol_table = 0x11;
 
 struct Message {
   std::uint64_t kind;
-  bool is_shared;    // its content lies in another place
-  std::uint64_t at;  // the content's first byte
+  bool is_shared;    // its content is stored elsewhere
+  std::uint64_t at;  // offset of the content's first byte
   std::uint64_t bytes;
 };
 
-// How the format spells IEEE's numbers in little-endian order, from the byte of class and version on.
+// IEEE little-endian types in the format's encoding, from the byte of class and version on.
 struct FloatType {
   std::string_view bytes;
   StoredFloat form;
@@ -52,7 +52,7 @@ class Hdf5Reader {
     constexpr std::uint64_t sizes_at = 13;
     const std::uint64_t version = file.number(version_at, 1);
     if (version > 1) newer();
-    // Version 1 has four more bytes.
+    // Version 1 has four additional bytes.
     const std::uint64_t addresses = version == 0 ? 24 : 28;
     if (file.number(sizes_at, 1) != address_bytes || file.number(sizes_at + 1, 1) != address_bytes ||
         file.number(addresses, address_bytes) != 0) {
@@ -100,7 +100,7 @@ class Hdf5Reader {
  private:
   struct Member {
     std::string name;
-    std::uint64_t header;  // its address
+    std::uint64_t header;  // address of its object header
     bool is_link;
   };
 
@@ -108,7 +108,7 @@ class Hdf5Reader {
     file_.refuse("it is in a newer form of HDF5 than h5py writes by default (libver='latest', or track_order)");
   }
 
-  // Of an object's header of version 1, with its continuations.
+  // The messages of a version 1 object header, including its continuations.
   std::vector<Message> messages_of(std::uint64_t header, const std::string& object) const {
     constexpr std::uint64_t prefix_bytes = 16;
     constexpr std::uint64_t before_content = 8;
@@ -151,13 +151,13 @@ class Hdf5Reader {
     return name.substr(0, name.find('\0'));
   }
 
-  // The heap with the names of a group's members.
+  // The local heap with the names of a group's members.
   std::string_view names_at(std::uint64_t heap) const {
     if (!file_.starts(heap, "HEAP")) file_.refuse("its list of names is missing");
     return file_.piece(file_.number(heap + 24, address_bytes), file_.number(heap + 8, address_bytes));
   }
 
-  // Of the root.
+  // The members of the root.
   const std::vector<Member>& members() {
     const std::optional<Message> table = find(messages_of(root_, "its root"), message::symbol_table, "its root");
     if (!table) newer();
@@ -166,7 +166,7 @@ class Hdf5Reader {
     return members_;
   }
 
-  // `level`: what the node above says of it.
+  // Visits a B-tree node. `level` is the level of its parent.
   void read_tree(std::uint64_t node, std::optional<std::uint64_t> level) {
     constexpr std::uint64_t before_keys = 24;
     if (file_.starts(node, "SNOD")) {
@@ -175,7 +175,7 @@ class Hdf5Reader {
     }
     const bool is_tree = file_.starts(node, "TREE") && file_.number(node + 4, 1) == 0;
     const std::uint64_t own = file_.number(node + 5, 1);
-    // Levels fall on the way down, so that the way ends.
+    // Levels must decrease on the way down, so that the recursion ends.
     if (!is_tree || (level && own + 1 != *level) || ++nodes_ > limits::tensors) {
       file_.refuse("its tree of names is damaged");
     }
@@ -190,7 +190,7 @@ class Hdf5Reader {
     constexpr std::uint64_t member_bytes = 40;
     constexpr std::uint64_t soft_link = 2;
     const std::uint64_t members = file_.number(node + 6, 2);
-    // Two nodes of the tree may be one.
+    // Damaged trees may reference a node twice.
     if (++nodes_ > limits::tensors || members_.size() + members > limits::tensors) {
       file_.refuse(fmt::format("it holds more than {} tensors", limits::tensors));
     }
@@ -280,9 +280,9 @@ class Hdf5Reader {
   }
 
   const WeightBytes& file_;
-  std::uint64_t root_ = 0;   // address of its header
+  std::uint64_t root_ = 0;   // address of its object header
   std::string_view heap_;    // names of the root's members
-  std::uint64_t nodes_ = 0;  // of the tree of names, so far
+  std::uint64_t nodes_ = 0;  // number of B-tree nodes read so far
   std::uint64_t total_ = 0;  // bytes of tensors so far
   std::vector<Member> members_;
   std::vector<ParameterStore::Entry> entries_;

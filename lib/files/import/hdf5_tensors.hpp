@@ -1,10 +1,10 @@
-// Tensors in an HDF5 file that another program wrote, a data set of the root for each: what h5py's
-// file[name] = values makes.
+// Reads tensors from an HDF5 file that another program wrote. The root has one dataset for each tensor, as h5py's
+// file[name] = values writes it.
 //
-// Such a file has no hash that tells damage, and HDF5's library crashes in some damaged structures. So these bytes are
-// read here, by the part of the format's specification (version 3.0, superblock 0 or 1) that h5py writes unless it is
-// told otherwise: groups as symbol tables, values in one piece. The rest is refused by name. Attributes are passed
-// over.
+// Such a file has no hash to detect damage, and the HDF5 library crashes on some damaged structures. So this code reads
+// the bytes itself. It implements the part of the HDF5 file format specification (version 3.0, superblock 0 or 1) that
+// h5py writes by default: groups as symbol tables, contiguous values. It refuses everything else by name, and skips
+// attributes.
 #pragma once
 
 #include <string>
@@ -15,18 +15,18 @@
 
 namespace lockstep {
 
-// In name order; counters are left out. Trusts nothing. Throws as WeightBytes::refuse().
+// The tensors in name order, without counters. Treats the file as untrusted. Throws as WeightBytes::refuse().
 std::vector<ParameterStore::Entry> read_hdf5_tensors(const WeightBytes& file);
 
-// Names of the root's members, in name order, and whether one of them is a data set of floating-point numbers. Throws
-// likewise.
+// The names of the root's members, in name order, and whether one of them is a floating-point dataset. Throws as
+// WeightBytes::refuse().
 struct Hdf5Root {
   std::vector<std::string> names;
   bool has_floats = false;
 };
 Hdf5Root hdf5_root(const WeightBytes& file);
 
-// Whether the root has such an attribute, or a member of this name. Throw likewise.
+// Whether the root has an attribute, or a member, of this name. Throw as WeightBytes::refuse().
 bool has_root_attribute(const WeightBytes& file, std::string_view name);
 bool has_root_member(const WeightBytes& file, std::string_view name);
 

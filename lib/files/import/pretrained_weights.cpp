@@ -28,7 +28,7 @@ bool is_zip(std::string_view start) { return start.starts_with("PK\3\4"); }
                   path.string()));
 }
 
-// Of the first file in a ZIP archive; empty where the bytes begin otherwise.
+// The name of the first file in a ZIP archive. Empty if the bytes are not a ZIP archive.
 std::string_view first_name_in_zip(std::string_view start) {
   constexpr std::size_t length_at = 26;
   constexpr std::size_t name_at = 30;
@@ -37,12 +37,12 @@ std::string_view first_name_in_zip(std::string_view start) {
   return start.substr(name_at, byte(length_at) | byte(length_at + 1) << 8U);
 }
 
-// torch.save() writes a ZIP archive with a pickle in it, and wrote the pickle itself before.
+// torch.save() writes a ZIP archive that contains a pickle. Earlier versions wrote the pickle itself.
 bool is_pickle(std::string_view start) {
   return start.starts_with('\x80') || first_name_in_zip(start).ends_with("data.pkl");
 }
 
-// "a NumPy archive (.npz)"; empty of a form that is not known.
+// "a NumPy archive (.npz)". Empty if the format is not known.
 std::string_view other_form(std::string_view start) {
   const std::string_view first = first_name_in_zip(start);
   if (first.ends_with(".npy")) return "a NumPy archive (.npz)";
@@ -62,7 +62,7 @@ std::string first_few(const std::vector<std::string>& names) {
   return names.size() > shown ? fmt::format("{} and {} more", text, names.size() - shown) : text;
 }
 
-// Throws unless an HDF5 file that is not ours may hold weights.
+// Throws unless an HDF5 file of another program may contain weights.
 void require_tensors(const std::filesystem::path& path, const WeightBytes& file) {
   const auto is_keras = [&](const char* name) { return has_root_attribute(file, name); };
   require(!is_keras("keras_version") && !is_keras("layer_names"), Failure::usage,
@@ -92,7 +92,7 @@ Value value_in(const WeightBytes& file, const std::map<std::string, std::string>
   }
 }
 
-// All but the tensors; nothing where another program wrote the metadata.
+// All fields except the tensors. Empty if another program wrote the metadata.
 ModelFile exported_model(const WeightBytes& file, const std::map<std::string, std::string>& metadata) {
   const auto is_there = [&](const char* name) { return metadata.contains(name); };
   if (!std::ranges::all_of(std::array{"model", "classes", "sample_shape", "mean", "deviation"}, is_there)) return {};

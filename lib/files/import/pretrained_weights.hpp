@@ -1,4 +1,4 @@
-// Weights as people give them: files of ours, and those that other programs wrote.
+// Reads weights that users supply: our own files, and files of other programs.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,26 @@
 
 namespace lockstep {
 
-// What the bytes of a file are, as far as they tell: safetensors and state_dict (HDF5, a data set for each tensor) are
-// of other programs.
+// The kind of a file of weights, as its bytes show. Other programs write safetensors and state_dict (HDF5 with a
+// dataset for each tensor).
 enum class WeightsKind : std::uint8_t { model_file, checkpoint, safetensors, state_dict };
 
-// Throws Error(usage) where a file begins as another known form does, and names it: a pickle, with the way to convert
-// it (it can run code, so nothing here opens one), a ZIP archive, NumPy's. `start`: its first bytes, of a ZIP archive
-// with the name of the first file in it.
+// Throws Error(usage) if a file begins like another known format, and names the format: a PyTorch pickle, a ZIP
+// archive, NumPy's. For a pickle the message shows how to convert it; nothing here opens one, because it can run code.
+// `start`: the file's first bytes; for a ZIP archive they must include the name of its first file.
 void refuse_other_forms(const std::filesystem::path& path, std::string_view start);
 
-// Changes nothing of `image`; `path` is for messages. An HDF5 file without a hash is ours if its root says so. Throws
-// Error(usage) if it is none of these, as refuse_other_forms() if it can, and of HDF5 that holds no weights;
-// Error(bad_data) where an HDF5 file is too damaged to tell.
+// Leaves `image` unchanged; `path` is for messages. An HDF5 file without a hash is ours if its root has our attributes.
+// Throws Error(usage) if the file is none of these kinds (as refuse_other_forms() if it knows the format), or is HDF5
+// without weights. Throws Error(bad_data) if an HDF5 file is too damaged to tell.
 WeightsKind kind_of_weights(const std::filesystem::path& path, std::string& image);
 
-// Safetensors or a state_dict. Of one that another program wrote only the tensors are known, in name order: every other
-// field is empty, `model` too. The metadata of one that export_model wrote say all. Throws Error(bad_data) naming what
-// is wrong.
+// Parses safetensors or a state_dict. A file of another program contains only tensors, in name order: every other field
+// is empty, even `model`. The metadata of export_model's files fill all fields. Throws Error(bad_data) with the defect.
 ModelFile parse_pretrained_weights(const std::filesystem::path& path, WeightsKind kind, const std::string& image);
 
-// From any of these files. Whether names and sizes are right shows when they are assigned. Throws Error(usage) if it
-// cannot be opened, and as the above.
+// Reads a file of any of these kinds. Names and sizes are checked when the weights are assigned. Throws Error(usage) if
+// the file cannot be opened, and as the functions above.
 ModelFile read_pretrained_weights(const std::filesystem::path& path);
 
 }  // namespace lockstep

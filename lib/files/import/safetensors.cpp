@@ -26,13 +26,13 @@ struct Dtype {
 constexpr Dtype dtypes[] = {
     {"F32", StoredFloat::f32}, {"F16", StoredFloat::f16}, {"BF16", StoredFloat::bf16}, {"F64", StoredFloat::f64}};
 
-// Bytes of the values, counted from their first.
+// A range of bytes, relative to the first value.
 struct Extent {
   std::uint64_t begin;
   std::uint64_t end;
 };
 
-// No deeper than a header is, and no name twice, of which JSON's reader would keep the last.
+// Parses with a limit on the depth. Refuses duplicate names, of which the JSON parser would keep only the last.
 Json parse_header(std::string_view text) {
   constexpr int deepest = 3;
   std::set<std::string> names[deepest];
@@ -57,7 +57,7 @@ Json header_of(const WeightBytes& file, std::string_view text) {
   }
 }
 
-// Whole numbers of 0 or more.
+// Integers of 0 or more.
 std::vector<std::uint64_t> numbers_of(const WeightBytes& file, const std::string& name, const Json& tensor,
                                       const char* field) {
   const auto found = tensor.find(field);
@@ -107,8 +107,8 @@ class Reader {
     return {offsets[0], offsets[1]};
   }
 
-  // Every byte behind the header is one tensor's: nothing is hidden there, and two claim none.
-  // A file that was cut short has a whole header.
+  // Every byte behind the header must belong to exactly one tensor: nothing is hidden, and no tensors overlap. This
+  // also detects a truncated file, whose header is complete.
   void check_extents() const {
     std::vector<Extent> extents;
     for (const auto& [name, tensor] : header_.items()) {
@@ -154,7 +154,7 @@ class Reader {
 
   const WeightBytes& file_;
   Json header_;
-  std::uint64_t first_ = 0;  // byte of the values
+  std::uint64_t first_ = 0;  // offset of the first value
 };
 
 std::string_view bytes_of(const auto& values) {

@@ -1,9 +1,9 @@
-// safetensors (https://huggingface.co/docs/safetensors): named tensors behind a JSON header.
+// The safetensors format (https://huggingface.co/docs/safetensors): named tensors behind a JSON header.
 //
 //   8 bytes   the header's length N, little-endian
 //   N bytes   {"<name>": {"dtype": "F32", "shape": [64, 3, 7, 7], "data_offsets": [begin, end]}, ...}; "__metadata__"
-//             holds texts by name
-//   the rest  values, little-endian, row by row; offsets count from here, and leave no gap
+//             maps names to texts
+//   the rest  values, little-endian, row-major; offsets are relative to their start and leave no gaps
 #pragma once
 
 #include <map>
@@ -16,14 +16,14 @@
 
 namespace lockstep {
 
-// Whether the bytes may be a safetensors file: their first eight count a JSON object that fits behind them.
+// Whether the bytes may be a safetensors file: the first eight are a plausible length, and a JSON object follows.
 bool looks_like_safetensors(std::string_view bytes);
 
-// In name order; counters are left out. Trusts nothing: length, names, types, shapes and offsets are checked
-// before memory is taken. Throws as WeightBytes::refuse().
+// The tensors in name order, without counters. Treats the file as untrusted: checks length, names, types, shapes and
+// offsets before it allocates memory. Throws as WeightBytes::refuse().
 std::vector<ParameterStore::Entry> read_safetensors(const WeightBytes& file);
 
-// The texts that the header holds by name; none where it holds anything else. Throws likewise.
+// The header's metadata; empty if they are not all texts. Throws as WeightBytes::refuse().
 std::map<std::string, std::string> safetensors_metadata(const WeightBytes& file);
 
 // The bytes of a file: fp32, in the order of `tensors`.

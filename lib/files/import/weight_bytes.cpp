@@ -78,7 +78,7 @@ ParameterStore::Entry WeightBytes::tensor(std::string name, std::span<const std:
 }
 
 bool is_counter(std::string_view name) {
-  const std::string_view last = name.substr(name.rfind('.') + 1);  // the whole name where it has no dot
+  const std::string_view last = name.substr(name.rfind('.') + 1);  // the whole name if it has no dot
   return last == "num_batches_tracked" || last == "n_averaged";
 }
 

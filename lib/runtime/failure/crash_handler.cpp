@@ -39,7 +39,7 @@ void say_and_die(int signal) {
     print(crash.sentence);
     print("\n");
   }
-  ::raise(signal);  // SA_RESETHAND: now with its default effect
+  ::raise(signal);  // SA_RESETHAND has restored the default effect
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ void install_crash_handlers() {
   const std::string text = log::prefix().substr(0, prefix.size() - 3) + "  ";
   std::memcpy(prefix.data(), text.c_str(), text.size() + 1);
 
-  // A stack overflow leaves no room for the handler on the stack that overflowed.
+  // A stack overflow leaves no room for the handler on the same stack.
   static std::array<char, 64 << 10> memory;
   stack_t stack{};
   stack.ss_sp = memory.data();

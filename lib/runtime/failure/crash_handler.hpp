@@ -1,9 +1,9 @@
-// What a rank says when it crashes: failure.json and one sentence, then the signal takes its course.
+// The handlers for crashes: they write failure.json, print one sentence, then let the signal take its default effect.
 #pragma once
 
 namespace lockstep {
 
-// For SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, on a stack of its own. Call once, after MPI has started.
+// Handles SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT on an alternate stack. Call once, after MPI has started.
 void install_crash_handlers();
 
 }  // namespace lockstep

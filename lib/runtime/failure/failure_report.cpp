@@ -29,7 +29,7 @@ namespace {
 
 using Path = std::array<char, PATH_MAX>;
 
-// A file that reports go to, its names formatted beforehand.
+// A report's file. Its names are formatted in advance.
 struct Target {
   Path folder{};
   Path file{};
@@ -37,7 +37,7 @@ struct Target {
   std::atomic<bool> is_set = false;
 };
 
-// Everything a signal handler needs.
+// Everything that a signal handler needs.
 struct State {
   std::array<char, 256> host{};
   Target exit_report;
@@ -76,7 +76,7 @@ void set(Target& target, const std::filesystem::path& file) {
   target.is_set = true;
 }
 
-// Appends to a fixed buffer; what does not fit is left out. No allocation: a signal handler may run it.
+// Appends to a fixed buffer and drops what does not fit. Does not allocate, because a signal handler may use it.
 class Text {
  public:
   void add(std::string_view text) {
@@ -87,7 +87,7 @@ class Text {
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
     add(std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
   }
-  // A JSON string. The sentence may be cut, the quotes may not.
+  // Appends a JSON string. The text may be truncated; the closing quote is always written.
   void add_quoted(std::string_view text) {
     constexpr std::size_t longest = 4000;
     const std::span<char> room = std::span(buffer_).subspan(length_);
@@ -104,7 +104,7 @@ class Text {
   std::size_t length_ = 0;
 };
 
-// As many as leave room for what follows.
+// Adds as many hosts as leave room for the fields that follow.
 void add_bad_hosts(const Cause& cause, Text& text) {
   constexpr std::size_t kept_room = 4500;
   if (cause.bad_hosts.empty()) return;
@@ -154,16 +154,16 @@ bool write_whole(int file, std::string_view text) {
   return true;
 }
 
-// Whoever ends the process now may end the thread that is telling.
+// Waits until the first report is written. Ending the process now could end the thread that writes it.
 void wait_for(const std::atomic<int>& told) {
   constexpr timespec look{0, 10'000'000};
-  constexpr int looks = 100;  // a second: the one who tells may have been killed
+  constexpr int looks = 100;  // one second; the writer may have been killed
   for (int i = 0; i < looks && told != Shared::is_told; ++i) ::nanosleep(&look, nullptr);
 }
 
 enum class Outcome { written, another_stands, impossible };
 
-// Whether the folder is still this job's. One that was removed is nobody's.
+// Whether this job still owns the folder. A removed folder belongs to nobody.
 bool is_held() {
   const std::string_view token(state.token.data());
   if (token.empty()) return true;
@@ -178,7 +178,7 @@ bool is_held() {
   return length > 0 && std::string_view(text.data(), static_cast<std::size_t>(length)).find(token) != std::string::npos;
 }
 
-// A hard link is made only if the name is free, and the file is whole before it has the name.
+// Publishes with a hard link: link() fails if the name exists, and the file is complete before it gets the name.
 Outcome publish(const Target& target, std::string_view text) {
   if (!target.is_set) return Outcome::impossible;
   if (&target == &state.folder) {
@@ -197,7 +197,7 @@ Outcome publish(const Target& target, std::string_view text) {
   return outcome;
 }
 
-// The exit code in a report; nothing where none stands, or none of ours.
+// The exit code in a report. Nothing if there is no report, or not one of ours.
 std::optional<int> code_in(const std::filesystem::path& file) {
   try {
     constexpr std::size_t longest = 1 << 16;

@@ -1,22 +1,21 @@
-// What ended a job, in the words of the rank that knows first. Launchers change exit codes, and a rank that is killed
-// says nothing; so a report is written to two files:
+// The report of why a job ended, written by the rank that knows it first. Launchers change exit codes, and a killed
+// rank prints nothing, so the report is written to two files:
 //
-//   the attempt's exit report, which the variable LOCKSTEP_VERDICT names: every start of every program tells here why
-//   it
-//     ended, if not with 0. Job scripts read it before they look at a code.
-//   failure.json in the output folder, for people who look there: only by the job that holds the folder's lock.
+//   the attempt's exit report, named by the variable LOCKSTEP_VERDICT: every program writes there why it ended, if its
+//     exit code is not 0. Job scripts read it before they look at the exit code.
+//   failure.json in the output folder, for users: written only by the job that holds the folder's lock.
 //
-// Field by field:
+// Both have the fields:
 //
-//   code      exit code of base/error.hpp; 1 where a signal ended the rank
-//   signal    number of the signal, or null
-//   rank, host  where
-//   bad_hosts  nodes that another attempt had better avoid; only where they are known
-//   step      the last one begun, -1 before the first; of the rank that writes
-//   sentence  what happened, for people
-//   time      seconds since 1970
+//   code        exit code of base/error.hpp; 1 if a signal ended the rank
+//   signal      number of the signal, or null
+//   rank, host  the rank that failed
+//   bad_hosts   nodes that the next attempt should avoid; only if they are known
+//   step        the last step that the writing rank began; -1 before the first
+//   sentence    what happened, for people
+//   time        seconds since 1970
 //
-// One state for the process, because a signal handler has no other way to it.
+// The state is global, because a signal handler cannot reach anything else.
 #pragma once
 
 #include <atomic>
@@ -30,62 +29,63 @@
 
 namespace lockstep::failure_report {
 
-// Whose failures these are. Call before any thread is started.
+// Sets the rank and host of this process. Call before any thread starts.
 void set_rank(int rank, const std::string& host);
 
-// Names the attempt's file; empty: none.
+// Sets the file of the exit report. Empty: none.
 void set_exit_report_file(const std::filesystem::path& file);
-// One rank, before the others can fail: removes what an earlier attempt left under that name, and warns if no report
-// can be written there. Throws Error(usage) if something else is there.
+// Call on one rank, before the others can fail. Removes an earlier attempt's report, and warns if no report can be
+// written. Throws Error(usage) if the name belongs to another kind of file.
 void begin_attempt();
 
-// What makes a folder this job's: its file `lock` holds the token.
+// Proof that this job owns a folder: the folder's file `lock` contains the token.
 struct FolderLease {
-  std::string token;                 // at most 100 bytes; empty: the folder is not locked
-  std::shared_ptr<const void> lock;  // of the rank that holds it: kept until another folder is set, so that no report
-                                     // comes after it is given back
+  std::string token;                 // at most 100 bytes; empty if the folder is not locked
+  std::shared_ptr<const void> lock;  // on the rank that holds the lock: kept until another folder is set, so that no
+                                     // report is written after the release
 };
-// The folder of failure.json; empty: none. Nothing is written there once the token is no longer in its lock. A folder
-// that was removed is made again, if its parent exists.
+// Sets the folder of failure.json; empty: none. Nothing is written there once its lock no longer contains the token. A
+// removed folder is created again if its parent exists.
 void set_folder(const std::filesystem::path& folder, FolderLease lease = {});
-// From now on summary.json in the folder is this job's: a failure marks it as failed (run_state.hpp).
+// From now on summary.json in the folder belongs to this job: a failure marks it as failed (run_state.hpp).
 void own_summary() noexcept;
 // Removes the failure.json of an earlier run.
 void clear();
 
 void set_step(std::int64_t step) noexcept;
-// Where all ranks of a node fail alike and share no memory to see it in: this rank tells nothing from now on, and
-// write() returns false.
+// Disables write() on this rank: it returns false from now on. Used when all ranks of a node fail alike, and have no
+// shared memory in which to agree on one writer.
 void leave_to_others() noexcept;
 
 struct Cause {
   int code = 1;
-  int signal = 0;  // 0: none
+  int signal = 0;  // 0 if there is none
   std::string_view sentence;
   std::span<const std::string> bad_hosts = {};
 };
 
-// What happened to this rank, or to `rank` on `host`, of which a survivor writes. The first report stands: a later one
-// changes nothing, and returns when the first is written. Safe in signal handlers and from any thread; keeps errno.
-// Returns whether to print the sentence too: not when another report stands, for then the job is ending with that one's
-// words.
+// Writes the report. write() reports this rank, write_of() reports `rank` on `host`, on behalf of which a survivor
+// writes. Only the first report counts: a later call changes nothing, and returns once the first is written.
+// Async-signal-safe and thread-safe; keeps errno. Returns whether the caller should print the sentence. It should not
+// if another report came first, because the job then ends with that report's sentence.
 bool write(const Cause& cause) noexcept;
 bool write_of(int rank, std::string_view host, const Cause& cause) noexcept;
 
-// How what holds the folder ended in good order, while the process goes on: in the folder's failure.json alone. The
-// first report stands.
+// Reports in the folder's failure.json only, for an orderly end of the folder's owner in a process that continues. The
+// first report stays.
 void write_in_folder(const Cause& cause) noexcept;
 
-// The exit code in the report that stands, the attempt's first; nothing if none can be read. Not for signal handlers.
+// The exit code in the existing report, with the attempt's exit report first. Nothing if none can be read. Not
+// async-signal-safe.
 std::optional<int> standing_code();
 
-// What the ranks of a node know of each other's failures, in memory they share: see runtime/watch/watcher.
+// State that the ranks of a node share, so that only one of them reports a failure. See runtime/watch/watcher.
 struct Shared {
   static constexpr int nobody_tells = 0;
   static constexpr int one_tells = 1;
   static constexpr int is_told = 2;
-  std::atomic<int>* told = nullptr;  // the first report of the node
-  std::atomic<int>* code = nullptr;  // becomes this rank's exit code
+  std::atomic<int>* told = nullptr;  // state of the node's first report
+  std::atomic<int>* code = nullptr;  // set to this rank's exit code
 };
 void share(const Shared& shared);
 

@@ -20,7 +20,7 @@ constexpr std::array<Choice<RunState>, 5> states{{{"running", RunState::running}
                                                   {"failed", RunState::failed},
                                                   {"diverged", RunState::diverged}}};
 
-// Spaces between the value and its comma mean nothing in JSON.
+// In JSON, spaces before the comma have no meaning.
 constexpr std::string_view running_start = "{\n \"state\": \"running\" ,\n";
 constexpr std::string_view failed_start = "{\n \"state\": \"failed\"  ,\n";
 constexpr std::string_view stopped_start = "{\n \"state\": \"stopped\" ,\n";

@@ -1,5 +1,5 @@
-// How a training stands, as the first line of its summary.json says. The line has one width for all states, so that
-// whoever sees the training end by a failure changes it in place: a signal handler, or a rank that is not the writer.
+// The state of a training, stored in the first line of its summary.json. The line has the same width for all states. A
+// signal handler, or a rank that is not the writer, can therefore change it in place after a failure.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,23 @@
 namespace lockstep {
 
 enum class RunState : std::uint8_t {
-  running,  // or killed, where nobody holds the folder's lock
-  stopped,  // in good order; the same command goes on
+  running,  // also after a kill; then nobody holds the folder's lock
+  stopped,  // in an orderly way; the same command resumes it
   done,
-  failed,    // failure.json says why
-  diverged,  // the loss, or a gradient, is not a finite number
+  failed,    // failure.json has the reason
+  diverged,  // the loss or a gradient is NaN or infinite
 };
 
 std::string_view name_of(RunState state);
-// Nothing where no state has the name.
+// Nothing if no state has the name.
 std::optional<RunState> run_state_of(std::string_view name);
 
-// summary.json: the state in the first line, then the fields of the object `summary`, among which it is not.
+// The text of summary.json: the state in the first line, then the fields of the object `summary`, which must not
+// contain the state.
 std::string summary_text(RunState state, const nlohmann::json& summary);
 
-// From `running` to `failed` or `stopped`, in the file of that name; any other state stands, and so does a file with
-// several hard links. Async-signal-safe; keeps quiet where it cannot be done, for a failure is being told.
+// Changes `running` to `failed` or `stopped` in the named file. Any other state stays, and so does a file with several
+// hard links. Async-signal-safe. Ignores errors, because another failure is being reported.
 void mark_failed(const char* summary_file) noexcept;
 void mark_stopped(const char* summary_file) noexcept;
 

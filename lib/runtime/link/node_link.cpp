@@ -22,11 +22,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What is said: "views [...]" and "seen", "bye".
+// The messages: "views [...]", "seen" and "bye".
 constexpr std::string_view views_follow = "views ";
 constexpr std::string_view seen = "seen";
 constexpr std::string_view bye = "bye";
-constexpr std::size_t longest_text = 4 << 20;  // views of all ranks of a node: a hundred bytes each
+constexpr std::size_t longest_text = 4 << 20;  // views of all ranks of a node, a hundred bytes each
 
 }  // namespace
 
@@ -62,7 +62,7 @@ NodeLink::NodeLink(const Communicator& world, const Communicator& node, const st
 
 NodeLink::~NodeLink() = default;
 
-// Who came is told by MPI too: a node that gave up after it was let in is then not taken for one that died.
+// MPI also tells which nodes have connected, so that a node that gave up after its handshake does not count as dead.
 void NodeLink::receive_nodes(const Communicator& world, const std::string& host, const std::vector<int>& ranks) {
   const std::string token = draw_secret();
   HandshakeServer reception(token);
@@ -131,7 +131,7 @@ void NodeLink::listen(Node& node) {
     node.seconds_without_heartbeat = 0;
     try {
       hear(node, text);
-    } catch (const std::exception&) {  // what a node of ours garbles is as good as silence
+    } catch (const std::exception&) {  // an invalid message from a node of ours counts as none
     }
   }
   if (!node.is_missed()) return;
@@ -189,8 +189,8 @@ std::vector<const NodeLink::Node*> NodeLink::missed() const {
 }
 
 std::optional<Blame> NodeLink::find_death(Urgency urgency) const {
-  constexpr double for_own_words = 1;    // of a rank that failed and ends the job itself
-  constexpr double for_survivors = 2.5;  // on that node, who know how it died
+  constexpr double for_own_words = 1;    // for a rank that failed to report its failure and end the job
+  constexpr double for_survivors = 2.5;  // for survivors on that node, which know how it died
   for (const Node* node : missed()) {
     if (!node->ended) continue;
     const bool is_one = node->ranks.size() == 1;
@@ -205,9 +205,9 @@ std::optional<Blame> NodeLink::find_death(Urgency urgency) const {
   return std::nullopt;
 }
 
-// A node that hears nobody may itself be the one that is cut off from the network, and its report may reach the disk
-// nevertheless. So rank 0 speaks first, if it still hears a node or there is but one to hear; then the others, who hear
-// rank 0 alone.
+// A node without any heartbeats may itself be cut off from the network, but its report could still reach the disk. So
+// rank 0 reports first, if it still hears another node or there is only one. The others, which hear only rank 0,
+// follow.
 double NodeLink::turn_seconds(double heartbeat_timeout_seconds) const {
   constexpr double turn = 3;
   if (!is_hub()) return turn;
@@ -218,7 +218,7 @@ double NodeLink::turn_seconds(double heartbeat_timeout_seconds) const {
 }
 
 std::optional<Blame> NodeLink::find_lost_heartbeat(double timeout_seconds) const {
-  constexpr double for_others = 5;  // who are nearer, and know more
+  constexpr double for_others = 5;  // for ranks that are closer to the node, and know more
   const double heartbeat_timeout_seconds = timeout_seconds + for_others;
   for (const Node* node : missed()) {
     if (node->seconds_without_heartbeat < heartbeat_timeout_seconds + turn_seconds(heartbeat_timeout_seconds)) continue;
@@ -233,7 +233,7 @@ std::optional<Blame> NodeLink::find_lost_heartbeat(double timeout_seconds) const
 
 void NodeLink::leave() {
   for (const std::unique_ptr<Node>& node : nodes_) {
-    if (node->socket != nullptr) node->socket->send(bye);  // who has left may wait for the word
+    if (node->socket != nullptr) node->socket->send(bye);  // a node that has left may still wait for this message
   }
   if (hub_ != nullptr && hub_->is_open()) hub_->socket->send(bye);
 }

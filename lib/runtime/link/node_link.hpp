@@ -1,11 +1,12 @@
-// How the nodes of a job know of each other: the first rank of each node speaks for it to rank 0, over TCP and not MPI,
-// which needs the help of ranks that may be stuck.
+// The monitoring link between the nodes of a job. The first rank of each node, the node leader, connects to rank 0 over
+// TCP. MPI is not used, because it needs the cooperation of ranks that may be stuck.
 //
-// They meet while the link is built, and prove to each other that they are of one job (base/net/handshake).
-// From then on nobody listens for connections any more, and every line is under a seal.
+// The nodes connect while the link is constructed, and prove that they belong to one job (base/net/handshake).
+// Afterwards nobody accepts connections, and every line is sealed.
 //
-// Rank 0 gets the views of all nodes once a second and answers them. A connection that ends without a word is a death;
-// one that falls silent may be a stopped process or a broken network, which the hang timeout judges.
+// Node leaders send their nodes' views to rank 0 once a second, and rank 0 acknowledges them. A connection that closes
+// without a goodbye means a death. A connection without messages may mean a stopped process or a broken network; the
+// hang timeout applies to it.
 #pragma once
 
 #include <poll.h>
@@ -24,7 +25,7 @@ namespace lockstep {
 
 class NodeLink {
  public:
-  // Collective over `world`, of which `node` holds the ranks of this node, called `host`. Warns where nodes cannot
+  // Collective over `world`. `node` contains the ranks of this node, and `host` is its name. Warns if a node cannot
   // reach rank 0.
   NodeLink(const Communicator& world, const Communicator& node, const std::string& host);
   ~NodeLink();
@@ -33,25 +34,25 @@ class NodeLink {
   bool is_hub() const { return is_hub_; }
   void add_handles(std::vector<pollfd>& handles) const;
 
-  // Takes in what has arrived; does not wait.
+  // Reads what has arrived. Does not wait.
   void serve();
-  // Once a period, with this node's views: sends them to rank 0, if the last ones were answered.
+  // Call once a period with this node's views. Sends them to rank 0 if the previous ones were acknowledged.
   void tell(std::span<const RankView> views, double waking_seconds);
-  // Rank 0: the last views of the other nodes.
+  // On rank 0: the last views of the other nodes.
   std::vector<RankView> others() const;
 
-  // A node whose leader ended without a word. Survivors on it know more and are given time to say it, unless
-  // `last_chance`: this process is about to end.
+  // Finds a node whose leader ended without a goodbye. Survivors on that node know more, so they get time to report
+  // first, unless `last_chance`: this process is about to end.
   enum class Urgency { may_wait, last_chance };
   std::optional<Blame> find_death(Urgency urgency) const;
-  // A node that has been silent for longer than the hang timeout and some seconds in which ranks nearer to it may tell
-  // more; for longer still where this node may itself be on the silent side of a broken network.
+  // Finds a node without a heartbeat for longer than the hang timeout plus a few seconds, in which ranks closer to it
+  // may report first. Waits longer if this node may itself be cut off from the network.
   std::optional<Blame> find_lost_heartbeat(double timeout_seconds) const;
 
-  // This node's leader ends as it should: to nobody a death.
+  // Sends a goodbye: this node's leader ends normally, and the others do not report a death.
   void leave();
-  // Whether all the others have left, who are `ranks`. Rank 0 hears each of them; they hear rank 0, which speaks for
-  // all.
+  // Whether all other nodes, with `ranks` ranks in total, have left. Rank 0 hears every node; the others hear rank 0
+  // only, which leaves last.
   bool have_left(int ranks) const;
 
  private:
@@ -64,8 +65,8 @@ class NodeLink {
   double turn_seconds(double heartbeat_timeout_seconds) const;
 
   bool is_hub_ = false;                       // this is rank 0, and there are other nodes
-  std::vector<std::unique_ptr<Node>> nodes_;  // rank 0: the others
-  std::unique_ptr<Node> hub_;                 // the others' leaders: rank 0's node
+  std::vector<std::unique_ptr<Node>> nodes_;  // on rank 0: the other nodes
+  std::unique_ptr<Node> hub_;                 // on the other node leaders: rank 0's node
 };
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// How a program ends in good order, all ranks alike.
+// The result of an orderly end of a program, the same on all ranks.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@ namespace lockstep {
 
 struct Ending {
   int code = 0;                             // see base/error.hpp
-  std::string sentence;                     // why, for failure.json; rank 0's counts
-  std::vector<std::string> bad_hosts = {};  // nodes that another attempt had better avoid; rank 0's count
+  std::string sentence;                     // the reason, for failure.json; rank 0's is used
+  std::vector<std::string> bad_hosts = {};  // nodes that the next attempt should avoid; rank 0's are used
 };
 
 }  // namespace lockstep

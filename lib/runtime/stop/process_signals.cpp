@@ -24,16 +24,16 @@ constexpr std::array requests{SIGTERM, SIGUSR1, SIGINT, SIGHUP};
 constexpr std::array handled{SIGTERM, SIGUSR1, SIGINT, SIGHUP, SIGCONT};
 constexpr int nobody = -1;
 
-// A signal handler reaches nothing but globals.
+// Global, because a signal handler can reach only globals.
 std::atomic<bool> is_owned = false;
 std::array<struct sigaction, handled.size()> before;
 std::atomic<int> requested = 0;
 std::atomic<std::int64_t> requested_ms = 0;
-std::atomic<int> woken = nobody;  // a descriptor
+std::atomic<int> woken = nobody;  // the descriptor to wake
 std::atomic<bool> terminate_wakes = false;
 std::atomic<std::uint64_t> terminate_received = 0;  // count and sender, 32 bits each
 std::atomic<std::uint64_t> proceed_received = 0;
-std::array<char, 320> spoken_prefix{};  // empty: this process does not speak
+std::array<char, 320> spoken_prefix{};  // empty if this process prints no message
 
 void note(std::atomic<std::uint64_t>& received, const siginfo_t* info) {
   const bool has_sender = info->si_code == SI_USER || info->si_code == SI_TKILL || info->si_code == SI_QUEUE;

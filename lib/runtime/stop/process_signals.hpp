@@ -1,22 +1,21 @@
-// The signals that reach a program from outside, and what each of them does. Their only owner: nobody else in a program
-// handles, ignores or restores one. (Signals of a crash belong to failure/crash_handler and to guards of mapped files.)
+// The signals that reach a program from outside, and their effects. No other code in a program handles, ignores or
+// restores them. (Crash signals belong to failure/crash_handler and to the guards of mapped files.)
 //
-//               a program that stops in order                 one that ends at once
-//   SIGTERM     is noted, and wakes the watcher               wakes the watcher, who ends the process; ends it where
-//                                                             there is none
-//   SIGUSR1,    is noted                                      ends it
+//               Stopping::in_order                            Stopping::at_once
+//   SIGTERM     recorded, and wakes the watcher               wakes the watcher, which ends the process; without a
+//                                                             watcher ends the process
+//   SIGUSR1,    recorded                                      ends the process
 //   SIGINT
-//   SIGHUP      is noted, but not where it is ignored: nohup  ends it
-//   SIGPIPE     does nothing: nobody need read what it says   ends it
-//   SIGUSR2     wakes the watcher, who says where the rank is; does nothing where there is none
-//   SIGCONT     is counted: mpirun sends it before SIGTERM    does nothing
+//   SIGHUP      recorded, unless it is ignored (nohup)        ends the process
+//   SIGPIPE     ignored: the output's reader is optional      ends the process
+//   SIGUSR2     wakes the watcher, which prints what the rank is doing; ignored without a watcher
+//   SIGCONT     counted: mpirun sends it before SIGTERM       no effect
 //
-// A signal that is noted is a request to stop, of this process: whoever can stop asks for it (stop/stop_agreement). A
-// second one, a second or more after it, ends the process at once, and rank 0 says so: launchers and Slurm may deliver
-// one request twice.
+// A recorded signal is a request to stop this process. Code that can stop checks for it (stop/stop_agreement). A second
+// request, at least one second later, ends the process at once, and rank 0 prints a message. Earlier ones are ignored,
+// because launchers and Slurm may deliver one request twice.
 //
-// SIGTERM wakes the watcher (watch/watcher) even where it is noted, because it is also what a launcher sends to the
-// survivors of a death.
+// SIGTERM wakes the watcher (watch/watcher) even if it is recorded: launchers also send it to the survivors of a death.
 #pragma once
 
 #include <cstdint>
@@ -27,26 +26,26 @@ namespace lockstep {
 
 enum class Stopping { at_once, in_order };
 
-// Whom signals wake: SIGUSR2 always, SIGTERM where it is to. Several ranks need that, for they tell a death before they
-// end; one rank has nobody to wait for.
+// The signals that wake the watcher: SIGUSR2 always, SIGTERM optionally. Programs with several ranks need SIGTERM,
+// because they report a death before they end. A single rank has nobody to wait for.
 enum class WokenBy { where_only, where_and_terminate };
 
-// At most one in a process, from the first line of main to the last, so that no moment is left in which a request kills
-// a program that could have stopped.
+// At most one exists in a process. Construct it in the first line of main and destroy it in the last. A request can
+// then never kill a program that could have stopped in order.
 class ProcessSignals {
  public:
   explicit ProcessSignals(Stopping stopping);
   ProcessSignals(const ProcessSignals&) = delete;
   ProcessSignals& operator=(const ProcessSignals&) = delete;
-  // Brings back what was before where a signal may still be of use: not requests once a stop was asked for, not SIGTERM
-  // after ignore_terminate(), never SIGUSR2.
+  // Restores the previous handlers of signals that may still matter. Does not restore those of requests once a stop was
+  // requested, SIGTERM after ignore_terminate(), and SIGUSR2.
   ~ProcessSignals();
 
   bool is_stop_requested() const { return request() != 0; }
-  int request() const;  // the number of the signal; 0: none has come
+  int request() const;  // the signal's number; 0 if none was received
 
-  // Which process sent the last SIGTERM or SIGCONT, and how many have come. A process number of 0 is one outside this
-  // process name space. Of a program that stops in order; threads may ask.
+  // The sender of the last SIGTERM or SIGCONT, and how many were received. A sender of 0 is outside this PID namespace.
+  // Only for Stopping::in_order. Thread-safe.
   struct Received {
     std::uint32_t count = 0;
     int sender = 0;
@@ -54,19 +53,19 @@ class ProcessSignals {
   Received terminate() const;
   Received proceed() const;
 
-  // How the line begins that a second request prints; without a call there is none.
+  // Sets the prefix of the message that a second request prints. Without a call there is no message.
   void speak_as(std::string_view prefix);
 
-  // From now on, and until stop_waking(), signals wake whoever waits at `descriptor` (watch/wake).
+  // Until stop_waking(), signals wake the thread that waits on `descriptor` (watch/wake).
   void start_waking(int descriptor, WokenBy signals);
   void stop_waking();
-  // Whether SIGTERM wakes and is not noted: then whoever is woken has to end the process.
+  // Whether SIGTERM wakes the watcher without being recorded. The watcher must then end the process.
   bool terminate_only_wakes() const;
 
-  // For the ranks of a program that end together: a launcher that sees the first one go terminates the others, whose
-  // 143 would hide the code.
+  // For ranks of a program that end together. When the first rank ends, a launcher terminates the others, and their
+  // exit code 143 would hide the actual one.
   void ignore_terminate();
-  // For a program that has ended in order, and has left to say what: until this is destroyed no request does anything.
+  // For a program that has ended in order and still has to report it. Until destruction, requests have no effect.
   void ignore_requests();
 
  private:

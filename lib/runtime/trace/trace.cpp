@@ -48,7 +48,7 @@ Trace::Trace(const Communicator& world, std::filesystem::path folder, std::strin
       shown_(&spans_) {}
 
 void Trace::write(std::int64_t steps) {
-  rank_status::enter(Phase::gathering);  // and with it the span before ends
+  rank_status::enter(Phase::gathering);  // also ends the previous span
   const ClockOffset last = measure_offset(world_);
   const std::vector<std::string> of_ranks =
       world_.gather(packed({host_, spans_.spans(), spans_.lost(), first_, last}), 0);

@@ -1,4 +1,4 @@
-// The trace of a training (--trace): what the main thread of each rank did when, by one clock, in one file.
+// The trace of a training (--trace): what the main thread of each rank did and when, on one clock, in one file.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,17 @@
 
 namespace lockstep {
 
-// Spans that each of so many ranks keeps: fewer where they are many, for rank 0 takes them all.
+// The number of spans that each rank keeps. Smaller for many ranks, because rank 0 collects all spans.
 std::size_t spans_kept(int ranks);
 
 class Trace {
  public:
-  // Collective: begins. `world` outlives this. `host`: of this rank. Throws Error(usage) if the folder cannot be made.
+  // Collective. Starts the trace. `world` must outlive it, `host` is this rank's. Throws Error(usage) if the folder
+  // cannot be created.
   Trace(const Communicator& world, std::filesystem::path folder, std::string host);
 
-  // Collective, once, of a training that began when `steps` were done: rank 0 writes FOLDER/trace-STEPS.json. Where it
-  // cannot, it warns.
+  // Collective, call once. Rank 0 writes FOLDER/trace-STEPS.json, where `steps` is the number of steps done before the
+  // training started. Warns if it cannot.
   void write(std::int64_t steps);
 
  private:

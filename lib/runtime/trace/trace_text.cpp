@@ -86,7 +86,7 @@ std::string trace_text(std::span<const RankSpans> ranks) {
                      static_cast<double>(std::max<std::int64_t>(end - begin, 0)) / 1e3, span.step, span.number);
     }
   }
-  if (!ranks.empty()) text.erase(text.size() - 2, 1);  // the last comma
+  if (!ranks.empty()) text.erase(text.size() - 2, 1);  // remove the last comma
   const nlohmann::json more = {
       {"clocks", "of rank 0: offsets by the shortest of 32 round trips, at the beginning and at the end"},
       {"clocks_differ_by_at_most_us", static_cast<double>(error) / 1e3},

@@ -1,4 +1,4 @@
-// Spans of all ranks as a trace in Chrome's JSON format, which Perfetto and chrome://tracing open ("Trace Event
+// Conversion of all ranks' spans to Chrome's JSON trace format, which Perfetto and chrome://tracing open ("Trace Event
 // Format", object form: complete events and metadata).
 #pragma once
 
@@ -15,16 +15,16 @@ namespace lockstep {
 struct RankSpans {
   std::string host;
   std::vector<Span> spans;
-  std::uint64_t lost = 0;  // earlier ones
+  std::uint64_t lost = 0;  // number of earlier spans that were dropped
   ClockOffset first;
   ClockOffset last;
 };
 
-// As bytes between ranks of one program.
+// Serialization between ranks of one program.
 std::string packed(const RankSpans& rank);
 RankSpans unpacked(const std::string& bytes);
 
-// By rank. Times count from the first span, by rank 0's clock.
+// `ranks` is in rank order. Times are relative to the first span, on rank 0's clock.
 std::string trace_text(std::span<const RankSpans> ranks);
 
 }  // namespace lockstep

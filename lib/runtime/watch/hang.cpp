@@ -11,7 +11,7 @@ namespace {
 
 using Views = std::vector<RankView>;
 
-// In order of the first rank of each.
+// Ranks by what they are doing, ordered by the first rank of each group.
 std::vector<std::pair<std::string, std::vector<int>>> by_place(std::span<const RankView> views) {
   std::vector<std::pair<std::string, std::vector<int>>> places;
   for (const RankView& view : views) {
@@ -48,7 +48,7 @@ Blame describe_stuck(const RankView& rank, std::span<const RankView> all) {
                       describe_others(all, rank.rank))};
 }
 
-// Where a device waits for others in a sum, so does its host in the end, wherever it stands.
+// If a device waits for others in a sum, its host waits in the end, too, whatever it is doing now.
 bool waits(const RankView& view) { return waits_for_others(view.phase) || (view.device && view.device->is_summing()); }
 
 const char* advice_to_waiting(const Views& views) {
@@ -68,8 +68,8 @@ Blame describe_waiting(const Views& views) {
                       format_seconds(rank.still_seconds), describe_place(rank), advice_to_waiting(views))};
 }
 
-// Hosts queue steps ahead, and then wait wherever they are: what their devices have come to says who is behind. Nothing
-// if that is the same everywhere, and no device waits.
+// Hosts queue steps ahead and then wait at arbitrary places, so the progress of their devices tells which rank is
+// behind. Nothing if it is equal on all ranks and no device waits.
 std::optional<Blame> describe_devices(const Views& views) {
   if (!std::ranges::all_of(views, [](const RankView& view) { return view.device.has_value(); })) return std::nullopt;
   const auto place = [](const RankView& view) { return std::pair(view.device->marks.begun, view.device->marks.ended); };
@@ -84,8 +84,8 @@ std::optional<Blame> describe_devices(const Views& views) {
                            describe_device(*behind->device), describe_others(views, behind->rank))};
 }
 
-// Everybody waits for others. The place where the fewest are is where nobody else will come; of two as small, the one
-// that is behind.
+// All ranks wait for others. The place with the fewest ranks is the one that nobody else will reach. Ties go to the
+// place that is behind.
 Blame describe_all_waiting(const Views& views) {
   if (const std::optional<Blame> found = describe_devices(views)) return *found;
   std::map<std::tuple<std::int64_t, std::int64_t, Phase>, Views> places;
@@ -146,7 +146,7 @@ std::optional<Blame> find_hang(std::span<const RankView> views, double timeout_s
 }
 
 std::string describe_others(std::span<const RankView> views, int culprit) {
-  constexpr std::size_t most = 4;  // places that are told
+  constexpr std::size_t most = 4;  // places that are listed
   Views others;
   std::ranges::copy_if(views, std::back_inserter(others), [&](const RankView& view) { return view.rank != culprit; });
   const auto places = by_place(others);

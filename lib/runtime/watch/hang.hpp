@@ -1,4 +1,4 @@
-// Which rank holds the others up, decided from where every rank says it is, and from which ranks say nothing new.
+// Finds the rank that blocks the others, from the state of every rank and from which ranks make no progress.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@
 
 namespace lockstep {
 
-// How long a rank has stood still, by the observer's own waking time: a job that was suspended as a whole, and an
-// observer that slept with it, find nobody late.
+// How long a rank has made no progress, measured in the observer's own running time. If the whole job, and with it the
+// observer, was suspended, no rank counts as late.
 class Stillness {
  public:
-  // `progress` is any number that changes when the rank gets on; `waking_seconds` have passed since the last look.
+  // `progress` is any number that changes with the rank's progress. `waking_seconds` is the running time since the last
+  // call.
   void look(std::uint64_t progress, double waking_seconds);
   double seconds() const { return seconds_; }
 
@@ -24,10 +25,11 @@ class Stillness {
   double seconds_ = 0;
 };
 
-std::uint64_t progress_of(const RankStatus& status);  // its device's included
+std::uint64_t progress_of(const RankStatus& status);  // includes its device's progress
 std::uint64_t progress_of(const RankStatus::Device& device);
 
-// Whether all ranks of a team are in view, or those of some nodes. Only of all can it be said that nobody works.
+// Whether all ranks of a team are in view, or only those of some nodes. Only with all ranks in view is it known that no
+// rank is working.
 enum class Coverage { all_ranks, some_ranks };
 
 struct TeamInView {
@@ -35,22 +37,22 @@ struct TeamInView {
   std::vector<RankView> views;
   Coverage coverage = Coverage::some_ranks;
 };
-// Each team of `views`; the ranks that are in none are one by themselves, of `job_size` ranks.
+// Groups `views` by team. The ranks without a team form a group of their own, which has `job_size` ranks.
 std::vector<TeamInView> teams_in_view(std::span<const RankView> views, int job_size);
 
-// Who stands in the way of the others, and how.
+// The rank that blocks the others, and a description of how.
 struct Blame {
   int rank = 0;
   std::string host;
   std::string sentence;
 };
 
-// Of one team, the rank that keeps the others from going on, if one has stood still for `timeout_seconds`. That is a
-// rank that is stopped or stands still in work of its own. Where all ranks wait, it is the one whose device has done
-// least or, failing that, the one that waits elsewhere than most.
+// The rank of one team that blocks the others, if one has made no progress for `timeout_seconds`. This is a rank that
+// is stopped, or stuck in work of its own. If all ranks wait, it is the one whose device has completed the fewest sums.
+// Otherwise it is the one that waits at a different place than most.
 std::optional<Blame> find_hang(std::span<const RankView> views, double timeout_seconds, Coverage coverage);
 
-// "(ranks 0, 2-3: summing gradients at step 412, sum 1644)": where all but `culprit` are.
+// "(ranks 0, 2-3: summing gradients at step 412, sum 1644)": where all ranks except `culprit` are.
 std::string describe_others(std::span<const RankView> views, int culprit);
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-// A rank by itself needs nobody's memory.
+// A single rank needs no shared memory.
 struct NodeBoard::Alone {
   RankStatus status{};
   std::atomic<int> told = 0;

@@ -1,4 +1,4 @@
-// The memory in which the ranks of a node know of each other.
+// The shared memory in which the ranks of a node publish their state to each other.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace lockstep {
 
 class NodeBoard {
  public:
-  // Collective over `node`. Throws Error(other) where several ranks cannot have shared memory.
+  // Collective over `node`. Throws Error(other) if there are several ranks and shared memory is not available.
   explicit NodeBoard(const Communicator& node);
 
   RankStatus& status(int node_rank) const { return statuses_[node_rank]; }

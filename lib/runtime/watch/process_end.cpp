@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-// struct pidfd_info of linux/pidfd.h as Linux 6.15 has it, newer than the headers that we build with.
+// struct pidfd_info of linux/pidfd.h in Linux 6.15, which is newer than the headers of our builds.
 struct PidfdInfo {
   static constexpr std::uint64_t exit = 1U << 3;
   std::uint64_t mask;

@@ -1,12 +1,12 @@
-// How another process of this node ended, which only its parent is told.
+// The exit status of another process of this node, which the kernel reports to its parent only.
 #pragma once
 
 #include <optional>
 
 namespace lockstep {
 
-// As waitpid() would give it; nothing while the process runs, or where the kernel does not say: its parent has
-// collected it already and the kernel is older than 6.15. `pidfd` may be -1.
+// In waitpid()'s encoding. Nothing while the process runs, or if the kernel does not report it: the parent has already
+// collected the status, and the kernel is older than 6.15. `pidfd` may be -1.
 std::optional<int> status_of_ended(int process, int pidfd);
 
 }  // namespace lockstep

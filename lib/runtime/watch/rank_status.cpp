@@ -18,12 +18,12 @@ std::mutex names_mutex;
 std::map<std::int32_t, std::string> names;  // guarded by names_mutex
 
 std::mutex marks_mutex;
-SumMarks* marks = nullptr;  // guarded by marks_mutex, and so is what they point to
+SumMarks* marks = nullptr;  // guarded by marks_mutex, and so is its target
 
-// Of the main thread, which alone enters phases and begins sums.
+// Used by the main thread only, which alone enters phases and begins sums.
 struct Tracing {
-  SpanLog* log = nullptr;  // null: nobody asks
-  std::int64_t step = 0;   // in which the phase began
+  SpanLog* log = nullptr;  // null if there is no trace
+  std::int64_t step = 0;   // the step in which the phase began
   std::int64_t sum_since_ns = 0;
   std::int32_t sums = 0;
   std::array<std::int32_t, phase_count> entered{};
@@ -32,16 +32,16 @@ Tracing tracing;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
-// One writer: no read-modify-write is needed.
+// There is only one writer, so no atomic read-modify-write is needed.
 template <typename Value>
 void add(std::atomic<Value>& target, Value value) {
   target.store(target.load(relaxed) + value, relaxed);
 }
 
-std::array<std::atomic<bool>, RankStatus::most_readers> taken;  // of the process, whatever memory the record is in
+std::array<std::atomic<bool>, RankStatus::most_readers> taken;  // of the process, wherever the record is
 
-// A thread's place among the readers, which others take after it. The last place is shared by all for whom there is
-// none.
+// The index of a thread among the readers, free again when the thread ends. If none is free, threads share the last
+// one.
 class ReaderPlace {
  public:
   ReaderPlace() {

@@ -1,7 +1,7 @@
-// Where this rank stands: a record in memory of its node, which other ranks read without its help.
+// The state of this rank: a record in its node's memory, which other ranks read without its cooperation.
 //
-// The rank writes with plain stores, no lock and no system call, so a rank that hangs, or is stopped, has said where.
-// Whoever reads between two stores sees half of a change; the next look puts that right.
+// The rank uses plain stores, no locks and no system calls. The record is therefore valid even if the rank hangs or is
+// stopped. A reader may see half of a change between two stores; the next read corrects it.
 #pragma once
 
 #include <array>
@@ -19,21 +19,22 @@ namespace lockstep {
 
 class SpanLog;
 
-// What the main thread of a rank does. In a phase for which waits_for_others() is true it goes on when others come.
+// What the main thread of a rank is doing. A phase for which waits_for_others() is true ends only when other ranks
+// arrive.
 enum class Phase : std::int32_t {
   starting,
   staging,
   opening_data,
-  meeting,  // start-up: the others, or what rank 0 found out
+  meeting,  // start-up: waits for the other ranks, or for a result of rank 0
   measuring,
   reading,
   forward,
   backward,
-  sharing_norms,  // statistics of a norm, with the ranks of its group
+  sharing_norms,  // statistics of a batch norm, with the ranks of its group
   reducing,
   updating,
   testing,
-  gathering,  // results of ranks
+  gathering,  // results from all ranks
   saving,
 };
 inline constexpr std::size_t phase_count = 14;
@@ -41,30 +42,30 @@ inline constexpr std::size_t phase_count = 14;
 std::string_view describe(Phase phase);  // "in forward", "summing gradients"
 bool waits_for_others(Phase phase);
 
-std::int64_t monotonic_ns() noexcept;  // the clock of RankStatus
+std::int64_t monotonic_ns() noexcept;  // CLOCK_MONOTONIC, used by RankStatus
 
-// Who has been told to end, by SIGTERM, as far as a rank knows: nobody, itself, or every rank of the job.
+// Which ranks have received SIGTERM, as far as a rank knows: none, itself, or every rank of the job.
 enum class ToldToEnd : std::int32_t { nobody, itself, all };
 
-// The ranks that train together. What one of them does says something of the others; a rank of another training in the
-// same job is elsewhere for reasons of its own.
+// The ranks that train together. Their states depend on each other. A rank of another training in the same job waits
+// for reasons of its own.
 struct Team {
-  int first = -1;  // the rank of the job that is the training's rank 0; -1: in no training
+  int first = -1;  // the job's rank that is rank 0 of the training; -1 if in no training
   int size = 0;
 
   bool operator==(const Team&) const = default;
 };
 
-// All zero before the first store. A thread that loads samples has a cache line to itself, for it stores often: the
-// lowest that is free when it first reads, until it ends.
+// All zero before the first store. Each thread that loads samples has a cache line of its own, because it stores often.
+// It takes the lowest free one at its first read, until it ends.
 struct alignas(128) RankStatus {
-  // The main thread and three loaders (training, test, validation) of at most 256 threads each fit in.
+  // Enough for the main thread and three loaders (training, test, validation) of at most 256 threads each.
   static constexpr std::size_t most_readers = 1024;
   struct alignas(64) Reader {
-    std::atomic<std::int32_t> shard;  // what a thread reads now: number of name_shard() + 1, or 0
+    std::atomic<std::int32_t> shard;  // what the thread reads now: name_shard() + 1, or 0
     std::atomic<std::uint64_t> progress;
   };
-  // A copy of what the rank's device writes of its sums (SumMarks), by copy_device_marks().
+  // A copy of the device's record of its sums (SumMarks), written by copy_device_marks().
   struct alignas(64) Device {
     std::atomic<bool> is_shown;
     std::atomic<std::uint64_t> begun;
@@ -79,13 +80,13 @@ struct alignas(128) RankStatus {
   std::atomic<std::int32_t> team_first;  // Team::first + 1
   std::atomic<std::int32_t> team_size;
   std::atomic<Phase> phase;
-  std::atomic<std::int64_t> main_thread_ns;                     // of processor time, where the watcher shows it
-  std::atomic<std::uint64_t> progress;                          // grows with whatever the main thread gets done
-  std::atomic<std::int64_t> step;                               // the last one begun, counted from 1; 0 before
-  std::atomic<std::int64_t> sum;                                // sums of gradients begun so far
-  std::atomic<std::int64_t> since_ns;                           // when the phase began, by the node's monotonic clock
-  std::array<std::atomic<std::int64_t>, phase_count> spent_ns;  // in each phase so far, the present one left out
-  std::atomic<std::uint32_t> readers_used;                      // so many of `readers`, from the first on, ever were
+  std::atomic<std::int64_t> main_thread_ns;  // CPU time, if the watcher publishes it
+  std::atomic<std::uint64_t> progress;       // grows whenever the main thread makes progress
+  std::atomic<std::int64_t> step;            // the last one begun, counted from 1; 0 before the first
+  std::atomic<std::int64_t> sum;             // number of gradient sums begun so far
+  std::atomic<std::int64_t> since_ns;        // when the phase began, by the node's monotonic clock
+  std::array<std::atomic<std::int64_t>, phase_count> spent_ns;  // in each phase so far, without the current one
+  std::atomic<std::uint32_t> readers_used;                      // the first `readers_used` of `readers` have been used
   Device device;
   std::array<Reader, most_readers> readers;
 
@@ -96,10 +97,10 @@ struct alignas(128) RankStatus {
 };
 static_assert(std::atomic<Phase>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
 
-// One record for the process, because threads of the loader and layers far from main write it.
+// The record is global, because loader threads and layers far from main write it.
 namespace rank_status {
 
-// While it lives this rank is of `team`; its steps and sums count from zero.
+// While it exists, this rank belongs to `team`. Its steps and sums count from zero.
 class InTeam {
  public:
   explicit InTeam(const Team& team);
@@ -108,18 +109,18 @@ class InTeam {
   ~InTeam();
 };
 
-// The main thread's.
+// For the main thread.
 void enter(Phase phase) noexcept;
 void set_step(std::int64_t step) noexcept;  // counted from 0
 void begin_sum() noexcept;
-void end_sum() noexcept;  // it was begun; the sum itself may take longer
-void get_on() noexcept;   // within a phase
+void end_sum() noexcept;  // the sum was begun; it may complete later
+void get_on() noexcept;   // progress within a phase
 
-// From any thread: it reads from a shard, of name_shard(); it reads from none.
+// From any thread: it begins to read from a shard of name_shard(); it has stopped reading.
 void begin_reading(std::int32_t shard) noexcept;
 void end_reading() noexcept;
 
-// While this lives copy_device_marks() copies the device's marks. Null: the device has none.
+// While it exists, copy_device_marks() copies the device's marks. Null: the device has none.
 class ShownMarks {
  public:
   explicit ShownMarks(SumMarks* shown);
@@ -130,10 +131,10 @@ class ShownMarks {
  private:
   SumMarks* shown_;
 };
-// From any thread. The watcher calls it, so that no step pays for it.
+// Thread-safe. The watcher calls it, so that it costs no step any time.
 void copy_device_marks();
 
-// While this lives the main thread's phases and sums go into a log, numbered from 1. It outlives this.
+// While it exists, the main thread's phases and sums are logged, numbered from 1. The log must outlive it.
 class ShownSpans {
  public:
   explicit ShownSpans(SpanLog* log);
@@ -142,12 +143,12 @@ class ShownSpans {
   ~ShownSpans();
 };
 
-// A number that depends on the path alone, so that it means the same on every rank, whatever else that rank reads. Of
-// 31 bits: where two paths share one, of a thousand in one case of four thousand, the first that came is told.
+// A 31-bit hash of the path, so that a number has the same meaning on every rank. If two paths collide, the first name
+// is reported. The probability for a thousand paths is 1 in 4000.
 std::int32_t name_shard(const std::filesystem::path& path);
-std::string shard_name(std::int32_t shard);  // empty where this rank has named no such shard
+std::string shard_name(std::int32_t shard);  // empty if this rank has named no such shard
 
-// The record goes to memory that others see, or (nullptr) back to memory of this process.
+// Moves the record to memory that others can read, or (nullptr) back to memory of this process.
 void move_to(RankStatus* record);
 RankStatus& record() noexcept;
 

@@ -18,7 +18,7 @@ std::string describe_shard(std::int32_t shard) {
   return name.empty() ? "a shard that is not known here" : fmt::format("shard '{}'", name);
 }
 
-// Between two marks of one device, of which the first may be written already.
+// Time between two marks of one device. The first mark may already have been overwritten.
 std::string describe_interval(std::uint64_t from_ns, std::uint64_t to_ns) {
   return fmt::format("{:.1f} ms", to_ns > from_ns ? static_cast<double>(to_ns - from_ns) / 1e6 : 0.0);
 }
@@ -29,7 +29,7 @@ std::string describe_device_place(const DeviceView& device) {
   return marks.ended == 0 ? "before its first sum" : fmt::format("computing after sum {}", marks.ended);
 }
 
-// In the others the device has nothing to do, or not with sums.
+// In other phases the device is idle, or computes no sums.
 bool is_of_a_step(Phase phase) {
   return phase == Phase::reading || phase == Phase::forward || phase == Phase::backward ||
          phase == Phase::sharing_norms || phase == Phase::reducing || phase == Phase::updating;

@@ -1,4 +1,4 @@
-// What one rank sees of another: a copy of its record, with what only an observer can add.
+// One rank's view of another: a copy of its record, plus what only an observer can determine.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-// Of a device that marks its sums.
+// For a device that marks its sums.
 struct DeviceView {
   SumMarks marks{};
   double still_seconds = 0;  // since its last mark
@@ -27,11 +27,11 @@ struct RankView {
   Team team;
   Phase phase = Phase::starting;
   std::int64_t step = -1;            // counted from 0; -1 before the first
-  std::int64_t sum = 0;              // sums of gradients begun
+  std::int64_t sum = 0;              // gradient sums begun
   std::vector<std::int32_t> shards;  // being read
-  char process_state = '?';          // ProcessStat::state; '?': nobody looked, or it cannot be seen
-  double still_seconds = 0;          // since it last got on
-  std::optional<DeviceView> device;  // none: the host does the sums itself
+  char process_state = '?';          // ProcessStat::state; '?' if it was not read, or cannot be seen
+  double still_seconds = 0;          // time without progress
+  std::optional<DeviceView> device;  // none if the host computes the sums
 
   bool is_stopped() const { return process_state == 'T' || process_state == 't'; }
 };
@@ -48,8 +48,8 @@ std::string describe_ranks(std::vector<int> ranks);
 // "12 s", "0.3 s"
 std::string format_seconds(double seconds);
 
-// Views as one line of text for another node, and back. `host` is that node's name. Throws Error(other) on text that no
-// rank writes.
+// Serialization of views to one line of text for another node, and back. `host` is the sending node's name. Throws
+// Error(other) on text that no rank writes.
 std::string to_text(std::span<const RankView> views);
 std::vector<RankView> views_from_text(std::string_view text, const std::string& host);
 

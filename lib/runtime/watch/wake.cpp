@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-// An eventfd adds numbers up: each word has digits of its own.
+// An eventfd adds the written numbers. Each kind of notification has its own bits.
 constexpr int digits = 20;
 constexpr eventfd_t digit_mask = (eventfd_t{1} << digits) - 1;
 

@@ -1,4 +1,5 @@
-// What a signal (stop/process_signals), or another thread, has to say to a thread that waits in poll(): an eventfd.
+// Notifications from a signal handler (stop/process_signals) or a thread to a thread that waits in poll(), with an
+// eventfd.
 #pragma once
 
 namespace lockstep {
@@ -11,8 +12,8 @@ struct Wakes {
   bool say_where = false;
 };
 
-int make_wake();                       // a descriptor, -1 where the system gives none
-void wake(int descriptor, Wake what);  // also from a signal handler
-Wakes read_wakes(int descriptor);      // what has been said since the last look; does not wait
+int make_wake();                       // a descriptor; -1 if the system has none left
+void wake(int descriptor, Wake what);  // async-signal-safe
+Wakes read_wakes(int descriptor);      // the notifications since the last call; does not wait
 
 }  // namespace lockstep

@@ -29,8 +29,9 @@ namespace {
 
 constexpr int running = RankStatus::running;
 constexpr int done = RankStatus::done;
-constexpr int last_turns_ms = 20;  // after SIGTERM
-// A team's own ranks tell its hangs, in its own folder, with names of its shards. Others only where those cannot.
+constexpr int last_turns_ms = 20;  // polling interval after SIGTERM
+// The ranks of a team report its hangs, in their own folder and with their own shard names. Other ranks report only if
+// the team cannot.
 constexpr double for_other_teams_seconds = 10;
 
 bool is_gone(int process) { return ::kill(process, 0) != 0 && errno == ESRCH; }
@@ -52,7 +53,7 @@ Death describe_death(int process, int pidfd) {
   return {std::max(code, 1), 0, fmt::format("ended with code {} before the job was done", code)};
 }
 
-// Signals are the main thread's.
+// The thread blocks all signals, because they are for the main thread.
 std::thread start_deaf(const std::function<void()>& work) {
   sigset_t all;
   sigset_t before;
@@ -81,7 +82,7 @@ Watcher::Watcher(const Communicator& world, const Communicator& node, std::strin
   failure_report::share({&board_.told(), &board_.status(node_rank_).code});
   signals_.start_waking(wake_, world_size_ > 1 ? WokenBy::where_and_terminate : WokenBy::where_only);
   thread_ = start_deaf([this] { watch(); });
-  ::pthread_setname_np(thread_.native_handle(), "watcher");  // as top -H and /proc show it
+  ::pthread_setname_np(thread_.native_handle(), "watcher");  // the name in top -H and /proc
 }
 
 Watcher::~Watcher() {
@@ -115,7 +116,7 @@ bool Watcher::Watched::has_ended() const {
   return ::poll(&look, 1, 0) > 0;
 }
 
-// Between two looks at those who tell nothing by themselves; -1: there are none.
+// The interval between checks for what wakes no poll(). -1 if there is none.
 int Watcher::period_ms() const {
   constexpr int without_pidfds = 100;
   constexpr int longest = 1000;
@@ -170,8 +171,8 @@ bool Watcher::node_is_told_to_end() const {
   return true;
 }
 
-// Each node leaves when its ranks are told, rank 0's when the others have left. Its leaving is the word to go, which
-// the first rank of each node hands on.
+// Each node says goodbye once its ranks have received SIGTERM, and rank 0's node once all others have left. Rank 0's
+// goodbye tells the node leaders to end, and each of them passes it on to its node.
 bool Watcher::all_are_told_to_end() {
   std::atomic<ToldToEnd>& first = board_.status(0).told_to_end;
   if (node_rank_ != 0) return first == ToldToEnd::all;
@@ -183,11 +184,11 @@ bool Watcher::all_are_told_to_end() {
   return others_have_left;
 }
 
-// Returns while there is something to wait for.
+// Returns if there is something to wait for.
 void Watcher::end_by_terminate() {
-  constexpr double patience = 2;  // longer than mpirun's from SIGTERM to SIGKILL
+  constexpr double patience = 2;  // longer than mpirun's delay from SIGTERM to SIGKILL
   if (!all_are_told_to_end() && since_terminate_->seconds() < patience) return;
-  if (node_is_told_to_end()) board_.status(node_rank_).code = done;  // nobody's death
+  if (node_is_told_to_end()) board_.status(node_rank_).code = done;  // so that nobody reports a death
   if (!std::exchange(has_left_, true)) link_.leave();
   signals_.stop_waking();
   ::kill(::getpid(), SIGTERM);
@@ -197,7 +198,7 @@ void Watcher::end_by_terminate() {
 void Watcher::judge(int node_rank) {
   const int code = board_.status(node_rank).code;
   if (code == done) return;
-  if (code != running) ::_exit(code);  // it has said everything
+  if (code != running) ::_exit(code);  // it has reported its failure
   const Watched& ended = ranks_[static_cast<std::size_t>(node_rank)];
   const Death death = describe_death(ended.process, *ended.handle);
   end_job(death.code, death.signal,
@@ -207,8 +208,8 @@ void Watcher::judge(int node_rank) {
                        ended.rank, host_, death.message)});
 }
 
-// The rank that stands still may be the first to tell it, by its own watcher: that one lives as long as its process is
-// not stopped. Where there are others, rank 0 speaks first, who sees most, and the others where it cannot.
+// The watcher of the rank without progress may report first; it works unless its process is stopped. Between nodes,
+// rank 0 reports first, because it sees most, and the others follow if it cannot.
 double Watcher::patience_seconds() const {
   constexpr double turn_seconds = 2;
   constexpr int turns = 4;
@@ -245,7 +246,7 @@ void Watcher::look_for_deaths_elsewhere(NodeLink::Urgency urgency) {
   }
 }
 
-// A process that is stopped shows none, because its watcher is stopped with it.
+// A stopped process shows no CPU time, because its watcher is stopped, too.
 void Watcher::show_main_thread_time() {
   if (options_.progress != ProgressBy::marks_and_time) return;
   timespec time{};
@@ -254,7 +255,7 @@ void Watcher::show_main_thread_time() {
 }
 
 std::vector<RankView> Watcher::look_at_node(double waking_seconds) {
-  rank_status::copy_device_marks();  // so a neighbour sees them a look later
+  rank_status::copy_device_marks();  // a neighbor therefore sees them one period later
   show_main_thread_time();
   std::vector<RankView> views;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
@@ -265,7 +266,7 @@ std::vector<RankView> Watcher::look_at_node(double waking_seconds) {
     RankView view = view_of(status, watched.rank, host_);
     view.still_seconds = watched.stillness.seconds();
     if (view.device) view.device->still_seconds = watched.device_stillness.seconds();
-    // The only question that costs a system call: not while all goes well.
+    // The only check that needs a system call, so it is skipped while the rank makes progress.
     if (watched.is_visible && view.still_seconds > options_.hang_timeout_seconds / 2) {
       view.process_state = stat_of(watched.process).value_or(ProcessStat{}).state;
     }
@@ -288,10 +289,10 @@ void Watcher::end_job(int code, int signal, const Blame& finding) {
   if (failure_report::write_of(finding.rank, finding.host, {code, signal, finding.sentence})) {
     log::error(finding.sentence);
   } else {
-    // Another survivor is writing, and a launcher that sees this one go would cut it short.
+    // Another survivor is writing. A launcher that sees this rank end would interrupt it.
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
-  // The others need not look for a cause of this end.
+  // Tells the other nodes that they need not look for a cause.
   if (since_terminate_ && signals_.terminate_only_wakes()) link_.leave();
   board_.status(node_rank_).code = code;
   ::_exit(code);

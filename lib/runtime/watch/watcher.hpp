@@ -1,9 +1,9 @@
-// A thread that watches the ranks of this node, so that a death is known within a fraction of a second and by name,
-// whatever MPI call the survivors wait in; and so that a rank that hangs is known, though it is alive.
+// A thread that monitors the ranks of this node. A death is detected within a fraction of a second and reported by
+// rank, whatever MPI call the survivors wait in. A hang is detected although the rank is alive.
 //
-// It sees deaths through process descriptors, hangs through the records of runtime/watch/rank_status, and what happens
-// on other nodes through runtime/link/node_link. Where a container gives each rank a process name space of its own,
-// ranks do not see each other die, and the launcher ends the job.
+// It detects deaths through pidfds, and hangs through the records of runtime/watch/rank_status. Other nodes are
+// monitored through runtime/link/node_link. If a container gives each rank its own PID namespace, ranks cannot see each
+// other die, and the launcher ends the job.
 #pragma once
 
 #include <cstdint>
@@ -25,42 +25,42 @@
 
 namespace lockstep {
 
-// How a rank shows that it gets on.
+// What counts as progress of a rank.
 enum class ProgressBy : std::uint8_t {
-  marks,           // by what it marks in its record (rank_status): then one that waits for ever is found, too
-  marks_and_time,  // also by processor time of its main thread: for programs with long phases that mark nothing
+  marks,           // the marks in its record (rank_status); detects endless loops, too
+  marks_and_time,  // also CPU time of its main thread: for programs with long phases without marks
 };
 
 struct WatchOptions {
-  double hang_timeout_seconds = 0;  // 0: a rank may stand still for ever
+  double hang_timeout_seconds = 0;  // 0: no hang timeout
   ProgressBy progress = ProgressBy::marks;
 };
 
 class Watcher {
  public:
-  // Collective over `world`, by the main thread; `node` holds the ranks of this node, `host` is its name. Call after
-  // failure_report::set_rank. From here on a rank that ends while its watcher lives ends the job, and so does a rank
-  // that stands still: one of the others writes failure.json and says who it is, and all exit at once. SIGUSR2 makes
-  // the rank say where it is.
+  // Collective over `world`, called by the main thread. `node` contains the ranks of this node, `host` is its name.
+  // Call after failure_report::set_rank. From here on, a rank that ends while its watcher exists ends the job, and so
+  // does a rank without progress. One of the other ranks writes failure.json and names the rank, and all exit at once.
+  // On SIGUSR2 the rank prints what it is doing.
   //
-  // Launchers send SIGTERM to survivors. It ends a rank when the cause has been told, or when all ranks of the job know
-  // that each of them was sent one, so that none has died; after two seconds at the latest. A rank that ends earlier
-  // may cost the others their lives, for mpirun then sends SIGKILL at once. Where `signals`, which outlive this, note
-  // SIGTERM, it ends nobody and only makes the watcher look.
+  // Launchers send SIGTERM to survivors. A rank then ends once the cause has been reported, or once all ranks know that
+  // each of them received SIGTERM, so that none has died. It ends after two seconds at the latest. If a rank ended
+  // earlier, mpirun would send SIGKILL to the others at once. If `signals` records SIGTERM, SIGTERM ends no rank and
+  // only wakes the watcher. `signals` must outlive this.
   Watcher(const Communicator& world, const Communicator& node, std::string host, ProcessSignals& signals,
           const WatchOptions& options);
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
-  // Says that this rank is done; it may end now, and no longer watches.
+  // Marks this rank as done: it may end now, and no longer watches.
   ~Watcher();
 
  private:
-  // A rank of this node, this one included.
+  // A rank of this node, including this one.
   struct Watched {
-    int rank = 0;  // of the world
+    int rank = 0;  // in the world communicator
     int process = 0;
-    bool is_visible = false;             // in this rank's process name space, and not this rank
-    std::unique_ptr<Descriptor> handle;  // pidfd; -1 where the system has none
+    bool is_visible = false;             // in this rank's PID namespace, and not this rank
+    std::unique_ptr<Descriptor> handle;  // pidfd; -1 if the system has none
     Stillness stillness;
     Stillness device_stillness;
     bool has_ended() const;
@@ -88,12 +88,12 @@ class Watcher {
   int node_rank_;
   NodeBoard board_;
   NodeLink link_;
-  std::vector<Watched> ranks_;  // by rank of the node
+  std::vector<Watched> ranks_;  // by rank on the node
   clockid_t main_thread_time_ = 0;
   Stopwatch since_look_;
-  std::optional<Stopwatch> since_terminate_;  // SIGTERM has come
-  bool has_left_ = false;                     // this node, as far as others know
-  Descriptor wake_;                           // eventfd
+  std::optional<Stopwatch> since_terminate_;  // since SIGTERM was received
+  bool has_left_ = false;                     // this node has said goodbye to the others
+  Descriptor wake_;                           // an eventfd
   std::thread thread_;
 };
 
