@@ -34,7 +34,7 @@ struct PictureList {
   // Known on the rank that made the list alone. They decide no sample, so the fingerprint does not cover them.
   std::vector<OddFile> remarks;    // files that are left out elsewhere, and files that are taken and odd
   std::vector<std::string> notes;  // how the folder was read, as sentences
-  std::string train_origin;          // where the training split comes from
+  std::string train_origin;        // where the training split comes from
   MetaMat meta_mat;                // of ImageNet's development kit
 
   std::vector<PictureFile>& files(SourceSplit split) {

@@ -18,8 +18,8 @@ constexpr std::array train_names = {"train", "training", "trainset", "trainingse
 constexpr std::array validation_names = {"val", "valid", "validation", "valset", "validset", "validationset", "dev"};
 constexpr std::array test_names = {"test", "tests", "testing", "testset", "testingset", "eval", "evaluation"};
 constexpr std::array container_names = {"set",  "data",    "dataset",  "image", "images", "img",
-                                       "imgs", "picture", "pictures", "pics",  "photo",  "photos",
-                                       "jpg",  "jpeg",    "jpegs",    "png",   "split",  "jpegimages"};
+                                        "imgs", "picture", "pictures", "pics",  "photo",  "photos",
+                                        "jpg",  "jpeg",    "jpegs",    "png",   "split",  "jpegimages"};
 constexpr std::array unknown_names = {"unknown", "unlabeled", "unlabelled", "unclassified", "all"};
 constexpr std::array system_names = {"@eadir",
                                      "#recycle",
