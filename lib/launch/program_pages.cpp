@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-// As roff shows it letter by letter.
+// Escapes text so that roff shows it literally.
 std::string roff(std::string_view text) {
   std::string escaped;
   if (text.starts_with('.') || text.starts_with('\'')) escaped = "\\&";
@@ -101,7 +101,7 @@ std::vector<std::string> all_flags(const CLI::App& app) {
   return flags;
 }
 
-// How the value of an option is completed; empty of a flag.
+// How an option's value is completed; empty for a flag.
 std::string value_kind(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0 || option.get_positional()) return "";
   const std::vector<std::string> names = names_taken(option);
@@ -109,7 +109,7 @@ std::string value_kind(const CLI::Option& option) {
   return takes_folder(option) ? "kind=folder" : "kind=other";
 }
 
-// A case for each option that takes a value; of one that several commands have, the first one's.
+// Adds a case for each option that takes a value. If several commands have the option, the first one's case counts.
 void add_value_cases(const CLI::App& app, std::set<std::string>& told, std::string& text) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string kind = value_kind(*option);
