@@ -1,9 +1,9 @@
-// Looks at a cluster before an expensive job does: half a minute that says which node is slow, whose clock is wrong,
-// whether sums over ranks are right and fast, and whether there is room for checkpoints.
+// Checks a cluster before an expensive job. In half a minute it finds slow nodes and wrong clocks. It also checks that
+// all-reduces are correct and fast, and that there is space for checkpoints.
 //
 //   mpirun -n 8 --hostfile nodes check_cluster --output runs
-//   srun --mpi=pmix check_cluster --output runs --write-floors floors.json     on a day when all is well
-//   srun --mpi=pmix check_cluster --output runs --floors floors.json           ends with 71 where a node is to blame
+//   srun --mpi=pmix check_cluster --output runs --write-floors floors.json     while the cluster is known to be healthy
+//   srun --mpi=pmix check_cluster --output runs --floors floors.json           ends with 71 if nodes are at fault
 #include <algorithm>
 
 #include "base/io/file.hpp"
@@ -31,7 +31,7 @@ struct CheckOptions {
   std::filesystem::path new_floors;
   std::filesystem::path json;
   double hang_timeout = 60;
-  Settings settings;  // of the device and the sums
+  Settings settings;  // of the device and the all-reduce
 
   void declare(CLI::App& app) {
     app.description(
@@ -62,7 +62,7 @@ struct CheckOptions {
   double hang_timeout_seconds() const { return hang_timeout; }
 };
 
-// Rank 0's.
+// Called on rank 0.
 ClusterVerdict tell(const ClusterFacts& facts, const CheckOptions& options, const Floors& floors) {
   const std::vector<ClusterFinding> findings = judge(facts, floors);
   const ClusterVerdict verdict = verdict_of(findings, facts);

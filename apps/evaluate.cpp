@@ -1,8 +1,8 @@
-// Tests a trained model on a data set: accuracy over all classes, for each class, and what is mistaken for what.
+// Tests a trained model on a data set: accuracy over all classes, accuracy of each class, and the confusions.
 //
 //   mpirun -n 2 evaluate --model-file runs/cifar10/model.h5 --data data/cifar10
 //   evaluate --model-file runs/cifar10 --data data/cifar10 --json test.json    the best model of a training
-//   evaluate --follow runs/cifar10 --data data/cifar10      each checkpoint of a training as it appears
+//   evaluate --follow runs/cifar10 --data data/cifar10      each new checkpoint of a running training
 #include <fmt/core.h>
 
 #include <cmath>
@@ -47,7 +47,7 @@ struct EvaluateOptions {
   std::filesystem::path logits;
   int loader_threads = 1;
   HangTimeout hang_timeout;
-  Settings settings;  // of the device, of how pictures become images, and of a test's view
+  Settings settings;  // of the device, of image preprocessing, and of test-time augmentation
 
   void declare(CLI::App& app) {
     app.description("Tests a trained model on a data set.");
@@ -89,7 +89,7 @@ struct EvaluateOptions {
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };
 
-// Collective. With --stage copied first.
+// Collective. With --stage, copies the data first.
 std::filesystem::path folder_of_split(const Communicator& world, const EvaluateOptions& options) {
   const SplitFolders from = split_folders(options.data);
   const std::filesystem::path& copies = options.settings.run.stage;

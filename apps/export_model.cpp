@@ -1,4 +1,4 @@
-// Writes a trained model for other programs.
+// Exports a trained model for other programs.
 //
 //   export_model runs/cifar10/model.h5 --onnx model.onnx
 //   export_model runs/cifar10/model.h5 --safetensors model.safetensors
@@ -25,12 +25,12 @@ using namespace lockstep;
 namespace {
 
 bool begins_as_onnx(std::string_view start) {
-  // Of a ModelProto: its first field is the version of the format, its second who wrote it.
+  // The first field of a ModelProto is the format's version, the second the producer.
   return start.size() > 2 && start[0] == '\x08' && start[2] == '\x12';
 }
 
 bool begins_as_safetensors(std::string_view start) {
-  constexpr std::size_t length_bytes = 8;  // of the header, which is JSON
+  constexpr std::size_t length_bytes = 8;  // length of the JSON header
   return start.size() > length_bytes && start[length_bytes] == '{';
 }
 
@@ -64,7 +64,7 @@ struct ExportOptions {
 std::string onnx_image(const ModelFile& file) {
   const std::unique_ptr<Device> device = cpu::open_cpu_device({.threads = 1});
   Model model(*device, {file.model, file.shape, static_cast<std::int64_t>(file.classes.size())});
-  // Tells whether these are the model's weights.
+  // Checks that these are the model's weights.
   model.store.allocate(device->make_lasting(model.store.reduced_count(), DType::f32));
   model.store.assign(file.entries);
   return onnx_model(*model.network, file);

@@ -1,5 +1,5 @@
-// Says in words what a file of Lockstep holds: a shard, a manifest, a model or a checkpoint; or another program's
-// weights. Of a data set it draws the images that a network is given.
+// Describes a file: a shard, a manifest, a model, a checkpoint, or another program's weights. For a data set, it can
+// also draw the images that a network receives.
 //
 //   inspect runs/cifar10/model.h5
 //   inspect data/mine --pictures batch.png --image-size 128
@@ -38,7 +38,7 @@ void require_place_for_pictures(const std::filesystem::path& file) {
 struct InspectOptions {
   std::filesystem::path file;
   std::filesystem::path pictures;
-  Settings settings;  // of what a network is shown
+  Settings settings;  // of image preprocessing
 
   void declare(CLI::App& app) {
     app.description("Says what a shard, a manifest, a model file, a checkpoint or the folder of a training holds.");
@@ -63,7 +63,7 @@ bool is_for_tests(const std::filesystem::path& split) {
   return name == split_name(Split::test) || name == split_name(Split::validation);
 }
 
-// Tests change nothing of what they show.
+// The rules of evaluation, which do not augment.
 ImageRules middles(const ImageRules& rules) {
   ImageRules shown;
   shown.size = rules.size;

@@ -1,5 +1,5 @@
-// What a job script asks when an attempt begins and when it has ended: writes down what happened, and prints what to do
-// as lines of `key value`. See slurm/attempts.md; called by slurm/job.sh alone.
+// Called by slurm/job.sh when an attempt begins and when it has ended. Records what happened, and prints what to do as
+// lines of `key value`. See slurm/attempts.md.
 //
 //   job_attempt begin --attempts train-17.attempts.jsonl --log train-17.out --checkpoints runs/17/checkpoints
 //   job_attempt end   --attempts ... --code 137 --verdict train-17.0.json --job-state RUNNING
@@ -74,7 +74,7 @@ struct AttemptOptions {
 
 void say(std::string_view key, const std::string& value) { log::plain(fmt::format("{} {}", key, printable(value))); }
 
-// Slurm's list; nothing where it is none, for a job must be able to end.
+// Parses Slurm's node list. Returns an empty list if it is invalid, because a job must be able to end.
 std::vector<std::string> nodes_in(const std::string& list) {
   try {
     return expand_node_list(list == "(null)" ? "" : list);

@@ -1,4 +1,4 @@
-// Says how a job, or a training, stands, from files alone, and watches it.
+// Reports the status of a job or a training from its files, and follows it.
 //
 //   job_status 17              job_status runs/r20              job_status 17 --follow
 #include <chrono>
@@ -32,9 +32,9 @@ struct StatusOptions {
 };
 
 struct Look {
-  std::string text;  // all of it, on lines
-  std::string line;  // what changes
-  std::string head;  // what of that is worth a line of its own when it changes
+  std::string text;  // the full status, several lines
+  std::string line;  // the changing part
+  std::string head;  // the part of `line` whose changes deserve a new line
   bool is_last = false;
   bool is_known = true;
 };
@@ -97,11 +97,11 @@ std::function<Look()> look_for(const std::string& what) {
   return [number] { return look_at_job(*number); };
 }
 
-// On a terminal numbers change in place, and what is worth it leaves a line; elsewhere every change does.
+// On a terminal, numbers change in place and important changes start a new line. Elsewhere, every change is a line.
 void follow(const std::function<Look()>& look_again, Look look) {
   std::string told = look.line;
   bool was_last = look.is_last;
-  while (!(look.is_last && was_last)) {  // a job that is put back may seem over for a moment
+  while (!(look.is_last && was_last)) {  // a job may seem over for a moment while Slurm requeues it
     constexpr std::chrono::seconds pause(2);
     std::this_thread::sleep_for(pause);
     was_last = look.is_last;

@@ -1,6 +1,6 @@
-// Turns pictures as they are published into shards that training reads, and checks shards again.
+// Converts published pictures into shards for training, and verifies shards.
 //
-//   make_shards cifar10 --source cifar-10-batches-bin --output cifar10     (also under mpirun: the same bytes, sooner)
+//   make_shards cifar10 --source cifar-10-batches-bin --output cifar10     (faster under mpirun, with the same bytes)
 //   make_shards images  --source my_pictures        --output mine --store raw --side 32
 //   make_shards verify cifar10
 #include <array>
@@ -25,10 +25,10 @@ using namespace lockstep;
 
 namespace {
 
-constexpr std::int64_t most_samples = std::int64_t{1} << 40;  // as a manifest holds
+constexpr std::int64_t most_samples = std::int64_t{1} << 40;  // the limit of a manifest
 
 struct MakeShardsOptions {
-  const SourceEntry* source = nullptr;  // none: verify
+  const SourceEntry* source = nullptr;  // null: verify
   SourceRequest request{"", 50'000, 0};
   ConvertOptions convert;
   std::filesystem::path verified;
@@ -47,7 +47,7 @@ struct MakeShardsOptions {
     hang_timeout.declare(*verify);
   }
 
-  // ImageNet's meta.mat is read before MPI starts, by the process that will be rank 0.
+  // ImageNet's meta.mat is read before MPI starts, in the process that becomes rank 0.
   void prepare(int argc, char** argv) {
     if (this_job().rank && this_job().rank->rank != 0) return;
     MakeShardsOptions early;
@@ -140,7 +140,7 @@ struct MakeShardsOptions {
   std::int64_t shard_megabytes_ = 256;
 };
 
-// What is written there would be read as pictures by the next run.
+// The next run would read files written there as pictures.
 void require_outside(const std::filesystem::path& source, const std::filesystem::path& output) {
   const std::filesystem::path way =
       std::filesystem::weakly_canonical(output).lexically_relative(std::filesystem::weakly_canonical(source));

@@ -1,8 +1,8 @@
-// What a training will take on ranks that were not measured, from a scaling study on fewer: time, memory, node-hours,
-// and what to ask Slurm for.
+// Predicts a training on more ranks than a scaling study measured: time, memory, node-hours, and the Slurm options to
+// request.
 //
 //   plan study --ranks 64,1024 --ranks-per-node 4 --samples 1281167 --epochs 90
-//   plan study --run runs/r20                                            a training beside what is predicted of it
+//   plan study --run runs/r20                                            compares a training with its prediction
 #include "scaling/plan.hpp"
 
 #include <algorithm>

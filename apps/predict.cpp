@@ -1,4 +1,4 @@
-// Says what a trained model takes pictures for: JPEG and PNG files of any size, without labels.
+// Classifies pictures with a trained model: JPEG and PNG files of any size, without labels.
 //
 //   predict runs/cifar10/model.h5 holiday/ cat.jpg --top 3
 #include <algorithm>
@@ -83,7 +83,7 @@ struct PredictOptions {
     declare_fields(app, settings, {FieldGroup::device});
     hang_timeout.declare(app);
   }
-  // The table has standard output for itself: no line says there that --device auto found no GPU.
+  // Standard output contains only the table. So --device auto must not print that it found no GPU.
   DeviceOptions device_options() const {
     DeviceOptions options = lockstep::device_options(settings.recipe, settings.run);
     if (options.name == "auto" && visible_gpus().empty()) options.name = "cpu";
@@ -111,7 +111,7 @@ Given given_by(const PredictOptions& options, const std::filesystem::path& file)
   return {std::move(model), side};
 }
 
-// Rank 0's, for all.
+// Rank 0's list, on all ranks.
 std::vector<std::string> files_of(const Communicator& world, const PredictOptions& options) {
   const std::string names = from_rank_0(world, [&] {
     std::string found;
@@ -138,7 +138,7 @@ SampleBits sample_bits_in(const Communicator& world, const std::vector<std::stri
   const auto read = [&](std::int64_t index, std::size_t most_bytes) -> std::string {
     try {
       return read_start(files[static_cast<std::size_t>(index)], most_bytes);
-    } catch (const Error&) {  // said with the predictions
+    } catch (const Error&) {  // reported with the predictions
       return {};
     }
   };
@@ -164,7 +164,7 @@ void print(const std::vector<PicturePrediction>& predictions, const ModelFile& f
 int main(int argc, char** argv) {
   return run<PredictOptions>(argc, argv, [](Session& session, const PredictOptions& options) -> Ending {
     const RunModel named = named_model(session.world, options.model_file);
-    // Standard output is the table's.
+    // Standard output contains only the table.
     if (session.world.rank() == 0 && !named.description.empty()) log::warning("model: {}", named.description);
     const Given given = given_by(options, named.file);
     const ModelFile& file = given.model;

@@ -1,5 +1,5 @@
-// Writes one HTML page of a training, or of several beside each other: results, curves, throughput, interruptions, what
-// differs, machine and versions. With a data set also what the models mistake.
+// Writes an HTML page about one training, or a comparison of several: results, curves, throughput, interruptions,
+// differences, machine and versions. With a data set, also the model's mistakes.
 //
 //   report runs/r20 --output r20.html
 //   report runs/r20 runs/r20-wide --data data/cifar10 --output widths.html
@@ -45,7 +45,7 @@ struct ReportOptions {
   Split split = Split::test;
   int loader_threads = 1;
   HangTimeout hang_timeout;
-  Settings settings;  // of the device, of how pictures become images, and of a test's view
+  Settings settings;  // of the device, of image preprocessing, and of test-time augmentation
 
   void declare(CLI::App& app) {
     app.description("Writes an HTML page of a training, or of several beside each other, that needs no other file.");
@@ -67,7 +67,7 @@ struct ReportOptions {
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };
 
-// Collective. Html on rank 0.
+// Collective. Returns HTML on rank 0.
 std::string tested(const Session& session, const ReportOptions& options, const std::filesystem::path& folder) {
   RunModel model;
   const std::filesystem::path file = from_rank_0(session.world, [&] {
@@ -84,7 +84,7 @@ std::string tested(const Session& session, const ReportOptions& options, const s
                          mistaken_pictures(evaluation, test.dataset(), test.rules(), most_pictures, most_pixels));
 }
 
-// Of several folders those that hold no training are left out, with a word.
+// If there are several folders, skips those without a training and prints a warning.
 std::vector<RunRecord> runs_of(const ReportOptions& options) {
   std::vector<RunRecord> runs;
   for (const std::filesystem::path& folder : options.folders) {
@@ -100,7 +100,7 @@ std::vector<RunRecord> runs_of(const ReportOptions& options) {
   return runs;
 }
 
-// Whether the model of a folder can be tested on the data; else why not, in a sentence.
+// Returns why a folder's model cannot be tested on the data, in a sentence; empty if it can.
 std::string objection_to(const ReportOptions& options, const std::filesystem::path& folder) try {
   const Manifest data = read_manifest(split_folder(options.data, options.split));
   rules_for(read_pretrained_model(model_of_run(folder).file, "", data), data, options.settings.recipe.images);
@@ -109,8 +109,8 @@ std::string objection_to(const ReportOptions& options, const std::filesystem::pa
   return error.failure() == Failure::usage ? error.what() : "";
 }
 
-// Collective. With --data those of `runs`, which rank 0 has; of several those whose model cannot be tested on it are
-// left out, with a word.
+// Collective. With --data, the folders of `runs`, which rank 0 has. If there are several, skips those whose model
+// cannot be tested on the data and prints a warning.
 std::vector<std::filesystem::path> tested_folders(const Session& session, const ReportOptions& options,
                                                   const std::vector<RunRecord>& runs) {
   std::string names;

@@ -5,28 +5,28 @@
 #
 # FILE is mpirun's: a node per line, "n1 slots=2" or "user@n1 slots=2".
 #
-# --dispatch copies a data set to each node, under the same path. A node that has the same data set already keeps it:
-# the root hashes are compared. A copy is verified before it gets its name. Nothing is deleted: anything else under that
-# path is moved to FOLDER.set-aside-N. Only FOLDER.partial, an interrupted copy, is replaced. --logs writes what each
-# rank prints also to files of its own below FOLDER.
+# --dispatch copies a data set to each node, under the same path. A node that already has the same data set keeps it:
+# run_on_nodes compares the root hashes. It verifies a copy before it moves it to its final path. It deletes nothing:
+# other data under that path is moved to FOLDER.set-aside-N. Only FOLDER.partial, an interrupted copy, is replaced.
+# --logs also writes each rank's output to files of its own below FOLDER.
 #
 # SIGUSR1 stops the program with a checkpoint. Ctrl-C, SIGTERM and SIGHUP do the same; after 30 seconds, or at a second
-# signal, everything that was started on the nodes is killed. Other nodes than this one are reached by ssh, or by the
-# program that OMPI_MCA_plm_rsh_agent names. The programs lie in the same folder on all nodes. PROGRAM without a path is
-# one of the folder of this script.
+# signal, run_on_nodes kills everything that it started on the nodes. It reaches other nodes by ssh, or by the program
+# that OMPI_MCA_plm_rsh_agent names. The programs must be in the same folder on all nodes. A PROGRAM without a path is
+# taken from the folder of this script.
 # shellcheck disable=SC2015,SC2317
 set -uo pipefail
 programs=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
-grace=30     # seconds from the request to stop until the program is killed
-patience=10  # seconds in which a node has to answer at the end
+grace=30     # seconds from the stop request until the program is killed
+patience=10  # seconds that a node has to answer at the end
 
 say() { echo "run_on_nodes: $*" >&2; }
 refuse() { say "$*"; exit 2; }
 fail() { say "$*"; exit 1; }
-# In quotes, with a number for each byte that is not printable ASCII: different names stay different.
+# Quotes the text and escapes each byte that is not printable ASCII, so that different names stay different.
 shown() { local LC_ALL=C; printf '%s' "${1@Q}"; }
 
-# Sets `nodes`: what mpirun reads in the host file.
+# Sets `nodes` to those that mpirun reads in the host file.
 read_hosts() {
   local LC_ALL=C text odd node
   [ -f "$hostfile" ] && [ -r "$hostfile" ] ||
@@ -53,8 +53,8 @@ read_hosts() {
   done
 }
 
-# Sets `agent`, the words of the program that reaches nodes, as mpirun reads them: alternatives between colons, of which
-# the first that is installed is taken.
+# Sets `agent`, the command that reaches nodes, as mpirun does: the first installed one of several alternatives
+# separated by colons.
 find_agent() {
   local alternatives alternative
   IFS=: read -r -a alternatives <<<"$1"
@@ -65,10 +65,10 @@ find_agent() {
   refuse "no program of $(shown "$1") is installed (it reaches the nodes). Set OMPI_MCA_plm_rsh_agent."
 }
 
-# mpirun, too, starts what is for this node without the agent.
+# mpirun does not use the agent for this node either.
 is_this_node() { [[ $1 == localhost || $1 == 127.0.0.1 || $1 == "$HOSTNAME" ]]; }
 
-# on NODE COMMAND...: the words as they are, in quotes that every shell knows.
+# on NODE COMMAND...: passes the words literally, in quotes that every shell understands.
 on() {
   local node=$1 words='' word reach=("${agent[@]}" "$1")
   for word in "${@:2}"; do words+="'${word//\'/\'\\\'\'}' "; done
@@ -76,11 +76,12 @@ on() {
   ${limit[@]+"${limit[@]}"} "${reach[@]}" "$words"
 }
 
-# Runs on a node, for one target: PROGRAM TARGET TOKEN. It reads commands, a word per line, and answers each with a line
-# and the line "end". It ends with its input: when run_on_nodes has ended, nothing further happens here.
+# Runs on a node, for one target: PROGRAM TARGET TOKEN. It reads commands, one word per line, and answers each with a
+# line and the line "end". It ends at the end of its input: once run_on_nodes has ended, nothing more happens on the
+# node.
 #
-# TARGET.partial is the folder of a copy that is not finished:
-#   lockstep-dispatch  marks it as ours. Whoever copies holds its lock
+# TARGET.partial is the folder of an incomplete copy:
+#   lockstep-dispatch  marks it as ours. The copying run holds its lock
 #   data               the copy
 #   TOKEN              of the run that copies
 read -r -d '' node_script <<'NODE'
@@ -142,7 +143,7 @@ begin() {
       set_aside "$partial" || { answer failed; return; }
       moved=$aside
     fi
-    # At once with its mark. Another run may do the same at this moment.
+    # Created together with its mark, then moved into place. Another run may do the same at this moment.
     mkdir -- "$partial.$token" && touch -- "$partial.$token/${mark##*/}" || { answer failed; return; }
     mv -T -- "$partial.$token" "$partial" 2>/dev/null || rm -r -- "$partial.$token"
   done
@@ -152,7 +153,7 @@ begin() {
 }
 give_up() { is_ours && rm -rf -- "$partial"; exec 9>&-; }
 
-# The copy gets its name: published | aside NUMBER | failed
+# Moves the copy to its final path: published | aside NUMBER | failed
 publish() {
   aside=''
   if exists "$target"; then set_aside "$target" || { give_up; answer failed; return; }; fi
@@ -180,7 +181,7 @@ while read -r command; do
 done
 NODE
 
-# A session with NODE for FOLDER: `to` and `from` are its streams.
+# Opens a session with NODE for FOLDER: `to` and `from` are its streams.
 open_session() { # NODE FOLDER
   coproc session { on "$1" env "LOCKSTEP_RUN=$run" sh -c "$node_script" sh "$programs/make_shards" "$2" "$run"; }
   { exec {to}>&"${session[1]}" {from}<&"${session[0]}"; } 2>/dev/null || lost "$1"
@@ -206,13 +207,13 @@ ask() {
   lost "$node"
 }
 
-identity() { # FOLDER: as the node's script says it
+identity() { # FOLDER: in the format of the node's script
   local LC_ALL=C
   # shellcheck disable=SC2046
   echo identity $(stat -L -c '%i:%Z' "$1"/manifest.json "$1"/*/manifest.json 2>/dev/null)
 }
 
-# Sets `before` to what lies at the target. Refuses to go on unless it is the same data set or may be moved away.
+# Sets `before` to the state of the target. Fails unless it is the same data set or may be moved away.
 look() {
   ask look
   before=$reply
@@ -228,7 +229,7 @@ fail_at_source() {
   fail "'$folder' on $node is the source itself, on a shared file system, and is not what was verified here. Nothing" \
     "was changed. Is it being written, or is the file system of $node out of order?"
 }
-described() { # what lay there before, in words
+described() { # describes the previous contents
   case $before in
     foreign) echo "no data set" ;; damaged*) echo "a damaged data set" ;; *) echo "another data set" ;;
   esac
@@ -247,7 +248,7 @@ dispatch() {
   fi
   close_session
 }
-# Begins a copy, unless another run has just made it: then `before` says so.
+# Begins a copy. If another run has just completed one, sets `before` accordingly.
 begin_copy() {
   ask begin
   case $reply in
@@ -257,7 +258,7 @@ begin_copy() {
   esac
   [ -z "$waited" ] || look
   [ "$before" != "whole $hashes" ] || { ask give_up; return; }
-  # The node has this file system.
+  # The node shares this file system.
   [ ! -e "$folder.partial/$run" ] || { ask give_up; fail_at_source; }
 }
 
@@ -308,7 +309,7 @@ read_hosts; program=$1; shift
 [[ $program == */* ]] || program=$programs/$program
 [ -x "$program" ] || refuse "'$program' is not there. Name a program of $programs, or a path."
 version=$(mpirun --version 2>/dev/null) || refuse "mpirun is not there. Install Open MPI, or set PATH."
-# The program's sentence is the last one. A variable, because Open MPI 5 has no --quiet.
+# Keeps the program's error message last. A variable, because Open MPI 5 has no --quiet.
 export OMPI_MCA_orte_execute_quiet=${OMPI_MCA_orte_execute_quiet:-1}
 # Open MPI 5 loses a rank's standard error unless it goes into the same file as the output.
 launch=(mpirun --hostfile "$hostfile" --bind-to none)
@@ -327,7 +328,7 @@ if [ -n "$logs" ]; then
   launch+=("${output[@]}")
 fi
 
-# Every process of this run is known by a word in its environment. This script has it not, nor have the agents.
+# A variable in its environment identifies every process of this run. This script and the agents do not have it.
 run=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 unset LOCKSTEP_RUN
 launcher='' ended_by='' is_begun=''
@@ -355,7 +356,7 @@ sweep() {
     say "${nodes[node]} $why. Processes of this run may still be there: LOCKSTEP_RUN=$run in their environment."
   done
 }
-# The first request stops the program with a checkpoint, the second one ends everything.
+# The first request stops the program with a checkpoint; the second one kills everything.
 end() { # CODE
   [ -n "$launcher" ] && [ -z "$ended_by" ] || exit "$1"
   ended_by=$1
@@ -376,8 +377,8 @@ for folder in ${dispatched[@]+"${dispatched[@]}"}; do
   for node in "${nodes[@]}"; do dispatch "$node" "$folder" "${hashes//$'\n'/ }"; done
 done
 
-# In a session of its own: Ctrl-C reaches this script alone, and mpirun gets one signal. At a second one it would leave
-# its ranks at once.
+# Runs in a session of its own: Ctrl-C then reaches only this script, and mpirun gets one signal. At a second signal, it
+# would abandon its ranks at once.
 is_begun=yes
 LOCKSTEP_RUN=$run setsid "${launch[@]}" -x LOCKSTEP_RUN "$program" "$@" </dev/null &
 launcher=$!
@@ -393,7 +394,7 @@ while kill -0 "$launcher" 2>/dev/null; do
 done
 wait "$launcher"
 code=$? launcher=''
-# Codes of programs are in apps/README.md. Others are mpirun's, which may have said nothing.
+# apps/README.md lists the programs' exit codes. Other codes are mpirun's, which may have printed nothing.
 [[ -n $ended_by || $code =~ ^(0|1|2|65|7[0156]|79)$ ]] ||
   say "mpirun ended with $code. If nothing above says why: OMPI_MCA_orte_execute_quiet=0 makes it print its messages."
 exit "${ended_by:-$code}"

@@ -1,4 +1,4 @@
-// Runs a job of several roles within what Slurm has given it: in a batch script, with the roles in a file.
+// Runs a job with several roles within its Slurm allocation. Called in a batch script, with the roles in a file.
 //
 //   run_roles roles.json
 #include <filesystem>
@@ -59,7 +59,7 @@ std::filesystem::path cluster_file(const RoleOptions& options, const SlurmJob& j
   return std::filesystem::absolute(fmt::format("cluster-{}.{}.json", job.id, job.restarts));
 }
 
-// Their names are ordered as their steps; what is half written has another ending.
+// File names sort in step order. Incomplete files have another extension.
 std::string newest_checkpoint(const std::filesystem::path& folder) {
   std::string newest;
   std::error_code none;

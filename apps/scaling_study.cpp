@@ -1,5 +1,5 @@
-// What more ranks are worth: training steps on 1, 2, 4, ... of a job's ranks, with as many samples a rank (weak
-// scaling) and as many a step (strong scaling), taken apart, judged and predicted.
+// Measures how training scales: steps on 1, 2, 4, ... of a job's ranks, with a constant batch per rank (weak scaling)
+// and a constant global batch (strong scaling). Splits the step time into parts, judges it and predicts it.
 //
 //   mpirun -n 4 scaling_study --model resnet20 --output study
 #include <fmt/format.h>
@@ -66,7 +66,7 @@ struct StudyOptions {
   std::int64_t accuracy_seeds = 3;
   double accuracy_rate = 0.2;
   HangTimeout hang_timeout;
-  Settings settings;  // of the device and the sums
+  Settings settings;  // of the device and the all-reduce
 
   void declare(CLI::App& app) {
     app.description(
@@ -119,8 +119,8 @@ struct StudyOptions {
   }
 };
 
-// Collective. A device is opened for each point: its threads are the same at each rank count, and what is wrong with
-// them is told once.
+// Collective. Every point opens a device of its own. All of them use the same number of threads, and warnings about
+// threads are printed once.
 DeviceOptions place_device(const Communicator& world, const StudyOptions& options) {
   DeviceOptions device = device_options(options.settings.recipe, options.settings.run);
   place_on_node(world, device);
@@ -129,7 +129,7 @@ DeviceOptions place_device(const Communicator& world, const StudyOptions& option
   if (!is_cpu) return device;
   device.name = "cpu";
   device.threads = cpu::choose_threads(device.threads, device.local_rank, device.local_size);
-  device.local_rank = std::max(device.local_rank, 1);  // local rank 0 is the one that would tell it again
+  device.local_rank = std::max(device.local_rank, 1);  // because local rank 0 would repeat the warnings
   return device;
 }
 
@@ -142,7 +142,7 @@ struct Files {
 
 bool begins_as_page(std::string_view start) { return start.starts_with(html_page_start); }
 
-// Rank 0's, before the work.
+// Called on rank 0, before the measurements.
 Files place_files(const StudyOptions& options) {
   Files files{std::make_unique<FolderLock>(options.output, "--output"), options.output / "study.json",
               options.output / "study.csv", options.output / "report.html"};
@@ -159,7 +159,7 @@ std::unique_ptr<Dataset> open_data(const Communicator& world, const StudyOptions
   return std::make_unique<Dataset>(split_folder(options.data, Split::train));
 }
 
-// The device is placed on its node.
+// `device` has been placed on its node.
 PointSettings settings_of(const StudyOptions& options, const Dataset* data, DeviceOptions device) {
   const Recipe& recipe = options.settings.recipe;
   const std::int64_t side = options.image_size.value_or(32);
@@ -210,7 +210,7 @@ void write(const Files& files, const Study& study) {
   write_file_atomically(files.page, study_page(study));
 }
 
-// A full disk ends no study: at its end it is written once more.
+// A full disk does not stop the study, which is written again at the end.
 void write_so_far(const Files& files, const Study& study) {
   try {
     write(files, study);
@@ -219,14 +219,14 @@ void write_so_far(const Files& files, const Study& study) {
   }
 }
 
-// The study of an earlier run.
+// Moves the study of an earlier run aside.
 void set_aside(const Files& files) {
   SetAside old(*files.lock);
   for (const std::filesystem::path& file : {files.study, files.table, files.page}) old.move(file.filename().string());
   if (!old.path().empty()) log::info("the study that was there is kept in '{}'", old.path().string());
 }
 
-// Collective. The ranks that are not among the first so many sleep meanwhile.
+// Collective. Ranks other than the first `ranks` sleep meanwhile.
 std::optional<MeasuredPoint> measure_on_first(const Communicator& world, int ranks, const PointSettings& settings) {
   enum Half : std::uint8_t { working, waiting };
   const Half half = world.rank() < ranks ? working : waiting;
@@ -239,7 +239,7 @@ std::optional<MeasuredPoint> measure_on_first(const Communicator& world, int ran
   return measured;
 }
 
-// Only what differs from the usual is set, for a rank's threads may be its own.
+// Sets only values that differ from the default, because each rank may have its own number of threads.
 PointSettings varied(PointSettings settings, const StudySetup& usual, const PlannedPoint& point) {
   settings.batch_per_rank = point.batch_per_rank;
   const auto threads = static_cast<int>(point.setup.threads);
@@ -261,7 +261,7 @@ AccuracySettings accuracy_settings(const StudyOptions& options, const DeviceOpti
   return settings;
 }
 
-// Collective. The study is written after each training, so that an interruption leaves what there is.
+// Collective. Writes the study after each training, so that an interruption loses only the current one.
 void study_accuracy(const Session& session, const AccuracySettings& settings, const Files& files, Study& study) {
   study.accuracy_epochs = settings.epochs;
   // Only rank 0 knows all points.
@@ -315,7 +315,7 @@ void study_scaling(Session& session, const StudyOptions& options) {
         study.points[index].setup = planned[index].setup;
         if (planned[index].setup == study.setup) {
           study.device = measured->device;
-          study.reducer = measured->reducer;  // the last one has the most ranks
+          study.reducer = measured->reducer;  // the last point has the most ranks
         }
       }
       progress.add(1);

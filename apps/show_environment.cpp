@@ -1,5 +1,4 @@
-// Prints what a task of a job of several roles finds in its environment: who it is, where the others are, which ports
-// are its own.
+// Prints the environment variables of a role's instance: which instance it is, where the others are, and its ports.
 //
 //   show_environment                      in a task that run_roles started: its own
 //   show_environment cluster-17.0.json    of all instances

@@ -1,5 +1,5 @@
-// What run_roles starts as each task: waits until all instances of the job have arrived, and becomes the command of its
-// role. It is of no use by hand.
+// The program that run_roles starts as each task. It waits until all instances of the job have joined, then execs the
+// command of its role. It is not meant for manual use.
 #include <unistd.h>
 
 #include <cerrno>

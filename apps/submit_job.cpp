@@ -1,4 +1,4 @@
-// Runs a job file of OpenPAI (protocol version 2) under Slurm: writes its sbatch script and submits it.
+// Submits an OpenPAI job file (protocol version 2) to Slurm: writes its sbatch script and calls sbatch.
 //
 //   submit_job job.yaml --dry-run      prints the script
 //   submit_job job.yaml --time 2:00:00 -- --exclusive
@@ -48,7 +48,7 @@ void choose_site(const SubmitOptions& options) {
   ::setenv("LOCKSTEP_SITE", std::filesystem::absolute(options.site).c_str(), 1);  // NOLINT: no thread yet
 }
 
-// By the scripts' own reader.
+// Uses the job scripts' own parser.
 void check_site(const std::filesystem::path& library) {
   const int code =
       run_with_input({"bash", "-c", "source \"$1/site.sh\" && read_site_profile", "submit_job", library.string()}, "");
@@ -57,7 +57,7 @@ void check_site(const std::filesystem::path& library) {
 
 int submit(const JobFile& job, const std::vector<std::string>& choices) {
   const std::filesystem::path library = job_scripts_folder();
-  HeldSignals signals;  // or one would leave the secrets behind
+  HeldSignals signals;  // otherwise a signal would leave the secrets file behind
   std::optional<SecretsFile> secrets;
   if (!job.secrets.empty()) secrets.emplace(std::filesystem::current_path(), job.name, secrets_text(job));
   const std::string script = job_script(job, {library, secrets ? secrets->path() : std::filesystem::path()});

@@ -1,5 +1,5 @@
-// Trains an image classifier on shards made by make_shards, data-parallel over the ranks it is started on. Its defaults
-// are for CIFAR-10.
+// Trains an image classifier on shards made by make_shards, data-parallel over its ranks. Its defaults are for
+// CIFAR-10.
 //
 //   mpirun -n 2 train_cifar --data data/cifar10 --output runs/cifar10
 //   train_cifar --data data/cifar10 --gpus all
@@ -9,7 +9,7 @@ using namespace lockstep;
 
 namespace {
 
-// ResNet-20 on CIFAR-10 in ten epochs: one cycle of the learning rate (Smith and Topin 2018) with the weight decay and
+// ResNet-20 on CIFAR-10 in ten epochs: the 1cycle schedule (Smith and Topin 2018), with the weight decay and the
 // augmentation of He et al. 2015.
 Settings cifar_settings() {
   Settings settings;

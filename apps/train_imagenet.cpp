@@ -1,5 +1,4 @@
-// Trains an image classifier on photographs of all sizes, data-parallel over the ranks it is started on. Its defaults
-// are for ImageNet.
+// Trains an image classifier on photographs of all sizes, data-parallel over its ranks. Its defaults are for ImageNet.
 //
 //   make_shards images --source imagenet --output data/imagenet
 //   mpirun -n 8 train_imagenet --data data/imagenet --output runs/rn50
@@ -9,9 +8,9 @@ using namespace lockstep;
 
 namespace {
 
-// ResNet-50 in 90 epochs: the rate and its growth with the batch of Goyal et al. 2017; from He et al. 2019 ("Bag of
-// tricks") the cosine, smoothed labels, and no decay of norms and biases. Their warm-up of five epochs is for larger
-// batches, and longer than some trainings: there is none.
+// ResNet-50 in 90 epochs. The learning rate and its linear scaling with the batch are those of Goyal et al. 2017. The
+// cosine schedule, label smoothing, and no weight decay for norms and biases are those of He et al. 2019 ("Bag of
+// tricks"). There is no warmup: the usual five epochs are for larger batches, and longer than some trainings.
 Settings imagenet_settings() {
   Settings settings;
   Recipe& recipe = settings.recipe;

@@ -1,15 +1,15 @@
-// How fast gradients are summed over ranks: Open MPI's default against both reducers, one after another in every round.
+// Benchmarks gradient all-reduces: Open MPI's default and both reducers, interleaved in every round.
 //
 //   mpirun -n 2 allreduce_bench
 //   mpirun -n 2 allreduce_bench --benchmark_filter=/45000/       45 MB alone
-//   mpirun -n 2 allreduce_bench --benchmark_filter=buckets       what a step sums, bucket by bucket
+//   mpirun -n 2 allreduce_bench --benchmark_filter=buckets       the buckets of a step
 //
-// From 1 kB to 256 MB, and the buckets that a network's gradients are cut into, started one after another. Times are of
-// the slowest rank: the median over the rounds, and the 99th percentile. Algorithm and bus bandwidth are what
-// nccl-tests calls so: bytes a second, and that times 2 (n - 1) / n, which a link must carry at least for n ranks.
-// last_rank is the rank that shared memory's sums most often end on last, and last_share in how many of the rounds.
-// shared_over_mpi is the median over rounds of Open MPI's time divided by shared memory's, with its 95 % bootstrap
-// interval. What of its buckets a step does not hide behind backward, scaling_study measures.
+// Sizes are 1 kB to 256 MB, and the buckets of a network's gradients, started one after another. Times are those of the
+// slowest rank: the median over the rounds, and the 99th percentile. Algorithm bandwidth and bus bandwidth are
+// nccl-tests' terms: bytes per second, and that times 2 (n - 1) / n for n ranks, the smallest link bandwidth. last_rank
+// is the rank that most often finishes the shared-memory all-reduce last; last_share is the share of rounds in which it
+// does. shared_over_mpi is the median over rounds of Open MPI's time divided by shared memory's, with its 95 %
+// bootstrap interval. scaling_study measures the part of all-reduces that backward does not hide.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <mpi.h>
@@ -38,11 +38,11 @@
 namespace lockstep {
 namespace {
 
-// The same on every rank, or they would wait for each other for ever.
+// The same on every rank, because a different number of rounds would deadlock.
 constexpr int warm_up_rounds = 3;
 int rounds_of(std::int64_t kilobytes) { return kilobytes <= 1000 ? 500 : kilobytes <= 25'000 ? 101 : 31; }
 
-// The value that a share of the others do not exceed.
+// The quantile of `values` for `share`, by nearest rank.
 double quantile(std::vector<double> values, double share) {
   const auto last = static_cast<double>(values.size() - 1);
   const auto place = static_cast<std::ptrdiff_t>(std::ceil(share * last));
@@ -69,11 +69,11 @@ std::pair<double, double> interval_of_median(const std::vector<double>& values) 
 struct Contender {
   const char* name;
   std::function<void()> sum;
-  std::vector<double> seconds = {};  // by round, of the slowest rank
-  std::vector<int> ended_last = {};  // by rank, how often
+  std::vector<double> seconds = {};  // one per round, of the slowest rank
+  std::vector<int> ended_last = {};  // by rank: the number of rounds in which it finished last
 };
 
-// One round. Every rank learns the same.
+// One round. Every rank gets the same result.
 void time_sum(Contender& contender, const Communicator& world) {
   MPI_Barrier(world.handle());
   const auto start = std::chrono::steady_clock::now();
@@ -106,7 +106,7 @@ void report(benchmark::State& state, const std::array<Contender, 3>& contenders,
   std::tie(state.counters["low"].value, state.counters["high"].value) = interval_of_median(ratios);
 }
 
-// As a training has them by default.
+// The default buckets of a training.
 std::vector<std::int64_t> buckets_of(const std::string& model, const SampleShape& sample, std::int64_t classes,
                                      const Communicator& world) {
   const auto device = cpu::open_cpu_device({.threads = 1});
@@ -122,7 +122,7 @@ std::vector<std::int64_t> buckets_of(const std::string& model, const SampleShape
   return bytes;
 }
 
-// Slices of that many bytes, one after another.
+// Consecutive slices of the given sizes.
 std::vector<Tensor> slices_of(const Tensor& values, const std::vector<std::int64_t>& bytes) {
   std::vector<Tensor> slices;
   std::int64_t first = 0;
@@ -169,7 +169,7 @@ void allreduce(benchmark::State& state, const std::vector<std::int64_t>& slices,
   report(state, contenders, static_cast<double>(bytes), world.size());
 }
 
-// Ranks other than 0 run the same and say nothing.
+// Ranks other than 0 run the same benchmarks without output.
 class Silent final : public benchmark::BenchmarkReporter {
   bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>&) override {}

@@ -1,6 +1,6 @@
-// The convolutions of a training step, layer by layer: effective GFLOP/s of our kernels and of oneDNN's best for the
-// same layer, measured in turn on operands that stay in caches; and of our kernels as a step calls them, beside what
-// the cores can compute and memory can bring. One Markdown table a model.
+// Benchmarks the convolutions of a training step, layer by layer. Reports effective GFLOP/s of Lockstep's kernels and
+// of oneDNN's best for the same layer, interleaved, on operands in the caches. Also reports Lockstep's kernels as a
+// step calls them, with the limits of compute and memory. Prints one Markdown table per model.
 //
 //   conv_bench
 //   conv_bench --model resnet18 --batch 64 --threads 1 --precision bf16 --verbose
@@ -29,20 +29,20 @@ using namespace lockstep;
 
 namespace {
 
-// Those that convolutions_of() lists; by another name than lockstep::known_models(), which are all.
+// The models of convolutions_of(). The name differs from lockstep::known_models(), which lists all models.
 constexpr std::array<Choice<std::string_view>, 3> listed_models{
     {{"resnet18", "resnet18"}, {"resnet20", "resnet20"}, {"resnet50", "resnet50"}}};
 constexpr std::array<Choice<DType>, 2> measured{{{"fp32", DType::f32}, {"bf16", DType::bf16}}};
 constexpr std::array<Choice<cpu::WinogradPairs>, 3> winograd_pair_words{
     {{"none", cpu::WinogradPairs::none}, {"backward", cpu::WinogradPairs::backward}, {"all", cpu::WinogradPairs::all}}};
 
-// Whether the cores gave less than usual: virtual ones have such times, in which ratios lie too.
+// Detects that the cores are slower than usual. Virtual cores sometimes are, which distorts ratios.
 class CoreWatch {
  public:
   CoreWatch(const cpu::KernelTarget& target, DType features)
       : target_(target), features_(features), first_(peak()), last_(first_), best_(first_) {}
 
-  // " *" where they gave less before or after what was measured since the last call.
+  // Returns " *" if the cores were slower before or after the work since the last call.
   const char* mark() {
     const double before = std::exchange(last_, peak());
     best_ = std::max(best_, last_);
@@ -93,23 +93,23 @@ struct ConvBenchOptions {
   }
 };
 
-// What the machine can do.
+// The limits of the machine.
 struct Bounds {
   double gflops;
   MemoryRates rates;
 };
 
-// Seconds of a whole step's convolutions.
+// Seconds of all convolutions of a step.
 struct StepSeconds {
   double ours = 0;
   double in_step = 0;
   double onednn = 0;
-  double computing = 0;  // at the cores' peak
-  double moving = 0;     // at memory's rate
+  double computing = 0;  // at peak compute rate
+  double moving = 0;     // at peak memory rate
   double gigabytes = 0;
 };
 
-// One direction of one layer as a cell of the table.
+// One direction of one layer, as a table cell.
 std::string raced(const ConvProblem& problem, const cpu::KernelTarget& target, const ConvBenchOptions& options,
                   const Bounds& bounds, int times, CacheFlush& caches, StepSeconds& step) {
   const Race result = race(problem, target, options.rounds, caches);

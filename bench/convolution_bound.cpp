@@ -16,7 +16,7 @@ struct Stages {
   bool projects;  // shortcuts that change the shape are convolutions
 };
 
-// The blocks of one stage: the first may halve the picture, the others are alike.
+// The blocks of one stage. The first may halve the picture; the others are identical.
 void add_stage(std::vector<ConvLayer>& layers, const Stages& net, std::size_t stage, std::int64_t& channels,
                std::int64_t& size) {
   const std::int64_t width = net.widths[stage];
@@ -53,7 +53,7 @@ std::vector<ConvLayer> merged(const std::vector<ConvLayer>& layers) {
   return kinds;
 }
 
-// The best of several runs; the first chooses the kernel.
+// The minimum of several runs. The first run selects the kernel.
 template <typename Run>
 double best_seconds(Device& device, const Run& run) {
   constexpr int rounds = 7;
@@ -69,7 +69,7 @@ double best_seconds(Device& device, const Run& run) {
   return best;
 }
 
-// Not all zero: processors are quicker, and cooler, on zeros.
+// Not all zero: processors run faster and cooler on zeros.
 void fill(Device& device, const Tensor& tensor) {
   std::vector<float> values(static_cast<std::size_t>(tensor.shape().count()));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 37 % 201) / 100 - 1;

@@ -1,4 +1,5 @@
-// How fast a training step could be if it were convolutions and nothing else: what whole steps are held against.
+// An upper bound for the speed of a training step: the time of its convolutions alone. Whole steps are compared with
+// it.
 #pragma once
 
 #include <cstdint>
@@ -9,29 +10,29 @@
 
 namespace lockstep {
 
-// A convolution on size x size inputs, that a network has `times` times.
+// A convolution on size x size inputs that occurs `times` times in a network.
 struct ConvLayer {
   Conv2d conv;
   std::int64_t size;
   int times = 1;
-  bool reads_images = false;  // then nothing asks for its input's gradient
+  bool reads_images = false;  // if so, its input needs no gradient
 };
 
-// The convolutions of resnet20, resnet18 or resnet50 (lib/models/resnet.cpp) on square pictures. Throws Error(usage)
+// The convolutions of resnet20, resnet18 or resnet50 (lib/models/resnet.cpp) for square pictures. Throws Error(usage)
 // for any other name.
 std::vector<ConvLayer> convolutions_of(std::string_view model, std::int64_t image_size);
 
-// Of one layer, once, in seconds: the best of several rounds with the device's chosen kernels.
+// Times of one layer in seconds: the minimum of several rounds with the kernels that the device selects.
 struct ConvSeconds {
   double forward;
-  double backward_data;  // 0 where it reads images
+  double backward_data;  // 0 if it reads images
   double backward_weight;
 
   double sum() const { return forward + backward_data + backward_weight; }
 };
 ConvSeconds measure(Device& device, const ConvLayer& layer, std::int64_t batch);
 
-// Samples a second of this rank, if a step were its convolutions only.
+// Samples per second of this rank if a step consisted of its convolutions only.
 double convolution_bound(Device& device, const std::vector<ConvLayer>& layers, std::int64_t batch);
 
 }  // namespace lockstep

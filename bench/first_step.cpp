@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view flag = "--first-step";
 
-// Removed with all that is in it.
+// A temporary folder; the destructor removes it with its contents.
 class Folder {
  public:
   Folder() {
@@ -47,7 +47,7 @@ class Folder {
   fs::path path_;
 };
 
-// This program's words without the flag, and with one step.
+// This program's command line without --first-step, and with one step.
 std::vector<std::string> child_message(int argc, char** argv, const fs::path& plans) {
   std::vector<std::string> words{fs::read_symlink("/proc/self/exe")};
   for (int index = 1; index < argc; ++index) {
@@ -59,7 +59,7 @@ std::vector<std::string> child_message(int argc, char** argv, const fs::path& pl
   return words;
 }
 
-// What the program printed on standard output.
+// The program's standard output.
 std::string output_of(std::vector<std::string> words, const fs::path& recording) {
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);
@@ -81,7 +81,7 @@ std::string output_of(std::vector<std::string> words, const fs::path& recording)
   return read_file(recording, std::size_t{1} << 24);
 }
 
-// The last line; --verbose prints others before it.
+// Parses the last line. --verbose prints other lines before it.
 nlohmann::json json_line(std::string_view output) {
   const std::size_t end = output.find_last_not_of('\n') + 1;
   const std::size_t start = output.substr(0, end).rfind('\n');

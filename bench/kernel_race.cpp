@@ -28,8 +28,8 @@ struct Contestant {
   double seconds = std::numeric_limits<double>::infinity();
 };
 
-// Memory as tensors have it, in large pages (in small ones a kernel's rate depends on where they happen to lie), with
-// values that are neither zero nor alike: processors are quicker, and cooler, on those.
+// Memory in large pages, as for tensors: in small pages, a kernel's speed depends on their physical location. The
+// values are neither zero nor equal, because processors run faster and cooler on such values.
 class Buffer {
  public:
   explicit Buffer(std::int64_t bytes) : memory_(std::max(bytes + 4, least_reserved)) {
@@ -40,7 +40,7 @@ class Buffer {
   std::byte* data() const { return memory_.data(); }
 
  private:
-  static constexpr std::int64_t least_reserved = 64 << 20;  // of address space
+  static constexpr std::int64_t least_reserved = 64 << 20;  // bytes of address space
 
   cpu::ReservedMemory memory_;
 };
@@ -63,9 +63,9 @@ std::int64_t weight_bytes(const ConvProblem& problem, int lanes) {
   return cpu::storage_count(ParameterKind::conv_weight, dims, lanes) * size_of(DType::f32);
 }
 
-// GNU's OpenMP keeps oneDNN's threads awake for some milliseconds after a loop, on the cores of whoever is next; and
-// who is next must not be the one that wakes sleeping cores, as in a training nobody does. So: a pause, and a run
-// ahead.
+// GNU's OpenMP keeps oneDNN's threads spinning for some milliseconds after a loop, on the cores of the next contestant.
+// The next contestant must also not be the one that wakes idle cores, which never happens in a training. So this
+// pauses, then runs the contestant once.
 void warm_up(const Contestant& contestant) {
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
   contestant.run();
@@ -78,7 +78,7 @@ void time(Contestant& contestant, int threads) {
   contestant.seconds = std::min(contestant.seconds, work_seconds(threads) - start);
 }
 
-// The first round fetches code and pages; those that are far behind after it take no further part.
+// The first round loads code and pages. Contestants that are far behind after it are dropped.
 RaceResult fastest(std::vector<Contestant>& contestants) {
   RaceResult best{"none", std::numeric_limits<double>::infinity()};
   for (const Contestant& contestant : contestants) {
@@ -93,8 +93,8 @@ void drop_hopeless(std::vector<Contestant>& contestants) {
   std::erase_if(contestants, [&](const Contestant& contestant) { return contestant.seconds > hopeless * best; });
 }
 
-// What stands around a convolution in a step: memory of the norm in front of it, of the relu_mask and of sums, and of
-// the norm behind it, whose gradient backward_weight applies.
+// The surroundings of a convolution in a step: memory of the previous norm, of the ReLU mask and of sums, and of the
+// next norm, whose gradient backward_weight applies.
 class StepCall {
  public:
   StepCall(const ConvProblem& problem, int lanes)
@@ -131,7 +131,7 @@ class StepCall {
   cpu::OutputSums sums_;
 };
 
-// The best of several runs.
+// The minimum of several runs.
 double seconds_in_step(cpu::ConvKernel& kernel, const cpu::ConvCall& call, std::byte* scratch, int threads, int rounds,
                        CacheFlush& caches) {
   double best = std::numeric_limits<double>::infinity();
@@ -144,9 +144,9 @@ double seconds_in_step(cpu::ConvKernel& kernel, const cpu::ConvCall& call, std::
   return best;
 }
 
-// Kernels stay while their contestants run.
+// The kernels must outlive the runs of their contestants.
 struct Kernels {
-  std::vector<std::unique_ptr<cpu::ConvKernel>> ours;  // that of the rule first
+  std::vector<std::unique_ptr<cpu::ConvKernel>> ours;  // the default kernel first
   std::vector<std::pair<std::string, std::unique_ptr<cpu::OneDnnKernel>>> onednn;
 
   std::int64_t scratch_bytes() const {
@@ -165,7 +165,7 @@ Kernels kernels_for(const ConvProblem& problem, const cpu::KernelTarget& target,
     if (kernel != nullptr && kernel->name() != kernels.ours.front()->name()) kernels.ours.push_back(std::move(kernel));
   }
   cpu::visit_convolutions(problem, lanes, [&](const std::string& name, const cpu::CompileKernel& compile) {
-    if (name.find(" ref") != std::string::npos) return;  // plain loops, hundreds of times slower
+    if (name.find(" ref") != std::string::npos) return;  // reference loops, hundreds of times slower
     if (auto kernel = compile()) kernels.onednn.emplace_back(name, std::move(kernel));
   });
   return kernels;
@@ -182,7 +182,7 @@ std::int64_t operand_bytes(const ConvProblem& problem, const cpu::KernelTarget& 
 }
 
 Race race(const ConvProblem& problem, const cpu::KernelTarget& target, int rounds, CacheFlush& caches) {
-  omp_set_num_threads(target.threads);  // oneDNN takes its number of threads from OpenMP
+  omp_set_num_threads(target.threads);  // oneDNN uses OpenMP's number of threads
   const int lanes = lanes_of(target.set);
   const Buffer x(input_bytes(problem, lanes));
   const Buffer y(output_bytes(problem, lanes));

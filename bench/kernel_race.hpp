@@ -1,5 +1,5 @@
-// Our kernels and oneDNN's for the same convolution on the same operands, in turn: other work on the machine then slows
-// both.
+// Compares Lockstep's and oneDNN's kernels for the same convolution on the same operands. Runs are interleaved, so that
+// other work on the machine slows both.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@ namespace lockstep {
 
 struct RaceResult {
   std::string name;  // of the kernel
-  double seconds;    // the best of its rounds; infinite where there is no kernel
+  double seconds;    // minimum over the rounds; infinite if there is no kernel
 };
 
 struct Race {
-  RaceResult ours;  // the kernel of the rule
-  // The same as in a training step: operands have left the caches, a norm stands in front, that behind has its gradient
-  // pending, sums and gates are taken.
+  RaceResult ours;  // the default kernel
+  // The same kernel as in a training step: operands are not in the caches, a previous norm is applied, the next norm's
+  // gradient is deferred, and sums and ReLU masks are computed.
   RaceResult in_step;
-  RaceResult best_ours;  // of all that compute the problem
-  RaceResult onednn;     // of all its kernels that start from and end with our layouts, conversions included
+  RaceResult best_ours;  // of all kernels that can compute the problem
+  RaceResult onednn;     // of all oneDNN kernels, including conversions from and to Lockstep's layouts
 };
 
-// What a kernel reads and writes in a training step, at the least.
+// The minimum of bytes that a kernel reads and writes in a training step.
 std::int64_t operand_bytes(const ConvProblem& problem, const cpu::KernelTarget& target);
 
-// Sets OpenMP's number of threads to the target's.
+// Sets OpenMP's number of threads to that of the target.
 Race race(const ConvProblem& problem, const cpu::KernelTarget& target, int rounds, CacheFlush& caches);
 
 }  // namespace lockstep

@@ -1,13 +1,13 @@
-// Whole layers forward and backward, norms and activations included: GFLOP/s, and the share of the cores' measured
-// peak.
+// Benchmarks whole layers, forward and backward, including norms and activations: GFLOP/s, and the share of the cores'
+// measured peak.
 //
 //   layer_bench                                  layers and blocks as ResNet-18, ResNet-20 and ResNet-50 use them
 //   layer_bench --benchmark_filter=f32.*threads:2
 //
-// GFLOP_per_second counts the multiply-adds of convolutions and products, each as two: once forward, and backward once
-// for the input's gradient and once for the weights', whatever the kernel does instead. of_peak is that rate over what
-// as many threads reach with fp32 multiply-adds on registers alone. Pooling has none: its GB_per_second counts input
-// and output once.
+// GFLOP_per_second counts each multiply-add of convolutions and matrix products as two operations: once in forward, and
+// twice in backward (for the input's gradient and the weights' gradient), whatever the kernel does. of_peak is that
+// rate divided by the peak of as many threads with fp32 multiply-adds on registers. Pooling has no multiply-adds: its
+// GB_per_second counts input and output once.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@
 namespace lockstep {
 namespace {
 
-// Counts the multiply-adds of one sample's forward.
+// Counts the multiply-adds of one sample in forward.
 class WorkCounter final : public GraphWriter {
  public:
   GraphValue input(std::int64_t side, std::int64_t channels) { return value(side, channels); }
@@ -82,7 +82,7 @@ class WorkCounter final : public GraphWriter {
 
 using Make = std::function<std::unique_ptr<Layer>(const LayerContext&)>;
 
-// A layer where it stands in a network.
+// A layer, with the input that it has in its network.
 struct Case {
   std::string name;
   Shape x;
@@ -101,7 +101,7 @@ Make conv_norm_relu(const Conv2d& conv) {
 
 enum class Shortcut { identity, projection, subsample };
 
-// `convs`: of the main branch, one after another.
+// `convs`: the convolutions of the main branch, in order.
 Make block(const std::vector<Conv2d>& convs, Shortcut kind) {
   return [=](const LayerContext& context) {
     const std::int64_t in = convs.front().in_channels;
@@ -168,14 +168,14 @@ std::vector<Case> cases() {
   };
 }
 
-// Gradients are wanted as in a step of one part.
+// Gradients are overwritten, as for a step's first micro-batch.
 class FirstPart final : public GradientSink {
  public:
   Accumulate accumulate() const override { return Accumulate::overwrite; }
   void ready(const Parameter&) override {}
 };
 
-// A layer with what it reads, on a device of its own.
+// A layer and its input, on a device of its own.
 class Bench {
  public:
   Bench(const Case& bench, DType precision, int threads)
@@ -198,7 +198,7 @@ class Bench {
 
   void forward() { layer_->forward(x_, Mode::train); }
   void backward() { layer_->backward(dy_, sink_); }
-  // Backward overwrites its gradient, and takes what forward kept.
+  // Backward overwrites the output gradient and consumes what forward has stored.
   void prepare_backward() {
     forward();
     std::memcpy(dy_.data(), given_.data(), static_cast<std::size_t>(dy_.bytes()));
@@ -208,7 +208,7 @@ class Bench {
   double map_bytes() const { return map_bytes_; }
 
  private:
-  // Not all zero: processors are quicker on zeros.
+  // Not all zero: processors run faster on zeros.
   Tensor pattern(const Shape& shape, DType dtype, Layout layout) {
     std::vector<float> values(static_cast<std::size_t>(shape.count()));
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 37 % 201) / 100 - 1;
@@ -241,7 +241,7 @@ void run_layer(benchmark::State& state, const Case& layer, Pass pass, DType prec
   Bench bench(layer, precision, threads);
   bench.prepare_backward();  // the first pass touches new memory
   bench.backward();
-  double best = std::numeric_limits<double>::infinity();  // neighbours on the machine can only lengthen it
+  double best = std::numeric_limits<double>::infinity();  // other work on the machine can only lengthen it
   for (auto _ : state) {
     double seconds = 0;
     if (pass == Pass::forward) {

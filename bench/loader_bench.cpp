@@ -1,8 +1,8 @@
-// Samples a second that one core reads from shards and augments, and what a loader with one thread hands out of each
-// form in which shards hold samples: images of one size (CIFAR-sized noise), and pictures of 256 pixels and more a side
-// as pixels or as JPEG files, of which images of 224 are made at random.
+// Benchmarks data loading. Samples per second that one core reads from shards and augments, and that a loader with one
+// thread delivers, for each storage format of shards. The formats are images of one size (CIFAR-sized noise), and
+// pictures with sides of at least 256 pixels as raw pixels or JPEG. Pictures are randomly cropped to 224 pixels.
 //
-// The data sets are temporary, in the page cache like one in its second epoch.
+// The data sets are temporary. They are in the page cache, as in a training's second epoch.
 #include <benchmark/benchmark.h>
 
 #include <functional>
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   const Dataset images(folder.path() / "images");
   const Dataset pixels(folder.path() / "pictures");
   const Dataset jpeg(folder.path() / "jpeg");
-  // Processor time, so that the figure is a core's whatever else runs; the loader works in a thread of its own.
+  // CPU time, so that the result is for one core, whatever else runs. The loader works in a thread of its own.
   benchmark::RegisterBenchmark("read_and_augment/sequential", read_and_augment, std::cref(images), Order::sequential);
   benchmark::RegisterBenchmark("read_and_augment/shuffled", read_and_augment, std::cref(images), Order::shuffled);
   const auto add = [](const char* name, const Dataset& dataset, std::int64_t size, const ImageRules& shown) {

@@ -1,10 +1,10 @@
-// How fast the passes over feature maps are, against a copy of the same memory measured in the same run.
+// Benchmarks the memory passes over feature maps, relative to a copy of the same memory in the same run.
 //
 //   ops_bench                              every pass, fp32, on the maps of ResNet-18 and ResNet-20
 //   ops_bench --benchmark_filter=norm
 //
-// bytes_per_second counts what a pass must read and write at least: each operand once. of_copy is that rate over the
-// copy's.
+// bytes_per_second counts the minimum that a pass reads and writes: each operand once. of_copy is that rate divided by
+// the copy's rate.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -23,7 +23,8 @@
 namespace lockstep {
 namespace {
 
-// Seconds that `work` takes: neighbours on the machine can only lengthen it, so the shortest of several tells.
+// Seconds that `work` takes. Other work on the machine can only lengthen it, so callers use the minimum of several
+// runs.
 template <typename Work>
 double seconds_of(const Work& work) {
   const auto start = std::chrono::steady_clock::now();
@@ -39,7 +40,7 @@ void copy(const Tensor& from, const Tensor& to, int threads) {
   });
 }
 
-// A device with the operands of one pass.
+// A device and the operands of one pass.
 struct Operands {
   Operands(const Shape& of, DType precision, int threads)
       : device(cpu::open_cpu_device({.threads = threads, .precision = precision})), shape(of) {
@@ -64,7 +65,7 @@ struct Operands {
 
 struct Pass {
   std::string name;
-  double maps;  // read and written, each once
+  double maps;  // feature maps read and written, each counted once
   std::function<void(Operands&)> run;
 };
 
@@ -111,7 +112,7 @@ void run_pass(benchmark::State& state, const Pass& pass, const Shape& shape, DTy
   state.counters["of_copy"] = pass.maps / pass_seconds / (2 / copy_seconds);
 }
 
-// ResNet-18 at batch 64, its first and third stage; ResNet-20 at batch 128, likewise.
+// The first and third stage of ResNet-18 at batch 64 and of ResNet-20 at batch 128.
 const std::vector<Shape> shapes{{64, 32, 32, 64}, {64, 8, 8, 256}, {128, 32, 32, 16}, {128, 8, 8, 64}};
 
 void register_passes(int threads) {

@@ -1,12 +1,12 @@
-// Pictures a second that one core makes into images for a training step: decoded, cropped at random, resized, mirrored,
-// normalised. Prints one JSON line.
+// Pictures per second that one core prepares for a training step: decodes, crops at random, resizes, flips and
+// normalizes. Prints one JSON line.
 //
 //   picture_bench --data data/pictures/train --size 224
-//   picture_bench --data data/cifar10/train --batch 128 --threads 2       by the clock, with so many threads
+//   picture_bench --data data/cifar10/train --batch 128 --threads 2       by wall clock, with that many threads
 //
-// Both figures count the processor's time: `samples_per_second` that of the loader, `whole_pictures_per_second` that of
-// libjpeg-turbo decoding pictures of the same files whole, and nothing else, beside it. With `--threads` it is the
-// clock that counts, and the loader alone. Images of one size are cropped and mirrored as they are.
+// Both results use CPU time. `samples_per_second` is the loader's rate. `whole_pictures_per_second` is the rate at
+// which libjpeg-turbo only decodes whole pictures from the same files, at the same time. With `--threads`, only the
+// loader is measured, by wall clock. Images of one size are cropped and flipped without resizing.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -37,9 +37,9 @@ struct Options {
   std::int64_t size = 224;
   std::int64_t batch = 32;
   std::int64_t batches = 60;
-  int threads = 0;  // of the loader; 0: one, and its processor time counts
+  int threads = 0;  // of the loader; 0: one, timed by CPU time
   Decoding decoding = Decoding::scaled;
-  float jitter = 0;  // of all colours; 0: none
+  float jitter = 0;  // of all colors; 0: none
 
   void declare(CLI::App& app) {
     app.description("Pictures a second that one core makes into images.");
@@ -60,7 +60,7 @@ double seconds(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Between images of the two ways to decode, of 255.
+// Mean difference between the images of both decoding modes, on a scale of 255.
 double mean_difference(const Dataset& dataset, ImageRules rules, std::int64_t samples) {
   AugmentedReader scaled(dataset, rules);
   rules.decoding = Decoding::exact;
@@ -92,7 +92,7 @@ std::unique_ptr<Loader> open_loader(const Dataset& dataset, const Options& optio
   return make_host_loader(training_source(dataset, all, rules_of(dataset, options), 1, 0, 0, threads));
 }
 
-constexpr int warm_up = 4;  // batches of each thread: more than a loader holds
+constexpr int warm_up = 4;  // batches per thread: more than a loader holds
 
 nlohmann::json measure_by_the_clock(const Options& options) {
   const Dataset dataset(options.data);
@@ -104,8 +104,8 @@ nlohmann::json measure_by_the_clock(const Options& options) {
           {"threads", options.threads}};
 }
 
-// The loader works in a thread of its own, while this one decodes whole pictures: what the process takes and this
-// thread does not is the loader's.
+// The loader works in a thread of its own, while this thread decodes whole pictures. The loader's CPU time is the
+// process's time minus this thread's.
 nlohmann::json measure(const Options& options) {
   const Dataset dataset(options.data);
   const bool is_jpeg = dataset.manifest().store == SampleStore::jpeg;

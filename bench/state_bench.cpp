@@ -1,10 +1,10 @@
-// What a training does with its state beside computing: the optimizers' updates, and checkpoints.
+// Benchmarks the training state: optimizer updates and checkpoints.
 //
 //   state_bench                                     on ResNet-18's weights, with one and two threads
 //   state_bench --benchmark_filter=checkpoint
 //
-// bytes_per_second of an update counts each array it must read or write once; of a checkpoint the bytes of its file,
-// in the page cache.
+// bytes_per_second of an update counts each array that it must read or write once. For a checkpoint, it counts the
+// bytes of its file, in the page cache.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@
 namespace lockstep {
 namespace {
 
-// ResNet-18 with gradients and one of the optimizers.
+// ResNet-18 with gradients and an optimizer.
 class Trained {
  public:
   Trained(int threads, const OptimizerOptions& options)

@@ -1,4 +1,4 @@
-// Whole training steps on noise: forward, backward, the sum over ranks, the update. Prints one JSON line.
+// Benchmarks whole training steps on noise: forward, backward, all-reduce, update. Prints one JSON line.
 //
 //   mpirun -n 2 step_bench --model resnet18 --image-size 32 --batch 64 --threads 1 --steps 20
 //   step_bench --model resnet50 --image-size 224 --classes 1000 --batch 256 --first-step
@@ -31,7 +31,7 @@ using namespace lockstep;
 
 namespace {
 
-// Whether to measure what the step's convolutions alone would allow, after the steps.
+// Whether to measure, after the steps, the upper bound that the convolutions set.
 enum class Bound { none, convolutions };
 
 struct StepBenchOptions {
@@ -42,7 +42,7 @@ struct StepBenchOptions {
   std::int64_t batch = 64;
   std::int64_t steps = 20;
   Bound bound = Bound::none;
-  Settings settings;  // of the device and the sums
+  Settings settings;  // of the device and the all-reduce
 
   void declare(CLI::App& app) {
     app.description("Times whole training steps on noise; prints one JSON line.");
@@ -56,7 +56,7 @@ struct StepBenchOptions {
     app.add_flag_callback(
         "--convolution-bound", [this] { bound = Bound::convolutions; },
         "Also time the convolutions of a step alone: the bound that the rest of the step costs");
-    // Seen by main, before anything is opened.
+    // Handled by main before anything is opened.
     app.add_flag_callback(
         "--first-step", [] {},
         "Only time the way to the first step, without and with kernel choices of an earlier run");
@@ -65,7 +65,7 @@ struct StepBenchOptions {
   DeviceOptions device_options() const { return lockstep::device_options(settings.recipe, settings.run); }
 };
 
-// The same batch again and again.
+// Returns the same batch every time.
 class NoiseLoader final : public Loader {
  public:
   explicit NoiseLoader(Batch batch) : batch_(std::move(batch)) {}
@@ -82,10 +82,10 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-constexpr double learning_rate = 1e-3;  // small: noise has no pattern to learn, and the loss must stay finite
+constexpr double learning_rate = 1e-3;  // small: noise cannot be learned, and the loss must stay finite
 
 struct Timing {
-  std::vector<double> step_ms;  // of each window
+  std::vector<double> step_ms;  // one per window
   double seconds = 0;
   ExchangeCost sync;  // of the timed steps
 };

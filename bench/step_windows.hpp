@@ -1,4 +1,4 @@
-// How long steps take on a device that works behind the host, where queueing one takes no time worth measuring.
+// Times steps on a device that works asynchronously, where queuing a step takes no significant time.
 #pragma once
 
 #include <algorithm>
@@ -7,10 +7,10 @@
 
 namespace lockstep {
 
-// Takes `steps` steps in windows, each of which ends with a wait for all its results, and returns the time of a step in
-// each window, in the unit of `now()`. `start(index)` queues a step while at most `ahead` are under way; `finish()`
-// waits for the results of the oldest. None is under way before or afterwards. Where nothing is queued ahead a window
-// is a step; elsewhere the device is idle once in a window, while the first step of the next one is queued.
+// Runs `steps` steps in windows, each of which ends with a wait for all its results. Returns the time per step of each
+// window, in the unit of `now()`. `start(index)` queues a step; at most `ahead` steps are in flight. `finish()` waits
+// for the oldest step. No step is in flight before or after the call. If nothing is queued ahead, a window is one step.
+// Otherwise, the device is idle once per window, while the first step of the next window is queued.
 template <typename Start, typename Finish, typename Now>
 std::vector<double> time_windows(std::int64_t steps, std::int64_t ahead, Start start, Finish finish, Now now) {
   const std::int64_t window = 1 + 10 * ahead;

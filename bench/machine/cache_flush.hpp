@@ -1,4 +1,4 @@
-// Drives out what the caches hold, for benches of what comes from memory in a training step.
+// Empties the caches, for benchmarks of data that comes from memory in a training step.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace lockstep {
 
 class CacheFlush {
  public:
-  // Writes more than the caches of all cores hold. All threads are awake afterwards.
+  // Writes more than the caches of all cores hold. Afterwards all threads are awake.
   void flush(int threads) {
     const std::int64_t bytes = std::ssize(memory_);
     cpu::on_each_thread(threads, [&](int thread) {

@@ -19,7 +19,7 @@ constexpr std::int64_t steps = 200'000;
 constexpr int chains = 10;  // independent: enough to hide the latency, few enough for 16 registers
 constexpr std::int64_t tile_steps = steps / 4;
 
-// Returns something that depends on every product, so that none is left out.
+// Returns a value that depends on every product, so that the compiler removes none.
 template <typename Vector>
 [[gnu::always_inline]] inline float multiply_add(float seed) {
   Vector sums[chains];
@@ -39,7 +39,7 @@ template <typename Vector>
 
 }  // namespace
 
-// In the namespaces of their sets, as all code with wide vectors.
+// In the namespaces of their instruction sets, like all code with wide vectors.
 namespace cpu {
 namespace baseline {
 float multiply_add_chains(float seed) { return multiply_add<Float4>(seed); }
@@ -67,7 +67,7 @@ namespace avx512_bf16 {
 }
 }  // namespace avx512_bf16
 namespace amx_bf16 {
-// Of four tiles, which hide an instruction's latency; 16 rows of 16 pairs by 16 columns.
+// Uses four tiles, which hide an instruction's latency. Each has 16 rows of 16 pairs by 16 columns.
 [[gnu::target("amx-tile,amx-bf16")]] float multiply_add_chains(float seed) {
   struct {
     std::uint8_t palette = 1;
@@ -97,7 +97,7 @@ double fma_peak(cpu::InstructionSet set, int threads, DType features) {
   constexpr int rounds = 20;
   struct Chains {
     float (*run)(float seed);
-    double products;  // of a run
+    double products;  // per run
   };
   const auto of_vectors = [](float (*run)(float), int width) {
     return Chains{run, static_cast<double>(chains * steps) * width};
@@ -109,12 +109,12 @@ double fma_peak(cpu::InstructionSet set, int threads, DType features) {
                       : set >= cpu::InstructionSet::avx512 ? of_vectors(cpu::avx512::multiply_add_chains, 16)
                       : set == cpu::InstructionSet::avx2   ? of_vectors(cpu::avx2::multiply_add_chains, 8)
                                                            : of_vectors(cpu::baseline::multiply_add_chains, 4);
-  threads = std::min(threads, cpu::observe_cores(1).allowed_cores);  // more share them, and compute no more
+  threads = std::min(threads, cpu::observe_cores(1).allowed_cores);  // more threads share cores without computing more
   double best = 0;
   for (int round = 0; round < rounds; ++round) {
     std::vector<double> rates(static_cast<std::size_t>(threads));
     cpu::on_each_thread(threads, [&](int thread) {
-      const double start = work_seconds(1);  // the thread's own: all run at once, whatever else does
+      const double start = work_seconds(1);  // CPU time of the thread: all threads run at once, whatever else runs
       volatile float kept = 1e-6F;
       kept = used.run(kept);
       rates[static_cast<std::size_t>(thread)] = 2e-9 * used.products / (work_seconds(1) - start);

@@ -1,4 +1,4 @@
-// What the cores could compute if nothing but multiply-adds ran: what kernels are held against.
+// The peak rate of multiply-adds on the cores, as a reference for kernels.
 #pragma once
 
 #include "device/cpu/instruction_sets/instruction_set.hpp"
@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-// GFLOP/s of `threads` threads together, or of as many as there are cores, each on registers alone, by the widest
-// vectors of `set`. The best of several rounds. Of features in bf16: of products of pairs, if the set multiplies those.
+// GFLOP/s of `threads` threads, at most one per core, on registers only, with the widest vectors of `set`. The maximum
+// of several rounds. For bf16 `features`, uses dot products of pairs if the set has them.
 double fma_peak(cpu::InstructionSet set, int threads, DType features = DType::f32);
 
 }  // namespace lockstep

@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-// The sum of all, so that none is left out. Whole rounds of `chains` vectors.
+// The sum of all values, so that the compiler removes none. `bytes` is a multiple of `chains` vectors.
 template <typename Vector>
 [[gnu::always_inline]] inline float sum_of(const std::byte* first, std::int64_t bytes) {
   constexpr int chains = 8;
@@ -31,7 +31,7 @@ template <typename Vector>
 
 }  // namespace
 
-// In the namespaces of their sets, as all code with wide vectors.
+// In the namespaces of their instruction sets, like all code with wide vectors.
 namespace cpu {
 namespace baseline {
 float sum_of_floats(const std::byte* first, std::int64_t bytes) { return sum_of<Float4>(first, bytes); }
@@ -57,7 +57,7 @@ std::int64_t cache_bytes(int name, std::int64_t usual) {
   return told > 0 ? told : usual;
 }
 
-// work(thread, times) moves so many bytes a time; GB/s of all threads together.
+// work(thread, times) moves `bytes` bytes `times` times. Returns GB/s of all threads together.
 template <typename Work>
 double best_rate(int threads, std::int64_t bytes, const Work& work) {
   constexpr std::int64_t round_bytes = 64 << 20;
@@ -70,7 +70,7 @@ double best_rate(int threads, std::int64_t bytes, const Work& work) {
       work(thread, times);
       rates[static_cast<std::size_t>(thread)] = 1e-9 * static_cast<double>(bytes * times) / (work_seconds(1) - start);
     });
-    if (round > 0) best = std::max(best, std::reduce(rates.begin(), rates.end()));  // the first fetches pages
+    if (round > 0) best = std::max(best, std::reduce(rates.begin(), rates.end()));  // the first round loads pages
   }
   return best;
 }

@@ -1,4 +1,4 @@
-// How fast the places are that operands lie in: with fma_peak.hpp, what kernels are held against.
+// Rates of caches and memory, as a reference for kernels together with fma_peak.hpp.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace lockstep {
 
-// GB/s of `threads` threads together, each on bytes of its own: read from the L2 cache, from the L3 cache and from
-// memory, and copied in memory, both sides counted. The best of several rounds.
+// GB/s of `threads` threads together, each with its own data: read from the L2 cache, the L3 cache and memory, and
+// copied in memory (both sides counted). The maximum of several rounds.
 struct MemoryRates {
   double l2, l3, memory, copy;
 };
 MemoryRates memory_rates(cpu::InstructionSet set, int threads);
 
-// Of the last cache, which all cores share; 32 MiB where the system does not tell.
+// Size of the last-level cache, which all cores share; 32 MiB if the system does not report it.
 std::int64_t last_cache_bytes();
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// What Linux knows of this process, for benches.
+// Facts that Linux reports about this process, for benchmarks.
 #pragma once
 
 #include <time.h>
@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-// Of resident memory, so far.
+// Peak resident memory so far.
 inline std::int64_t peak_memory_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -21,12 +21,12 @@ inline std::int64_t peak_memory_bytes() {
   return 0;
 }
 
-// Since the system made this process, program loading and MPI's start included; to a hundredth of a second.
+// Time since the system created this process, including program loading and MPI_Init. Resolution: 10 ms.
 inline double seconds_since_process_start() {
   std::ifstream stat("/proc/self/stat");
   std::string text;
   std::getline(stat, text);
-  // The fields behind the program's name, which may hold spaces: state is field 3, starttime field 22 (proc(5)).
+  // The fields after the program's name, which may contain spaces. state is field 3, starttime is field 22 (proc(5)).
   std::istringstream fields(text.substr(text.rfind(')') + 1));
   std::string field;
   for (int number = 3; number <= 22; ++number) fields >> field;
@@ -37,8 +37,8 @@ inline double seconds_since_process_start() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 - start;
 }
 
-// Of work on `threads` threads, started and awaited by this one: alone it counts what the processor gave it, so that
-// other programs do not show; several are timed by the clock.
+// Clock for work on `threads` threads that this thread starts and waits for. A single thread is timed by its CPU time,
+// so that other programs have no effect. Several threads are timed by wall clock.
 inline double work_seconds(int threads) {
   timespec now{};
   clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);

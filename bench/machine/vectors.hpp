@@ -1,4 +1,4 @@
-// Vectors of floats, as wide as the registers of an instruction set.
+// Float vectors as wide as the registers of an instruction set.
 #pragma once
 
 namespace lockstep {

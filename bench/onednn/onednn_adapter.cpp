@@ -20,7 +20,7 @@ struct Sizes {
 
 Sizes sizes_of(const ConvProblem& problem, int lanes) {
   const Conv2d& conv = problem.conv;
-  // Whole blocks, not the true channels: padding is data that happens to be zero, and stays zero under a convolution.
+  // Whole blocks, not the true channels: the padding is zero, and stays zero under a convolution.
   const std::int64_t in =
       conv.in_channels <= most_image_channels ? conv.in_channels : whole_blocks(conv.in_channels, lanes);
   const std::int64_t out = whole_blocks(conv.out_channels, lanes);
@@ -52,9 +52,9 @@ ConvFormats stored_formats(const ConvProblem& problem, const Sizes& sizes, int l
           stored_format(sizes.y, features, problem.precision)};
 }
 
-enum class Layouts : std::uint8_t { stored, free };  // of activations; those of weights are always free
+enum class Layouts : std::uint8_t { stored, free };  // of activations; weights always have free layouts
 
-// What oneDNN is asked for; it answers with one or several implementations.
+// A request to oneDNN, which returns one or several implementations.
 struct Variant {
   dnnl::algorithm algorithm;
   DType products;
@@ -67,8 +67,8 @@ struct Variant {
 };
 
 struct Description {
-  // Backward is described with a hint of the forward convolution, which need not be the implementation forward uses.
-  // oneDNN 2.6 looks at it whenever it is asked for the next implementation.
+  // oneDNN describes a backward pass with a hint of the forward convolution. Forward may use another implementation.
+  // oneDNN 2.6 reads the hint whenever it is asked for the next implementation.
   Described<dnnl::convolution_forward> hint;
   std::shared_ptr<const void> operation;
   dnnl::primitive_desc kernel;
@@ -122,7 +122,7 @@ std::unique_ptr<OneDnnKernel> compile(Direction direction, const dnnl::primitive
   return nullptr;
 }
 
-// Left free, oneDNN often asks for activations as they are stored: then it is the kernel it has named before.
+// With free layouts, oneDNN often chooses the stored layouts of activations. Then the kernel has already been visited.
 bool changes_activations(Direction direction, const dnnl::primitive_desc& kernel, const ConvFormats& formats) {
   const auto is_stored = [&](int argument, const StoredFormat& format) {
     const memory::desc wanted = kernel.query_md(dnnl::query::exec_arg_md, argument);

@@ -1,7 +1,7 @@
-// oneDNN as the peer of our own kernels: convolution and reorder, by both of its C++ APIs (2.6 and 3.x).
+// oneDNN as the reference for Lockstep's kernels: convolution and reorder, with both of its C++ APIs (2.6 and 3.x).
 //
-// Operands are given and taken as cpu_context.hpp lays them out. Where a primitive wants another layout or element
-// type, a converting pass is part of the kernel.
+// Operands have the layouts of cpu_context.hpp. If a primitive needs another layout or element type, the kernel
+// includes a conversion pass.
 #pragma once
 
 #include <array>
@@ -16,9 +16,9 @@
 
 namespace lockstep::cpu {
 
-std::string onednn_version();  // of the library that is loaded, "2.6.3"
+std::string onednn_version();  // of the loaded library: "2.6.3"
 
-// A compiled primitive for three operands, the output last.
+// A compiled primitive with three operands, the output last.
 class OneDnnKernel {
  public:
   struct Parts;
@@ -26,19 +26,19 @@ class OneDnnKernel {
   ~OneDnnKernel();
 
   std::int64_t scratch_bytes() const;
-  // `scratch` is aligned to a cache line. Blocking. Throws Error if oneDNN fails.
+  // `scratch` must be aligned to a cache line. Blocking. Throws Error if oneDNN fails.
   void run(const std::array<std::byte*, 3>& operands, std::byte* scratch);
 
  private:
   std::unique_ptr<Parts> parts_;
 };
 
-// Builds the kernel; null where oneDNN described but cannot build it, or where its layouts cannot be converted to.
+// Builds the kernel. Returns null if oneDNN cannot build what it described, or a layout conversion does not exist.
 using CompileKernel = std::function<std::unique_ptr<OneDnnKernel>()>;
 
-// Calls visit(name, compile) for every way in which oneDNN computes `problem` on this processor. A name stands for one
-// of them: "direct f32 jit:avx2", with "free" if it chose the layouts of activations. `compile` is valid during the
-// call only.
+// Calls visit(name, compile) for every way in which oneDNN computes `problem` on this processor. Each has a unique
+// name: "direct f32 jit:avx2", with "free" if oneDNN chose the layouts of activations. `compile` is valid only during
+// the call.
 void visit_convolutions(const ConvProblem& problem, int lanes,
                         const std::function<void(const std::string& name, const CompileKernel& compile)>& visit);
 

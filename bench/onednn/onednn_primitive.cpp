@@ -79,7 +79,7 @@ void convert(const Operand& operand, Use use) {
   }
 }
 
-// Points every memory object at this call's addresses.
+// Sets every memory object to this call's addresses.
 void bind(OneDnnKernel::Parts& parts, const std::array<std::byte*, 3>& operands, std::byte* scratch) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
     Operand& operand = parts.operands[i];

@@ -1,5 +1,5 @@
-// oneDNN's side of the adapter, for the adapter's own sources: one way to describe a primitive in either API, and
-// operands that reach it through converting passes.
+// The oneDNN part of the adapter, internal to its sources. Describes primitives in either API, and connects operands
+// through conversion passes.
 #pragma once
 
 #include <array>
@@ -15,19 +15,19 @@ namespace lockstep::cpu {
 struct OneDnnRuntime {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
-  dnnl::primitive_attr attributes;  // the scratchpad is the caller's
+  dnnl::primitive_attr attributes;  // the caller provides the scratchpad
 };
 const OneDnnRuntime& onednn_runtime();
 
-// What oneDNN can do for one operation: the first implementation, then the next ones. Empty where there is none.
+// oneDNN's implementations of one operation: the first, then the next ones. Empty if there is none.
 template <typename Primitive>
 struct Described {
-  std::shared_ptr<const void> operation;  // oneDNN 2.x reads it again when it is asked for the next implementation
+  std::shared_ptr<const void> operation;  // oneDNN 2.x reads it when asked for the next implementation
   typename Primitive::primitive_desc kernel;
 };
 
 // oneDNN 2.x describes the operation before the primitive; 3.x has no such step. `hint` is empty, or the description of
-// the forward convolution, which must live as long as the result.
+// the forward convolution, which must outlive the result.
 template <typename Primitive, typename... Hint>
 struct Describe {
   template <typename... Values>
@@ -47,14 +47,14 @@ struct Describe {
   }
 };
 
-// How an operand gets from where it is stored to where the primitive wants it, or back.
+// The conversion of an operand between its stored form and the form that the primitive needs.
 enum class Conversion : std::uint8_t {
   none,
-  element_type,  // f32 <-> bf16 in equal layouts, by our own loops: oneDNN 2.6 has no bf16 without AVX-512
+  element_type,  // f32 <-> bf16 in equal layouts, by Lockstep's own loops: oneDNN 2.6 has no bf16 without AVX-512
   layout,
 };
 
-// A tensor of the caller in the layout it is stored in, with either element type.
+// A tensor of the caller in its stored layout, with either element type.
 struct StoredFormat {
   dnnl::memory::desc f32;
   dnnl::memory::desc bf16;
@@ -67,10 +67,10 @@ struct StoredFormat {
 struct Operand {
   Conversion conversion = Conversion::none;
   DType stored_dtype = DType::f32;
-  std::int64_t count = 0;          // elements, padding included
-  std::int64_t staging_bytes = 0;  // place in the scratch, if converted
+  std::int64_t count = 0;          // elements, including padding
+  std::int64_t staging_bytes = 0;  // size of its part of the scratch, if converted
   dnnl::memory stored;
-  dnnl::memory wanted;  // the same as `stored` if not converted
+  dnnl::memory wanted;  // equal to `stored` if not converted
   dnnl::reorder reorder;
 };
 
@@ -79,10 +79,10 @@ struct OneDnnKernel::Parts {
   std::array<Operand, 3> operands;
   dnnl::memory scratchpad;
   std::int64_t scratchpad_bytes = 0;
-  std::unordered_map<int, dnnl::memory> arguments;  // made once: a step builds no containers
+  std::unordered_map<int, dnnl::memory> arguments;  // built once, so that a run allocates nothing
 };
 
-// `arguments` are oneDNN's names (DNNL_ARG_...) of the operands, the output last. Null if it cannot be built.
+// `arguments` are oneDNN's names (DNNL_ARG_...) of the operands, the output last. Returns null if it cannot be built.
 std::unique_ptr<OneDnnKernel> compile_kernel(const dnnl::primitive_desc& description,
                                              const std::array<int, 3>& arguments,
                                              const std::array<StoredFormat, 3>& formats);

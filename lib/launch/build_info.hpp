@@ -1,4 +1,4 @@
-// What this program was built from and how, for summary.json: the commit is looked at whenever it is built.
+// The commit and build configuration of this program, for summary.json. Every build reads the commit again.
 #pragma once
 
 #include <string>
@@ -6,9 +6,8 @@
 namespace lockstep {
 
 struct BuildInfo {
-  std::string
-      commit;         // "1a2b3c4d5e6f", with "-changed" where files differed from it; empty: built outside a repository
-  std::string build;  // "Release, g++ 12.2.0"
+  std::string commit;  // "1a2b3c4d5e6f", with "-changed" if files differed from it; empty: built outside a repository
+  std::string build;   // "Release, g++ 12.2.0"
 };
 BuildInfo build_info();
 

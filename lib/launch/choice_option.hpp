@@ -1,4 +1,4 @@
-// Options of programs other than trainings whose value is one of a few names.
+// Options with named choices, for programs that do not train.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-// Objects to what is none of the names; --help shows them. `choices` outlives the parsing.
+// Refuses a value that is none of the names; --help lists them. `choices` must outlive the parsing.
 template <typename Choices>
 CLI::Validator choice_check(const Choices& choices) {
   const auto check = [&choices](const std::string& name) {
@@ -18,7 +18,7 @@ CLI::Validator choice_check(const Choices& choices) {
   return {check, choice_names(choices), "known names"};
 }
 
-// --help shows the name of what `target` holds now as the default. `choices` outlives the parsing.
+// --help shows the name of the current value of `target` as the default. `choices` must outlive the parsing.
 template <typename Choices, typename Target>
 void add_choice(CLI::App& app, const std::string& flag, const Choices& choices, Target& target,
                 const std::string& help) {
@@ -29,7 +29,7 @@ void add_choice(CLI::App& app, const std::string& flag, const Choices& choices, 
       ->type_name("NAME");
 }
 
-// One name or several. `choices` outlives the parsing.
+// One or several names. `choices` must outlive the parsing.
 template <typename Choices>
 CLI::Option* add_choices(CLI::App& app, const std::string& flag, const Choices& choices,
                          std::vector<std::string>& target, const std::string& help) {

@@ -21,7 +21,7 @@ bool is_on_cpu(const DeviceOptions& options) {
 
 std::string here(const Communicator& world) { return fmt::format("{} (rank {})", log::host(), world.rank()); }
 
-// Every rank takes part, also where its own processor runs the set.
+// Every rank takes part in the collective call, even if its own processor supports the set.
 void require_runs_everywhere(const Communicator& world, const std::string& option, const cpu::Processor& processor) {
   std::string objection;
   try {
@@ -34,7 +34,7 @@ void require_runs_everywhere(const Communicator& world, const std::string& optio
   throw Error(Failure::usage, *std::ranges::find_if_not(objections, &std::string::empty));
 }
 
-// The widest of this rank's processor, of the sets that differ in bits.
+// The widest set of this rank's processor, among sets whose results differ bitwise.
 InstructionSet own_choice(const DeviceOptions& options, const cpu::Processor& processor) {
   const InstructionSet widest = cpu::choose_instruction_set("auto", processor);
   return options.precision == DType::f32 ? cpu::facts_of(widest).in_fp32 : widest;
@@ -50,7 +50,7 @@ void choose_common_instruction_set(const Communicator& world, DeviceOptions& opt
   if (!is_on_cpu(options)) return;
   if (options.instruction_set != "auto") return require_runs_everywhere(world, options.instruction_set, processor);
 
-  // A set is what the narrower ones are and more: the narrowest of the ranks' own choices runs on all of them.
+  // Each set includes the narrower ones. So the narrowest of the ranks' choices runs on all of them.
   const InstructionSet own = own_choice(options, processor);
   const InstructionSet common = narrowest_on_ranks(world, own);
   if (world.max(own == common ? 0 : 1) == 0) return;

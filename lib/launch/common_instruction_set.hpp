@@ -1,5 +1,5 @@
-// One instruction set for all ranks of a job whose nodes have different processors: every rank computes with the same
-// kernels, or their weights would drift apart.
+// Chooses one instruction set for all ranks of a job whose nodes have different processors. If ranks computed with
+// different kernels, their weights would diverge.
 #pragma once
 
 #include "comm/communicator.hpp"
@@ -8,9 +8,9 @@
 
 namespace lockstep {
 
-// Collective. For devices that are CPUs: `auto` becomes the widest set that all ranks have, and rank 0 prints a line
-// where that is not the widest of each rank. Throws Error(usage) on every rank if some rank does not run a named set;
-// the sentence names the node. Call after place_on_node(). `processor` is this rank's.
+// Collective. Applies to CPU devices: `auto` becomes the widest set that all ranks support. If some rank supports a
+// wider one, rank 0 prints a line. Throws Error(usage) that names the node on every rank if some rank does not support
+// a named set. Call it after place_on_node(). `processor` is this rank's.
 void choose_common_instruction_set(const Communicator& world, DeviceOptions& options,
                                    const cpu::Processor& processor = {});
 

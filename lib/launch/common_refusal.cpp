@@ -13,14 +13,14 @@
 namespace lockstep::common_refusal {
 namespace {
 
-// A terminate handler reaches nothing but globals.
+// State for the terminate handler, which can only reach globals.
 struct Prepared {
   std::thread::id main_thread;
-  Communicator ranks;  // its own: whatever is under way on others does not matter
+  Communicator ranks;  // a separate communicator, unaffected by operations in progress on others
   ProcessSignals* signals;
 };
 
-// Never destroyed: a program that exits elsewhere must not free a communicator on its way.
+// Never destroyed: a program that exits elsewhere must not free a communicator during exit.
 std::unique_ptr<Prepared>& prepared() {
   static auto& only = *new std::unique_ptr<Prepared>;
   return only;
@@ -59,7 +59,7 @@ bool all_end(int code) {
   if (here == nullptr || std::this_thread::get_id() != here->main_thread) return false;
   if (!all_come(here->ranks.handle())) return false;
   here->signals->ignore_terminate();
-  rank_status::record().code = RankStatus::done;  // no rank's death, for the watchers of others
+  rank_status::record().code = RankStatus::done;  // so that other ranks' watchers do not report this rank as dead
   exit_in_any_case(code);
   MPI_Finalize();
   return true;

@@ -1,8 +1,9 @@
-// How ranks end that all refuse alike: an option, a folder, a model that does not fit, a rule of resuming.
+// Ends a job cleanly if all ranks refuse it for the same reason: an option, a folder, a model that does not fit, or a
+// condition for resuming.
 //
-// A rank that throws unwinds nothing, because destructors may wait for ranks that do not come. Alone it has to call
-// MPI_Abort, of which mpirun prints much. Where all ranks of the job come to a refusal within a second, MPI ends in
-// order and each rank exits with its code.
+// A rank that throws does not unwind its stack, because destructors may wait for ranks that never arrive. A single rank
+// has to call MPI_Abort, and mpirun then prints long messages. If all ranks refuse within one second, MPI is finalized
+// and each rank exits with its code.
 #pragma once
 
 #include "comm/communicator.hpp"
@@ -10,13 +11,14 @@
 
 namespace lockstep::common_refusal {
 
-// Collective, by the main thread, once MPI has started. `signals` lives until MPI is finalised, and so does what is
-// prepared here.
+// Collective. Called by the main thread after MPI has started. `signals` and the prepared state must live until MPI is
+// finalized.
 void prepare(const Communicator& world, ProcessSignals& signals);
-void forget();  // collective; before MPI is finalised
+void forget();  // collective; call it before MPI is finalized
 
-// From the terminate handler. Returns whether all ranks have come here: MPI is then finalised, and the caller exits
-// with `code`. Takes a second at most, and five more where MPI does not finalise: then it exits with `code` itself.
+// Called by the terminate handler. Returns true if all ranks have called it: MPI is then finalized, and the caller
+// exits with `code`. Takes at most one second to decide. If MPI does not finalize within five more, it exits with
+// `code` itself.
 bool all_end(int code);
 
 }  // namespace lockstep::common_refusal

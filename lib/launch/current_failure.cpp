@@ -34,7 +34,7 @@ CurrentFailure describe_current_failure() {
     return {error.exit_code(), error.what()};
   } catch (const std::bad_alloc&) {
     return want_of_memory();
-  } catch (const std::length_error&) {  // of a container that no memory could hold
+  } catch (const std::length_error&) {  // from a container that no memory could hold
     return want_of_memory();
   } catch (const std::filesystem::filesystem_error& error) {
     return refused(fmt::format("cannot use '{}'", error.path1().string()), error.code());

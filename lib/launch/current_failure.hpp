@@ -1,4 +1,4 @@
-// The exception that ends a program, in words for people.
+// Describes the exception that ends a program.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 namespace lockstep {
 
 struct CurrentFailure {
-  int code;  // that the program is to end with
+  int code;  // the program's exit code
   std::string sentence;
 };
 
-// Call inside a handler, or where an exception is being handled.
+// Call it while an exception is being handled.
 CurrentFailure describe_current_failure();
 
 }  // namespace lockstep

@@ -56,7 +56,7 @@ void declare(CLI::App& app, const Field& field, Settings& settings) {
 
 bool is_stated(const CLI::App& app, const std::string& name) { return app.count("--" + name) > 0; }
 
-// What a user states is read, or refused: nobody is left to believe in an option that does nothing.
+// Refuses options that have no effect, so that no user relies on one.
 void refuse_unread(const CLI::App& app, const Settings& settings) {
   for (const Field& field : training_fields()) {
     if (!is_stated(app, field.name)) continue;
@@ -73,14 +73,14 @@ void refuse_impossible(const Settings& settings) {
   }
 }
 
-// What every user sees who asks for it: all that decides the weights, as a checkpoint keeps it.
+// Prints the recipe for --print-recipe: everything that determines the weights, in the form that a checkpoint stores.
 class CallForRecipe final : public CLI::Success {
  public:
   explicit CallForRecipe(const std::string& text) : CLI::Success("CallForRecipe", text, CLI::ExitCodes::Success) {}
 };
 
-// Declared before the fields, whose options are then stated over what the recipe sets. Afterwards `usual` is the
-// optimizer that rates are meant for where none is stated.
+// Declares --recipe before the fields, so that explicit options override the recipe. After parsing, `usual` is the
+// optimizer that the default learning rate is meant for.
 void declare_recipe(CLI::App& app, Settings& settings, const std::shared_ptr<OptimizerKind>& usual) {
   const auto objection = [](const std::string& name) -> std::string {
     if (find_recipe(name) != nullptr) return "";
@@ -100,7 +100,7 @@ void declare_recipe(CLI::App& app, Settings& settings, const std::shared_ptr<Opt
       ->type_name("NAME");
 }
 
-// A rate that is right for one optimizer is far off for another one.
+// A learning rate that suits one optimizer is far off for another.
 void require_own_rate(const CLI::App& app, OptimizerKind usual, const Settings& settings) {
   const OptimizerKind chosen = settings.recipe.optimizer.kind;
   if (chosen == usual || is_stated(app, "lr")) return;
@@ -130,7 +130,7 @@ void declare_training(CLI::App& app, Settings& settings) {
   declare_fields(app, settings,
                  {data, staging, augmentation, resizing, testing, model, optimizer, schedule, device, batch, reduction,
                   output, checkpoints, monitoring});
-  // Which needs no data. What a training would refuse is refused all the same.
+  // --print-recipe needs no data. It refuses everything else that a training would refuse.
   CLI::Option* const print = app.add_flag_callback(
       "--print-recipe", [&app] { app.get_option("--data")->required(false); },
       "Print the recipe that results from all options, as JSON, and exit");

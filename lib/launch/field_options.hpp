@@ -1,5 +1,5 @@
-// The command line of a training: an option for each field of the table in recipe/fields.hpp, and nothing else knows
-// their names. They write into the settings, whose values before parsing are the defaults that --help shows.
+// The command line of a training: one option for each field of the table in recipe/fields.hpp, the only place that
+// knows their names. Options write into the settings, whose initial values are the defaults in --help.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,14 +9,15 @@
 
 namespace lockstep {
 
-// The options of some groups, for programs that are no training: of what device_options() needs, the group `device`.
-// Gives settings.run.device.plan_folder its usual place. `settings` outlives the parsing.
+// Declares the options of some groups, for programs that do not train. device_options() needs the group `device`. Sets
+// settings.run.device.plan_folder to its default folder. `settings` must outlive the parsing.
 void declare_fields(CLI::App& app, Settings& settings, std::initializer_list<FieldGroup> groups);
 
-// --recipe, before the fields that it sets.
+// Declares --recipe. Call it before the fields that a recipe sets.
 void declare_recipe(CLI::App& app, Settings& settings);
 
-// All of them, and --recipe and --print-recipe. An option that nothing reads with the others' values is refused.
+// Declares all fields, --recipe and --print-recipe. Refuses an option that has no effect with the other options'
+// values.
 void declare_training(CLI::App& app, Settings& settings);
 
 }  // namespace lockstep

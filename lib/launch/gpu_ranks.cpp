@@ -21,14 +21,14 @@ namespace {
 constexpr std::string_view gpus_option = "--gpus";
 constexpr NumberRange<std::int64_t> gpu_counts{1, 1024};
 
-// 0 stands for all.
+// Returns 0 for `all`.
 std::optional<std::size_t> parse_gpus(std::string_view text) {
   if (text == "all") return 0;
   const std::optional<std::int64_t> count = parse_number(text, gpu_counts);
   return count ? std::optional(static_cast<std::size_t>(*count)) : std::nullopt;
 }
 
-// The last value of an option: "--name value" or "--name=value". Empty where it is not stated.
+// The last value of an option, "--name value" or "--name=value"; empty if it is not given.
 std::string value_of(const std::vector<std::string>& words, std::string_view name) {
   std::string value;
   for (std::size_t index = 1; index < words.size(); ++index) {
@@ -58,7 +58,7 @@ void require_gpus(std::string_view asked, std::size_t wanted, std::size_t visibl
           gpus_option, asked, visible == 1 ? "1 GPU" : fmt::format("{} GPUs", visible), gpus_option);
 }
 
-// mpirun spreads ranks over all nodes of an allocation.
+// Refuses several nodes, because mpirun would spread the ranks over all nodes of an allocation.
 void require_one_node(const JobEnvironment& job) {
   const std::int64_t nodes = job.slurm ? job.slurm->nodes.value_or(1) : 1;
   require(nodes == 1, Failure::usage,
@@ -99,7 +99,7 @@ std::vector<std::string> arguments_for_gpus(const std::vector<std::string>& word
   require_gpus(asked, wanted, visible);
   if (wanted == 1) return {};
   require_one_node(job);
-  // As many ranks as GPUs whatever the number of cores; each may use its share of all cores, as a plain start may.
+  // One rank for each GPU, whatever the number of cores. Without binding, each rank can use its share of all cores.
   std::vector<std::string> launch = {"mpirun", "--oversubscribe", "--bind-to", "none", "-n", std::to_string(wanted)};
   const std::vector<std::string> program = without(words, gpus_option);
   launch.insert(launch.end(), program.begin(), program.end());
@@ -109,7 +109,7 @@ std::vector<std::string> arguments_for_gpus(const std::vector<std::string>& word
 std::optional<int> spread_over_gpus(int argc, char** argv, const std::function<std::size_t()>& count) {
   std::vector<std::string> words(argv, argv + argc);
   try {
-    std::error_code unknown;  // argv[0] may be a name that only PATH completes
+    std::error_code unknown;  // argv[0] may be a name that is found only through PATH
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
     if (!unknown) words.at(0) = program;
     std::vector<std::string> launch = arguments_for_gpus(words, count, this_job());
@@ -118,10 +118,11 @@ std::optional<int> spread_over_gpus(int argc, char** argv, const std::function<s
     pointers.reserve(launch.size() + 1);
     for (std::string& word : launch) pointers.push_back(word.data());
     pointers.push_back(nullptr);
-    // Variables, because Open MPI 5 refuses mpirun --quiet. After Ctrl-C the ranks have three seconds from SIGTERM to
-    // SIGKILL. mpirun waits twice as long at each end with a code, so more would delay every mistyped option.
+    // Set as variables because Open MPI 5 refuses mpirun --quiet. After Ctrl-C, the ranks have three seconds between
+    // SIGTERM and SIGKILL. mpirun waits twice as long whenever ranks end with an error code, so a longer time would
+    // delay every usage error.
     ::setenv("OMPI_MCA_odls_base_sigkill_timeout", "3", 0);
-    ::setenv("OMPI_MCA_orte_execute_quiet", "1", 0);  // the program's last sentence is the last line
+    ::setenv("OMPI_MCA_orte_execute_quiet", "1", 0);  // so the program's last sentence is the last line
     ::execvp(pointers[0], pointers.data());
     throw Error(Failure::usage,
                 fmt::format("cannot start mpirun: {} ({} starts the ranks by it). Is Open MPI's launcher in PATH "

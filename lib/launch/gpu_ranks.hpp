@@ -1,4 +1,4 @@
-// --gpus: one plain command for all GPUs of a node. The program starts itself anew under mpirun, a rank for each GPU.
+// --gpus: one command for all GPUs of a node. The program restarts itself under mpirun with one rank for each GPU.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,20 +12,19 @@
 
 namespace lockstep {
 
-// Refuses what is neither a number nor `all`, and --gpus in a program that a launcher has started.
+// Refuses a value other than a number or `all`, and --gpus in a program that a launcher has started.
 void declare_gpus(CLI::App& app, std::string& gpus);
 
-// The words that start one rank for each of the GPUs asked for, out of `count` that are visible. Empty where the
-// program goes on as it is: without --gpus, for one GPU, or where declare_gpus() will refuse it. `words` are the
-// program's, its path first. Throws Error(usage) where there are too few GPUs, and where mpirun would not keep to this
-// node.
+// The command that starts one rank for each requested GPU, out of `count` visible ones. Empty if the program continues
+// unchanged: without --gpus, for one GPU, or if declare_gpus() will refuse the value. `words` is the program's command
+// line, its path first. Throws Error(usage) if there are too few GPUs, or if mpirun would use other nodes too.
 std::vector<std::string> arguments_for_gpus(const std::vector<std::string>& words,
                                             const std::function<std::size_t()>& count, const JobEnvironment& job);
 
-// First thing in main, before MPI. Returns nothing where the program goes on, an exit code after a mistake, and not at
-// all where mpirun takes this process's place.
+// Call it first in main, before MPI starts. Returns nullopt if the program continues, or an exit code after a usage
+// error. Does not return if mpirun replaces this process.
 std::optional<int> spread_over_gpus(int argc, char** argv, const std::function<std::size_t()>& count);
-// The same on the GPUs that CUDA shows.
+// Counts the GPUs that CUDA reports.
 std::optional<int> spread_over_gpus(int argc, char** argv);
 
 }  // namespace lockstep

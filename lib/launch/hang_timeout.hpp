@@ -1,4 +1,4 @@
-// The option --hang-timeout of programs whose ranks work together and do not train. Trainings declare theirs in the
+// The option --hang-timeout of programs that run in several ranks but do not train. Trainings declare theirs in the
 // table of fields (recipe/fields.cpp).
 #pragma once
 
@@ -17,7 +17,7 @@ struct HangTimeout {
                "A rank that gets no further for so long is named and ends the job; 0: never")
         ->type_name("SECONDS");
   }
-  // Phases such as listing a million files mark no progress, so processor time counts as progress, too.
+  // Some phases, such as listing a million files, report no progress. So CPU time also counts as progress.
   WatchOptions watch_options() const { return {seconds, ProgressBy::marks_and_time}; }
 };
 

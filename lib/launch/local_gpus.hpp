@@ -1,5 +1,5 @@
-// Which GPUs the ranks of a node see. They may all see all of them (mpirun, srun --gpus-per-node), each its own
-// (--gpus-per-task), or anything between; only the addresses on the bus tell.
+// Determines which GPUs each rank of a node sees. Ranks may see all GPUs (mpirun, srun --gpus-per-node), one each
+// (--gpus-per-task), or any other subset. Only PCI addresses identify them reliably.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace lockstep {
 
-// By local rank: the PCI addresses of the GPUs that it sees, in its own order.
+// PCI addresses of the GPUs that each local rank sees, in that rank's order. Indexed by local rank.
 using LocalGpus = std::vector<std::vector<std::string>>;
 
 // Collective.
 LocalGpus gather_local_gpus(const Communicator& world, const std::vector<std::string>& seen_here);
 
-// Throws Error(usage) if some ranks of a job see a GPU and others do not: with --device auto they would part.
+// Throws Error(usage) if only some ranks see a GPU. With --device auto, the ranks would use different devices.
 void require_alike(int ranks_with_gpu, int ranks);
 
-// Whether each of several ranks sees one GPU alone, not its neighbours'.
+// Whether each of several ranks sees exactly one GPU, and none of the other ranks' GPUs.
 bool peers_are_hidden(const LocalGpus& gpus);
 
-// Collective. What open_backend() needs to give each rank of a node a device of its own. Warns of GPUs that are hidden
-// from each other; throws as require_alike().
+// Collective. Fills in what open_backend() needs to give each rank of a node its own device. Warns about GPUs that are
+// hidden from each other. Throws what require_alike() throws.
 void place_on_node(const Communicator& world, DeviceOptions& device);
 
 }  // namespace lockstep

@@ -1,6 +1,6 @@
-// Options whose values are numbers. No other way declares one: so all of them take the same texts
-// (base/text/number.hpp), refuse the others in the same words, and none is converted by CLI11, which takes nan, reads
-// 010 as eight and turns 2^64 into 2^64 - 1.
+// Options with numeric values. All numeric options use these functions, so they accept the same syntax
+// (base/text/number.hpp) and print the same messages. CLI11 converts none of them: it accepts nan, reads 010 as eight
+// and turns 2^64 into 2^64 - 1.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,7 +14,7 @@
 
 namespace lockstep {
 
-// Objects to what is not in `range`; --help shows it.
+// Refuses a value outside `range`; --help shows the range.
 template <typename Number>
 CLI::Validator number_check(const NumberRange<Number>& range) {
   const auto check = [range](const std::string& text) {
@@ -23,14 +23,14 @@ CLI::Validator number_check(const NumberRange<Number>& range) {
   return {check, describe_range(range), "number"};
 }
 
-// The type that --help shows where the program states no other.
+// The type name in --help unless the program sets another.
 template <typename Number>
 const char* number_type() {
   if (!std::is_integral_v<Number>) return "FLOAT";
   return std::is_signed_v<Number> ? "INT" : "UINT";
 }
 
-// Gives the number to `set`.
+// Passes the number to `set`.
 template <typename Number>
 CLI::Option* add_number_function(CLI::App& app, const std::string& flag,
                                  const std::function<void(std::type_identity_t<Number>)>& set,
@@ -41,7 +41,7 @@ CLI::Option* add_number_function(CLI::App& app, const std::string& flag,
       ->type_name(number_type<Number>());
 }
 
-// --help shows what `target` holds now as the default.
+// --help shows the current value of `target` as the default.
 template <typename Number>
 CLI::Option* add_number(CLI::App& app, const std::string& flag, Number& target,
                         const NumberRange<std::type_identity_t<Number>>& range, const std::string& help) {
@@ -49,7 +49,7 @@ CLI::Option* add_number(CLI::App& app, const std::string& flag, Number& target,
   return add_number_function<Number>(app, flag, set, range, help)->default_str(number_text(target));
 }
 
-// A number that may stay unset.
+// A number that may remain unset.
 template <typename Number>
 CLI::Option* add_number(CLI::App& app, const std::string& flag, std::optional<Number>& target,
                         const NumberRange<std::type_identity_t<Number>>& range, const std::string& help) {
@@ -58,7 +58,7 @@ CLI::Option* add_number(CLI::App& app, const std::string& flag, std::optional<Nu
       ->default_str(target ? number_text(*target) : std::string());
 }
 
-// One number or several, in place of those that `target` holds.
+// One or several numbers, which replace those in `target`.
 template <typename Number>
 CLI::Option* add_numbers(CLI::App& app, const std::string& flag, std::vector<Number>& target,
                          const NumberRange<std::type_identity_t<Number>>& range, const std::string& help) {

@@ -21,7 +21,7 @@
 namespace lockstep {
 namespace {
 
-// Options of other programs that train, PyTorch's first of all, by their name here.
+// Maps options of other training programs, mainly PyTorch's, to Lockstep's.
 struct ForeignName {
   std::string_view foreign;
   std::string_view own;
@@ -72,7 +72,7 @@ std::string versions_text() {
   return text;
 }
 
-// CLI11 would read whatever stands after a flag: --tf32=0x1 for yes, --tf32=on-the-gpu for nothing at all.
+// Otherwise CLI11 would accept any value of a flag: --tf32=0x1 as yes, --tf32=on-the-gpu without effect.
 void refuse_values_of_flags(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_items_expected_max() == 0) option->disable_flag_override();
@@ -80,7 +80,7 @@ void refuse_values_of_flags(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) refuse_values_of_flags(*command);
 }
 
-// CLI11's words without the stop at the end; ours where its own are hard to understand.
+// CLI11's message without its final period, or a clearer one.
 std::string describe(const CLI::ParseError& error) {
   constexpr std::string_view flag_with_value = " was given a disallowed flag override";
   constexpr std::string_view without_value = ": 1 required ";
@@ -101,7 +101,7 @@ std::string describe(const CLI::ParseError& error) {
   return std::string(words);
 }
 
-// Of the program and of the commands in use, with the names that stand for them, without dashes.
+// The option names of the program and its active commands, aliases included, without dashes.
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   std::vector<const CLI::App*> apps = {&app};
@@ -113,7 +113,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-// "--batch-per-rank or --global-batch" of "--batch_size"; empty where nothing is near.
+// "--batch-per-rank or --global-batch" for "--batch_size"; empty if no name is close.
 std::string meant_options(const std::vector<std::string>& names, std::string word) {
   word.erase(0, word.find_first_not_of('-'));
   std::ranges::replace(word, '_', '-');
@@ -139,7 +139,7 @@ std::string unknown_option_message(const CLI::App& app, const std::string& word)
                      meant.empty() ? "" : fmt::format("Did you mean {}? ", meant));
 }
 
-// Of a program that wants a command and got none.
+// The message for a program that requires a command and got none.
 std::string missing_command_message(const CLI::App& app, const std::vector<std::string>& words) {
   std::vector<std::string> commands;
   for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
@@ -153,7 +153,7 @@ std::string missing_command_message(const CLI::App& app, const std::vector<std::
 constexpr std::array<std::string_view, 5> options_of_nodes = {"--data", "--stage", "--output", "--threads",
                                                               "--loader-threads"};
 
-// What a command line states, those of its commands included.
+// The values given on a command line, including those of its commands.
 std::vector<RankValue> stated_values(const CLI::App& app) {
   std::vector<RankValue> values;
   for (const CLI::Option* option : app.get_options()) {
@@ -186,7 +186,7 @@ std::string usage_error_message(const CLI::App& app, const CLI::ParseError& erro
   const std::vector<std::string> words = app.remaining(true);
   const bool has_commands = !app.get_subcommands({}).empty();
   if (is_missing && has_commands && app.get_subcommands().empty()) return missing_command_message(app, words);
-  // What is missing is often there, under a name that is wrong.
+  // A missing option is often present under a wrong name.
   const bool is_unknown = is_extra || (is_missing && !words.empty());
   if (!is_unknown || words.empty()) return fmt::format("{}. See --help.", describe(error));
   const std::string word = words.front().substr(0, words.front().find('='));
@@ -202,7 +202,7 @@ void declare_program(CLI::App& app, const std::function<void(CLI::App&)>& declar
   refuse_values_of_flags(app);
 }
 
-// Each outcome is compared before a rank acts on it: others wait for it afterwards.
+// Ranks compare each outcome before one acts on it: after that, the other ranks wait for it.
 std::optional<int> parse_options(int argc, char** argv, const std::function<void(CLI::App&)>& declare,
                                  const ParsingRanks& ranks) {
   CLI::App app;

@@ -1,4 +1,4 @@
-// The command line: options, --help, --version, and words for what is wrong.
+// Parses command lines: options, --help, --version and error messages.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,27 +11,27 @@
 
 namespace lockstep {
 
-// What every program declares, and what `declare` does.
+// Declares what every program has, then calls `declare`.
 void declare_program(CLI::App& app, const std::function<void(CLI::App&)>& declare);
 
-// What the ranks of a job do together while they parse. The defaults are those of a program without ranks.
+// Collective operations of a job's ranks during parsing. The defaults are for a program without ranks.
 struct ParsingRanks {
   int rank = 0;
-  // Collective. Throws on all ranks where the values are not the same on all of them.
+  // Collective. Throws on all ranks if the values differ between ranks.
   std::function<void(const std::vector<RankValue>&)> compare = [](const std::vector<RankValue>&) {};
-  // Collective. Runs the check on the rank that writes results, and throws on all ranks what it throws.
+  // Collective. Runs the check on the rank that writes results; all ranks throw what it throws.
   std::function<void(const std::function<void()>&)> on_writer = [](const std::function<void()>& check) { check(); };
 };
 
-// Parses after `declare` has stated the options. Returns nothing when the program may go on, else the exit code:
-// 0 after --help or --version, 2 after a mistake. Rank 0 prints and reports. Ranks whose launcher gave them command
-// lines of their own may differ in what their nodes have (--data, --stage, --output, --threads, --loader-threads) and
-// in nothing else. Throws as require_places_for_results().
+// Parses the command line after `declare` has declared the options. Returns nullopt if the program continues, else the
+// exit code: 0 after --help or --version, 2 after a usage error. Rank 0 prints and reports. If the launcher gave ranks
+// their own command lines, only node-specific options may differ: --data, --stage, --output, --threads and
+// --loader-threads. Throws what require_places_for_results() throws.
 std::optional<int> parse_options(int argc, char** argv, const std::function<void(CLI::App&)>& declare,
                                  const ParsingRanks& ranks = {});
 
-// What is wrong with a command line, in one sentence, and what was meant where that can be told: the right name of a
-// misspelt option or command, and of other programs' options. `error` is what parsing with `app` threw.
+// Describes a command-line error in one sentence. If possible, suggests the intended name: for a misspelled option or
+// command, or for another program's option. `error` is what parsing with `app` threw.
 std::string usage_error_message(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace lockstep

@@ -19,7 +19,7 @@
 namespace lockstep {
 namespace {
 
-// As roff shows it letter by letter.
+// Escapes text so that roff shows it literally.
 std::string roff(std::string_view text) {
   std::string escaped;
   if (text.starts_with('.') || text.starts_with('\'')) escaped = "\\&";

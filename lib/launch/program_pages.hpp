@@ -1,4 +1,4 @@
-// A program's manual page and its completion in bash, from the declarations that --help is made of.
+// Generates a program's manual page and bash completion from its option declarations.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,13 +8,13 @@
 
 namespace lockstep {
 
-// In roff's man macros, for share/man/man1.
+// A manual page in roff's man macros, for share/man/man1.
 std::string manual_page(const CLI::App& app, const std::string& program);
-// For share/bash-completion/completions: options, commands, names that options take, and folders.
+// A script for share/bash-completion/completions: completes options, commands, named choices and folders.
 std::string bash_completion(const CLI::App& app, const std::string& program);
 
-// What an installation asks of each program, before anything else of it runs: `PROGRAM --write-pages FOLDER` writes
-// both below FOLDER. Nothing where it is not asked, else the exit code.
+// Handles `PROGRAM --write-pages FOLDER`, which the installation runs: writes both files below FOLDER. Call it before
+// anything else in the program. Returns nullopt if this option is absent, else the exit code.
 std::optional<int> write_pages_if_asked(int argc, char** argv, const std::function<void(CLI::App&)>& declare);
 
 }  // namespace lockstep

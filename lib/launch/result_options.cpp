@@ -17,7 +17,8 @@ struct StatedFile {
   fs::path path;
 };
 
-// Inactive, so that CLI11 leaves it alone: it looks at files, which only one rank may do. Null for other options.
+// The check is inactive, so that CLI11 does not run it: it accesses files, which only one rank may do. Null for other
+// options.
 CLI::Validator* place_check(CLI::Option& option) try {
   return option.get_validator(check_name);
 } catch (const CLI::OptionNotFound&) {
@@ -29,7 +30,7 @@ bool names_input(CLI::Option& option) {
   return place_check(option) == nullptr && (type == "FILE" || type == "FOLDER" || type == "DIR");
 }
 
-// Hard and symbolic links to a file count as the file.
+// Hard and symbolic links to a file count as that file.
 bool is_same_file(const fs::path& one, const fs::path& other) {
   std::error_code absent;
   if (fs::equivalent(one, other, absent)) return true;

@@ -1,5 +1,5 @@
-// Options that name a file for a result. No other way declares one: so every program checks all of them before it
-// works, and no result replaces another one or a file that the program reads.
+// Options that name an output file. All such options use these functions. So every program checks all output files
+// before it works, and no result overwrites another one or an input file.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,16 +9,16 @@
 
 namespace lockstep {
 
-// Throws Error(usage) where a result cannot be written to the file: require_place_for_result() with its kind.
+// require_place_for_result() for the file's kind. Throws Error(usage) if a result cannot be written to the file.
 using PlaceCheck = std::function<void(const std::filesystem::path&)>;
 
-// `target` stays empty unless the option is stated.
+// `target` stays empty unless the option is given.
 CLI::Option* add_result(CLI::App& app, const std::string& flag, std::filesystem::path& target,
                         const PlaceCheck& require_place, const std::string& help);
 
-// After parsing, on the rank that writes results. Throws Error(usage) where two results have the same file, or a result
-// that of an option or argument of the type FILE, FOLDER or DIR, however the paths are spelled; and what the check of a
-// place throws.
+// Call it after parsing, on the rank that writes results. Throws Error(usage) if two results have the same file. Also
+// throws if a result has the file of an option or argument of type FILE, FOLDER or DIR. Paths are compared by file, not
+// by spelling. Throws what the PlaceChecks throw.
 void require_places_for_results(CLI::App& app);
 
 }  // namespace lockstep

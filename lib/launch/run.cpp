@@ -42,26 +42,27 @@
 namespace lockstep {
 namespace {
 
-// Whether this rank's words were needed.
+// Reports the failure. Returns whether this rank's report was used.
 bool tell(const CurrentFailure& failed) {
   const bool speaks = failure_report::write({failed.code, 0, failed.sentence});
   if (speaks) log::error(failed.sentence);
   return speaks;
 }
 
-// Where one rank is given what it cannot use, the others mostly are too.
+// Input that one rank cannot use, most other ranks usually cannot use either.
 bool is_refusal(int code) {
   return code == static_cast<int>(Failure::usage) || code == static_cast<int>(Failure::bad_data);
 }
 
-// Entered at the throw, with nothing unwound: no destructor can wait for ranks that will not come.
+// The terminate handler. It runs at the throw without unwinding, so no destructor can wait for ranks that never arrive.
 [[noreturn]] void end_job() {
   if (std::current_exception() == nullptr) std::abort();
   const CurrentFailure failed = describe_current_failure();
   const bool has_spoken = tell(failed);
   if (is_refusal(failed.code) && common_refusal::all_end(failed.code)) std::_Exit(failed.code);
   if (!has_spoken) {
-    // Often all ranks fail alike. One tells it and ends the job; ending it here too could cut that one short.
+    // Often all ranks fail for the same reason. One rank reports it and ends the job. Ending the job here as well could
+    // interrupt that report.
     std::this_thread::sleep_for(std::chrono::seconds(2));
   }
   int ranks = 1;
@@ -85,13 +86,13 @@ void introduce(const Communicator& world) {
   silence_hdf5();
 }
 
-// Collective. Rank 0's environment counts: launchers may keep it from the others.
+// Collective. Uses rank 0's environment, because launchers may not pass it to the other ranks.
 void begin_attempt(const Communicator& world) {
   failure_report::set_exit_report_file(world.broadcast(this_job().verdict_file, 0));
   if (world.rank() == 0) failure_report::begin_attempt();
 }
 
-// srun starts as many processes as it is told to, also where they cannot find each other.
+// srun starts as many processes as requested, even if they cannot find each other.
 std::string single_process_message(std::int64_t processes) {
   return fmt::format(
       "srun started {} processes, and each finds itself alone (they would do the same work {} times). Start them by "
@@ -106,7 +107,8 @@ std::string fault_of(const JobEnvironment& job) {
   return lonely ? single_process_message(job.rank->ranks) : "";
 }
 
-// Before MPI starts, which would end the program in words of its own. The exit code; nothing where all is well.
+// Runs before MPI starts, which would end the program with messages of its own. Returns the exit code, or nullopt if
+// the environment is valid.
 std::optional<int> refuse_environment() {
   const JobEnvironment& job = this_job();
   const std::string fault = fault_of(job);
@@ -125,7 +127,7 @@ void require_one_world(const Communicator& world) {
   require(job.rank->ranks == 1, Failure::usage, "{}", single_process_message(job.rank->ranks));
 }
 
-// Collective. Copies of a program on nodes' own disks may be of different versions.
+// Collective. Nodes with local copies of a program may have different versions.
 void require_one_program(const Communicator& world, const Invocation& invocation) {
   const std::string name = std::filesystem::path(invocation.command_line.front()).filename();
   require_same_on_ranks(
@@ -143,7 +145,7 @@ ParsingRanks parsing_ranks(const Communicator& world) {
           [&world](const std::function<void()>& check) { on_rank_0(world, check); }};
 }
 
-// A thread's stack is as large as `ulimit -s` lets the first one's grow, which some sites make small.
+// Threads get stacks of the size of `ulimit -s`, which some sites make small. This sets a minimum.
 void give_threads_stacks() {
   constexpr std::size_t least = std::size_t{2} << 20U;
   pthread_attr_t attributes;
@@ -166,7 +168,7 @@ Ending run_body(const Communicator& world, const Program& program, ProcessSignal
     session.plan_folder = device->plan_folder;
   }
   Ending ending = program.body(session);
-  // Watched to the end: other ranks may have much left to do.
+  // Watched until the end: other ranks may still have much work left.
   if (world.size() > 1) {
     rank_status::enter(Phase::meeting);
     world.barrier();
@@ -174,7 +176,7 @@ Ending run_body(const Communicator& world, const Program& program, ProcessSignal
   return ending;
 }
 
-// Collective. The exit code.
+// Collective. Returns the exit code.
 int end_in_order(const Communicator& world, const Ending& ending, ProcessSignals& signals) {
   if (ending.code == 0) return 0;
   if (world.rank() == 0 && failure_report::write({ending.code, 0, ending.sentence, ending.bad_hosts}) &&
@@ -207,7 +209,7 @@ int run_program(int argc, char** argv, const Program& program) {
   log::fill_closed_streams();
   give_threads_stacks();
   if (const std::optional<int> code = write_pages_if_asked(argc, argv, program.declare)) return *code;
-  // A write beyond `ulimit -f` then fails with words of its own; MPI's start writes, too.
+  // A write beyond `ulimit -f` then fails with an error instead of a signal. MPI also writes files when it starts.
   std::signal(SIGXFSZ, SIG_IGN);
   ProcessSignals signals(program.stopping);
   std::optional<StartLimit> limit;
@@ -220,7 +222,7 @@ int run_program(int argc, char** argv, const Program& program) {
   if (refused != 0) return refused;
   const MpiSession mpi(argc, argv);
   limit.reset();
-  std::set_terminate(end_job);  // also for a thread of one rank, which unwinds into no handler
+  std::set_terminate(end_job);  // also for other threads, whose exceptions reach no handler
   const Communicator world(MPI_COMM_WORLD);
   common_refusal::prepare(world, signals);
   introduce(world);
@@ -238,9 +240,9 @@ int run_program(int argc, char** argv, const Program& program) {
     return end_in_order(world, run_body(world, program, signals, invocation), signals);
   };
   const int code = world.size() > 1 ? run_all() : run_alone(run_all);
-  failure_report::set_folder({});  // and with it the lock of the output folder
+  failure_report::set_folder({});  // also releases the lock of the output folder
   common_refusal::forget();
-  signals.ignore_requests();  // it has ended: what is left is to be read
+  signals.ignore_requests();  // the program has ended, and only its output remains to be read
   log::let_out();
   return code;
 }

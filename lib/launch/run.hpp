@@ -1,4 +1,4 @@
-// What every program's main does: ranks, options, device, failure handling; then the program itself.
+// The main function of every program: ranks, options, device, failure handling, then the program's body.
 //
 //   int main(int argc, char** argv) {
 //     return run<TrainOptions>(argc, argv, [](Session& session, const TrainOptions& options) { ... });
@@ -19,20 +19,22 @@
 
 namespace lockstep {
 
-// What run() asks of a program's options. `declare` sets the program's description, options, defaults and checks.
+// Requirements of run() on a program's options. `declare` sets the program's description, options, defaults and checks.
 template <class Options>
 concept ProgramOptions = std::default_initializable<Options> && requires(Options& options, CLI::App& app) {
   options.declare(app);
 };
 
-// A program that computes says on what: then session.backend is opened. The ranks of the node are filled in by run().
+// Options of a program that computes name its device: run() then opens session.backend. It fills in the ranks of the
+// node.
 template <class Options>
 concept HasDevice = requires(const Options& options) {
   { options.device_options() } -> std::convertible_to<DeviceOptions>;
 };
 
-// A program whose ranks mark how they get on (runtime/watch/rank_status) says how long one may stand still. 0: for
-// ever. One whose ranks do not mark each phase has a member `hang_timeout` (launch/hang_timeout).
+// Options of a program whose ranks report progress (runtime/watch/rank_status) give the timeout for a rank without
+// progress. 0: no timeout. If the ranks do not report each phase, the options have a member `hang_timeout`
+// (launch/hang_timeout).
 template <class Options>
 concept HasHangTimeout = requires(const Options& options) {
   { options.hang_timeout_seconds() } -> std::convertible_to<double>;
@@ -43,45 +45,45 @@ concept HasHangOption = requires(const Options& options) {
   { options.hang_timeout.watch_options() } -> std::same_as<WatchOptions>;
 };
 
-// What SIGTERM, SIGUSR1 and SIGINT do to a program: end it at once, or make it stop in good order (see
-// runtime/stop/process_signals). The latter is for one whose body asks session.signals, between its phases and in its
-// loop; it says so by a member `static constexpr Stopping stopping`.
+// The effect of SIGTERM, SIGUSR1 and SIGINT: end the program at once, or make it stop cleanly (see
+// runtime/stop/process_signals). A clean stop requires a body that checks session.signals between its phases and in its
+// loop. Such a program has a member `static constexpr Stopping stopping`.
 template <class Options>
 concept SaysHowToStop = requires {
   { Options::stopping } -> std::convertible_to<Stopping>;
 };
 
-// A program that does something before MPI starts, which may forbid forks: `prepare` is called with the command line,
-// before it is parsed. It leaves mistakes in it to the parser.
+// Options of a program that must act before MPI starts, which may forbid fork(). `prepare` receives the unparsed
+// command line and leaves errors in it to the parser.
 template <class Options>
 concept Prepares = requires(Options& options, int argc, char** argv) {
   options.prepare(argc, argv);
 };
 
-// A program without the types: what run() hands to run_program().
+// A program without its option type: the argument of run_program().
 struct Program {
   std::function<void(CLI::App&)> declare;
   std::function<void(int argc, char** argv)> prepare;
-  std::function<std::optional<DeviceOptions>()> device_options;  // called after parsing, as are the others
+  std::function<std::optional<DeviceOptions>()> device_options;  // called after parsing, as are the ones below
   std::function<WatchOptions()> watch_options;
   Stopping stopping = Stopping::at_once;
   std::function<Ending(Session&)> body;
 };
 int run_program(int argc, char** argv, const Program& program);
 
-// For a body that is one training.
+// The Ending of a body that is one training.
 Ending ending_of(const TrainingOutcome& outcome);
 
-// Collective. Runs `body(session, options)` and returns the exit code of the program.
+// Collective. Runs `body(session, options)` and returns the program's exit code.
 //
-// A body that returns an Ending ends all ranks in good order with its code; every rank returns the same one. Unless the
-// code is 0 rank 0 reports the sentence (runtime/failure/failure_report), and prints it where it tells of a failure.
+// If the body returns an Ending, all ranks end cleanly with its code; every rank returns the same one. If the code is
+// not 0, rank 0 reports the sentence (runtime/failure/failure_report), and prints it if it describes a failure.
 //
-// --help and --version: printed by rank 0, code 0. A wrong option or value: one sentence by rank 0, code 2 on all
-// ranks. An exception of `body` ends the job with its Failure (std::bad_alloc and std::length_error: 70, others: 1) and
-// is reported. One rank unwinds first; one of several ends the job at the throw, nothing unwound, because a destructor
-// may be collective: so neither this function nor the program may catch what it does not handle. What all ranks refuse
-// alike (usage, bad_data) ends in order, without MPI_Abort.
+// --help and --version: rank 0 prints them, code 0. A wrong option or value: rank 0 prints one sentence, code 2 on all
+// ranks. An exception from `body` is reported and ends the job with its Failure (std::bad_alloc and std::length_error:
+// 70, others: 1). A single rank unwinds its stack first. With several ranks, the job ends at the throw without
+// unwinding, because a destructor may be collective. So neither this function nor the program may catch an exception
+// that it does not handle. If all ranks refuse for the same reason (usage, bad_data), the job ends without MPI_Abort.
 template <ProgramOptions Options, std::invocable<Session&, const Options&> Body>
 int run(int argc, char** argv, Body body) {
   Options options;

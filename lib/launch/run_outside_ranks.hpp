@@ -1,4 +1,4 @@
-// What main of a program does that is no rank: it runs in a job script or a shell, once, without MPI.
+// The main function of programs without ranks: they run once, without MPI, in a job script or a shell.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-// As run_program(): --help, --version, one sentence and code 2 for a wrong option; the code of `body` otherwise, or of
-// what it throws, in one sentence.
+// Like run_program(): handles --help and --version; prints one sentence and returns 2 for a wrong option. Otherwise
+// returns the code of `body`. If `body` throws, prints one sentence and returns the exception's code.
 int run_program_outside_ranks(int argc, char** argv, const std::function<void(CLI::App&)>& declare,
                               const std::function<int()>& body);
 

@@ -16,7 +16,7 @@ namespace lockstep {
 StartLimit::StartLimit(double seconds, const std::string& verdict_file) {
   if (seconds <= 0) return;
   failure_report::set_exit_report_file(verdict_file);
-  // Signals are for the main thread, which waits in MPI.
+  // Signals must go to the main thread, which waits in MPI.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

@@ -1,5 +1,5 @@
-// A bound on how long MPI may take to start. A rank that hangs in MPI_Init tells nobody, no other can see it yet, and
-// its job would keep its nodes until Slurm's time limit.
+// Limits the time that MPI takes to start. A rank that hangs in MPI_Init reports nothing, and other ranks cannot see it
+// yet. Without a limit, the job would keep its nodes until Slurm's time limit.
 #pragma once
 
 #include <condition_variable>
@@ -11,8 +11,8 @@ namespace lockstep {
 
 class StartLimit {
  public:
-  // Unless it is destroyed within `seconds`, a thread ends the process with code 76 and a sentence that goes to
-  // `verdict_file` too. 0: no bound.
+  // Starts a thread that ends the process with code 76 unless this object is destroyed within `seconds`. The thread
+  // prints a sentence and writes it to `verdict_file` as well. 0: no limit.
   StartLimit(double seconds, const std::string& verdict_file);
   StartLimit(const StartLimit&) = delete;
   StartLimit& operator=(const StartLimit&) = delete;

@@ -1,5 +1,5 @@
-// What main does in a program that trains. Such programs differ in what they start with: their settings are the
-// defaults of their options.
+// The main function of training programs. They differ only in their initial settings, which are the defaults of their
+// options.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace lockstep {
 
-// What --help says before and after the options.
+// The text before and after the options in --help.
 struct TrainingHelp {
   std::string description;
-  std::string examples;  // a command a line
+  std::string examples;  // one command per line
 };
 
-// Takes the options of a training, trains, and returns the program's exit code. First thing in main, before MPI: with
-// --gpus the program starts itself anew, a rank for each GPU.
+// Parses the options, trains, and returns the program's exit code. Call it first in main, before MPI starts: with
+// --gpus, the program restarts itself with one rank for each GPU.
 int run_training(int argc, char** argv, const TrainingHelp& help, Settings settings);
 
 }  // namespace lockstep

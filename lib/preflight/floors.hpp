@@ -1,4 +1,4 @@
-// What a cluster must reach, at least: a file that a site writes once, on a day when all is well.
+// Minimum performance of a cluster: a file that a site writes once while the cluster is known to be healthy.
 #pragma once
 
 #include <filesystem>
@@ -10,26 +10,26 @@
 namespace lockstep {
 
 struct Floors {
-  // Of the others, which need no file.
-  double compute_share = 0.8;  // of the samples a second of the rank in the middle
-  double link_share = 0.5;     // of the fastest link's bytes a second
-  double clock_seconds = 1;    // that a node's clock may differ from the clock in the middle
-  // Of each rank, each node, and all together; 0: whatever it is.
+  // Limits relative to the other ranks and nodes; these need no file.
+  double compute_share = 0.8;  // of the median rank's samples per second
+  double link_share = 0.5;     // of the fastest link's bandwidth
+  double clock_seconds = 1;    // largest difference between a node's clock and the median clock
+  // Absolute limits for each rank, each node, and all together. 0: no limit.
   double samples_per_second = 0;
   double write_bytes_per_second = 0;
   double read_bytes_per_second = 0;
-  double bus_bytes_per_second = 0;  // of the largest sum
+  double bus_bytes_per_second = 0;  // of the largest all-reduce
 };
 
-// One JSON object, its names those of the fields; one that is missing keeps its default. Throws Error(usage) for
-// anything else, naming `file`.
+// Reads one JSON object with the fields' names as keys. A missing field keeps its default. Throws Error(usage) that
+// names `file` for anything else.
 Floors read_floors(const std::filesystem::path& file);
 Floors parse_floors(std::string_view text, const std::string& file);
 
-// Four fifths of what the slowest rank and node reach.
+// 80 % of the values that the slowest rank and the slowest node reach.
 Floors floors_below(const ClusterFacts& facts);
 std::string floors_text(const Floors& floors);
-// Call before the work. Throws as require_place_for_result().
+// Call it before the measurements. Throws what require_place_for_result() throws.
 void require_place_for_floors(const std::filesystem::path& file);
 
 }  // namespace lockstep

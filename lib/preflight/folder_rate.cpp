@@ -39,7 +39,7 @@ std::string refused(const char* task, const std::filesystem::path& path, int err
                      system_error_message(error));
 }
 
-// Each piece differs, so that nothing on the way can keep one of them alone.
+// Each block differs, so that storage cannot deduplicate them.
 std::vector<std::byte> piece(std::size_t number) {
   std::vector<std::byte> bytes(piece_bytes);
   std::uint64_t state = 0x9e3779b97f4a7c15U * (number + 1);
@@ -86,7 +86,7 @@ class Trial {
       return;
     }
     const RegularFile written(made_.path);
-    remove();  // its name: a program that is killed leaves nothing
+    remove();  // unlinks the file at once: a killed program leaves nothing behind
     double making_seconds = 0;
     const Stopwatch writing;
     while (pieces_ < most_pieces && writing.seconds() < most_seconds) {

@@ -1,4 +1,4 @@
-// How fast a node writes into a folder and reads it back, and how much room there is.
+// Measures how fast a node writes to a folder and reads from it, and the free space.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-// Writes a file of at most 64 MiB for at most two seconds and removes it; a folder that is not there yet is judged by
-// the nearest one above it. Whatever cannot be done is told in FolderFacts::fault.
+// Writes a file of at most 64 MiB for at most two seconds, then removes it. For a folder that does not exist yet,
+// measures its nearest existing ancestor. Reports failures in FolderFacts::fault.
 FolderFacts try_folder(const std::filesystem::path& folder);
 
 }  // namespace lockstep

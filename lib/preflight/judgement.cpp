@@ -30,7 +30,7 @@ std::string describe(const std::vector<std::string>& hosts) {
   return hosts.size() <= most ? first : fmt::format("{} and {} more", first, hosts.size() - most);
 }
 
-// The one in the middle; of an even number the larger of both.
+// The median; of an even number of values, the larger of the middle two.
 double middle(std::vector<double> values) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, at);
@@ -61,14 +61,14 @@ class Judge {
  private:
   const NodeFacts& node_of(const RankFacts& rank) const { return facts_.nodes[static_cast<std::size_t>(rank.node)]; }
 
-  // Where some nodes fail what others pass, they are bad; where all fail, something else is.
+  // If only some nodes fail a check, they are bad. If all nodes fail it, something else is.
   void blame(const Nodes& bad, const std::string& sentence) {
     if (bad.empty()) return;
     const bool all = bad.size() == facts_.nodes.size();
     found_.push_back(
         {all ? Severity::bad_cluster : Severity::bad_node, all ? std::vector<std::string>() : hosts_of(bad), sentence});
   }
-  // Where nodes differ, and none is right by itself: the fewer are wrong, and of halves nobody knows.
+  // If nodes differ and no reference exists, the minority is wrong. Of two halves, neither can be blamed.
   void blame_few(const Nodes& few, const std::string& sentence) {
     if (few.empty()) return;
     const bool is_few = 2 * few.size() < facts_.nodes.size();
@@ -86,8 +86,8 @@ class Judge {
   }
 
   void sums() {
-    std::set<int> given;    // by nodes whose part came out wrong everywhere
-    std::set<int> arrived;  // at nodes that alone saw something wrong
+    std::set<int> given;    // nodes whose contribution was wrong everywhere
+    std::set<int> arrived;  // nodes that received wrong values while others did not
     const auto wrong = [](const RankFacts& rank) { return rank.wrong_part.has_value(); };
     const auto count = static_cast<std::size_t>(std::ranges::count_if(facts_.ranks, wrong));
     if (count == 0) return;
@@ -205,7 +205,7 @@ class Judge {
                              describe(hosts_of(below)), floors_.samples_per_second, center));
   }
 
-  // A node is slow where all its links are: one slow link has two ends.
+  // A node is slow only if all of its links are slow, because a single slow link has two ends.
   void links() {
     std::vector<double> best(facts_.nodes.size(), 0);
     double fastest = 0;

@@ -1,4 +1,4 @@
-// What is wrong with a cluster, and whose fault it is: a pure function of what was measured.
+// Finds problems of a cluster and the nodes that cause them: a pure function of the measurements.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 namespace lockstep {
 
 enum class Severity : std::uint8_t {
-  note,         // a job runs, but not as it could
-  bad_cluster,  // no node stands out: excluding one would not help
+  note,         // a job runs, but not at full speed
+  bad_cluster,  // no single node is at fault, so excluding one would not help
   bad_node
 };
 
 struct ClusterFinding {
   Severity severity = Severity::note;
-  std::vector<std::string> hosts;  // of bad_node: which
+  std::vector<std::string> hosts;  // the bad nodes; used with bad_node
   std::string sentence;
 };
 
@@ -26,8 +26,8 @@ struct ClusterFinding {
 std::vector<ClusterFinding> judge(const ClusterFacts& facts, const Floors& floors);
 
 struct ClusterVerdict {
-  int code = 0;                    // 0, 71 where nodes are to blame, 1 where something else is
-  std::vector<std::string> hosts;  // those to blame, each once
+  int code = 0;                    // 0: no fault; 71: nodes are at fault; 1: another fault
+  std::vector<std::string> hosts;  // nodes at fault, without duplicates
   std::string sentence;
 };
 ClusterVerdict verdict_of(const std::vector<ClusterFinding>& findings, const ClusterFacts& facts);

@@ -54,7 +54,7 @@ ClockFacts answer(const Communicator& leaders) {
   }
 }
 
-// Seconds of one exchange of `bytes`: the best of some.
+// Seconds of one exchange of `bytes`: the minimum over `repetitions`.
 double exchange_seconds(const Communicator& leaders, int other, std::size_t bytes, int repetitions) {
   std::vector<std::byte> out(bytes);
   std::vector<std::byte> in(bytes);
@@ -91,9 +91,9 @@ ClockFacts compare_clocks(const Communicator& leaders) {
 
 std::optional<LinkFacts> measure_link(const Communicator& leaders) {
   const int n = leaders.size();
-  const int links = n == 2 ? 1 : n;  // link i joins i and the next one
+  const int links = n == 2 ? 1 : n;  // link i joins nodes i and i + 1
   if (n == 1) return std::nullopt;
-  // Even links, odd ones, and of an odd ring the last one, which would meet the first.
+  // Even links, then odd links, then the last link of an odd ring, which shares a node with the first.
   const auto turn_of = [&](int link) { return n % 2 == 1 && link == n - 1 ? 2 : link % 2; };
   std::optional<LinkFacts> own;
   for (int turn = 0; turn < 3; ++turn) {

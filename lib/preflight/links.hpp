@@ -1,4 +1,4 @@
-// What lies between nodes: clocks and links. Called by the nodes' leaders.
+// Measures clocks and links between nodes. Called by the node leaders.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,16 @@
 namespace lockstep {
 
 struct ClockFacts {
-  double ahead_seconds = 0;  // of rank 0's
-  double error_seconds = 0;  // at most
+  double ahead_seconds = 0;  // relative to rank 0
+  double error_seconds = 0;  // upper bound of the error
 };
-// Collective. Rank 0 asks one rank after another for the time, and the fastest of its answers counts: it was given
-// half of its way ago, or at most half of its way beside that (Cristian 1989, "Probabilistic clock synchronization").
+// Collective. Rank 0 asks the other ranks for the time, one after another, and uses each rank's fastest reply. The
+// remote time is assumed to be from the middle of the round trip; its error is at most half of the round trip (Cristian
+// 1989, "Probabilistic clock synchronization").
 ClockFacts compare_clocks(const Communicator& leaders);
 
-// Collective. Each rank and the next one send to each other; the last one's next is the first, where there are three or
-// more. Pairs take turns, so that no rank has two links to serve.
+// Collective. Each rank and the next one send to each other. With three or more ranks, they form a ring. Pairs take
+// turns, so that no rank serves two links at once.
 std::optional<LinkFacts> measure_link(const Communicator& leaders);
 
 }  // namespace lockstep

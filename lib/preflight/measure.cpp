@@ -38,7 +38,7 @@ class NoExchange final : public GradientSink {
   void ready(const Parameter&) override {}
 };
 
-// Forward and backward of one rank, again and again.
+// Repeats forward and backward on each rank.
 double samples_per_second(const Session& session, Model& model, std::int64_t batch) {
   constexpr double seconds = 2;
   constexpr std::int64_t least_steps = 3;
@@ -56,7 +56,7 @@ double samples_per_second(const Session& session, Model& model, std::int64_t bat
     model.network->backward(gradient, nowhere);
     device.synchronize();
   };
-  step();  // takes memory, and chooses kernels on a GPU
+  step();  // allocates memory, and selects kernels on a GPU
   rank_status::enter(Phase::meeting);
   session.world.barrier();
   const Stopwatch watch;
@@ -68,7 +68,7 @@ double samples_per_second(const Session& session, Model& model, std::int64_t bat
   return static_cast<double>(steps * batch) / watch.seconds();
 }
 
-// The first look warms up, and decides how many sums each of them takes.
+// The first round also warms up and chooses the number of all-reduces per round.
 void look_at_sum(const Session& session, AllReducer& reducer, const Tensor& values, SumFacts& facts) {
   const MPI_Comm world = session.world.handle();
   const auto seconds_of_one = [&] {
@@ -100,7 +100,7 @@ struct Sums {
   std::string reducer;
 };
 
-// Small ones show latency, and all gradients of a model what a training waits for at most.
+// Small sizes show the latency. The size of all gradients shows the longest time that a training waits for.
 Sums measure_sums(const Session& session, std::int64_t gradients, const std::string& reduce) {
   rank_status::enter(Phase::reducing);
   const std::int64_t bytes = gradients * size_of(DType::f32);
@@ -116,7 +116,8 @@ Sums measure_sums(const Session& session, std::int64_t gradients, const std::str
     if (size < bytes) sums.facts.push_back({.bytes = size});
   }
   sums.facts.push_back({.bytes = bytes});
-  // The sizes take turns, so that what disturbs the network for a moment is in one look of each, and not in all of one.
+  // The sizes alternate, so that a short disturbance of the network affects one round of each size, not all of one
+  // size.
   for (int look = 0; look < SumFacts::looks; ++look) {
     for (SumFacts& sum : sums.facts) {
       look_at_sum(session, *reducer, values.slice(0, sum.bytes / size_of(DType::f32)), sum);
@@ -126,7 +127,7 @@ Sums measure_sums(const Session& session, std::int64_t gradients, const std::str
   return sums;
 }
 
-// A GPU's description ends with its address, which no two devices share.
+// A GPU's description ends with its PCI address, which is unique.
 void describe_device(const std::string& description, RankFacts& facts) {
   constexpr std::string_view before_address = ", at ";
   const std::size_t at = description.starts_with("cuda:") ? description.rfind(before_address) : std::string::npos;
@@ -202,7 +203,7 @@ ClusterFacts measure_cluster(const Session& session, const PreflightOptions& pla
   facts.reducer = sums.reducer;
   facts.folder = plan.folder.string();
   facts.model = plan.model.name;
-  // Weights and momentum; running statistics are few.
+  // Weights and momentum. The running statistics are small.
   facts.checkpoint_bytes = 2.0 * static_cast<double>(model.store.values().bytes());
   return facts;
 }

@@ -1,4 +1,4 @@
-// Measures a cluster in some seconds. All collective.
+// Measures a cluster within some seconds. All functions are collective.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 namespace lockstep {
 
 struct PreflightOptions {
-  ModelOptions model;            // whose steps are computed, whose gradients are summed, whose checkpoints need room
-  std::int64_t batch = 1;        // samples of a rank's step
+  ModelOptions model;            // determines the steps, the gradients and the size of checkpoints
+  std::int64_t batch = 1;        // samples per rank and step
   std::string reducer;           // auto | nccl | mpi | shared
-  std::filesystem::path folder;  // that a job would write into; itself or the nearest above it is there
+  std::filesystem::path folder;  // a job's output folder; it or an ancestor exists
 };
 
-// Whole on rank 0; elsewhere nothing.
+// Returns all facts on rank 0, and empty facts on other ranks.
 ClusterFacts measure_cluster(const Session& session, const PreflightOptions& options);
 
 }  // namespace lockstep

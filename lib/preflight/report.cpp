@@ -27,7 +27,7 @@ std::string format_ranges(const std::vector<int>& numbers) {
   return fmt::format("{}", fmt::join(words, ","));
 }
 
-// In thousands, millions, ... of the unit: "1.5 GB/s".
+// Scales the unit by thousands: "1.5 GB/s".
 std::string scaled(double value, std::string_view of) {
   constexpr std::array<std::string_view, 5> units = {"", "k", "M", "G", "T"};
   std::size_t unit = 0;
@@ -51,7 +51,7 @@ std::string format_size(std::int64_t bytes) {
 }
 
 using Row = std::vector<std::string>;
-// Columns as wide as they need be; the first and the last to the left, numbers to the right.
+// Columns have their minimum width. The first and the last column are left-aligned, numbers are right-aligned.
 std::string aligned(const std::vector<Row>& rows) {
   std::vector<std::size_t> widths(rows.front().size());
   for (const Row& row : rows) {

@@ -1,4 +1,4 @@
-// What check_cluster tells people and programs.
+// The reports of check_cluster, for people and for programs.
 #pragma once
 
 #include <filesystem>
@@ -10,15 +10,15 @@
 
 namespace lockstep {
 
-// A line for each node, of more than 64 those with the slowest ranks, and a line for each size of sums.
+// One line for each node and each all-reduce size. With more than 64 nodes, only those with the slowest ranks.
 std::string cluster_table(const ClusterFacts& facts);
-// "warning: ..." and the like, a line for each.
+// One line for each finding, such as "warning: ...".
 std::string findings_text(const std::vector<ClusterFinding>& findings);
 
-// facts.hpp's, `findings` and `verdict`. Field by field in apps/files.md.
+// The facts as in facts.hpp, `findings` and `verdict`. apps/files.md describes the fields.
 nlohmann::json cluster_json(const ClusterFacts& facts, const std::vector<ClusterFinding>& findings,
                             const ClusterVerdict& verdict);
-// Call before the work. Throws as require_place_for_result().
+// Call it before the measurements. Throws what require_place_for_result() throws.
 void require_place_for_cluster(const std::filesystem::path& file);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// Whether sums over ranks are right, and whose part is not.
+// Checks that all-reduces return correct sums, and finds the rank whose contribution is damaged.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,13 @@
 
 namespace lockstep {
 
-// Value number `at` of `count` that a rank gives to the sum: 1, and in a stretch of its own, which nobody else has, a
-// larger whole number. All sums are whole numbers that fp32 holds.
+// Element `at` of `count` that a rank contributes to the all-reduce. Each rank owns a range of elements, in which it
+// contributes a larger whole number; elsewhere it contributes 1. All sums are whole numbers that fp32 represents
+// exactly.
 float part_of_checked_sum(int rank, int ranks, std::size_t at, std::size_t count);
 
-// Collective. Sums `values`, fp32 of the reducer's, which are lost, over `ranks`. The rank whose stretch the first
-// wrong value lies in, as it arrived here; nothing if all are right.
+// Collective. All-reduces `values`, an fp32 tensor of the reducer, over `ranks` and overwrites them. Returns the rank
+// that owns the first wrong element on this rank; nullopt if all are correct.
 std::optional<int> find_wrong_part(Device& device, AllReducer& reducer, const Tensor& values, int rank, int ranks);
 
 }  // namespace lockstep

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr std::size_t metrics_limit = std::size_t{1} << 28;  // bytes
+constexpr std::size_t metrics_limit = std::size_t{1} << 28;  // in bytes
 constexpr std::size_t line_limit = 1 << 16;
 constexpr int nesting_limit = 16;
 
@@ -38,7 +38,7 @@ std::optional<double> count_in(const Json& object, std::string_view field) {
   return number && *number >= 1 && *number == std::floor(*number) ? number : std::nullopt;
 }
 
-// Of a file that somebody may be writing to: as long as it was when it was opened.
+// Another process may be appending to the file: reads as many bytes as it had when it was opened.
 std::string text_of(const fs::path& file) {
   const RegularFile opened = open_to_read(file);
   require(opened.bytes() <= metrics_limit, Failure::bad_data, "'{}' has {} bytes, more than {}. Leave this folder out.",
@@ -72,7 +72,7 @@ Json summary_in(const fs::path& folder) {
   return summary;
 }
 
-// Nothing where it is none of ours.
+// Returns nullopt if the line is not in this format.
 std::optional<Json> parse_line(std::string_view line) {
   if (line.size() > line_limit) return std::nullopt;
   Json object = try_parse_json(line, nesting_limit);
@@ -102,7 +102,7 @@ void read_metrics(RunRecord& record, const fs::path& file, double steps_per_epoc
   std::string_view left(text);
   for (std::int64_t number = 1; !left.empty(); ++number) {
     const std::size_t end = left.find('\n');
-    if (end == std::string_view::npos) return;  // half written
+    if (end == std::string_view::npos) return;  // incomplete line
     std::optional<Json> object = parse_line(left.substr(0, end));
     require(
         object.has_value(), Failure::bad_data,
@@ -150,7 +150,7 @@ RunRecord read_run(const fs::path& folder) {
       "'{}' does not say how many steps and epochs its training has (an earlier version wrote it, or it is damaged). "
       "Leave this folder out.",
       (folder / "summary.json").string());
-  // An earlier version wrote no steps of an epoch.
+  // An earlier version did not write the steps per epoch.
   const double steps_per_epoch = count_in(record.summary, "steps_per_epoch").value_or(*steps / *epochs);
   read_metrics(record, folder / "metrics.jsonl", steps_per_epoch);
   read_interruptions(record, steps_per_epoch);

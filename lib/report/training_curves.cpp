@@ -18,7 +18,7 @@ PlotSeries scaled(PlotSeries series, double factor) {
   return series;
 }
 
-// Added where it has a point.
+// Adds the curve if it has a point.
 void add(Plot& plot, std::span<const MetricsLine> lines, const Curve& curve, const std::string& name, int colour,
          PlotSeries::Shape shape) {
   PlotSeries series = scaled(curve_of(lines, curve.field), curve.factor);
@@ -92,13 +92,13 @@ std::vector<Plot> plots_of_several(std::span<const RunRecord> runs) {
   return plots;
 }
 
-// Steps one after another, and the mean of a field over them.
+// Consecutive steps, and the mean of a field over them.
 struct Stretch {
-  double epochs;  // done at its end
+  double epochs;  // completed at their end
   double steps;
   double mean;
 
-  // What follows it.
+  // Appends the steps that follow.
   void add(const Stretch& next) {
     mean = (mean * steps + next.mean * next.steps) / (steps + next.steps);
     steps += next.steps;
@@ -106,9 +106,9 @@ struct Stretch {
   }
 };
 
-// A line for a few steps at an epoch's end is as noisy as they are: it is added to the one before.
+// A line for a few steps at the end of an epoch is noisy. It is merged into the previous line.
 std::vector<Stretch> stretches_of(std::span<const MetricsLine> lines, std::string_view field) {
-  constexpr double own_share = 0.5;  // of the steps of the one before
+  constexpr double own_share = 0.5;  // of the previous line's steps
   std::vector<Stretch> stretches;
   for (const MetricsLine& report : lines) {
     const std::optional<double> number = report.number(field);

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::json;
 using Align = TableColumn::Align;
 
-constexpr std::size_t most_shown = 200;  // interruptions, of all trainings
+constexpr std::size_t most_shown = 200;  // interruptions, over all trainings
 
 std::string percent(const std::optional<double>& share) { return share ? fmt::format("{:.2f} %", 100 * *share) : ""; }
 std::string decimals(const std::optional<double>& number, int places) {
@@ -29,7 +29,7 @@ std::string of_whole(const RunRecord& run, std::string_view done, std::string_vi
 std::string describe_best(const RunRecord& run) {
   const std::string best = percent(run.number("best_accuracy"));
   if (best.empty()) return "";
-  const std::string split = run.text("best_split");  // earlier versions did not say
+  const std::string split = run.text("best_split");  // empty in records of earlier versions
   return fmt::format("{} ({}step {})", best, split.empty() ? "" : split + " split, ", run.text("best_step"));
 }
 
@@ -37,7 +37,7 @@ std::string describe_top5(const RunRecord& run) {
   return run.tests.empty() ? "" : percent(run.tests.back().number("top5"));
 }
 
-// Those that say something of one of the trainings at least.
+// The rows with a value for at least one training.
 std::string results_html(std::span<const RunRecord> runs) {
   struct Result {
     const char* name;
@@ -78,7 +78,7 @@ std::string results_html(std::span<const RunRecord> runs) {
   return html_table(columns, rows);
 }
 
-// Every value by its name: "recipe lr", "versions HDF5", "device".
+// All values, keyed by name: "--lr", "version of HDF5", "device".
 std::map<std::string, std::string> values_of(const RunRecord& run) {
   std::map<std::string, std::string> values;
   for (const auto& [group, prefix] : std::array<std::pair<const char*, const char*>, 3>{

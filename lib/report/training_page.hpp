@@ -1,4 +1,4 @@
-// The page of one training, or of several beside each other.
+// The page of one training, or of several compared with each other.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,27 @@
 
 namespace lockstep {
 
-// So many trainings can still be told apart.
+// More trainings could not be told apart.
 inline constexpr std::size_t most_runs = 16;
 
-// A curve of `field` over epochs. A line of kind `training` that is of less than half of the steps of the one before is
-// added to that one: their mean by steps, at the end of both. Where points are more than `most_points`, one stands for
-// several that follow one another: their mean by steps, with a band from the least to the most.
+// A curve of `field` over epochs. A short line of kind `training`, with less than half of the steps of the previous
+// one, is merged into that one: their mean weighted by steps, at the end of both. If there are more than `most_points`,
+// several consecutive points become one: their mean weighted by steps, with a band from minimum to maximum.
 PlotSeries curve_of(std::span<const MetricsLine> lines, std::string_view field, std::size_t most_points = 250);
 
-// Loss, accuracy, learning rate and throughput over epochs. One training has its curves of training, test and
-// validation in one plot, with its interruptions; several have a plot for each kind.
+// Loss, accuracy, learning rate and throughput over epochs. For one training, its training, test and validation curves
+// share one plot, with its interruptions. For several trainings, each kind has a plot of its own.
 std::vector<Plot> plots_of(std::span<const RunRecord> runs);
 
-// What is not the same in all of `runs`, by its name: options, machine, versions. Where results lie is left out.
+// Options, machine facts and versions that differ between `runs`, by name. Excludes the paths of results.
 struct Difference {
   std::string name;
-  std::vector<std::string> values;  // of each training
+  std::vector<std::string> values;  // one per training
 };
 std::vector<Difference> differences_of(std::span<const RunRecord> runs);
 
-// The page, but for what html_page() adds: results, curves, differences, interruptions, machine, command lines. `more`
-// is html that follows the curves.
+// The content for html_page(): results, curves, differences, interruptions, machine, command lines. `more` is HTML that
+// follows the curves.
 std::string training_html(std::span<const RunRecord> runs, std::string_view more);
 std::string title_of(std::span<const RunRecord> runs);
 

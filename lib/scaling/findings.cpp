@@ -14,13 +14,13 @@ namespace {
 constexpr double worth_mending = 0.05;  // of a step
 constexpr double worth_telling = 0.01;
 constexpr double worth_a_sentence = 0.02;
-constexpr double too_uncertain = 0.15;  // half of an interval, of a step
+constexpr double too_uncertain = 0.15;  // half of an interval, as a share of a step
 
 double percent(double share) { return 100 * share; }
 
 std::string count_of(int ranks) { return fmt::format("{} {}", ranks, ranks == 1 ? "rank" : "ranks"); }
 
-// ", and 4 ranks share 2 cores" where ranks are more.
+// ", and 4 ranks share 2 cores" if a node has more ranks than cores.
 std::string describe_crowd(const Study& study, const StudyPoint& point) {
   const int ranks = point.grid.ranks_per_node();
   return ranks > study.cores ? fmt::format(", and {} share {} cores", count_of(ranks), study.cores) : "";
@@ -32,19 +32,19 @@ double middle_of(std::vector<double> values) {
   return *middle;
 }
 
-// Cores of a node that others took beside the ranks; none where nobody measured it.
+// Cores of a node that other programs used; nullopt if not measured.
 std::optional<double> other_cores(const StudyPoint& point) {
   return point.other_cores.empty() ? std::nullopt : std::optional(middle_of(point.other_cores));
 }
 
-// Whether others took a twentieth of what the ranks need or more.
+// Whether other programs used at least 5 % of the cores that the ranks need.
 bool is_disturbed(const StudyPoint& point) {
   constexpr double worth_naming = 0.05;
   const auto own = static_cast<double>(point.grid.ranks_per_node() * std::max<std::int64_t>(point.setup.threads, 1));
   return other_cores(point).value_or(0) >= worth_naming * own;
 }
 
-// A sentence to add; empty where nobody disturbed the point, or nobody measured it.
+// A sentence to add; empty if the point was not disturbed or this was not measured.
 std::string describe_disturbance(const Study& study, const StudyPoint& point) {
   if (!is_disturbed(point)) return "";
   return fmt::format(
@@ -52,7 +52,7 @@ std::string describe_disturbance(const Study& study, const StudyPoint& point) {
       *other_cores(point), study.cores);
 }
 
-// What is to be judged, at its largest rank count.
+// The comparison to judge, at the largest rank count of its kind of scaling.
 struct Case {
   const Study& study;
   Scaling scaling;
@@ -68,7 +68,7 @@ struct Case {
   }
 };
 
-// Whether the loss may as well be one to mend as none.
+// Whether noise makes it unclear if the loss is worth improving.
 bool is_too_noisy(const Interval& loss) {
   if (!loss.is_bounded() || loss.half_width() > too_uncertain) return true;
   return loss.half_width() > worth_mending && loss.low < worth_mending && loss.high > worth_mending;

@@ -1,4 +1,4 @@
-// What a study says, in sentences. Each one comes from numbers of the study.
+// The conclusions of a scaling study, as sentences. Each follows from the study's numbers.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace lockstep {
 
-// What a rank's throughput loses between `base` and a point, and to what: shares of the point's step. Parts may be
-// below 0, where something became cheaper.
+// The loss of a rank's throughput between `base` and a point, and its parts, as shares of the point's step time. A part
+// is negative if something became faster.
 struct Loss {
   Interval whole;
   std::array<double, step_part_count> parts = {};
@@ -20,13 +20,13 @@ struct Loss {
 Loss loss_between(const StudyPoint& base, const StudyPoint& point);
 
 enum class LossCause : std::uint8_t {
-  too_noisy,  // repeats differ by more than what is to be judged
+  too_noisy,  // repeats differ by more than the loss to be judged
   all_well,
   loss,       // how much is lost, and to what
-  latency,    // of sums
-  bandwidth,  // of sums
+  latency,    // of all-reduces
+  bandwidth,  // of all-reduces
   slow_rank,
-  uneven_ranks,  // none of them in particular
+  uneven_ranks,  // no rank in particular is slow
   slow_input,
   slow_computing,  // ranks disturb each other, or a rank's batch is too small
   update,          // the optimizer, whose work does not shrink with a rank's batch
@@ -39,28 +39,28 @@ struct ScalingFinding {
   std::string sentence;
 };
 
-// Of each kind of scaling with several rank counts, at the largest: first how much is lost, then why, the dearest cause
-// first.
+// For each kind of scaling with several rank counts, judges the largest: first how much is lost, then the causes, by
+// decreasing cost.
 std::vector<ScalingFinding> judge(const Study& study);
 
-// What each value that was varied alone gives beside the usual one, in a sentence each.
+// One sentence for each value that was varied alone, compared with the default value.
 std::vector<std::string> judge_sweeps(const Study& study);
 
-// What larger batches cost in accuracy beside the smallest one, and which trainings are missing.
+// The accuracy cost of larger batches compared with the smallest one, and the missing trainings.
 std::vector<std::string> judge_accuracy(const Study& study);
 
-// Of the largest rank count, from a model that was fitted on the smaller ones.
+// A prediction for the largest rank count, from a model fitted to the smaller ones.
 struct CheckedPrediction {
   Scaling scaling;
   RankGrid grid;
   int fitted_up_to = 0;  // ranks
-  Interval predicted;    // seconds of a step
-  double measured = 0;   // likewise
-  std::string crowd;     // ", and 4 ranks share 2 cores", which the model does not know; else empty
+  Interval predicted;    // seconds per step
+  double measured = 0;   // seconds per step
+  std::string crowd;     // ", and 4 ranks share 2 cores", which the model ignores; else empty
   double error() const { return predicted.middle / measured - 1; }
   std::string sentence() const;
 };
-// None where too few rank counts were measured.
+// Empty if too few rank counts were measured.
 std::vector<CheckedPrediction> check_predictions(const Study& study);
 
 }  // namespace lockstep

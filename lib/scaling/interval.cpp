@@ -11,8 +11,8 @@
 namespace lockstep {
 namespace {
 
-// The inverse of the normal distribution's function, for shares above a half (Abramowitz and Stegun 1964, 26.2.23; off
-// by less than 4.5e-4).
+// The quantile function of the normal distribution, for shares above one half (Abramowitz and Stegun 1964, 26.2.23;
+// error below 4.5e-4).
 double upper_quantile(double share) {
   const double t = std::sqrt(-2 * std::log(1 - share));
   return t -
@@ -36,7 +36,7 @@ double students_t(int degrees) {
   assert(degrees >= 1);
   constexpr std::array<double, 6> few = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447};
   if (static_cast<std::size_t>(degrees) <= few.size()) return few[static_cast<std::size_t>(degrees) - 1];
-  // The first terms of its expansion about the normal distribution (Abramowitz and Stegun 1964, 26.7.5).
+  // The first terms of the expansion about the normal distribution (Abramowitz and Stegun 1964, 26.7.5).
   constexpr double z = 1.959964;
   const double n = degrees;
   const double z3 = z * z * z;

@@ -1,4 +1,4 @@
-// What repeated measurements say: what is usual and where it truly lies, by Student's t.
+// Confidence intervals of repeated measurements, from Student's t distribution.
 #pragma once
 
 #include <limits>
@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-// The ends are of 95 %; without bounds where too little was measured to tell them.
+// A 95 % confidence interval; infinite bounds if there are too few measurements.
 struct Interval {
   double middle = 0;
   double low = -std::numeric_limits<double>::infinity();
@@ -16,18 +16,18 @@ struct Interval {
   double half_width() const { return (high - low) / 2; }
 };
 
-// By how many standard errors of the mean the ends lie from it, with so many degrees of freedom, one or more.
+// The 97.5 % quantile of Student's t distribution; `degrees` of freedom is at least 1.
 double students_t(int degrees);
 
-// Of one value or more; a single one tells no ends.
+// Interval of the mean of one or more values; a single value gives infinite bounds.
 Interval mean_interval(std::span<const double> values);
 
-// Of times: about the median, which a repeat that something disturbed does not move, with the deviations from it, which
-// such a repeat does widen. Of one value or more; a single one tells no ends.
+// Interval of times around their median, from the deviations from the median. A disturbed repeat does not move the
+// median, but widens the interval. Needs one or more values; a single value gives infinite bounds.
 Interval median_interval(std::span<const double> values);
 
-// The mean of the largest of `count` draws from a normal distribution of standard deviation 1 and mean 0, one or more
-// (Blom 1958). A step waits for the slowest of its ranks.
+// The mean of the largest of `count` >= 1 draws from a standard normal distribution (Blom 1958). A step waits for its
+// slowest rank.
 double expected_maximum(int count);
 
 }  // namespace lockstep

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double seconds_an_hour = 3600;
 constexpr double checkpoint_bytes_a_second = 1e8;
-constexpr double arrays_of_checkpoint = 2;  // weights, and one of the optimizer
+constexpr double arrays_of_checkpoint = 2;  // weights, and one array of the optimizer
 constexpr std::int64_t least_notice_seconds = 30;
 
 Interval times(const Interval& interval, double factor) {
@@ -29,10 +29,10 @@ Interval plus(const Interval& interval, double seconds) {
   return {interval.middle + seconds, interval.low + seconds, interval.high + seconds};
 }
 
-// Of intervals without bounds the middle.
+// The middle of an interval if it has no bounds.
 double upper_end(const Interval& interval) { return interval.is_bounded() ? interval.high : interval.middle; }
 
-// A line in the samples of a rank.
+// Memory is linear in a rank's samples.
 double memory_of(const Study& study, std::int64_t batch_per_rank) {
   std::vector<Observation> observations;
   for (const StudyPoint& point : study.points) {
@@ -43,13 +43,13 @@ double memory_of(const Study& study, std::int64_t batch_per_rank) {
   return fit_non_negative(observations).at({1, static_cast<double>(batch_per_rank)});
 }
 
-// All ranks share the samples of a test, and go forward only.
+// All ranks share the samples of a test, which needs the forward pass only.
 double test_seconds(const StepModel& model, const PlanRequest& request, const StepPrediction& step) {
   const double a_sample = step.computing * (1 - model.backward_share) / static_cast<double>(request.batch_per_rank);
   return a_sample * std::ceil(static_cast<double>(request.test_samples) / request.grid.ranks);
 }
 
-// "12.3 (11.9 to 12.7)", without what is not known.
+// "12.3 (11.9 to 12.7)", or only "12.3" if the bounds are unknown.
 std::string with_bounds(const Interval& interval, int decimals) {
   if (!interval.is_bounded()) return fmt::format("{:.{}f}", interval.middle, decimals);
   return fmt::format("{:.{}f} ({:.{}f} to {:.{}f})", interval.middle, decimals, interval.low, decimals, interval.high,

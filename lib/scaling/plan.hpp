@@ -1,5 +1,4 @@
-// What a training takes on ranks that nobody has yet, from a study on fewer: time, memory, node-hours, and what to ask
-// Slurm for.
+// Predicts a training on more ranks from a study on fewer: time, memory, node-hours, and the Slurm options to request.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,8 @@ namespace lockstep {
 struct PlanRequest {
   RankGrid grid;
   std::int64_t batch_per_rank = 1;
-  std::int64_t samples = 0;       // of an epoch
-  std::int64_t test_samples = 0;  // after each
+  std::int64_t samples = 0;       // per epoch
+  std::int64_t test_samples = 0;  // tested after each epoch
   std::int64_t epochs = 1;
 
   std::int64_t global_batch() const { return grid.ranks * batch_per_rank; }
@@ -25,49 +24,50 @@ struct PlanRequest {
 struct TrainingPlan {
   PlanRequest request;
   StepPrediction step;
-  double efficiency = 1;    // of a rank's throughput, beside that of one rank with the same batch
-  Interval epoch;           // seconds, its test included
-  Interval training;        // likewise, of all epochs
-  double node_hours = 0;    // of the middle
-  double memory_bytes = 0;  // tensors of a rank
+  double efficiency = 1;    // throughput per rank, relative to one rank with the same batch
+  Interval epoch;           // seconds, including its test
+  Interval training;        // seconds of all epochs, including tests
+  double node_hours = 0;    // for the middle of the interval
+  double memory_bytes = 0;  // tensors of one rank
   double checkpoint_bytes = 0;
   BucketAdvice buckets;
-  std::int64_t time_limit_minutes = 0;  // for sbatch --time: the upper end, a tenth and five minutes more
+  std::int64_t time_limit_minutes = 0;  // for sbatch --time: the upper end + 10 % + 5 minutes
   std::int64_t notice_seconds = 0;      // for sbatch --signal: two steps, and a checkpoint at 100 MB/s
 };
 
-// A model of the whole study. Throws Error(usage) where the study cannot tell: one rank alone, or a device that does
-// not tell what its steps go to.
+// Fits a model to the whole study. Throws Error(usage) if the study is insufficient: it has only one rank, or its
+// device does not report the parts of a step.
 StepModel model_of(const Study& study);
 
-// Throws Error(usage) where the study was of one node and the request is of several, or an epoch has no whole step.
+// Throws Error(usage) if the study ran on one node and the request has several, or if an epoch has no full step.
 TrainingPlan plan_training(const Study& study, const StepModel& model, const PlanRequest& request);
 
-// A line for each, under a heading.
+// One line per plan, below a heading.
 std::string plans_table(std::span<const TrainingPlan> plans);
 
-// Why all that is predicted from a study may be far from the truth, in sentences: it was too noisy.
+// Sentences that say why all predictions of a study may be wrong: it was too noisy.
 std::vector<std::string> doubts_of(const Study& study);
-// The same of a plan: also where the study measured no such ranks, nodes or batches, or where ranks share cores.
+// The same for one plan. Also checks that the study covers its ranks, nodes and batch, and that ranks do not share
+// cores.
 std::vector<std::string> doubts_of(const Study& study, const TrainingPlan& plan);
 
-// What to ask for: options of a training and of sbatch, a line each.
+// The options to use for the training and for sbatch, one per line.
 std::string plan_advice(const TrainingPlan& plan);
 
-// "1-02:30:00", as sbatch takes it.
+// "1-02:30:00", in sbatch's format.
 std::string slurm_time(std::int64_t minutes);
 
-// A training that ran, and what a study predicts of it.
+// A completed training, to compare with a study's prediction.
 struct RunSpeed {
-  std::string name;  // the folder as it was given
+  std::string name;  // the folder as the user gave it
   StepSetting setting;
   double samples_per_second = 0;
 };
 // "runs/r20: 775.0 samples/s predicted (760.1 to 790.2) on 2 ranks, 781.3 measured. The prediction is off by -0.8 %."
 std::string prediction_of(const StepModel& model, const RunSpeed& run);
 
-// By a run's summary.json. Throws as read_run(); Error(usage) where it tells no speed yet, or is of another model or
-// precision than the study.
+// Reads a run's summary.json. Throws what read_run() throws. Throws Error(usage) if it contains no speed yet, or its
+// model or precision differs from the study's.
 RunSpeed speed_of_run(const Study& study, const std::string& folder);
 
 }  // namespace lockstep

@@ -12,7 +12,7 @@ namespace {
 using Matrix = std::array<Features, most_features>;
 
 struct NormalEquations {
-  Matrix products = {};  // of features, each divided by its size
+  Matrix products = {};  // of features, each scaled by its size
   Features values = {};
   Features sizes = {};
 };
@@ -42,9 +42,10 @@ NormalEquations normal_equations(std::span<const Observation> observations) {
 
 bool has(unsigned chosen, std::size_t feature) { return (chosen >> feature & 1U) != 0; }
 
-// Of the chosen rows and columns; zero elsewhere. Nothing where features cannot be told apart. Gauss and Jordan.
+// Inverse of the chosen rows and columns by Gauss-Jordan elimination; zero elsewhere. Nullopt if features cannot be
+// distinguished.
 std::optional<Matrix> inverse(Matrix matrix, unsigned chosen) {
-  constexpr double least_pivot = 1e-7;  // of rows whose diagonal was 1
+  constexpr double least_pivot = 1e-7;  // for rows whose diagonal was scaled to 1
   Matrix result = {};
   for (std::size_t i = 0; i < most_features; ++i) {
     if (has(chosen, i)) result[i][i] = 1;
@@ -100,7 +101,7 @@ Interval Regression::predict(const Features& features, double scale) const {
   return interval;
 }
 
-// There are few features: every choice of them is tried, and the best one whose coefficients are none below 0 taken.
+// There are few features, so this tries every subset and keeps the best fit without negative coefficients.
 Regression fit_non_negative(std::span<const Observation> observations) {
   const NormalEquations equations = normal_equations(observations);
   Regression best;
@@ -122,7 +123,7 @@ Regression fit_non_negative(std::span<const Observation> observations) {
     }
     if (is_negative || static_cast<int>(observations.size()) < features) continue;
     const double squares = squares_of(fit, observations);
-    constexpr double enough = 1 - 1e-6;  // smaller gains are of rounding
+    constexpr double enough = 1 - 1e-6;  // smaller gains are rounding errors
     if (!(squares < enough * least)) continue;
     least = squares;
     fit.degrees = static_cast<int>(observations.size()) - features;

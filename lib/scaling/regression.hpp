@@ -1,4 +1,4 @@
-// Linear least squares with coefficients that are not negative: costs that no part of a machine can pay back.
+// Linear least squares with non-negative coefficients, because the costs of a machine are never negative.
 #pragma once
 
 #include <array>
@@ -10,28 +10,28 @@
 namespace lockstep {
 
 inline constexpr std::size_t most_features = 3;
-using Features = std::array<double, most_features>;  // 0 where there are fewer
+using Features = std::array<double, most_features>;  // unused ones are 0
 
 struct Observation {
   Features features;
   double value;
-  double scale;  // what its error is small beside: above 0
+  double scale;  // errors are relative to it; positive
 };
 
 struct Regression {
   Features coefficients = {};
   std::array<Features, most_features> covariance = {};  // of the coefficients
-  double scatter = 0;                                   // standard deviation of an observation, as a share of its scale
-  int degrees = 0;  // observations without coefficients; 0: nothing tells the scatter
+  double scatter = 0;                                   // standard deviation of an observation, relative to its scale
+  int degrees = 0;                                      // observations minus coefficients; 0: the scatter is unknown
 
   double at(const Features& features) const;
-  // Where a further observation of this scale lies (Draper and Smith 1998, 1.4); without bounds where nothing tells
-  // the scatter.
+  // Prediction interval of another observation of this scale (Draper and Smith 1998, 1.4). Its bounds are infinite if
+  // the scatter is unknown.
   Interval predict(const Features& features, double scale) const;
 };
 
-// Minimises the sum of ((coefficients * features - value) / scale)^2. Of features that the observations cannot tell
-// apart the first one is taken. All zero without observations.
+// Minimizes the sum of ((coefficients * features - value) / scale)^2. Of features that the observations cannot
+// distinguish, the first one is used. Without observations, all coefficients are 0.
 Regression fit_non_negative(std::span<const Observation> observations);
 
 }  // namespace lockstep

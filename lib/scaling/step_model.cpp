@@ -23,7 +23,7 @@ double computing_of(const StudyPoint& point, std::size_t repeat) {
 
 StepSetting setting_of(const StudyPoint& point) { return {point.grid, point.batch_per_rank}; }
 
-// By the model, of a point of several ranks.
+// Predicted for a point with several ranks.
 Exposure modelled_exposure(const StepModel& model, const RankGrid& grid, std::span<const Bucket> buckets,
                            double backward_seconds) {
   return exposure_of(buckets, backward_seconds,
@@ -81,7 +81,7 @@ std::vector<Bucket> cut_anew(std::span<const Bucket> buckets, std::int64_t bytes
   std::vector<Bucket> cut;
   std::int64_t held = 0;
   if (buckets.empty()) return cut;
-  // Within a bucket gradients are taken to become ready evenly.
+  // Assumes that the gradients within a bucket become ready at a constant rate.
   double ready = 0;
   for (const Bucket& bucket : buckets.first(buckets.size() - 1)) {
     std::int64_t rest = bucket.bytes;

@@ -1,8 +1,8 @@
-// What a step takes at rank counts that were not measured, from those that were.
+// Predicts the step time at rank counts that were not measured, from those that were.
 //
-// Computing is a line in the samples of a rank, and grows with the ranks that share a node. Sums of buckets take what
-// SumModel says; how much of that backward hides lies between all that a schedule allows and nothing, as measured.
-// Ranks that are late by chance are waited for: that grows as the largest of so many draws does (expected_maximum).
+// Compute time is linear in a rank's samples, and grows with the number of ranks that share a node. SumModel predicts
+// the all-reduce time of buckets. Backward hides a measured share of it, between nothing and all that the schedule
+// allows. Random delays of ranks grow like the expected maximum of as many draws (expected_maximum).
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@
 
 namespace lockstep {
 
-// Sums of buckets that are started as backward fills them, one after another.
+// All-reduces of buckets, which start one after another as backward fills the buckets.
 struct Exposure {
-  double overlapped = 0;  // seconds beyond backward, where sums go on beside it
-  double after = 0;       // seconds of all sums: where they begin when backward has ended
+  double overlapped = 0;  // seconds beyond backward, if all-reduces overlap with it
+  double after = 0;       // seconds of all all-reduces, if they start after backward
 
   double hideable() const { return after - overlapped; }
 };
 Exposure exposure_of(std::span<const Bucket> buckets, double backward_seconds,
                      const std::function<double(std::int64_t bytes)>& sum_seconds);
 
-// The same gradients in buckets of `bytes`. The last one stays, for nothing hides it.
+// Splits the same gradients into buckets of `bytes`. The last bucket is unchanged, because nothing hides it.
 std::vector<Bucket> cut_anew(std::span<const Bucket> buckets, std::int64_t bytes);
 
 struct StepSetting {
   RankGrid grid;
   std::int64_t batch_per_rank = 1;
-  std::optional<std::int64_t> bucket_bytes = {};  // none: as measured
+  std::optional<std::int64_t> bucket_bytes = {};  // nullopt: as measured
 };
 
-// Seconds of a step.
+// Times in seconds.
 struct StepPrediction {
   Interval step;
   double computing = 0;
@@ -46,27 +46,27 @@ struct StepPrediction {
 
 struct StepModel {
   SumModel sums;
-  Regression computing;       // seconds by (1, samples, samples times further ranks on the node)
-  Regression rest;            // likewise: waiting for samples, optimizer, everything else
-  Regression imbalance;       // seconds by (seconds of computing times expected_maximum())
-  Regression hidden;          // seconds of sums by (what a schedule allows to hide)
-  double backward_share = 0;  // of computing
+  Regression computing;       // seconds by (1, samples, samples times (ranks on the node - 1))
+  Regression rest;            // the same features: waiting for samples, optimizer, everything else
+  Regression imbalance;       // seconds by (compute seconds times expected_maximum())
+  Regression hidden;          // all-reduce seconds by (seconds that the schedule can hide)
+  double backward_share = 0;  // of the compute time
   std::vector<Bucket> buckets;
-  int most_ranks = 0;  // that it was fitted on
+  int most_ranks = 0;  // largest rank count of the fit
 
   bool covers(const RankGrid& grid) const { return sums.covers(grid); }
-  // Call where the grid is covered.
+  // Precondition: covers(setting.grid).
   StepPrediction predict(const StepSetting& setting) const;
 };
 
-// From the points of at most `most_ranks` ranks. Nothing where none of them has several ranks, or where the device does
-// not tell what a step's time goes to.
+// Fits points of at most `most_ranks` ranks. Returns nullopt if none of them has several ranks, or if the device does
+// not report the parts of a step.
 std::optional<StepModel> fit_steps(const Study& study, int most_ranks);
 
-// The size of buckets, in powers of two from 1 to 64 MiB, whose steps are predicted to be shortest.
+// The bucket size with the shortest predicted step, among powers of two from 1 to 64 MiB.
 struct BucketAdvice {
   std::int64_t bytes = 0;
-  double gain = 0;  // of a step as measured, as a share
+  double gain = 0;  // share of the measured step time
 };
 BucketAdvice advise_bucket(const StepModel& model, StepSetting setting);
 

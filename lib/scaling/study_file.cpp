@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Its key is the first one in alphabetical order, so that a file tells its kind by its first bytes.
+// Its key sorts first, so that a file's first bytes identify its format.
 constexpr std::string_view about = "scaling study of Lockstep, version 2";
 constexpr std::string_view any_version = "scaling study of Lockstep, version ";
 constexpr std::string_view csv_start = "ranks,nodes,batch_per_rank,";
@@ -32,9 +32,9 @@ constexpr std::size_t points_limit = 1000;
 constexpr std::size_t repeats_limit = 1000;
 constexpr std::size_t buckets_limit = 100'000;
 constexpr double seconds_limit = 1e6;
-constexpr double least_seconds = 1e-9;  // of what takes any time at all
+constexpr double least_seconds = 1e-9;  // lower bound of nonzero times
 
-// An object of the file with its place, "points[3].", so that every complaint names the field.
+// An object of the file and its path, such as "points[3].", so that every error names the field.
 class Fields {
  public:
   Fields(const Json& object, std::string place, std::string_view file)
@@ -43,7 +43,7 @@ class Fields {
             file_, place_.empty() ? "it" : place_.substr(0, place_.size() - 1));
   }
 
-  // Of a field that an earlier version did not write.
+  // Whether a field exists that earlier versions did not write.
   bool has(const char* name) const { return object_.contains(name); }
 
   std::int64_t whole(const char* name, std::int64_t least, std::int64_t most) const {

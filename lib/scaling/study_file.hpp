@@ -1,4 +1,4 @@
-// A study on disk: study.json, which programs read again, and a table for others. Field by field in apps/scaling.md.
+// A study on disk: study.json, which programs read again, and a CSV table. apps/scaling.md describes the fields.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,19 @@
 
 namespace lockstep {
 
-// One JSON object on several lines.
+// One JSON object over several lines.
 std::string study_text(const Study& study);
 
-// What study_text() wrote, from a file of unknown origin that `name` names. Throws Error(bad_data) naming the field
-// that is wrong.
+// The inverse of study_text(). The text is untrusted; `name` is its file. Throws Error(bad_data) that names the wrong
+// field.
 Study parse_study(std::string_view text, std::string_view name);
-// The same; throws as read_file() too.
+// The same for a file. Also throws what read_file() throws.
 Study read_study(const std::filesystem::path& file);
 
-// CSV: a line for each repeat of each point, seconds of a step and of its parts.
+// CSV: one line for each repeat of each point, with the seconds of a step and of its parts.
 std::string study_csv(const Study& study);
 
-// Whether a file begins as study_text() and study_csv() do: for require_place_for_result().
+// Whether a file begins like the output of study_text() or study_csv(): for require_place_for_result().
 bool begins_as_study(std::string_view start);
 bool begins_as_study_csv(std::string_view start);
 

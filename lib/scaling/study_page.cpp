@@ -34,7 +34,7 @@ std::string legend_html() {
   return html + "</div>\n";
 }
 
-// A bar for each point, up to `most` milliseconds.
+// One bar for each point; the axis ends at `most` milliseconds.
 std::string bars_svg(const std::vector<const StudyPoint*>& points, double most) {
   constexpr double foot = PlotFrame::height - PlotFrame::bottom;
   constexpr double room = PlotFrame::width - PlotFrame::left - PlotFrame::right;
@@ -108,7 +108,7 @@ std::string_view name_of(Sweep sweep) {
   return names[static_cast<std::size_t>(sweep)];
 }
 
-// A table with the usual value first, and a plot where the values are numbers.
+// A table with the default value first, and a plot if the values are numbers.
 std::string sweep_html(const Study& study, Sweep sweep) {
   using Align = TableColumn::Align;
   const std::vector<const StudyPoint*> points = points_of(study, sweep);

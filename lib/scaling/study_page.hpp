@@ -1,5 +1,5 @@
-// A study as an HTML page that stands alone: what it finds, throughput and efficiency with their intervals, what a step
-// goes to at each rank count, machine and versions.
+// A study as a self-contained HTML page: its findings, throughput and efficiency with intervals, the parts of a step at
+// each rank count, machine and versions.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace lockstep {
 
-// Samples a second over ranks, with what no loss would give.
+// Samples per second over ranks, with the ideal line.
 Plot throughput_plot(const Study& study);
-// Percent of a rank's throughput at the smallest rank count.
+// Throughput per rank in percent of that at the smallest rank count.
 Plot efficiency_plot(const Study& study);
 
-// Samples a second over threads or bytes of a bucket, which are numbers.
+// Samples per second over threads or bucket sizes.
 Plot sweep_plot(const Study& study, Sweep sweep);
 
-// Milliseconds of a step as bars, a part on another, for each rank count; a table without bars where parts are not
-// told.
+// Stacked bars of a step's parts in milliseconds, one bar for each rank count. A table without bars if the parts are
+// unknown.
 std::string html_step_bars(const Study& study, Scaling scaling);
 
 // The whole page.

@@ -1,4 +1,4 @@
-// Which rank counts and batches a study measures.
+// Chooses the rank counts and batches that a study measures.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct PlannedPoint {
   bool operator==(const PlannedPoint&) const = default;
 };
 
-// 1, 2, 4, ... and all ranks.
+// 1, 2, 4, ... and `ranks`.
 std::vector<int> usual_rank_counts(int ranks);
 
-// The weak batch, or as few samples more as divide among each of these rank counts.
+// The weak batch, rounded up to a multiple of each of these rank counts.
 std::int64_t usual_strong_batch(std::int64_t weak_batch, std::span<const int> rank_counts);
 
 struct SweptValues {
@@ -30,11 +30,11 @@ struct SweptValues {
   std::vector<std::string> precision;
 };
 
-// One point for each value that is not the usual one, all else being as usual.
+// One point for each non-default value; all other settings keep their defaults.
 std::vector<PlannedPoint> plan_sweeps(const PlannedPoint& usual, const SweptValues& values);
 
-// Weak and strong scaling over rank counts of a job of `ranks`, each point once. Throws Error(usage) where a count is
-// larger than the job, or the strong batch does not divide.
+// Weak and strong scaling over the rank counts of a job of `ranks`, without duplicates. Throws Error(usage) if a count
+// exceeds `ranks`, or if it does not divide the strong batch.
 std::vector<PlannedPoint> plan_points(std::span<const int> rank_counts, int ranks, std::int64_t weak_batch,
                                       std::int64_t strong_batch);
 

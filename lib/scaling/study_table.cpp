@@ -15,7 +15,7 @@ std::string with_error(const Interval& interval, int decimals) {
 
 Interval in_percent(const Interval& share) { return {100 * share.middle, 100 * share.low, 100 * share.high}; }
 
-// The letter of ± has two bytes and one column.
+// The character ± has two bytes but occupies one column.
 std::string cell(const std::string& text, std::size_t width) {
   const std::size_t columns = text.size() - (text.find("±") == std::string::npos ? 0 : 1);
   return std::string(columns < width ? width - columns : 0, ' ') + text;

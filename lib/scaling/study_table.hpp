@@ -1,4 +1,4 @@
-// A study for a terminal: a table for each kind of scaling, what it finds, and how well it was predicted.
+// A study for a terminal: a table for each kind of scaling, its findings, and the accuracy of its predictions.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-// Lines without a new line at the end. Names of unknown origin in it are printable.
+// The text has no final newline. Untrusted names in it are escaped.
 std::string study_table(const Study& study);
 std::string study_sentences(const Study& study);
 

@@ -19,7 +19,7 @@ Features within_features(const RankGrid& grid, double bytes) {
   return {rounds_of(members), through_the_bus(members) * bytes, members * bytes};
 }
 
-// All ranks of a node send at a time, a slice each.
+// All ranks of a node send at the same time, one slice each.
 Features between_features(const RankGrid& grid, double bytes) {
   if (grid.nodes == 1) return {};
   const auto paired = static_cast<int>(std::bit_floor(static_cast<unsigned>(grid.nodes)));
@@ -29,7 +29,8 @@ Features between_features(const RankGrid& grid, double bytes) {
   return {rounds, (through_the_bus(paired) + detours) * bytes, (rounds_of(paired) / 2 + detours) * bytes};
 }
 
-// Of a small sum an error is judged beside a large one on the same ranks: the large ones are what a step waits for.
+// Judges the error of a small all-reduce relative to a large one on the same ranks, because steps wait for the large
+// ones.
 std::vector<double> scales_of(std::span<const SumSample> samples) {
   constexpr double least_share = 0.25;
   std::vector<double> scales;

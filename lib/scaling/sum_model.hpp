@@ -1,20 +1,21 @@
-// What summing gradients over ranks costs: latency and bandwidth (the alpha-beta model), within a node and between
-// nodes.
+// The cost of all-reducing gradients: latency and bandwidth (the alpha-beta model), within a node and between nodes.
 //
-// A sum of b bytes over n ranks of a node takes
+// An all-reduce of b bytes over n ranks of a node takes
 //
 //   alpha 2 ceil(log2 n)  +  beta 2 (n - 1) / n b  +  contention n b
 //
-// The first two are what reducing by halves and gathering cost (Rabenseifner 2004; Thakur, Rabenseifner and Gropp
-// 2005); a ring moves the same bytes in 2 (n - 1) rounds. The third is the node's memory, which its ranks share.
-// Between g nodes each rank that has a place on every node sums its slice, by halves or by doubling (everything in each
-// of log2 g rounds, which MPI takes for some sizes):
+// The first two terms are the cost of recursive halving followed by an allgather (Rabenseifner 2004; Thakur,
+// Rabenseifner and Gropp 2005). A ring transfers the same bytes in 2 (n - 1) rounds. The third term is the node's
+// memory bandwidth, which its ranks share.
+//
+// Between g nodes, ranks with the same local rank all-reduce their slice. They use recursive halving, or recursive
+// doubling, which sends everything in each of log2 g rounds and which MPI chooses for some sizes:
 //
 //   alpha 2 log2 g  +  beta 2 (g - 1) / g b  +  doubling log2 g b
 //
-// Both want a power of two. Of other numbers of nodes those beyond the next smaller one first give their part to a
-// neighbour and get the result from it, which takes three rounds and 2 b bytes more (Thakur, Rabenseifner and Gropp
-// 2005, section 4).
+// Both algorithms need a power of two. For other node counts, each node beyond the next smaller power of two
+// sends its data to a neighbor and later receives the result from it. That adds three rounds and 2 b bytes (Thakur,
+// Rabenseifner and Gropp 2005, section 4).
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@
 
 namespace lockstep {
 
-// Where ranks stand: as many on each node.
+// The distribution of ranks: equally many on each node.
 struct RankGrid {
   int ranks = 1;
   int nodes = 1;
@@ -34,7 +35,7 @@ struct RankGrid {
   int ranks_per_node() const { return (ranks + nodes - 1) / nodes; }
 };
 
-// One measured sum.
+// One measured all-reduce.
 struct SumSample {
   RankGrid grid;
   double bytes;
@@ -42,22 +43,22 @@ struct SumSample {
 };
 
 struct SumModel {
-  Regression within;  // seconds by (rounds, bytes through the bus, bytes through the node's memory)
+  Regression within;  // seconds by (rounds, bytes over the bus, bytes through the node's memory)
   std::optional<Regression>
-      between;  // by (rounds, bytes by halves, bytes by doubling); nothing where none was measured
+      between;  // by (rounds, bytes for halving, bytes for doubling); nullopt if none was measured
 
-  // Whether sums over this many nodes can be told.
+  // Whether the model can predict all-reduces over this many nodes.
   bool covers(const RankGrid& grid) const { return grid.nodes == 1 || between.has_value(); }
-  // Seconds. Call where the grid is covered.
+  // Seconds of an all-reduce. Precondition: covers(grid).
   Interval seconds(const RankGrid& grid, double bytes) const;
-  // What of that does not depend on the bytes.
+  // The part of it that does not depend on the bytes.
   double latency_seconds(const RankGrid& grid) const;
 };
 
-// Samples of one rank say nothing, and are left out.
+// Samples of a single rank are ignored.
 SumModel fit_sums(std::span<const SumSample> samples);
 
-// Bytes a second that a link must carry at least for such a sum: what nccl-tests calls bus bandwidth.
+// The smallest link bandwidth for such an all-reduce, in bytes per second: nccl-tests' bus bandwidth.
 double bus_bandwidth(int ranks, double bytes, double seconds);
 
 }  // namespace lockstep

@@ -44,7 +44,7 @@ class NodeList {
     return true;
   }
 
-  // One element of the list: plain text and brackets in turn.
+  // Parses one element of the list: alternating plain text and brackets.
   std::vector<std::string> names() {
     std::vector<std::string> names = {""};
     const std::size_t start = at_;
@@ -71,7 +71,7 @@ class NodeList {
     return names;
   }
 
-  // What stands in brackets, after '[' and with the ']'.
+  // Parses the contents of brackets, from after '[' through ']'.
   std::vector<std::string> ranges() {
     std::vector<std::string> numbers;
     do {

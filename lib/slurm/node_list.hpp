@@ -1,5 +1,5 @@
-// Slurm's short form of a list of nodes: "gpu[001-004,7],login" (scontrol's "hostlist expression", see `man scontrol`,
-// show hostnames).
+// Slurm's compact node lists, such as "gpu[001-004,7],login". Slurm calls them hostlist expressions; see `scontrol show
+// hostnames` in `man scontrol`.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace lockstep {
 
-// No cluster has more; a longer list is a mistake or hostile.
+// No cluster has more nodes. A longer list is a mistake or an attack.
 inline constexpr std::size_t most_nodes = 100'000;
 
-// The nodes in the order of the list, each as often as it is named: gpu001 gpu002 gpu003 gpu004 gpu7 login. Leading
-// zeros are kept, several brackets in a name multiply (r[1-2]n[1-2]). Throws Error(bad_data) where the text is no such
-// list, has more than most_nodes, or a name that no host can have (letters, digits, '-', '_' and '.' alone are taken,
-// so that a name may stand in any command).
+// Returns the nodes in list order, including duplicates: gpu001 gpu002 gpu003 gpu004 gpu7 login. Keeps leading zeros.
+// Several brackets in a name multiply (r[1-2]n[1-2]). Throws Error(bad_data) if the text is not a node list, has more
+// than most_nodes entries, or contains an invalid host name. Valid names contain only letters, digits, '-', '_' and
+// '.', so they are safe in any command.
 std::vector<std::string> expand_node_list(std::string_view list);
 
 }  // namespace lockstep

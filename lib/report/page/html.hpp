@@ -1,8 +1,6 @@
-// Pieces of an HTML page that stands alone: no script, nothing from a network, light and dark as the reader's system
-// is.
+// Builds self-contained HTML pages: no scripts, no network access, light or dark as the reader's system.
 //
-// What a function takes as `text` may be of any origin: it is escaped here. What is called html was made by these
-// functions, or by plot.hpp.
+// Arguments named `text` are untrusted and escaped here. Arguments named `html` come from these functions or plot.hpp.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +11,7 @@
 
 namespace lockstep {
 
-// For text and for attributes in quotes: what would be markup becomes an entity, what printable() shows by number is.
+// Escapes text for HTML and for quoted attributes. Markup becomes entities; printable() escapes other characters.
 std::string escaped(std::string_view text);
 
 struct TableColumn {
@@ -21,15 +19,15 @@ struct TableColumn {
   std::string text;
   Align align = Align::left;
 };
-// A table that scrolls on its own where a screen is narrower. Rows shorter than `columns` are filled with nothing.
+// A table that scrolls by itself on a narrow screen. Rows shorter than `columns` are padded with empty cells.
 std::string html_table(std::span<const TableColumn> columns, std::span<const std::vector<std::string>> rows);
 
 std::string html_paragraph(std::string_view text);
-// A heading, and what stands under it.
+// A heading and its content.
 std::string html_section(std::string_view heading, std::string_view html);
-// One under the other, or beside each other on a wide screen.
+// Two parts, side by side on a wide screen, otherwise one below the other.
 std::string html_beside(std::string_view left, std::string_view right);
-// What is shown when a reader asks for it.
+// Content that the reader expands.
 std::string html_details(std::string_view text, std::string_view html);
 
 // "data:image/png;base64,..."
@@ -37,7 +35,7 @@ std::string png_link(std::span<const std::uint8_t> file);
 
 // The first bytes of every page.
 inline constexpr std::string_view html_page_start = "<!DOCTYPE html>\n<html lang=\"en\">\n<!-- Lockstep -->\n";
-// Of a page that may load nothing but what is in it.
+// A complete page that may load only what it contains.
 std::string html_page(std::string_view title, std::string_view html);
 
 }  // namespace lockstep

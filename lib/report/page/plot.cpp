@@ -17,7 +17,7 @@ constexpr std::array<const char*, 3> dashes{"", " stroke-dasharray=\"7 4\"", " s
 bool is_drawable(double number) { return std::isfinite(number) && std::abs(number) <= most_of_plot; }
 bool is_drawable(const PlotPoint& point) { return is_drawable(point.x) && is_drawable(point.y); }
 
-// The least and the most of what was added.
+// The minimum and maximum of all added numbers.
 struct Extent {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
@@ -49,10 +49,10 @@ std::string points_text(const PlotFrame& frame, const std::vector<PlotPoint>& po
   return text;
 }
 
-// Stretches of points without a gap, and their spreads.
+// Consecutive points without a gap, and their spreads.
 struct Stretch {
   std::vector<PlotPoint> points;
-  std::vector<PlotPoint> outline;  // of the spread: upper edge, then the lower one backwards
+  std::vector<PlotPoint> outline;  // of the spread: the upper edge, then the lower edge backward
 };
 
 std::vector<Stretch> stretches_of(const PlotSeries& series) {
@@ -80,7 +80,7 @@ std::vector<Stretch> stretches_of(const PlotSeries& series) {
   return stretches;
 }
 
-// An interval may reach below the least that an axis shows.
+// An interval may extend below the lower end of an axis.
 std::vector<PlotPoint> within(const PlotFrame& frame, std::vector<PlotPoint> points) {
   for (PlotPoint& point : points) point.y = std::clamp(point.y, frame.y_range()[0], frame.y_range()[1]);
   return points;

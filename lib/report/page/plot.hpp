@@ -1,6 +1,6 @@
-// Curves over two axes as a figure of an HTML page, in SVG.
+// Plots of curves over two axes, as SVG figures of an HTML page.
 //
-// Where a point lies follows from its numbers alone: PlotFrame says it, and draws with it.
+// A point's position follows only from its numbers. PlotFrame computes it and is used for drawing.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-// Numbers that are not finite, or beyond these, leave a gap in a curve.
+// Numbers that are not finite, or larger in magnitude than this, leave a gap in a curve.
 inline constexpr double most_of_plot = 1e15;
 
 struct PlotPoint {
@@ -19,7 +19,7 @@ struct PlotPoint {
   double y;
 };
 
-// How far the numbers that a point stands for reach.
+// The range of the numbers that a point represents.
 struct PlotSpread {
   double low;
   double high;
@@ -28,13 +28,13 @@ struct PlotSpread {
 struct PlotSeries {
   enum class Shape : std::uint8_t { line, dotted_line };
   std::string name;
-  int colour = 0;  // of the page's, counted round and round
+  int colour = 0;  // index into the page's palette, modulo its size
   Shape shape = Shape::line;
   std::vector<PlotPoint> points;
-  std::vector<PlotSpread> spread;  // of each point, drawn as a band; or none
+  std::vector<PlotSpread> spread;  // one per point, drawn as a band; or empty
 };
 
-// A vertical line, and what it stands for.
+// A vertical line and its label.
 struct PlotMark {
   double x;
   std::string name;
@@ -43,10 +43,10 @@ struct PlotMark {
 
 struct PlotAxis {
   std::string name;
-  std::string unit = {};             // behind the numbers of its ticks: " %"
-  std::optional<double> least = {};  // else as the points need
+  std::string unit = {};             // appended to tick labels: " %"
+  std::optional<double> least = {};  // default: as the points require
   std::optional<double> most = {};
-  double least_step = 0;  // between ticks: 1 for what is counted
+  double least_step = 0;  // between ticks; 1 for counts
 };
 
 struct Plot {
@@ -57,16 +57,16 @@ struct Plot {
   std::vector<PlotMark> marks;
 };
 
-// Round numbers (1, 2 or 5 times a power of ten apart) from `low` to `high`, which is above it; at most `most`, two or
-// more unless `least_step` keeps them apart.
+// Round numbers from `low` to `high` with a spacing of 1, 2 or 5 times a power of ten. `high` is larger than `low`. At
+// most `most` numbers, and at least two unless `least_step` forbids it.
 struct Ticks {
   std::vector<double> values;
-  int decimals = 0;  // that tell them apart; -1: too large or too small to write out
+  int decimals = 0;  // needed to distinguish the labels; -1: scientific notation
 };
 Ticks ticks_between(double low, double high, int most, double least_step = 0);
 std::string tick_text(double value, const Ticks& ticks);
 
-// The drawing's own units: 520 x 300, whatever its size on a screen.
+// Coordinates of the drawing: 520 x 300 units, whatever its size on a screen.
 class PlotFrame {
  public:
   static constexpr double width = 520;
@@ -88,12 +88,12 @@ class PlotFrame {
   std::array<double, 2> y_range_;
 };
 
-// Title, legend (of several series) and drawing. A plot without a point says so.
+// Title, legend (for several series) and drawing. A plot without points says so.
 std::string html_plot(const Plot& plot);
-// Several of them, beside each other where there is room.
+// Several plots, side by side if there is room.
 std::string html_plots(const std::vector<Plot>& plots);
 
-// "var(--c2)": a colour of the page, for what is drawn beside plots.
+// "var(--c2)": a color of the page's palette, for drawings beside plots.
 std::string plot_colour(int colour);
 
 }  // namespace lockstep

@@ -27,12 +27,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double learning_rate = 1e-3;  // small: noise has no pattern to learn, and the loss must stay finite
+constexpr double learning_rate = 1e-3;  // small: noise cannot be learned, and the loss must stay finite
 constexpr std::int64_t untimed_steps = 3;
 constexpr std::int64_t least_steps = 5;
 constexpr std::int64_t most_steps = 500;
 
-// The same batch again and again.
+// Returns the same batch every time.
 class NoiseLoader final : public Loader {
  public:
   explicit NoiseLoader(Batch batch) : batch_(std::move(batch)) {}
@@ -49,7 +49,7 @@ double spent_in(std::initializer_list<Phase> phases) {
   return 1e-9 * static_cast<double>(spent);
 }
 
-// This rank's so far. The phase at hand is left out.
+// This rank's times so far, without the current phase.
 RankStep spent_so_far(const Exchange& exchange) {
   return {spent_in({Phase::reading}),
           spent_in({Phase::forward}),
@@ -63,7 +63,7 @@ void require_finite(const StepResult& result) {
   require(result.divergence.empty(), Failure::diverged, "{}", result.divergence);
 }
 
-// Everything that stands while a point is measured.
+// All objects that exist while a point is measured.
 struct Setting {
   Setting(const Communicator& ranks, const PointSettings& settings)
       : session{ranks, with_sum_log(open_backend(settings.device), log)},
@@ -96,17 +96,17 @@ struct Setting {
   std::unique_ptr<Optimizer> optimizer;
   TrainingStep step;
   std::unique_ptr<Loader> loader;
-  std::int64_t steps = 0;  // begun so far
+  std::int64_t steps = 0;  // started so far
 };
 
-// The ranks meet, soon and without sleeping.
+// A barrier without sleeping, so that ranks leave it promptly.
 void meet(const Communicator& ranks) {
   const std::array<double, 1> own = {0};
   std::vector<double> all(static_cast<std::size_t>(ranks.size()));
   ranks.all_gather(own, all);
 }
 
-// Where the host runs ahead of its device: whole steps alone.
+// If the host runs ahead of its device, only whole steps can be timed.
 double time_queued_steps(Setting& setting, std::int64_t count) {
   const Stopwatch watch;
   for (std::int64_t index = 0; index < count; ++index) {
@@ -123,7 +123,7 @@ RankStep run_step(Setting& setting) {
   setting.log.begins.clear();
   const Clock::time_point begin = Clock::now();
   require_finite(setting.step.run(*setting.loader, setting.steps++, learning_rate));
-  rank_status::enter(Phase::gathering);  // ends the phase before
+  rank_status::enter(Phase::gathering);  // ends the previous phase
   RankStep step = spent_so_far(*setting.exchange);
   step.input -= before.input;
   step.forward -= before.forward;
@@ -137,7 +137,7 @@ RankStep run_step(Setting& setting) {
   return step;
 }
 
-// Collective. By rank, on every rank.
+// Collective. Returns the steps of all ranks, by rank, on every rank.
 std::vector<std::vector<RankStep>> gather_steps(const Communicator& ranks, const std::vector<RankStep>& own) {
   const std::size_t buckets = own[0].sum_begins.size();
   std::vector<double> flat;
@@ -159,7 +159,7 @@ std::vector<std::vector<RankStep>> gather_steps(const Communicator& ranks, const
   return steps;
 }
 
-// Collective. Of `bytes`, the slowest rank's, the middle one of several rounds.
+// Collective. The all-reduce time of `bytes`: the slowest rank's, median over several rounds.
 double sum_seconds(const Communicator& ranks, Setting& setting, std::int64_t bytes) {
   constexpr std::size_t rounds = 9;
   const Tensor slice = setting.log.values.slice(0, bytes / size_of(DType::f32));
@@ -176,7 +176,7 @@ double sum_seconds(const Communicator& ranks, Setting& setting, std::int64_t byt
   return seconds[rounds / 2];
 }
 
-// Collective. The model's own buckets, and sizes around them that tell latency from bandwidth.
+// Collective. Measures the model's own buckets, and sizes around them to separate latency from bandwidth.
 std::vector<MeasuredSum> measure_bucket_sums(const Communicator& ranks, Setting& setting,
                                              const std::vector<std::int64_t>& bucket_bytes) {
   const std::int64_t whole = setting.log.values.bytes();
@@ -184,7 +184,7 @@ std::vector<MeasuredSum> measure_bucket_sums(const Communicator& ranks, Setting&
   for (const std::int64_t bytes : {16 << 10, 128 << 10, 1 << 20, 4 << 20, 16 << 20}) {
     sizes.insert(std::min<std::int64_t>(bytes, whole));
   }
-  // What steps left there would grow beyond all bounds.
+  // Clears the gradients, which would otherwise grow without bound.
   const std::vector<float> zeros(static_cast<std::size_t>(setting.log.values.shape().count()));
   setting.session.device().write(zeros, setting.log.values);
   std::vector<MeasuredSum> sums;
@@ -197,7 +197,7 @@ void measure_parts(const Communicator& ranks, Setting& setting, std::int64_t cou
                    std::vector<std::int64_t>& bucket_bytes) {
   std::vector<RankStep> own;
   own.reserve(static_cast<std::size_t>(count));
-  rank_status::enter(Phase::gathering);  // what came before is no part of the first step
+  rank_status::enter(Phase::gathering);  // excludes earlier work from the first step
   const Stopwatch watch;
   for (std::int64_t index = 0; index < count; ++index) own.push_back(run_step(setting));
   const double seconds = ranks.max(watch.seconds()) / static_cast<double>(count);
@@ -244,7 +244,7 @@ void add_repeat(StudyPoint& all, const StudyPoint& repeat) {
     all = repeat;
     return;
   }
-  // Not by insert(), whose growth GCC 14 takes for a write beyond the end (its -Wstringop-overflow).
+  // insert() triggers GCC 14's -Wstringop-overflow by mistake.
   const auto append = [](std::vector<double>& to, const std::vector<double>& more) {
     std::ranges::copy(more, std::back_inserter(to));
   };

@@ -1,4 +1,5 @@
-// Training steps on some of a job's ranks, timed and taken apart, and sums of the model's buckets alone.
+// Times training steps on some of a job's ranks, splits their time into parts, and times all-reduces of the model's
+// buckets alone.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,9 @@
 
 namespace lockstep {
 
-// Shards to read. The data set outlives the measuring.
+// The training input. The data set must outlive the measurement.
 struct StudyInput {
-  const Dataset* dataset = nullptr;  // null: one batch of noise again and again
+  const Dataset* dataset = nullptr;  // null: the same batch of noise in every step
   ImageRules rules = {};
   int loader_threads = 1;
   DataPlace place = DataPlace::automatic;
@@ -26,21 +27,21 @@ struct PointSettings {
   AllReduceOptions sums;
   StudyInput input;
   std::int64_t batch_per_rank = 1;
-  double seconds = 1;  // of timed steps, about
+  double seconds = 1;  // approximate duration of the timed steps
 };
 
 struct MeasuredPoint {
-  StudyPoint point;  // of one repeat
+  StudyPoint point;  // with one repeat
   std::int64_t parameters;
   std::string device;
   std::string reducer;
 };
 
-// Collective over `ranks`, each of which learns the same. Opens a device of its own, so that nothing of a point
-// remains. Throws as open_backend(), make_all_reduce() and load_onto(); Error(diverged) where the loss is not finite.
+// Collective over `ranks`; all of them get the same result. Opens its own device, so that no state remains. Throws what
+// open_backend(), make_all_reduce() and load_onto() throw, and Error(diverged) if the loss is not finite.
 MeasuredPoint measure_point(const Communicator& ranks, const PointSettings& settings);
 
-// `all` is of the repeats before, and empty before the first.
+// `all` contains the previous repeats; it is empty before the first.
 void add_repeat(StudyPoint& all, const StudyPoint& repeat);
 
 }  // namespace lockstep

@@ -20,7 +20,7 @@ namespace {
 
 constexpr NumberRange<double> any_count{0, 1e18};
 
-// Of a line of /proc/stat behind its name: user, nice, system, idle, iowait, irq, softirq, steal, in ticks.
+// Parses a line of /proc/stat after its name: user, nice, system, idle, iowait, irq, softirq, steal, in ticks.
 double busy_ticks(std::istringstream& line) {
   constexpr std::size_t kinds = 8;
   constexpr std::size_t idle = 3;
@@ -34,7 +34,7 @@ double busy_ticks(std::istringstream& line) {
   return ticks;
 }
 
-// Of the cores that this process may run on, since the system began.
+// Busy time of the cores that this process may run on, since boot.
 std::map<int, double> busy_seconds() {
   cpu_set_t own;
   CPU_ZERO(&own);
@@ -46,7 +46,7 @@ std::map<int, double> busy_seconds() {
     std::istringstream words(line);
     std::string name;
     words >> name;
-    const std::optional<int> core = parse_number<int>(name.substr(3), {0, CPU_SETSIZE - 1});  // none: of all cores
+    const std::optional<int> core = parse_number<int>(name.substr(3), {0, CPU_SETSIZE - 1});  // nullopt: all cores
     if (core && CPU_ISSET(static_cast<std::size_t>(*core), &own)) seconds[*core] = busy_ticks(words) / ticks_a_second;
   }
   return seconds;
@@ -63,8 +63,8 @@ double process_seconds() {
 }
 
 struct Node {
-  std::map<int, double> busy;  // share of the time, by core: ranks may share some
-  double own = 0;              // cores
+  std::map<int, double> busy;  // share of time, by core; a map, because ranks may share cores
+  double own = 0;              // in cores
 
   double others() const {
     double sum = -own;

@@ -1,4 +1,4 @@
-// How many cores other programs take meanwhile: what is busy on the ranks' cores beyond the ranks themselves.
+// Measures how many of the ranks' cores other programs use.
 #pragma once
 
 #include <map>
@@ -10,16 +10,16 @@ namespace lockstep {
 
 class OtherLoad {
  public:
-  // Begins to measure. Every rank makes one, at about the same time.
+  // Starts the measurement. Every rank constructs one at about the same time.
   OtherLoad();
 
-  // Collective. Cores that other programs, or the hypervisor, took since, of those that the ranks of a node may run on:
-  // a mean, 0 or more, of the node where they took the most.
+  // Collective. Mean number of cores, 0 or more, that other programs or the hypervisor have used since then. Counts the
+  // cores that a node's ranks may run on. Returns the maximum over nodes.
   double cores(const Communicator& ranks) const;
 
  private:
   Stopwatch watch_;
-  std::map<int, double> busy_seconds_;  // of the cores that this rank may run on, by number
+  std::map<int, double> busy_seconds_;  // of the cores that this rank may run on, by core number
   double own_seconds_;
 };
 

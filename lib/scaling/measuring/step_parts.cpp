@@ -18,7 +18,7 @@ StepParts take_apart(std::span<const std::vector<RankStep>> steps, std::span<con
   parts.by_rank.resize(steps.size());
   for (const std::int64_t bytes : bucket_bytes) parts.buckets.push_back({bytes, 0, 0});
   const std::size_t count = steps[0].size();
-  const double share = 1 / static_cast<double>(count * steps.size());  // of a step of a rank
+  const double share = 1 / static_cast<double>(count * steps.size());  // weight of one rank's step
   for (std::size_t index = 0; index < count; ++index) {
     double last = 0;
     for (const std::vector<RankStep>& rank : steps) last = std::max(last, rank[index].arrival());
@@ -49,7 +49,7 @@ StepParts take_apart(std::span<const std::vector<RankStep>> steps, std::span<con
       parts.buckets[bucket].skew += (latest - earliest) / static_cast<double>(count);
     }
   }
-  for (Bucket& bucket : parts.buckets) bucket.ready = std::min(bucket.ready, 1.0);  // rounding
+  for (Bucket& bucket : parts.buckets) bucket.ready = std::min(bucket.ready, 1.0);  // removes rounding errors
   const double told = std::accumulate(parts.seconds.begin(), parts.seconds.end(), 0.0);
   part_of(parts, StepPart::other) = std::max(step_seconds - told, 0.0);
   return parts;

@@ -1,7 +1,7 @@
-// What the steps of all ranks went to, from what each rank saw by its own clock alone.
+// Splits the step time of all ranks into parts, using each rank's own clock only.
 //
-// A sum ends for all ranks at about the same moment: so how long each took since then until its wait for the next sums
-// tells who came how much later, and no clocks are compared.
+// An all-reduce ends on all ranks at about the same time. So the times from that moment to each rank's wait for the
+// next all-reduces show how late each rank was. Clocks of different ranks are never compared.
 #pragma once
 
 #include <array>
@@ -13,26 +13,27 @@
 
 namespace lockstep {
 
-// Seconds of one step of one rank.
+// Times of one step on one rank, in seconds.
 struct RankStep {
   double input = 0;
   double forward = 0;
-  double backward = 0;  // with what sums took in it
-  double summing = 0;   // of that
-  double waiting = 0;   // for sums, after backward
+  double backward = 0;  // includes `summing`
+  double summing = 0;   // all-reduce time within backward
+  double waiting = 0;   // for all-reduces, after backward
   double optimizer = 0;
-  std::vector<double> sum_begins = {};  // since the step's begin; one for each bucket
+  std::vector<double> sum_begins = {};  // since the start of the step; one per bucket
 
   double arrival() const { return input + forward + backward + optimizer; }
 };
 
 struct StepParts {
-  std::array<double, step_part_count> seconds = {};  // of the mean rank
+  std::array<double, step_part_count> seconds = {};  // mean over ranks
   std::vector<Bucket> buckets;
-  std::vector<RankTimes> by_rank;  // without hosts
+  std::vector<RankTimes> by_rank;  // without host names
 };
 
-// `steps` by rank, as many of each; `step_seconds`: their mean by the clock. `bucket_bytes` in the order of sums.
+// `steps` is indexed by rank; all ranks have equally many. `step_seconds` is the mean time of a step. `bucket_bytes` is
+// in the order of the all-reduces.
 StepParts take_apart(std::span<const std::vector<RankStep>> steps, std::span<const std::int64_t> bucket_bytes,
                      double step_seconds);
 

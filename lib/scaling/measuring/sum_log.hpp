@@ -1,4 +1,4 @@
-// A backend whose sums write down when they begin. They are the inner backend's, and nothing else changes.
+// A backend that logs when its all-reduces begin. Otherwise it behaves as the inner backend.
 #pragma once
 
 #include <chrono>
@@ -16,12 +16,12 @@ struct SumLog {
     std::int64_t bytes;
     std::chrono::steady_clock::time_point at;
   };
-  std::vector<Begin> begins;      // since it was last emptied
-  AllReducer* reducer = nullptr;  // that was made last
-  Tensor values;                  // all that it sums
+  std::vector<Begin> begins;      // since the log was last cleared
+  AllReducer* reducer = nullptr;  // the most recent one
+  Tensor values;                  // everything that it all-reduces
 };
 
-// `log` outlives it, and its reducers.
+// `log` must outlive the backend and its reducers.
 std::unique_ptr<Backend> with_sum_log(std::unique_ptr<Backend> inner, SumLog& log);
 
 }  // namespace lockstep

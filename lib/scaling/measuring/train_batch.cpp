@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-// The defaults of a training on CIFAR-10.
+// The default recipe for CIFAR-10.
 Recipe short_recipe(const AccuracySettings& settings, const BatchAccuracy& batch) {
   Recipe recipe = settings.training.recipe;
   recipe.epochs = {settings.epochs};

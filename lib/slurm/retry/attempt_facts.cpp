@@ -35,7 +35,7 @@ std::optional<Cause> first_sign(std::span<const Sign> signs, std::string_view te
   return found == signs.end() ? std::nullopt : std::optional(found->cause);
 }
 
-// What slurmstepd prints when it ends a job.
+// Messages that slurmstepd prints when it ends a job.
 constexpr std::array<Sign, 3> signs_of_slurm{{{"DUE TO PREEMPTION ***", Cause::preempted},
                                               {"DUE TO NODE FAILURE", Cause::node_failure},
                                               {"DUE TO TIME LIMIT ***", Cause::time_limit}}};
@@ -48,7 +48,7 @@ constexpr std::array<Sign, 6> signs_of_job{{{"|PREEMPTED", Cause::preempted},
                                             {"|DEADLINE", Cause::time_limit},
                                             {"|CANCELLED", Cause::cancelled}}};
 
-// Where our own code does not tell. Slurm's, CUDA's and the system's words.
+// Signs used if Lockstep's exit code is not specific: messages of Slurm, CUDA and the system.
 constexpr std::array<Sign, 8> signs_of_failure{
     {{"oom_kill", Cause::out_of_memory},
      {"oom-kill", Cause::out_of_memory},
@@ -59,7 +59,7 @@ constexpr std::array<Sign, 8> signs_of_failure{
      {"Requested nodes are busy", Cause::resource_conflict},
      {"Requested partition configuration not available now", Cause::resource_conflict}}};
 
-// As squeue calls a job that nobody has ended. SIGNALING: while a signal is on its way to it.
+// squeue's states of a job that nobody has ended. SIGNALING: a signal is being delivered to the job.
 constexpr std::array<std::string_view, 5> states_that_run{"RUNNING", "SIGNALING", "RESIZING", "SUSPENDED", "STOPPED"};
 
 std::optional<Cause> cause_in_accounting(const std::string& accounting) {
@@ -68,7 +68,7 @@ std::optional<Cause> cause_in_accounting(const std::string& accounting) {
   return job.find('.') < job.find('|') ? std::nullopt : first_sign(signs_of_job, job);
 }
 
-// What Slurm, or a person by its commands, did to the job while the attempt ran.
+// What Slurm, or a user through Slurm's commands, did to the job while the attempt ran.
 std::optional<Cause> cause_in_slurm(const AttemptFacts& facts) {
   if (const std::optional<Cause> cause = cause_in_accounting(facts.accounting)) return cause;
   if (std::ranges::find(states_that_run, facts.job_state) != states_that_run.end()) return std::nullopt;
@@ -84,7 +84,7 @@ bool memory_ran_out(const AttemptFacts& facts) {
   return facts.oom_kills > 0 || facts.accounting.find("|OUT_OF_ME") != std::string::npos;
 }
 
-// The program's own word, if it is one, else what others saw.
+// The program's own cause if it is specific, else the signs in Slurm's records and the log.
 Cause cause_of_failure(const AttemptFacts& facts, int code) {
   const Cause own = facts.exit_report && facts.exit_report->signal != 0 ? cause_of_signal(facts.exit_report->signal)
                                                                         : cause_of_code(code);

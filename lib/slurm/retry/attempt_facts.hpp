@@ -1,4 +1,4 @@
-// What is known of an attempt that has ended, and the cause that follows from it.
+// The facts known about an attempt that has ended, and the cause derived from them.
 #pragma once
 
 #include <cstdint>
@@ -11,44 +11,44 @@
 
 namespace lockstep {
 
-// From the file that LOCKSTEP_VERDICT named (apps/files.md, failure.json).
+// Contents of the file that LOCKSTEP_VERDICT names (apps/files.md, failure.json).
 struct ExitReport {
   int code = 1;
   int signal = 0;    // 0: none
-  std::string host;  // empty where it is no name of a host
+  std::string host;  // empty if it is not a host name
   std::string sentence;
-  int rank = -1;                            // -1: not known
-  std::vector<std::string> bad_hosts = {};  // where it names any; those that are no names of hosts left out
+  int rank = -1;                            // -1: unknown
+  std::vector<std::string> bad_hosts = {};  // if it names any; invalid host names are dropped
 };
-// Nothing where `text` is no exit report.
+// Returns nullopt if `text` is not an exit report.
 std::optional<ExitReport> parse_exit_report(std::string_view text);
 
 enum class StopRequest : std::uint8_t { none, for_good };
 
 struct AttemptFacts {
   std::optional<ExitReport> exit_report;
-  int launcher_code = 0;  // of srun or mpirun, or of a program that was started without
+  int launcher_code = 0;  // exit code of srun, mpirun, or a program started directly
   StopRequest stop_request = StopRequest::none;
-  std::string job_state = "RUNNING";  // as squeue has it now, while the script of the job still runs
-  std::string state_reason;           // likewise: "TimeLimit"
+  std::string job_state = "RUNNING";  // as squeue reports it while the job's script still runs
+  std::string state_reason;           // from squeue, such as "TimeLimit"
   std::int64_t attempt = 0;           // SLURM_RESTART_COUNT
-  std::int64_t restarts = 0;          // as Slurm counts now: one more than `attempt` after a requeue
-  std::string accounting;             // lines of `sacct -nP -o jobid,state`, empty where there is none
-  std::int64_t oom_kills = 0;         // of the job's control group on this node
-  std::string log_tail;               // the end of what the attempt printed
-  std::vector<std::string> nodes;     // the attempt's
+  std::int64_t restarts = 0;          // Slurm's current count: `attempt` + 1 after a requeue
+  std::string accounting;             // output of `sacct -nP -o jobid,state`; empty without accounting
+  std::int64_t oom_kills = 0;         // in the job's control group on this node
+  std::string log_tail;               // the end of the attempt's output
+  std::vector<std::string> nodes;     // the attempt's nodes
 };
 
 struct Finding {
   Cause cause = Cause::failed;
   RetryKind kind = RetryKind::unknown;
   int code = 1;
-  std::vector<std::string> blamed;  // nodes that the next attempt avoids
-  std::string sentence;             // for people: the exit report's where there is one
+  std::vector<std::string> blamed;  // the next attempt avoids these nodes
+  std::string sentence;             // human-readable; from the exit report if there is one
 };
 
-// What Slurm did to the job comes first, for it knows better than a rank that was told to end. Then the user's rules,
-// then the exit report, then signs of memory that ran out, then the launcher's code.
+// Checks in this order: what Slurm did to the job, the user's rules, the exit report, signs of exhausted memory, the
+// launcher's code. Slurm comes first because a rank that was told to end does not know why.
 Finding find_cause(const AttemptFacts& facts, const RetryRules& rules);
 
 }  // namespace lockstep

@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-constexpr int killed_code = 137;  // of a script that had no time to end
+constexpr int killed_code = 137;  // exit code of a script that was killed before it could end the attempt
 
 AttemptsFile open_file(const AttemptPlace& place) {
   try {
@@ -56,7 +56,7 @@ Attempt ended(Attempt attempt, const Finding& finding, const Decision& decision,
   return attempt;
 }
 
-// Of an attempt whose script had no time to end it. Slurm's last words in the log may say why.
+// For an attempt whose script was killed before it could end it. Slurm's last message in the log may say why.
 Finding finding_of_lost(const AttemptPlace& place, const Attempt& lost, StopRequest stop_request) {
   AttemptFacts facts;
   facts.stop_request = stop_request;
@@ -72,7 +72,7 @@ Finding finding_of_lost(const AttemptPlace& place, const Attempt& lost, StopRequ
   return finding;
 }
 
-// Where the attempt before has left no record, each restart of Slurm's counts: a full disk must not lift the bound.
+// If the previous attempt left no record, counts every restart by Slurm. Otherwise a full disk would lift the limit.
 RetryHistory history_of(const AttemptPlace& place, const AttemptsFile& file) {
   RetryHistory history = file.history();
   const bool is_known = place.attempt == 0 || file.find(place.attempt - 1) != nullptr;
@@ -80,7 +80,7 @@ RetryHistory history_of(const AttemptPlace& place, const AttemptsFile& file) {
   return history;
 }
 
-// Ends on paper what did not end itself. Whether the job may go on.
+// Writes the missing last line of a lost attempt. Returns whether the job may continue.
 Decision settle_lost(const AttemptPlace& place, AttemptsFile& file, const RetryPolicy& policy,
                      StopRequest stop_request) {
   Decision go_on;

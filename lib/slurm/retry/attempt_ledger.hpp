@@ -1,4 +1,4 @@
-// How an attempt begins and ends on paper: what job_attempt does for the scripts, without a word of Slurm's.
+// Records the start and the end of an attempt. job_attempt uses it for the scripts; it never calls Slurm.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-// One start of a job's script, and where its traces are.
+// One start of a job's script, and the paths of its files.
 struct AttemptPlace {
   std::int64_t job = 0;
   std::int64_t attempt = 0;  // SLURM_RESTART_COUNT
@@ -23,18 +23,18 @@ struct AttemptPlace {
   std::int64_t now = 0;  // seconds since 1970
 };
 
-// What a retry gives the program for --resume: what the user gave, or `auto`, where the job has written a checkpoint
-// that must not be passed over.
+// The value that a retry passes as --resume: the user's own, or `auto` if the job has written a checkpoint that must
+// not be ignored.
 enum class Resume : std::uint8_t { as_given, newest };
 
 struct Beginning {
-  std::optional<Refusal> refusal;  // why the attempt must not begin
+  std::optional<Refusal> refusal;  // set if the attempt must not begin
   Resume resume = Resume::as_given;
   std::string sentence;
 };
 
-// Writes the attempt's first line, and the last one of an attempt before it that ended without a word. A file that
-// cannot be read or written is told in a warning, and no attempt fails for it. `stop_request`: made before this
+// Writes the attempt's first line. If the previous attempt ended without a last line, writes that line too. A file that
+// cannot be read or written causes a warning and never fails an attempt. `stop_request`: a request made before this
 // attempt.
 Beginning begin_attempt(const AttemptPlace& place, const RetryPolicy& policy, StopRequest stop_request);
 
@@ -42,8 +42,8 @@ struct AttemptEnd {
   Finding finding;
   Decision decision;
 };
-// Writes the attempt's last line. Of `facts` and `prospects` what the attempt, its log and its checkpoints tell is
-// filled in here.
+// Writes the attempt's last line. Fills in the fields of `facts` and `prospects` that follow from the attempt, its log
+// and its checkpoints.
 AttemptEnd end_attempt(const AttemptPlace& place, AttemptFacts facts, const RetryRules& rules, Prospects prospects,
                        const RetryPolicy& policy, double chance);
 

@@ -13,9 +13,9 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t longest_file = 16 << 20;
-constexpr std::int64_t most = std::int64_t{1} << 53;  // of any number here
+constexpr std::int64_t most = std::int64_t{1} << 53;  // largest number in the file
 
-// Throws std::exception where the value is none of ours.
+// Throws std::exception if the value is not a valid whole number.
 std::int64_t whole_number(const nlohmann::json& value) {
   if (!value.is_number_unsigned() || value > most) throw Error("no whole number");
   return value.get<std::int64_t>();

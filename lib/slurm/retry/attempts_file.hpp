@@ -1,4 +1,4 @@
-// attempts.jsonl: what became of each attempt of a job, beside the job's log. slurm/README.md has its fields.
+// attempts.jsonl: the outcome of each attempt of a job, stored beside the job's log. slurm/README.md lists its fields.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-// One line. An attempt has one of cause `running` when it begins, and another when it has ended.
+// One line. An attempt has a line with cause `running` when it begins, and a second line once it has ended.
 struct Attempt {
   std::int64_t job = 0;
   std::int64_t attempt = 0;
@@ -22,33 +22,33 @@ struct Attempt {
   std::optional<RetryAction> action;
   std::string sentence;
   bool counted = false;
-  std::int64_t transient_retries = 0;  // of the job so far
+  std::int64_t transient_retries = 0;  // total of the job so far
   std::int64_t counted_retries = 0;
-  std::optional<std::int64_t> checkpoint_step;  // the newest one's
-  std::vector<std::string> excluded;            // from the next attempt
+  std::optional<std::int64_t> checkpoint_step;  // step of the newest checkpoint
+  std::vector<std::string> excluded;            // nodes excluded from the next attempt
   std::int64_t started = 0;                     // seconds since 1970
   std::optional<std::int64_t> ended;
   std::vector<std::string> nodes;
-  std::int64_t log_from = 0;  // bytes of the log that earlier attempts wrote
+  std::int64_t log_from = 0;  // offset of this attempt's output in the log, in bytes
 };
 
-std::string attempt_line(const Attempt& attempt);  // without a new line
-// Nothing where `line` is none of ours, or a value is not one it may have.
+std::string attempt_line(const Attempt& attempt);  // without a newline
+// Returns nullopt if `line` is not in this format or a value is out of range.
 std::optional<Attempt> parse_attempt(std::string_view line);
 
 class AttemptsFile {
  public:
-  // What is there of `job`; none where there is no file. What is no line of ours is left out, and stays in the file.
-  // Throws as read_file().
+  // Reads the lines of `job`; a missing file has none. Other lines are ignored and stay in the file. Throws what
+  // read_file() throws.
   AttemptsFile(std::filesystem::path path, std::int64_t job);
 
-  // The last line of each attempt, in the order of attempts.
+  // The last line of each attempt, ordered by attempt.
   const std::vector<Attempt>& attempts() const { return attempts_; }
-  // That of `attempt`; null where there is none.
+  // The last line of `attempt`, or null.
   const Attempt* find(std::int64_t attempt) const;
   RetryHistory history() const;
 
-  // Adds a line, and writes the file anew. Throws as write_file_atomically().
+  // Adds a line and rewrites the file. Throws what write_file_atomically() throws.
   void add(const Attempt& attempt);
 
  private:

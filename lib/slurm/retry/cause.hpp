@@ -1,10 +1,10 @@
-// Why an attempt of a job ended, and what follows from it: the one table of causes.
+// The causes for which an attempt of a job ends, and how the job is retried after each: the only table of causes.
 //
-// The kinds are OpenPAI's. An attempt whose kind is
-//   transient           is repeated, and not counted
-//   transient_conflict  is repeated after a while of random length, and not counted: what it collided with may be gone
-//   unknown             is repeated as often as the user's retry count says
-//   permanent           is not repeated: it would end the same way
+// The kinds are OpenPAI's. An attempt is retried according to its kind:
+//   transient           retried; does not count
+//   transient_conflict  retried after a random delay; does not count. The conflict may be gone by then.
+//   unknown             retried up to the user's retry count
+//   permanent           not retried: it would fail the same way
 #pragma once
 
 #include <array>
@@ -17,14 +17,14 @@
 namespace lockstep {
 
 enum class RetryKind : std::uint8_t { none, transient, transient_conflict, unknown, permanent };
-// As users write them and as attempts.jsonl has them. `none` is of an attempt that has not failed.
+// The names in rule files and in attempts.jsonl. `none`: the attempt has not failed.
 inline constexpr std::array<Choice<RetryKind>, 5> retry_kinds{{{"none", RetryKind::none},
                                                                {"transient", RetryKind::transient},
                                                                {"transient_conflict", RetryKind::transient_conflict},
                                                                {"unknown", RetryKind::unknown},
                                                                {"permanent", RetryKind::permanent}}};
 
-// Where the next attempt may run: on any node, or on none that this attempt's failure is blamed on.
+// Where the next attempt may run: on any node, or only on nodes that are not blamed for this attempt's failure.
 enum class NextNodes : std::uint8_t { any, others };
 
 enum class Cause : std::uint8_t {
@@ -64,17 +64,17 @@ struct CauseRow {
   const char* name;  // in attempts.jsonl and in reports
   RetryKind kind;
   NextNodes next;
-  const char* description;  // of the cause, where no exit report says more
+  const char* description;  // used if no exit report gives more detail
 };
 
-// `rule` has the kind that the user's rule states; its row has `unknown`.
+// For `rule`, the user's rule states the kind; the row has `unknown`.
 const CauseRow& row_of(Cause cause);
 std::optional<Cause> cause_named(std::string_view name);
 
-// Of a program's exit code 1 to 255: our own (base/error.hpp), a shell's for a program that it did not find, 128 + a
-// signal, or other_code.
+// Maps an exit code from 1 to 255: one of base/error.hpp, a shell's code for a program that it did not find, or 128 + a
+// signal. Every other code gives other_code.
 Cause cause_of_code(int code);
-// Of the signal that ended a rank.
+// Maps the signal that ended a rank.
 Cause cause_of_signal(int signal);
 
 }  // namespace lockstep

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t shortest_delay = 60;  // seconds, as OpenPAI's for conflicts
+constexpr std::int64_t shortest_delay = 60;  // in seconds, as OpenPAI's for conflicts
 constexpr std::int64_t longest_delay = 900;
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
@@ -26,7 +26,7 @@ std::vector<std::string> united(std::vector<std::string> names, const std::vecto
 
 std::string join(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
-// Why no attempt could run where it may; empty where it could.
+// Returns why the allowed nodes cannot run another attempt; empty if they can.
 std::string why_no_nodes(const Prospects& prospects, const std::vector<std::string>& avoided) {
   for (const std::string& node : prospects.nodes_required) {
     if (contains(avoided, node)) return fmt::format("--nodelist asks for {}", node);

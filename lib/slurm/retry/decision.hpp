@@ -1,4 +1,5 @@
-// What becomes of a job after an attempt: a pure function of the cause, of what the job has used up, and of the policy.
+// Decides what happens to a job after an attempt: a pure function of the cause, the retries used so far, and the
+// policy.
 #pragma once
 
 #include <array>
@@ -12,56 +13,57 @@
 
 namespace lockstep {
 
-// requeue: back into the queue, under the same number. hold: likewise, but it waits there for a person.
+// requeue: Slurm queues the job again under the same number. hold: the same, but the job waits until a person releases
+// it.
 enum class RetryAction : std::uint8_t { stop, requeue, hold };
 inline constexpr std::array<Choice<RetryAction>, 3> retry_actions{
     {{"stop", RetryAction::stop}, {"requeue", RetryAction::requeue}, {"hold", RetryAction::hold}}};
 
 struct RetryPolicy {
-  std::int64_t retry_count = 0;      // JOB_RETRY_COUNT: counted retries that a job may have
-  std::int64_t attempt_limit = 100;  // LOCKSTEP_ATTEMPT_LIMIT: attempts of whatever kind
+  std::int64_t retry_count = 0;      // JOB_RETRY_COUNT: limit of counted retries per job
+  std::int64_t attempt_limit = 100;  // LOCKSTEP_ATTEMPT_LIMIT: limit of attempts of any kind
 };
 
-// What earlier attempts of the job have used up.
+// What earlier attempts of the job have used.
 struct RetryHistory {
   std::int64_t transient_retries = 0;
   std::int64_t counted_retries = 0;
-  std::vector<std::string> excluded;  // nodes that this policy has excluded
+  std::vector<std::string> excluded;  // nodes excluded by this policy
 };
 
-// What is there for the next attempt.
+// The conditions for the next attempt.
 struct Prospects {
-  std::int64_t attempt = 0;                     // the one that has ended, counted from 0
-  std::optional<std::int64_t> step_before;      // of the newest checkpoint when it began; nothing: none
-  std::optional<std::int64_t> step_after;       // and now
-  std::int64_t nodes_wanted = 1;                // at least
-  std::vector<std::string> nodes_of_partition;  // that are up; empty: not known
+  std::int64_t attempt = 0;                     // the attempt that has ended, from 0
+  std::optional<std::int64_t> step_before;      // of the newest checkpoint at the attempt's start; nullopt: none
+  std::optional<std::int64_t> step_after;       // of the newest checkpoint now
+  std::int64_t nodes_wanted = 1;                // minimum number of nodes
+  std::vector<std::string> nodes_of_partition;  // nodes that are up; empty: unknown
   std::vector<std::string> nodes_required;      // by --nodelist
-  std::vector<std::string> nodes_avoided;       // by --exclude, this policy's own among them
+  std::vector<std::string> nodes_avoided;       // by --exclude, including this policy's own
 };
 
 struct Decision {
   RetryAction action = RetryAction::stop;
   bool counted = false;
-  std::int64_t transient_retries = 0;  // of the job, the one decided here included
+  std::int64_t transient_retries = 0;  // of the job, including this decision
   std::int64_t counted_retries = 0;
   std::int64_t delay_seconds = 0;     // before the next attempt may begin
   std::vector<std::string> excluded;  // all nodes that this policy excludes from the next attempt
-  std::vector<std::string> avoided;   // the same with the user's --exclude
-  std::string sentence;               // why this action, for people
+  std::vector<std::string> avoided;   // `excluded` and the nodes of the user's --exclude
+  std::string sentence;               // human-readable reason for the action
 };
 
-// `chance`, from 0 to below 1, spreads the delays of jobs that collided.
+// `chance`, in [0, 1), spreads the delays of jobs that conflicted.
 Decision decide(const Finding& finding, const RetryHistory& history, const Prospects& prospects,
                 const RetryPolicy& policy, double chance);
 
 struct Refusal {
   Cause cause = Cause::too_many_attempts;
-  int code = 1;  // of the job
+  int code = 1;  // exit code of the job
   std::string why;
 };
-// Why an attempt that Slurm has started must not begin; nothing where it may. `stop_request` was made in an attempt
-// before, and `before` is what was decided when that one ended.
+// Returns why an attempt that Slurm has started must not begin; nullopt if it may. `stop_request` comes from an earlier
+// attempt. `before` is the decision made when that attempt ended.
 std::optional<Refusal> why_not_begin(std::int64_t attempt, StopRequest stop_request, const Decision& before,
                                      const RetryPolicy& policy);
 

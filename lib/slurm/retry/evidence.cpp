@@ -26,7 +26,7 @@ std::string text_or_nothing(const std::filesystem::path& file) {
   }
 }
 
-// "oom_kill 3" on a line of its own.
+// Finds "oom_kill 3" on a line of its own.
 std::int64_t count_in(const std::string& text) {
   constexpr std::string_view name = "oom_kill ";
   std::string_view rest = text;
@@ -40,7 +40,7 @@ std::int64_t count_in(const std::string& text) {
   return 0;
 }
 
-// Version 1 counts in each group its own alone.
+// Control groups version 1 count only their own processes, so this adds up all groups below.
 std::int64_t count_below(const std::filesystem::path& group) {
   std::int64_t kills = count_in(text_or_nothing(group / "memory.oom_control"));
   std::error_code ignored;
@@ -51,7 +51,7 @@ std::int64_t count_below(const std::filesystem::path& group) {
   return kills;
 }
 
-// Up to "job_17" in "/slurm/uid_0/job_17/step_batch"; empty where it is not there.
+// The path up to "job_17" in "/slurm/uid_0/job_17/step_batch"; empty if it has no such part.
 std::string_view group_of_job(std::string_view path, std::int64_t job) {
   const std::string name = "/job_" + number_text(job);
   const std::size_t at = path.find(name);

@@ -1,5 +1,5 @@
-// Where the facts of an attempt are read: files of the job, of the training, and of this node's kernel. What is missing
-// or is none of ours counts as not there, for a job must be able to end without it.
+// Reads the facts of an attempt from the files of the job and the training, and from this node's kernel. Missing or
+// invalid input counts as absent, because a job must be able to end without it.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,20 @@ namespace lockstep {
 
 std::optional<ExitReport> read_exit_report(const std::filesystem::path& file);
 
-// What stands after the first `from` bytes of a log, of that the last 64 KiB.
+// Returns the log after its first `from` bytes, at most the last 64 KiB.
 std::string read_log_tail(const std::filesystem::path& log, std::int64_t from);
-std::int64_t bytes_of(const std::filesystem::path& file);  // 0: no such file
+std::int64_t bytes_of(const std::filesystem::path& file);  // 0 if there is no such file
 
 struct NewestCheckpoint {
   std::int64_t step = 0;
   std::int64_t written = 0;  // seconds since 1970
 };
-// By the names of the files in a folder of checkpoints (files/checkpoint/checkpoint_folder.hpp).
+// Finds the newest checkpoint by file name (files/checkpoint/checkpoint_folder.hpp).
 std::optional<NewestCheckpoint> newest_checkpoint(const std::filesystem::path& folder);
 
-// How many processes of the job the kernel has killed for want of memory, on this node: from the job's control group,
-// found by `groups`, the text of /proc/self/cgroup, below `root`, /sys/fs/cgroup. Both versions of control groups; 0
-// where the job has no group of its own.
+// Number of the job's processes that the kernel has killed on this node for lack of memory. Reads the job's control
+// group, versions 1 and 2. `groups` is the text of /proc/self/cgroup, `root` is /sys/fs/cgroup. Returns 0 if the job
+// has no control group of its own.
 std::int64_t oom_kills(std::string_view groups, const std::filesystem::path& root, std::int64_t job);
 
 }  // namespace lockstep

@@ -15,10 +15,10 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t longest_file = 1 << 20;
-constexpr std::size_t longest_line = 4096;  // of a log: what follows is not looked at
+constexpr std::size_t longest_line = 4096;  // of a log, in bytes; the rest of a line is ignored
 constexpr std::size_t most_rules = 64;
 constexpr std::size_t longest_pattern = 200;
-constexpr std::int64_t most_places = 1000;  // of a pattern: what it takes to look for it grows faster than they
+constexpr std::int64_t most_places = 1000;  // of a pattern; matching time grows faster than this number
 constexpr std::string_view grammar = "KIND [elsewhere] code NUMBER, or KIND [elsewhere] log PATTERN";
 
 class Pattern {
@@ -30,7 +30,7 @@ class Pattern {
     if (code_ == 0) ::regfree(&regex_);
   }
 
-  // Empty where the pattern is one.
+  // The error message; empty if the pattern is valid.
   std::string mistake() const {
     if (code_ == 0) return "";
     std::array<char, 200> words{};
@@ -46,8 +46,8 @@ class Pattern {
   int code_;
 };
 
-// How many characters a pattern names when its repetitions are written out: 40 of (a{3}b){10}. Counts no further than
-// one more than most_places.
+// The number of characters in a pattern once its repetitions are written out: 40 for (a{3}b){10}. Stops counting at
+// most_places + 1.
 class PlaceCount {
  public:
   explicit PlaceCount(std::string_view pattern) : rest_(pattern) {
@@ -60,9 +60,9 @@ class PlaceCount {
   }
 
  private:
-  struct Level {  // of parentheses
+  struct Level {  // of nested parentheses
     std::int64_t all = 0;
-    std::int64_t last = 0;  // of them, those that a repetition repeats
+    std::int64_t last = 0;  // of these, the ones that a following repetition repeats
   };
 
   void take() {
@@ -106,7 +106,7 @@ class PlaceCount {
   std::vector<Level> levels_{1};
 };
 
-// A back reference makes looking for a pattern take for ever, and is not of POSIX's.
+// Back references make matching take exponential time, and POSIX extended expressions do not have them.
 bool has_back_reference(std::string_view pattern) {
   for (std::size_t i = 0; i + 1 < pattern.size(); ++i) {
     if (pattern[i] != '\\') continue;
@@ -116,7 +116,7 @@ bool has_back_reference(std::string_view pattern) {
   return false;
 }
 
-// Empty where it is a pattern that can be looked for in no time.
+// The error message; empty if the pattern is valid and fast to match.
 std::string mistake_in(const std::string& pattern) {
   if (pattern.size() > longest_pattern) {
     return fmt::format("the pattern has {} bytes, and may have {}", pattern.size(), longest_pattern);
@@ -150,7 +150,7 @@ std::string_view take_word(std::string_view& line) {
   return word;
 }
 
-// What is wrong with the line; empty where `rule` now holds it.
+// Parses a line into `rule`. Returns the error message; empty on success.
 std::string read_rule(std::string_view line, RetryRule& rule) {
   const std::string_view kind = take_word(line);
   const auto* const choice = find_choice(retry_kinds, kind);

@@ -47,7 +47,7 @@ ChildProcess::Pipe ChildProcess::make_pipe() {
 ChildProcess::ChildProcess(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables)
     : ChildProcess(words, variables, make_pipe(), make_pipe()) {}
 
-// Nobody writes into `input`: so what is started reads the end at once.
+// No process writes to `input`, so the child reads the end of its input at once.
 ChildProcess::ChildProcess(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables,
                            Pipe output, Pipe input)
     : output_(std::move(output.end)), process_(::fork()) {

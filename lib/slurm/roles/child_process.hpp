@@ -1,4 +1,4 @@
-// A program that was started, and what it prints.
+// A child process and its output.
 #pragma once
 
 #include <sys/types.h>
@@ -14,17 +14,18 @@ namespace lockstep {
 
 class ChildProcess {
  public:
-  // Starts words[0], found in PATH, with this process's environment and `variables`. It reads nothing, prints into one
-  // pipe, and is terminated when this process ends. Throws Error(other) where the system starts none; a program that
-  // cannot be found says so and ends with 127. For processes of one thread.
+  // Starts words[0], found in PATH, with this process's environment and `variables`. Its standard input is empty, and
+  // its standard output and standard error share one pipe. It is terminated when this process ends. Throws Error(other)
+  // if the system cannot start a process. A program that is not found prints an error and exits with 127. Only for
+  // single-threaded processes.
   ChildProcess(const std::vector<std::string>& words, const std::map<std::string, std::string>& variables);
   ChildProcess(ChildProcess&&) = default;
 
-  void signal(int number) const;  // nothing once it has ended
-  // The lines that it has printed since the last call, without their ends; long ones are cut in pieces. Does not wait.
+  void signal(int number) const;  // no effect once it has ended
+  // Returns the lines printed since the last call, without newlines. Long lines are split. Does not wait.
   std::vector<std::string> lines();
-  int handle() const { return output_; }  // for poll(); -1 when its output has ended
-  // As shells count: 128 and the number of a signal that ended it. Nothing while it runs or its output has not ended.
+  int handle() const { return output_; }  // for poll(); -1 once its output is closed
+  // The exit code, or 128 + the signal that ended it, as shells count. Nullopt while it runs or its output is open.
   std::optional<int> exit_code();
 
  private:
@@ -38,7 +39,7 @@ class ChildProcess {
 
   Descriptor output_;
   pid_t process_ = -1;
-  std::string rest_;  // of a line without its end
+  std::string rest_;  // a line whose newline has not arrived
   std::optional<int> code_;
 };
 

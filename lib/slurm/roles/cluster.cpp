@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int nesting_limit = 6;  // of an object: the list of instances, one, its ports, a list, a port
+constexpr int nesting_limit = 6;  // an object: the list of instances, an instance, its ports, a list, a port
 constexpr int most_port = 65535;
 
 bool is_host(std::string_view name) {
@@ -78,7 +78,7 @@ Json cluster_json(const Cluster& cluster) {
           {"instances", instances}};
 }
 
-// A field of an object, with what it has to be.
+// Returns a required field of an object.
 const Json& field(const Json& object, const char* name) {
   const auto found = object.is_object() ? object.find(name) : object.end();
   require(object.is_object() && found != object.end(), Failure::bad_data, "it has no '{}'", name);

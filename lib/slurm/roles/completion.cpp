@@ -14,7 +14,7 @@ namespace lockstep {
 namespace {
 
 constexpr int stopped_early = static_cast<int>(Failure::stopped_early);
-constexpr int signal_base = 128;  // what shells and srun add to the number of a signal
+constexpr int signal_base = 128;  // shells and srun add it to a signal's number
 
 bool has_stopped(int code, StopAsked stop) {
   constexpr std::array<int, 5> codes = {stopped_early, signal_base + SIGINT, signal_base + SIGKILL,

@@ -90,7 +90,7 @@ class EnvironmentMaker {
     for (const char* name : {"PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX", "PAI_TASK_INDEX", "FC_TASK_INDEX"}) {
       set(name, own_.instance);
     }
-    set("FC_TASK_ATTEMPT_ID", 0);  // instances are not tried again one by one
+    set("FC_TASK_ATTEMPT_ID", 0);  // single instances are not retried
     for (const char* name : {"PAI_CURRENT_CONTAINER_IP", "PAI_CONTAINER_HOST_IP"}) set(name, own_.address);
     const std::string http = format_ports(own_.ports.at(http_label));
     for (const char* name : {"PAI_CURRENT_CONTAINER_PORT", "PAI_CONTAINER_HOST_PORT"}) set(name, http);
@@ -145,7 +145,7 @@ Environment interface_environment(const std::string& interface, const std::vecto
   require(std::ranges::find(known, interface) != known.end(), Failure::usage,
           "{} has no network interface '{}' (LOCKSTEP_INTERFACE: MPI and NCCL could not talk). It has: {}.", host,
           printable(interface), joined(known, [](const std::string& name) { return printable(name); }));
-  // NCCL takes a name for the beginning of names unless it is told otherwise.
+  // NCCL treats a name as a prefix unless '=' precedes it.
   return {{"OMPI_MCA_btl_tcp_if_include", interface},
           {"OMPI_MCA_oob_tcp_if_include", interface},
           {"NCCL_SOCKET_IFNAME", "=" + interface},

@@ -1,7 +1,7 @@
-// The variables that an instance of a role finds in its environment: ours, and those that programs from OpenPAI read.
+// The environment variables of a role's instance: Lockstep's own, and those that OpenPAI's programs read.
 //
-// Values may hold whatever a job's name, a path or a command holds. So they go from process to process as they are, or
-// through exports_text(), and never into the text of a script.
+// Values may contain anything that a job name, a path or a command contains. They pass between processes unchanged or
+// through exports_text(), and never as part of a script.
 #pragma once
 
 #include <cstddef>
@@ -15,28 +15,28 @@ namespace lockstep {
 
 using Environment = std::map<std::string, std::string>;  // names: letters, digits and _
 
-// Of cluster.instances[place]. Throws Error(usage) where the names of two roles make one variable of two. R stands for
-// a role, I for an instance, L for a label of ports; lists are separated by commas, instances in order.
+// The environment of cluster.instances[place]. Throws Error(usage) if two roles' names give the same variable. R is a
+// role, I an instance, L a port label. Lists are separated by commas, instances in order.
 //
-//   LOCKSTEP_ROLE, LOCKSTEP_INSTANCE             which this is
-//   LOCKSTEP_ATTEMPT                             how many times the job was put back into the queue
+//   LOCKSTEP_ROLE, LOCKSTEP_INSTANCE             this instance
+//   LOCKSTEP_ATTEMPT                             how many times Slurm has requeued the job
 //   LOCKSTEP_ROLES                               all roles
-//   LOCKSTEP_INSTANCES_R                         how many
+//   LOCKSTEP_INSTANCES_R                         number of instances of the role
 //   LOCKSTEP_HOSTS_R, LOCKSTEP_ADDRESSES_R       of each instance
-//   LOCKSTEP_PORTS_R_I_L                         numbers, free when all instances started
+//   LOCKSTEP_PORTS_R_I_L                         port numbers that were free when all instances started
 //   LOCKSTEP_MASTER_ADDRESS, LOCKSTEP_MASTER_PORT   of the first instance of the first role
-//   LOCKSTEP_CHECKPOINT                          to go on from; not set: none
-//   PAI_..., FC_...                              as the platform has them (slurm/roles.md lists them)
+//   LOCKSTEP_CHECKPOINT                          to resume from; unset: none
+//   PAI_..., FC_...                              as on OpenPAI (slurm/roles.md lists them)
 Environment environment_of(const Cluster& cluster, std::size_t place);
 
-// The network interface that MPI, NCCL and Gloo are to use. Throws Error(usage) if `interface` is not one of `known`,
-// which `host` has.
+// Variables that make MPI, NCCL and Gloo use a network interface. Throws Error(usage) if `interface` is not one of
+// `known`, the interfaces of `host`.
 Environment interface_environment(const std::string& interface, const std::vector<std::string>& known,
                                   const std::string& host);
 
-// For a shell's `read -r -d ''`: NAME=VALUE, each followed by a zero byte.
+// Input for bash's `read -r -d ''`: NAME=VALUE, each followed by a NUL byte.
 std::string exports_text(const Environment& environment);
-// For people: a variable a line, values as base/text/printable shows them.
+// For people: one variable a line, values escaped by base/text/printable.
 std::string environment_table(const Environment& environment);
 
 }  // namespace lockstep

@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-// Below what systems give out by themselves, above what services have.
+// Below the usual ephemeral ports, above the usual service ports.
 constexpr int first_port = 15000;
 constexpr int last_port = 32000;
 
@@ -69,7 +69,7 @@ std::string own_address(const std::string& interface) {
   return address;
 }
 
-// A port that nobody on this node listens at, held until the descriptor closes. -1: it is taken.
+// Binds a free port of this node and holds it until the descriptor closes. Returns -1 if the port is in use.
 Descriptor hold_port(int port) {
   Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};

@@ -7,7 +7,7 @@
 namespace lockstep {
 
 std::vector<std::string> network_interfaces();  // by name: lo, eth0
-// Its first IPv4 address, numeric; empty where there is none.
+// The interface's first IPv4 address, numeric; empty if it has none.
 std::string address_of_interface(const std::string& name);
 
 }  // namespace lockstep

@@ -17,7 +17,7 @@ namespace {
 
 constexpr NumberRange<std::int64_t> counts{1, 1 << 20};
 
-// "2(x3),1" is 2, 2, 2, 1.
+// Expands "2(x3),1" to 2, 2, 2, 1.
 std::vector<std::int64_t> expand_counts(std::string_view text) {
   const auto refusal = [text] {
     return Error(Failure::bad_data,
@@ -42,7 +42,7 @@ std::vector<std::int64_t> expand_counts(std::string_view text) {
   return expanded;
 }
 
-// The instances of a step that are in one component: they lie side by side.
+// A step's instances in one component. Their indices are contiguous.
 struct ComponentTasks {
   std::size_t component = 0;
   std::vector<std::size_t> places;
@@ -59,7 +59,7 @@ std::vector<ComponentTasks> by_component(const RoleStep& step, const std::vector
 
 void add_resources(const Role& role, std::int64_t most_tasks_of_a_node, std::vector<std::string>& words) {
   if (role.cpus > 0) words.push_back(fmt::format("--cpus-per-task={}", role.cpus));
-  // Without a number of its own a step would take all memory of the job on its nodes, and keep other steps waiting.
+  // Without --mem, a step would take all of the job's memory on its nodes, and other steps would wait.
   words.push_back(fmt::format("--mem={}", role.memory_mb * most_tasks_of_a_node));
   if (role.gpus > 0) words.push_back(fmt::format("--gpus-per-task={}", role.gpus));
 }
@@ -90,7 +90,7 @@ std::vector<std::string> task_nodes(std::string_view node_list, std::string_view
           counts_of.size(), printable(node_list), printable(tasks_per_node));
   std::vector<std::string> tasks;
   for (std::size_t node = 0; node < nodes.size(); ++node) {
-    // More than there can be instances are never used.
+    // Tasks beyond most_instances are never used.
     const std::size_t room =
         static_cast<std::size_t>(most_instances) - std::min<std::size_t>(most_instances, tasks.size());
     tasks.insert(tasks.end(), std::min(room, static_cast<std::size_t>(counts_of[node])), nodes[node]);

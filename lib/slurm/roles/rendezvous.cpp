@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t longest_text = 16384;  // of a task
+constexpr std::size_t longest_text = 16384;  // of a task's message, in bytes
 constexpr int most_port = 65535;
 
 }  // namespace

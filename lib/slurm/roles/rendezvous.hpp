@@ -1,15 +1,15 @@
-// How the tasks that run_roles starts become instances: each arrives at run_roles, tells where it is, reserves its
-// ports and waits until all others have. So an instance knows all others when its command begins, and no port is
-// promised twice.
+// The rendezvous at which the tasks that run_roles starts become instances. Each task connects to run_roles, sends its
+// location, reserves its ports and waits for all others. So an instance knows all others when its command begins, and
+// no port is assigned twice.
 //
-//   task       {"step", "rank", "slurm_step"}             which one it is
-//   run_roles  {"place", "ports": {label: count}}         what to reserve
+//   task       {"step", "rank", "slurm_step"}             identifies the task
+//   run_roles  {"place", "ports": {label: count}}         the ports to reserve
 //   task       {"host", "address", "ports": {label: [..]}}
-//   run_roles  cluster.json, on one line, when all have come this far
+//   run_roles  cluster.json, on one line, once all tasks have sent theirs
 //
-// Lines of JSON over TCP. Anybody can reach the port: so both ends first prove that they know the job's token
-// (base/net/handshake), and every line is sealed. srun hands the token to the tasks in their environment, which
-// other users cannot read. Whoever does not prove it gets a challenge and nothing else.
+// The messages are lines of JSON over TCP. Anybody can reach the port. So both ends first prove that they know the
+// job's token (base/net/handshake), and every line is authenticated. srun passes the token to the tasks in their
+// environment, which other users cannot read. An unauthenticated peer receives a challenge and nothing else.
 #pragma once
 
 #include <poll.h>
@@ -28,9 +28,9 @@
 
 namespace lockstep {
 
-// Where the tasks of one step join; in the variable LOCKSTEP_ARRIVAL.
+// Where the tasks of one step join; passed in the variable LOCKSTEP_ARRIVAL.
 struct RendezvousAddress {
-  std::string token;  // as draw_secret() gives it
+  std::string token;  // from draw_secret()
   std::size_t step = 0;
   int port = 0;
   std::vector<std::string> addresses;  // numeric
@@ -38,42 +38,43 @@ struct RendezvousAddress {
 std::string rendezvous_address_text(const RendezvousAddress& point);
 std::optional<RendezvousAddress> parse_rendezvous_address(const std::string& text);
 
-// What a task has become.
+// The result of joining for one task.
 struct JoinedTask {
   Cluster cluster;
   std::size_t place = 0;
 };
 struct JoiningTask {
-  std::int64_t rank = 0;  // as srun counts
+  std::int64_t rank = 0;  // srun's task number
   std::int64_t slurm_step = 0;
   std::string host;
-  std::string interface;              // that its address is of; empty: any
-  std::chrono::seconds patience{30};  // to find run_roles
+  std::string interface;              // the interface whose address is reported; empty: any
+  std::chrono::seconds patience{30};  // time to find run_roles
 };
-// Returns when all tasks of the job have arrived. Throws Error(usage) where the interface has no address,
-// Error(out_of_step) where run_roles cannot be found or has given up.
+// Returns once all tasks of the job have joined. Throws Error(usage) if the interface has no address, and
+// Error(out_of_step) if run_roles cannot be found or has given up.
 JoinedTask join_rendezvous(const RendezvousAddress& point, const JoiningTask& task);
 
-// The other end: of run_roles.
+// The rendezvous in run_roles.
 class Rendezvous {
  public:
-  // Throws Error(other) where no port can be had.
+  // Throws Error(other) if no port is available.
   Rendezvous(std::vector<Role> roles, std::vector<RoleStep> steps);
 
   RendezvousAddress point_of(std::size_t step) const;
-  // What to poll() for.
+  // Adds the descriptors to poll().
   void add_handles(std::vector<pollfd>& handles) const;
-  // Takes in whatever has come and sends what is left to send, without waiting.
+  // Reads the data that has arrived and sends pending data, without waiting.
   void attend();
 
   bool all_have_joined() const;
   bool has_joined(std::size_t step) const;                         // all of its tasks
   std::string describe_missing() const;                            // "worker[1], worker[2]"; at most ten by name
-  std::optional<std::int64_t> slurm_step(std::size_t step) const;  // srun's number of it, once a task has told
+  std::optional<std::int64_t> slurm_step(std::size_t step) const;  // srun's step number, once a task has sent it
 
-  // When all have arrived: who runs where.
+  // Call it when all have joined: fills in where each instance runs.
   void fill_in(Cluster& cluster) const;
-  // Then, once: tells it to all tasks, which begin. Nobody is let in any more; attend() goes on sending.
+  // Call it once, after fill_in(): sends the cluster to all tasks, which then begin. Accepts no more connections;
+  // attend() continues to send.
   void begin(const Cluster& cluster);
 
  private:
@@ -88,7 +89,7 @@ class Rendezvous {
   std::vector<Role> roles_;
   std::vector<RoleStep> steps_;
   std::string token_;
-  std::optional<HandshakeServer> handshakes_;  // until all have arrived
+  std::optional<HandshakeServer> handshakes_;  // until all have joined
   std::vector<std::string> addresses_;
   std::vector<Visitor> visitors_;
   std::vector<ClusterInstance> instances_;

@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 constexpr int nesting_limit = 4;
 constexpr std::int64_t most = std::int64_t{1} << 40;
 
-// Nothing where the line is no object of JSON.
+// Returns null if the line is not a JSON object.
 Json object_in(const std::string& line) {
   try {
     Json value = parse_shallow_json(line, nesting_limit);

@@ -1,4 +1,4 @@
-// The lines of rendezvous.hpp. What is no such line is nothing.
+// The messages of rendezvous.hpp. The parsers return an empty result for any other line.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ struct PortReservation {
 std::string reservation_text(const PortReservation& reservation);
 std::optional<PortReservation> parse_reservation(const std::string& line);
 
-// Host, address and ports of an instance.
+// The host, address and ports of an instance.
 std::string location_text(const ClusterInstance& one);
-// Into `one`; false where the line does not tell them, or other ports than were asked for.
+// Reads into `one`. Returns false if the line is no location, or its ports are not the requested ones.
 bool read_location(const std::string& line, const std::map<std::string, std::int64_t>& ports, ClusterInstance& one);
 
 }  // namespace lockstep

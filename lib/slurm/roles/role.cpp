@@ -83,7 +83,7 @@ class RoleCheck {
   const Role& role_;
 };
 
-// Ranks of one world are tasks of one step, which gives all of them the same.
+// Ranks of one world are tasks of one step, which gives all of them the same resources.
 void check_world(const std::vector<Role>& roles) {
   for (const Role& role : roles) {
     const auto first = std::ranges::find_if(

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t file_limit_bytes = std::size_t{64} << 20;
-constexpr int nesting_limit = 5;  // of an object: the list of roles, a role, its list of words, a word
+constexpr int nesting_limit = 5;  // an object: the list of roles, a role, its list of words, a word
 
 std::vector<Role> roles_in(const Json& content) {
   require(content.is_object() && content.value("format", Json()) == Json(1), Failure::usage, "it has no 'format' of 1");

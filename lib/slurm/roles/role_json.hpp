@@ -1,4 +1,4 @@
-// Roles as JSON, for the files that hold them: roles.json and cluster.json.
+// Roles as JSON, for roles.json and cluster.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,14 +9,14 @@
 
 namespace lockstep {
 
-// Throws Error(usage) where `text` is no JSON or deeper than `nesting_limit`. What is thrown here and below says what
-// is wrong and not with which file: that is added by who knows it.
+// Throws Error(usage) if `text` is not JSON or is nested deeper than `nesting_limit`. Errors thrown here and below do
+// not name the file; the caller adds it.
 nlohmann::json parse_shallow_json(const std::string& text, int nesting_limit);
 
-// The list of roles.
+// The JSON list of roles.
 nlohmann::json roles_json(const std::vector<Role>& roles);
-// Of an object, what roles_json() gave its field 'roles'. Throws Error(usage) where that is not there, or the roles do
-// not pass check_roles().
+// The inverse of roles_json(): reads the field 'roles' of an object. Throws Error(usage) if it is missing or the roles
+// fail check_roles().
 std::vector<Role> roles_of(const nlohmann::json& content);
 
 }  // namespace lockstep

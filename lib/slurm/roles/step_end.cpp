@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-// As srun has them.
+// srun's names of signals.
 constexpr std::array<std::pair<std::string_view, int>, 8> signal_text{{{"Killed", SIGKILL},
                                                                        {"Terminated", SIGTERM},
                                                                        {"Aborted", SIGABRT},
@@ -44,7 +44,7 @@ std::optional<std::size_t> place_of_task(const RoleStep& step, const std::vector
   return is_one_component && number < step.places.size() ? std::optional(step.places[number]) : std::nullopt;
 }
 
-// A survivor's words on a rank of another node (runtime/link).
+// A surviving rank's message about a rank on another node (runtime/link).
 bool is_of_silent_death(const ExitReport& exit_report) {
   return exit_report.signal == 0 && exit_report.sentence.find("killed or ended without a word") != std::string::npos;
 }

@@ -31,10 +31,10 @@ constexpr std::size_t exit_report_limit_bytes = 1 << 16;
 
 struct Signal {
   int number = 0;
-  std::int64_t sender = 0;  // its process
+  std::int64_t sender = 0;  // process ID
 };
 
-// Signals as something to poll() for.
+// Receives signals through a descriptor for poll().
 class SignalQueue {
  public:
   SignalQueue() : queue_(make()) {}
@@ -46,7 +46,7 @@ class SignalQueue {
     return ::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
   }
   int handle() const { return queue_; }
-  // Nothing where none has come.
+  // Returns nullopt if no signal is pending.
   std::optional<Signal> next() {
     signalfd_siginfo info{};
     if (::read(queue_, &info, sizeof info) != sizeof info) return std::nullopt;
@@ -79,7 +79,7 @@ class Supervisor {
  private:
   struct Child {
     ChildProcess process;
-    std::optional<TaskEnd> first_end{};  // by first_cause()
+    std::optional<TaskEnd> first_end{};  // chosen by first_cause()
     bool is_counted = false;
   };
 
@@ -125,7 +125,7 @@ class Supervisor {
     }
   }
 
-  // Slurm's daemon sends a signal to all processes of a job: a second one would take their time for a checkpoint.
+  // slurmstepd sends a signal to all processes of a job. Forwarding it would use up the time for a checkpoint.
   static bool is_of_slurm(std::int64_t process) try {
     constexpr std::size_t longest_name = 64;
     return read_live_file(fmt::format("/proc/{}/comm", process), longest_name).starts_with("slurmstepd");
@@ -200,13 +200,13 @@ class Supervisor {
     }
   }
 
-  // Before a preemption Slurm tells the tasks alone.
+  // Before a preemption, Slurm signals only the tasks.
   bool slurm_ends_job() const {
     const ScontrolAnswer answer = ask_scontrol({options_.cluster.job.id, {}});
     return !answer.jobs.empty() && is_being_ended(answer.jobs.front());
   }
 
-  // Which instance of a world failed first.
+  // Names the instance of a world that failed first.
   std::string describe_owner(std::size_t step, const StepEnd& ended) const {
     if (!ended.first || steps_[step].places.size() == 1) return "";
     const ClusterInstance first = instances_of(roles_).at(*ended.first);
@@ -224,14 +224,14 @@ class Supervisor {
   void finish(const SupervisedEnd& end) {
     if (end_) return;
     end_ = end;
-    // Before all have arrived there is nothing to stop in good order.
+    // Before all instances have joined, there is nothing to stop cleanly.
     tell_all(is_open_ ? SIGUSR1 : SIGTERM);
     kill_at_ = watch_.seconds() + options_.grace_seconds;
   }
 
   void keep_deadlines() {
     if (!kill_at_ || watch_.seconds() < *kill_at_) return;
-    // srun ends its step when it is terminated, and once more when its node does not answer.
+    // srun ends its step on the first SIGTERM, and on another one if its node does not answer.
     tell_all(was_killed_ ? SIGKILL : SIGTERM);
     was_killed_ = true;
     kill_at_ = watch_.seconds() + options_.grace_seconds + 30;
@@ -249,10 +249,10 @@ class Supervisor {
   std::vector<Child> children_;
   std::vector<InstanceEnd> ends_;
   StopAsked stop_ = StopAsked::no;
-  bool is_open_ = false;  // all have arrived, and begun
+  bool is_open_ = false;  // all instances have joined and begun
   bool was_killed_ = false;
   std::optional<SupervisedEnd> end_;
-  std::optional<double> kill_at_;  // seconds of watch_
+  std::optional<double> kill_at_;  // in seconds of watch_
   Stopwatch watch_;
 };
 

@@ -1,5 +1,5 @@
-// Runs the roles of a job within what Slurm has given it: starts each world and each other instance as a step of its
-// own, watches them, and ends the rest when the job is over (completion.hpp).
+// Runs the roles of a job within its Slurm allocation. Starts each world, and each instance without one, as its own
+// step. Watches them, and ends the rest when the job is over (completion.hpp).
 #pragma once
 
 #include <filesystem>
@@ -12,29 +12,29 @@
 namespace lockstep {
 
 struct SupervisorOptions {
-  Cluster cluster;  // the job, its roles and what it goes on from: where instances run is filled in
+  Cluster cluster;  // the job, its roles and its checkpoint; locations are filled in later
   std::vector<InstanceSlot> slots;
-  std::filesystem::path cluster_file;  // absolute; beside it lie the verdicts of the steps
-  std::string program;                 // start_instance
+  std::filesystem::path cluster_file;  // absolute; the steps' exit reports are stored beside it
+  std::string program;                 // path of start_instance
   std::string mpi = "pmix";            // srun's --mpi
   double arrival_seconds = 600;        // for all instances to join
-  double grace_seconds = 30;           // from a request to end until the kill
+  double grace_seconds = 30;           // from the stop request to the forced end
 };
 
 struct SupervisedEnd {
   int code = 0;
-  int signal = 0;    // that ended the instance which decided; 0: none
-  std::string host;  // where that was; empty: nothing in particular
+  int signal = 0;    // that ended the deciding instance; 0: none
+  std::string host;  // the deciding instance's host; empty: no particular host
   std::string sentence;
 };
 
-// Returns when no step is left. What instances print goes to the log, with who printed it.
+// Returns when all steps have ended. The log shows the instances' output, prefixed with the name of its step.
 //
-// SIGUSR1, SIGINT and SIGTERM are passed on to all instances, as a request to stop; but not a SIGTERM of Slurm's
-// daemon, which sends it to the tasks itself. What has not ended `grace_seconds` after the first that has is killed.
-// Who is ended because the job is over gets SIGUSR1 first, too: a program of ours stops in good order by it.
+// Forwards SIGUSR1, SIGINT and SIGTERM to all instances as a stop request, except a SIGTERM from slurmstepd, which
+// signals the tasks itself. Instances that still run `grace_seconds` after the first one has ended are killed. When the
+// job is over, the remaining instances also get SIGUSR1 first, so that Lockstep's programs stop cleanly.
 //
-// Throws Error where a step cannot be started or cluster.json cannot be written.
+// Throws Error if a step cannot be started or cluster.json cannot be written.
 SupervisedEnd supervise(const SupervisorOptions& options);
 
 }  // namespace lockstep

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using Answer = ScontrolAnswer::Kind;
 
-// "train_cifar-17" of "train_cifar-17.attempts.jsonl", with its folder; empty if there is none.
+// "train_cifar-17" of "train_cifar-17.attempts.jsonl", with its folder; empty if there is no such file.
 fs::path stem_in(const fs::path& folder, std::int64_t job) {
   const std::string ending = fmt::format("-{}.attempts.jsonl", job);
   std::error_code error;
@@ -33,11 +33,11 @@ std::vector<Attempt> attempts_in(const fs::path& file, std::int64_t job) {
   try {
     return AttemptsFile(file, job).attempts();
   } catch (const Error&) {
-    return {};  // it is being written, or is none
+    return {};  // incomplete, or not an exit report
   }
 }
 
-// What Slurm calls a job that it will not run again. One in another state, of a newer Slurm's perhaps, is not over.
+// Slurm's states of a job that will not run again. Unknown states, perhaps of a newer Slurm, are not final.
 bool is_final(std::string_view state) {
   constexpr std::array<std::string_view, 10> states = {"COMPLETED", "CANCELLED",    "FAILED",    "TIMEOUT",
                                                        "NODE_FAIL", "PREEMPTED",    "BOOT_FAIL", "DEADLINE",
@@ -53,7 +53,7 @@ bool is_waiting(std::string_view state) {
 
 bool has_ended(const Attempt& attempt) { return attempt.cause != Cause::running; }
 
-// Of an attempt that was killed before it could say why: what is known instead.
+// Describes an attempt that was killed before it could report the reason.
 std::string describe_unreported_end(const JobRecord& record, std::int64_t attempt) {
   const bool is_named = record.answer == Answer::jobs && phase_of(record) == JobPhase::over;
   const std::string why = record.slurm.state == "CANCELLED" && is_named ? "cancelled: the job was (scancel)"
@@ -122,7 +122,7 @@ JobRecord find_job(const JobNumber& number, const ScontrolAnswer& answer, const 
   for (const ScontrolJob& job : answer.jobs) {
     if (job.whole == record.job && job.whole > 0) record.parts.push_back(job.id);
   }
-  if (number.task && record.slurm.id == 0) return record;  // under which number its files are only Slurm knows
+  if (number.task && record.slurm.id == 0) return record;  // only Slurm knows the number in its file names
   for (const fs::path& folder : {record.slurm.log.parent_path(), record.slurm.folder, here}) {
     const fs::path stem = folder.empty() ? fs::path() : stem_in(folder, record.job);
     if (stem.empty()) continue;

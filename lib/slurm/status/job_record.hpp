@@ -1,5 +1,5 @@
-// What is known of a job of our scripts: by Slurm, as long as it remembers, and by the files beside the job's log. All
-// of it is of unknown origin, and may be half written.
+// What is known about a job: from Slurm while it remembers the job, and from the files beside the job's log. All of it
+// is untrusted and may be incomplete.
 #pragma once
 
 #include <cstdint>
@@ -14,40 +14,40 @@
 namespace lockstep {
 
 struct JobRecord {
-  JobNumber number;      // as people have it
-  std::int64_t job = 0;  // as its files have it
+  JobNumber number;      // as the user writes it
+  std::int64_t job = 0;  // as its file names contain it
   ScontrolAnswer::Kind answer = ScontrolAnswer::Kind::no_answer;
-  ScontrolJob slurm;                // where Slurm knows it
-  std::vector<std::int64_t> parts;  // the numbers that its ranks go by: one, or those of its components
+  ScontrolJob slurm;                // set if Slurm knows the job
+  std::vector<std::int64_t> parts;  // job numbers that its ranks use: one, or one per component
   std::vector<Attempt> attempts;
-  std::filesystem::path output;  // of its training, absolute; empty: not known
+  std::filesystem::path output;  // the training's output folder, absolute; empty: unknown
 };
 
-// Whether the number is that of a whole array, of which each task is a job of its own.
+// Whether the number names a whole job array. Each task of an array is a job of its own.
 bool is_array(const JobNumber& number, const ScontrolAnswer& answer);
-// Lines for people: its tasks, and how one is named.
+// Human-readable lines: the array's tasks, and how to name one.
 std::string array_text(const JobNumber& number, const ScontrolAnswer& answer);
 
-// Of no array. Looks for PROGRAM-JOB.attempts.jsonl beside the log that Slurm names, in the job's folder and in `here`,
-// in this order. Never throws for what is in them.
+// Not for arrays. Searches for PROGRAM-JOB.attempts.jsonl beside the log that Slurm names, in the job's working
+// directory, then in `here`. Never throws because of file contents.
 JobRecord find_job(const JobNumber& number, const ScontrolAnswer& answer, const std::filesystem::path& here);
 
 enum class JobPhase : std::uint8_t {
   waits,
-  runs,     // an attempt does, or begins or ends at this moment
-  over,     // nothing more will come of it
-  unclear,  // Slurm does not answer, and no file says that it is over
+  runs,     // an attempt is running, beginning or ending
+  over,     // nothing more will run
+  unclear,  // Slurm does not answer, and no file shows that the job is over
 };
 JobPhase phase_of(const JobRecord& record);
 
-// The attempt that runs, or the last one; 0 where none is written down.
+// The running attempt, or the last one; 0 if no attempt is recorded.
 std::int64_t attempt_of(const JobRecord& record);
-// Whether an attempt runs now, as far as Slurm and the job's files tell.
+// Whether an attempt runs now, according to Slurm and the job's files.
 bool attempt_runs(const JobRecord& record);
 
 // "RUNNING", "PENDING (BeginTime)", "not known to Slurm (any more)"
 std::string describe_slurm_state(const JobRecord& record);
-// Lines for people: what Slurm says, the attempt, and how the last one that is over ended.
+// Human-readable lines: Slurm's state, the attempt, and how the last finished attempt ended.
 std::string job_text(const JobRecord& record);
 
 }  // namespace lockstep

@@ -20,7 +20,7 @@ std::string_view without_indent(std::string_view line) {
   return line.substr(std::min(line.find_first_not_of(' '), line.size()));
 }
 
-// Of words "A=1 B=2": what stands behind `name`, up to a blank; empty where it is not there.
+// The value of `name` in "A=1 B=2", up to a blank; empty if the name is missing.
 std::string_view word_in(std::string_view message, std::string_view name) {
   while (!message.empty()) {
     const std::string_view word = message.substr(0, message.find(' '));
@@ -34,7 +34,7 @@ std::int64_t count_in(std::string_view message, std::string_view name) {
   return parse_number<std::int64_t>(word_in(message, name), {0, most}).value_or(0);
 }
 
-// "JobId=18 ArrayJobId=16 ArrayTaskId=2 JobName=two words": the name goes to the line's end.
+// "JobId=18 ArrayJobId=16 ArrayTaskId=2 JobName=two words": the name extends to the end of the line.
 ScontrolJob first_line(std::string_view line) {
   constexpr std::string_view before_name = " JobName=";
   const std::size_t at = line.find(before_name);

@@ -14,7 +14,7 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, size>& 
   return std::ranges::find(words, word) != words.end();
 }
 
-// What a command's name may follow.
+// Words that may precede a command's name.
 constexpr std::array before_name = std::to_array<std::string_view>(
     {"if", "then", "else", "elif", "do", "while", "until", "!", "{", "time", "command", "builtin", "exec"});
 constexpr std::array evaluating = std::to_array<std::string_view>(
@@ -36,12 +36,12 @@ bool is_option(std::string_view word, std::string_view letters) {
   return word.size() > 1 && word[0] == '-' && word[1] != '-' && word.find_first_of(letters) != word.npos;
 }
 
-// Attributes of a variable by which an assignment is evaluated; -g, -r and -x are none.
+// Attributes that make bash evaluate a variable's assignments. -g, -r and -x do not.
 bool is_attribute(std::string_view word) { return is_option(word, "aAiInluct"); }
 
 }  // namespace
 
-// Whether bash evaluates the word after the option.
+// Whether bash evaluates the word that follows the option.
 bool CommandWords::names_evaluated(std::string_view option) const {
   if (name_ == "printf") return is_option(option, "v");
   if (name_ == "test" || name_ == "[") return is_option(option, "vR");

@@ -1,6 +1,6 @@
-// Follows the words of bash's simple commands, as far as is needed to tell whether bash evaluates one of them: as
-// arithmetic, as the name of a variable with a subscript, or as code. Bash would then run what a value holds: the
-// $(...) of "x[$(...)]" is run wherever bash computes with it.
+// Parses the words of bash simple commands to determine whether bash evaluates a word: as arithmetic, as a variable
+// name with a subscript, or as code. Bash would then execute the contents of a value. For example, it runs the $(...)
+// of "x[$(...)]" in any arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@ class CommandWords {
   void add(char letter) { word_ += letter; }
   void end_word();
   void end_command();
-  // A value stands in the current word.
+  // Marks that the current word contains a substituted value.
   void add_value();
 
-  // The current word as far as it goes, in the quotes that it has.
+  // The current word so far, including its quotes.
   const std::string& word() const { return word_; }
-  // NAME=..., which bash does not split.
+  // Whether the word is NAME=..., which bash does not split.
   bool is_assignment() const;
-  // Whether bash takes a value here as it is: in an assignment, and where a keyword has its own rules for words.
+  // Whether bash splits a value at this place. It does not in an assignment, or where a keyword has its own word rules.
   bool is_split() const;
-  // The program or builtin; empty: none yet.
+  // The program or builtin; empty if none has been read.
   const std::string& name() const { return name_; }
   // Whether bash evaluates the current word.
   bool evaluates() const;
-  // Whether a [[ ]] that has been read computes with a value.
+  // Whether a [[ ]] read so far computes with a value.
   bool has_computed_with_value() const { return has_computed_with_value_; }
-  // Whether a command that has been read evaluates anything, be it a variable that holds a value.
+  // Whether a command read so far evaluates anything, including a variable that holds a value.
   bool has_evaluated() const { return has_evaluated_; }
 
  private:
@@ -44,7 +44,7 @@ class CommandWords {
 
   std::string word_;
   std::string name_;
-  Shell shell_ = Shell::none;  // what comes next, after a shell: srun bash -o errexit -c ...
+  Shell shell_ = Shell::none;  // expected next after a shell: srun bash -o errexit -c ...
   Evaluated evaluated_ = Evaluated::nothing;
   bool test_has_value_ = false;
   bool test_computes_ = false;
@@ -52,7 +52,7 @@ class CommandWords {
   bool has_evaluated_ = false;
 };
 
-// Whether a value would have bash run something where bash evaluates it.
+// Whether bash would execute something if it evaluated the value.
 bool runs_when_evaluated(std::string_view value);
 
 }  // namespace lockstep

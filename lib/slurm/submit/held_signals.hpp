@@ -1,11 +1,11 @@
-// Signals that wait until a program is in a state in which it may end.
+// Blocks signals until a program may safely end.
 #pragma once
 
 #include <csignal>
 
 namespace lockstep {
 
-// Holds SIGINT, SIGTERM and SIGHUP back. Construct it while the process has one thread.
+// Blocks SIGINT, SIGTERM and SIGHUP. Construct it while the process has one thread.
 class HeldSignals {
  public:
   HeldSignals();
@@ -13,9 +13,9 @@ class HeldSignals {
   HeldSignals& operator=(const HeldSignals&) = delete;
   ~HeldSignals() { release(); }
 
-  // Whether one of them waits.
+  // Whether one of them is pending.
   bool has_come() const;
-  // One that waits now does what it does to the program: it ends it.
+  // Unblocks them. A pending signal then ends the program.
   void release();
 
  private:

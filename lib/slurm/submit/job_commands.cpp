@@ -19,7 +19,7 @@ std::string_view without_spaces_around(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
 }
 
-// "$data.uri[0]" is "$data.uri.0", as on the platform.
+// Normalizes "$data.uri[0]" to "$data.uri.0", as on OpenPAI.
 std::string with_dots(std::string_view reference) {
   std::string text;
   for (const char letter : reference) {

@@ -1,4 +1,4 @@
-// Commands of a job file with their references: <% $parameters.epochs %>.
+// The commands of a job file and their references, such as <% $parameters.epochs %>.
 #pragma once
 
 #include <map>
@@ -11,32 +11,32 @@
 
 namespace lockstep {
 
-// What references of one role stand for.
+// The values that the references of one role stand for.
 struct References {
   struct Value {
     std::string text;
-    std::string variable;    // holds it when the commands run; empty: none does
-    bool is_secret = false;  // then the variable alone stands in the commands
+    std::string variable;    // holds the value when the commands run; empty: none
+    bool is_secret = false;  // if so, the commands contain the variable, never the value
   };
   std::map<std::string, Value, std::less<>> values;  // by "$parameters.epochs", "$data.uri.0"
 };
 
-// Variables are named by these and the value's name.
+// Prefixes of the variables' names; the value's name follows.
 inline constexpr std::string_view parameter_variable = "LOCKSTEP_PARAMETER_";
 inline constexpr std::string_view secret_variable = "LOCKSTEP_SECRET_";
 
-// A script for bash, built command by command, each on a line of its own. As on the platform, a value without quotes
-// around it is as many words as it holds. Otherwise a value is itself: bash reads nothing into it.
+// Builds a bash script, one command a line. As on OpenPAI, an unquoted value is split into words. Otherwise a value is
+// literal: bash interprets nothing in it.
 class JobCommands {
  public:
-  // Both outlive this.
+  // Both arguments must outlive this object.
   JobCommands(const JobReader& reader, const References& references) : reader_(reader), references_(references) {}
 
-  // Refuses references to nothing, and values that bash would read something into: where their quoting cannot be told,
+  // Refuses unknown references. Also refuses values that bash would interpret: where the quoting cannot be determined,
   // and where bash evaluates them.
   void add(const YamlValue& command);
-  // When all are added, the last of them on `line`: refuses values that bash runs where the commands evaluate a
-  // variable that holds them.
+  // Call it after the last add(), whose command is on `line`. Refuses values that bash would execute if the commands
+  // evaluate a variable that holds them.
   void check_variables(int line) const;
   const std::string& script() const { return script_; }
 
@@ -48,8 +48,8 @@ class JobCommands {
   const JobReader& reader_;
   const References& references_;
   ShellReader shell_;
-  std::set<std::string> put_;  // references
-  std::string last_;           // of them
+  std::set<std::string> put_;  // the references used
+  std::string last_;           // the last reference used
   std::string script_;
 };
 

@@ -1,4 +1,5 @@
-// The fields of OpenPAI's protocol, version 2: which are taken, and what becomes of those that Slurm has nothing for.
+// The fields of OpenPAI's protocol, version 2: which are supported, and how fields without a Slurm equivalent are
+// treated.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +14,15 @@ namespace lockstep {
 
 enum class FieldSupport : std::uint8_t {
   taken,
-  unused,   // says nothing of how the job runs
+  unused,   // does not affect how the job runs
   warned,   // the job runs without it
-  refused,  // it would not do what it is meant to
+  refused,  // the job would not do what it is meant to
 };
 
 struct JobField {
   std::string_view name;
   FieldSupport treatment = FieldSupport::taken;
-  std::string_view reason = {};  // of a warning or a refusal: "(why). What to try"
+  std::string_view reason = {};  // of a warning or refusal: "(why). What to try"
 };
 
 namespace job_fields {
@@ -35,33 +36,33 @@ std::span<const JobField> deployment();
 std::span<const JobField> deployed_role();
 std::span<const JobField> defaults();
 std::span<const JobField> extras();
-std::span<const JobField> lockstep();  // ours, among the extras
+std::span<const JobField> lockstep();  // Lockstep's own, in `extras`
 std::span<const JobField> plugin();
 std::span<const JobField> callback();
 // By the value of the field `plugin`.
 std::span<const JobField> plugins();
 }  // namespace job_fields
 
-// What reads a job file: its name, for messages, and what it has warned of.
+// Checks a job file. Holds its name, for messages, and the warnings so far.
 class JobReader {
  public:
   explicit JobReader(std::string name) : name_(std::move(name)) {}
 
-  // Throws Error(usage): "'job.yaml', line 12: WORDS. Nothing was submitted."
+  // Throws Error(usage): "'job.yaml', line 12: MESSAGE. Nothing was submitted."
   [[noreturn]] void refuse(int line, std::string_view message) const;
   void warn(int line, std::string_view message);
 
-  // Refuses a value that is no map, fields that the table has not, and those that it refuses; warns of others.
-  // `owner` completes "the field 'x' of ".
+  // Refuses a value that is not a map, fields that are not in the table, and fields that the table refuses. Warns about
+  // others as the table says. `owner` completes "the field 'x' of ".
   void check_fields(const YamlValue& value, std::span<const JobField> fields, std::string_view owner);
-  // Warns of a field, or refuses it, as the table says.
+  // Warns about a field or refuses it, as the table says.
   void treat(const JobField& field, int line, std::string_view owner);
 
-  // Null: the field is not there, or null.
+  // Returns null if the field is missing or null.
   static const YamlValue* find(const YamlValue& map, std::string_view field);
-  // The words of a text.
+  // The value of a text field.
   const std::string& text(const YamlValue& value, std::string_view field) const;
-  // A whole number in a range; 2.0 and 1e3 are whole. Quoted ones are taken too.
+  // An integer in a range. 2.0, 1e3 and quoted integers are accepted.
   std::int64_t number(const YamlValue& value, std::string_view field, std::int64_t least, std::int64_t most) const;
   const std::vector<YamlValue>& list(const YamlValue& value, std::string_view field) const;
   const std::vector<YamlEntry>& map(const YamlValue& value, std::string_view field) const;

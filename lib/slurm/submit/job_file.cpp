@@ -22,7 +22,7 @@ bool is_job_name(std::string_view text) {
   return !text.empty() && text.size() <= longest_name && text.find_first_not_of(letters) == std::string_view::npos;
 }
 
-// A map's part of a job file, read in order.
+// Reads the sections of a job file in order.
 class JobFileReader {
  public:
   JobFileReader(const YamlValue& root, const std::string& name) : root_(root), reader_(name) {}
@@ -99,7 +99,7 @@ class JobFileReader {
 
   struct Section {
     std::string name;
-    std::string_view variable;  // the beginning of their names
+    std::string_view variable;  // prefix of their names
     std::map<std::string, std::string>& variables;
   };
 
@@ -110,7 +110,7 @@ class JobFileReader {
     read_value(section, "", *all);
   }
 
-  // Values within a map or a list are values by themselves: train.lr, layers.0.
+  // Nested values of a map or a list become values of their own: train.lr, layers.0.
   void read_value(const Section& section, const std::string& path, const YamlValue& value) {
     for (const YamlEntry& one : value.entries) {
       if (!is_job_name(one.key)) {
@@ -175,7 +175,7 @@ class JobFileReader {
     }
   }
 
-  // All are checked, one is used.
+  // Checks all deployments; one is used.
   void check_deployments(const YamlValue& roles) {
     const YamlValue* const all = JobReader::find(root_, "deployments");
     if (all == nullptr) return;

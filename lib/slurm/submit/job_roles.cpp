@@ -9,11 +9,11 @@ namespace lockstep {
 namespace {
 
 constexpr std::int64_t most_retries = 1'000;
-constexpr std::int64_t always_retried = -2;  // on the platform; -1: after every failure
+constexpr std::int64_t always_retried = -2;  // on OpenPAI; -1: after every failure
 constexpr std::int64_t most_cpus = 100'000;
 constexpr std::int64_t most_memory_mb = 1'000'000'000;
 constexpr std::int64_t most_gpus = 1'000;
-constexpr std::int64_t unset = 0;  // as the platform reads it where a number begins at 1
+constexpr std::int64_t unset = 0;  // OpenPAI's value for "not set" in fields that start at 1
 constexpr std::size_t most_bytes_of_commands = std::size_t{1} << 16;
 
 class RoleReader {
@@ -115,12 +115,12 @@ class RoleReader {
                                             message(), most_bytes_of_commands));
     }
     hide_other_secrets();
-    // Signals that ask for a stop go to all processes: the shell waits for the program that answers them.
+    // Stop signals go to all processes: the shell must wait for the program that handles them.
     const std::vector<std::string> shell = {"bash", "-c", "trap : USR1 TERM\n" + script_, role_.name};
     role_.command.insert(role_.command.end(), shell.begin(), shell.end());
   }
 
-  // The job's environment has all of them.
+  // The job's environment contains all secrets; this unsets those that the script does not use.
   void hide_other_secrets() {
     for (const auto& [reference, value] : context_.references.values) {
       if (!value.is_secret || names_variable(script_, value.variable)) continue;
@@ -143,7 +143,7 @@ class RoleReader {
     if (after != nullptr) hooks.after.insert(hooks.after.begin(), after);
   }
 
-  // $script, $data and $output stand for the prerequisites that the role names.
+  // $script, $data and $output refer to the prerequisites that the role names.
   void refer_to_prerequisites(References& references) {
     for (const std::string kind : {"dockerImage", "script", "data", "output"}) {
       const YamlValue* const named = JobReader::find(fields_, kind);

@@ -1,4 +1,4 @@
-// The roles of a job file: what each asks for, and its commands, rendered.
+// The roles of a job file: their resources and their rendered commands.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-// What the rest of the file says that roles refer to. It points into the file's tree.
+// The other parts of the file that roles refer to. It points into the file's tree.
 struct JobContext {
   // Lists of commands that run before and after a role's own.
   struct Hooks {
@@ -23,12 +23,12 @@ struct JobContext {
 
   References references;                                                          // parameters and secrets
   std::map<std::pair<std::string, std::string>, const YamlValue*> prerequisites;  // by type and name
-  Hooks callbacks;                                                                // of all roles
+  Hooks callbacks;                                                                // for all roles
   std::set<std::string> world;            // roles whose instances are ranks of one MPI_COMM_WORLD
-  const YamlValue* deployment = nullptr;  // in use
+  const YamlValue* deployment = nullptr;  // the deployment in use
 };
 
-// An entry of taskRoles. Refuses as `reader` does, and warns of what does nothing here.
+// Reads an entry of taskRoles. Refuses as `reader` does, and warns about fields without effect.
 Role read_role(JobReader& reader, const JobContext& context, const YamlEntry& entry);
 
 }  // namespace lockstep

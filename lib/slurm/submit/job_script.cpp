@@ -17,7 +17,7 @@ std::string exports(const std::map<std::string, std::string>& variables) {
   return text;
 }
 
-// sbatch reads them up to the first command. All tasks are alike: each has what the role that asks for most does.
+// sbatch reads its options up to the first command. All tasks are identical: each gets the largest request of any role.
 std::string sbatch_options(const JobFile& job) {
   Role most;
   most.instances = 0;
@@ -37,7 +37,7 @@ std::string sbatch_options(const JobFile& job) {
   return text + "#SBATCH --requeue\n#SBATCH --open-mode=append\n";
 }
 
-// A job that is back in the queue needs its secrets again; whatever else ends it removes them.
+// A requeued job needs its secrets again. Any other end removes them.
 constexpr std::string_view secrets_lines = R"(remove_secrets() {
   ask_for_job
   [ -z "$job_state" ] || ((job_restarts > attempt)) || rm -f -- "$secrets"

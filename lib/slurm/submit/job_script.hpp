@@ -8,17 +8,17 @@
 
 namespace lockstep {
 
-// Where the job finds what the script does not hold.
+// Paths that the script refers to.
 struct ScriptPlace {
   std::filesystem::path library;  // the folder of job.sh; absolute
-  std::filesystem::path secrets;  // a file of secrets_text(); absolute; empty: the job has none
+  std::filesystem::path secrets;  // a file with secrets_text(); absolute; empty: the job has none
 };
 
-// For bash, and sbatch's own options in its first lines: run_roles starts the job's roles within one allocation, whose
-// tasks are all alike.
+// A bash script that begins with sbatch options. run_roles starts the job's roles within one allocation of identical
+// tasks.
 std::string job_script(const JobFile& job, const ScriptPlace& place);
 
-// What bash reads to have the job's secrets in its environment.
+// Bash input that puts the job's secrets into its environment.
 std::string secrets_text(const JobFile& job);
 
 }  // namespace lockstep

@@ -18,14 +18,14 @@ bool is_time(std::string_view text) {
   return has_ends && text.find_first_not_of("0123456789:-") == text.npos;
 }
 
-// An option of sbatch, which takes the beginning of a long option where no other one begins so.
+// An option of sbatch, which accepts any unambiguous prefix of a long option.
 struct Option {
   std::string_view name;
-  std::size_t shortest;  // of such a beginning
-  char letter = '\0';    // of its short form
+  std::size_t shortest;  // length of an unambiguous prefix
+  char letter = '\0';    // short form
 };
 
-// Several short options may stand in one word: -HV, -Ha1-3.
+// Several short options may share one word: -HV, -Ha1-3.
 bool has_letter(std::string_view word, char letter) {
   constexpr std::string_view without_value = "hHIkOQsuvVW";
   if (letter == '\0' || word.size() < 2 || word[0] != '-' || word[1] == '-') return false;
@@ -88,7 +88,7 @@ void add_comment(std::vector<std::string>& words, const std::string& word) {
   std::string text = word;
   std::erase_if(words, [&](const std::string& other) {
     const bool is_comment = states(other, comment) && other.find('=') != other.npos;
-    if (is_comment) text = other.substr(other.find('=') + 1) + ' ' + word;  // sbatch takes the last one
+    if (is_comment) text = other.substr(other.find('=') + 1) + ' ' + word;  // sbatch uses the last one
     return is_comment;
   });
   words.push_back("--comment=" + text);

@@ -1,4 +1,4 @@
-// What whoever submits a job gives sbatch beside its script.
+// The sbatch arguments that the user adds to a job's script.
 #pragma once
 
 #include <string>
@@ -7,23 +7,23 @@
 namespace lockstep {
 
 struct SbatchChoices {
-  std::string time;                  // of --time; empty: none
-  std::vector<std::string> options;  // as they are: "--exclusive", "--mail-user=me"
+  std::string time;                  // value of --time; empty: none
+  std::vector<std::string> options;  // unchanged: "--exclusive", "--mail-user=me"
 };
 
-// Words for sbatch: what counts more stands later. Throws Error(usage) for what is no time, no option, or an option by
-// which sbatch would not submit the script that it is given.
+// The arguments of sbatch; later ones override earlier ones. Throws Error(usage) for an invalid time, a word that is
+// not an option, or an option that keeps sbatch from submitting its script.
 std::vector<std::string> sbatch_arguments(const std::string& partition, const SbatchChoices& choices);
 
 // Adds a word to the job's comment, or makes it the comment.
 void add_comment(std::vector<std::string>& words, const std::string& word);
-// Whether a word names the cluster that sbatch, squeue and scancel speak to.
+// Whether a word selects the cluster for sbatch, squeue and scancel.
 bool names_cluster(const std::string& word);
 
-// Whether one of them makes an array of the job.
+// Whether an option turns the job into an array.
 bool makes_array(const SbatchChoices& choices);
 
-// Whether one of them is a time limit; without one `not_a_time_message` are due.
+// Whether an option sets a time limit. If none does, print `not_a_time_message`.
 bool states_time(const SbatchChoices& choices);
 inline constexpr const char* not_a_time_message =
     "no time limit is stated (--time): that of SBATCH_TIMELIMIT holds, or else the partition's default.";

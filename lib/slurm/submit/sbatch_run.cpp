@@ -14,12 +14,12 @@
 namespace lockstep {
 namespace {
 
-constexpr int first_signal_code = 128;  // a shell's for a program that a signal ended
+constexpr int first_signal_code = 128;  // as shells report a program that a signal ended
 
-// What squeue knows of a submission.
+// squeue's answer about a submission.
 struct FoundJob {
-  bool is_known = false;  // it answered
-  std::string number;     // empty: there is no job
+  bool is_known = false;  // squeue answered
+  std::string number;     // empty: no job exists
 };
 
 FoundJob ask_squeue(const std::string& tag, const std::vector<std::string>& sbatch_arguments) {
@@ -35,7 +35,7 @@ FoundJob ask_squeue(const std::string& tag, const std::vector<std::string>& sbat
   return found;
 }
 
-// A request of an sbatch that was interrupted may still be on its way.
+// The request of an interrupted sbatch may still be in progress, so this asks several times.
 FoundJob find_job(const std::string& tag, const std::vector<std::string>& sbatch_arguments, int code) {
   int tries = code >= first_signal_code ? 3 : 1;
   FoundJob found = ask_squeue(tag, sbatch_arguments);

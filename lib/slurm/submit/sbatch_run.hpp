@@ -1,4 +1,4 @@
-// One call of sbatch, and whether Slurm has a job afterwards.
+// One call of sbatch, and whether it submitted a job.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace lockstep {
 
-// Runs `words`, sbatch or what becomes it, with the script as its input, and shows what it prints. `secrets` are those
-// that the script reads; null: none. They are kept if the job was submitted, which a number in sbatch's words shows, or
-// a job in squeue with their tag in its comment. `signals` are released as soon as that is known.
+// Runs `words`, which is sbatch or a program that execs it, with the script as standard input, and shows its output.
+// `secrets` are those that the script reads; null: none. They are kept if the job was submitted: sbatch printed a job
+// number, or squeue shows a job with their tag in its comment. Releases `signals` once that is known.
 //
-// Returns sbatch's code. Throws Error(usage) where no job was submitted.
+// Returns sbatch's exit code. Throws Error(usage) if no job was submitted.
 int run_sbatch(std::vector<std::string> words, const std::string& script, SecretsFile* secrets, HeldSignals& signals);
 
-// "17" of "Submitted batch job 17 on cluster x", and of "17;x", as with --parsable; empty: the line names no job.
+// "17" of "Submitted batch job 17 on cluster x", and of "17;x" (--parsable). Empty if the line names no job.
 std::string job_in_line(const std::string& line);
 
 }  // namespace lockstep

@@ -96,7 +96,7 @@ void ShellReader::follow_command(char letter, bool is_quoted) {
   }
 }
 
-// Bash drops a backslash with the new line behind it, as if neither had been there.
+// Bash removes a backslash and the newline after it, as if neither existed.
 void ShellReader::note(char letter, bool was_escaped) {
   const bool goes_on = is_escaped_ || (was_escaped && letter == '\n');
   if (!goes_on) begins_word_ = state_ == Place::plain && !was_escaped && is_one_of(letter, " \t\n;&|()<>");
@@ -159,7 +159,7 @@ ShellReader::Place ShellReader::place() const {
   return is_within && state_ != Place::comment ? Place::unclear : state_;
 }
 
-// `word` brings quotes of its own.
+// `word` is already quoted.
 std::string ShellReader::quoted_for_place(const std::string& word) {
   switch (state_) {
     case Place::single_quotes:

@@ -1,4 +1,4 @@
-// Values of unknown origin in commands that bash will read.
+// Puts untrusted values into commands that bash reads.
 #pragma once
 
 #include <cstdint>
@@ -10,42 +10,42 @@
 
 namespace lockstep {
 
-// `text`, without NUL, as one word that bash reads as exactly that, and that a terminal shows as it is: in single
-// quotes, or as $'...' where it holds what would steer a terminal.
+// Quotes `text`, which contains no NUL, as one word that bash reads literally and that is safe on a terminal. Uses
+// single quotes, or $'...' if the text contains terminal control characters.
 std::string shell_word(std::string_view text);
 
-// Whether it is letters, digits, '_', '.', '/', ':', '@', '+' and '-', and at least one of them.
+// Whether the text is non-empty and contains only letters, digits, '_', '.', '/', ':', '@', '+' and '-'.
 bool is_plain_word(std::string_view text);
 
-// [a-zA-Z_][a-zA-Z0-9_]*, as names of variables are.
+// Whether the text matches [a-zA-Z_][a-zA-Z0-9_]*, the syntax of variable names.
 bool is_variable_name(std::string_view text);
-// Whether a script has the name of the variable in it, and not only as a part of a longer one.
+// Whether a script contains the variable's name, not only as part of a longer name.
 bool names_variable(std::string_view script, std::string_view variable);
 
-// Follows a script of bash as far as is needed to put a value into it: words, quotes, escapes, comments and plain
-// variables. From the first construct on that has an inner life of its own ($(...), `...`, ${x:-...}, ((...)), a[...],
-// $'...', <<) the place is unclear, up to the script's end.
+// Parses a bash script as far as is needed to put a value into it: words, quotes, escapes, comments and plain
+// variables. The first construct with a syntax of its own ($(...), `...`, ${x:-...}, ((...)), a[...], $'...', <<) makes
+// the place unclear, up to the script's end.
 class ShellReader {
  public:
   enum class Place : std::uint8_t { plain, single_quotes, double_quotes, comment, unclear };
 
   void read(std::string_view script);
-  // As it is between what was read and what will be: unclear too behind a backslash, or within "${".
+  // The place between the text read so far and the text to come. Also unclear after a backslash, or within "${".
   Place place() const;
 
   const CommandWords& command() const { return command_; }
-  // Whether bash splits into words what stands here without quotes.
+  // Whether bash splits an unquoted value at this place into words.
   bool is_split() const { return place() == Place::plain && command_.is_split(); }
-  // Whether what has been read evaluates anything, as arithmetic or as code, or may do so where it is unclear.
+  // Whether the script so far evaluates anything, as arithmetic or as code. Also true if the place is unclear.
   bool has_evaluated() const { return state_ == Place::unclear || command_.has_evaluated(); }
 
-  // What stands here for a plain word; it is read as well.
+  // Returns the text that represents a plain word at this place, and reads it as well.
   std::string put(std::string_view plain_word);
-  // What stands here for a text whose words are split at blanks and else taken as they are; it is read as well.
-  // Precondition: is_split().
+  // Returns the text that represents the blank-separated words of `text` at this place, each taken literally, and reads
+  // it as well. Precondition: is_split().
   std::string put_split(std::string_view text);
-  // What stands here for the value of a variable, as one word or part of one, whatever its characters are; it is read
-  // as well. Nothing where the place is unclear.
+  // Returns the text that represents a variable's value at this place, and reads it as well. Bash takes any value as
+  // one word or part of one. Nullopt if the place is unclear.
   std::optional<std::string> put_variable(std::string_view variable);
 
  private:
@@ -57,11 +57,11 @@ class ShellReader {
   void follow_command(char letter, bool is_quoted);
 
   CommandWords command_;
-  bool ends_command_ = false;  // by a '&', unless it belongs to a redirection
+  bool ends_command_ = false;  // by '&', unless it belongs to a redirection
   Place state_ = Place::plain;
   bool is_escaped_ = false;
   bool is_in_braces_ = false;
-  bool begins_word_ = true;  // where '#' begins a comment
+  bool begins_word_ = true;  // a '#' begins a comment here
   char before_ = '\n';
 };
 

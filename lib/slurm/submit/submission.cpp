@@ -34,7 +34,7 @@ bool write_all(int file, std::string_view text) {
   return true;
 }
 
-// What the program reads from its start; in memory alone.
+// The program's standard input, held in memory only.
 Descriptor input_file(std::string_view text) {
   Descriptor file(::memfd_create("input", MFD_CLOEXEC));
   const bool is_ready = file >= 0 && write_all(file, text) && ::lseek(file, 0, SEEK_SET) == 0;
@@ -43,7 +43,7 @@ Descriptor input_file(std::string_view text) {
 }
 
 struct Pipe {
-  Descriptor end;  // to read from
+  Descriptor end;  // read end
   Descriptor start;
 };
 Pipe make_pipe() {
@@ -52,7 +52,7 @@ Pipe make_pipe() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-// Where the program cannot be started, its errno is written to `told`.
+// If the program cannot be started, writes its errno to `told`.
 [[noreturn]] void become(const std::vector<char*>& arguments, int input, int output, int told) {
   sigset_t none;
   ::sigemptyset(&none);
@@ -64,7 +64,7 @@ Pipe make_pipe() {
   ::_exit(127);
 }
 
-// Reads lines until the program has ended: what it has left behind may hold its output open.
+// Reads lines until the program has ended. Its descendants may keep the output open longer.
 int wait_for_end(pid_t process, int output, const TakeLine& take_line) {
   std::string rest;
   int status = 0;
@@ -99,7 +99,7 @@ int run_with_input(const std::vector<std::string>& words, std::string_view input
   arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  Pipe failure = make_pipe();  // closed by the program's start; otherwise it has the reason
+  Pipe failure = make_pipe();  // closed when the program starts; otherwise contains the errno
   Pipe output = make_pipe();
   const pid_t process = ::fork();
   if (process < 0) throw system_failure("cannot start a program", errno, Access::reading);
@@ -133,7 +133,7 @@ SecretsFile::SecretsFile(const fs::path& place, const std::string& job, std::str
   tag_ = "submit_job:" + number;
   path_ = fs::absolute(place) / fmt::format(".{}.{}.secrets", job.substr(0, 64), number);
   Descriptor file(create_new_file(path_.c_str()));
-  // Closed to others before anything is in it.
+  // Restricts access before anything is written.
   const bool is_made = file >= 0 && ::fchmod(file, S_IRUSR | S_IWUSR) == 0;
   if (is_made && write_all(file, text) && ::fsync(file) == 0 && file.close()) return;
   const int reason = errno;

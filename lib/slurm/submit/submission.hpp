@@ -1,4 +1,4 @@
-// Handing a script to sbatch, without a shell.
+// Passes a script to sbatch without a shell.
 #pragma once
 
 #include <filesystem>
@@ -10,21 +10,21 @@
 namespace lockstep {
 
 using TakeLine = std::function<void(const std::string& line)>;
-// Runs `words`, the first being the program (looked up in PATH where it has no '/'), with `input` as its standard
-// input, this process's environment, and no signal held back. What it prints goes to `take_line`, line by line; where
-// that is empty, to this process's output. Returns its exit code, or 128 + the signal that ended it. Throws
-// Error(usage) if it cannot be started.
+// Runs `words` with `input` as standard input, this process's environment, and no signals blocked. The first word is
+// the program, found in PATH if it contains no '/'. Its output goes line by line to `take_line`, or to this process's
+// output if `take_line` is empty. Returns its exit code, or 128 + the signal that ended it. Throws Error(usage) if it
+// cannot be started.
 int run_with_input(const std::vector<std::string>& words, std::string_view input, const TakeLine& take_line = {});
 
-// The folder of job.sh beside the program that runs: of a build, or of an installed prefix. Throws Error(usage) if it
-// is in neither place.
+// The folder of job.sh beside the running program, in a build or in an installed prefix. Throws Error(usage) if it is
+// in neither place.
 std::filesystem::path job_scripts_folder();
 
-// A file of its own in the folder `place`, readable for its owner alone, named after the job; absolute. It is removed
-// with this object unless keep() was called.
+// A file in the folder `place`, readable only by its owner and named after the job; the path is absolute. The
+// destructor removes it unless keep() was called.
 class SecretsFile {
  public:
-  // Throws Error as write_file_atomically() does.
+  // Throws what write_file_atomically() throws.
   SecretsFile(const std::filesystem::path& place, const std::string& job, std::string_view text);
   SecretsFile(const SecretsFile&) = delete;
   SecretsFile& operator=(const SecretsFile&) = delete;
@@ -32,7 +32,7 @@ class SecretsFile {
 
   void keep() { is_kept_ = true; }
   const std::filesystem::path& path() const { return path_; }
-  // For the job's comment in Slurm: no other file has it.
+  // A unique tag for the job's comment in Slurm.
   const std::string& tag() const { return tag_; }
 
  private:

@@ -27,7 +27,7 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-// Builds the tree. An anchor's value is kept whole once it has ended, and every alias copies it.
+// Builds the tree. Keeps the complete value of each anchor; every alias copies it.
 class TreeBuilder : public YAML::EventHandler {
  public:
   explicit TreeBuilder(std::string name) : name_(std::move(name)) {}
@@ -74,7 +74,7 @@ class TreeBuilder : public YAML::EventHandler {
     YamlValue value;
     std::int64_t values = 1;
     YAML::anchor_t anchor = YAML::NullAnchor;
-    bool has_key = false;  // of a map: the last entry still waits for its value
+    bool has_key = false;  // of a map: the last entry still has no value
   };
 
   [[noreturn]] void refuse(const YAML::Mark& mark, std::string_view what) const {

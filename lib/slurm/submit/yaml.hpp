@@ -1,5 +1,5 @@
-// YAML of unknown origin as a tree that knows its lines. It is bounded: in bytes, in depth, and in values, of which an
-// alias counts for all that it stands for.
+// Untrusted YAML as a tree with line numbers. Bytes, depth and values are limited. An alias counts as many values as it
+// stands for.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ struct YamlValue {
 
   Kind kind = Kind::nothing;
   int line = 0;                    // in the file, from 1
-  std::string text;                // of a text: UTF-8 without NUL
-  bool is_quoted = false;          // a text that cannot be meant as a number or a truth value
+  std::string text;                // of a text; UTF-8 without NUL
+  bool is_quoted = false;          // so it is neither a number nor a truth value
   std::vector<YamlValue> items;    // of a list
-  std::vector<YamlEntry> entries;  // of a map, in the order of the file; no key comes twice
+  std::vector<YamlEntry> entries;  // of a map, in file order; keys are unique
 
-  const YamlEntry* find(std::string_view key) const;  // null: a map without it, or no map
+  const YamlEntry* find(std::string_view key) const;  // null if there is no such key, or this is not a map
 };
 
 struct YamlEntry {
@@ -36,8 +36,8 @@ struct YamlEntry {
   YamlValue value;
 };
 
-// One document. Throws Error(usage) with `name` and the line where the text is no YAML, has tags of its own, says a key
-// twice, or goes beyond a limit; no value of the text stands in the message.
+// Parses one document. Throws Error(usage) with `name` and the line if the text is not YAML, has custom tags, repeats a
+// key, or exceeds a limit. Messages contain no value of the text.
 YamlValue parse_yaml(const std::string& text, const std::string& name);
 
 // "'job.yaml', line 12: "
