@@ -48,7 +48,7 @@ std::string with_blur(const std::string& name);
 void require_takes(const ModelOptions& options, std::int64_t height, std::int64_t width);
 
 std::vector<std::string> model_names();
-// "convnet, lenet, ...". Like model_names(), without the -blur variants.
+// "convnet, lenet, ...". This and model_names() leave out the -blur variants.
 std::string known_models();
 
 }  // namespace lockstep

@@ -281,7 +281,7 @@ std::vector<Field> checkpoint_fields() {
       one_value({"resume", group, "auto|never|FILE",
                  "auto: go on from the newest checkpoint, if there is one; never: begin anew; or a checkpoint's file"},
                 of(&RunOptions::checkpoints, &CheckpointOptions::resume), TextForm()),
-      // What a training that goes on has long left behind.
+      // The initial weights have no effect on a resumed training.
       may_change(one_value({"init-from", group, "FILE",
                             "Begin with the weights in this file: of ours, or of another program (safetensors, HDF5)"},
                            of(&Recipe::init, &InitialWeights::file), TextForm())),
