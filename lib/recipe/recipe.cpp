@@ -15,7 +15,7 @@ void require_batch(const char* option, std::int64_t samples) {
           "{} is {}. A batch has at least 1 sample and at most 2^31.", option, samples);
 }
 
-// Throws unless `global` is divisible by `micro-batches`. `origin` describes where that number comes from.
+// Throws unless `global` is divisible by `micro_batches`. `origin` describes where that number comes from.
 void require_divides(std::int64_t global, std::int64_t micro_batches, const std::string& origin) {
   if (global % micro_batches == 0) return;
   const std::int64_t below = global / micro_batches * micro_batches;

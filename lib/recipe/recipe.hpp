@@ -132,8 +132,7 @@ struct ShuffleOptions {
 struct Recipe {
   std::string model;
   ChosenNumber epochs{1};
-  std::optional<std::int64_t>
-      max_steps;  // limit on the total number of steps, including earlier attempts; unset: given by `epochs`
+  std::optional<std::int64_t> max_steps;  // limit on total steps over all attempts; unset: given by `epochs`
   std::uint64_t seed = 0;
   BatchOptions batch;
   LearningRate learning_rate;
