@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t list_limit_bytes = std::size_t{1} << 30;
-constexpr std::int64_t most_label = 99'999;  // a manifest's limit on the number of classes
+constexpr std::int64_t most_label = 99'999;  // limit on the number of classes in a manifest
 constexpr std::string_view white = " \t\r";
 constexpr const char* names_file = "classes.txt";
 
