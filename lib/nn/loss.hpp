@@ -7,8 +7,8 @@ namespace lockstep {
 
 struct LossOptions {
   float label_smoothing = 0.0F;  // target = (1 - smoothing) * onehot + smoothing / classes, as in PyTorch
-  float scale =
-      1.0F;  // 1 / global batch: gradients of all micro-batches and ranks then sum to the gradient of the mean loss
+  // 1 / global batch: gradients of all micro-batches and ranks then sum to the gradient of the mean loss
+  float scale = 1.0F;
   Tensor loss_scale = {};  // [1], read on the device: an additional gradient factor (loss scaling); empty: none
 };
 

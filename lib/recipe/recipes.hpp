@@ -29,8 +29,8 @@ const PublishedRecipe* find_recipe(std::string_view name);
 std::string known_recipes();  // "pai-cifar, ..."
 
 // Sets everything that decides how weights are updated and what a test evaluates: to the recipe's value, or else to the
-// default, whatever was set before. Seed, order, arithmetic, wire precision, initial weights and run options are kept.
-// Image options are kept if the recipe does not set them. --max-steps may override the recipe's epochs.
+// default, whatever was set before. Seed, order, arithmetic, wire precision, initial weights and all other run options
+// are kept. Image options are kept if the recipe does not set them. --max-steps may override the recipe's epochs.
 void set_recipe(Settings& settings, const PublishedRecipe& recipe);
 
 }  // namespace lockstep

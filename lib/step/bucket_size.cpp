@@ -44,8 +44,7 @@ SumSpeed measure_sums(AllReducer& reducer, const Communicator& world, Device& de
 
 std::int64_t choose_bucket_bytes(const SumSpeed& speed) {
   constexpr double largest = 64 * mebibyte;
-  if (!(speed.bytes_per_second < std::numeric_limits<double>::infinity()))
-    return mebibyte;  // the network is too small to measure
+  if (!(speed.bytes_per_second < std::numeric_limits<double>::infinity())) return mebibyte;  // too small to measure
   const double wanted = std::clamp(9 * speed.latency_seconds * speed.bytes_per_second, double{mebibyte}, largest);
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(wanted)));
 }

@@ -49,9 +49,8 @@ class Trainer {
   void describe() const;
   std::string other_batch_message() const;
   std::string gradients_text() const;
-  Split judging_split() const {
-    return validator_ ? Split::validation : Split::test;
-  }  // the split that determines the best model
+  // The split that determines the best model.
+  Split judging_split() const { return validator_ ? Split::validation : Split::test; }
   void show_in_tensorboard();
   void open_validation();
   void load_weights();

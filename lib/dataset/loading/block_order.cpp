@@ -20,8 +20,7 @@ std::uint64_t window_key(std::uint64_t seed, std::int64_t epoch, std::int64_t fi
 // Offset in the ring at which an epoch begins. It is random, so the incomplete last batch, which is dropped, leaves out
 // different samples each epoch.
 std::int64_t draw_turn(std::int64_t samples, std::uint64_t seed, std::int64_t epoch) {
-  constexpr std::uint64_t beyond_rounds = std::uint64_t{1}
-                                          << 63;  // a counter that the permutation of blocks does not use
+  constexpr std::uint64_t beyond_rounds = std::uint64_t{1} << 63;  // not used by the permutation of blocks
   const auto bits = philox(seed, stream_counter(Stream::blocks, epoch), beyond_rounds);
   const std::uint64_t drawn = std::uint64_t{bits[0]} << 32 | bits[1];
   return static_cast<std::int64_t>(drawn % static_cast<std::uint64_t>(samples));

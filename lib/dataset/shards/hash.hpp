@@ -15,8 +15,8 @@ namespace lockstep {
 
 std::string xxh3_128_hex(std::span<const std::byte> bytes);  // 32 digits
 std::string xxh3_64_hex(std::span<const std::byte> bytes);   // 16 digits
-std::vector<std::string> block_hashes(std::span<const std::byte> bytes,
-                                      std::int64_t block_bytes);  // xxh3-64 of each block
+// xxh3-64 of each block; the last block may be shorter.
+std::vector<std::string> block_hashes(std::span<const std::byte> bytes, std::int64_t block_bytes);
 
 // The last line of a file, after HDF5's own bytes: a hash of all bytes before it, so that damaged files are detected
 // before HDF5 reads them. HDF5 ignores the line.

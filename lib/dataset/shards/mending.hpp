@@ -10,7 +10,7 @@ namespace lockstep {
 // Name of a folder of staged copies (--stage): "train-0123456789abcdef0123456789abcdef".
 std::string staged_folder_name(std::string_view split, const std::string& root_hash);
 
-// Advice for a damaged `shard`: `advice`, or for a staged copy that it will be copied again.
+// Advice for a damaged `shard`: `advice`, or for a staged copy: remove it, so that --stage copies it again.
 std::string mending(const std::filesystem::path& shard, std::string_view advice);
 
 }  // namespace lockstep

@@ -14,8 +14,8 @@
 namespace lockstep {
 
 // The shorter side for resizing before the center crop, as in the model's own tests. If they use pictures as stored,
-// nothing is cropped. If the model does not state it: no crop for inputs up to 64 pixels, otherwise 8/7 of the input's
-// side (256 for 224).
+// no margin is cropped. If the model does not state it: no margin for inputs up to 64 pixels, otherwise 8/7 of the
+// input's side (256 for 224).
 std::int64_t usual_shorter_side(const ModelFile& model);
 // The shorter side in a test of the model on `data`; if that does not resize, the shorter side of the stored pictures.
 // Throws as rules_for().
